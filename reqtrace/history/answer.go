@@ -12,7 +12,7 @@ import (
 )
 
 // ExplainTrace explains the slow requests of the execution trace in r. A trace without requests
-// explains nothing. Of one that is cut off it explains what can be read.
+// explains nothing. If the trace is cut off, ExplainTrace explains the part that it can read.
 func ExplainTrace(ctx context.Context, r io.Reader, t Trace, o reqtrace.Options) (*Explained, error) {
 	e, err := Explain(reqtrace.Read(ctx, r, o), t)
 	switch {
@@ -24,18 +24,19 @@ func ExplainTrace(ctx context.Context, r io.Reader, t Trace, o reqtrace.Options)
 	return e, err
 }
 
-// Answer is the other side of reqtrace/recorder's Options.Analyze, for a program of your own;
-// evenkeel report -snapshot is one. It reads from in a line of JSON, which is a [Trace], and the
-// execution trace after it. It writes to out what [ExplainTrace] says, as JSON.
+// Answer is for a program that you name in reqtrace/recorder's Options.Analyze. The command
+// evenkeel report -snapshot calls it too. Answer reads a [Trace] from the first line of in, as
+// JSON, and the execution trace from the rest. It writes the result of [ExplainTrace] to out, as
+// JSON.
 func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("history: the first line of the input: %w", err)
+		return fmt.Errorf("history: read the first line of the input: %w", err)
 	}
 	var t Trace
 	if err := json.Unmarshal(line, &t); err != nil {
-		return fmt.Errorf("history: the first line of the input: %w", err)
+		return fmt.Errorf("history: decode the first line of the input: %w", err)
 	}
 	e, err := ExplainTrace(ctx, r, t, reqtrace.Options{})
 	if err != nil {

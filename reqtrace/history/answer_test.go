@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAnswer: what a program of Options.Analyze says of a trace is what the recorder would say
-// itself.
+// TestAnswer tests that a program of Options.Analyze says of a trace what the recorder itself would
+// say.
 func TestAnswer(t *testing.T) {
 	f, err := os.Open("../testdata/go1.26.trace.gz")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestAnswer(t *testing.T) {
 	}
 	for _, in := range []string{"", "{", "{}\n", "nonsense\ntrace"} {
 		if err := Answer(t.Context(), strings.NewReader(in), &out); err == nil {
-			t.Errorf("%q is answered", in)
+			t.Errorf("no error for input %q", in)
 		}
 	}
 }

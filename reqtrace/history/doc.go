@@ -1,28 +1,31 @@
-// Package history keeps what made a service's requests slow, over hours and deployments: out of
-// many short traces, such as package reqtrace/recorder's snapshots, one answer.
+// Package history keeps what made a service's requests slow, over hours and deployments. It
+// combines many short traces, such as package reqtrace/recorder's snapshots, into one answer.
 //
-// [Explain] takes the requests of one trace. Each that took longer than a threshold goes to one
-// cause: the one that took most beyond what it takes of the usual request of its class. A [History]
-// counts them by hour, class and cause, once each though traces overlap, and says of each cause how
-// many there were, what they lost, when the first and the last was seen, and which was the worst. A
-// [Key] tells causes apart by functions and not by lines, so that it survives a deployment.
+// [Explain] takes the requests of one trace. It assigns each request that took longer than a
+// threshold to one cause. That is the cause that took most beyond what it takes of the usual
+// request of its class. A [History] counts these requests by hour, class and cause. It counts a
+// request once, even if traces overlap. For each cause it keeps how many requests there were, how
+// much they lost, the first and the last time, and the worst request. A [Key] identifies a cause by
+// functions and not by lines, so it survives a deployment.
 //
-// A [Store] is a History on disk: bounded, and readable after the process was killed. Histories of
-// several replicas add up by [History.Merge], exactly. [WritePage] shows one as a page.
+// A [Store] is a History on disk. It is bounded, and readable after the process was killed.
+// [History.Merge] adds up the histories of several replicas exactly. [WritePage] writes one as a
+// page.
 //
 // # What is not seen
 //
-// A trace shows what happened in its window. So a history counts also the slow requests that the
-// service's own clock saw, and why there is no explanation of some ([Coverage]). In the shares of
-// causes, what is explained of a class of requests stands for the rest of the class.
+// A trace shows what happened in its window. So a history also counts the slow requests that the
+// service's own clock saw, and why some are not explained ([Coverage]). In the shares of causes,
+// the explained requests of a class stand for the rest of the class.
 //
 // # Bounds
 //
-// An hour has at most Options.Keys causes; what is beyond, those with the fewest requests, is
-// counted together as [Others]. It has at most 64 classes, the rest likewise. Minutes are told
-// apart in the last 48 hours, hours before that. When all takes more than Options.MaxBytes, minutes
-// are told apart in fewer, then the oldest hours go, as they do when there are more than
-// Options.Hours, and of the last one the causes with the fewest requests.
+// An hour has at most Options.Keys causes. The causes with the fewest requests beyond that are
+// counted together as [Others]. An hour has at most 64 classes, with the same rule. The last 48
+// hours keep minutes apart, and earlier ones only hours. If everything takes more than
+// Options.MaxBytes, fewer hours keep their minutes. Then the oldest hours go, and finally the
+// causes of the last hour that have the fewest requests. The oldest hours also go if there are more
+// than Options.Hours.
 //
 // # Names
 //

@@ -17,13 +17,13 @@ import (
 // maxExplained is how many slow requests of a trace are explained; the rest are counted ([Explained].Dropped).
 const maxExplained = 4096
 
-// Trace says of which trace [Explain] gets the requests. It marshals to JSON and back.
+// Trace says which trace the requests of [Explain] come from. It marshals to JSON and back.
 type Trace struct {
 	Threshold time.Duration `json:"threshold_ns"`       // a request that takes longer is slow; more than 0
-	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace, for whoever looks for it
+	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace, so that readers find it
 	Build     string        `json:"build,omitempty"`    // of the service
-	Taken     time.Time     `json:"taken"`              // about when it ended; counts only if the trace has no wall clock (before Go 1.25)
-	Usual     Usual         `json:"usual,omitempty"`    // what usual requests took in the hours before ([Store.Usual]): for classes of which the trace has few
+	Taken     time.Time     `json:"taken"`              // about when it ended; used only if the trace has no wall clock (before Go 1.25)
+	Usual     Usual         `json:"usual,omitempty"`    // what usual requests took in the hours before ([Store.Usual]), for classes of which the trace has few
 }
 
 // Explained is what a trace says of its slow requests. It marshals to JSON and back: a process may explain what another adds to its history.

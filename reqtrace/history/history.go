@@ -17,14 +17,14 @@ var (
 )
 
 const (
-	maxKnown  = 512     // causes of which it is remembered when they were first seen
-	maxBuilds = 32      // that are remembered
-	maxRecent = 1 << 14 // ids of requests that are remembered: at least as many, at most twice
-	fineHours = 48      // in which minutes are told apart
+	maxKnown  = 512     // causes whose first time is remembered
+	maxBuilds = 32      // builds that are remembered
+	maxRecent = 1 << 14 // ids of requests that are remembered: at least this many, at most twice as many
+	fineHours = 48      // in which minutes are kept apart
 	newFor    = time.Hour
-	newLeast  = time.Hour // that has to be watched before anything can be new
-	newShare  = .05       // of it that has to be recorded
-	maxNew    = 5         // causes that are called new
+	newLeast  = time.Hour // of watching, before a cause can be new
+	newShare  = .05       // of that time that must be recorded
+	maxNew    = 5         // causes that are marked as new
 )
 
 // History is what made a service's requests slow. Its zero value is empty, with the bounds of a zero [Options]. It is not for concurrent use.
@@ -32,7 +32,7 @@ type History struct {
 	hours   map[int64]*hour // by the wall clock, in hours since 1970
 	known   map[Key]*known
 	builds  map[string]watch
-	sources map[string]bool // processes' names, by which histories that are merged are told apart
+	sources map[string]bool // names of processes, which tell merged histories apart
 
 	recent    [2]map[uint64]bool // hashes of ids, those of the last requests and of those before
 	keepHours int                // 0: the default
@@ -47,15 +47,15 @@ type known struct {
 
 // watch is how much of a build was seen.
 type watch struct {
-	first            time.Time     // when it was first told
-	watched, covered time.Duration // for which slow requests were counted; of it, for which they were recorded
+	first            time.Time     // when it was first seen
+	watched, covered time.Duration // how long slow requests were counted; how much of that was recorded
 }
 
 func (w watch) add(x watch) watch {
 	return watch{earlier(w.first, x.first), min(w.watched+x.watched, maxTime), min(w.covered+x.covered, maxTime)}
 }
 
-// enough reports whether what was not seen may be new.
+// enough reports whether enough was watched and recorded to call an unseen cause new.
 func (w watch) enough() bool {
 	return w.watched >= newLeast && float64(w.covered) >= newShare*float64(w.watched)
 }
@@ -142,8 +142,9 @@ func (h *History) learn(k Key, x *known) {
 // another build are marked ([Summary].SinceBuild).
 func (h *History) Built(build string, at time.Time) { h.Watched(build, at, 0, 0) }
 
-// Watched tells that a build was watched for a time until at, and that covered of it was recorded. Nothing is new against builds that were
-// watched for less than an hour, or recorded for less than 5% of that.
+// Watched records that a build was watched for the time passed until at, and recorded for covered
+// of it. No cause is new compared with builds that were watched for less than an hour, or recorded
+// for less than 5% of that.
 func (h *History) Watched(build string, at time.Time, passed, covered time.Duration) {
 	build = shorten(build)
 	h.addBuild(build, watch{wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime)})

@@ -32,8 +32,9 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// TestNew: a cause is new that no build before the last had, or that came when the service had been watched for an hour; and against what was hardly watched
-// nothing is.
+// TestNew tests which causes are new. A cause is new if no build before the last had it, or if it
+// came after the service had been watched for an hour. Nothing is new if hardly anything was
+// watched.
 func TestNew(t *testing.T) {
 	added := func(do func(*History)) map[Key][2]bool {
 		h, got := &History{}, map[Key][2]bool{}
@@ -102,7 +103,7 @@ func TestNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := added(tt.do)
 			for k, want := range tt.want {
-				if _, ok := got[k]; k.Class == "POST /report" && !ok { // of two classes the key has the first
+				if _, ok := got[k]; k.Class == "POST /report" && !ok { // of two classes, the key names the first
 					k.Class = "GET /other"
 				}
 				if got[k] != want {

@@ -174,7 +174,7 @@ func (h *History) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("history: build %q: %w", b.Build, err)
 		}
 		if b.Watched < 0 || b.Watched > maxTime || b.Covered < 0 || b.Covered > maxTime {
-			return fmt.Errorf("history: build %q was watched for %d ns and recorded for %d", b.Build, b.Watched, b.Covered)
+			return fmt.Errorf("history: build %q was watched for %d ns and recorded for %d ns", b.Build, b.Watched, b.Covered)
 		}
 		read.addBuild(shorten(b.Build), watch{b.First.UTC(), b.Watched, b.Covered})
 	}

@@ -16,12 +16,12 @@ const Others = "(others)"
 // Key is what makes two slow requests slow for the same reason. It has functions and no lines, so that it survives a deployment.
 type Key struct {
 	Cause    reqtrace.Cause `json:"cause"`
-	Function string         `json:"function,omitempty"` // that waited, or in which it ran; "": none is known
+	Function string         `json:"function,omitempty"` // that waited, or in which the request ran; "": not known
 	Holder   string         `json:"holder,omitempty"`   // function that had what was waited for; "": none is known
 	Class    string         `json:"class,omitempty"`    // of the request ([reqtrace.Request].Class)
 }
 
-// anyClass returns k without its class: what was counted together stays so.
+// anyClass returns k without its class. The key of Others keeps it.
 func (k Key) anyClass() Key {
 	k.Class = ""
 	return k

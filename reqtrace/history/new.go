@@ -9,13 +9,13 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// newness tells new causes from others.
+// newness knows which causes are new.
 type newness struct {
-	known map[Key]*known // by cause, whatever the class
-	begin time.Time      // of all that is known
+	known map[Key]*known // by cause, in all classes
+	begin time.Time      // of everything that is known
 	last  time.Time      // when a slow request was last explained
-	build string         // the last
-	older watch          // of all others
+	build string         // the last build
+	older watch          // of all other builds
 	all   watch
 }
 
@@ -48,18 +48,18 @@ func (h *History) newness() (n newness) {
 	return n
 }
 
-// lastBuild returns the build that was first told last. There is one.
+// lastBuild returns the build that was first seen last. The history has at least one.
 func (h *History) lastBuild() string {
 	return slices.MaxFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int {
 		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
 	})
 }
 
-// of says of a cause whether it is new, and whether it is since the last build.
+// of reports whether a cause is new, and whether it is new since the last build.
 func (n *newness) of(k Key) (isNew, sinceBuild bool) {
 	x := n.known[k]
 	if x == nil || k.Function == Others || k.Cause == reqtrace.CauseMachine {
-		return false, false // Others stands for many, and the machine is nothing of the program's
+		return false, false // Others stands for many causes, and the machine is not the program's
 	}
 	if len(x.builds) == 1 && x.builds[n.build] && n.older.enough() {
 		return true, true

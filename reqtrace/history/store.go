@@ -168,7 +168,7 @@ func (s *Store) Usual() Usual {
 	return s.history.Usual()
 }
 
-// Watched tells that Options.Build was watched for a time until at, as [History.Watched] does.
+// Watched records that Options.Build was watched, as [History.Watched] does.
 func (s *Store) Watched(at time.Time, passed, covered time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *Store) Watched(at time.Time, passed, covered time.Duration) {
 	})
 }
 
-// New reports whether a cause is new, whatever class of requests it is of: see [Summary].New.
+// New reports whether a cause is new in any class of requests: see [Summary].New.
 func (s *Store) New(k Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

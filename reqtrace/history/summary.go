@@ -8,29 +8,30 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// Summary is what a history says of a cause, in all classes of requests.
+// Summary is what a history knows about a cause, in all classes of requests.
 type Summary struct {
 	Key      Key           // its Class is the first of Classes
-	Classes  []string      // of the requests that it made slow, the one with most of them first
-	Requests uint64        // that it made slow, of those that are explained
-	Share    float64       // of all slow requests, 0 to 1: what is explained of a class stands for what is not
-	Lost     time.Duration // that it took of them, beyond the usual request's
+	Classes  []string      // of the requests that it made slow, the most frequent first
+	Requests uint64        // explained requests that it made slow
+	Share    float64       // of all slow requests, 0 to 1: the explained requests of a class stand for the rest of it
+	Lost     time.Duration // time that these requests took beyond the usual request
 	First    time.Time     // when it was first seen, in all that the history remembers
 	Last     time.Time     // when it was last seen
 
-	// New says that it was first seen within the hour before the last one was, when slow requests
-	// had been watched for an hour; or that it is SinceBuild: no build before the last had it.
-	// Builds that were watched for less than an hour, or recorded for less than 5% of the time,
-	// have nothing that is new. Five causes are New at most, those with the largest share.
+	// New reports that the cause was first seen within the hour before the last slow request, and
+	// that the service had been watched for an hour by then. It also reports that no build before
+	// the last had the cause (SinceBuild). Nothing is new compared with builds that were watched
+	// for less than an hour, or recorded for less than 5% of the time. At most five causes are New,
+	// those with the largest share.
 	New        bool
 	SinceBuild bool
 
-	Worst Request // the slowest, of the hours that were asked for
+	Worst Request // the slowest request since the time that was asked for
 }
 
 // Summaries returns the causes of the slow requests since a time, those with the largest share
-// first, and last of all that the machine stood still. A zero time: of all hours. What is no longer
-// told apart by minutes counts where its hour is not over at since.
+// first. The machine's stalls come last. The zero time asks for all hours. Hours that no longer
+// keep minutes apart count as a whole if they end after since.
 func (h *History) Summaries(since time.Time) []Summary {
 	classes := map[Key]*Summary{} // by class too
 	for at, x := range h.hours {
@@ -75,7 +76,7 @@ func (h *History) Summaries(since time.Time) []Summary {
 	return list
 }
 
-// folded puts the classes of each cause together.
+// folded merges the classes of each cause.
 func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
 	keys := sortedByKey(classes)
 	slices.SortStableFunc(keys, func(a, b Key) int { return cmp.Compare(classes[b].Requests, classes[a].Requests) })
@@ -120,8 +121,8 @@ func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
 	return list
 }
 
-// weights are how many slow requests an explained one stands for, by class. A class of which none
-// is explained counts for nothing.
+// weights says by class how many slow requests an explained one stands for. A class without
+// explained requests has no weight.
 type weights map[string]float64
 
 func (h *History) weights(since time.Time) weights {
@@ -134,11 +135,11 @@ func (h *History) weights(since time.Time) weights {
 	return w
 }
 
-// of returns that of a class; of what is counted together it is 1.
+// of returns the weight of a class, 1 for requests that are counted together.
 func (w weights) of(class string) float64 { return cmp.Or(w[class], 1) }
 
 // Coverage returns how many slow requests there were since a time, and how many of them are
-// explained. It takes minutes as Summaries does.
+// explained. It selects hours and minutes as Summaries does.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
 	for _, c := range h.CoverageByClass(since) {
 		sum.add(c)
@@ -165,8 +166,8 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	return sums
 }
 
-// Build is a build of a service, when it was first told of, and for how long it was watched, and
-// recorded of that.
+// Build is a build of a service: when it was first seen, how long it was watched, and how much of
+// that was recorded.
 type Build struct {
 	Name             string
 	First            time.Time

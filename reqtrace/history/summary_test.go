@@ -12,8 +12,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestLeads: of many causes the answer comes first, classes of one cause are one, at most five are
-// new, the machine is last, and the sentence is short.
+// TestLeads tests that the largest cause comes first, that classes of one cause are merged, that at
+// most five causes are new, that the machine is last, and that the sentence is short.
 func TestLeads(t *testing.T) {
 	h := &History{}
 	h.Watched("v1", night, 2*time.Hour, 2*time.Hour)
@@ -62,8 +62,8 @@ func TestLeads(t *testing.T) {
 	}
 }
 
-// TestWeights: what is explained of a class stands for what is not, so that shares are of all slow
-// requests; what nobody counted as slow stands for itself.
+// TestWeights tests that the explained requests of a class stand for the rest of it, so that shares
+// are of all slow requests. Requests of a class that was not counted stand for themselves.
 func TestWeights(t *testing.T) {
 	h := &History{}
 	network := Key{reqtrace.CauseNetwork, "main.ask", "", "POST /report"}

@@ -10,8 +10,8 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// String says in words what a cause is: "waiting for a lock that main.refresh holds, in main.get,
-// in GET /orders".
+// String describes a cause: "waiting for a lock that main.refresh holds, in main.get, in GET
+// /orders".
 func (k Key) String() string { return k.Words() + ", in " + verdict.ClassText(k.Class) }
 
 // Words is String without the class.
@@ -22,11 +22,11 @@ func (k Key) Words() string {
 	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
 }
 
-// String says in words what a cause is, and of what requests: "waiting for a lock that main.refresh
+// String describes a cause with its classes of requests: "waiting for a lock that main.refresh
 // holds, in main.get, in GET /orders and 2 more".
 func (s *Summary) String() string { return s.Key.Words() + s.in() }
 
-// in says of what requests it is.
+// in names the classes of requests.
 func (s *Summary) in() string {
 	if s.Key.Function == Others && s.Key.Class == Others {
 		return ""
@@ -41,12 +41,12 @@ func (s *Summary) in() string {
 const (
 	sentenceLength = 150 // characters
 	sentenceCauses = 3
-	sentenceShare  = .1 // of a cause that a sentence names after the first
+	sentenceShare  = .1 // least share of a cause that a sentence names after the first
 )
 
-// Sentence says in one sentence of at most 150 characters what made requests slow since a time: how
-// many there were, and what made most of them so. That the machine stood still it says only if
-// nothing else did.
+// Sentence says in one sentence of at most 150 characters what made requests slow since a time. It
+// has how many there were, and what made most of them slow. It mentions that the machine stood
+// still only if nothing else made requests slow.
 func (h *History) Sentence(since time.Time) string {
 	list, c := h.Summaries(since), h.Coverage(since)
 	n := max(c.Slow, c.Seen)
@@ -57,7 +57,7 @@ func (h *History) Sentence(since time.Time) string {
 	case c.Seen == 0:
 		return text + ", and none of them is explained"
 	case list[0].Key.Cause == reqtrace.CauseMachine:
-		return text + ", as far as explained because the machine stood still"
+		return text + ", because the machine stood still (as far as explained)"
 	}
 	if 2*c.Seen < n {
 		text += fmt.Sprintf(" (%s explained)", textfmt.Count(float64(c.Seen)))
