@@ -13,25 +13,24 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// The analysis is one goroutine of the service's. It works for yieldAfter, then sleeps, so that
-// requests which came meanwhile have the processor: a sleep has the scheduler look at the network
-// as well, which runtime.Gosched does not.
+// The analysis is one goroutine of the service. It works for yieldAfter and then sleeps, so that
+// requests that came during the work get the processor. It sleeps because a sleep makes the
+// scheduler poll the network, which runtime.Gosched does not.
 //
 //	work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work
 //	0.2 ms       3.8 ms       0.2 ms       3.8 ms
 const (
 	yieldAfter  = 200 * time.Microsecond
-	restFor     = 19      // times as long as it has worked: it takes 5% of a processor at most
-	maxAnalyzed = 4 << 20 // bytes of a snapshot that are read; the rest is left out
+	restFor     = 19      // times as long as it has worked, so it takes at most 5% of a processor
+	maxAnalyzed = 4 << 20 // bytes of a snapshot that are read; it ignores the rest
 )
 
-// Errors of an analysis.
 var (
 	errPanic = errors.New("it panicked")
 	errStart = errors.New("the program could not be started")
 )
 
-// pace has a goroutine work and rest.
+// pace lets a goroutine work and rest in turns.
 type pace struct {
 	meter
 	began time.Time
@@ -60,7 +59,7 @@ func (p *pace) yield() {
 		return
 	default:
 	}
-	rest := time.NewTimer(restFor * min(worked, 10*yieldAfter)) // the machine may have stood still
+	rest := time.NewTimer(restFor * min(worked, 10*yieldAfter)) // at most ten times, because the machine may have stood still
 	defer rest.Stop()
 	select {
 	case <-rest.C:
@@ -68,7 +67,7 @@ func (p *pace) yield() {
 	}
 }
 
-// reader yields between reads: what the decoder does with one is no event yet.
+// reader yields before each read, because the decoder reads a lot before it returns an event.
 type reader struct {
 	io.Reader
 	yield func()
@@ -79,8 +78,8 @@ func (r reader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// analyze explains a snapshot in the calling goroutine, with what the kernel counted of the process.
-// It gives up with ctx.
+// analyze explains a snapshot in the calling goroutine, with what the kernel counted for the
+// process. It stops when ctx ends.
 func analyze(
 	ctx context.Context, hurry <-chan struct{}, cpu *reqtrace.CPU, t history.Trace, trace io.Reader,
 ) (*history.Explained, time.Duration, error) {
@@ -91,7 +90,7 @@ func analyze(
 	}, hurry)
 }
 
-// analyzeBy has f work at the pace of an analysis. What panics in it is an error.
+// analyzeBy runs f at the pace of an analysis. A panic in f becomes an error.
 func analyzeBy(
 	f func(yield func()) (*history.Explained, error), hurry <-chan struct{},
 ) (e *history.Explained, took time.Duration, err error) {

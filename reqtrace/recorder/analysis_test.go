@@ -25,7 +25,7 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// recorded returns a trace of a service whose cache is locked while it is refreshed.
+// recorded returns a trace of a service that refreshes its cache under a lock.
 func recorded(t *testing.T) []byte {
 	t.Helper()
 	return unpacked(t, "../testdata/go1.26.trace.gz")
@@ -49,7 +49,8 @@ func unpacked(t *testing.T, name string) []byte {
 	return b
 }
 
-// TestAnalyzeThrottled: a snapshot of a process whose CPU quota was used up, with what was noted of it, says so.
+// TestAnalyzeThrottled tests that a snapshot reports the CPU quota if the kernel's counts say that
+// it was used up.
 func TestAnalyzeThrottled(t *testing.T) {
 	const dir = "../../cmd/evenkeel/testdata/"
 	log, err := os.Open(dir + "throttled.cpu.log")
@@ -82,7 +83,8 @@ var hurried = func() chan struct{} {
 	return c
 }()
 
-// TestAnalyze: in the process, with rests and without, a trace says what it says elsewhere.
+// TestAnalyze tests that an analysis in the process, with rests and without, gives the same as
+// elsewhere.
 func TestAnalyze(t *testing.T) {
 	leaks.Test(t)
 	b, job := recorded(t), history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "x"}
@@ -109,7 +111,7 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-// TestAnalyzePanics: an analysis that panics is an error, and is logged once.
+// TestAnalyzePanics tests that an analysis that panics is an error, and is logged once.
 func TestAnalyzePanics(t *testing.T) {
 	_, _, err := analyzeBy(func(func()) (*history.Explained, error) { panic("a defect") }, hurried)
 	if !errors.Is(err, errPanic) || !strings.Contains(err.Error(), "a defect") {
@@ -127,14 +129,14 @@ func TestAnalyzePanics(t *testing.T) {
 			time.Sleep(20 * time.Second)
 		}
 		end(t, r)
-		if n := r.Stats().Failures[string(failPanic)]; n != 3 || strings.Count(log.String(), "panicked") != 2 { // in a line's words and in its error
+		if n := r.Stats().Failures[string(failPanic)]; n != 3 || strings.Count(log.String(), "panicked") != 2 { // once in a line's message and once in its error
 			t.Errorf("%d failures:\n%s", n, log.String())
 		}
 	})
 }
 
-// TestMemory: where memory is short nothing is analysed, which is counted, and goes on when there
-// is some again.
+// TestMemory tests that a recorder without enough memory analyses nothing and counts that, and that
+// it goes on once there is memory again.
 func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -176,8 +178,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestApart: a program that answers is taken at its word; one that dies, hangs, or says too much or
-// nothing is an error that says so.
+// TestApart tests that a program's answer is used, and that a program that dies, hangs, says
+// nothing or says too much is an error that tells which.
 func TestApart(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
@@ -191,9 +193,9 @@ func TestApart(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo no memory >&2; exit 3": "exit status 3: no memory",
 		"kill -9 $$":                 "killed",
-		"echo '{'":                   "2 bytes of output are no answer",
+		"echo '{'":                   "its output of 2 bytes is not an answer",
 		"true":                       "0 bytes",
-		"exec yes":                   "more than",
+		"exec yes":                   "exceeds 8388608 bytes",
 	} {
 		_, _, err := analyzeApart(t.Context(), sh(script), history.Trace{}, bytes.NewReader(make([]byte, 1<<20)))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -207,7 +209,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// cancels is a trace that ends who reads it.
+// cancels is a trace that cancels the analysis when it is read.
 type cancels context.CancelFunc
 
 func (c cancels) Read([]byte) (int, error) {
@@ -215,8 +217,8 @@ func (c cancels) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Of a service, one of whose packages listens as it is initialised, before any of this module's
-// packages is.
+// A service with a package that listens during its initialisation, before this module's packages
+// are initialised.
 const (
 	initSource = `package a
 
@@ -278,8 +280,8 @@ func main() {
 `
 )
 
-// TestInit: a service whose init listens is recorded and explained, and nothing of it is
-// initialised again.
+// TestInit tests that a service whose init listens is recorded and explained, and that nothing in
+// it is initialised again.
 func TestInit(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs Unix sockets of package syscall")

@@ -15,12 +15,12 @@ import (
 
 const (
 	maxAnswerBytes = 8 << 20
-	maxSaidBytes   = 4 << 10         // on standard error
-	endDelay       = 2 * time.Second // of pipes that a program's own children have open
+	maxSaidBytes   = 4 << 10         // of standard error
+	endDelay       = 2 * time.Second // for pipes that children of the program hold open
 )
 
-// analyzeApart has Options.Analyze do what analyze does: see [history.Answer]. ctx kills the
-// program.
+// analyzeApart runs the program of Options.Analyze in place of analyze: see [history.Answer]. It
+// kills the program when ctx ends.
 func analyzeApart(
 	ctx context.Context, command []string, t history.Trace, trace io.Reader,
 ) (e *history.Explained, took time.Duration, err error) {
@@ -40,8 +40,8 @@ func analyzeApart(
 	if s := cmd.ProcessState; s != nil {
 		took = s.UserTime() + s.SystemTime()
 	}
-	// An answer that is whole counts even if its end could not be waited for: the service may reap
-	// all of its children.
+	// A complete answer counts even if waiting for the program failed, because the service may reap
+	// all of its children itself.
 	if json.Unmarshal(out.text.Bytes(), &e) == nil && e != nil {
 		return e, took, nil
 	}
@@ -49,9 +49,9 @@ func analyzeApart(
 	case ctx.Err() != nil:
 		return nil, took, fmt.Errorf("it was killed: %w", context.Cause(ctx))
 	case out.over:
-		return nil, took, fmt.Errorf("more than %d bytes of output are no answer", maxAnswerBytes)
+		return nil, took, fmt.Errorf("its output exceeds %d bytes", maxAnswerBytes)
 	case err == nil:
-		err = fmt.Errorf("%d bytes of output are no answer", out.text.Len())
+		err = fmt.Errorf("its output of %d bytes is not an answer", out.text.Len())
 	}
 	if first, _, _ := strings.Cut(why.text.String(), "\n"); first != "" {
 		err = fmt.Errorf("%w: %s", err, first)
@@ -59,12 +59,12 @@ func analyzeApart(
 	return nil, took, err
 }
 
-// bounded is output of a program.
+// bounded keeps the beginning of a program's output.
 type bounded struct {
 	text bytes.Buffer
 	most int
-	drop bool // what is beyond; else it is an error, which ends the program
-	over bool // there was more
+	drop bool // drop what exceeds most; otherwise that is an error, which ends the program
+	over bool // there was more than most
 }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -2,43 +2,46 @@ package recorder
 
 import "time"
 
-// What the recorder costs is CPU time, and never the time that something lasted:
+// The recorder costs CPU time, and the budget counts CPU time, never elapsed time:
 //
-//   - a snapshot and an analysis by the CPU clock of their thread, and 0.3 ms more for a snapshot, as it keeps other threads waiting;
-//   - tracing, which is spread over all of the program, by a model: so much a second, a goroutine and an event. Events are known by
-//     their bytes, which a snapshot has, and so by requests. How dear an event is on this machine is measured as the recorder
-//     starts ([runtimeProcess.calibrate]), and in place by the service's own CPU time per request, with tracing and without ([pairs]).
+//   - The CPU clock of the thread measures a snapshot and an analysis. A snapshot also counts 0.3
+//     ms, because it keeps other threads waiting.
+//   - A model estimates tracing, which is spread over the whole program. It adds a cost per second,
+//     per goroutine and per event. Bytes of a snapshot give the number of events, and so the events
+//     per request. The recorder measures the cost of an event when it starts
+//     ([runtimeProcess.calibrate]). Later it corrects the model by the service's CPU time per
+//     request, with tracing and without ([pairs]).
 //
-// make bench-recorder compares all that with what a service takes without a recorder.
+// make bench-recorder compares all of that with what a service takes without a recorder.
 const (
 	eventBytes    = 5.5                     // of a trace, on average
 	listedBytes   = 17                      // of a trace, for a goroutine that did nothing in a generation
-	goroutineCost = time.Microsecond        // each generation, of a second, lists all goroutines
+	goroutineCost = time.Microsecond        // each generation, which is a second, lists all goroutines
 	secondCost    = 2500 * time.Microsecond // of tracing, whatever the program does
 	snapshotCost  = 300 * time.Microsecond  // of other threads
-	requestBytes  = 100                     // before it is known
-	analysisCost  = 40.                     // nanoseconds a byte, before it is known
+	requestBytes  = 100                     // until it is measured
+	analysisCost  = 40.                     // ns per byte, until it is measured
 
-	enoughRequests = 50 // to take all bytes for theirs
+	enoughRequests = 50 // to attribute all bytes to requests
 )
 
-// budget is an account of CPU time: what the process takes earns a share of it, what the recorder
-// takes is spent. The recorder is on until what is left is due for the snapshot that ends the
-// slice, and off until there is enough for another one. So it keeps within the share whatever the
-// costs are, by how often it is on. It belongs to the recorder's goroutine.
+// budget is an account of CPU time. The process's CPU time earns a share, and the recorder's own
+// CPU time is spent. The recorder is on until only the snapshot that ends the slice is left in the
+// account. It is off until the account has enough for another slice. So it keeps within the share,
+// whatever the costs are, by how often it is on. The budget belongs to the recorder's goroutine.
 type budget struct {
 	share      float64
 	credit     time.Duration
-	rate       float64 // that is earned in a second, in nanoseconds, smoothed
+	rate       float64 // ns earned per second, smoothed
 	cost       cost
-	most       time.Duration // that the process has taken: no cost is more
-	earned     time.Duration // in all
+	most       time.Duration // that the process has taken: the recorder's costs are not more
+	earned     time.Duration // in total
 	event      time.Duration // that an event takes, by the model
-	watching   time.Duration // that it takes a second to watch the CPU quota
+	watching   time.Duration // per second, for watching the CPU quota
 	pairs      pairs
 	perRequest float64 // bytes, as last measured
-	others     float64 // bytes of a second, where requests were too few to tell
-	perByte    float64 // nanoseconds that an analysis takes, as last measured
+	others     float64 // bytes per second, measured when there were too few requests
+	perByte    float64 // ns that an analysis takes, as last measured
 }
 
 // cost is what the recorder has taken of the processors.
@@ -47,16 +50,16 @@ type cost struct{ tracing, snapshots, analysis, apart time.Duration }
 func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
 
 const (
-	idleBusy     = .25 // of a processor: a process that takes less earns as one that takes so much
+	idleBusy     = .25 // of a processor: a process that takes less earns as if it took this
 	memory       = 60. // seconds of earnings that the account holds
-	full         = .9  // of that; what is dearer begins with that
+	full         = .9  // of that: a slice that costs more begins at this credit
 	sliceMost    = time.Minute
 	measureTime  = time.Second     // after which a slice is measured
-	measureAgain = 5 * time.Second // and again, if that was its first
+	measureAgain = 5 * time.Second // and again, if it was the first slice
 	measureEach  = time.Minute
 )
 
-// earn takes note of what the process has taken of the processors in a time.
+// earn adds what the process's CPU time in a time earns.
 func (b *budget) earn(taken, passed time.Duration) {
 	if passed <= 0 {
 		return
@@ -74,11 +77,12 @@ func (b *budget) earn(taken, passed time.Duration) {
 	b.credit = min(b.credit, time.Duration(memory*b.rate))
 }
 
-// listed returns the bytes of a generation's list of goroutines.
+// listed returns the size of a generation's list of goroutines, in bytes.
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
 
-// measured takes note of how many bytes were recorded in a time, lists left out, and of how many
-// requests. Where these are too few to tell, those that come later take what they took before.
+// measured records how many bytes and requests there were in a time, without the lists of
+// goroutines. If there were too few requests, the bytes count per second, and the bytes per request
+// stay as they are.
 func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) {
 	switch {
 	case requests >= enoughRequests:
@@ -88,20 +92,20 @@ func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) 
 	}
 }
 
-// bytes returns how many bytes a time in which there were so many requests takes, lists left out.
+// bytes returns how many bytes a time with so many requests takes, without the lists of goroutines.
 func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
 	return b.perRequest*float64(requests) + b.others*passed.Seconds()
 }
 
-// model returns what tracing takes in a time by the model.
+// model returns what tracing takes in a time, by the model.
 func (b *budget) model(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	events := b.bytes(requests, passed) / eventBytes
 	second := secondCost + b.watching + time.Duration(goroutines)*goroutineCost
 	return time.Duration(events*float64(b.event)) + time.Duration(passed.Seconds()*float64(second))
 }
 
-// tracing returns what tracing takes in a time: by what was measured in place, and until that is
-// known by the larger of this and the model.
+// tracing returns what tracing takes in a time. That is the measurement in place. Until there is
+// one, it is the larger of model and measurement.
 func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	ratio, _, known := b.pairs.ratio()
 	if !known {
@@ -110,8 +114,8 @@ func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) 
 	return time.Duration(ratio * float64(b.model(requests, goroutines, passed)))
 }
 
-// traced, snapshot and analyzed take note of what was spent. What is more than the process has
-// taken in all was not.
+// traced, snapshot and analyzed spend CPU time. They spend no more than the process has taken in
+// total.
 func (b *budget) traced(d time.Duration)   { b.spend(&b.cost.tracing, d) }
 func (b *budget) snapshot(d time.Duration) { b.spend(&b.cost.snapshots, d+snapshotCost) }
 func (b *budget) analyzed(d time.Duration) { b.spend(&b.cost.analysis, d) }
@@ -124,35 +128,35 @@ func (b *budget) spend(of *time.Duration, d time.Duration) {
 	b.credit -= d
 }
 
-// apart takes note of what another program took, which is nothing of this process's.
+// apart spends what another program took, which is not in this process's CPU time.
 func (b *budget) apart(d time.Duration) { b.cost.apart += d; b.credit -= d }
 
-// learn takes note of how many bytes an analysis read, and of what it took.
+// learn records how many bytes an analysis read and how long it took.
 func (b *budget) learn(bytes int64, took time.Duration) {
-	const least, smooth = 1 << 10, .3 // of fewer bytes it is what any takes
+	const least, smooth = 1 << 10, .3 // a smaller snapshot says little about the cost per byte
 	if bytes < least {
 		return
 	}
 	b.perByte += smooth * (float64(took)/float64(bytes) - b.perByte)
 }
 
-// ending returns what the snapshot of so many bytes takes, and its analysis.
+// ending returns the cost of a snapshot of so many bytes and of its analysis.
 func (b *budget) ending(bytes float64) time.Duration {
-	const fixed, written = time.Millisecond, .5 // nanoseconds a byte
+	const fixed, written = time.Millisecond, .5 // ns per byte
 	return fixed + snapshotCost + time.Duration(bytes*written+min(bytes, maxAnalyzed)*b.perByte)
 }
 
-// unbounded reports whether all that the process takes may be the recorder's.
+// unbounded reports whether the recorder may take all of the process's CPU time.
 func (b *budget) unbounded() bool { return b.share >= 1 }
 
-// over reports whether the recorder has to be off, or has to end its slice by what takes so much.
+// over reports whether the account has too little for the end of a slice, which costs ending.
 func (b *budget) over(ending time.Duration) bool { return b.credit < ending && !b.unbounded() }
 
-// enough reports whether there is enough for a slice that takes so much. One that takes more than
-// the account can hold begins when it is full.
+// enough reports whether the account has enough for a slice. A slice that costs more than the
+// account can hold begins when the account is full.
 func (b *budget) enough(slice time.Duration) bool {
 	return b.unbounded() || b.credit >= min(slice, time.Duration(full*memory*b.rate))
 }
 
-// full reports whether the account holds all that it can: what is not spent now is lost.
+// full reports whether the account is full, so that what is not spent now is lost.
 func (b *budget) full() bool { return b.unbounded() || b.credit >= time.Duration(full*memory*b.rate) }

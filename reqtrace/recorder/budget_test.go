@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// TestMeasuredInPlace: what tracing takes is the larger of model and measurement, until a dozen
-// times on and off say what it is; chance is in the interval.
+// TestMeasuredInPlace tests that tracing costs the larger of model and measurement until a dozen
+// times on and off measure it, and that the interval covers the truth.
 func TestMeasuredInPlace(t *testing.T) {
 	const (
 		rate  = 1000
-		usual = 200 * time.Microsecond // of a request, and chance of 5%
-		model = 6 * time.Millisecond   // a second
+		usual = 200 * time.Microsecond // of a request, with a random error of 5%
+		model = 6 * time.Millisecond   // per second
 	)
 	for name, truth := range map[string]time.Duration{"cheaper": 3 * time.Millisecond, "dearer": 20 * time.Millisecond} {
 		for seed := range uint64(20) {
@@ -40,7 +40,7 @@ func TestMeasuredInPlace(t *testing.T) {
 			_, within, known := b.pairs.ratio()
 			got := b.tracing(rate, 0, time.Second)
 			if !known && name == "dearer" {
-				continue // chance is large beside it in some: then it is not known
+				continue // the random error is large compared with it in some runs: then it is not known
 			}
 			if d := (got - truth).Abs(); known && d > time.Duration(2*within*float64(of)) {
 				t.Errorf("%s, seed %d: %v a second, known to ± %v, and it is %v", name, seed, got, time.Duration(within*float64(of)), truth)
@@ -48,7 +48,7 @@ func TestMeasuredInPlace(t *testing.T) {
 		}
 	}
 	var p pairs
-	for i := range 100 { // too short to tell
+	for i := range 100 { // too short to measure
 		p.add(part{on: i%2 == 0, cpu: time.Second, model: time.Second, requests: 1000, passed: time.Second})
 	}
 	if _, _, known := p.ratio(); known || p.n > 0 {
@@ -56,7 +56,8 @@ func TestMeasuredInPlace(t *testing.T) {
 	}
 }
 
-// TestCostIsWithin: whatever the model says, the recorder has not taken more than the process has.
+// TestCostIsWithin tests that the recorder's costs never exceed the CPU time of the process,
+// whatever the model says.
 func TestCostIsWithin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -72,8 +73,8 @@ func TestCostIsWithin(t *testing.T) {
 	})
 }
 
-// TestSaysOff: where the budget has it off, page, JSON and log say for how much of the time, and
-// name the option.
+// TestSaysOff tests that page, JSON and log say for how much of the time the budget had the
+// recorder off, and name the option.
 func TestSaysOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -105,8 +106,8 @@ func fetched(r *Recorder, path string) string {
 	return w.Body.String()
 }
 
-// TestMeasuredAgain: what a program records as it starts is not what its requests are charged for
-// ever after.
+// TestMeasuredAgain tests that requests are not charged for ever with what a program records at its
+// start.
 func TestMeasuredAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -48,7 +48,7 @@ func buildName(info *debug.BuildInfo, hash func() string) string {
 
 // executableHash returns the beginning of what sha256sum says of this process's executable, "" if it cannot be read.
 func executableHash() string {
-	path := "/proc/self/exe" // the file that runs, whatever has its path by now
+	path := "/proc/self/exe" // the running file, even if its path now names another one
 	if runtime.GOOS != "linux" {
 		var err error
 		if path, err = os.Executable(); err != nil {

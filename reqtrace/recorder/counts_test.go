@@ -70,7 +70,7 @@ func TestClassesOfAnotherRouter(t *testing.T) {
 	})
 	s := httptest.NewServer(r.Middleware(router{"/slow": slowHandler}))
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, beside a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
 	defer cancel()
 	asked := uint64(0)
 	for again := true; again; {

@@ -1,6 +1,6 @@
-// Package recorder lets a live service say why its requests were slow: it keeps Go's flight
-// recorder running, takes a snapshot of it when a request was slow, finds out why, and adds that to
-// a history that goes over hours and deployments.
+// Package recorder lets a live service say why its requests were slow. It keeps Go's flight
+// recorder running and takes a snapshot of it after a slow request. It finds out why the request
+// was slow, and adds that to a history that spans hours and deployments.
 //
 //	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, Dir: "/var/lib/shop/recorder"})
 //	...
@@ -8,60 +8,61 @@
 //	srv.Handler = rec.Middleware(mux)      // of other servers: rec.Begin and End
 //	admin.Handle("/debug/evenkeel/", rec)  // the page, JSON and snapshots
 //
-// Who may see the page is decided by the mux that it is on. It shows names of functions, files and
-// routes, ids of requests and traces, and who asks it can have snapshots taken: put it on an admin
-// mux, on an address that only operators reach. It shows no body, no header but X-Request-Id, and
-// no query.
+// The mux decides who may see the page. The page shows names of functions, files and routes, and
+// ids of requests and traces. Its readers can have snapshots taken. So put it on an admin mux, on
+// an address that only operators reach. It shows no body, no header but X-Request-Id, and no query.
 //
 // # What it costs
 //
-// Tracing takes 2.5 ms of CPU time a second, 5 to 20 µs a request and 1 µs a second for each
-// goroutine, and up to 4 MB of memory: docs/guides/recorder.md has the figures. Options.CPU is a
-// budget for tracing, snapshots and their analysis together. The recorder keeps an account of the
-// CPU time that the process takes and that it takes itself, and records for a part of the time if
-// it has to. Then it records when requests come, and one of the last minute was slow or the account
-// is full. [Stats], the page and the log say for how much of the time it was off, and the shares of
-// causes stand for what was not seen, class by class.
+// Tracing takes 2.5 ms of CPU time per second, 5 to 20 µs per request, 1 µs per second for each
+// goroutine, and up to 4 MB of memory. See docs/guides/recorder.md for the figures. Options.CPU is
+// the budget for tracing, snapshots and their analysis together. The recorder keeps an account of
+// the CPU time of the process and of its own. If the budget is too small, it records for a part of
+// the time. It then records when requests come and one of the last minute was slow, or when the
+// account is full. [Stats], the page and the log say for how much of the time it was off. In the
+// shares of causes, the explained requests of a class stand for the others.
 //
-// Snapshots and analyses are measured by the CPU clock of their thread. Tracing is spread over the
-// whole program, so it is a model of events, goroutines and seconds, until it is measured: by the
-// CPU time of the service's requests with it and without, a dozen times. [Cost] has ± of that.
+// The CPU clock of the thread measures snapshots and analyses. Tracing is spread over the whole
+// program, so a model of events, goroutines and seconds estimates it at first. The recorder then
+// compares the CPU time of requests with and without tracing, a dozen times. [Cost] has the ± of
+// that measurement.
 //
 // # Requests are not disturbed
 //
-// A request reads the clock twice, counts and compares. Where it was slow it sends a note to the
-// recorder's goroutine, if there is room, and goes on. Everything else is that goroutine's: it
-// alone asks the flight recorder, whose snapshots take 5 to 20 ms (longer beyond 10,000
-// goroutines), and the disk. A disk that is full or a directory that is gone loses snapshots, which
-// are counted, and nothing else.
+// A request reads the clock twice, counts and compares. If it was slow, it sends a note to the
+// recorder's goroutine, if there is room, and goes on. Only that goroutine uses the disk and the
+// flight recorder, whose snapshots take 5 to 20 ms (longer beyond 10,000 goroutines). If the disk
+// is full or the directory is gone, snapshots are lost and counted, and nothing else is.
 //
 // # The analysis
 //
-// A snapshot is analysed in the service's own process, by one goroutine that works for 0.2 ms and
-// then sleeps for 3.8 ms. It reads 4 MB of a snapshot at most, and takes some megabytes of memory
-// while it goes on. It is skipped while less than 64 MB are left of the memory limit (GOMEMLIMIT)
-// or of the container. An analysis that panics or takes a minute costs that snapshot alone; [Stats]
-// says how many did and why. Options.Analyze names a program that does it apart from the service.
-// This package runs nothing at init, and starts no other program.
+// One goroutine of the service's own process analyses a snapshot. It works for 0.2 ms and then
+// sleeps for 3.8 ms. It reads at most 4 MB of a snapshot, and takes some megabytes of memory while
+// it runs. The recorder skips the analysis while less than 64 MB are left of the memory limit
+// (GOMEMLIMIT) or of the container. An analysis that panics or takes a minute loses only that
+// snapshot. [Stats] says how many did and why. Options.Analyze names a program that analyses
+// snapshots outside of the service. This package runs nothing at init, and starts no other program.
 //
 // # What is counted
 //
-// A request is slow by the time that its handler takes. The trace sees more, such as the wait for a
-// processor before it. A request that is slow by that alone is explained if a snapshot has it, but
-// asks for none. The recorder takes one when its own heartbeat, once a second, comes late by as much.
-// A slow request that has no explanation is counted by why: the recorder was off, a snapshot had
-// been taken shortly before, its start fell out of the window, the snapshot failed. What is
-// explained of a class of requests stands for the rest of the class in the shares of causes.
+// The time of its handler decides whether a request is slow. The trace also shows the wait for a
+// processor before the handler. A request that is slow only because of that wait is explained if a
+// snapshot has it, but does not cause a snapshot. The recorder takes one if its own heartbeat, once
+// a second, comes late by as much. A slow request without an explanation is counted with the
+// reason: the recorder was off, a snapshot had just been taken, its start was outside the window,
+// or the snapshot failed. In the shares of causes, the explained requests of a class stand for the
+// rest of it.
 //
 // # Others that trace
 //
-// runtime/trace.Start and /debug/pprof/trace work beside it, and CPU profiles are in its snapshots.
-// A process has one runtime/trace.FlightRecorder: where the program has one, Start says so, and
-// Options.Recorder shares it.
+// runtime/trace.Start and /debug/pprof/trace work at the same time, and CPU profiles are in the
+// snapshots. A process has one runtime/trace.FlightRecorder. If the program has started one, Start
+// returns an error, and Options.Recorder shares it.
 //
 // # SIGTERM and panics
 //
-// The recorder takes no signals: a program that ends calls [Recorder.Stop], which takes what is
+// The recorder takes no signals. A program that ends calls [Recorder.Stop], which analyses what is
 // left. A panic in a handler, or before a deferred End, asks for a snapshot, if one is due, and
-// goes on; where nobody recovers it, as net/http's server does, the process is gone before.
+// goes on. If no caller recovers the panic, as net/http's server does, the process ends before the
+// snapshot.
 package recorder

@@ -30,7 +30,7 @@ type fake struct {
 	stall    atomic.Int64  // goroutines takes so long, once
 	defect   atomic.Bool   // goroutines and start panic
 	torn     atomic.Int64  // the snapshot from here on at which writeTo panics; 0: none
-	low      atomic.Bool   // there is no memory for an analysis
+	low      atomic.Bool   // there is too little memory for an analysis
 	writes   atomic.Uint64
 	hangs    chan bool // writeTo waits for it; nil: it does not
 	analysis func(context.Context, history.Trace) (*history.Explained, time.Duration, error)
@@ -44,9 +44,9 @@ type fake struct {
 	room     int
 	profiles int
 
-	analyses atomic.Int64 // what they took of the processors
+	analyses atomic.Int64 // CPU time that the analyses took
 
-	mu   sync.Mutex // also held where on, since and window change, which only the recorder's goroutine does
+	mu   sync.Mutex // also held while on, since and window change; only the recorder's goroutine changes them
 	jobs []history.Trace
 }
 

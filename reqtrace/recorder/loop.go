@@ -21,8 +21,7 @@ const (
 	maxLast     = 5 * time.Second // of the analysis at the end
 )
 
-// loop is the recorder's goroutine, which all of its fields belong to. It alone uses the flight
-// recorder.
+// loop is the recorder's goroutine, which owns all of its fields. Only it uses the flight recorder.
 //
 //	     armed, and enough in the account             a slow request, then settle
 //	off ───────────────────────────────> on, a slice ───────────────────────────────> snapshot ──> analysis ──> history
@@ -34,29 +33,29 @@ type loop struct {
 	budget budget
 
 	on      bool
-	broken  bool      // something of the recorder's own panicked: it stays off
+	broken  bool      // a part of the recorder panicked: it stays off
 	refused error     // why the flight recorder could not be started
-	since   time.Time // the slice's beginning
+	since   time.Time // beginning of the slice
 	began   uint64    // requests until then
-	sized   time.Time // the bytes of a request were measured
-	steady  bool      // a while after the beginning of a slice
+	sized   time.Time // when the bytes per request were measured
+	steady  bool      // that was some time after the beginning of a slice
 	window  time.Duration
 	bytes   int
-	longest time.Duration // slow request lately
-	active  time.Time     // requests were last seen
-	slowAt  time.Time     // a slow one was
-	second  time.Duration // what tracing takes in one, and how many bytes, by the last ticks
+	longest time.Duration // longest slow request lately
+	active  time.Time     // when requests were last seen
+	slowAt  time.Time     // when one of them was last slow
+	second  time.Duration // what tracing takes per second, and its bytes per second (flow), by the last ticks
 	flow    float64
 	poor    bool          // it is off to stay within the budget
-	lacked  time.Duration // for which it was
-	told    time.Time     // that was logged
+	lacked  time.Duration // how long it was off for that
+	told    time.Time     // when that was last logged
 
 	ticks    int
 	ticked   time.Time // and what was known then:
 	cpu      time.Duration
 	requests uint64
 	dropped  uint64
-	others   time.Duration // that the recorder took, but for tracing
+	others   time.Duration // what the recorder took without tracing
 	switched bool          // on or off since then
 	took     time.Duration // by the process, since the recorder began
 	covered  time.Duration // in which the recorder was on
@@ -68,17 +67,17 @@ type loop struct {
 	last     time.Time // a snapshot was taken
 	under    *analysis // under way; nil: none
 	results  chan result
-	known    map[history.Key]bool // causes that need not be told as new, without their class
-	judged   map[history.Key]bool // likewise, of the snapshot under way
-	newSince time.Time            // some were told
-	newTold  int                  // so many since then
-	watched  [2]time.Duration     // that the history knows of: since the beginning, and recorded
+	known    map[history.Key]bool // causes that are not logged as new any more, without their class
+	judged   map[history.Key]bool // the same, for the snapshot being analysed
+	newSince time.Time            // when the current hour of new causes began
+	newTold  int                  // how many were logged since then
+	watched  [2]time.Duration     // what the history knows of: watched and recorded time since the beginning
 	profiled time.Time
 	failing  failure // the last snapshot's; "": it was analysed
 	panicked bool    // an analysis has panicked
 }
 
-// analysis is a snapshot that is analysed.
+// analysis is a snapshot that is being analysed.
 type analysis struct {
 	file   *snapshotFile
 	keep   bool // whatever it says
@@ -183,9 +182,9 @@ func (l *loop) takeNotes() {
 	}
 }
 
-// want has a snapshot taken once the request that asks for it is over, or when it may be again.
-// Where the budget allows a few of them, it is put off for as long as the window has the first slow
-// request, so that each has as many as can be.
+// want asks for a snapshot, once the request that asks for it is over and Options.Every allows one.
+// If the budget allows only a few, the snapshot waits as long as the window has the first slow
+// request, so that it has as many slow requests as possible.
 func (l *loop) want(why string) {
 	now := time.Now()
 	at := now.Add(settle)
@@ -205,8 +204,8 @@ func (l *loop) want(why string) {
 	}
 }
 
-// limited reports whether recording all of the time, and a snapshot as often as may be, takes more
-// than is earned.
+// limited reports whether recording all of the time, with as many snapshots as allowed, takes more
+// than the account earns.
 func (l *loop) limited() bool {
 	if l.budget.unbounded() || l.budget.rate == 0 || l.r.o.Recorder != nil {
 		return false
@@ -215,7 +214,7 @@ func (l *loop) limited() bool {
 	return float64(l.second)+each > l.budget.rate
 }
 
-// kept returns about how many bytes the flight recorder has when a slice has lasted for so long.
+// kept returns about how many bytes the flight recorder holds after a slice has lasted for a time.
 func (l *loop) kept(lasted time.Duration) float64 {
 	return min(l.flow*min(lasted, l.window+time.Second).Seconds(), float64(l.bytes))
 }
@@ -240,8 +239,8 @@ func (l *loop) ask(a ask) {
 	l.answer()
 }
 
-// answer answers all that ask, where the slice is long enough. Each leaves the list with its one
-// answer, which its channel has room for.
+// answer answers all callers that ask for a snapshot, if the slice is long enough. It removes a
+// caller from the list with its answer. The caller's channel has room for that.
 func (l *loop) answer() {
 	if l.on && l.r.o.Recorder == nil && time.Since(l.since) < leastWindow {
 		return
@@ -322,8 +321,8 @@ func (l *loop) tick() {
 	l.publish(now)
 }
 
-// late reports whether a tick came so late that what kept it may have kept requests before their
-// handlers. As a program starts, much is late.
+// late reports whether a tick was so late that requests may have waited before their handlers.
+// Early ticks do not count, because much is late while a program starts.
 func (l *loop) late(passed time.Duration) bool {
 	d, ok := l.r.Threshold()
 	return ok && passed-tickEvery > d && l.ticks > int(l.r.o.Every/tickEvery)

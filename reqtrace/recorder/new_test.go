@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// TestNewTold: nothing is told as new in the first hour. Later a cause is, once, whatever the
-// class; and of many in an hour five are.
+// TestNewTold tests that no cause is logged as new in the first hour. Later a cause is logged once,
+// in whatever class, and at most five causes in an hour.
 func TestNewTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -15,67 +15,69 @@ import (
 // Options configure a [Recorder]. The zero value works: it explains the slowest 1% and keeps the
 // history in memory.
 type Options struct {
-	// Slow is how long a request takes that is slow, by the time that its handler takes. Default:
-	// 0, which is what Quantile says. Limits: 1 ms to 1 minute.
+	// Slow is the time of the handler from which on a request is slow. Default: 0, which means that
+	// Quantile decides. Limits: 1 ms to 1 minute.
 	Slow time.Duration
 
-	// Quantile is the part of the requests of the last five minutes that are not slow, where Slow
-	// is 0; none is slow before 1,000 of them are known, nor one of less than 1 ms. Default: 0,
-	// which is 0.99. Limits: 0.5 to 0.9999.
+	// Quantile is the share of the requests of the last five minutes that are not slow, if Slow is
+	// 0. No request is slow before 1,000 of them are known, or if it took less than 1 ms. Default:
+	// 0, which is 0.99. Limits: 0.5 to 0.9999.
 	Quantile float64
 
-	// Dir is where the history and the snapshots are kept, for this process and the next one; it is
-	// made if it is not there. Each process needs its own: while another one has it, the history is
-	// in memory, and snapshots are not kept. Default: "", which keeps the history in memory, and no
-	// snapshot (its trace is in os.TempDir, without a name, while it is analysed).
+	// Dir is the directory of the history and the snapshots, for this process and the next one.
+	// Start creates it if necessary. Each process needs its own directory. While another process
+	// has it, the history is in memory, and the recorder keeps no snapshots. Default: "", which
+	// keeps the history in memory and no snapshot (the trace is in os.TempDir, without a name,
+	// during the analysis).
 	Dir string
 
-	// Every is how far apart two snapshots are at least, but for those that are asked for. Default:
+	// Every is the least time between two snapshots, except those that somebody asks for. Default:
 	// 0, which is 10 s. Limits: 1 s to 1 hour.
 	Every time.Duration
 
-	// MaxWindow is how far back the flight recorder goes at most: Every, how long slow requests
-	// take and MaxBytes decide within it. Default: 0, which is 10 s. Limits: 2 s to 1 minute.
+	// MaxWindow is how far back the flight recorder goes at most. Within that, Every, MaxBytes and
+	// the time of slow requests decide. Default: 0, which is 10 s. Limits: 2 s to 1 minute.
 	MaxWindow time.Duration
 
-	// MaxBytes bounds what the flight recorder keeps, which the runtime takes for a hint. Default:
-	// 0, which is 4 MiB. Limits: 1 to 32 MiB.
+	// MaxBytes bounds what the flight recorder keeps. The runtime takes it as a hint. Default: 0,
+	// which is 4 MiB. Limits: 1 to 32 MiB.
 	MaxBytes int
 
-	// KeepBytes is what the snapshots in Dir take at most; the oldest go first. Default: 0, which
+	// KeepBytes is the most that the snapshots in Dir take. The oldest go first. Default: 0, which
 	// is 64 MiB. Limits: 1 MiB to 64 GiB.
 	KeepBytes int64
 
-	// CPU is which part of the CPU time that this process takes may be the recorder's: tracing,
-	// snapshots and their analysis. To stay within, it is switched off for some of the time. A
-	// process that takes less than a quarter of a processor counts as one that takes that: 5 ms a
-	// second of the default. Default: 0, which is 0.02. Limits: 0.001 to 1; 1 does not switch it
-	// off.
+	// CPU is the share of the process's CPU time that the recorder may take for tracing, snapshots
+	// and their analysis. To stay within it, the recorder is off for some of the time. A process
+	// that takes less than a quarter of a processor counts as if it took a quarter, so the default
+	// allows at least 5 ms per second. Default: 0, which is 0.02. Limits: 0.001 to 1. With 1 the
+	// recorder is always on.
 	CPU float64
 
-	// Analyze is a program that analyses snapshots apart from the service, and its arguments:
-	// /usr/local/bin/evenkeel report -snapshot is one, and so is one of yours that calls
-	// [history.Answer]. The path is absolute. Default: nil, which analyses them in this process.
+	// Analyze is a program that analyses snapshots outside of the service, with its arguments. One
+	// is /usr/local/bin/evenkeel report -snapshot. Another is a program of yours that calls
+	// [history.Answer]. The path is absolute. Default: nil, which analyses snapshots in this
+	// process.
 	Analyze []string
 
-	// Recorder is a flight recorder of the program's, which has started it and goes on to own it:
-	// it stays on or off as the program says, and its size is the program's. CPU then bounds how
-	// often it is looked at. Default: nil, one of this package's own.
+	// Recorder is a flight recorder that the program has started and still owns. The program
+	// decides its size and when it is on. CPU then bounds how often the recorder reads it. Default:
+	// nil, which starts a flight recorder of its own.
 	Recorder *trace.FlightRecorder
 
-	// Profile takes a CPU profile for 10 s, at most once in 10 minutes, after a snapshot in which
-	// most slow requests were running: its samples say where. Meanwhile the program, or
-	// /debug/pprof/profile, cannot take one. Default: false.
+	// Profile takes a CPU profile for 10 s after a snapshot in which most slow requests were
+	// running, at most once in 10 minutes. Its samples say where they ran. During these 10 s the
+	// program, or /debug/pprof/profile, cannot take another. Default: false.
 	Profile bool
 
-	// TraceID returns the id that distributed tracing gave to a request, "" for none. It is called
-	// with the request's context, in its goroutine, when it has ended and was slow. Default: nil,
-	// none.
+	// TraceID returns the id that distributed tracing gave to a request, or "". The recorder calls
+	// it with the request's context, in the request's goroutine, at the end of a slow request.
+	// Default: nil, no id.
 	TraceID func(context.Context) string
 
 	// Build names what this process runs, to tell new causes from old ones. Default: "", which is
-	// the version and the commit that the executable has in it, and a hash of the executable where
-	// these do not tell it from others.
+	// the version and the commit in the executable. If these do not identify it, a hash of the
+	// executable is added.
 	Build string
 
 	// Logger gets a line for each new cause (Info) and for what needs an operator (Warn). Default:
@@ -126,11 +128,11 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionError{"KeepBytes", fmt.Sprintf("%d; it goes from %d to %d", o.KeepBytes, 1<<20, int64(64)<<30)}
 	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
 		return o, &OptionError{
-			"Analyze", fmt.Sprintf("%q is not an absolute path: write where the program is, or leave it out", o.Analyze[0]),
+			"Analyze", fmt.Sprintf("%q is not an absolute path; write the whole path of the program", o.Analyze[0]),
 		}
 	case len(o.Analyze) > 0:
 		if _, err := exec.LookPath(o.Analyze[0]); err != nil {
-			return o, &OptionError{"Analyze", fmt.Sprintf("%v: write where the program is, or leave it out", err)}
+			return o, &OptionError{"Analyze", fmt.Sprintf("%v; write the path of a program that is there, or leave it out", err)}
 		}
 	}
 	return o, nil

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pairs measures in place what tracing takes: the process's CPU time per request while it is on,
-// less that of the time just before or after it while it is off. What else the recorder takes is in
-// neither.
+// pairs measures what tracing takes in place. It compares the process's CPU time per request while
+// the recorder is on with that just before or after, while it is off. It leaves out what else the
+// recorder takes.
 //
 //	off          on           off          on
 //	cpu/request  cpu/request  cpu/request  cpu/request     each neighbour differs by tracing and by chance
@@ -15,15 +15,15 @@ import (
 type pairs struct {
 	now, last part
 	n         float64
-	mean, m2  float64 // of the differences, by Welford's method (Technometrics 4, 1962): nanoseconds a request
-	model     float64 // mean of what the model says of them
+	mean, m2  float64 // of the differences in ns per request, by Welford's method (Technometrics 4, 1962)
+	model     float64 // mean of what the model says
 }
 
-// part is a time during which the recorder was on, or off.
+// part is a time during which the recorder was on or off.
 type part struct {
 	on       bool
 	cpu      time.Duration
-	model    time.Duration // what tracing takes of it
+	model    time.Duration // what tracing takes in it, by the model
 	requests uint64
 	passed   time.Duration
 }
@@ -32,10 +32,10 @@ const (
 	pairLeast    = 4 * time.Second // of a part
 	pairRequests = 100             // in a part
 	pairsEnough  = 12
-	pairsWithin  = .5 // of the model: the interval with which the ratio is known
+	pairsWithin  = .5 // greatest half-width of the interval at which the ratio is known, as a share of the model
 )
 
-// add adds a tick. One in which the recorder was switched is of neither part.
+// add adds a tick in which the recorder was not switched.
 func (p *pairs) add(t part) {
 	if t.on != p.now.on {
 		p.end(t.on)
@@ -46,7 +46,7 @@ func (p *pairs) add(t part) {
 	p.now.passed += t.passed
 }
 
-// end ends a part, and begins the next one.
+// end ends a part and begins the next one.
 func (p *pairs) end(on bool) {
 	done := p.now
 	p.now = part{on: on}
@@ -61,7 +61,7 @@ func (p *pairs) end(on bool) {
 	if !with.on {
 		with, without = without, with
 	}
-	p.last = part{} // each part is of one pair
+	p.last = part{} // each part belongs to one pair
 	d := float64(with.cpu)/float64(with.requests) - float64(without.cpu)/float64(without.requests)
 	p.n++
 	before := d - p.mean
@@ -70,8 +70,8 @@ func (p *pairs) end(on bool) {
 	p.model += (float64(with.model)/float64(with.requests) - p.model) / p.n
 }
 
-// ratio returns what tracing takes, of what the model says, within what at 95% confidence, and
-// whether it is known.
+// ratio returns what tracing takes divided by what the model says. within is its ± at 95%
+// confidence, and known reports whether that is close enough to be used.
 func (p *pairs) ratio() (ratio, within float64, known bool) {
 	if p.n < 2 || p.model <= 0 {
 		return 0, math.Inf(1), false

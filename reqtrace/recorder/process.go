@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// process is what a recorder asks of the process that it is in. The recorder's goroutine calls it,
-// but for analyze.
+// process is the process that a recorder runs in. Only analyze is called outside of the recorder's
+// goroutine.
 type process interface {
 	start(window time.Duration, bytes int) error // starts the flight recorder
 	stop()
@@ -26,9 +26,9 @@ type process interface {
 	cpu() time.Duration // that the process has taken; 0 where that is not known: then the budget is that of a process that idles
 	goroutines() int
 	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
-	watching() time.Duration  // what it takes a second to watch the CPU quota, while the flight recorder is on
+	watching() time.Duration  // what watching the CPU quota takes per second, while the flight recorder is on
 	profile(d time.Duration)  // takes a CPU profile, into the trace
-	memory() int64            // bytes that it may take more than now; the largest number where that is not known
+	memory() int64            // bytes that it may still take; the largest number if that is not known
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
@@ -41,8 +41,8 @@ type runtimeProcess struct {
 	command  []string
 	samples  []metrics.Sample
 	profiled *time.Timer
-	watch    *cpuwatch.Watch              // while the recorder is on; nil: there is no CPU quota
-	counted  atomic.Pointer[reqtrace.CPU] // by the kernel, until the last snapshot; nil: not known
+	watch    *cpuwatch.Watch              // while the recorder is on; nil: no CPU quota
+	counted  atomic.Pointer[reqtrace.CPU] // what the kernel counted until the last snapshot; nil: not known
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
@@ -106,9 +106,9 @@ func (p *runtimeProcess) goroutines() int {
 	return int(p.samples[0].Value.Uint64())
 }
 
-// Of the calibration: the fastest of some rounds counts, as whatever disturbs one makes it slower.
-// That is an event in a loop. In a service the caches hold other things: at 5,000 requests/s an
-// event took 1.4 times the loop's on a quiet machine, and beside others more.
+// The calibration takes the fastest of several rounds, because disturbances only make a round
+// slower. It measures events in a loop. In a service an event takes longer, because the caches hold
+// other data. On a quiet machine at 5,000 requests/s it took 1.4 times as long as in the loop.
 const (
 	calibrationRounds = 8
 	calibrationEvents = 64
@@ -145,7 +145,7 @@ func (p *runtimeProcess) analyze(
 	return analyze(ctx, hurry, p.counted.Load(), t, trace)
 }
 
-// watchCost is of a hundred reads of cpu.stat.
+// watchCost is the cost of a hundred reads of cpu.stat.
 const watchCost = 1500 * time.Microsecond
 
 func (p *runtimeProcess) watching() time.Duration {

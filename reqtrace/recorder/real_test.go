@@ -86,7 +86,7 @@ func TestReal(t *testing.T) {
 	r.Subscribe(func(e Explained) { explained <- e })
 	s := newShop(t, r)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, beside a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
 	defer cancel()
 	until := func(path string, cause reqtrace.Cause) history.Request {
 		t.Helper()
@@ -126,7 +126,7 @@ func TestReal(t *testing.T) {
 	if _, body := s.get(t, "/debug/evenkeel/json?since=1h"); json.Unmarshal(body, &h) != nil || len(h.Summaries(time.Time{})) < 2 {
 		t.Errorf("the history: %s", body)
 	}
-	for stats := (Stats{}); stats.Analyzed == 0 || stats.Cost.Analysis == 0; time.Sleep(time.Millisecond) { // what an analysis takes is known when it has ended
+	for stats := (Stats{}); stats.Analyzed == 0 || stats.Cost.Analysis == 0; time.Sleep(time.Millisecond) { // the cost of an analysis is known when it has ended
 		if _, body := s.get(t, "/debug/evenkeel/stats"); json.Unmarshal(body, &stats) != nil || ctx.Err() != nil {
 			t.Fatalf("the statistics: %s", body)
 		}
@@ -208,7 +208,7 @@ func TestNeighbours(t *testing.T) {
 		default:
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, beside a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
 	defer cancel()
 	var consumers sync.WaitGroup
 	for again := true; again; {
@@ -264,8 +264,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestAnalyzer: a program that is not there is an error at the start. One that goes away later costs that snapshot only,
-// which stays for others to look at.
+// TestAnalyzer tests that Start returns an error if the program is not there. If the program goes
+// away later, only that snapshot is lost, and it is kept for others.
 func TestAnalyzer(t *testing.T) {
 	leaks.Test(t)
 	dir := t.TempDir()
@@ -300,7 +300,8 @@ func TestAnalyzer(t *testing.T) {
 	}
 }
 
-// TestChaos: while the program that analyses is killed each time and the directory goes away, no request fails, and each slow one is accounted for.
+// TestChaos tests that no request fails, and that each slow one is accounted for, while the
+// analysing program is killed each time and the directory goes away.
 func TestChaos(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell that kills itself")

@@ -164,7 +164,7 @@ func (r *Recorder) History() *history.History { return r.store.Snapshot() }
 // Explained is a slow request, as a subscriber learns of it.
 type Explained struct {
 	history.Request
-	New bool // its cause is new, by the rule of [history.Summary], and this is its first request; five an hour are, at most
+	New bool // the first request of a cause that is new by [history.Summary]; at most five per hour
 }
 
 // Subscribe has f called for each slow request that is explained, in the recorder's goroutine: f must return soon, and wait for nothing of

@@ -190,8 +190,9 @@ func TestLate(t *testing.T) {
 	})
 }
 
-// TestEvery: however many are slow, snapshots are Every apart; the first is taken right after the request that asks for it, and each later one as
-// soon as it may be, so that the window has all that were slow since the one before.
+// TestEvery tests that snapshots are Every apart, however many requests are slow. The recorder
+// takes the first right after the request that asks for it. It takes each later one as soon as
+// Every allows, so that the window has all slow requests since the one before.
 func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -322,7 +323,8 @@ func TestKeepBytes(t *testing.T) {
 	}
 }
 
-// TestStop: what is left gets a snapshot, an analysis that hangs does not keep the program, and nothing works afterwards.
+// TestStop tests that Stop takes a snapshot of what is left, that an analysis that hangs does not
+// keep the program, and that nothing works afterwards.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

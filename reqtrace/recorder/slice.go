@@ -9,9 +9,9 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// When the recorder is on, and what that takes.
+// This file decides when the recorder is on, and accounts for what that takes.
 
-// smooth takes note of what tracing took, or would have taken, in a time.
+// smooth records what tracing takes in a time, or would take if the recorder were on.
 func (l *loop) smooth(spent time.Duration, bytes float64, passed time.Duration) {
 	seconds := max(passed, tickEvery/10).Seconds()
 	second, flow := time.Duration(float64(spent)/seconds), bytes/seconds
@@ -23,29 +23,29 @@ func (l *loop) smooth(spent time.Duration, bytes float64, passed time.Duration) 
 	l.flow += (flow - l.flow) / ticks
 }
 
-// pair adds a tick to what tells what tracing takes.
+// pair adds a tick to the measurement of tracing.
 func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed time.Duration) {
 	others := l.budget.cost.snapshots + l.budget.cost.analysis
 	t := part{on: l.on, cpu: max(taken-(others-l.others), 0), requests: came, passed: passed}
 	if l.others = others; l.on {
 		t.model = l.budget.model(came, goroutines, passed)
 	}
-	if l.switched { // in the middle of it
+	if l.switched { // in the middle of the tick
 		l.budget.pairs.end(l.on)
 		return
 	}
 	l.budget.pairs.add(t)
 }
 
-// watch tells the history for how long it watches the service.
+// watch tells the history how long the recorder watches the service.
 func (l *loop) watch(now time.Time) {
 	passed := now.Sub(l.r.stats.Since)
 	l.r.store.Watched(l.p.wall(), passed-l.watched[0], l.covered-l.watched[1])
 	l.watched = [2]time.Duration{passed, l.covered}
 }
 
-// slicing returns what has to be there for a slice: its end, and if it cannot go on for as long as
-// it likes all of a window.
+// slicing returns the credit that a slice needs. That is the cost of its end, and of a whole window
+// if the slice cannot go on for as long as it likes.
 func (l *loop) slicing() time.Duration {
 	need := l.budget.ending(l.kept(l.window))
 	if l.limited() {
@@ -54,28 +54,28 @@ func (l *loop) slicing() time.Duration {
 	return need
 }
 
-// Of what arms the recorder.
+// Both arm the recorder.
 const (
 	loadWithin = 10 * time.Second // requests were seen
 	slowWithin = time.Minute      // one of them was slow
 )
 
-// armed reports whether a slow request is likely enough to record. Without one for a while it is
-// what is not saved that is spent.
+// armed reports whether a slow request is likely enough to record. Without a recent slow request it
+// spends only what the full account would lose.
 func (l *loop) armed(now time.Time) bool {
 	if l.broken {
 		return false
 	}
 	_, known := l.r.Threshold()
 	slow := !l.slowAt.IsZero() && now.Sub(l.slowAt) < slowWithin
-	return l.budget.unbounded() || l.refused != nil || // by somebody who may be gone
+	return l.budget.unbounded() || l.refused != nil || // the other flight recorder may have stopped
 		known && now.Sub(l.active) < loadWithin && (slow || l.budget.full())
 }
 
-// slice is the part of a tick in which the recorder was on.
+// slice handles a tick in which the recorder was on.
 func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
 	l.covered += passed
-	if l.r.o.Recorder != nil { // what it takes is the program's decision
+	if l.r.o.Recorder != nil { // the program decided on what it takes
 		return
 	}
 	lasted := now.Sub(l.since)
@@ -98,14 +98,14 @@ func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent tim
 	}
 }
 
-// spent reports whether a slice has to end: when what is left is due for its snapshot. It waits for
-// an analysis that is under way for as long as there is anything left.
+// spent reports whether a slice has to end, because only the cost of its snapshot is left. While an
+// analysis is under way, it goes on until nothing is left.
 func (l *loop) spent(lasted time.Duration) bool {
 	return l.budget.over(0) || l.under == nil && l.budget.over(l.budget.ending(l.kept(lasted)))
 }
 
-// toMeasure reports whether it is time to count what requests record: soon, when the first have
-// come, and then once a minute. The flight recorder still has all of the slice.
+// toMeasure reports whether it is time to count the bytes per request. That is soon after the first
+// requests, and then once a minute. The flight recorder must still have the whole slice.
 func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	if lasted < measureTime || lasted > l.window {
 		return false
@@ -114,22 +114,22 @@ func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	return l.sized.IsZero() || now.Sub(l.sized) >= measureEach || early && !l.steady
 }
 
-// tellOff logs that it is off for some of the time, once an hour.
+// tellOff logs once an hour that the recorder is off for some of the time.
 func (l *loop) tellOff(now time.Time) {
 	if now.Sub(l.told) < time.Hour {
 		return
 	}
 	l.told = now
-	l.r.log.Info("recorder: its budget lets it record for a part of the time; raise Options.CPU to see more",
+	l.r.log.Info("recorder: off for some of the time to stay within its CPU budget; raise Options.CPU to see more",
 		"recorded", textfmt.Share(l.coverage(now)), "CPU", l.r.o.CPU)
 }
 
-// coverage returns for which part of the time it was on.
+// coverage returns for which share of the time it was on.
 func (l *loop) coverage(now time.Time) float64 {
 	return float64(l.covered) / float64(max(now.Sub(l.r.stats.Since), 1))
 }
 
-// lastOfSlice takes the snapshot that would come too late.
+// lastOfSlice takes the due snapshot now, because it would come too late otherwise.
 func (l *loop) lastOfSlice() {
 	if l.why != "" && l.under == nil {
 		l.snapshot()
@@ -139,11 +139,11 @@ func (l *loop) lastOfSlice() {
 // counter counts the bytes of a trace, and its generations.
 type counter struct {
 	n           int64
-	generation  uint64 // the last
+	generation  uint64 // the last one
 	generations int
 }
 
-// Write gets a batch of events at a time, as runtime/trace.FlightRecorder writes them. A batch
+// Write gets one batch of events per call, as runtime/trace.FlightRecorder writes them. A batch
 // begins with its type and its generation.
 func (c *counter) Write(p []byte) (int, error) {
 	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
@@ -157,13 +157,13 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// events returns the bytes that are of no list of goroutines.
+// events returns the bytes without the lists of goroutines.
 func (c *counter) events(goroutines int) float64 {
 	return max(float64(c.n)-float64(c.generations)*listed(goroutines), 0)
 }
 
-// measure counts what the slice has recorded so far. Each goroutine has its price, once a second,
-// and so the lists of them are no request's.
+// measure counts what the slice has recorded so far. It leaves out the lists of goroutines, because
+// the model charges these per goroutine and not per request.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
 	var m meter
@@ -171,7 +171,7 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 	_, err := l.p.writeTo(&c)
 	l.budget.snapshot(m.stop())
 	events := c.events(l.p.goroutines())
-	whole := c.n < int64(l.bytes)*9/10 // else some of it is gone
+	whole := c.n < int64(l.bytes)*9/10 // else the flight recorder has dropped some of it
 	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {
 		l.budget.measured(events, requests, lasted)
 		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
@@ -187,7 +187,7 @@ func (l *loop) switchOn() {
 	l.longest /= 2
 	if err := l.p.start(l.window, l.bytes); err != nil {
 		if l.refused == nil {
-			l.r.log.Warn("recorder: it is off, as another flight recorder was started meanwhile: stop that, or share it by Options.Recorder", "error", err)
+			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or set Options.Recorder to it", "error", err)
 		}
 		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 		return
@@ -196,8 +196,8 @@ func (l *loop) switchOn() {
 	l.since, l.began = time.Now(), l.r.requests.Load()
 }
 
-// size returns a window that has all from one snapshot to the next, and its bytes at so many a
-// second. Where these do not fit it is shorter.
+// size returns a window that reaches from one snapshot to the next, and its bytes at so many per
+// second. If these do not fit, the window is shorter.
 func size(o *Options, longest time.Duration, second float64) (window time.Duration, bytes int) {
 	const spare = 1.5
 	window = min(max(o.Every, 2*longest)+time.Second, o.MaxWindow)

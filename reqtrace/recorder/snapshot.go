@@ -25,13 +25,13 @@ const (
 	failLate   failure = "its analysis took too long"
 )
 
-// snapshot takes the snapshot that is due, and has it analysed. It holds nothing that a request
+// snapshot takes the snapshot that is due and starts its analysis. It holds no lock that a request
 // could wait for.
 func (l *loop) snapshot() {
 	switch {
-	case l.why == "": // it was taken, or the slice is over
+	case l.why == "": // it was taken already, or the slice is over
 		return
-	case l.under != nil: // what it needs is under way
+	case l.under != nil: // only one analysis at a time
 		l.due.Reset(tickEvery)
 		return
 	}
@@ -41,7 +41,7 @@ func (l *loop) snapshot() {
 	l.last = time.Now()
 	taken := l.p.wall()
 	if left := l.p.memory(); left < analysisMemory {
-		err := fmt.Errorf("%d MB are left, and an analysis takes up to %d", left>>20, analysisMemory>>20)
+		err := fmt.Errorf("%d MB are left, and an analysis needs up to %d MB", left>>20, analysisMemory>>20)
 		l.fail(notes, failMemory, err)
 		return
 	}
@@ -80,17 +80,17 @@ func (l *loop) snapshot() {
 	}()
 }
 
-// fail takes note of a snapshot that says nothing of these requests.
+// fail records a snapshot that explains none of these requests.
 func (l *loop) fail(notes []note, why failure, err error) {
 	l.count(notes, history.Count{Failed: 1})
-	if l.failing != why && !(why == failPanic && l.panicked) { // a defect comes back, and its stack is long
+	if l.failing != why && !(why == failPanic && l.panicked) { // a defect repeats, and its stack is long
 		l.r.log.Warn("recorder: a snapshot is lost: "+string(why), "error", err)
 	}
 	l.failing, l.panicked = why, l.panicked || why == failPanic
 	l.r.update(func(s *Stats) { s.fail(why, err) })
 }
 
-// result takes the answer of an analysis.
+// result handles the result of an analysis.
 func (l *loop) result(res result) {
 	a := l.under
 	l.under = nil
@@ -111,7 +111,7 @@ func (l *loop) result(res result) {
 	}
 }
 
-// failureOf says what an analysis failed by.
+// failureOf says why an analysis failed.
 func failureOf(err error) failure {
 	switch {
 	case errors.Is(err, errStart):
@@ -124,7 +124,7 @@ func failureOf(err error) failure {
 	return failNone
 }
 
-// explained adds what an analysis has found to the history.
+// explained adds the findings of an analysis to the history.
 func (l *loop) explained(a *analysis, e *history.Explained) {
 	if a.keep || len(e.Slow) > 0 {
 		l.r.files.keep(a.file)
@@ -189,8 +189,8 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	l.profileAfter(running, len(e.Slow))
 }
 
-// takePending returns the note of a slow request that ended while the snapshot was written, so that
-// it came too late for it.
+// takePending removes and returns the note of a slow request that ended while the snapshot was
+// written, and so came too late for it.
 func (l *loop) takePending(number uint64) *note {
 	i := slices.IndexFunc(l.pending, func(n note) bool { return n.number == number })
 	if i < 0 {
@@ -201,14 +201,14 @@ func (l *loop) takePending(number uint64) *note {
 	return &n
 }
 
-// Of the causes that are told as new: so many an hour, and so many that are remembered.
+// newEach is how many causes are logged as new in an hour, and maxKnown how many are remembered.
 const (
 	newEach  = 5
 	maxKnown = 4096
 )
 
-// isNew reports whether the first request of a cause is told as such: if it is new by the history,
-// each cause once, and five in an hour.
+// isNew reports whether to log a cause as new. The history must call it new. Each cause is logged
+// once, and five in an hour at most.
 func (l *loop) isNew(k history.Key) bool {
 	k.Class = ""
 	if l.known[k] || l.judged[k] || len(l.known) >= maxKnown {

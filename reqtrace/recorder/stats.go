@@ -16,7 +16,7 @@ type Stats struct {
 	Window    time.Duration `json:"window_ns"`              // that a snapshot goes back, at least, unless Bytes are too few
 	Bytes     int           `json:"window_bytes"`
 
-	// Coverage: for how much of the time it was on, and off to stay within Options.CPU.
+	// Coverage. How long the recorder was on, and how long it was off to stay within Options.CPU.
 	Passed  time.Duration `json:"passed_ns"`
 	Covered time.Duration `json:"covered_ns"`
 	Off     time.Duration `json:"off_ns,omitempty"`
@@ -30,21 +30,21 @@ type Stats struct {
 	Failures    map[string]uint64 `json:"failures,omitempty"`
 	LastFailure string            `json:"last_failure,omitempty"`
 
-	// CPU is what the process has taken of the processors, and Cost what the recorder has, all of
-	// it CPU time. But for an analysis by Options.Analyze, Cost is in CPU.
+	// CPU is the CPU time that the process has taken, and Cost what the recorder has taken. CPU
+	// includes Cost, except for an analysis by Options.Analyze.
 	CPU  time.Duration `json:"cpu_ns"`
 	Cost Cost          `json:"cost"`
 }
 
-// Cost is CPU time. Snapshots and Analysis are measured. Tracing is a model until it is measured by
-// what the service's requests take with it and without, which needs a dozen times on and off: until
-// then the larger of both counts.
+// Cost is CPU time. Snapshots and Analysis are measured. Tracing is an estimate at first, the
+// larger of a model and a measurement. It is measured once the recorder has compared what requests
+// take with and without tracing, which needs a dozen times on and off.
 type Cost struct {
 	Tracing   time.Duration `json:"tracing_ns"`
 	Within    time.Duration `json:"tracing_within_ns,omitempty"` // Tracing is known to ± this, at 95% confidence; 0: not known
 	Snapshots time.Duration `json:"snapshots_ns"`
 	Analysis  time.Duration `json:"analysis_ns"`
-	Budget    time.Duration `json:"budget_ns"` // that Options.CPU allowed
+	Budget    time.Duration `json:"budget_ns"` // what Options.CPU allowed
 }
 
 // Total returns what the recorder took.
@@ -83,16 +83,16 @@ func (s *Stats) lines() []string {
 	if s.Cost.Within > 0 {
 		tracing += " ± " + textfmt.Duration(s.Cost.Within)
 	} else {
-		tracing += " by a model"
+		tracing += ", estimated"
 	}
 	list := []string{
 		state + ", for " + textfmt.Share(s.Coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) + "; slow: " + threshold,
-		"it took " + textfmt.Duration(s.Cost.Total()) + " of CPU time (tracing " + tracing + ", snapshots " +
-			textfmt.Duration(s.Cost.Snapshots) + ", analysis " + textfmt.Duration(s.Cost.Analysis) + "), of " + textfmt.Duration(s.Cost.Budget) + " that it may",
+		"the recorder took " + textfmt.Duration(s.Cost.Total()) + " of CPU time (tracing " + tracing + ", snapshots " +
+			textfmt.Duration(s.Cost.Snapshots) + ", analysis " + textfmt.Duration(s.Cost.Analysis) + ") of the " + textfmt.Duration(s.Cost.Budget) + " that Options.CPU allows",
 	}
 	if s.On && s.Off > s.Passed/100 {
 		off := textfmt.Share(float64(s.Off) / float64(s.Passed))
-		list = append(list, "its budget had it off for "+off+" of the time: raise recorder.Options.CPU to see more")
+		list = append(list, "off for "+off+" of the time to stay within its CPU budget; raise recorder.Options.CPU to see more")
 	}
 	if s.LastFailure != "" {
 		list = append(list, "the last snapshot that was lost: "+s.LastFailure)
@@ -151,15 +151,15 @@ func (l *loop) publish(now time.Time) {
 	})
 }
 
-// whyOff says why it is off, which it may be.
+// whyOff says why the recorder is off.
 func (l *loop) whyOff(now time.Time) string {
 	_, known := l.r.Threshold()
 	switch {
 	case l.poor:
-		return fmt.Sprintf("its budget lets it record for %s of the time: raise recorder.Options.CPU (%v) to see more",
+		return fmt.Sprintf("its CPU budget lets it record for %s of the time; raise recorder.Options.CPU (%v) to see more",
 			textfmt.Share(l.coverage(now)), l.r.o.CPU)
 	case !known:
-		return "too few requests are known to say what is slow"
+		return "too few requests so far to tell which are slow"
 	}
 	return "there are no requests"
 }

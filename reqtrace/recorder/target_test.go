@@ -13,12 +13,12 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// Of the simulated services: what experiments found.
+// What experiments found, for the simulated services.
 const (
 	trueSecond   = 2500 * time.Microsecond // of tracing
 	trueRequest  = 4800 * time.Nanosecond
-	trueEvent    = 170 * time.Nanosecond // of a loop, which the model makes the service's
-	trueAnalysis = 52.                   // nanoseconds a byte
+	trueEvent    = 170 * time.Nanosecond // of a loop; the model multiplies it to get a service's
+	trueAnalysis = 52.                   // ns per byte
 )
 
 // happened is a slow request.
@@ -29,15 +29,14 @@ type happened struct {
 	number     uint64
 }
 
-// world is a service with planted causes, and with a flight recorder that has what the runtime's
-// would.
+// world is a service with planted causes. Its flight recorder holds what the runtime's would hold.
 type world struct {
 	*fake
-	rate float64 // requests a second
+	rate float64 // requests per second
 	slow []happened
 }
 
-// analyze finds the slow requests that the flight recorder has whole.
+// analyze finds the slow requests of which the flight recorder has all events.
 func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, time.Duration, error) {
 	w.mu.Lock()
 	now := time.Now()
@@ -61,9 +60,9 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 	return e, took, nil
 }
 
-// TestTargets: within ten minutes the recorder explains a fifth of the slow requests of each
-// planted cause. The shares of those that make a tenth of them are within 10 points of the truth,
-// and it takes no more than its budget.
+// TestTargets tests that within ten minutes the recorder explains a fifth of the slow requests of
+// each planted cause. The shares of causes with a tenth or more of them are within 10 points of the
+// truth. The recorder takes no more than its budget.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ busy, rate float64 }{
 		{.05, 40}, {.07, 40}, {.07, 60}, {.1, 100}, {.1, 300}, {.2, 300}, {.2, 600}, {.3, 1000}, {.5, 1000}, {.5, 2000},
@@ -99,7 +98,7 @@ func tenMinutes(t *testing.T, busy, rate float64, seed uint64) {
 		r.requests.Add(uint64(per))
 		each(per, .004, reqtrace.CauseSleep, "GET /orders")
 		each(per, .003, reqtrace.CauseNetwork, "GET /search")
-		if i%(7*20) == 0 { // a convoy each seven seconds
+		if i%(7*20) == 0 { // a convoy every seven seconds
 			each(7*rate, .003, reqtrace.CauseLock, "GET /orders")
 		}
 		time.Sleep(tick)
@@ -116,7 +115,7 @@ func tenMinutes(t *testing.T, busy, rate float64, seed uint64) {
 		of[x.Key.Cause] = x
 	}
 	allowed := max(.02*s.CPU.Seconds(), .005*s.Passed.Seconds())
-	ended := float64(w.event)*rate*requestBytes/eventBytes*2 + 2*trueSecond.Seconds() // two ticks on the way to its end
+	ended := float64(w.event)*rate*requestBytes/eventBytes*2 + 2*trueSecond.Seconds() // two ticks until it ends
 	if cost.Seconds() > 1.02*allowed+ended/1e9 {
 		t.Errorf("seed %d: it took %v of %.1f s", seed, cost, allowed)
 	}

@@ -7,9 +7,9 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// meter measures the CPU time of what one goroutine does, from start to stop, by its thread's
-// clock: a busy machine can make that last a hundred times as long. Where threads have no such
-// clock it is the time that passed.
+// meter measures the CPU time that one goroutine takes from start to stop, by the clock of its
+// thread. Elapsed time does not do, because a busy machine can make it a hundred times as long. If
+// threads have no such clock, meter measures elapsed time anyway.
 type meter struct {
 	wall   time.Time
 	thread time.Duration
