@@ -283,7 +283,8 @@ func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 // String returns the sentence.
 func (c *Change) String() string { return c.Sentence }
 
-// sentence is at most three sentences: by how much the slowest 1% differ, and which causes take more or less, the largest difference first.
+// sentence says in at most three sentences by how much the slowest 1% differ, and which causes take
+// more or less. The largest difference comes first.
 func (c *Change) sentence() string {
 	d := c.Slow
 	differ := fmt.Sprintf("The slowest 1%% take %s", differsBy(d, c.New.Name, c.Old.Name))
@@ -309,18 +310,18 @@ func (c *Change) sentence() string {
 	return strings.Join(list, " ")
 }
 
-// changeCauses is how many causes a sentence names; the table has all.
+// changeCauses is how many causes a sentence names. The table has all of them.
 const changeCauses = 2
 
-// differsBy says by how much the new version differs: "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".
+// differsBy says by how much newer differs: "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".
 func differsBy(d Difference, newer, older string) string {
 	return fmt.Sprintf("%s in %s than in %s %s", amount(d), newer, older, intervalText(d))
 }
 
-// moreOrLess says a difference with its interval.
+// moreOrLess formats a difference with its interval.
 func moreOrLess(d Difference) string { return amount(d) + " " + intervalText(d) }
 
-// amount says a difference without its interval.
+// amount formats a difference without its interval.
 func amount(d Difference) string {
 	what := "more"
 	if d.More < 0 {
@@ -329,7 +330,8 @@ func amount(d Difference) string {
 	return textfmt.Duration(d.More.Abs()) + " " + what
 }
 
-// Words says what took the time: "waiting for a lock that main.refresh holds, in main.get (main.go:7), for GET /".
+// Words describes the cause: "waiting for a lock that main.refresh holds, in main.get (main.go:7),
+// for GET /".
 func (x *CauseChange) Words() string {
 	t := x.Phrase
 	if x.Holder != "" {
@@ -354,7 +356,7 @@ func intervalText(d Difference) string {
 func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if c.Alone {
-		add("A side has one trace. The machine may have differed between the two, which no interval within a trace shows. Take three of each, old and new in turns.")
+		add("A side has one trace. The machine may have differed between the two, and no interval within a trace shows that. Take three of each, old and new in turns.")
 	}
 	procs, rates := [2]map[int]bool{{}, {}}, [2]float64{}
 	for i, name := range []string{c.Old.Name, c.New.Name} {
@@ -363,7 +365,7 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 			slow += r.Tail.Requests
 			procs[i][r.Procs] = true
 			if r.Broken != "" {
-				add("Trace %d of %s is cut off or corrupt. What stands before is compared (%s).", k+1, name, r.Broken)
+				add("Trace %d of %s is cut off or corrupt. Only the part before that is compared (%s).", k+1, name, r.Broken)
 			}
 			rates[i] += float64(r.Requests) / max(r.Trace.Seconds(), 1e-9) / float64(len(sides[i]))
 		}
@@ -375,7 +377,7 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		add("GOMAXPROCS differs. It is %v in %s and %v in %s.", slices.Sorted(maps.Keys(procs[0])), c.Old.Name, slices.Sorted(maps.Keys(procs[1])), c.New.Name)
 	}
 	if ratio := rates[1] / rates[0]; math.Abs(math.Log(ratio)) > math.Log(1+otherLoad) {
-		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same on both.", textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
+		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same load on both.", textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
 	}
 	for _, x := range c.Classes {
 		if x.NewShare-x.OldShare > otherMix { // as much less are others

@@ -9,19 +9,21 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// Of work that a holder does at a time, without what it waited for a CPU.
+// Limits for the work that a holder does at a time, without its waits for a CPU.
 const (
-	longHold    = 5 * time.Millisecond // is named whatever other processes made of it
-	mostDilated = 30                   // times as long they make a shorter one, for it to be named
-	mostOwn     = 10                   // times as long they make what requests compute themselves
+	longHold    = 5 * time.Millisecond // a hold of this length is always named
+	mostDilated = 30                   // a shorter one is named if other processes made it at most this many times as long
+	mostOwn     = 10                   // what requests compute is named if other processes made it at most this many times as long
 )
 
-// computes are the causes of which the kernel can take a request's own CPU.
+// computes are the causes during which the kernel can take the CPU from a request.
 var computes = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseCgo, reqtrace.CauseAssistMark, reqtrace.CauseSweep}
 
-// dilated gives what the holders of locks and channels, and those that ran before requests, waited for a CPU back to these.
-// Without it, what they did themselves must be worth naming. A lock that is held for 20 ms of work is the program's though
-// other processes made that 100 ms. One that is held for 0.15 ms is not, though its holder was descheduled for 500 ms.
+// dilated moves time from descheduled back to the causes that it delayed. These are holders of
+// locks and channels, and goroutines that ran before requests. It does so only if their own work is
+// worth naming. A lock that is held for 20 ms of work is the program's, even if other processes
+// made that 100 ms. A lock that is held for 0.15 ms is not, even if its holder was descheduled for
+// 500 ms.
 func dilated(r *reqtrace.Report, list []NamedCause) {
 	var off *NamedCause
 	for i := range list {
@@ -55,8 +57,9 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 	dilatedOwn(r, list, off)
 }
 
-// dilatedOwn gives the rest, which is of no holder, back to what requests compute most, if that is long enough without it. A
-// request that computes for 20 ms is slow on an idle machine too.
+// dilatedOwn moves the rest of descheduled, which no holder explains, to what requests compute
+// most, if that is long enough on its own. A request that computes for 20 ms is slow on an idle
+// machine too.
 func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
 	var own *NamedCause
 	for i := range list {
@@ -78,7 +81,8 @@ func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
 	off.behind += rest
 }
 
-// whole returns a cause's share of the excess with what its holder waited for a CPU, and without what others' holders did.
+// whole returns a cause's share of the excess. It includes its holder's waits for a CPU and leaves
+// out those that belong to other causes' holders.
 func (n *NamedCause) whole() float64 {
 	if n.Excess <= 0 {
 		return n.Share
@@ -86,7 +90,7 @@ func (n *NamedCause) whole() float64 {
 	return n.Share * float64(n.Excess+n.Waited-n.behind) / float64(n.Excess)
 }
 
-// because says which part of a cause's share is its holder's wait for a CPU; "" where that is little.
+// because says which share of a cause is its holder's wait for a CPU. "": hardly any.
 func (n *NamedCause) because() string {
 	if n.Waited < time.Microsecond {
 		return ""

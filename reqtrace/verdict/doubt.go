@@ -11,9 +11,11 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// A trace alone does not show what the kernel and the hypervisor did with the program's threads. One whose processor is taken looks as if
-// its goroutine ran, or as if a system call took long; who waits for it waits in a run queue, and one that is woken late leaves
-// a processor idle. So where nothing but such a cause is known, no function and no holder, it is named only if it is not as likely the machine's.
+// A trace alone does not show what the kernel and the hypervisor did with the program's threads. If
+// they take a thread's processor, its goroutine seems to run, or its system call seems to take
+// long. The goroutines behind it wait in a run queue, and a thread that is woken late leaves a
+// processor idle. So a cause that looks like that, without a function or a holder, is named only if
+// it is unlikely to be the machine's.
 const (
 	tooMuchSteal = .1  // for what stolen time looks like to be named
 	profileRate  = 100 // samples that a CPU profile takes in a second of running (runtime/pprof)
@@ -36,7 +38,7 @@ func (v *Verdict) doubt() string {
 		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.", textfmt.Share(r.Machine.Steal))
 	}
 	if waits(c.Cause) && c.Doing == reqtrace.CauseDescheduled {
-		return "By the CPU profile, its holder had a CPU for less than half of that time."
+		return "According to the CPU profile, its holder had a CPU for less than half of that time."
 	}
 	if r.Machine.Grid > 0 && like {
 		return fmt.Sprintf("A CPU quota looks the same, because %s of all CPUs ended at the same point of each 100 ms. Read its cpu.stat (-cpu-stat).", textfmt.Plural(r.Machine.Grid, "silence"))
@@ -45,7 +47,7 @@ func (v *Verdict) doubt() string {
 	switch {
 	case !like:
 		return ""
-	case r.Machine.Threads > 0 && r.Machine.Steal < muchSteal: // what they waited for a CPU is a cause of its own
+	case r.Machine.Threads > 0 && r.Machine.Steal < muchSteal: // the threads' waits for a CPU are a cause of their own
 		return ""
 	case known && c.Cause == reqtrace.CauseRunqueueBusy: // it had a processor of Go's, whether or not the kernel let it run
 		times = runsWith
@@ -63,7 +65,8 @@ func (v *Verdict) doubt() string {
 	return ""
 }
 
-// otherRequests is who ran instead where no more is known than that (package reqtrace).
+// otherRequests is the name that package reqtrace gives to goroutines that ran instead, if it knows
+// no more.
 const otherRequests = "other requests"
 
 // areRequests reports whether a holder is no more than that requests held each other up.
@@ -84,8 +87,8 @@ func leastSamples(r *reqtrace.Report) int {
 // kept returns of how many requests the figures of the slowest 1% are.
 func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
 
-// lostTime returns for how long threads of the service waited for a CPU, beyond what is a cause of its own already, or had theirs
-// taken by the hypervisor, as far as that was seen.
+// lostTime returns how long the service's threads waited for a CPU, or had it taken by the
+// hypervisor, as far as known. It leaves out waits that are a cause of their own.
 func lostTime(r *reqtrace.Report) time.Duration {
 	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
 }

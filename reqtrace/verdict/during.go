@@ -11,11 +11,13 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// During takes an execution trace of this process while f runs, and passes the verdict on the requests in it: for tests
-// that serve requests themselves, with net/http/httptest say, and assert on why the slowest were slow. There
-// is one trace of a process at a time: it is an error if another is being taken, and tests that call During must not run
-// in parallel. The trace is kept in memory, some 200 bytes for each time that a goroutine waits or goes on. Meanwhile During notes
-// each 10 ms what the kernel counts of this process's threads (Linux), so that waits for a CPU are no wait for a lock.
+// During takes an execution trace of this process while f runs, and passes the verdict on the
+// requests in it. Use it in tests that serve requests themselves, such as with net/http/httptest,
+// and that assert why the slowest were slow. A process has one trace at a time. So During returns
+// an error if another trace is under way, and tests that call During must not run in parallel. The
+// trace is kept in memory, some 200 bytes for each time that a goroutine waits or goes on. While f
+// runs, During notes every 10 ms what the kernel counts for this process's threads (Linux). So the
+// verdict does not take waits for a CPU for waits for a lock.
 //
 // What is slow under the race detector or on a busy machine is slow for other causes, too. So plant or expect a wait
 // that is many times as long as a request, assert on its cause and place, and never on times.
@@ -25,8 +27,8 @@ func During(ctx context.Context, o reqtrace.Options, f func()) (*Verdict, error)
 		return nil, fmt.Errorf("verdict: During cannot trace: %w; end the other trace first (go test -trace takes one, too)", err)
 	}
 	func() {
-		watch, _ := cpuwatch.Start(os.Getpid(), true) // without the quota the threads are known all the same
-		defer func() {                                // also if f panics, or ends the test
+		watch, _ := cpuwatch.Start(os.Getpid(), true) // without the quota, the threads' counts are still there
+		defer func() {                                // also if f panics or ends the test
 			trace.Stop()
 			if cpu := watch.End(); o.Beside == nil {
 				o.Beside = &reqtrace.Beside{CPU: cpu}

@@ -34,7 +34,7 @@ func TestDuringErrors(t *testing.T) {
 	}
 }
 
-// TestDuringWatches: During knows what the kernel counted of the threads, where there is such a thing.
+// TestDuringWatches tests that During knows what the kernel counted for the threads, on Linux.
 func TestDuringWatches(t *testing.T) {
 	v, err := verdict.During(t.Context(), reqtrace.Options{Region: "job"}, func() {
 		var wg sync.WaitGroup
@@ -50,6 +50,6 @@ func TestDuringWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := v.Report().Machine.Threads; runtime.GOOS == "linux" && n == 0 {
-		t.Error("it knows of no thread")
+		t.Error("Machine.Threads is 0")
 	}
 }

@@ -78,13 +78,13 @@ var stopKinds = map[string]kind{
 	"GOMAXPROCS":                 {"stop-gomaxprocs", "set GOMAXPROCS once, before the first request"},
 }
 
-// readerKind is the row of an RWMutex that a reader holds while a writer waits.
+// readerKind is the guide's row for an RWMutex that a reader holds while a writer waits.
 var readerKind = kind{"rwmutex-reader", "copy what you need under RLock, and do the slow work after RUnlock"}
 
-// libraryKind is the row of a library's sleep, where it is not known what for.
+// libraryKind is the guide's row for a library's sleep of unknown purpose.
 var libraryKind = kind{"library-sleep", "shorten the library's pause by its options, or call it outside of requests"}
 
-// kind returns the row of a cause that is named.
+// kind returns the guide's row of a named cause.
 func (n *NamedCause) kind() kind {
 	switch {
 	case n.Writer != "":

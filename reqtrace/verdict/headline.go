@@ -27,7 +27,7 @@ func (n *NamedCause) headline() string {
 // line is where the time goes in the end: where the holder of what is waited for spends it, else where the request does.
 func (n *NamedCause) line() string {
 	switch {
-	case n.Cause == reqtrace.CauseThrottled, n.Cause == reqtrace.CauseDescheduled: // wherever it happens to be
+	case n.Cause == reqtrace.CauseThrottled, n.Cause == reqtrace.CauseDescheduled: // other processes or the quota can stop any line
 		return ""
 	case n.held() && n.DoingAt != "":
 		return n.DoingAt
@@ -35,7 +35,8 @@ func (n *NamedCause) line() string {
 	return n.Site
 }
 
-// held reports whether others hold what is waited for. Who sleeps until SQLite's lock is free waits for who holds it.
+// held reports whether others hold what is waited for. A sleep for SQLite's lock waits for its
+// holder.
 func (n *NamedCause) held() bool {
 	return waits(n.Cause) || n.Cause == reqtrace.CauseSleep && n.Holder != ""
 }
@@ -103,7 +104,7 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 	case n.Cause == reqtrace.CauseDescheduled && n.Site == "" && (n.Holder == "" || n.Holder == otherRequests):
 		return ""
 	case n.Cause == reqtrace.CauseDescheduled && n.Site == "":
-		t = n.Holder + " has the service's CPUs meanwhile"
+		t = n.Holder + " has the service's CPUs during that time"
 	case n.Cause == reqtrace.CauseDescheduled && n.Holder != "":
 		t = n.Holder + " holds what requests wait for"
 	case n.Holder != "" && what != "":

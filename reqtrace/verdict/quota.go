@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// throttled is the headline's sentence on the CPU quota where that is the first cause; "" where it is not.
+// throttled is the headline's sentence about the CPU quota, if that is the first cause, else "".
 func (v *Verdict) throttled() string {
 	if v.Causes[0].Cause != reqtrace.CauseThrottled {
 		return ""
@@ -17,7 +17,8 @@ func (v *Verdict) throttled() string {
 	return " " + quotaLine(v.report.Quota)
 }
 
-// quotaLine says what the quota is, and how often and for how long it was used up; "" where it was not, or where there is none.
+// quotaLine says what the quota is, and how often and for how long it was used up. It is "" if
+// there is no quota, or if it was not used up.
 func quotaLine(q *reqtrace.Quota) string {
 	if q == nil || q.CPUs == 0 || q.Throttled == 0 {
 		return ""
@@ -33,7 +34,8 @@ func cpus(n float64) string {
 	return t + " CPUs"
 }
 
-// procs is the advice on GOMAXPROCS where the quota is the first cause and GOMAXPROCS exceeds it; "" where that is not so.
+// procs is advice on GOMAXPROCS, if the quota is the first cause and GOMAXPROCS exceeds it, else
+// "".
 func (v *Verdict) procs() string {
 	r := v.report
 	if v.Causes[0].Cause != reqtrace.CauseThrottled || r.Quota == nil || r.Quota.CPUs == 0 {
@@ -45,7 +47,8 @@ func (v *Verdict) procs() string {
 	return ""
 }
 
-// knows are the figures on what the kernel did, and where no cause is certain, on what ran before the requests.
+// knows returns figures on what the kernel did. If no cause is certain, it adds what ran before the
+// requests.
 func (v *Verdict) knows() (list []string) {
 	r := v.report
 	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {
@@ -56,7 +59,7 @@ func (v *Verdict) knows() (list []string) {
 	}
 	for _, p := range places(r) {
 		if p.Cause == reqtrace.CauseRunqueueBusy && p.Holder != "" {
-			return append(list, fmt.Sprintf("Most often %s ran before them, up to %s at a time.", p.Holder, textfmt.Duration(p.Longest)))
+			return append(list, fmt.Sprintf("Most often, %s ran before them, up to %s at a time.", p.Holder, textfmt.Duration(p.Longest)))
 		}
 	}
 	return list

@@ -9,8 +9,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestThrottled: where the quota is the first cause, the sentence says it and the advice what GOMAXPROCS should be; else a figure says
-// its share.
+// TestThrottled tests that the sentence names the quota if that is the first cause, and that the
+// advice says what GOMAXPROCS should be. Otherwise a figure has the quota's share.
 func TestThrottled(t *testing.T) {
 	quota := func(cpus float64) *reqtrace.Quota {
 		return &reqtrace.Quota{CPUs: cpus, Periods: 50, Throttled: 21, Time: 1400 * ms}
@@ -42,8 +42,9 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestDescheduled: other processes that had the CPU are a cause, not a doubt; a holder that was off its CPU by the samples of a CPU
-// profile is one. Where nothing is certain, what ran before is said all the same.
+// TestDescheduled tests that other processes on the CPU are a cause and not a doubt. A holder that
+// had no CPU by the samples of a profile is a doubt. If nothing is certain, a figure says what ran
+// before.
 func TestDescheduled(t *testing.T) {
 	report := func(cause reqtrace.Cause, sites ...reqtrace.Blame) *reqtrace.Report {
 		return fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, cause: 50 * ms}), sites...)
@@ -67,13 +68,13 @@ func TestDescheduled(t *testing.T) {
 		reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.sort (x.go:9)", Time: 12 * ms})
 	r.Machine.RunDelay = 3e9
 	r.Blocks = []reqtrace.Block{{Slow: []reqtrace.SlowRequest{{Time: 51 * ms, Parts: []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Time: 50 * ms}}}}}}
-	if v = Of(r); v.Named || !slices.Contains(v.Figures, "Most often main.burn (x.go:8) ran before them, up to 9 ms at a time.") {
+	if v = Of(r); v.Named || !slices.Contains(v.Figures, "Most often, main.burn (x.go:8) ran before them, up to 9 ms at a time.") {
 		t.Errorf("%v %s %q", v.Named, v.Sentence, v.Figures)
 	}
 }
 
-// TestDilated: a lock that is held for work worth naming is the first cause though other processes took longer, and one that is not
-// is not.
+// TestDilated tests that a lock is the first cause if the work under it is worth naming, even if
+// other processes took longer. Otherwise it is not.
 func TestDilated(t *testing.T) {
 	const ask, refresh = "main.ask (x.go:7)", "main.refresh (x.go:9)"
 	for _, tt := range []struct {
@@ -102,8 +103,8 @@ func TestDilated(t *testing.T) {
 	}
 }
 
-// TestDilatedOwn: what requests compute is the first cause though other processes took their CPU for longer, if it is long
-// by itself.
+// TestDilatedOwn tests that what requests compute is the first cause, if it is long enough on its
+// own, even if other processes took their CPU for longer.
 func TestDilatedOwn(t *testing.T) {
 	for _, tt := range []struct {
 		own, off time.Duration
@@ -121,8 +122,8 @@ func TestDilatedOwn(t *testing.T) {
 	}
 }
 
-// TestDilatedQueue: what ran before requests is the first cause though other processes took its CPU for longer, unless it was other
-// requests.
+// TestDilatedQueue tests that what ran before requests is the first cause, even if other processes
+// took its CPU for longer. If other requests ran before them, it is not.
 func TestDilatedQueue(t *testing.T) {
 	for holder, want := range map[string]string{
 		"main.batch (x.go:9)": "100% of the extra time is waiting for a CPU (other goroutines ran), 80% because these waited for a CPU (other processes ran). main.batch (x.go:9) runs instead",

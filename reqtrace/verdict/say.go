@@ -29,7 +29,7 @@ func asked(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "":
 		return Phrase(c)
-	case c == reqtrace.CauseSyscall && strings.Contains(op, "."): // the function that makes it by its number
+	case c == reqtrace.CauseSyscall && strings.Contains(op, "."): // the name is the function that makes the call by its number
 		return "in a system call by " + op
 	case c == reqtrace.CauseSyscall:
 		return "in the system call " + op

@@ -61,9 +61,9 @@ type NamedCause struct {
 	DoingAt string         `json:"doing_at,omitempty"`
 	DoingOp string         `json:"doing_op,omitempty"`
 	Longest time.Duration  `json:"longest_ns,omitzero"` // that the holder did so, or ran, at a stretch
-	Waited  time.Duration  `json:"waited_ns,omitzero"`  // besides Excess: while that holder, or a request that computes, waited for a CPU; it is in the excess of CauseDescheduled
+	Waited  time.Duration  `json:"waited_ns,omitzero"`  // in addition to Excess: how long that holder, or a request that computes, waited for a CPU; part of the excess of CauseDescheduled
 
-	behind time.Duration // of Excess: what is Waited of others
+	behind time.Duration // part of Excess that is in Waited of others
 
 	Guide string `json:"guide"` // path and anchor of the guide's row: docs/guides/explain.md#mutex
 	Mends string `json:"mends"` // what usually mends it, in a line
@@ -243,7 +243,7 @@ func caveats(r *reqtrace.Report) []string {
 		}
 	}
 	if list := namedCauses(r); len(list) > 0 && waits(list[0].Cause) && list[0].Doing == reqtrace.CauseRunning && r.Samples == 0 && r.Machine.Threads == 0 && worth(r) {
-		add("Whether the holder computed or waited for a CPU is not known. A CPU profile during the trace tells, as evenkeel explain URL takes one.")
+		add("The trace does not show whether the holder computed or waited for a CPU. Take a CPU profile during the trace, as evenkeel explain URL does.")
 	}
 	list = append(list, machineCaveats(&r.Machine)...)
 	return list
