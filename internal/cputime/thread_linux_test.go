@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestThread: the time rises while the thread works, and is part of the process's.
+// TestThread tests that the time grows while the thread works, and is part of the process's.
 func TestThread(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

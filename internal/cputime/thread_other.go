@@ -4,5 +4,5 @@ package cputime
 
 import "time"
 
-// Thread is not known here.
+// Thread returns ok false, because this system does not provide the time.
 func Thread() (d time.Duration, ok bool) { return 0, false }

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// place is where the control group of a process is, as the reader of its files sees it.
+// place is where the files of a process's control group are, for the reader.
 type place struct {
-	dir string // of the group's files
-	top string // the outermost group that can be seen
+	dir string // the group's folder
+	top string // the outermost group that the reader sees
 	v2  bool
 }
 
-// find tells the place from the process's /proc/PID/cgroup and from the reader's own /proc/self/mountinfo. A process has one
-// group in each hierarchy; that of version 1 with the cpu controller comes before the one of version 2, which has no quota then.
+// find returns the place by the process's /proc/PID/cgroup and the reader's own
+// /proc/self/mountinfo. A process has one group in each hierarchy. If version 1 has the cpu
+// controller, version 2 has no quota, so find prefers version 1.
 func find(cgroup, mountinfo string) (place, error) {
 	group, v2, ok := groupOf(cgroup)
 	if !ok {
-		return place{}, errors.New("it is in no control group that bounds CPU time")
+		return place{}, errors.New("its process is in no control group that bounds CPU time")
 	}
 	for line := range strings.Lines(mountinfo) {
 		fields, options, ok := strings.Cut(line, " - ")
@@ -39,7 +40,7 @@ func find(cgroup, mountinfo string) (place, error) {
 		}
 		return place{dir: path.Join(mount, below), top: mount, v2: v2}, nil
 	}
-	return place{}, fmt.Errorf("its control group %s is not mounted here", group)
+	return place{}, fmt.Errorf("its process's control group %s is not mounted here", group)
 }
 
 // groupOf reads lines such as 4:cpu,cpuacct:/docker/1234 and 0::/system.slice/x.service.
@@ -66,7 +67,7 @@ func has(list, name string) bool {
 	return false
 }
 
-// dirs returns the folders of the group and of those around it, the group's own first.
+// dirs returns the folders of the group and of its parents, the group's own first.
 func (p place) dirs() (list []string) {
 	for dir := p.dir; ; dir = path.Dir(dir) {
 		list = append(list, dir)
@@ -76,7 +77,7 @@ func (p place) dirs() (list []string) {
 	}
 }
 
-// parseMax reads cpu.max: "15000 100000", or "max 100000" for no quota, which is 0.
+// parseMax reads cpu.max: "15000 100000", or "max 100000", which means no quota and gives 0.
 func parseMax(text string) (cpus float64, ok bool) {
 	f := strings.Fields(text)
 	if len(f) != 2 {
@@ -88,7 +89,7 @@ func parseMax(text string) (cpus float64, ok bool) {
 	return ratio(f[0], f[1])
 }
 
-// ratio returns quota over period; 0 where the quota is not positive, which is none.
+// ratio returns quota over period. A quota that is not positive means no quota and gives 0.
 func ratio(quota, period string) (cpus float64, ok bool) {
 	q, err := strconv.ParseFloat(strings.TrimSpace(quota), 64)
 	p, err2 := strconv.ParseFloat(strings.TrimSpace(period), 64)
@@ -98,13 +99,13 @@ func ratio(quota, period string) (cpus float64, ok bool) {
 	return max(q/p, 0), true
 }
 
-// counts are the lines of a cpu.stat that matter here.
+// counts are the figures of a cpu.stat that matter here.
 type counts struct {
 	periods, throttled int64
 	waited             time.Duration
 }
 
-// line reads a line of cpu.stat, and reports whether it is one.
+// line reads one line of cpu.stat, and reports whether it is a valid one.
 func (c *counts) line(key, value string) bool {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 {

@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestFind: the group's files are at its path, less what is mounted of the hierarchy, below where that is mounted.
+// TestFind tests how find joins the path of a group with what is mounted where.
 func TestFind(t *testing.T) {
 	const (
 		v1     = "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
@@ -93,8 +93,8 @@ throttled_usec 40500
 		"":                                   "fewer than two times",
 		"1764339000.1\n":                     "fewer than two times",
 		"1764339000.2\n1764339000.1\n":       "line 2: the time 1764339000.1 is not after",
-		"hello\n":                            `line 1: "hello" is no time`,
-		"quota x\n":                          `line 1: "x" is no number of CPUs`,
+		"hello\n":                            `line 1: "hello" is not a time`,
+		"quota x\n":                          `line 1: "x" is not a number of CPUs`,
 		"nr_periods -1\n":                    "line 1",
 		"<html><body>404 not found</body>\n": "line 1",
 	} {

@@ -13,8 +13,9 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// ReadLog reads what a loop wrote down in the container while the trace was taken: cpu.max, then again and again the time in
-// seconds since 1970 and cpu.stat. A line "quota 0.15" says the quota in CPUs where there is no cpu.max.
+// ReadLog reads what a loop in the container wrote during the trace. The text begins with cpu.max.
+// The time in seconds since 1970 and cpu.stat follow, again and again. If there is no cpu.max, a
+// line such as "quota 0.15" gives the quota in CPUs.
 func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 	cpu := &reqtrace.CPU{Grouped: true}
 	var last counts
@@ -41,12 +42,12 @@ func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 		case key == "quota":
 			q, err := strconv.ParseFloat(value, 64)
 			if err != nil || q < 0 {
-				return nil, fmt.Errorf("line %d: %q is no number of CPUs", n, value)
+				return nil, fmt.Errorf("line %d: %q is not a number of CPUs", n, value)
 			}
 			cpu.Quota = q
 		case two && last.line(key, value):
 		default:
-			return nil, fmt.Errorf("line %d: %.40q is no time, no line of cpu.stat and no cpu.max", n, line)
+			return nil, fmt.Errorf("line %d: %.40q is not a time, a line of cpu.stat or a cpu.max", n, line)
 		}
 	}
 	add()
@@ -59,7 +60,7 @@ func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 	return cpu, nil
 }
 
-// parseTime reads 1764339000.123456. A number without a point is no time.
+// parseTime reads 1764339000.123456. A number without a point is not a time.
 func parseTime(text string) (time.Time, error) {
 	if !strings.Contains(text, ".") {
 		return time.Time{}, errors.New("no point")

@@ -15,16 +15,17 @@ import (
 
 const (
 	every       = 10 * time.Millisecond
-	rescan      = 10     // moments after which new threads are looked for
-	mostThreads = 256    // that are watched
-	mostMoments = 60_000 // that are kept with threads, which is ten minutes
-	fewMoments  = 4096   // and without
+	rescan      = 10     // moments after which to look for new threads
+	mostThreads = 256    // threads that are watched
+	mostMoments = 60_000 // moments that are kept with threads: ten minutes
+	fewMoments  = 4096   // moments that are kept without threads
 
-	longestRead = 2 * time.Millisecond // of a moment's counts
+	longestRead = 2 * time.Millisecond // reading a moment's counts takes at most this, or is repeated
 	mostTries   = 4
 )
 
-// Watch notes every 10 ms what the kernel has counted of a process, and keeps the last minutes. It is its caller's; End ends it.
+// Watch notes every 10 ms what the kernel has counted for a process, and keeps the last minutes.
+// The caller ends it with End.
 type Watch struct {
 	mu      sync.Mutex // of cpu.Moments
 	cpu     reqtrace.CPU
@@ -34,8 +35,8 @@ type Watch struct {
 	done    chan struct{}
 }
 
-// Start begins to watch a process of this machine, with its threads if asked. Its error says why nothing is known of the quota;
-// the threads are watched nevertheless.
+// Start begins to watch a process of this machine, with its threads if asked. Its error says why
+// the quota is not known. It watches the threads in any case.
 func Start(pid int, withThreads bool) (*Watch, error) {
 	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
 	g, err := openGroups(pid)
@@ -50,10 +51,10 @@ func Start(pid int, withThreads bool) (*Watch, error) {
 	return w, err
 }
 
-// Quota returns the quota in CPUs; 0: there is none, or it is not known.
+// Quota returns the quota in CPUs. 0: the process has no quota, or it is not known.
 func (w *Watch) Quota() float64 { return w.cpu.Quota }
 
-// Recent returns what was noted until now. Any goroutine may call it before End.
+// Recent returns the moments until now. Any goroutine may call it before End.
 func (w *Watch) Recent() *reqtrace.CPU {
 	w.note()
 	w.mu.Lock()
@@ -63,7 +64,7 @@ func (w *Watch) Recent() *reqtrace.CPU {
 	return &cpu
 }
 
-// End notes a last moment, and returns all.
+// End notes a last moment and returns all of them.
 func (w *Watch) End() *reqtrace.CPU {
 	close(w.stop)
 	<-w.done
@@ -76,7 +77,7 @@ func (w *Watch) End() *reqtrace.CPU {
 func (w *Watch) run() {
 	defer close(w.done)
 	if w.threads == nil && (w.groups == nil || w.groups.quota == 0) {
-		<-w.stop // there is nothing that changes
+		<-w.stop // nothing changes
 		return
 	}
 	tick := time.NewTicker(every)
@@ -113,7 +114,8 @@ func (w *Watch) note() {
 	w.cpu.Moments = append(w.cpu.Moments, m)
 }
 
-// read reads what the kernel counts now. If this thread waits for a CPU in the middle of it, the counts are not of one time.
+// read reads what the kernel counts now. If this thread waits for a CPU during the read, the counts
+// are from different times.
 func (w *Watch) read() reqtrace.CPUMoment {
 	m := reqtrace.CPUMoment{At: time.Now()}
 	if w.groups != nil {
@@ -126,12 +128,12 @@ func (w *Watch) read() reqtrace.CPUMoment {
 	return m
 }
 
-// groups are the control groups that bound a process's CPU time. A group that a parent's quota stops counts that in its
-// cpu.stat.local alone.
+// groups are the control groups that bound a process's CPU time. If a parent's quota stops a group,
+// only cpu.stat.local counts that.
 type groups struct {
-	quota float64    // the least of them, in CPUs; 0: none
-	stats []*os.File // cpu.stat of those that have a quota, the process's own group's first
-	local *os.File   // cpu.stat.local of the process's own group; nil: the kernel has none
+	quota float64    // the least of theirs, in CPUs; 0: no quota
+	stats []*os.File // cpu.stat of the groups that have a quota, the process's own group first
+	local *os.File   // cpu.stat.local of the process's own group; nil: the kernel has no such file
 }
 
 func openGroups(pid int) (*groups, error) {
@@ -169,7 +171,7 @@ func openGroups(pid int) (*groups, error) {
 	return g, nil
 }
 
-// quotaOf returns a group's quota in CPUs; 0: it has none.
+// quotaOf returns a group's quota in CPUs; 0: no quota.
 func quotaOf(dir string, v2 bool) (float64, bool) {
 	read := func(name string) string {
 		b, _ := os.ReadFile(filepath.Join(dir, name))
@@ -194,7 +196,7 @@ func (g *groups) read() (sum counts) {
 		sum.waited += c.waited
 	}
 	if g.local != nil {
-		if c := parseStat(text(g.local)); c.waited > 0 { // of this group alone, whoever's quota it was
+		if c := parseStat(text(g.local)); c.waited > 0 { // waits of this group only, whichever group's quota it was
 			sum.waited = c.waited
 		}
 	}
@@ -213,7 +215,8 @@ func (g *groups) close() {
 	}
 }
 
-// threads are those of a process, with their files kept open: a read takes a microsecond, and opening a file forty.
+// threads reads the times of a process's threads. It keeps their files open, because a read takes a
+// microsecond and opening a file forty.
 type threads struct {
 	dir  string
 	open map[int64]*thread
@@ -224,7 +227,7 @@ type thread struct {
 	last reqtrace.ThreadTime
 }
 
-// scan looks for threads that are new.
+// scan looks for new threads.
 func (t *threads) scan() {
 	list, err := os.ReadDir(t.dir)
 	if err != nil {
@@ -246,7 +249,7 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 	var buf [128]byte
 	for id, x := range t.open {
 		n, err := x.file.ReadAt(buf[:], 0)
-		if n == 0 && err != nil { // it has ended
+		if n == 0 && err != nil { // the thread has ended
 			x.file.Close()
 			delete(t.open, id)
 			continue
@@ -258,7 +261,7 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 	return list
 }
 
-// keep takes note of what was told of threads.
+// keep remembers the times that were read, so that read returns only later ones.
 func (t *threads) keep(list []reqtrace.ThreadTime) {
 	for _, now := range list {
 		if x := t.open[now.ID]; x != nil {
@@ -276,7 +279,7 @@ func (t *threads) close() {
 	}
 }
 
-// parseSchedstat reads how long a thread ran, and how long it waited for a CPU, in ns.
+// parseSchedstat reads how long a thread ran and waited for a CPU, in ns.
 func parseSchedstat(id int64, text string) (reqtrace.ThreadTime, bool) {
 	f := strings.Fields(text)
 	if len(f) < 2 {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// TestWatch watches this process until a thread of it has run by the kernel's count.
+// TestWatch watches this process until the kernel has counted running of one of its threads.
 func TestWatch(t *testing.T) {
 	w, err := Start(os.Getpid(), true)
 	if err != nil {
 		t.Log("the quota is not known here: ", err)
 	}
-	for x, begin := 1, time.Now(); time.Since(begin) < 50*time.Millisecond; { // what the kernel counts next
+	for x, begin := 1, time.Now(); time.Since(begin) < 50*time.Millisecond; { // gives the kernel something to count
 		x ^= x << 13
 	}
 	recent := w.Recent()
@@ -41,7 +41,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchLong keeps the last moments.
+// TestWatchLong tests that a watch keeps the last moments.
 func TestWatchLong(t *testing.T) {
 	w, _ := Start(os.Getpid(), false)
 	defer w.End()
@@ -54,11 +54,11 @@ func TestWatchLong(t *testing.T) {
 	}
 }
 
-// TestWatchGone: a process that has ended is watched without harm.
+// TestWatchGone tests that a process may end while it is watched.
 func TestWatchGone(t *testing.T) {
 	w, err := Start(1<<30, true)
 	if err == nil {
-		t.Error("a process that there is not has a quota")
+		t.Error("a process that does not exist has a quota")
 	}
 	if cpu := w.End(); cpu.Grouped || len(cpu.Moments) < 2 {
 		t.Errorf("%+v", cpu)

@@ -8,17 +8,17 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// Watch watches nothing here.
+// Watch watches nothing on this system.
 type Watch struct{}
 
-// Start returns an error: there are no control groups here.
-func Start(int, bool) (*Watch, error) { return &Watch{}, errors.New("it is known on Linux alone") }
+// Start returns an error, because this system has no control groups.
+func Start(int, bool) (*Watch, error) { return &Watch{}, errors.New("it is known only on Linux") }
 
-// Quota returns 0: it is not known.
+// Quota returns 0, which means unknown.
 func (*Watch) Quota() float64 { return 0 }
 
-// Recent returns nil: nothing is known.
+// Recent returns nil, which means unknown.
 func (*Watch) Recent() *reqtrace.CPU { return nil }
 
-// End returns nil: nothing is known.
+// End returns nil, which means unknown.
 func (*Watch) End() *reqtrace.CPU { return nil }
