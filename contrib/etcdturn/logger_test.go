@@ -8,7 +8,7 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// TestLogIsTheGates, unless Options has another.
+// TestLogIsTheGates tests that the turns log to the gate's logger, unless Options has another.
 func TestLogIsTheGates(t *testing.T) {
 	for _, own := range []*slog.Logger{nil, slog.New(slog.DiscardHandler)} {
 		turns, err := New(Options{Endpoints: []string{"127.0.0.1:1"}, Logger: own})

@@ -41,11 +41,11 @@ type Options struct {
 	// which is host:pid. Limit: 255 bytes.
 	Holder string
 
-	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an
-	// answer. It is rounded up to whole seconds, and etcd raises it to its own minimum, which
-	// is 2 s in its default configuration. A holder that stands still for longer loses the turn too,
-	// and a peer may then put it back (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s.
-	// Limit: 1 minute.
+	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an answer. It
+	// is rounded up to whole seconds, and etcd raises it to its own minimum, which is 2 s in its
+	// default configuration. A holder that does not run for longer loses the turn too, and a peer
+	// may then put it back (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s. Limit: 1
+	// minute.
 	TTL time.Duration
 
 	// Last, while it returns true, lets all others go first that wait: for the leader of a group of which a leader's

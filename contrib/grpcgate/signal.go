@@ -76,7 +76,7 @@ func (s *Signal) Register(r grpc.ServiceRegistrar) {
 // Attach implements [gcgate.Attacher]: calls are counted by g from now on.
 func (s *Signal) Attach(g *gcgate.Gate) { s.gate.Store(g) }
 
-// log returns where to log to. Before a gate starts that is slog.Default().
+// log returns the logger. Before a gate starts that is slog.Default().
 func (s *Signal) log() *slog.Logger {
 	if g := s.gate.Load(); g != nil && s.options.Logger == nil {
 		return g.Logger()

@@ -72,7 +72,7 @@ func TestCalls(t *testing.T) {
 	t.Cleanup(func() { conn.Close() })
 	client := testpb.NewTestServiceClient(conn)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, beside a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
 	defer cancel()
 	for _, open := range []func() (grpc.ClientStream, error){
 		func() (grpc.ClientStream, error) { return client.FullDuplexCall(ctx) },

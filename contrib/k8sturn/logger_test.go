@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// TestLogIsTheGates, unless Options has another.
+// TestLogIsTheGates tests that the turns log to the gate's logger, unless Options has another.
 func TestLogIsTheGates(t *testing.T) {
 	for _, own := range []*slog.Logger{nil, slog.New(slog.DiscardHandler)} {
 		turns, err := New(Options{URL: "http://127.0.0.1:1", Client: &http.Client{}, Logger: own})

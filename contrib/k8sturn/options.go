@@ -52,7 +52,7 @@ type Options struct {
 	Holder string
 
 	// Duration is how long the turn of a dead holder stays taken. It is rounded up to whole
-	// seconds. A holder that stands still for longer loses the turn too, and a peer may then put it
+	// seconds. A holder that does not run for longer loses the turn too, and a peer may then put it
 	// back (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 10 s. Limit: 1 s to 5 minutes.
 	Duration time.Duration
 

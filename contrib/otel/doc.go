@@ -45,7 +45,7 @@
 //	evenkeel.gate.state{evenkeel.gate.state}               1 for the state that it is in, 0 for the others
 //	evenkeel.gate.requests                                 {request}, that entered
 //	evenkeel.gate.requests.active                          {request}, in flight
-//	evenkeel.gate.requests.oldest                          s, how long one of them has been here, at least
+//	evenkeel.gate.requests.oldest                          s, how long the oldest of them has been in flight, at least
 //	evenkeel.gate.requests.overlapped{evenkeel.gate.collection}  {request}, that met a mark phase of the "gate", or an "other" one
 //	evenkeel.gate.requests.stragglers                      {request}, that entered while the gate was collecting
 //	evenkeel.gate.requests.refused                         {request}, under PolicyShed
@@ -86,20 +86,20 @@
 //	evenkeel.recorder.requests.slow                        {request}, by the service's own clock
 //	evenkeel.recorder.requests.explained{evenkeel.cause,evenkeel.class}  {request}, that a snapshot explains
 //	evenkeel.recorder.lost{evenkeel.cause,evenkeel.class}  s, that a cause took beyond a usual request's
-//	evenkeel.recorder.causes.new                           {cause}, new ones: five an hour at most
+//	evenkeel.recorder.causes.new                           {cause}, new ones, at most five per hour
 //	evenkeel.recorder.recording                            1 while it records
 //	evenkeel.recorder.threshold                            s, from which on a request is slow
 //	evenkeel.recorder.window                               s, that a snapshot goes back
 //	evenkeel.recorder.window.size                          By
 //	evenkeel.recorder.passed                               s, since it began; covered by passed is the coverage
 //	evenkeel.recorder.covered                              s, while it recorded
-//	evenkeel.recorder.off                                  s, off to stay within recorder.Options.CPU
+//	evenkeel.recorder.off                                  s, how long it was off to stay within recorder.Options.CPU
 //	evenkeel.recorder.snapshots                            {snapshot}
 //	evenkeel.recorder.snapshots.analyzed                   {snapshot}
 //	evenkeel.recorder.snapshots.failed{error.type}         {snapshot}, that say nothing
 //	evenkeel.recorder.process.cpu                          s, that the process took
-//	evenkeel.recorder.cpu{evenkeel.recorder.part}          s, that the recorder took: "tracing", "snapshots", "analysis"
-//	evenkeel.recorder.cpu.tracing.within                   s, to ± which tracing's CPU time is known; 0: it is by a model
+//	evenkeel.recorder.cpu{evenkeel.recorder.part}          s, CPU time of the recorder: "tracing", "snapshots", "analysis"
+//	evenkeel.recorder.cpu.tracing.within                   s, ± of tracing's CPU time; 0: not measured yet
 //	evenkeel.recorder.cpu.budget                           s, that it might have taken
 //
 // It was tried with OpenTelemetry's own SDK for Go, its readers and its span processors; with no exporter, and so no Collector, behind them.

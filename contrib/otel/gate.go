@@ -50,7 +50,7 @@ var gateFigures = []figure[gateStats]{
 	}},
 	one("evenkeel.gate.requests", "{request}", "Requests that entered.", counter, func(s *gateStats) float64 { return float64(s.Entered) }),
 	one("evenkeel.gate.requests.active", "{request}", "Requests in flight.", upDown, func(s *gateStats) float64 { return float64(s.InFlight) }),
-	one("evenkeel.gate.requests.oldest", "s", "How long a request in flight has been here, at least.", gauge,
+	one("evenkeel.gate.requests.oldest", "s", "How long the oldest request has been in flight, at least.", gauge,
 		func(s *gateStats) float64 { return seconds(s.Oldest) }),
 	{"evenkeel.gate.requests.overlapped", "{request}", "Requests that met a mark phase.", counter, func(s *gateStats, put putFunc) {
 		put(float64(s.Overlapped), collectionKey.String("gate"))

@@ -58,7 +58,7 @@ var recorderFigures = []figure[recStats]{
 		put(s.Cost.Snapshots.Seconds(), partKey.String("snapshots"))
 		put(s.Cost.Analysis.Seconds(), partKey.String("analysis"))
 	}},
-	one("evenkeel.recorder.cpu.tracing.within", "s", "Tracing's CPU time is known to ± this; 0: by a model.", gauge, func(s *recStats) float64 { return s.Cost.Within.Seconds() }),
+	one("evenkeel.recorder.cpu.tracing.within", "s", "The ± of tracing's CPU time; 0: not measured yet.", gauge, func(s *recStats) float64 { return s.Cost.Within.Seconds() }),
 	one("evenkeel.recorder.cpu.budget", "s", "Processor time that the recorder might have taken.", counter, func(s *recStats) float64 { return s.Cost.Budget.Seconds() }),
 }
 
@@ -94,7 +94,7 @@ func NewRecorder(o Options) (*Recorder, error) {
 	}{
 		{&r.explained, "evenkeel.recorder.requests.explained", "{request}", "Slow requests that a snapshot explains."},
 		{&r.lost, "evenkeel.recorder.lost", "s", "Time that a cause took of slow requests beyond a usual request's."},
-		{&r.fresh, "evenkeel.recorder.causes.new", "{cause}", "New causes, five an hour at most: none against what was watched for less than an hour."},
+		{&r.fresh, "evenkeel.recorder.causes.new", "{cause}", "New causes, at most five per hour. None in the first hour that a service is watched."},
 	} {
 		if *c.to, err = r.meter.Float64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.help)); err != nil {
 			return nil, err

@@ -21,7 +21,7 @@
 //	evenkeel_gate_state{state}                           1 for the state that it is in, 0 for the others
 //	evenkeel_gate_requests_total                         requests that entered
 //	evenkeel_gate_requests_in_flight
-//	evenkeel_gate_oldest_request_seconds                 how long one of them has been here, at least
+//	evenkeel_gate_oldest_request_seconds                 how long the oldest of them has been in flight, at least
 //	evenkeel_gate_overlapped_requests_total{collection}  of them, those that met a mark phase: of the "gate", or an "other" one
 //	evenkeel_gate_straggler_requests_total               entered while the gate was collecting
 //	evenkeel_gate_refused_requests_total                 refused under PolicyShed
@@ -62,18 +62,18 @@
 //	evenkeel_recorder_window_bytes
 //	evenkeel_recorder_passed_seconds_total               since it began; covered by passed is the coverage
 //	evenkeel_recorder_covered_seconds_total              of them, while it recorded
-//	evenkeel_recorder_off_seconds_total                  while it was off to stay within recorder.Options.CPU
+//	evenkeel_recorder_off_seconds_total                  how long it was off to stay within recorder.Options.CPU
 //	evenkeel_recorder_requests_total
 //	evenkeel_recorder_slow_requests_total                of them, by the service's own clock
 //	evenkeel_recorder_explained_requests_total{cause,class}  of them, those that a snapshot explains
 //	evenkeel_recorder_lost_seconds_total{cause,class}    what the cause took of them beyond a usual request's
-//	evenkeel_recorder_new_causes_total                   new causes, five an hour at most
+//	evenkeel_recorder_new_causes_total                   new causes, at most five per hour
 //	evenkeel_recorder_snapshots_total
 //	evenkeel_recorder_analyzed_snapshots_total           of them
 //	evenkeel_recorder_failed_snapshots_total{reason}     of them, those that say nothing
 //	evenkeel_recorder_process_cpu_seconds_total          what the process took
-//	evenkeel_recorder_cpu_seconds_total{part}            what the recorder took: "tracing", "snapshots", "analysis"
-//	evenkeel_recorder_tracing_cpu_within_seconds         to ± which tracing's is known; 0: it is by a model
+//	evenkeel_recorder_cpu_seconds_total{part}            CPU time of the recorder: "tracing", "snapshots", "analysis"
+//	evenkeel_recorder_tracing_cpu_within_seconds         ± of tracing's CPU time; 0: not measured yet
 //	evenkeel_recorder_cpu_budget_seconds_total           that it might have taken
 //
 // # Metrics of a watcher

@@ -13,7 +13,7 @@ type gateStats = gcgate.Stats
 var gateFigures = []figure[gateStats]{
 	counter("evenkeel_gate_requests_total", "Requests that entered.", func(s *gateStats) float64 { return float64(s.Entered) }),
 	gauge("evenkeel_gate_requests_in_flight", "Requests in flight.", func(s *gateStats) float64 { return float64(s.InFlight) }),
-	gauge("evenkeel_gate_oldest_request_seconds", "How long a request in flight has been here, at least.",
+	gauge("evenkeel_gate_oldest_request_seconds", "How long the oldest request has been in flight, at least.",
 		func(s *gateStats) float64 { return seconds(s.Oldest) }),
 	counter("evenkeel_gate_straggler_requests_total", "Requests that entered while the gate was collecting.", func(s *gateStats) float64 { return float64(s.Stragglers) }),
 	counter("evenkeel_gate_refused_requests_total", "Requests that were refused under PolicyShed.", func(s *gateStats) float64 { return float64(s.Refused) }),

@@ -27,7 +27,7 @@ var recorderFigures = []figure[recStats]{
 	counter("evenkeel_recorder_snapshots_total", "Snapshots that were taken.", func(s *recStats) float64 { return float64(s.Snapshots) }),
 	counter("evenkeel_recorder_analyzed_snapshots_total", "Snapshots that were analysed.", func(s *recStats) float64 { return float64(s.Analyzed) }),
 	counter("evenkeel_recorder_process_cpu_seconds_total", "Processor time that the process took.", func(s *recStats) float64 { return s.CPU.Seconds() }),
-	gauge("evenkeel_recorder_tracing_cpu_within_seconds", "Tracing's CPU time is known to ± this; 0: by a model.", func(s *recStats) float64 { return s.Cost.Within.Seconds() }),
+	gauge("evenkeel_recorder_tracing_cpu_within_seconds", "The ± of tracing's CPU time; 0: not measured yet.", func(s *recStats) float64 { return s.Cost.Within.Seconds() }),
 	counter("evenkeel_recorder_cpu_budget_seconds_total", "Processor time that the recorder might have taken.", func(s *recStats) float64 { return s.Cost.Budget.Seconds() }),
 }
 
@@ -37,7 +37,7 @@ var (
 	costDesc      = describe("evenkeel_recorder_cpu_seconds_total", "Processor time that the recorder took.", "part")
 	explainedDesc = describe("evenkeel_recorder_explained_requests_total", "Slow requests that a snapshot explains.", "cause", "class")
 	lostDesc      = describe("evenkeel_recorder_lost_seconds_total", "Time that a cause took of slow requests beyond a usual request's.", "cause", "class")
-	newDesc       = describe("evenkeel_recorder_new_causes_total", "New causes, five an hour at most: none against what was watched for less than an hour.")
+	newDesc       = describe("evenkeel_recorder_new_causes_total", "New causes, at most five per hour. None in the first hour that a service is watched.")
 )
 
 // A Recorder is the collector of a recorder. [NewRecorder] makes it, and its methods may be called from any goroutine.

@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// stillRaft is a group that stands as it does.
+// stillRaft is a group that never changes.
 type stillRaft struct{ Raft }
 
-// TestMemberThatComesAndGoes: the log has one line about it in a minute, and one when it answers again.
+// TestMemberThatComesAndGoes tests that the log has at most one line a minute about a member, and
+// one when it answers again.
 func TestMemberThatComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
