@@ -81,7 +81,8 @@ func TestExplainOwnRequests(t *testing.T) {
 		for end := time.Now().Add(time.Minute); r.code == exitFailed && time.Now().Before(end); {
 			r = call("explain", "-json", at+"1")
 		}
-		// The profile's writer (pprof.profileWriter) is the service's, and may run before its requests.
+		// the profile's writer (pprof.profileWriter) belongs to the service, and may run before its
+		// requests
 		own := strings.Contains(r.stdout, "pprof.Profile") || strings.Contains(r.stdout, "pprof.Trace")
 		if r.code != exitOK || own || strings.Contains(r.stdout, `"sleep":`) {
 			t.Errorf("exit code %d, %s %s", r.code, r.stdout, r.stderr)

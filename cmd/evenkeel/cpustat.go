@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	noProcess      = -1 // that is to be watched
+	noProcess      = -1 // -cpu-stat names a file, so no process is watched
 	maxCmdline     = 1 << 20
 	cmdlineTimeout = 5 * time.Second
 )
 
-// process returns the process that -cpu-stat names; 0: it names a file, or nothing.
+// process returns the process that -cpu-stat names. 0: it names a file, or is not given.
 func (f *explainFlags) process() int {
 	pid, err := strconv.Atoi(f.cpuStat)
 	if err != nil || pid < 1 {
@@ -36,7 +36,8 @@ func (f *explainFlags) process() int {
 	return pid
 }
 
-// readCPU reads the file of -cpu-stat into the options, or returns the process that it names.
+// readCPU reads the file of -cpu-stat into the options, or returns the process that -cpu-stat
+// names.
 func (f *explainFlags) readCPU(o *reqtrace.Options) (pid int, err error) {
 	if pid = f.process(); f.cpuStat == "" || pid != 0 {
 		return pid, nil
@@ -54,8 +55,8 @@ func (f *explainFlags) readCPU(o *reqtrace.Options) (pid int, err error) {
 	return 0, nil
 }
 
-// watchCPU begins to watch what the kernel counts of the service's CPU time, until the function that it returns is called. say
-// tells why the quota is not known.
+// watchCPU begins to watch what the kernel counts of the service's CPU time. The caller ends that
+// with the function that it returns. say tells why the quota is not known.
 func (s *traceSource) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
 	none := func() *reqtrace.CPU { return nil }
 	if s.process == noProcess {
@@ -72,12 +73,13 @@ func (s *traceSource) watchCPU(ctx context.Context, say func(format string, a ..
 		}
 		none = w.End
 	}
-	say("the service's CPU quota is not known: %v; say it by -cpu-stat", err)
+	say("the service's CPU quota is not known: %v; name its process or a file with -cpu-stat", err)
 	return none
 }
 
-// service returns the process of this machine that answers at the URL: it listens there, and has the command line that it says
-// itself. Behind a proxy or a port-forward it is another one.
+// service returns the process of this machine that answers at the URL. It listens there, and its
+// command line is the one that the service reports. Behind a proxy or a port-forward another
+// process listens.
 func (s *traceSource) service(ctx context.Context) (pid int, err error) {
 	u, err := url.Parse(s.url)
 	if err != nil {
@@ -101,11 +103,11 @@ func (s *traceSource) service(ctx context.Context) (pid int, err error) {
 		}
 	}
 	if len(here) == 0 {
-		return 0, errors.New("it is on another host")
+		return 0, errors.New("the service is on another host")
 	}
 	pids := listeners.Processes(here)
 	if len(pids) == 0 {
-		return 0, errors.New("the process that listens there cannot be seen")
+		return 0, errors.New("found no process that listens there")
 	}
 	line, err := s.commandLine(ctx, u)
 	if err != nil {
@@ -121,7 +123,7 @@ func (s *traceSource) service(ctx context.Context) (pid int, err error) {
 	return pids[0], nil
 }
 
-// commandLine returns what the service says that its command line is.
+// commandLine returns the command line that the service says it has.
 func (s *traceSource) commandLine(ctx context.Context, u *url.URL) ([]byte, error) {
 	at := *u
 	at.Path, at.RawQuery = path.Join(path.Dir(u.Path), "cmdline"), ""

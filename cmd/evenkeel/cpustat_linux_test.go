@@ -21,8 +21,8 @@ import (
 	"evenkeel.dev/internal/golden"
 )
 
-// quotaGroup makes a control group of 15 ms of CPU per 100 ms, and in it one without a quota of its own. It skips the test if this
-// machine does not let it, and says why.
+// quotaGroup makes a control group with 15 ms of CPU per 100 ms, and a group in it without a quota
+// of its own. If this machine does not allow that, it skips the test and says why.
 func quotaGroup(t *testing.T) (outer, inner string) {
 	t.Helper()
 	root, name, quota := "/sys/fs/cgroup", "cpu.max", "15000 100000"
@@ -31,15 +31,15 @@ func quotaGroup(t *testing.T) (outer, inner string) {
 	}
 	outer = filepath.Join(root, fmt.Sprintf("evenkeel-test-%d", os.Getpid()))
 	if err := os.Mkdir(outer, 0o755); err != nil {
-		t.Skip("no control group can be made here: ", err)
+		t.Skip("cannot make a control group: ", err)
 	}
 	t.Cleanup(func() { removeGroup(t, outer) })
 	if err := os.WriteFile(filepath.Join(outer, name), []byte(quota), 0o600); err != nil {
-		t.Skip("no CPU quota can be set here: ", err)
+		t.Skip("cannot set a CPU quota: ", err)
 	}
 	inner = filepath.Join(outer, "inner")
 	if err := os.Mkdir(inner, 0o755); err != nil {
-		t.Skip("no control group can be made in one: ", err)
+		t.Skip("cannot make a control group in another: ", err)
 	}
 	t.Cleanup(func() { removeGroup(t, inner) })
 	return outer, inner
@@ -50,7 +50,8 @@ func dirExists(name string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// removeGroup removes a group once its processes are gone, which takes the kernel a moment.
+// removeGroup removes a group once its processes have ended, which the kernel notices a moment
+// later.
 func removeGroup(t *testing.T, dir string) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		err := os.Remove(dir)
@@ -64,7 +65,8 @@ func removeGroup(t *testing.T, dir string) {
 	}
 }
 
-// startIn starts testdata/server in a control group, and asks it for one request after the other until the test ends.
+// startIn starts testdata/server in a control group. It sends one request after the other until the
+// test ends.
 func startIn(t *testing.T, group string, flags ...string) (base string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,8 +117,9 @@ func startIn(t *testing.T, group string, flags ...string) (base string) {
 	return base
 }
 
-// TestExplainThrottled: a service whose group, or whose group's parent, has a CPU quota that is used up is told so, with the quota and
-// what to do, and the machine is not said to have stood still instead. Behind a proxy the quota is not known.
+// TestExplainThrottled tests that explain reports a used-up CPU quota of a service's group, or of
+// that group's parent, with the quota and advice. It must not say that the machine stood still.
+// Behind a proxy the quota is not known.
 func TestExplainThrottled(t *testing.T) {
 	outer, inner := quotaGroup(t)
 	if strings.HasPrefix(outer, "/sys/fs/cgroup/cpu/") {
@@ -125,7 +128,7 @@ func TestExplainThrottled(t *testing.T) {
 	t.Run("its parent's", func(t *testing.T) { testThrottled(t, inner) })
 }
 
-// TestExplainCPUStat: what a loop wrote down in the container says what a trace from elsewhere alone cannot.
+// TestExplainCPUStat tests that a log from the container tells what a trace from elsewhere cannot.
 func TestExplainCPUStat(t *testing.T) {
 	const trace = "testdata/throttled.trace.gz"
 	r := call("explain", "-cpu-stat", "testdata/throttled.cpu.log", "-fail-if", "throttled>50%", trace)
@@ -142,7 +145,7 @@ func TestExplainCPUStat(t *testing.T) {
 func testThrottled(t *testing.T, group string) {
 	base := startIn(t, group, "-spin", "2000000")
 	var r result
-	for end := time.Now().Add(2 * time.Minute); ; { // another load may take the CPUs before the quota does
+	for end := time.Now().Add(2 * time.Minute); ; { // another load may take the CPUs before the quota is used up
 		r = call("explain", "-json", "-no-profile", "-fail-if", "throttled>10%", base+"/debug/pprof/trace?seconds=2")
 		if r.code == exitLimit || time.Now().After(end) {
 			break

@@ -104,7 +104,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	})
 	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a pattern; - for those without one")
 	fs.BoolVar(&f.noProfile, "no-profile", false, "of a URL, take no CPU profile while the trace is taken: running has no functions then")
-	fs.StringVar(&f.cpuStat, "cpu-stat", "", "what the kernel counted of the service's CPU time: a `process` of this host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's address)")
+	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's address)")
 	f.slowest = 10
 	fs.Var((*whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 	names, rest, err := a.parse(fs, args)
@@ -197,9 +197,9 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
 		return "-no-profile is of a URL, and these traces are files"
 	case f.cpuStat != "" && f.against != nil:
-		return "-cpu-stat is of one trace, and -against compares several; give it without -against"
+		return "-cpu-stat is for one trace, and -against compares several; give it without -against"
 	case f.process() != 0 && !slices.ContainsFunc(names, isURL):
-		return "-cpu-stat names a process, and this trace is a file; give the file that was written while it was taken"
+		return "-cpu-stat names a process, and this trace is a file; give the file that was written during the trace"
 	case f.json && f.html == toStdout:
 		return "-json and -html - both go to standard output; give the page a file"
 	case f.perfetto == toStdout && (f.json || f.html == toStdout):
@@ -266,8 +266,8 @@ func (a *app) textOptions() verdict.Options {
 	return verdict.Options{Color: a.style.Color, Width: a.width}
 }
 
-// explain passes the verdict on the trace of that name; source is how a report calls it. pid is the process that serves a URL; 0: the
-// one that listens there.
+// explain passes the verdict on the trace of that name. source is what a report calls it. pid is
+// the process that serves a URL; 0: the one that listens there.
 func (a *app) explain(ctx context.Context, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
 	case isURL(name):

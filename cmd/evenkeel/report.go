@@ -46,7 +46,7 @@ func runReport(ctx context.Context, a *app, args []string) error {
 	names = append(names, rest...)
 	switch {
 	case *snapshot && len(names) > 0:
-		return a.wrong(fs, "-snapshot reads standard input; give it no operands")
+		return a.wrong(fs, "-snapshot reads standard input; leave the operands out")
 	case *snapshot:
 		return history.Answer(ctx, os.Stdin, a.stdout)
 	case len(names) == 0:
@@ -95,7 +95,7 @@ func (v *topView) page(m *merged, name, title string, now time.Time) error {
 	switch {
 	case v.since > 0:
 		o.Since = now.Add(-v.since)
-	case !live: // a file of last week has no picture of the days since
+	case !live: // a file shows nothing of the days since it was written
 		o.Now = time.Time{}
 	}
 	for _, line := range m.missing {

@@ -20,7 +20,7 @@ without a path it is /debug/evenkeel/ there.
 
   evenkeel top http://10.0.0.1:6060 http://10.0.0.2:6060   the last hour, live; Ctrl-C ends
   evenkeel top -since 10m http://127.0.0.1:6060            the last ten minutes
-  evenkeel top http://127.0.0.1:6060 > now.txt             once, as it is no terminal; so is -once
+  evenkeel top http://127.0.0.1:6060 > now.txt             once, because a file is not a terminal; or use -once
   evenkeel top -every 1m http://127.0.0.1:6060 >> log      a line each minute
   evenkeel top -json http://127.0.0.1:6060 > now.json      what they say, added up, as JSON
 
@@ -35,7 +35,7 @@ func runTop(ctx context.Context, a *app, args []string) error {
 	fs := a.newFlags("top", topHelp)
 	since, every := period(time.Hour), period(2*time.Second)
 	fs.Var(&since, "since", "show the last `time`, such as 10m; 0 for all that is kept")
-	fs.Var(&every, "every", "look again after this `time`; into a file or a pipe it looks once without this flag")
+	fs.Var(&every, "every", "refresh after this `time`; into a file or a pipe, refresh only with this flag")
 	fs.Var((*whole)(&v.rows), "n", "show so many `causes`")
 	once := fs.Bool("once", false, "look once")
 	asJSON := fs.Bool("json", false, "look once, and print the sum as JSON (docs/reference/history-json.md)")

@@ -82,7 +82,8 @@ func TestTop(t *testing.T) {
 	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, exitOK, []string{"and 1 more cause (-n)"}, nil)
 }
 
-// TestTopPipe: into a pipe it prints one report and ends; with -every it goes on, a line each time.
+// TestTopPipe tests that top prints one report into a pipe and ends, and that with -every it goes
+// on with a line each time.
 func TestTopPipe(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
 	call("top", a.URL).check(t, exitOK, []string{"3 requests were slow", "share requests", "the worst of each"}, nil)

@@ -37,7 +37,7 @@ type traceSource struct {
 	patience time.Duration // without a byte, beyond seconds
 	longest  time.Duration // for all of it, beyond seconds
 	most     int64         // bytes
-	process  int           // of this machine, that serves it; 0: the one that listens at the URL's address
+	process  int           // that serves it on this machine; 0: the one that listens at the URL's address
 }
 
 var (

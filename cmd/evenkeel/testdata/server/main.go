@@ -26,7 +26,7 @@ var (
 	collectAt  = flag.Int("collect-at-start", 0, "collect so many times before listening")
 	await      = flag.String("await", "", "`files` without which not to listen; each is asked for on standard error, one after the other")
 	slow       = flag.Duration("slow", 0, "time of a request")
-	spin       = flag.Int("spin", 0, "steps to compute a request, of some nanoseconds each")
+	spin       = flag.Int("spin", 0, "steps to compute per request, of some nanoseconds each")
 	dieAtStart = flag.Bool("die-at-start", false, "exit with 3 before listening")
 	dieAfter   = flag.Int64("die-after", 0, "exit with 4 at this request")
 	neverReady = flag.Bool("never-ready", false, "do not listen")
@@ -130,7 +130,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 
 var computed atomic.Uint64
 
-// compute takes so many steps, however long that is by the clock.
+// compute takes a number of steps, however long they last.
 //
 //go:noinline
 func compute(steps int) {
