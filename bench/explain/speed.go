@@ -17,7 +17,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// speedSizes are how large the traces are, in MB; with -quick the first alone.
+// speedSizes are the sizes of the traces in MB. With -quick only the first is used.
 var speedSizes = []int{10, 130, 500}
 
 const (
@@ -25,7 +25,7 @@ const (
 	speedGoroutines = 10_000
 )
 
-// speedCost is what Analyze takes of a trace of many goroutines, by round.
+// speedCost is what Analyze takes for a trace of many goroutines, by round.
 type speedCost struct {
 	Megabytes  int       `json:"megabytes"` // that were asked for
 	Bytes      int       `json:"trace_bytes"`
@@ -36,8 +36,8 @@ type speedCost struct {
 	AlonePeak  []float64 `json:"peak_heap_of_reading"`
 }
 
-// speed measures what CPU time and memory Analyze takes of traces of many goroutines, next to
-// reading them alone, in turns.
+// speed measures the CPU time and memory that Analyze takes for traces of many goroutines. It
+// alternates with only reading them.
 func (d *driver) speed(ctx context.Context) error {
 	sizes := speedSizes
 	if d.quick {
@@ -55,14 +55,14 @@ func (d *driver) speed(ctx context.Context) error {
 			}
 		}
 		d.set.Raw[fmt.Sprint(speedKey, size)] = c
-		fmt.Fprintf(d.out, "speed: %d MB, %d requests, peak heap of reading alone %.2f of the trace\n",
+		fmt.Fprintf(d.out, "speed: %d MB, %d requests, peak heap of only reading %.2f of the trace\n",
 			size, c.Requests, figure.Median(c.AlonePeak))
 		d.speedFigures(c)
 	}
 	return nil
 }
 
-// many has the plant write a trace, and returns it.
+// many lets the plant write a trace, and returns it.
 func (d *driver) many(ctx context.Context, megabytes int) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "bench-explain-")
 	if err != nil {
@@ -79,7 +79,7 @@ func (d *driver) many(ctx context.Context, megabytes int) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// round reads a trace alone and analyzes it, or the other way round.
+// round only reads a trace and then analyzes it, or the other way round.
 func (c *speedCost) round(ctx context.Context, b []byte, analyzeFirst bool) error {
 	var alone, analyzed time.Duration
 	read := func() (err error) {
@@ -113,7 +113,7 @@ func (c *speedCost) round(ctx context.Context, b []byte, analyzeFirst bool) erro
 	return nil
 }
 
-// cost returns what CPU time this process takes for f, and by how many bytes its heap grows at
+// cost returns the CPU time that this process takes for f, and by how many bytes its heap grows at
 // most.
 func cost(f func() error) (cpu time.Duration, peak float64, err error) {
 	runtime.GC()
@@ -130,7 +130,7 @@ func cost(f func() error) (cpu time.Duration, peak float64, err error) {
 	return after - before, peak, err
 }
 
-// cpuTime returns what CPU time this process has taken.
+// cpuTime returns the CPU time of this process.
 func cpuTime() (time.Duration, error) {
 	var u syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &u)

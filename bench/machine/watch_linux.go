@@ -10,8 +10,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// WatchThreads notes each 10 ms how long the threads of a process have run and waited for a CPU, until the function that it returns
-// is called.
+// WatchThreads notes every 10 ms how long the threads of a process have run and waited for a CPU.
+// It goes on until the caller calls end.
 func WatchThreads(pid int) (end func() *reqtrace.CPU) {
 	stop, done := make(chan struct{}), make(chan *reqtrace.CPU)
 	go func() {
@@ -34,7 +34,8 @@ func WatchThreads(pid int) (end func() *reqtrace.CPU) {
 	}
 }
 
-// threads reads the times of all threads (Documentation/scheduler/sched-stats.rst). One that ends meanwhile is left out.
+// threads reads the times of all threads (Documentation/scheduler/sched-stats.rst), except those
+// that end during the read.
 func threads(pid int) (list []reqtrace.ThreadTime) {
 	dir := fmt.Sprintf("/proc/%d/task", pid)
 	tasks, err := os.ReadDir(dir)

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// The service of this part has one processor for requests, its recorder and its collector.
-// Something is slow each second, beside the load.
+// The service of this part has one processor for requests, its recorder and its collector. One
+// request a second is slow, in addition to the load.
 const (
 	oneCore      = "one core" // the service's name in the raw results
-	analysisRate = 2000.      // requests a second
+	analysisRate = 2000.      // requests per second
 )
 
-// analysisModes are a recorder whose threshold nothing reaches, and one that takes and analyses a
-// snapshot each second; both record all of the time.
+// analysisModes are two recorders that record all of the time. No request reaches the threshold of
+// the first. The second takes and analyses a snapshot every second.
 var analysisModes = []mode{
 	{"off", []string{"-slow", "1m"}},
 	{"full", []string{"-slow", "20ms"}},
 }
 
-// analysis measures what in-process analyses do to the requests beside them.
+// analysis measures what in-process analyses do to the service's requests.
 func (d *driver) analysis(ctx context.Context) error {
 	lot := rand.New(rand.NewPCG(uint64(d.set.Started.UnixNano()), 2))
 	for round := 1; round <= d.rounds; round++ {
@@ -59,5 +59,5 @@ func (d *driver) analysisFigures() {
 	for _, s := range full {
 		n, took = n+s.Stats.Analyzed, took+s.Stats.Cost.Analysis
 	}
-	fmt.Fprintf(d.set.Out, "  %d analyses, of %v each\n", n, took/time.Duration(max(n, 1)))
+	fmt.Fprintf(d.set.Out, "  %d analyses of %v each\n", n, took/time.Duration(max(n, 1)))
 }

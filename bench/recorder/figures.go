@@ -47,7 +47,7 @@ func (d *driver) sameLatency(name, service, mode string) {
 
 func (d *driver) costFigures() {
 	for _, m := range modes {
-		if len(d.of("", m.name)) == 0 { // it was interrupted in its first round, or another part was measured
+		if len(d.of("", m.name)) == 0 { // its first round was interrupted, or another part was measured
 			return
 		}
 	}

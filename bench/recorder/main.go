@@ -12,7 +12,7 @@
 //	go run ./recorder -only stops     # what is said of a service that is stopped by SIGSTOP
 //	go run ./recorder -only faults    # 1,000,000 requests: disk full, directory gone, clock stepped
 //	go run ./recorder -only planted   # ten minutes of two planted causes, and of a third from the middle on
-//	go run ./recorder -only targets   # with its default options: what it sees of services of 7 to 50% of a processor, eight times ten minutes
+//	go run ./recorder -only targets   # default options: what it sees of services of 7 to 50% of a processor, eight times ten minutes
 //	go run ./recorder -only soak      # an hour, which is no part of the whole: does anything grow?
 //	go run ./recorder -judge results/recorder-DATE.json   # its figures again, from its raw results; -w: into the file
 package main

@@ -17,9 +17,9 @@ import (
 // plantResult is what became of planted causes.
 type plantResult struct {
 	Truth     map[string]float64 `json:"truth"`                   // shares, as the service knows them
-	Said      map[string]float64 `json:"said"`                    // as the recorder says
-	SeenAfter time.Duration      `json:"seen_after_ns,omitempty"` // the third cause was explained
-	NewAfter  time.Duration      `json:"new_after_ns,omitempty"`  // of runs in which it was new within an hour
+	Said      map[string]float64 `json:"said"`                    // by the recorder
+	SeenAfter time.Duration      `json:"seen_after_ns,omitempty"` // when the third cause was explained
+	NewAfter  time.Duration      `json:"new_after_ns,omitempty"`  // when it was new, in runs in which that came within an hour
 	Slow      uint64             `json:"slow"`
 	Seen      uint64             `json:"seen"`
 	Accounted uint64             `json:"accounted"` // seen, or counted with why not

@@ -42,7 +42,8 @@ func (d *driver) services(ctx context.Context) error {
 	return nil
 }
 
-// serviceFigures adds what the recorder takes of the service's CPU time, and prints what its analysis has of that.
+// serviceFigures adds the recorder's share of the service's CPU time, and prints how much of that
+// is its analysis.
 func (d *driver) serviceFigures() {
 	for _, w := range busy {
 		xs := d.against(w.program, "full", func(s, off *sample) float64 { return s.perRequest() / off.perRequest() })

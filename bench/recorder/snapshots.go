@@ -28,7 +28,7 @@ const (
 	within       = 10_000 // goroutines, for which snapshots have a bound
 	mostSnapshot = 20     // ms, p99
 	mostChild    = 40     // MB, for as many
-	mostAnalysis = 20     // MB more of a service that analyses
+	mostAnalysis = 20     // MB more that a service takes that analyses
 	crowdRate    = 1000.  // requests a second
 	crowdFor     = 2 * time.Minute
 
@@ -44,7 +44,8 @@ type crowd struct {
 	Stats  recorder.Stats  `json:"stats"`            // at the end
 	Failed int64           `json:"failed,omitempty"` // requests
 
-	// Of runs in which another process analysed: the largest that was seen, resident, or where it had just been started the service.
+	// Of runs in which another process analysed: its largest resident size, or the service's if it
+	// had just been started.
 	Child          int64 `json:"child_bytes,omitempty"`
 	ChildOrService int64 `json:"child_rss_bytes,omitempty"`
 }

@@ -16,26 +16,27 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// Services of 7 to 50% of a processor, with three planted causes, and a recorder with its default
-// options.
+// targetLoads are services of 7 to 50% of a processor, with three planted causes and a recorder
+// with its default options.
 var targetLoads = []struct {
 	rate float64
-	work string // a request
+	work string // per request
 }{{40, "1.7ms"}, {100, "1ms"}, {300, "1ms"}, {500, "900us"}}
 
 // target is what a recorder said of a service.
 type target struct {
 	Rate  float64            `json:"rate"`
 	Work  string             `json:"work"`
-	Busy  bool               `json:"busy"`  // beside two busy loops
+	Busy  bool               `json:"busy"`  // while two busy loops run
 	Truth map[string]int64   `json:"truth"` // slow requests of each planted cause
 	Seen  map[string]uint64  `json:"seen"`
-	Share map[string]float64 `json:"share"` // of the planted ones, as it says
+	Share map[string]float64 `json:"share"` // of the planted ones, by the recorder
 	Stats recorder.Stats     `json:"stats"`
 	Cover history.Coverage   `json:"coverage"`
 }
 
-// targets loads each service for as long as planted causes are, quiet and beside two busy loops.
+// targets loads each service for as long as it takes to plant all causes. It does so on a quiet
+// machine, and while two busy loops run.
 func (d *driver) targets(ctx context.Context) error {
 	for _, busy := range []bool{false, true} {
 		for _, l := range targetLoads {
@@ -70,7 +71,7 @@ func (d *driver) target(ctx context.Context, x target) (_ target, err error) {
 			if err := loop.Start(); err != nil {
 				return x, err
 			}
-			defer loop.Wait() // it is killed
+			defer loop.Wait() // the deferred end kills it first
 			defer end()
 		}
 	}
@@ -104,7 +105,7 @@ func (d *driver) targetFigures() {
 	for _, x := range d.aimed {
 		name := fmt.Sprintf("%v/s of %s", x.Rate, x.Work)
 		if x.Busy {
-			name += ", beside two busy loops"
+			name += ", with two busy loops"
 		}
 		all := 0.
 		for _, n := range x.Truth {
@@ -117,6 +118,6 @@ func (d *driver) targetFigures() {
 		}
 		d.set.AtLeast(name+": explained of the slow requests of each cause", []float64{100 * least}, 20, "%")
 		d.set.AtMost(name+": a share, off the truth", []float64{100 * furthest}, 10, " points")
-		d.set.AtMost(name+": spent, of what it may", []float64{float64(x.Stats.Cost.Total()) / float64(max(x.Stats.Cost.Budget, 1))}, 1.02, "x")
+		d.set.AtMost(name+": spent, of its budget", []float64{float64(x.Stats.Cost.Total()) / float64(max(x.Stats.Cost.Budget, 1))}, 1.02, "x")
 	}
 }

@@ -12,8 +12,9 @@
 //	7  a pool with too few workers for bursts of jobs
 //	8  nothing, and no collector
 //
-// A request is GET /?cpu=100us&sleep=1ms&slow=1: its own computing and waiting, and whether it is one
-// of those that may meet the plant. With -write it serves nobody, and traces itself. It prints its address and ends with its standard input.
+// A request is GET /?cpu=100us&sleep=1ms&slow=1: its own computing and waiting, and whether the
+// plant may delay it. plant prints its address, and ends with its standard input. With -write it
+// does not serve, and traces itself.
 package main
 
 import (
@@ -51,8 +52,8 @@ func main() {
 	flag.Float64Var(&strength, "strength", 1, "how many times as long plants 3 to 7 take")
 	behind := flag.Bool("behind", false, "be the service behind another")
 	write := flag.String("write", "", "`file` for a trace of many goroutines, instead of serving")
-	goroutines := flag.Int("goroutines", 10_000, "how many of them")
-	size := flag.Int64("bytes", 10_000_000, "of that trace")
+	goroutines := flag.Int("goroutines", 10_000, "goroutines of that trace")
+	size := flag.Int64("bytes", 10_000_000, "bytes of that trace")
 	flag.Parse()
 	if *write != "" {
 		if err := writeMany(*write, *goroutines, *size); err != nil {

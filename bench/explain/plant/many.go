@@ -18,8 +18,8 @@ import (
 )
 
 // many is a program of many goroutines that serve a request now and then. Each request takes a lock
-// twice and has a worker do something, and one of a hundred sleeps. There are several locks: with one,
-// a busy machine makes a convoy of thousands, and the trace is another one each time.
+// twice and has a worker do something. One of a hundred also sleeps. The program has several locks,
+// because with one a busy machine makes a convoy of thousands, and each trace is different.
 type many struct {
 	shards [64]shard
 	jobs   chan chan int
@@ -30,7 +30,7 @@ type shard struct {
 	seen int
 }
 
-// writeMany traces such a program until the trace has so many bytes.
+// writeMany traces such a program until the trace has the given size.
 func writeMany(file string, goroutines int, bytes int64) (err error) {
 	f, err := os.Create(file)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *shard) count() int {
 	return s.seen
 }
 
-// counter counts what is written.
+// counter counts the bytes that are written.
 type counter struct {
 	w io.Writer
 	n atomic.Int64

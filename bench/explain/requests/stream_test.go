@@ -17,7 +17,7 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// slowHealth answers when it is told to.
+// slowHealth answers when the test tells it to.
 type slowHealth struct {
 	healthpb.UnimplementedHealthServer
 	called, answer chan bool
@@ -29,7 +29,8 @@ func (h *slowHealth) Check(context.Context, *healthpb.HealthCheckRequest) (*heal
 	return &healthpb.HealthCheckResponse{}, nil
 }
 
-// TestFreeStream: a call waits for a free stream, as the server allows one on a connection.
+// TestFreeStream tests a call that waits for a free stream, because the server allows one per
+// connection.
 func TestFreeStream(t *testing.T) {
 	h := &slowHealth{called: make(chan bool, 2), answer: make(chan bool)}
 	s := grpc.NewServer(grpc.MaxConcurrentStreams(1))
@@ -62,7 +63,7 @@ func TestFreeStream(t *testing.T) {
 	for stacks := make([]byte, 1<<20); !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), waits); {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(hold) // of which the wait is most
+	time.Sleep(hold) // so that most of the call is that wait
 	close(h.answer)
 	for range 2 {
 		if err := <-failed; err != nil {
@@ -74,7 +75,8 @@ func TestFreeStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b := r.Sites[0]; b.Cause != reqtrace.CauseChannel || b.Op != "gRPC stream" || b.Time < hold || b.Holder != "" {
+		b := r.Sites[0]
+		if b.Cause != reqtrace.CauseChannel || b.Op != "gRPC stream" || b.Time < hold || b.Holder != "" {
 			t.Errorf("%+v", r.Sites)
 		}
 	}

@@ -62,7 +62,11 @@ var laterPlants = []plant{
 	{54, "assists of a request that imports", "press", load{rate: 100, small: "/press/small", large: "/press/large", env: map[string]string{"GOGC": "15"}}, truth{
 		causes: []string{"assist", "assist-wait", "sweep"}, at: []string{"main.(*imports).parse"},
 	}},
-	{55, "ReadMemStats during a copy", "press", load{small: "/press/small", env: map[string]string{"GOMAXPROCS": "2"}}, truth{causes: []string{"stopped-other"}}},
+	{55, "ReadMemStats during a copy", "press", load{
+		small: "/press/small", env: map[string]string{"GOMAXPROCS": "2"},
+	}, truth{
+		causes: []string{"stopped-other"},
+	}},
 	{56, "bursts of goroutines that index", "press", load{small: "/press/small", env: map[string]string{"GOMAXPROCS": "2"}}, truth{
 		causes: []string{"runqueue"}, holder: []string{"main.(*index).chunk", "main.fold"},
 	}},
@@ -73,11 +77,16 @@ var laterPlants = []plant{
 	}},
 	{60, "database/sql over a pure driver: nothing", "accounts", load{rate: 100, small: "/accounts/small"}, truth{}},
 
-	// Kinds on which explain failed when others tried it. Quotas of CPU are in package verdict's own tests.
-	{61, "a stack trace of 10,000 goroutines", "press", load{small: "/press/small", env: map[string]string{"GOMAXPROCS": "2"}}, truth{
+	// Kinds on which explain failed when others tried it. Package verdict's own tests have CPU
+	// quotas.
+	{61, "a stack trace of 10,000 goroutines", "press", load{
+		small: "/press/small", env: map[string]string{"GOMAXPROCS": "2"},
+	}, truth{
 		causes: []string{"stopped-other"}, words: "main.(*watchdog).look",
 	}},
-	{62, "a service behind, asked below two middlewares", "press", pressLoad(0), truth{causes: []string{"network"}, at: []string{"main.(*press).get"}, words: "main.(*frontDesk).answer"}},
+	{62, "a service behind, asked below two middlewares", "press", pressLoad(0), truth{
+		causes: []string{"network"}, at: []string{"main.(*press).get"}, words: "main.(*frontDesk).answer",
+	}},
 	{63, "gRPC: a free stream of the connection to a service behind", "clerk", clerkLoad(), truth{
 		causes: []string{"channel"}, at: []string{"main.(*branch).ask"}, words: "MaxConcurrentStreams",
 	}},

@@ -34,7 +34,7 @@ const (
 type taken struct {
 	trace  []byte
 	beside reqtrace.Beside
-	waited float64 // part of the time in which some thread of the machine waited for a processor
+	waited float64 // part of the time in which a thread of the machine waited for a processor
 	err    error
 }
 

@@ -44,7 +44,7 @@ type driver struct {
 	traces          string // folder to keep traces in; "": none
 	from            string // folder of traces that were kept, which are judged again; "": none
 	rounds          int
-	busy            int    // busy loops beside the programs
+	busy            int    // busy loops during the runs
 	procs           string // GOMAXPROCS of the programs; "": the plant's, or the runtime's
 	length, warmup  time.Duration
 	verbose         bool
@@ -53,7 +53,7 @@ type driver struct {
 	first, last     int     // numbers of the plants to run
 	upstream, names string  // addresses of the services behind
 	secure          string  // of one over TLS
-	office          string  // of one over gRPC
+	office          string  // of the one over gRPC
 	out             io.Writer
 }
 
@@ -64,9 +64,9 @@ type outcome struct {
 	Requests int     `json:"requests"`
 	Said     said    `json:"said"`
 	Right    grade   `json:"right"`
-	Accused  bool    `json:"accused,omitempty"` // the collector is named first, and none ran
-	Steal    float64 `json:"steal"`             // part of the processors' time that the hypervisor took meanwhile
-	Pressure float64 `json:"pressure"`          // part of the time in which some thread waited for a processor
+	Accused  bool    `json:"accused,omitempty"` // the collector is named first, and did not run
+	Steal    float64 `json:"steal"`             // share of the processors' time that the hypervisor took
+	Pressure float64 `json:"pressure"`          // part of the time in which a thread waited for a processor
 }
 
 func main() {
@@ -79,7 +79,7 @@ func main() {
 	flag.IntVar(&d.rounds, "rounds", 1, "rounds of each plant")
 	flag.DurationVar(&d.length, "length", 6*time.Second, "length of a trace: at 200 requests a second, shorter ones have less than the ten in their slowest 1% that a verdict asks for")
 	flag.DurationVar(&d.warmup, "warmup", time.Second, "load before each run")
-	flag.IntVar(&d.busy, "busy", 0, "`loops` that compute beside the programs")
+	flag.IntVar(&d.busy, "busy", 0, "`loops` that compute while the programs run")
 	flag.StringVar(&d.procs, "procs", "", "GOMAXPROCS of the programs (default: the plant's, or the runtime's)")
 	flag.BoolVar(&d.verbose, "v", false, "print each sentence")
 	real := flag.Bool("real", false, "plant into programs that people run (bench/explain/real)")
@@ -283,8 +283,10 @@ func (d *driver) save(all []outcome, results string) error {
 		right += count(o.Right.Cause && o.Right.Function)
 		abstained += count(o.Said.Cause == "")
 	}
-	fmt.Fprintf(set.Out, "\n%.0f of %.0f causes (%.0f abstentions), %.0f of %.0f holders, nothing where there is nothing %.0f of %.0f, the collector where none ran %.0f\n",
-		right, planted, abstained, holders, held, silent, nothing, accused)
+	fmt.Fprintf(set.Out, "\n%.0f of %.0f causes (%.0f abstentions), %.0f of %.0f holders\n",
+		right, planted, abstained, holders, held)
+	fmt.Fprintf(set.Out, "no cause in %.0f of %.0f traces without a plant, the collector in %.0f where none ran\n",
+		silent, nothing, accused)
 	least := 90.
 	if d.busy > 0 {
 		least = 80

@@ -48,11 +48,15 @@ func clerkLoad() load {
 
 // plants are by number. Those from 31 on (later.go) are by somebody who had read docs/guides/explain.md and not the code of reqtrace.
 //
-// To add one: give a program a feature of that number (suite/shop, feed, clerk, edge; real/accounts, depot; or a new
-// program, which begins as package start has it: it prints "listening on ADDRESS ADDRESS", the second of its profiles, and gets FEATURE,
-// DIR, UPSTREAM, NAMES, SECURE and OFFICE in its environment), with names that a program of its kind would have. UPSTREAM answers at once, but after 60 ms
-// under /archive/ and /shard/7; NAMES, a name server, after 60 ms; SECURE's handshakes take as long, and OFFICE's calls about books, four at a time. What waits must be no more than a tenth of all
-// requests and no less than a fiftieth, and wait for 20 ms at least: then it is the slowest 1% and not the median.
+// To add one: give a program a feature of that number (suite/shop, feed, clerk, edge;
+// real/accounts, depot; or a new program, which begins as package start has it: it prints
+// "listening on ADDRESS ADDRESS", the second of its profiles, and gets FEATURE, DIR, UPSTREAM,
+// NAMES, SECURE and OFFICE in its environment), with names that a program of its kind would have.
+//
+// UPSTREAM answers after 60 ms under /archive/ and /shard/7, and at once elsewhere. NAMES, a name
+// server, answers after 60 ms. SECURE's handshakes take as long, and so do OFFICE's calls about books, four
+// at a time. What waits must be no more than a tenth of all requests and no less than a fiftieth,
+// and wait for 20 ms at least: then it is the slowest 1% and not the median.
 var plants = []plant{
 	{1, "mutex, its holder asks a service", "shop", shopLoad(0), truth{
 		causes: []string{"lock"}, at: []string{"main.(*prices).of"}, holder: []string{"main.(*prices).reload"}, doing: []string{"network"}, ops: []string{"mutex"},

@@ -33,7 +33,10 @@ var listening = regexp.MustCompile(`^listening on ([0-9.:]+ [0-9.:]+)$`)
 
 // start starts a plant's program with the files of its own in dir.
 func (d *driver) start(ctx context.Context, p *plant, dir string) (*program, error) {
-	env := []string{"FEATURE=" + fmt.Sprint(p.number), "DIR=" + dir, "UPSTREAM=" + d.upstream, "NAMES=" + d.names, "SECURE=" + d.secure, "OFFICE=" + d.office}
+	env := []string{
+		"FEATURE=" + fmt.Sprint(p.number), "DIR=" + dir, "UPSTREAM=" + d.upstream,
+		"NAMES=" + d.names, "SECURE=" + d.secure, "OFFICE=" + d.office,
+	}
 	for k, v := range p.load.env {
 		env = append(env, k+"="+v)
 	}
@@ -74,7 +77,9 @@ func (d *driver) serveBehind() (end func(), err error) {
 		names.Close()
 		return nil, err
 	}
-	office := grpc.NewServer(grpc.MaxConcurrentStreams(4), grpc.ForceServerCodec(plain{}), grpc.UnknownServiceHandler(answerCall))
+	office := grpc.NewServer(
+		grpc.MaxConcurrentStreams(4), grpc.ForceServerCodec(plain{}), grpc.UnknownServiceHandler(answerCall),
+	)
 	go func() { _ = office.Serve(calls) }()
 	d.office = calls.Addr().String()
 	srv := &http.Server{ReadHeaderTimeout: timeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +101,7 @@ func (d *driver) serveBehind() (end func(), err error) {
 	return func() { srv.Close(); secure.Close(); names.Close(); office.Stop() }, nil
 }
 
-// answerCall says of every call what it was asked, and late if that is about books.
+// answerCall sends back what each call asks, late if that is about books.
 func answerCall(_ any, stream grpc.ServerStream) error {
 	var in []byte
 	if err := stream.RecvMsg(&in); err != nil {

@@ -39,7 +39,7 @@ func main() {
 	dir := flag.String("dir", "", "recorder.Options.Dir")
 	plain := flag.Bool("plain", false, "plant nothing")
 	parked := flag.Int("parked", 0, "`goroutines` that do nothing, beside the service")
-	work := flag.Duration("work", 0, "compute for so long in each request")
+	work := flag.Duration("work", 0, "compute for this `time` in each request")
 	procs := flag.Int("procs", 0, "GOMAXPROCS")
 	debug := flag.Bool("debug", false, "log what only a driver reads")
 	flag.Parse()
@@ -132,7 +132,8 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 		p.ask()
 		cause = &p.truth.network
 	}
-	// What is planted made it slow if that is more than half of it. Else the machine did, which has it wait for a processor.
+	// A plant made the request slow if it took more than half of the time. Otherwise the machine
+	// did, by making it wait for a processor.
 	if took := time.Since(start); took > slow {
 		switch {
 		case held && min(waited, takes) > took/2:
@@ -144,7 +145,7 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, "sold\n")
 }
 
-// compute computes for so long, unless the machine has it wait.
+// compute computes for d by the clock. If the machine makes it wait, it computes less.
 func compute(d time.Duration) {
 	x := uint64(1)
 	for start := time.Now(); time.Since(start) < d; {
@@ -153,7 +154,7 @@ func compute(d time.Duration) {
 		}
 	}
 	if x == 0 {
-		panic("no number is 0")
+		panic("unreachable")
 	}
 }
 

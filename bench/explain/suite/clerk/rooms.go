@@ -48,7 +48,7 @@ func officeOf(env start.Env) server {
 	return nil
 }
 
-// branch asks the head office, which takes so many at a time.
+// branch asks the head office, which takes a few calls at a time.
 type branch struct{ head *grpc.ClientConn }
 
 func newBranch(office string) *branch {

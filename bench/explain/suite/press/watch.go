@@ -33,7 +33,7 @@ func (w *watchdog) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
 
 func (w *watchdog) look() { w.bytes.Store(int64(runtime.Stack(w.picture, true))) }
 
-// frontDesk answers behind what every service has in front: a counter and a limit of the body.
+// frontDesk answers behind middleware that every service has: a counter and a limit of the body.
 type frontDesk struct {
 	*press
 	calls atomic.Int64

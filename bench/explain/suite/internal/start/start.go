@@ -21,14 +21,17 @@ type Env struct {
 	Upstream string // URL of the services behind
 	Names    string // address of the name server
 	Secure   string // URL of a service behind, over TLS
-	Office   string // address of one over gRPC
+	Office   string // address of the service behind over gRPC
 }
 
 // Read reads the environment of the program of that name.
 func Read(program string) Env {
 	log.SetFlags(0)
 	log.SetPrefix(program + ": ")
-	return Env{os.Getenv("FEATURE"), os.Getenv("DIR"), os.Getenv("UPSTREAM"), os.Getenv("NAMES"), os.Getenv("SECURE"), os.Getenv("OFFICE")}
+	return Env{
+		os.Getenv("FEATURE"), os.Getenv("DIR"), os.Getenv("UPSTREAM"),
+		os.Getenv("NAMES"), os.Getenv("SECURE"), os.Getenv("OFFICE"),
+	}
 }
 
 // None ends a program that has not got the feature.
