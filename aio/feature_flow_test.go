@@ -177,7 +177,10 @@ func TestFeatureLightweight(t *testing.T) {
 		{"the io_uring backend", 270, []string{"internal/uring/backend*.go"}},
 		{"its rings, as liburing has them", 190, []string{"internal/uring/ring*.go"}},
 		{"the memory that its reads share", 160, []string{"internal/uring/buffers*.go"}},
-		{"the epoll backend, with what the next shares", 520, []string{"internal/poller/readiness.go", "internal/poller/epoll*.go"}},
+		{
+			"the epoll backend, with what the next shares", 520,
+			[]string{"internal/poller/readiness.go", "internal/poller/epoll*.go"},
+		},
 		{"the kqueue backend", 320, []string{"internal/poller/kqueue*.go"}},
 	} {
 		lines := 0
