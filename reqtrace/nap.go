@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What libraries sleep for.
+// Reasons why libraries sleep.
 const (
 	opRetry   = "pause before a retry"
 	opLimiter = "rate limiter"

@@ -44,7 +44,7 @@ type crowd struct {
 	Stats  recorder.Stats  `json:"stats"`            // at the end
 	Failed int64           `json:"failed,omitempty"` // requests
 
-	// Of runs in which another process analysed: its largest resident size, or the service's if it
+	// The largest resident size of another process that analysed, or of the service if it
 	// had just been started.
 	Child          int64 `json:"child_bytes,omitempty"`
 	ChildOrService int64 `json:"child_rss_bytes,omitempty"`

@@ -387,7 +387,7 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	}
 	for _, x := range c.ByCause {
 		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.Beyond() && x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
-			add("Of all requests, %s takes %s on average. Of the slowest 1%% no difference is certain.", x.Phrase, moreOrLess(x.All))
+			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase, moreOrLess(x.All))
 		}
 		if x.Cause.String() == "machine" && x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
 			add("The machine stood still for %s of a request of the slowest 1%% in %s, %s in %s. That is not a change of the program.", textfmt.Duration(x.Slow.Old), c.Old.Name,

@@ -54,9 +54,9 @@ func clerkLoad() load {
 // NAMES, SECURE and OFFICE in its environment), with names that a program of its kind would have.
 //
 // UPSTREAM answers after 60 ms under /archive/ and /shard/7, and at once elsewhere. NAMES, a name
-// server, answers after 60 ms. SECURE's handshakes take as long, and so do OFFICE's calls about books, four
-// at a time. What waits must be no more than a tenth of all requests and no less than a fiftieth,
-// and wait for 20 ms at least: then it is the slowest 1% and not the median.
+// server, answers after 60 ms. SECURE's handshakes take as long, and so do OFFICE's calls about
+// books, four at a time. What waits must be no more than a tenth of all requests and no less than a
+// fiftieth, and wait for 20 ms at least: then it is the slowest 1% and not the median.
 var plants = []plant{
 	{1, "mutex, its holder asks a service", "shop", shopLoad(0), truth{
 		causes: []string{"lock"}, at: []string{"main.(*prices).of"}, holder: []string{"main.(*prices).reload"}, doing: []string{"network"}, ops: []string{"mutex"},
