@@ -92,7 +92,7 @@ func unescape(module string) string {
 }
 
 // placeOf returns the place of a stack, innermost frame first. h is the index of the handler's
-// frame (handlerOf). inside is the index of the library's frame that sleeps there, or -1.
+// frame (sites.handler). inside is the index of the library's frame that sleeps there, or -1.
 func placeOf(frames []frame, h int) (p place, inside int) {
 	at := innermost(frames)
 	if at < 0 {

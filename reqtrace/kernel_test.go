@@ -7,8 +7,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// moments returns the kernel's counts at the ends of n windows of 10 ms from 0 on. Threads run all of
-// a window unless at changes by how much their times grew.
+// moments returns the kernel's counts at the ends of n windows of 10 ms from 0 on. Threads run all
+// of a window unless at changes by how much their times grew.
 func moments(n int, threads []int64, at func(i int, m *CPUMoment, grew map[int64]ThreadTime)) *CPU {
 	cpu := &CPU{Grouped: true, Quota: .5}
 	sums := map[int64]ThreadTime{}
