@@ -17,8 +17,9 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// The guide has a test assert that no lock is the first cause. These are two services for it, next to two busy loops: one whose
-// lock is held for 0.15 ms of work now and then, and one in which a refresh holds it for 20 ms of work.
+// The guide shows a test that asserts that no lock is the first cause. This part runs that assert
+// on two services, next to two busy loops. In one, work of 0.15 ms holds the lock now and then. In
+// the other, a refresh holds it for 20 ms of work.
 const (
 	assertRounds = 60
 	assertTrace  = 2 * time.Second
@@ -26,7 +27,7 @@ const (
 	longHold     = 20 * time.Millisecond
 )
 
-// asserts counts how often the guide's assert holds of each.
+// asserts counts how often the guide's assert holds for each.
 func (d *driver) asserts(ctx context.Context) error {
 	end, err := machine.BusyLoops(ctx, 2)
 	if err != nil {
@@ -69,7 +70,7 @@ type counter struct {
 	n  uint64
 }
 
-// work computes for about d, by a number of steps: a CPU that is taken away makes it no shorter.
+// work computes for about d. It counts steps, so it does the same work if the kernel takes the CPU.
 func (c *counter) work(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +84,8 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "counted")
 }
 
-// assertedOn traces the service under load while another goroutine holds its lock so long, for 4 to 20% of the time.
+// assertedOn traces the service under load. Another goroutine holds its lock for hold at a time, 4
+// to 20% of the time.
 func assertedOn(ctx context.Context, hold time.Duration) (*verdict.Verdict, error) {
 	c := &counter{n: 7}
 	srv := httptest.NewServer(c)

@@ -44,7 +44,7 @@ func (t *Turns) observe() {
 	}
 }
 
-// watches tells the log, if it knows that the Leases could not be watched.
+// watches logs that the Leases can be watched again, if the log has a line that they cannot.
 func (t *Turns) watches() { t.unwatched.Over(t.log(), "k8sturn: the Leases can be watched again") }
 
 // follow lists the Leases and watches them until that ends. It reports whether the watch was one: it told something, or lasted.

@@ -64,7 +64,8 @@ func TestWatchEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestWatchComesAndGoes: the log has one line in a minute, however often a watch ends, and one when it is there again.
+// TestWatchComesAndGoes tests that the log has at most one line a minute, however often a watch
+// ends, and one when the watch works again.
 func TestWatchComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
