@@ -89,11 +89,11 @@ func (t *Turns) Check(ctx context.Context) error {
 	return nil
 }
 
-// Attach implements [gcgate.Attacher]: the log is the gate's from now on, unless Options.Logger is
-// set.
+// Attach implements [gcgate.Attacher]. From then on the turns log to the gate's logger, unless
+// Options.Logger is set.
 func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
 
-// log returns where to log to. Before a gate starts that is slog.Default().
+// log returns the logger. Before a gate starts that is slog.Default().
 func (t *Turns) log() *slog.Logger { return cmp.Or(t.options.Logger, t.gateLog.Load(), slog.Default()) }
 
 // TurnCount returns Options.K. See [gcgate.TurnCounter].

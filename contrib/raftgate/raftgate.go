@@ -125,7 +125,7 @@ func (m *Member) Stats() Stats {
 // Attach is called by gcgate.Start.
 func (m *Member) Attach(g *gcgate.Gate) { m.gate.Store(g) }
 
-// log returns where to log to. Before a gate starts that is slog.Default().
+// log returns the logger. Before a gate starts that is slog.Default().
 func (m *Member) log() *slog.Logger {
 	if g := m.gate.Load(); g != nil && m.options.Logger == nil {
 		return g.Logger()
