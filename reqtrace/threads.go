@@ -219,7 +219,8 @@ func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 }
 
 // called returns for how long a thread in a system call, or in C, waited for a CPU from a to b. It
-// counts waits that no running of the thread explains.
+// counts waits that no running of the thread explains. It does not use them up, because several
+// requests may wait for one call. Two calls of a thread in one window may count the same wait.
 func (k *kernel) called(thread int32, a, b int64) (off offCPU) {
 	all := k.waits[int64(thread)]
 	if b-a < stretchLeast || k.at == nil || all == nil {

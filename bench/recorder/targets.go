@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os/exec"
 	"time"
 
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/recorder"
@@ -63,17 +63,12 @@ func (d *driver) target(ctx context.Context, x target) (_ target, err error) {
 		return x, err
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
-	loops, end := context.WithCancel(ctx)
-	defer end()
-	for range 2 {
-		if x.Busy {
-			loop := exec.CommandContext(loops, "sh", "-c", "while :; do :; done")
-			if err := loop.Start(); err != nil {
-				return x, err
-			}
-			defer loop.Wait() // the deferred end kills it first
-			defer end()
+	if x.Busy {
+		end, err := machine.BusyLoops(ctx, 2)
+		if err != nil {
+			return x, err
 		}
+		defer end()
 	}
 	if _, err = loadgen.Run(ctx, loadgen.Options{Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}}, Rate: x.Rate, Duration: d.planted}); err != nil {
 		return x, err

@@ -58,9 +58,9 @@ func (f *explainFlags) readCPU(o *reqtrace.Options) (pid int, err error) {
 // watchCPU begins to watch what the kernel counts of the service's CPU time. The caller ends that
 // with the function that it returns. say tells why the quota is not known.
 func (s *traceSource) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
-	none := func() *reqtrace.CPU { return nil }
+	end = func() *reqtrace.CPU { return nil }
 	if s.process == noProcess {
-		return none
+		return end
 	}
 	pid, err := s.process, error(nil)
 	if pid == 0 {
@@ -71,10 +71,10 @@ func (s *traceSource) watchCPU(ctx context.Context, say func(format string, a ..
 		if w, err = cpuwatch.Start(pid, true); err == nil {
 			return w.End
 		}
-		none = w.End
+		end = w.End // of the threads only
 	}
 	say("the service's CPU quota is not known: %v; name its process or a file with -cpu-stat", err)
-	return none
+	return end
 }
 
 // service returns the process of this machine that answers at the URL. It listens there, and its

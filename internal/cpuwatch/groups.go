@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,14 +59,7 @@ func groupOf(cgroup string) (group string, v2, ok bool) {
 	return group, v2, ok
 }
 
-func has(list, name string) bool {
-	for x := range strings.SplitSeq(list, ",") {
-		if x == name {
-			return true
-		}
-	}
-	return false
-}
+func has(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
 // dirs returns the folders of the group and of its parents, the group's own first.
 func (p place) dirs() (list []string) {

@@ -210,8 +210,14 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// ofProgram reports whether a cause may be named: what is not known, and what the machine did, is no change of the program.
-func ofProgram(c reqtrace.Cause) bool { return c != reqtrace.CauseUnknown && c.String() != "machine" }
+// notOfProgram is what causes say that are not a change of the program, because the machine or other processes made them.
+var notOfProgram = map[reqtrace.Cause]string{
+	reqtrace.CauseMachine:     "The machine stood still",
+	reqtrace.CauseDescheduled: "Other processes had the CPU",
+}
+
+// ofProgram reports whether a cause may be named as a change of the program.
+func ofProgram(c reqtrace.Cause) bool { return c != reqtrace.CauseUnknown && notOfProgram[c] == "" }
 
 // name marks the rows that are named, and collects them.
 func (c *Change) name() {
@@ -389,9 +395,9 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.Beyond() && x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
 			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase, moreOrLess(x.All))
 		}
-		if x.Cause.String() == "machine" && x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
-			add("The machine stood still for %s of a request of the slowest 1%% in %s, %s in %s. That is not a change of the program.", textfmt.Duration(x.Slow.Old), c.Old.Name,
-				textfmt.Duration(x.Slow.New), c.New.Name)
+		if who := notOfProgram[x.Cause]; who != "" && x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
+			add("%s for %s of a request of the slowest 1%% in %s, %s in %s. That is not a change of the program.",
+				who, textfmt.Duration(x.Slow.Old), c.Old.Name, textfmt.Duration(x.Slow.New), c.New.Name)
 		}
 	}
 	return list

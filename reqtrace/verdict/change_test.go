@@ -29,6 +29,7 @@ type synthetic struct {
 	class    float64       // share of requests of class GET /search, which take ten times as long; 0: one class
 	line     int           // of the lock's place
 	sleep    time.Duration // of one request in 50
+	others   time.Duration // for which other processes have the CPU of one request in 50
 }
 
 func (s synthetic) report(rng *rand.Rand) *reqtrace.Report {
@@ -73,6 +74,7 @@ func (s synthetic) report(rng *rand.Rand) *reqtrace.Report {
 		add(reqtrace.CauseRunqueueBusy, "main.index (index.go:9)", "", waits(queued, q.at))
 		if rng.IntN(50) == 0 {
 			add(reqtrace.CauseSleep, "main.retry (retry.go:3)", "", s.sleep)
+			add(reqtrace.CauseDescheduled, "", "", s.others)
 		}
 		all = append(all, q)
 	}
@@ -207,6 +209,22 @@ func TestChangePlanted(t *testing.T) {
 		if float64(right) < math.Floor(least[name]*float64(n)) || wrong > n/10 {
 			t.Errorf("%s: %d of %d named right, %d others", name, right, n, wrong)
 		}
+	}
+}
+
+// TestChangeOfOthers: that other processes had the CPU is said, and is no change of the program.
+func TestChangeOfOthers(t *testing.T) {
+	s, rng := services["quiet"], rand.New(rand.NewPCG(18, 1))
+	older := s.side(rng, 3)
+	s.others = time.Duration(3 * meanSlow(older))
+	c := compared(t, older, s.side(rng, 3))
+	for _, x := range c.Causes {
+		if x.Cause == reqtrace.CauseDescheduled {
+			t.Errorf("named: %+v", x)
+		}
+	}
+	if all := strings.Join(c.Caveats, " "); !strings.Contains(all, "Other processes had the CPU for") {
+		t.Errorf("not said: %q, %s", c.Caveats, c.Sentence)
 	}
 }
 
