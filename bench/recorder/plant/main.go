@@ -41,6 +41,8 @@ func main() {
 	parked := flag.Int("parked", 0, "`goroutines` that do nothing, beside the service")
 	work := flag.Duration("work", 0, "compute for this `time` in each request")
 	procs := flag.Int("procs", 0, "GOMAXPROCS")
+	analyze := flag.String("analyze", "", "recorder.Options.Analyze")
+	ballast := flag.Int("ballast", 0, "`megabytes` of live memory")
 	debug := flag.Bool("debug", false, "log what only a driver reads")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -56,7 +58,13 @@ func main() {
 	for range *parked {
 		go func() { <-ctx.Done() }()
 	}
-	rec, err := recorder.Start(ctx, recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, Logger: log})
+	live := hold(*ballast)
+	defer runtime.KeepAlive(live)
+	o := recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, Logger: log}
+	if *analyze != "" {
+		o.Analyze = []string{*analyze}
+	}
+	rec, err := recorder.Start(ctx, o)
 	if err == nil {
 		err = run(ctx, *addr, &plant{plain: *plain, work: *work, began: time.Now(), after: *third}, rec, log)
 	}
@@ -64,6 +72,15 @@ func main() {
 		log.Error("plant ends", "error", err)
 		os.Exit(1)
 	}
+}
+
+// hold returns live memory, in pieces that the collector marks as it marks those of a service.
+func hold(megabytes int) []*[1 << 10]*byte {
+	live := make([]*[1 << 10]*byte, megabytes<<20/(8<<10))
+	for i := range live {
+		live[i] = new([1 << 10]*byte)
+	}
+	return live
 }
 
 // plant is the service.
