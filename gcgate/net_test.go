@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // takenTurns are never free.
@@ -37,7 +38,7 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 			}
 			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
-				for end := time.Now().Add(6 * time.Minute); (checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
+				for end := time.Now().Add(6 * time.Minute); (testutil.Checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
 					time.Sleep(time.Second)
 				}
 				if s := r.Stats(); s.Collections[ReasonHard] < 4 || s.Escaped > 0 {

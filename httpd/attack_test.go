@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,11 +15,12 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
-// crowd is how many connections attack: more with EVENKEEL_CHECK=1.
+// crowd is how many connections attack: more in make check.
 func crowd(few, many int) int {
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		return many
 	}
 	return few

@@ -33,6 +33,7 @@ import (
 	"evenkeel.dev/examples/internal/program"
 	"evenkeel.dev/examples/raftkv/kv"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/testutil"
 )
 
 // patience bounds what only a hang meets.
@@ -284,7 +285,7 @@ func testTransfers(t *testing.T, path string) {
 	// The heap of each member is at its trigger after some 64 MiB, which are 256 writes.
 	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
 	enough := uint64(15)
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		enough = 60
 	}
 	const clients = 4

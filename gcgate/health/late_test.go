@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // lateBalancer polls as fast as it takes, and acts on what it finds later than it says.
@@ -110,7 +110,7 @@ func (b *lateBalancer) request() {
 // for a second from the first collection on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
 	length, least := 30*time.Second, uint64(5) // collections
-	checking := os.Getenv("EVENKEEL_CHECK") == "1"
+	checking := testutil.Checking()
 	if checking { // the race detector takes seconds for each
 		length, least = 2*time.Minute, 10
 	}

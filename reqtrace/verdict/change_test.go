@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -135,7 +135,7 @@ func (s synthetic) side(rng *rand.Rand, traces int) (list []*reqtrace.Report) {
 
 // tried returns which services are tried, and how often: more of both in make check.
 func tried(few, many int) (names []string, times int) {
-	if os.Getenv("EVENKEEL_CHECK") != "" {
+	if testutil.Checking() {
 		return slices.Sorted(maps.Keys(services)), many
 	}
 	return []string{"noisy", "quiet", "two classes"}, few
