@@ -44,7 +44,7 @@ type served struct {
 	streams sync.Map
 }
 
-// onServers runs a test against httpd on each backend that is to be had; in make check also against net/http alone, so that what
+// onServers runs a test against httpd on each backend that is available; in make check also against net/http alone, so that what
 // the test wants is what net/http does.
 func onServers(t *testing.T, test func(t *testing.T, s *served)) {
 	ways := []string{aio.BackendEpoll.String(), aio.BackendIOUring.String()}

@@ -139,7 +139,7 @@ func TestEnvoyKeepsItsHeaderToItself(t *testing.T) {
 }
 
 // TestEnvoyTwoAtOnce: two replicas that are asked to collect at once, time and again, fail no request behind the
-// real Envoy, and with the right settings nearly none meets a collection.
+// real Envoy, and with the right settings nearly none overlaps a collection.
 func TestEnvoyTwoAtOnce(t *testing.T) {
 	envoy(t) // or skip before anything is started
 	t.Parallel()

@@ -282,9 +282,9 @@ func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 // [ErrStopped] when the gate stops.
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
-// CollectWithoutTurn is Collect, but does not wait for the turn: where it is not to be had within 10 ms, or was being waited for already,
+// CollectWithoutTurn is Collect, but does not wait for the turn: where it is not available within 10 ms, or was being waited for already,
 // the collection takes place without it as at the hard threshold (see [LoneDrainer]). It is for a [Signal] whose peers want this process to
-// collect before they do where no turn is to be had, and know that none of them is away: evenkeel.dev/contrib/raftgate has a follower
+// collect before they do where no turn is available, and know that none of them is away: evenkeel.dev/contrib/raftgate has a follower
 // collect so before the leader. When ctx ends first, what was begun may wait for the turn.
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 

@@ -183,7 +183,7 @@ func (s *soaker) exchange(c *net.TCPConn, r *bufio.Reader, rng *rand.Rand, befor
 		}
 		return false
 	}
-	go io.WriteString(c, request) //nolint:errcheck // its answer says
+	go io.WriteString(c, request) // its answer says
 	res, err := http.ReadResponse(r, nil)
 	if err != nil {
 		fail("no answer: %v", err)

@@ -19,7 +19,7 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// together serves h on each backend that is to be had, for test, which gets the address.
+// together serves h on each backend that is available, for test, which gets the address.
 func together(t *testing.T, h http.Handler, test func(t *testing.T, addr string)) {
 	for _, b := range []aio.Backend{aio.BackendEpoll, aio.BackendIOUring} {
 		t.Run(b.String(), func(t *testing.T) {

@@ -106,7 +106,7 @@ func (b *lateBalancer) request() {
 }
 
 // TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and back as late, next to no
-// request meets a collection once the gates have seen that, although the heaps fill in seconds; behind one that gathers its changes
+// request overlaps a collection once the gates have seen that, although the heaps fill in seconds; behind one that gathers its changes
 // for a second from the first collection on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
 	length, least := 30*time.Second, uint64(5) // collections

@@ -39,7 +39,7 @@ type PageOptions struct {
 	Status  []string  // lines beneath the sentence: what the recorder does
 	Sources []string  // what was merged, or why it was not: addresses of replicas
 
-	// SnapshotURL returns where a trace can be had, by Request.Snapshot; "": nowhere. nil: none can.
+	// SnapshotURL returns where a trace is available, by Request.Snapshot; "": nowhere. nil: none can.
 	SnapshotURL func(snapshot string) string
 }
 

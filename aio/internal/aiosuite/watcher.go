@@ -20,7 +20,7 @@ type Waiter[R any] interface {
 	Close() error
 }
 
-// Open returns a Watcher without a log. It skips the test where the backend is not to be had.
+// Open returns a Watcher without a log. It skips the test where the backend is not available.
 func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
 	if o.Logger == nil {
