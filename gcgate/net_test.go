@@ -52,6 +52,7 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 // TestHardComesBeforeTheRealRuntime where the turn is never free, under a limit, and where the pacer takes marking for slow:
 // then it begins as early as it may. The process allocates a little, and no more until the gate has looked.
 func TestHardComesBeforeTheRealRuntime(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	type node struct {
 		next *node
 		_    [6]uint64
@@ -162,6 +163,7 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 // TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once what the process has from the system; the
 // net falls with that. A limit that somebody set is kept to.
 func TestNetIsAboveWhatIsMapped(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for _, c := range []struct {
 		o    Options
 		kept uint64 // MiB

@@ -16,6 +16,7 @@ import (
 // finds the standard library compiled.
 func command(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
+	testutil.Slow(t, "runs the go command")
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+race.Flag, "GOPROXY=off"), env...)

@@ -33,6 +33,7 @@ func fetch(t *testing.T, p *program.Program, path string) string {
 }
 
 func TestFastcserver(t *testing.T) {
+	testutil.Slow(t, "builds a service")
 	path := program.Build(t)
 	t.Run("answers", func(t *testing.T) { testAnswers(t, path) })
 	t.Run("refuses", func(t *testing.T) { testRefuses(t, path) })

@@ -63,6 +63,7 @@ func TestTune(t *testing.T) {
 }
 
 func TestRaftkv(t *testing.T) {
+	testutil.Slow(t, "starts a cluster")
 	path := program.Path(t)
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
 	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })

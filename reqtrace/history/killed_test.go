@@ -43,6 +43,7 @@ func writeUntilKilled(dir string) {
 // TestKilled kills a service time and again, a hundred times in make check, at any moment. After each its history is readable,
 // has all that was flushed, and of what was not no more than the last batch; the next process goes on with it.
 func TestKilled(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	kills := 15
 	if testutil.Checking() {
 		kills = 100

@@ -21,6 +21,7 @@ import (
 
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -283,6 +284,7 @@ func main() {
 // TestInit tests that a service whose init listens is recorded and explained, and that nothing in
 // it is initialised again.
 func TestInit(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	if runtime.GOOS == "windows" {
 		t.Skip("needs Unix sockets of package syscall")
 	}
