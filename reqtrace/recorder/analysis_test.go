@@ -62,7 +62,7 @@ func TestAnalyzeThrottled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _, err := analyze(t.Context(), hurried, cpu, history.Trace{Threshold: 40 * time.Millisecond}, bytes.NewReader(unpacked(t, dir+"throttled.trace.gz")))
+	e, _, err := analyze(t.Context(), hurried, &history.Head{Trace: history.Trace{Threshold: 40 * time.Millisecond}, CPU: cpu}, bytes.NewReader(unpacked(t, dir+"throttled.trace.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,26 +87,26 @@ var hurried = func() chan struct{} {
 // elsewhere.
 func TestAnalyze(t *testing.T) {
 	leaks.Test(t)
-	b, job := recorded(t), history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "x"}
-	want, err := history.ExplainTrace(t.Context(), bytes.NewReader(b), job, reqtrace.Options{})
+	b, job := recorded(t), &history.Head{Trace: history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "x"}}
+	want, err := history.ExplainTrace(t.Context(), bytes.NewReader(b), job.Trace, reqtrace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, hurry := range []chan struct{}{nil, hurried} {
-		got, took, err := analyze(t.Context(), hurry, nil, job, bytes.NewReader(b))
+		got, took, err := analyze(t.Context(), hurry, job, bytes.NewReader(b))
 		if err != nil || took <= 0 || len(got.Slow) != len(want.Slow) || len(got.Slow) == 0 || got.Slow[0].Words != want.Slow[0].Words {
 			t.Errorf("%v, %v: %+v", took, err, got)
 		}
 	}
-	if e, _, err := analyze(t.Context(), hurried, nil, job, strings.NewReader("garbage")); err == nil {
+	if e, _, err := analyze(t.Context(), hurried, job, strings.NewReader("garbage")); err == nil {
 		t.Errorf("of garbage: %+v", e)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := analyze(ctx, hurried, nil, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
+	if _, _, err := analyze(ctx, hurried, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if e, _, err := analyze(t.Context(), hurried, nil, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
+	if e, _, err := analyze(t.Context(), hurried, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
 		t.Errorf("a trace that breaks off: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestApart(t *testing.T) {
 	}
 	leaks.Test(t)
 	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
-	e, _, err := analyzeApart(t.Context(), sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`), history.Trace{Threshold: time.Second}, strings.NewReader("trace"))
+	e, _, err := analyzeApart(t.Context(), sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`), &history.Head{Trace: history.Trace{Threshold: time.Second}}, strings.NewReader("trace"))
 	if err != nil || e.Requests != 7 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -197,14 +197,14 @@ func TestApart(t *testing.T) {
 		"true":                       "0 bytes",
 		"exec yes":                   "exceeds 8388608 bytes",
 	} {
-		_, _, err := analyzeApart(t.Context(), sh(script), history.Trace{}, bytes.NewReader(make([]byte, 1<<20)))
+		_, _, err := analyzeApart(t.Context(), sh(script), &history.Head{}, bytes.NewReader(make([]byte, 1<<20)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), history.Trace{}, cancels(cancel)); !errors.Is(err, context.Canceled) {
+	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), &history.Head{}, cancels(cancel)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -258,7 +258,7 @@ import (
 )
 
 func main() {
-	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 10 * time.Millisecond, Every: time.Second, CPU: 1})
+	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 10 * time.Millisecond, Every: time.Second, CPU: 1, InProcess: true})
 	if err != nil {
 		panic(err)
 	}

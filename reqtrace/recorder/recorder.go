@@ -90,7 +90,7 @@ func start(o Options, free func()) (*Recorder, error) {
 		o.process.stop()
 		return nil, fmt.Errorf("recorder: Options.Dir: %w", err)
 	}
-	kept := &files{most: o.KeepBytes, mine: store.HasDir}
+	kept := &files{most: o.KeepBytes, mine: store.HasDir, temporaries: o.keeps()}
 	if o.Dir != "" {
 		kept.dir = filepath.Join(o.Dir, "snapshots")
 	}
@@ -167,8 +167,10 @@ type Explained struct {
 	New bool // the first request of a cause that is new by [history.Summary]; at most five per hour
 }
 
-// Subscribe has f called for each slow request that is explained, in the recorder's goroutine: f must return soon, and wait for nothing of
-// the recorder's, as Stop and Snapshot do; what panics in it is logged. No request is told twice. cancel ends that; a call that is under way goes on.
+// Subscribe calls f for each slow request that the service explains, so it needs Options.InProcess
+// or Options.Analyze. It calls f in the recorder's goroutine. f must return soon, and must not wait
+// for the recorder, as Stop and Snapshot do. What panics in f is logged. No request is told twice.
+// cancel ends that; a call that is under way goes on.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
