@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -215,115 +213,4 @@ type cancels context.CancelFunc
 func (c cancels) Read([]byte) (int, error) {
 	c()
 	return 0, io.EOF
-}
-
-// A service with a package that listens during its initialisation, before this module's packages
-// are initialised.
-const (
-	initSource = `package a
-
-import (
-	"os"
-	"syscall"
-)
-
-func init() { // without package net, which is initialised late
-	f, err := os.OpenFile(os.Getenv("SOCKET")+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		panic(err)
-	}
-	f.WriteString("init\n")
-	s, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		panic(err)
-	}
-	if err := syscall.Bind(s, &syscall.SockaddrUnix{Name: os.Getenv("SOCKET")}); err != nil {
-		panic(err)
-	}
-	if err := syscall.Listen(s, 1); err != nil {
-		panic(err)
-	}
-}
-`
-	serviceSource = `package main
-
-import (
-	"context"
-	"encoding/json"
-	"os"
-	"time"
-
-	_ "evenkeel.dev/a"
-	"evenkeel.dev/reqtrace/recorder"
-)
-
-func main() {
-	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 10 * time.Millisecond, Every: time.Second, CPU: 1, InProcess: true})
-	if err != nil {
-		panic(err)
-	}
-	explained := make(chan recorder.Explained, 100)
-	rec.Subscribe(func(e recorder.Explained) { explained <- e })
-	for {
-		func() {
-			defer rec.Begin(context.Background(), "nap", "").End()
-			time.Sleep(50 * time.Millisecond)
-		}()
-		select {
-		case e := <-explained:
-			json.NewEncoder(os.Stdout).Encode(e)
-			os.Exit(0)
-		default:
-		}
-	}
-}
-`
-)
-
-// TestInit tests that a service whose init listens is recorded and explained, and that nothing in
-// it is initialised again.
-func TestInit(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs Unix sockets of package syscall")
-	}
-	dir := t.TempDir()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay := map[string]map[string]string{"Replace": {}}
-	for name, source := range map[string]string{"a/a.go": initSource, "a/service/main.go": serviceSource} {
-		file := filepath.Join(dir, filepath.Base(name))
-		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		overlay["Replace"][filepath.Join(root, name)] = file
-	}
-	list, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	service, socket := filepath.Join(dir, "service"), filepath.Join(dir, "s")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", service, "./a/service")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, service)
-	cmd.Env = append(os.Environ(), "SOCKET="+socket)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	var e Explained
-	if err != nil || json.Unmarshal(out, &e) != nil || e.Key.Class != "nap" {
-		t.Errorf("%v: %s\n%s", err, out, stderr.String())
-	}
-	if log, err := os.ReadFile(socket + ".log"); err != nil || string(log) != "init\n" {
-		t.Errorf("it was initialised %d times, %v", strings.Count(string(log), "\n"), err)
-	}
 }

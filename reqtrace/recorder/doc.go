@@ -54,9 +54,9 @@
 // processor before the handler. A request that is slow only because of that wait is explained if a
 // snapshot has it, but does not cause a snapshot. The recorder takes one if its own heartbeat, once
 // a second, comes late by as much. A slow request without an explanation is counted with the
-// reason: it is in a snapshot that the service keeps, the recorder was off, a snapshot had just been taken, its start was outside the window,
-// or the snapshot failed. In the shares of causes, the explained requests of a class stand for the
-// rest of it.
+// reason: it is in a snapshot that the service keeps, the recorder was off, a snapshot had just been
+// taken, its start was outside the window, or the snapshot failed. In the shares of causes, the
+// explained requests of a class stand for the rest of it.
 //
 // # Others that trace
 //
