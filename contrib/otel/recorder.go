@@ -119,7 +119,8 @@ func (r *Recorder) TraceID(ctx context.Context) string {
 }
 
 // Attach begins: all figures of [recorder.Stats] are read at each collection of metrics, and the requests that rec explains from
-// now on are counted and get their spans. rec explains requests with recorder.Options.InProcess or Analyze. [Recorder.Close] ends it.
+// now on are counted and get their spans. rec explains requests with recorder.Options.InProcess or
+// Analyze. [Recorder.Close] ends it.
 func (r *Recorder) Attach(rec *recorder.Recorder) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -65,7 +65,8 @@ type losses struct {
 }
 
 // NewRecorder returns a collector of all figures of [recorder.Stats], which each scrape reads once, and of the requests that r
-// explains from now on. A recorder explains requests with recorder.Options.InProcess or Analyze. It works on when r has stopped; [Recorder.Close] ends that it hears of further requests.
+// explains from now on. r explains requests with recorder.Options.InProcess or Analyze. The
+// collector works on when r has stopped. After [Recorder.Close] it hears of no further requests.
 func NewRecorder(r *recorder.Recorder, o Options) (*Recorder, error) {
 	c, err := newRecorder(r.Stats, o)
 	if err != nil {
