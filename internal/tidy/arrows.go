@@ -23,7 +23,7 @@ var arrows = []arrow{
 	// Commands.
 	{"cmd/evenkeel", []string{
 		"cmd/evenkeel/internal/page", "cmd/evenkeel/internal/perfetto", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/exchange", "cmd/evenkeel/internal/runfile", "internal/textfmt", "cmd/evenkeel/internal/proc", "internal/listeners", "internal/cpuwatch",
-		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
+		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "reqtrace/recorder", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
 		"golang.org/x/sys/unix", // the terminal's width
 	}},
 	{"cmd/fastcgen", []string{
