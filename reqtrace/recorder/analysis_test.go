@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -60,7 +61,15 @@ func TestAnalyzeThrottled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _, err := analyze(t.Context(), hurried, &history.Head{Trace: history.Trace{Threshold: 40 * time.Millisecond}, CPU: cpu}, bytes.NewReader(unpacked(t, dir+"throttled.trace.gz")))
+	text, err := json.Marshal(history.Head{Trace: history.Trace{Threshold: 40 * time.Millisecond}, CPU: cpu})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head history.Head // as others read it
+	if err := json.Unmarshal(text, &head); err != nil {
+		t.Fatal(err)
+	}
+	e, _, err := analyze(t.Context(), hurried, &head, bytes.NewReader(unpacked(t, dir+"throttled.trace.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func TestKeeps(t *testing.T) {
 		}
 		_, page := askPage(t, r, "")
 		for _, want := range []string{
-			"148 of them in snapshots", "evenkeel report http://shop:6060/debug/evenkeel/<",
+			"148 requests were slow; all of them in snapshots", "evenkeel report http://shop:6060/debug/evenkeel/<",
 			`<a href="snapshot/` + newest.Snapshot + `"`, `<th scope="col">kept</th>`,
 		} {
 			if !strings.Contains(page, want) {

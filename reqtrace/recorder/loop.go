@@ -367,7 +367,7 @@ func (l *loop) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, maxLast)
 	defer cancel()
 	l.await(ctx)
-	if l.on && (len(l.pending) > 0 || l.r.files.dir != "") {
+	if l.on && (l.r.files.dir != "" || len(l.pending) > 0 && !l.r.o.keeps()) { // else nobody could read it
 		l.why = "stop"
 		l.snapshot()
 		l.await(ctx)

@@ -107,9 +107,11 @@ func start(o Options, free func()) (*Recorder, error) {
 	return r, nil
 }
 
-// Stop ends the recorder: what is slow and has no snapshot yet gets one, the flight recorder is switched off, and the history is written. Call it at the
-// end of a program, when SIGTERM has come. ctx bounds how long it waits for a last analysis, which takes 5 s at most; its error
-// is that of ctx, or of the history that could not be written. The history can still be read, and requests that still run are not
+// Stop ends the recorder. It takes a last snapshot if Options.Dir keeps it or an analysis is to
+// come, switches the flight recorder off, and writes the history. Snapshots without Options.Dir are
+// gone then. Call it at the end of a program, when SIGTERM has come. ctx bounds how long it waits
+// for a last analysis, which takes 5 s at most. The error is that of ctx, or of the history that
+// could not be written. The history can still be read, and requests that still run are not
 // disturbed. A later call waits as well.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stopped.Do(func() {
