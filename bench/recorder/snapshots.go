@@ -218,7 +218,8 @@ type stopsResult struct {
 // runStops stops a service. A request is slow there that takes half as long as a stop: what else a busy machine does to one is not asked.
 func (d *driver) runStops(ctx context.Context) (err error) {
 	const stopped = 300 * time.Millisecond
-	s, err := d.start(ctx, "plant", "-plain", "-every", "1s", "-recorder-cpu", "1", "-in-process", "-slow", (stopped / 2).String())
+	s, err := d.start(ctx, "plant", "-plain", "-every", "1s", "-recorder-cpu", "1", "-in-process",
+		"-slow", (stopped / 2).String())
 	if err != nil {
 		return err
 	}

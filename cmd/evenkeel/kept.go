@@ -53,11 +53,38 @@ func (f *findings) reset(source string) (err error) {
 	return err
 }
 
-// keeper is where the snapshots of a replica are.
+// keeper is where a replica's history and snapshots are.
 type keeper interface {
+	// history returns the history, and the names of the processes in it.
+	history(ctx context.Context) (h *history.History, source string, err error)
 	list(ctx context.Context) ([]history.Kept, error) // the oldest first
 	// read returns a file of a snapshot. The error is an fs.ErrNotExist if it is gone.
 	read(ctx context.Context, name string, most int64) ([]byte, error)
+}
+
+// history returns the history of k, with what its snapshots say since a time.
+func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *counter) (*history.History, error) {
+	h, source, err := k.history(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.store == nil || f.source != source {
+		if err := f.reset(source); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := f.explain(ctx, k, since, n)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // an older recorder keeps none
+	case err != nil:
+		return nil, err
+	case fresh: // h may lack what these say
+		if h, _, err = k.history(ctx); err != nil {
+			return nil, err
+		}
+	}
+	h.AddFound(f.store.Since(since))
+	return h, nil
 }
 
 // explain analyses the snapshots of k that are not known yet, and not older than a time. It reports
@@ -120,14 +147,34 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 	return nil
 }
 
-// served are the snapshots that a recorder serves.
+// served is what a recorder serves.
 type served struct {
 	client *http.Client
-	page   *url.URL
+	json   *url.URL      // of the history
+	since  time.Duration // of that; 0: all
+}
+
+func (s served) history(ctx context.Context) (*history.History, string, error) {
+	at := *s.json
+	if s.since > 0 {
+		q := at.Query()
+		q.Set("since", s.since.String())
+		at.RawQuery = q.Encode()
+	}
+	b, err := fetchPage(ctx, s.client, at.String(), maxHistoryBytes, recorderWanted)
+	if err != nil {
+		return nil, "", err
+	}
+	h, source, err := parseHistory(b)
+	if err != nil {
+		return nil, "", fmt.Errorf("its answer is none of a recorder (%w): %s", err, recorderWanted)
+	}
+	return h, source, nil
 }
 
 func (s served) list(ctx context.Context) (list []history.Kept, err error) {
-	text, err := fetchPage(ctx, s.client, s.page.JoinPath("snapshots").String(), maxHeadBytes, recorderWanted)
+	at := s.json.JoinPath("..", "snapshots")
+	text, err := fetchPage(ctx, s.client, at.String(), maxHeadBytes, recorderWanted)
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
@@ -137,11 +184,15 @@ func (s served) list(ctx context.Context) (list []history.Kept, err error) {
 func (s served) read(ctx context.Context, name string, most int64) ([]byte, error) {
 	patient := *s.client
 	patient.Timeout = traceLimit
-	return fetchPage(ctx, &patient, s.page.JoinPath("snapshot", name).String(), most, recorderWanted)
+	return fetchPage(ctx, &patient, s.json.JoinPath("..", "snapshot", name).String(), most, recorderWanted)
 }
 
 // folder is the directory of a recorder.
 type folder string
+
+func (d folder) history(context.Context) (*history.History, string, error) {
+	return readHistory(filepath.Join(string(d), "history.log"))
+}
 
 func (d folder) list(context.Context) (list []history.Kept, err error) {
 	heads, err := filepath.Glob(filepath.Join(string(d), "snapshots", "*.json"))

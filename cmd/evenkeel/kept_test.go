@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"evenkeel.dev/reqtrace/history"
@@ -85,4 +87,24 @@ func TestTopKept(t *testing.T) {
 			t.Errorf("%s is fetched %d times, of %d", path, n, len(traces))
 		}
 	}
+}
+
+// TestProgressKept tests that a terminal shows how many snapshots are analysed, if that takes long,
+// and nothing of it is left.
+func TestProgressKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for took, want := range map[time.Duration]bool{time.Second: false, 3 * time.Second: true} {
+			var out bytes.Buffer
+			var n counter
+			n.all.Store(3)
+			n.done.Store(1)
+			end := n.show(&app{stderr: &out, terminal: true})
+			time.Sleep(took)
+			end()
+			text := out.String()
+			if strings.Contains(text, "analysing snapshots: 1 of 3") != want || strings.HasSuffix(text, eraseLine) != want {
+				t.Errorf("after %v: %q", took, text)
+			}
+		}
+	})
 }

@@ -106,7 +106,8 @@ func overlaid(t *testing.T) (program string) {
 		t.Fatal(err)
 	}
 	program = filepath.Join(dir, "service")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./a/service")
+	flags := []string{"build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./a/service"}
+	build := exec.CommandContext(t.Context(), "go", flags...)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

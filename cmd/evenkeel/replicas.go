@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -113,68 +111,29 @@ func (v *topView) ask(ctx context.Context) []answer {
 
 // history returns what the replica has, of the time since which is wanted; zero: all. What its
 // snapshots say is in it.
-func (r *replica) history(ctx context.Context, c *http.Client, since time.Duration, n *counter) (*history.History, error) {
-	var k keeper
+func (r *replica) history(
+	ctx context.Context, c *http.Client, since time.Duration, n *counter,
+) (*history.History, error) {
 	var from time.Time
 	if since > 0 {
 		from = time.Now().Add(-since)
 	}
-	get := func() (*history.History, string, error) { return readHistory(r.name) }
-	if fi, err := os.Stat(r.name); r.url == "" && err == nil && fi.IsDir() {
-		k = folder(r.name)
-	} else if r.url != "" {
+	if r.url != "" {
 		u, err := url.Parse(r.url)
 		if err != nil {
 			return nil, err
 		}
-		k = served{c, u.JoinPath("..")}
-		get = func() (*history.History, string, error) { return fetchHistory(ctx, c, *u, since) }
+		return r.kept.history(ctx, served{c, u, since}, from, n)
 	}
-	h, source, err := get()
-	if err != nil || k == nil {
-		return h, err
+	if fi, err := os.Stat(r.name); err == nil && fi.IsDir() {
+		return r.kept.history(ctx, folder(r.name), from, n)
 	}
-	if r.kept.store == nil || r.kept.source != source {
-		if err := r.kept.reset(source); err != nil {
-			return nil, err
-		}
-	}
-	fresh, err := r.kept.explain(ctx, k, from, n)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // an older recorder keeps none
-	case err != nil:
-		return nil, err
-	case fresh: // h may lack what these say
-		if h, _, err = get(); err != nil {
-			return nil, err
-		}
-	}
-	h.AddFound(r.kept.store.Since(from))
-	return h, nil
+	h, _, err := readHistory(r.name)
+	return h, err
 }
 
-func fetchHistory(ctx context.Context, c *http.Client, at url.URL, since time.Duration) (*history.History, string, error) {
-	if since > 0 {
-		q := at.Query()
-		q.Set("since", since.String())
-		at.RawQuery = q.Encode()
-	}
-	b, err := fetchPage(ctx, c, at.String(), maxHistoryBytes, recorderWanted)
-	if err != nil {
-		return nil, "", err
-	}
-	h, source, err := parseHistory(b)
-	if err != nil {
-		return nil, "", fmt.Errorf("its answer is none of a recorder (%w): %s", err, recorderWanted)
-	}
-	return h, source, nil
-}
-
-// readHistory reads a file: JSON, the file of a recorder's folder, or that folder.
+// readHistory reads a file: JSON, or the file of a recorder's folder.
 func readHistory(name string) (h *history.History, source string, err error) {
-	if fi, err := os.Stat(name); err == nil && fi.IsDir() {
-		name = filepath.Join(name, "history.log")
-	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, "", err

@@ -7,7 +7,8 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Count is slow requests that a service's own clock saw, and those of them that are not explained, by why. Each has one reason at most.
+// Count is slow requests that a service's own clock saw, and those of them that are not explained,
+// by why. Each has one reason at most.
 type Count struct {
 	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
 	Kept    uint64 `json:"kept,omitempty"`    // a snapshot was kept for them, and not analysed

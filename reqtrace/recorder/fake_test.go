@@ -135,7 +135,9 @@ func (f *fake) memory() int64 {
 
 func (f *fake) counted() *reqtrace.CPU { return nil }
 
-func (f *fake) analyze(ctx context.Context, _ <-chan struct{}, h *history.Head, _ io.Reader) (*history.Explained, time.Duration, error) {
+func (f *fake) analyze(
+	ctx context.Context, _ <-chan struct{}, h *history.Head, _ io.Reader,
+) (*history.Explained, time.Duration, error) {
 	j := h.Trace
 	f.mu.Lock()
 	f.jobs = append(f.jobs, j)

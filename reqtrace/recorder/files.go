@@ -294,7 +294,8 @@ func (s *files) open(name string) (io.ReadSeekCloser, error) {
 	}
 	s.mu.Unlock()
 	if !s.inDir(id) {
-		return nil, fmt.Errorf("there is no snapshot %q any more: the oldest go when they take more than Options.KeepBytes, or 16 MiB without Options.Dir", id)
+		return nil, fmt.Errorf("there is no snapshot %q any more: the oldest go when they take more than "+
+			"Options.KeepBytes, or 16 MiB without Options.Dir", id)
 	}
 	if !head {
 		name += traceSuffix

@@ -72,8 +72,9 @@ type Options struct {
 	Recorder *trace.FlightRecorder
 
 	// Profile takes a CPU profile for 10 s after a snapshot in which most slow requests were
-	// running, at most once in 10 minutes. It needs InProcess or Analyze. Its samples say where they ran. During these 10 s the
-	// program, or /debug/pprof/profile, cannot take another. Default: false.
+	// running, at most once in 10 minutes. Its samples say where they ran. During these 10 s the
+	// program, or /debug/pprof/profile, cannot take another. It needs InProcess or Analyze.
+	// Default: false.
 	Profile bool
 
 	// TraceID returns the id that distributed tracing gave to a request, or "". The recorder calls
