@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
 
@@ -150,6 +151,37 @@ func TestKeepsNothing(t *testing.T) {
 		if c := coverage(r); c.Failed != 1 || c.Kept != 0 || c.Slow != 1 {
 			t.Errorf("%+v", c)
 		}
+	})
+}
+
+// TestKeepsAtMinute tests that an analysis finds the kept requests of a snapshot that was still being
+// written when a minute ended.
+func TestKeepsAtMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.hangs = make(chan bool)
+		r := beginKeeping(t, f, Options{CPU: 1})
+		slowRequest(r, "GET /")
+		time.Sleep(2 * settle) // the snapshot is under way
+		f.set.Store(int64(time.Minute))
+		close(f.hangs)
+		time.Sleep(time.Second)
+		var h history.Head
+		_, body := askPage(t, r, "snapshot/"+listOf(t, r)[0].Snapshot+".json")
+		if err := json.Unmarshal([]byte(body), &h); err != nil {
+			t.Fatal(err)
+		}
+		found, err := history.Open(history.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found.AddKept(&h, &history.Explained{Slow: []history.Request{seen(1, reqtrace.CauseLock)}})
+		all := r.History()
+		all.AddFound(found.Snapshot())
+		if c := all.Coverage(time.Time{}); c.Slow != 1 || c.Seen != 1 || c.Kept != 0 {
+			t.Errorf("%+v", c)
+		}
+		end(t, r)
 	})
 }
 

@@ -80,7 +80,9 @@ func (l *loop) snapshot() {
 	switch {
 	case l.r.o.keeps():
 		l.failing = ""
-		l.count(notes, history.Count{Kept: 1})
+		for i := range notes { // at the time in the head, by which an analysis finds them
+			l.r.store.Count(taken, notes[i].class, history.Count{Slow: 1, Kept: 1})
+		}
 		l.r.update(func(s *Stats) { s.Kept += uint64(len(notes)) })
 		return
 	case head.Threshold == 0: // nothing is slow
