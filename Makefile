@@ -152,6 +152,7 @@ bench-tailstat:
 bench-recorder:
 	@mkdir -p bin/recorder
 	@cd examples && $(GO_BUILD) -o ../bin/recorder/ ./hello ./search ./msgpush
+	@$(GO_BUILD) -o bin/recorder/ ./cmd/evenkeel
 	@cd bench && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant && $(GO_BUILD) -o ../bin/recorder/driver ./recorder
 	cd bench && ../bin/recorder/driver $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
 

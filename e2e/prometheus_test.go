@@ -65,7 +65,7 @@ func startObserved(t *testing.T) *observed {
 	}
 	t.Cleanup(func() { gate.Stop(context.Background()) })
 	rec, err := recorder.Start(t.Context(), recorder.Options{
-		Slow: time.Millisecond, Every: time.Second, CPU: 1, Dir: t.TempDir(), Logger: quiet,
+		Slow: time.Millisecond, Every: time.Second, CPU: 1, InProcess: true, Dir: t.TempDir(), Logger: quiet,
 		TraceID: func(context.Context) string { return "4bf92f3577b34da6a3ce929d0e0e4736" },
 	})
 	if err != nil {

@@ -75,8 +75,7 @@ func newNotice() *notice {
 // announcer tells one peer, in a goroutine of its own: a slow peer holds up nothing else.
 type announcer struct {
 	signal Signal
-	safe   bool // see TurnFree
-	keeps  bool // see Keeper
+	is     Description
 	log    *slog.Logger
 	calls  *calls
 	posted chan struct{} // there is a new notice; capacity 1
@@ -95,27 +94,24 @@ type announcer struct {
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	log = log.With("signal", s.String())
-	a := &announcer{signal: s, log: log, calls: calls, posted: make(chan struct{}, 1), warnings: newWarnings(log)}
-	if f, ok := s.(TurnFree); ok {
-		a.safe = f.SafeWithoutTurn()
-	}
-	if k, ok := s.(Keeper); ok {
-		a.keeps = k.KeepsRequests()
+	a := &announcer{
+		signal: s, is: describe(s), log: log, calls: calls,
+		posted: make(chan struct{}, 1), warnings: newWarnings(log),
 	}
 	return a
 }
 
-// usableAlone reports whether to announce a collection that has no turn through this signal, and for how long to wait for that at least.
-func (a *announcer) usableAlone() (patience time.Duration, ok bool) {
-	if a.safe {
+// usableWithoutTurn reports whether to announce a collection that has no turn through this signal,
+// and for how long to wait for that at least.
+func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
+	switch {
+	case a.is.SafeWithoutTurn:
 		return 0, true
-	}
-	l, ok := a.signal.(LoneDrainer)
-	if !ok {
+	case a.is.DrainWithoutTurn == nil:
 		return 0, false
 	}
-	defer a.call("CanDrainAlone")()
-	patience, err := l.CanDrainAlone()
+	defer a.call("DrainWithoutTurn")()
+	patience, err := a.is.DrainWithoutTurn()
 	if err != nil {
 		a.log.Debug("gcgate: a signal is silent at a collection without the turn", "error", err)
 	}
@@ -134,7 +130,7 @@ func (a *announcer) usable(within time.Duration) (err error) {
 		err = c.CanConfirm(within)
 		end()
 	}
-	if err == nil && !a.safe && a.unconfirmed() {
+	if err == nil && !a.is.SafeWithoutTurn && a.unconfirmed() {
 		err = errNotBack
 	}
 	return err

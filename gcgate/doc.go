@@ -47,9 +47,8 @@
 // The packages above use nothing but what is exported here, so that one for another balancer or
 // another protocol can do all that they can:
 //
-//   - what a signal may know beyond Drain and Ready are the interfaces [Attacher], [Checker],
-//     [Confirmer], [TurnFree], [LoneDrainer], [Explainer], [Keeper] and [Watcher]; what turns may be
-//     beyond TryAcquire, [Queue] and [TurnCounter]
+//   - a signal may implement [Attacher], [Checker], [Confirmer], [Describer], [Explainer],
+//     [Validator] and [Watcher]; turns may implement [Queue] and [TurnCounter]
 //   - evenkeel.dev/gcgate/polled knows when a peer that polls has acted
 //   - an adapter that counts requests looks at [Gate.Refusing] first; a request that it refuses it
 //     tells [Gate.Remaining], and counts with [Gate.CountRefused]; [Gate.Signals] has the signal

@@ -282,10 +282,11 @@ func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 // [ErrStopped] when the gate stops.
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
-// CollectWithoutTurn is Collect, but does not wait for the turn: where it is not available within 10 ms, or was being waited for already,
-// the collection takes place without it as at the hard threshold (see [LoneDrainer]). It is for a [Signal] whose peers want this process to
-// collect before they do where no turn is available, and know that none of them is away: evenkeel.dev/contrib/raftgate has a follower
-// collect so before the leader. When ctx ends first, what was begun may wait for the turn.
+// CollectWithoutTurn is Collect, but does not wait for the turn. If the gate does not get the turn
+// within 10 ms, or is waiting for it already, it collects without the turn, as at the hard threshold
+// (see [Description.DrainWithoutTurn]). It is for a [Signal] whose peers ask this process to collect
+// before they do, and know that none of them is drained. In evenkeel.dev/contrib/raftgate, a follower
+// collects this way before the leader. If ctx ends first, the collection may still wait for the turn.
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 
 func (g *Gate) collect(ctx context.Context, alone bool) error {

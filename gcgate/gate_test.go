@@ -214,7 +214,7 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 
 type safeSignal struct{ fakeSignal }
 
-func (*safeSignal) SafeWithoutTurn() bool { return true }
+func (*safeSignal) Describe() Description { return Description{SafeWithoutTurn: true} }
 
 func TestLostTurnEndsTheRound(t *testing.T) {
 	turns := &fakeTurns{}

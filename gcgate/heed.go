@@ -242,5 +242,5 @@ func (r *round) confirmed() bool {
 
 // diverts reports whether there are peers that stop requests.
 func diverts(told []*announcer) bool {
-	return slices.ContainsFunc(told, func(a *announcer) bool { return !a.keeps })
+	return slices.ContainsFunc(told, func(a *announcer) bool { return !a.is.KeepsRequests })
 }

@@ -301,7 +301,7 @@ func TestQuietForFollowsTheRate(t *testing.T) {
 // keepingSignal confirms a drain at once, and its peer goes on sending, as it shall.
 type keepingSignal struct{ fakeSignal }
 
-func (*keepingSignal) KeepsRequests() bool { return true }
+func (*keepingSignal) Describe() Description { return Description{KeepsRequests: true} }
 
 // TestRequestsThatStay are no reason to warn, nor to wait for longer than for any that are in flight: the peer is not to send
 // them elsewhere, or cannot. Others that come beside them are one.

@@ -16,9 +16,9 @@ type Options struct {
 	// Signals are the peers to tell; all of them are told at once. Default: none.
 	Signals []Signal
 
-	// Turns says when this replica may collect. Default: nil, at any time. Limit: PolicyShed, and
-	// a signal that is not [TurnFree], need them, as replicas that are away at once leave nobody
-	// to serve: Start refuses to do without, except with DisableTurns.
+	// Turns says when this replica may collect. Default: nil, at any time. PolicyShed needs Turns, and
+	// so does each signal that is not safe without them ([Description]), because no replica serves
+	// while all are drained. Start returns an error if they are missing, except with DisableTurns.
 	Turns Turns
 
 	// DisableTurns collects at any time, whoever else is away. It is for a process that is the only
@@ -279,7 +279,7 @@ func (o *Options) checkTurns() error {
 		return refuseOption("Turns", "PolicyShed needs them: when all replicas collect at once, all refuse, and requests fail: %s", fix)
 	case PolicyAuto, PolicyDrain:
 		for _, s := range o.Signals {
-			if f, ok := s.(TurnFree); !ok || !f.SafeWithoutTurn() {
+			if !describe(s).SafeWithoutTurn {
 				return refuseOption("Turns", "signal %q needs them: when all replicas collect at once, its peer has nobody to send to, and requests fail: %s", s.String(), fix)
 			}
 		}

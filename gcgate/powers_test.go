@@ -12,24 +12,28 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// loneSignal has a bound of its own for collections without the turn.
-type loneSignal struct {
+// boundedSignal has a bound of its own for collections without the turn.
+type boundedSignal struct {
 	fakeSignal
 	patience time.Duration
 	refuse   error // guarded by mu
 	asked    int   // guarded by mu
 }
 
-func (s *loneSignal) CanDrainAlone() (time.Duration, error) {
+func (s *boundedSignal) Describe() Description {
+	return Description{DrainWithoutTurn: s.drainWithoutTurn}
+}
+
+func (s *boundedSignal) drainWithoutTurn() (time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
 	return s.patience, s.refuse
 }
 
-// TestLoneDrainerDecidesForEachCollection that has no turn, and for none that has one.
-func TestLoneDrainerDecidesForEachCollection(t *testing.T) {
-	s, turns := &loneSignal{}, &fakeTurns{err: ErrHeld}
+// TestDrainWithoutTurn: the signal decides for each collection without the turn, and for no other.
+func TestDrainWithoutTurn(t *testing.T) {
+	s, turns := &boundedSignal{}, &fakeTurns{err: ErrHeld}
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.traffic()
 		collect := func(away bool, asked int) {
@@ -120,7 +124,7 @@ func TestCollectWithoutTurn(t *testing.T) {
 		{"a queue, wanting", neverServed{}, true, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &loneSignal{}
+			s := &boundedSignal{}
 			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, DisablePeriod: true}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 0 })
 				if c.wanting {
@@ -170,7 +174,7 @@ func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 		{"at most", time.Hour, 250 * time.Millisecond, 3 * time.Second}, // 100 MiB a second
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &loneSignal{fakeSignal: fakeSignal{takes: c.takes}, patience: time.Minute}
+			s := &boundedSignal{fakeSignal: fakeSignal{takes: c.takes}, patience: time.Minute}
 			o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true}
 			inTime(t, o, func(t *testing.T, r *rig) {
 				r.until(t, StateAnnouncing)

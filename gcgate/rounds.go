@@ -125,7 +125,7 @@ func (rs *rounds) awaitReturn(r *round, gone time.Duration) (returned bool) {
 	defer rs.turns.heldUp.clear()
 	returned = true
 	for i, ready := range r.readies {
-		if a := r.told[i]; !a.safe && !isLost(r.lease) {
+		if a := r.told[i]; !a.is.SafeWithoutTurn && !isLost(r.lease) {
 			returned = rs.awaitPeer(r, a, ready, gone) && returned
 		}
 	}
@@ -212,7 +212,7 @@ func (rs *rounds) announce(r *round) bool {
 	}
 	for _, a := range rs.announcers {
 		if r.alone {
-			patience, ok := a.usableAlone()
+			patience, ok := a.usableWithoutTurn()
 			if !ok {
 				continue // another replica may be away: the peer would have nobody to send to
 			}

@@ -27,8 +27,8 @@ import (
 //
 // Once the turn is released, the gate calls Ready until it returns nil, and Drain not before that.
 //
-// A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [TurnFree],
-// [Validator], [LoneDrainer], [Explainer], [Keeper] or [Watcher].
+// A Signal may have more to say by implementing [Attacher], [Checker], [Confirmer], [Describer],
+// [Validator], [Explainer] or [Watcher].
 type Signal interface {
 	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on
 	// it. expected is how long this process expects to be away, from now.
@@ -53,25 +53,41 @@ type Confirmer interface {
 	CanConfirm(within time.Duration) error
 }
 
-// A TurnFree is a [Signal] that can be used without holding the turn, and whose peer needs not
-// be waited for before the next replica drains. Any other can empty a service when all replicas use
-// it at once: [Start] wants [Options.Turns] beside it.
-type TurnFree interface {
-	// SafeWithoutTurn reports whether requests are served even when all replicas have
-	// announced at once. Start calls it.
-	SafeWithoutTurn() bool
+// A Describer is a [Signal] that differs from a load balancer's health check or API.
+type Describer interface {
+	// Describe returns how the signal differs. Start calls it once.
+	Describe() Description
 }
 
-// A LoneDrainer is a [Signal] that is not [TurnFree], and has a bound of its own for collections
-// without a turn: one that hands the leadership of a quorum over at most so often, say, or asks
-// whether enough of the others are up.
-type LoneDrainer interface {
-	// CanDrainAlone is called before a collection that goes without the turn although there are
-	// Turns (the hard threshold was reached first, or somebody called [Gate.CollectWithoutTurn]). Where it
-	// returns no error, this collection is announced like any other, and the gate waits for Drain for as long as patience
-	// says, if that is longer than [Options].AnnounceTimeout: up to 10 s, and not longer than memory lasts. After an error the
-	// signal is silent this time, as one without this method always is, and the error is logged at Debug. It must not block.
-	CanDrainAlone() (patience time.Duration, err error)
+// Description is how a [Signal] differs from that of a load balancer. Its zero value says that it
+// does not.
+type Description struct {
+	// SafeWithoutTurn says that requests are served even if all replicas drain at once. Then the
+	// gate uses the signal without the turn, and does not wait for its peer before the next replica
+	// drains. Any other signal can empty a service, so [Start] wants [Options.Turns] with it.
+	SafeWithoutTurn bool
+
+	// KeepsRequests says that the peer goes on sending requests here after a Drain, as it should. A
+	// member of a quorum hands its leadership over, for example, and serves reads as a follower. If
+	// all signals of a collection do so, requests after the drain are no reason to warn, and the
+	// gate waits at most [Options.DrainTimeout]. [Gate.EnterKept] counts single requests that stay.
+	KeepsRequests bool
+
+	// DrainWithoutTurn is called before a collection without the turn: the heap reached the hard
+	// threshold first, or somebody called [Gate.CollectWithoutTurn]. If it returns no error, the gate
+	// announces this collection like any other. It then waits for Drain for patience, if that is
+	// longer than [Options.AnnounceTimeout]: up to 10 s, and not longer than memory lasts. After an
+	// error the signal is silent this time, and the gate logs the error at Debug. It must not block.
+	// Default: nil, and the signal is silent at such collections.
+	DrainWithoutTurn func() (patience time.Duration, err error)
+}
+
+// describe returns a signal's description.
+func describe(s Signal) Description {
+	if d, ok := s.(Describer); ok {
+		return d.Describe()
+	}
+	return Description{}
 }
 
 // An Explainer is a [Signal] that knows why requests may keep coming although its Drain has
@@ -80,15 +96,6 @@ type Explainer interface {
 	// WhyUnheeded names the likely cause and what to set instead, for the log's warning. "" leaves
 	// it at what the gate says of any peer. It must not block.
 	WhyUnheeded() string
-}
-
-// A Keeper is a [Signal] whose peer goes on sending requests here after a Drain, as it shall: a member of a quorum
-// hands its leadership over, say, and serves reads as a follower. Where all signals of a collection are such, requests that
-// come after the drain are no reason to warn, and the gate waits for no longer than [Options].DrainTimeout. Single requests that
-// stay are counted by [Gate.EnterKept].
-type Keeper interface {
-	// KeepsRequests reports whether it is so. Start calls it.
-	KeepsRequests() bool
 }
 
 // A Checker is a [Signal] that can tell before the first collection whether its peer is there. The

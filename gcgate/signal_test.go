@@ -28,7 +28,7 @@ type ownSignal struct {
 var (
 	_ gcgate.Attacher  = (*ownSignal)(nil)
 	_ gcgate.Confirmer = (*ownSignal)(nil)
-	_ gcgate.TurnFree  = (*ownSignal)(nil)
+	_ gcgate.Describer = (*ownSignal)(nil)
 )
 
 func (s *ownSignal) Attach(g *gcgate.Gate) {
@@ -45,7 +45,9 @@ func (s *ownSignal) CanConfirm(within time.Duration) error {
 	return s.refuse
 }
 
-func (s *ownSignal) SafeWithoutTurn() bool { return s.safe }
+func (s *ownSignal) Describe() gcgate.Description {
+	return gcgate.Description{SafeWithoutTurn: s.safe}
+}
 
 func (s *ownSignal) Drain(context.Context, time.Duration) error {
 	s.mu.Lock()

@@ -374,6 +374,7 @@ func less(b, a recorder.Stats) recorder.Stats {
 	b.Covered -= a.Covered
 	b.Requests -= a.Requests
 	b.Slow -= a.Slow
+	b.Kept -= a.Kept
 	b.Snapshots -= a.Snapshots
 	b.Analyzed -= a.Analyzed
 	b.CPU -= a.CPU

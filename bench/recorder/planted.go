@@ -34,7 +34,7 @@ const (
 // runPlanted loads the service with planted causes. Slow requests that nobody planted are in neither share.
 func (d *driver) runPlanted(ctx context.Context) (err error) {
 	third := d.planted / 2
-	s, err := d.start(ctx, "plant", "-third", third.String(), "-every", plantedEach, "-recorder-cpu", "1")
+	s, err := d.start(ctx, "plant", "-third", third.String(), "-every", plantedEach, "-recorder-cpu", "1", "-in-process")
 	if err != nil {
 		return err
 	}
@@ -111,4 +111,6 @@ func (p *plantResult) read(ctx context.Context, s *service) error {
 }
 
 // accounted returns of how many slow requests it is known what became of them.
-func accounted(c history.Coverage) uint64 { return c.Seen + c.Cut + c.Limited + c.Off + c.Failed }
+func accounted(c history.Coverage) uint64 {
+	return c.Seen + c.Cut + c.Kept + c.Limited + c.Off + c.Failed
+}

@@ -92,7 +92,9 @@ func TestOtherFigures(t *testing.T) {
 // TestParts runs all parts shortly.
 func TestParts(t *testing.T) {
 	bin := t.TempDir()
-	for dir, packages := range map[string][]string{"..": {"./recorder/plant"}, "../../examples": {"./hello", "./search", "./msgpush"}} {
+	for dir, packages := range map[string][]string{
+		"..": {"./recorder/plant"}, "../..": {"./cmd/evenkeel"}, "../../examples": {"./hello", "./search", "./msgpush"},
+	} {
 		build := exec.Command("go", append([]string{"build", "-o", bin}, packages...)...)
 		build.Dir = dir
 		if out, err := build.CombinedOutput(); err != nil {

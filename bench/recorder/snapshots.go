@@ -169,7 +169,7 @@ type wholeResult struct {
 // runWhole has one request after the other be slow, for up to half of what the recorder keeps, each so long after the one before that it gets a
 // snapshot of its own.
 func (d *driver) runWhole(ctx context.Context) (err error) {
-	s, err := d.start(ctx, "plant", "-plain", "-every", "1s", "-recorder-cpu", "1")
+	s, err := d.start(ctx, "plant", "-plain", "-every", "1s", "-recorder-cpu", "1", "-in-process")
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,8 @@ type stopsResult struct {
 // runStops stops a service. A request is slow there that takes half as long as a stop: what else a busy machine does to one is not asked.
 func (d *driver) runStops(ctx context.Context) (err error) {
 	const stopped = 300 * time.Millisecond
-	s, err := d.start(ctx, "plant", "-plain", "-every", "1s", "-recorder-cpu", "1", "-slow", (stopped / 2).String())
+	s, err := d.start(ctx, "plant", "-plain", "-every", "1s", "-recorder-cpu", "1", "-in-process",
+		"-slow", (stopped / 2).String())
 	if err != nil {
 		return err
 	}

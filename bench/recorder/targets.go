@@ -4,10 +4,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -23,7 +27,7 @@ var targetLoads = []struct {
 	work string // per request
 }{{40, "1.7ms"}, {100, "1ms"}, {300, "1ms"}, {500, "900us"}}
 
-// target is what a recorder said of a service.
+// target is what evenkeel report said of a service.
 type target struct {
 	Rate  float64            `json:"rate"`
 	Work  string             `json:"work"`
@@ -58,7 +62,12 @@ func (d *driver) targets(ctx context.Context) error {
 }
 
 func (d *driver) target(ctx context.Context, x target) (_ target, err error) {
-	s, err := d.start(ctx, "plant", "-third", "1ms", "-work", x.Work)
+	dir, err := os.MkdirTemp("", "bench-recorder-")
+	if err != nil {
+		return x, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s, err := d.start(ctx, "plant", "-third", "1ms", "-work", x.Work, "-dir", dir)
 	if err != nil {
 		return x, err
 	}
@@ -73,13 +82,21 @@ func (d *driver) target(ctx context.Context, x target) (_ target, err error) {
 	if _, err = loadgen.Run(ctx, loadgen.Options{Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url}}, Rate: x.Rate, Duration: d.planted}); err != nil {
 		return x, err
 	}
-	if x.Cover, err = s.settled(ctx); err != nil {
+	if _, err = s.settled(ctx); err != nil {
 		return x, err
+	}
+	report := exec.CommandContext(ctx, filepath.Join(d.bin, "evenkeel"), "report", "-json", s.page)
+	report.Stderr = os.Stderr
+	text, err := report.Output()
+	if err != nil {
+		return x, fmt.Errorf("%v: %w", report, err)
 	}
 	h := &history.History{}
-	if err := errors.Join(get(ctx, s.url+"/truth", &x.Truth), get(ctx, s.page+"json", h), get(ctx, s.page+"stats", &x.Stats)); err != nil {
+	err = errors.Join(json.Unmarshal(text, h), get(ctx, s.url+"/truth", &x.Truth), get(ctx, s.page+"stats", &x.Stats))
+	if err != nil {
 		return x, err
 	}
+	x.Cover = h.Coverage(time.Time{})
 	x.Seen, x.Share = map[string]uint64{}, map[string]float64{}
 	all := 0.
 	for _, sum := range h.Summaries(time.Time{}) {

@@ -1,5 +1,5 @@
 // Package grpcrecorder has a recorder of evenkeel.dev/reqtrace/recorder watch the calls of a grpc-go server: one that was slow asks for a
-// snapshot, and the recorder's page says why it was.
+// snapshot, and evenkeel report says why it was.
 //
 //	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond})
 //	server := grpc.NewServer(grpc.ChainUnaryInterceptor(grpcrecorder.UnaryInterceptor(rec)))

@@ -39,7 +39,9 @@ func (sleeper) HalfDuplexCall(testpb.TestService_HalfDuplexCallServer) error { r
 
 func start(t *testing.T) *recorder.Recorder {
 	t.Helper()
-	rec, err := recorder.Start(t.Context(), recorder.Options{Slow: planted / 3, Every: time.Second, CPU: 1, Logger: slog.New(slog.DiscardHandler)})
+	rec, err := recorder.Start(t.Context(), recorder.Options{
+		Slow: planted / 3, Every: time.Second, CPU: 1, InProcess: true, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

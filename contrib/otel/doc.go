@@ -7,7 +7,7 @@
 //	registration, err := evenkeel.RegisterGate(gate, evenkeel.Options{})
 //
 //	slow, err := evenkeel.NewRecorder(evenkeel.Options{})
-//	rec, err := recorder.Start(ctx, recorder.Options{TraceID: slow.TraceID})
+//	rec, err := recorder.Start(ctx, recorder.Options{TraceID: slow.TraceID, InProcess: true})
 //	err = slow.Attach(rec)
 //	defer slow.Close()
 //	srv.Handler = otelhttp.NewHandler(rec.Middleware(mux), "shop") // the recorder inside of what begins the span
@@ -84,6 +84,7 @@
 //
 //	evenkeel.recorder.requests                             {request}
 //	evenkeel.recorder.requests.slow                        {request}, by the service's own clock
+//	evenkeel.recorder.requests.kept                        {request}, in snapshots that the service does not analyse
 //	evenkeel.recorder.requests.explained{evenkeel.cause,evenkeel.class}  {request}, that a snapshot explains
 //	evenkeel.recorder.lost{evenkeel.cause,evenkeel.class}  s, that a cause took beyond a usual request's
 //	evenkeel.recorder.causes.new                           {cause}, new ones, at most five per hour

@@ -51,7 +51,9 @@ func ExampleNewRecorder() {
 		fmt.Println(err)
 		return
 	}
-	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, CPU: 1, TraceID: slow.TraceID, Logger: slog.New(slog.DiscardHandler)})
+	rec, err := recorder.Start(ctx, recorder.Options{
+		Slow: 50 * time.Millisecond, CPU: 1, InProcess: true, TraceID: slow.TraceID, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -38,6 +38,8 @@ type recStats = recorder.Stats
 var recorderFigures = []figure[recStats]{
 	one("evenkeel.recorder.requests", "{request}", "Requests that the service's own clock saw.", counter, func(s *recStats) float64 { return float64(s.Requests) }),
 	one("evenkeel.recorder.requests.slow", "{request}", "Requests that took longer than the threshold.", counter, func(s *recStats) float64 { return float64(s.Slow) }),
+	one("evenkeel.recorder.requests.kept", "{request}", "Slow requests in snapshots that the service does not analyse.",
+		counter, func(s *recStats) float64 { return float64(s.Kept) }),
 	one("evenkeel.recorder.recording", "1", "1 while it records.", upDown, func(s *recStats) float64 { return flag(s.On) }),
 	one("evenkeel.recorder.threshold", "s", "From which on a request is slow.", gauge, func(s *recStats) float64 { return seconds(s.Threshold) }),
 	one("evenkeel.recorder.window", "s", "Time that a snapshot goes back.", gauge, func(s *recStats) float64 { return seconds(s.Window) }),
@@ -118,7 +120,8 @@ func (r *Recorder) TraceID(ctx context.Context) string {
 }
 
 // Attach begins: all figures of [recorder.Stats] are read at each collection of metrics, and the requests that rec explains from
-// now on are counted and get their spans. [Recorder.Close] ends it.
+// now on are counted and get their spans. rec explains requests with recorder.Options.InProcess or
+// Analyze. [Recorder.Close] ends it.
 func (r *Recorder) Attach(rec *recorder.Recorder) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

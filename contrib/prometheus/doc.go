@@ -53,7 +53,8 @@
 //
 // # Metrics of a recorder
 //
-// All of [recorder.Stats], and the slow requests that it has explained since [NewRecorder], by cause and class.
+// All of [recorder.Stats], and the slow requests that it has explained since [NewRecorder], by cause
+// and class. Those need recorder.Options.InProcess or Analyze.
 //
 //	evenkeel_recorder_start_timestamp_seconds
 //	evenkeel_recorder_recording                          1 while it records
@@ -65,6 +66,7 @@
 //	evenkeel_recorder_off_seconds_total                  how long it was off to stay within recorder.Options.CPU
 //	evenkeel_recorder_requests_total
 //	evenkeel_recorder_slow_requests_total                of them, by the service's own clock
+//	evenkeel_recorder_kept_requests_total                of them, in snapshots that the service does not analyse
 //	evenkeel_recorder_explained_requests_total{cause,class}  of them, those that a snapshot explains
 //	evenkeel_recorder_lost_seconds_total{cause,class}    what the cause took of them beyond a usual request's
 //	evenkeel_recorder_new_causes_total                   new causes, at most five per hour

@@ -109,7 +109,9 @@ func ExampleNewServer() {
 
 func ExampleNewRecorder() {
 	ctx := context.Background()
-	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, CPU: 1, Logger: slog.New(slog.DiscardHandler)})
+	rec, err := recorder.Start(ctx, recorder.Options{
+		Slow: 50 * time.Millisecond, CPU: 1, InProcess: true, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -24,6 +24,8 @@ var recorderFigures = []figure[recStats]{
 	counter("evenkeel_recorder_off_seconds_total", "Time for which it was off to stay within recorder.Options.CPU.", func(s *recStats) float64 { return s.Off.Seconds() }),
 	counter("evenkeel_recorder_requests_total", "Requests that the service's own clock saw.", func(s *recStats) float64 { return float64(s.Requests) }),
 	counter("evenkeel_recorder_slow_requests_total", "Requests that took longer than the threshold.", func(s *recStats) float64 { return float64(s.Slow) }),
+	counter("evenkeel_recorder_kept_requests_total", "Slow requests in snapshots that the service does not analyse.",
+		func(s *recStats) float64 { return float64(s.Kept) }),
 	counter("evenkeel_recorder_snapshots_total", "Snapshots that were taken.", func(s *recStats) float64 { return float64(s.Snapshots) }),
 	counter("evenkeel_recorder_analyzed_snapshots_total", "Snapshots that were analysed.", func(s *recStats) float64 { return float64(s.Analyzed) }),
 	counter("evenkeel_recorder_process_cpu_seconds_total", "Processor time that the process took.", func(s *recStats) float64 { return s.CPU.Seconds() }),
@@ -64,7 +66,8 @@ type losses struct {
 }
 
 // NewRecorder returns a collector of all figures of [recorder.Stats], which each scrape reads once, and of the requests that r
-// explains from now on. It works on when r has stopped; [Recorder.Close] ends that it hears of further requests.
+// explains from now on. r explains requests with recorder.Options.InProcess or Analyze. The
+// collector works on when r has stopped. After [Recorder.Close] it hears of no further requests.
 func NewRecorder(r *recorder.Recorder, o Options) (*Recorder, error) {
 	c, err := newRecorder(r.Stats, o)
 	if err != nil {

@@ -75,12 +75,10 @@ type Member struct {
 }
 
 var (
-	_ gcgate.Signal   = (*Member)(nil)
-	_ gcgate.Attacher = (*Member)(nil)
-	_ gcgate.Turns    = (*Member)(nil)
-
-	_ gcgate.Keeper      = (*Member)(nil)
-	_ gcgate.LoneDrainer = (*Member)(nil)
+	_ gcgate.Signal    = (*Member)(nil)
+	_ gcgate.Attacher  = (*Member)(nil)
+	_ gcgate.Turns     = (*Member)(nil)
+	_ gcgate.Describer = (*Member)(nil)
 )
 
 // Stats tell what a [Member] did since [New].

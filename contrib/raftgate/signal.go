@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"evenkeel.dev/gcgate"
 )
 
 const (
@@ -78,19 +80,20 @@ func (m *Member) Ready(context.Context) error {
 	return nil
 }
 
-// CanDrainAlone tells the gate that Drain knows what may be done without the turn, and that it may have to wait for
-// each of the other members to collect.
-func (m *Member) CanDrainAlone() (patience time.Duration, err error) {
+// Describe tells the gate that clients stay with a member that does not lead, because it serves reads
+// and hands proposals on, and that Drain knows what is allowed without the turn.
+func (m *Member) Describe() gcgate.Description {
+	return gcgate.Description{KeepsRequests: true, DrainWithoutTurn: m.drainWithoutTurn}
+}
+
+// drainWithoutTurn returns how long the other members may take to collect before this one.
+func (m *Member) drainWithoutTurn() (patience time.Duration, err error) {
 	if g := m.gate.Load(); g != nil {
 		others := len(m.options.Raft.Status().Voters) - 1
 		patience = time.Duration(max(others, 0)) * sweepFactor * g.Stats().Expected
 	}
 	return 2*askTimeout + patience, nil
 }
-
-// KeepsRequests tells the gate that a member that does not lead is no reason for clients to go elsewhere: it serves reads, and hands
-// proposals on.
-func (m *Member) KeepsRequests() bool { return true }
 
 // standBack waits until no other member collects, or returns ctx's error. Of two that are about to, the one with the lower id goes
 // first, but the leader last.

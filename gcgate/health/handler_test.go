@@ -64,8 +64,8 @@ func startGate(t *testing.T, o gcgate.Options, h *gcgatetest.Heap, log *logBuffe
 
 // TestHandlerNeedsTheTurn: a balancer that finds all down has nobody to send to.
 func TestHandlerNeedsTheTurn(t *testing.T) {
-	if _, ok := any(&Handler{}).(gcgate.TurnFree); ok {
-		t.Error("it says that it can do without the turn")
+	if d, ok := any(&Handler{}).(gcgate.Describer); ok && d.Describe().SafeWithoutTurn {
+		t.Error("it says that it is safe without the turn")
 	}
 }
 

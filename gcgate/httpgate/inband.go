@@ -15,9 +15,9 @@ import (
 )
 
 var (
-	_ gcgate.Signal   = (*InBand)(nil)
-	_ gcgate.Attacher = (*InBand)(nil)
-	_ gcgate.TurnFree = (*InBand)(nil)
+	_ gcgate.Signal    = (*InBand)(nil)
+	_ gcgate.Attacher  = (*InBand)(nil)
+	_ gcgate.Describer = (*InBand)(nil)
 )
 
 // InBand is a [gcgate.Signal] to clients that need no balancer: while this process is away, each
@@ -66,9 +66,9 @@ func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
 // Attach implements [gcgate.Attacher].
 func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 
-// SafeWithoutTurn implements [gcgate.TurnFree]: when all targets are away, a [client.Transport] uses
-// them all the same.
-func (b *InBand) SafeWithoutTurn() bool { return true }
+// Describe implements [gcgate.Describer]. If all targets are drained, a [client.Transport] uses them
+// nevertheless, so no turn is needed.
+func (b *InBand) Describe() gcgate.Description { return gcgate.Description{SafeWithoutTurn: true} }
 
 // String implements [gcgate.Signal].
 func (b *InBand) String() string { return "in-band (" + client.HeaderDrain + ")" }

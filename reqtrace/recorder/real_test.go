@@ -78,7 +78,7 @@ func TestReal(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	leaks.Test(t)
 	dir := t.TempDir()
-	o := Options{Slow: 100 * time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, Logger: quiet, Build: "one", TraceID: func(context.Context) string { return "4bf92f35" }}
+	o := Options{Slow: 100 * time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, InProcess: true, Logger: quiet, Build: "one", TraceID: func(context.Context) string { return "4bf92f35" }}
 	r, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestNeighbours(t *testing.T) {
 	if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrFlightRecorder) {
 		t.Errorf("beside another flight recorder: %v", err)
 	}
-	r, err = Start(t.Context(), Options{Recorder: theirs, Slow: time.Millisecond, Every: time.Second, CPU: 1, Logger: quiet})
+	r, err = Start(t.Context(), Options{Recorder: theirs, Slow: time.Millisecond, Every: time.Second, CPU: 1, InProcess: true, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

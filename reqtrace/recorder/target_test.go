@@ -48,7 +48,7 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 		if s.end.Before(now.Add(-kept)) {
 			break
 		}
-		m := mark("", s.number)
+		m := history.Mark("", s.number)
 		e.Slow = append(e.Slow, history.Request{
 			ID: fmt.Sprint(s.number), Mark: m, Start: s.start, Duration: s.end.Sub(s.start), Cut: s.start.Before(now.Add(-kept)),
 			Key: history.Key{Cause: s.cause, Class: s.class}, Lost: time.Millisecond,

@@ -41,7 +41,7 @@ func main() {
 	parked := flag.Int("parked", 0, "`goroutines` that do nothing, beside the service")
 	work := flag.Duration("work", 0, "compute for this `time` in each request")
 	procs := flag.Int("procs", 0, "GOMAXPROCS")
-	analyze := flag.String("analyze", "", "recorder.Options.Analyze")
+	inProcess := flag.Bool("in-process", false, "recorder.Options.InProcess")
 	ballast := flag.Int("ballast", 0, "`megabytes` of live memory")
 	debug := flag.Bool("debug", false, "log what only a driver reads")
 	flag.Parse()
@@ -60,10 +60,7 @@ func main() {
 	}
 	live := hold(*ballast)
 	defer runtime.KeepAlive(live)
-	o := recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, Logger: log}
-	if *analyze != "" {
-		o.Analyze = []string{*analyze}
-	}
+	o := recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, InProcess: *inProcess, Logger: log}
 	rec, err := recorder.Start(ctx, o)
 	if err == nil {
 		err = run(ctx, *addr, &plant{plain: *plain, work: *work, began: time.Now(), after: *third}, rec, log)

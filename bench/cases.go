@@ -1,0 +1,17 @@
+//go:build linux
+
+package main
+
+import (
+	"slices"
+
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/httpd"
+)
+
+// cases returns all cases. A group of them has a package.
+func cases() []harness.Case {
+	return slices.Concat(
+		httpd.Cases(),
+	)
+}

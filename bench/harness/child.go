@@ -1,0 +1,202 @@
+//go:build linux
+
+package harness
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/examples/child"
+	"evenkeel.dev/loadgen"
+)
+
+// rootDir returns the root of the repository. The harness runs in bench, and tests below it.
+func rootDir() string {
+	dir := ".."
+	for range 4 {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "evenkeel")); err == nil {
+			break
+		}
+		dir = filepath.Join(dir, "..")
+	}
+	return dir
+}
+
+// Program builds a package once, and returns the path of its program. The package is named by its
+// folder below the root of the repository, such as examples/hello. flags are those of go build.
+func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string, error) {
+	if path, ok := r.h.programs[pkg]; ok {
+		return path, nil
+	}
+	module := rootDir()
+	name := pkg
+	for _, nested := range []string{"bench", "examples"} {
+		if rest, ok := strings.CutPrefix(pkg, nested+"/"); ok {
+			module, name = filepath.Join(module, nested), rest
+		}
+	}
+	path := filepath.Join(r.h.dir, strings.ReplaceAll(pkg, "/", "-"))
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", path}, flags...), "./"+name)...)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+	}
+	if r.h.programs == nil {
+		r.h.programs = map[string]string{}
+	}
+	r.h.programs[pkg] = path
+	return path, nil
+}
+
+// Dir returns a directory for files of the run: a temporary one, or that of -keep.
+func (r *Run) Dir() (string, error) {
+	if r.h.Keep == "" {
+		return os.MkdirTemp(r.h.dir, "run-")
+	}
+	dir := filepath.Join(r.h.Keep, fmt.Sprintf("%d-%s-%s", r.Round, r.Way, r.Load))
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// AnyCore lets a child run on all cores.
+const AnyCore = -1
+
+// Child is a program that a run has started.
+type Child struct {
+	*child.Child
+	name string
+	said *io.PipeReader
+	read *bufio.Reader
+}
+
+// Start starts a program on one core of those that may be used, counted from 0, or on [AnyCore]. Its
+// standard output is read by [Child.Line].
+func (r *Run) Start(ctx context.Context, core int, env []string, args ...string) (*Child, error) {
+	out, w := io.Pipe()
+	o := child.Options{Args: args, Env: env, Input: true, Stdout: w, StopTimeout: 5 * time.Second}
+	if core != AnyCore {
+		o.Launch = func(start func() error) error { return machine.Pinned(core, start) }
+	}
+	p, err := child.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Child{Child: p, name: filepath.Base(args[0]), said: out, read: bufio.NewReader(out)}
+	go func() {
+		<-p.Exited()
+		_ = w.Close()
+	}()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) })
+	return c, nil
+}
+
+// Stop ends the child. How it ended says nothing, because it was asked to.
+func (c *Child) Stop() {
+	_ = c.said.Close()
+	_ = c.Child.Stop()
+}
+
+// stuck is how long a child may say nothing.
+const stuck = time.Minute
+
+// Line returns the next line of the child's standard output. within is how long it may take, in
+// addition to a minute.
+func (c *Child) Line(within time.Duration) (string, error) {
+	late := time.AfterFunc(within+stuck, func() {
+		_ = c.said.CloseWithError(fmt.Errorf("it said nothing for %v", within+stuck))
+	})
+	defer late.Stop()
+	s, err := c.read.ReadString('\n')
+	if err != nil {
+		_, complaint := c.Output()
+		return "", fmt.Errorf("%s: %w: %s", c.name, err, strings.TrimSpace(complaint))
+	}
+	return strings.TrimSpace(s), nil
+}
+
+// Await reads lines until one begins with a text, and returns what follows it.
+func (c *Child) Await(begin string) (rest string, err error) {
+	for {
+		s, err := c.Line(0)
+		if err != nil {
+			return "", err
+		}
+		if rest, ok := strings.CutPrefix(s, begin); ok {
+			return strings.TrimSpace(rest), nil
+		}
+	}
+}
+
+// Drain discards what the child says from now on, so that it never waits for a reader.
+func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
+
+// Say writes a line to the child's standard input.
+func (c *Child) Say(line string) error {
+	_, err := io.WriteString(c.Input, line+"\n")
+	return err
+}
+
+// Measure runs an open or closed load and sets requests, failed, late, p50, p99, p99.9 and max (in ms),
+// and requests/s. Of the servers it sets CPU µs/request, CPU (cores) and peak MB, of all together.
+func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child) (*loadgen.Result, error) {
+	o.Duration, o.Warmup = cmp.Or(o.Duration, r.Length), cmp.Or(o.Warmup, r.Warmup)
+	var before, after time.Duration
+	var err error
+	cpu := func(to *time.Duration) {
+		for _, s := range servers {
+			d, cerr := machine.CPUTime(s.Pid())
+			*to, err = *to+d, cmp.Or(err, cerr)
+		}
+	}
+	then := o.OnMeasure
+	o.OnMeasure = func() {
+		if then != nil {
+			then()
+		}
+		cpu(&before)
+	}
+	res, lerr := loadgen.Run(ctx, o)
+	if lerr != nil {
+		return nil, lerr
+	}
+	cpu(&after)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n, failed := res.Requests(), res.Failed
+	for status, count := range res.Statuses {
+		if status < 200 || status > 299 {
+			failed += count
+		}
+	}
+	r.Set("requests", float64(n))
+	r.Set("failed", float64(failed))
+	r.Set("late", float64(res.Late))
+	r.Set("requests/s", res.Throughput())
+	for name, q := range map[string]float64{"p50": .5, "p99": .99, "p99.9": .999, "max": 1} {
+		r.Set(name, res.Latency.Quantile(q).Seconds()*1e3)
+	}
+	if len(servers) > 0 {
+		used, peak := after-before, int64(0)
+		for _, s := range servers {
+			bytes, perr := machine.PeakRSS(s.Pid())
+			peak, err = peak+bytes, cmp.Or(err, perr)
+		}
+		r.Set("CPU µs/request", float64(used.Nanoseconds())/1e3/float64(max(n, 1)))
+		r.Set("CPU", used.Seconds()/o.Duration.Seconds())
+		r.Set("peak MB", float64(peak)/1e6)
+	}
+	return res, err
+}

@@ -1,0 +1,288 @@
+//go:build linux
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// judged returns the verdicts of claims about runs.
+func judged(t *testing.T, runs []*Run, claims ...Claim) []Figure {
+	t.Helper()
+	s := &set{out: t.Output()}
+	s.judge(&Result{Case: &Case{Claims: claims}, Runs: runs, Out: &Output{t.Output()}})
+	return s.Figures
+}
+
+// runsOf returns a run of a way for each value.
+func runsOf(way, figure string, xs ...float64) (runs []*Run) {
+	for i, x := range xs {
+		runs = append(runs, &Run{Way: way, Round: i + 1, Values: map[string]float64{figure: x}})
+	}
+	return runs
+}
+
+func TestJudge(t *testing.T) {
+	claim := func(target Target) Claim { return Claim{Way: "a", Figure: "x", Target: target} }
+	for _, tt := range []struct {
+		name     string
+		xs, over []float64
+		claim    Claim
+		want     Verdict
+		text     string
+	}{
+		{"reached", []float64{2.5, 3, 2.2, 2.1, 2}, nil, claim(AtLeast(2)), Met, "2.2 [2..3]"},
+		{"a count", []float64{1.01}, nil, claim(AtMost(1)), Missed, "1.01"},
+		{"three runs", []float64{2.5, 3, 2.2}, nil, claim(AtLeast(2)), Inconclusive, "2.5 [2.2..3]"},
+		{"wide", []float64{-1, 2, 3, 2.5, -2, 4}, nil, claim(AtMost(2)), Inconclusive, "[-1..3.25]"},
+		{"exceeded", []float64{3, 4, 5, 6, 7}, nil, claim(AtMost(2)), Missed, "5 [3..7]"},
+		{"alike", []float64{0, 0, 0}, nil, claim(AtMost(0)), Met, "0 [0..0]"},
+		{"between", []float64{-1, 0, 1, .5, 2}, nil, claim(Between(-5, 5)), Met, "0.5 [-1..2]"},
+		{"a sum", []float64{0, 0, 1}, nil, None("a", "", "x"), Missed, "1"},
+		{"one ratio", []float64{1}, []float64{2}, Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(1)}, Inconclusive, "0.5x"},
+		{
+			"ratios",
+			[]float64{1, 1.1, 1, 1.2, 1.1},
+			[]float64{2, 2, 2, 2, 2},
+			Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(.7)},
+			Met, "0.55x [0.5..0.6]",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := judged(t, append(runsOf("a", "x", tt.xs...), runsOf("b", "x", tt.over...)...), tt.claim)
+			if len(got) != 1 || got[0].Verdict != tt.want || !strings.Contains(got[0].text(), tt.text) {
+				t.Errorf("%+v, want %s, %s", got, tt.want, tt.text)
+			}
+		})
+	}
+}
+
+// TestFailedRun: a run that failed misses a claim of none, and leaves the other claims alone.
+func TestFailedRun(t *testing.T) {
+	runs := append(runsOf("a", "x", 0, 0), &Run{Way: "a", Round: 3, Error: "it ended"})
+	got := judged(t, runs, None("a", "", "x"), Claim{Way: "a", Figure: "x", Target: AtMost(0)})
+	if len(got) != 2 || got[0].Verdict != Missed || got[1].Verdict != Met {
+		t.Errorf("%+v", got)
+	}
+	if got := judged(t, runs[2:], None("a", "", "x")); len(got) != 1 || got[0].Verdict != Missed {
+		t.Errorf("only the run that failed: %+v", got)
+	}
+	if got := judged(t, nil, None("a", "", "x")); len(got) != 0 {
+		t.Errorf("nothing was measured: %+v", got)
+	}
+}
+
+func TestShare(t *testing.T) {
+	for _, tt := range []struct {
+		hits, trials float64
+		target       Target
+		want         Verdict
+	}{
+		{4, 100, AtMost(5), Inconclusive},
+		{400, 10_000, AtMost(5), Met},
+		{600, 10_000, AtMost(5), Missed},
+		{95, 100, AtLeast(80), Met},
+		{950, 1000, Between(93, 97), Met},
+	} {
+		runs := []*Run{{Way: "a", Round: 1, Values: map[string]float64{"hit": tt.hits, "all": tt.trials}}}
+		got := judged(t, runs, Claim{Way: "a", Figure: "hit", Of: "all", Target: tt.target})
+		if len(got) != 1 || got[0].Verdict != tt.want {
+			t.Errorf("%v: %+v, want %s", tt, got, tt.want)
+		}
+	}
+	if low, high := Wilson(10, 100); math.Abs(low-6.07) > .1 || math.Abs(high-16.1) > .1 {
+		t.Errorf("%v %v", low, high)
+	}
+}
+
+// TestNotSlower: six times as slow misses the target, and too few rounds are inconclusive.
+func TestNotSlower(t *testing.T) {
+	for _, tt := range []struct {
+		rounds int
+		factor float64
+		want   Verdict
+	}{
+		{2, 1, Inconclusive}, {2, 6, Inconclusive}, {6, 6, Inconclusive}, {7, 6, Missed}, {12, 6, Missed}, {12, 1, Met},
+	} {
+		var runs []*Run
+		for i := range tt.rounds {
+			change := float64(i+1) / 1000
+			if i%2 == 0 {
+				change = -change
+			}
+			tail := func(way string, f, change float64) *Run {
+				p99 := f * (1 + change)
+				return &Run{Way: way, Round: i + 1, Values: map[string]float64{"p99": p99, "p99.9": 2 * p99}}
+			}
+			runs = append(runs, tail("b", 1, change), tail("a", tt.factor, -change))
+		}
+		got := judged(t, runs, Claim{Way: "a", Over: "b", Target: NotSlower})
+		if len(got) != 2 || got[0].Verdict != tt.want || got[1].Verdict != tt.want {
+			t.Errorf("%d rounds, %v times: %+v, want %v", tt.rounds, tt.factor, got, tt.want)
+		}
+	}
+}
+
+// TestRun runs a case whose ways say what they were asked, and reads its results back.
+func TestRun(t *testing.T) {
+	var out bytes.Buffer
+	seen := map[string]int{}
+	c := Case{
+		Name: "x/y", What: "nothing", Rounds: 5, Length: time.Millisecond,
+		Ways: []string{"control", "a", "gone", "bad"}, Loads: []string{"low", "high"},
+		Skip: func(way, load string) bool { return way == "a" && load == "high" },
+		Open: func(_ context.Context, r *Run) (func(), error) {
+			r.Set("rate", 7)
+			return func() { seen["closed"]++ }, nil
+		},
+		Run: func(_ context.Context, r *Run) error {
+			seen[r.Way+" "+r.Load]++
+			switch r.Way {
+			case "gone":
+				return NotHere(errors.New("no such thing"))
+			case "bad":
+				return errors.New("it fails")
+			}
+			r.Set("rate", r.Prepared["rate"])
+			r.Set("x", float64(r.Round))
+			r.Keep("note", r.Load)
+			return nil
+		},
+		Claims: []Claim{
+			{Load: "low", Way: "a", Over: "control", Figure: "x", Target: Between(1, 1)},
+			{Load: "high", Way: "a", Figure: "x", Target: AtMost(0)}, // it is skipped
+		},
+	}
+	h := &Harness{Cases: []Case{c}, Out: &out, Quick: true}
+	err := h.Run(t.Context(), "x")
+	if err == nil || !strings.Contains(err.Error(), "2 runs failed") {
+		t.Errorf("two runs of one way fail: %v", err)
+	}
+	h.Quick = false
+	h.Results = filepath.Join(t.TempDir(), "made by it")
+	out.Reset()
+	if err := h.Run(t.Context(), "x/*"); err == nil {
+		t.Error("runs failed, and Run reports none")
+	}
+	if seen["a low"] != 6 || seen["a high"] != 0 || seen["control high"] != 6 || seen["closed"] != 2 {
+		t.Errorf("runs %v", seen)
+	}
+	for _, want := range []string{"gone is left out: no such thing", "low: a: x over control", "1x", "met", "results: "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(h.Results, "x-y.*.json.gz"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v %v", files, err)
+	}
+	printed := out.String()
+	out.Reset()
+	if err := h.Judge(files[0]); err != nil || !strings.Contains(printed, out.String()) {
+		t.Errorf("%v; judged again:\n%s\nnot in\n%s", err, out.String(), printed)
+	}
+	if err := h.Judge("harness.go"); err == nil {
+		t.Error("a file that is not of results was judged")
+	}
+	if err := h.Run(t.Context(), "z"); err == nil || !strings.Contains(err.Error(), "-list") {
+		t.Errorf("a case that there is not: %v", err)
+	}
+	out.Reset()
+	if h.List(); !strings.Contains(out.String(), "x/y") {
+		t.Error(out.String())
+	}
+}
+
+// TestInterrupted: what was measured before an interrupt is judged.
+func TestInterrupted(t *testing.T) {
+	var out bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	c := Case{
+		Name: "x/y", Rounds: 9, Ways: []string{"a"}, Length: time.Millisecond,
+		Run: func(ctx context.Context, r *Run) error {
+			if r.Round == 3 {
+				cancel()
+				return ctx.Err()
+			}
+			r.Set("x", 1)
+			return nil
+		},
+		Claims: []Claim{{Way: "a", Figure: "x", Target: AtMost(1)}},
+	}
+	h := &Harness{Cases: []Case{c}, Out: &out}
+	err := h.Run(ctx, "")
+	if err == nil || !strings.Contains(err.Error(), "round 3 of 9") || !strings.Contains(out.String(), "met") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// TestCheckSave: a work tree that differs from its commit gets no results.
+func TestCheckSave(t *testing.T) {
+	tree := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", tree, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(tree, "code.go"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q")
+	write("package a")
+	git("add", "code.go")
+	git("commit", "-q", "-m", "a")
+	dir := filepath.Join(tree, "bench", "results") // not there yet
+	if err := CheckSave(dir); err != nil {
+		t.Errorf("a clean tree: %v", err)
+	}
+	write("package b")
+	for _, dir := range []string{dir, filepath.Join(tree, "new", "folder")} {
+		if err := CheckSave(dir); err == nil || !strings.Contains(err.Error(), "commit the changes first") {
+			t.Errorf("%s in a changed tree: %v", dir, err)
+		}
+	}
+	if err := errors.Join(CheckSave(""), CheckSave(t.TempDir())); err != nil {
+		t.Errorf("no results, and results outside of a tree: %v", err)
+	}
+}
+
+// TestChild starts a program, reads what it says and ends it.
+func TestChild(t *testing.T) {
+	r := (&Harness{}).newRun(&Case{}, Run{})
+	const script = `echo noise; echo "$WORD 7"; read line; echo "heard $line"`
+	c, err := r.Start(t.Context(), 0, []string{"WORD=ready"}, "sh", "-c", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	if rest, err := c.Await("ready"); rest != "7" || err != nil {
+		t.Fatalf("%q %v", rest, err)
+	}
+	if err := c.Say("this"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := c.Line(0); line != "heard this" || err != nil {
+		t.Fatalf("%q %v", line, err)
+	}
+	if line, err := c.Line(0); err == nil {
+		t.Errorf("after its end it said %q", line)
+	}
+	if m := fmt.Sprint(machineOf()); strings.HasPrefix(m, "not known") {
+		t.Error(m)
+	}
+}

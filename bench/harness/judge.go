@@ -1,0 +1,307 @@
+//go:build linux
+
+package harness
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/tailstat"
+)
+
+// Figure is a claim and what the runs say of it.
+type Figure struct {
+	Name     string    `json:"name"`
+	Measured float64   `json:"measured"`           // median
+	Range    []float64 `json:"range,omitempty"`    // of the runs: lowest, highest
+	Interval []float64 `json:"interval,omitempty"` // that holds their centre: low, high; none: too few
+	Floor    float64   `json:"floor,omitempty"`    // of ratios: the smallest above 1 that so many runs show
+	Unit     string    `json:"unit,omitempty"`
+	Target   string    `json:"target"`
+	Verdict  Verdict   `json:"verdict"`
+}
+
+// Verdict is what becomes of a target.
+type Verdict string
+
+// Verdicts.
+const (
+	Met          Verdict = "met"
+	Missed       Verdict = "missed"
+	Inconclusive Verdict = "inconclusive"
+)
+
+// judge holds the claims of a case against its runs. A figure of several runs is judged by the
+// interval that holds its centre with 95% on the target's side (tailstat's signed ranks). The target
+// is met if the whole interval is within it, missed if none of it is, and inconclusive otherwise. It
+// takes five runs for that, and one ratio says nothing. Another single value is a count, or was made
+// of all runs. It is judged as it is, as are values that are all alike.
+func (s *set) judge(res *Result) {
+	for _, c := range res.Case.Claims {
+		xs, _ := res.Of(c.Way, c.Load, c.Figure)
+		failed := c.Total && res.failed(c)
+		if len(xs) == 0 && !c.Target.notSlower && !failed {
+			continue // it was not measured
+		}
+		switch {
+		case c.Target.notSlower:
+			s.notSlower(res, c)
+		case c.Of != "":
+			trials, _ := res.Of(c.Way, c.Load, c.Of)
+			s.share(c, int(sum(xs)), int(sum(trials)))
+		case c.Over != "":
+			s.values(c, res.Ratios(c.Way, c.Load, c.Over, cmp.Or(c.OverLoad, c.Load), c.Figure), "x")
+		default:
+			if c.Total {
+				xs = []float64{sum(xs)}
+			}
+			if failed {
+				xs[0]++
+			}
+			s.values(c, xs, "")
+		}
+	}
+}
+
+// failed reports whether a run that the claim is about has failed.
+func (res *Result) failed(c Claim) bool {
+	return slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.Way == c.Way && r.Load == c.Load && r.Error != "" })
+}
+
+func sum(xs []float64) (total float64) {
+	for _, x := range xs {
+		total += x
+	}
+	return total
+}
+
+// bounds returns the target's limits.
+func (t Target) bounds() (low, high float64) {
+	low, high = math.Inf(-1), math.Inf(1)
+	if t.low != nil {
+		low = *t.low
+	}
+	if t.high != nil {
+		high = *t.high
+	}
+	return low, high
+}
+
+// values adds a claim about a value of each round.
+func (s *set) values(c Claim, xs []float64, unit string) {
+	low, high := c.Target.bounds()
+	from, to := interval(xs)
+	f := Figure{
+		Name: c.name(), Measured: Median(xs), Unit: cmp.Or(c.Unit, unit),
+		Target: c.Target.String(), Verdict: verdict(from, to, low, high),
+	}
+	switch {
+	case len(xs) == 0:
+		f.Verdict = Inconclusive
+	case len(xs) == 1 && c.Over != "":
+		f.Verdict = Inconclusive
+	case len(xs) > 1:
+		f.Range = []float64{slices.Min(xs), slices.Max(xs)}
+		if !math.IsInf(to, 1) {
+			f.Interval = []float64{from, to}
+		}
+		if c.Over != "" {
+			f.Floor = floor(xs)
+		}
+	}
+	s.add(f)
+}
+
+// share adds a share of trials, in percent. It is judged by the interval that holds the true share
+// with 90%, 95% on either side (E. B. Wilson, JASA 22, 1927).
+func (s *set) share(c Claim, hits, trials int) {
+	low, high := c.Target.bounds()
+	from, to := Wilson(hits, trials)
+	s.add(Figure{
+		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to}, Unit: "%",
+		Target: c.Target.String(), Verdict: verdict(from, to, low, high),
+	})
+}
+
+// Wilson returns the interval, in percent, that holds the true share of what happened in so many trials.
+func Wilson(hits, trials int) (low, high float64) {
+	if trials == 0 {
+		return 0, 100
+	}
+	const z = 1.6449
+	n := float64(trials)
+	p := float64(hits) / n
+	mid, half := (p+z*z/2/n)/(1+z*z/n), z*math.Sqrt(p*(1-p)/n+z*z/4/n/n)/(1+z*z/n)
+	return 100 * max(0, mid-half), 100 * min(1, mid+half)
+}
+
+// notSlower adds what tailstat says of p99 and p99.9 of a way next to another in the same rounds.
+func (s *set) notSlower(res *Result, c Claim) {
+	tails := func(way string) (runs []tailstat.Run) {
+		for _, r := range res.Runs {
+			if r.Way == way && r.Load == c.Load && r.Error == "" && r.Values["p99"] > 0 {
+				runs = append(runs, tailstat.Run{Round: r.Round, Values: r.Values})
+			}
+		}
+		return runs
+	}
+	base, runs := tails(c.Over), tails(c.Way)
+	if len(base) == 0 || len(runs) == 0 {
+		return
+	}
+	o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Value("p99", false), tailstat.Value("p99.9", false)}}
+	compared, err := tailstat.Compare(base, runs, o)
+	if err != nil {
+		fmt.Fprintf(s.out, "%s: no comparison of tails: %v\n", c.name(), err)
+		return
+	}
+	for _, r := range compared.Result {
+		v := Met
+		switch {
+		case r.Verdict == tailstat.VerdictSlower:
+			v = Missed
+		case r.Missing != "" || math.IsInf(r.Within.High, 1): // no ratio of so few rounds would be slower
+			v = Inconclusive
+		}
+		name := strings.Replace(c.name(), "p99 and p99.9", r.Figure, 1)
+		s.add(Figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v})
+	}
+}
+
+// add prints a figure's line.
+func (s *set) add(f Figure) {
+	fmt.Fprintf(s.out, "%-70s %-34s %-14s %s\n", f.Name, f.text(), f.Target, f.Verdict)
+	s.Figures = append(s.Figures, f)
+}
+
+// text returns the measured value with its interval, or with its range.
+func (f *Figure) text() string {
+	text := fmt.Sprintf("%.4g%s", f.Measured, f.Unit)
+	within := f.Interval
+	if within == nil {
+		within = f.Range
+	}
+	if len(within) == 2 {
+		text += fmt.Sprintf(" [%.4g..%.4g]", within[0], within[1])
+	}
+	if f.Floor > 0 {
+		text += fmt.Sprintf(", shows %.2g%%", 100*(f.Floor-1))
+	}
+	return text
+}
+
+// verdict holds an interval against what it should lie in.
+func verdict(from, to, low, high float64) Verdict {
+	switch {
+	case to < low || from > high:
+		return Missed
+	case low <= from && to <= high:
+		return Met
+	}
+	return Inconclusive
+}
+
+// confidence is that of a two-sided interval. A target asks for one side: 0.95 there.
+const confidence = .9
+
+// interval returns where the centre of the runs' values lies. If they are too few, that is all
+// numbers. Ratios and times are positive, and differ by factors.
+func interval(xs []float64) (low, high float64) {
+	if len(xs) > 0 && slices.Min(xs) == slices.Max(xs) {
+		return xs[0], xs[0]
+	}
+	positive := len(xs) > 0 && slices.Min(xs) > 0
+	ys := slices.Clone(xs)
+	for i := range ys {
+		if positive {
+			ys[i] = math.Log(ys[i])
+		}
+	}
+	e, err := tailstat.SignedRank(ys, confidence)
+	switch {
+	case err != nil: // there are none, or one of them is not a number
+		return math.Inf(-1), math.Inf(1)
+	case positive:
+		return math.Exp(e.Low), math.Exp(e.High)
+	}
+	return e.Low, e.High
+}
+
+// floor returns the smallest ratio above 1 that as many runs as these, with their noise, show in four
+// of five trials. It is 0 if there is none.
+func floor(xs []float64) float64 {
+	var ones, runs []tailstat.Run
+	for i, x := range slices.Sorted(slices.Values(xs)) { // the order of rounds says nothing, and trials draw by place
+		ones = append(ones, tailstat.Run{Round: i + 1, Throughput: 1})
+		runs = append(runs, tailstat.Run{Round: i + 1, Throughput: x})
+	}
+	of := tailstat.Figure{Name: "x", Of: func(r *tailstat.Run) (float64, error) { return r.Throughput, nil }}
+	c, err := tailstat.Compare(ones, runs, tailstat.Options{Figures: []tailstat.Figure{of}, Confidence: confidence})
+	if err != nil {
+		return 0
+	}
+	ratio, _ := c.Result[0].Detectable()
+	return ratio
+}
+
+// Median returns the median, 0 of nothing.
+func Median(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	xs = slices.Sorted(slices.Values(xs))
+	n := len(xs)
+	return (xs[(n-1)/2] + xs[n/2]) / 2
+}
+
+// table prints the medians of each way, a table a load.
+func (res *Result) table() {
+	columns := slices.DeleteFunc(slices.Clone(res.Case.figures(res.Runs)), func(name string) bool {
+		return !slices.ContainsFunc(res.Runs, func(r *Run) bool { _, ok := r.Values[name]; return ok })
+	})
+	for _, load := range res.Case.loads() {
+		rows := [][]string{append([]string{load}, columns...)}
+		for _, way := range res.Case.Ways {
+			row, measured := []string{way}, false
+			for _, name := range columns {
+				xs, _ := res.Of(way, load, name)
+				cell := ""
+				if len(xs) > 0 {
+					cell, measured = fmt.Sprintf("%.4g", Median(xs)), true
+				}
+				row = append(row, cell)
+			}
+			if measured {
+				rows = append(rows, row)
+			}
+		}
+		if len(rows) > 1 {
+			printTable(res.Out, rows)
+		}
+	}
+	if res.Case.Report != nil {
+		res.Case.Report(res)
+	}
+}
+
+// printTable aligns the first column to the left and the others to the right.
+func printTable(out io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	for _, row := range rows {
+		line := fmt.Sprintf("%-*s", widths[0], row[0])
+		for i, cell := range row[1:] {
+			line += fmt.Sprintf("  %*s", widths[i+1], cell)
+		}
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprintln(out)
+}

@@ -1,0 +1,168 @@
+//go:build linux
+
+package harness
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// set is the file of a case's results: what the claims came to, and all runs.
+type set struct {
+	Benchmark string         `json:"benchmark"`
+	Started   time.Time      `json:"started"`
+	Machine   any            `json:"machine"`
+	Versions  map[string]any `json:"versions"`
+	Figures   []Figure       `json:"figures"`
+	Raw       map[string]any `json:"raw"`
+
+	out io.Writer
+}
+
+func newSet(name string, out io.Writer) *set {
+	return &set{
+		Benchmark: name, Started: time.Now().UTC(), Machine: machineOf(), Raw: map[string]any{}, out: out,
+		Versions: map[string]any{"go": runtime.Version(), "revision": revision(), "modules": modules()},
+	}
+}
+
+// revision names the measured commit, and says whether the work tree differs from it.
+func revision() string {
+	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
+	if err != nil {
+		return "not known: " + err.Error()
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// modules returns the versions of the modules that this program has, peers among them.
+func modules() map[string]string {
+	versions := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			versions[m.Path] = m.Version
+		}
+	}
+	return versions
+}
+
+// machineOf returns the machine as evenkeel writes it to run.json, from its command, because this
+// module cannot import what is internal to the root module.
+func machineOf() any {
+	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
+	cmd.Dir = rootDir()
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var said struct{ Machine json.RawMessage }
+	if err == nil {
+		err = json.Unmarshal(out, &said)
+	}
+	if err != nil {
+		return "not known: evenkeel version: " + err.Error()
+	}
+	return said.Machine
+}
+
+// CheckSave returns an error if results must not go to dir, because the work tree differs from its
+// commit, which nobody else can check out.
+func CheckSave(dir string) error {
+	for at := dir; at != ""; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
+			continue // save makes it
+		}
+		out, err := exec.Command("git", "-C", at, "describe", "--always", "--dirty", "--abbrev=12").Output()
+		if err != nil || !strings.Contains(string(out), "-dirty") {
+			return nil // dir is in no work tree, or nothing has changed there
+		}
+		return fmt.Errorf("no results go to %s, because the work tree differs from its commit (%s); "+
+			"commit the changes first, or keep the results elsewhere with -results", dir, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// file returns the name of the results of a case on this machine: only the current ones are kept.
+func (s *set) file() string {
+	var m struct {
+		CPU   string `json:"cpu"`
+		Cores int    `json:"cores"`
+	}
+	if text, ok := s.Machine.(json.RawMessage); ok {
+		_ = json.Unmarshal(text, &m) // a machine that is not known has no name
+	}
+	slug := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			return c
+		case c >= 'A' && c <= 'Z':
+			return c - 'A' + 'a'
+		}
+		return '-'
+	}, cmp.Or(m.CPU, "unknown"))
+	for strings.Contains(slug, "--") {
+		slug = strings.ReplaceAll(slug, "--", "-")
+	}
+	return fmt.Sprintf("%s.%s-%d.json.gz", strings.ReplaceAll(s.Benchmark, "/", "-"), strings.Trim(slug, "-"), m.Cores)
+}
+
+// save writes the results to dir, and makes it if it is not there.
+func (s *set) save(dir string) error {
+	if err := CheckSave(dir); err != nil {
+		return err
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, s.file())
+	if err := errors.Join(z.Close(), os.MkdirAll(dir, 0o755), os.WriteFile(name, b.Bytes(), 0o644)); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out, "results:", name)
+	return nil
+}
+
+// Judge prints the tables and claims of a file of results.
+func (h *Harness) Judge(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w; write the name of a file of bench/results that ends in .json.gz", name, err)
+	}
+	var saved struct {
+		Benchmark string
+		Raw       struct{ Runs []*Run }
+	}
+	if err := json.NewDecoder(z).Decode(&saved); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for i := range h.Cases {
+		if c := &h.Cases[i]; c.Name == saved.Benchmark {
+			res := &Result{Case: c, Runs: saved.Raw.Runs, Out: &Output{h.Out}}
+			res.table()
+			(&set{out: h.Out}).judge(res)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is of case %s, which there is not any more", name, saved.Benchmark)
+}

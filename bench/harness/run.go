@@ -1,0 +1,237 @@
+//go:build linux
+
+package harness
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/bench/machine"
+)
+
+// Harness is one run of the benchmarks.
+type Harness struct {
+	Cases   []Case
+	Rounds  int           // of each case; 0: its own number
+	Length  time.Duration // of each run; 0: the case's
+	Quick   bool          // one short round, to see that everything works; nothing is saved
+	Ways    []string      // nil: all of a case
+	Results string        // directory; "": nothing is saved
+	Keep    string        // directory for what the programs leave, such as traces; "": a temporary one
+	Out     io.Writer
+
+	Patience time.Duration // most to wait for a quiet machine before each run
+
+	programs map[string]string // built, by package
+	dir      string            // of these
+}
+
+// Output is where a case prints.
+type Output struct{ io.Writer }
+
+func (o *Output) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
+
+// Run measures the cases that pattern names, all for "". What was measured before an error or an
+// interrupt is judged and saved.
+func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
+	var chosen []*Case
+	for i := range h.Cases {
+		if c := &h.Cases[i]; pattern == "" || c.matches(pattern) {
+			chosen = append(chosen, c)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("-run %s: no such case; -list prints them", pattern)
+	}
+	if h.Results != "" && !h.Quick {
+		if err := CheckSave(h.Results); err != nil {
+			return err
+		}
+	}
+	if err := raiseFiles(); err != nil {
+		return err
+	}
+	if h.dir, err = os.MkdirTemp("", "evenkeel-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(h.dir)) }()
+	for _, c := range chosen {
+		if failed := h.run(ctx, c); failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", c.Name, failed))
+			fmt.Fprintf(h.Out, "%s: %v\n", c.Name, failed)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+// run measures a case.
+func (h *Harness) run(ctx context.Context, c *Case) error {
+	res := &Result{Case: c, Out: &Output{h.Out}}
+	s := newSet(c.Name, h.Out)
+	res.Out.Printf("%s: %s\n", c.Name, c.What)
+	err := h.rounds(ctx, res)
+	if len(res.Runs) == 0 {
+		return cmp.Or(err, errors.New("nothing was measured"))
+	}
+	s.Raw["runs"] = res.Runs
+	res.table()
+	if h.Quick {
+		return err
+	}
+	s.judge(res)
+	if h.Results != "" {
+		err = errors.Join(err, s.save(h.Results))
+	}
+	return err
+}
+
+// rounds measures all ways under all loads in each round, in randomised order. A run that fails is
+// printed, and the others go on.
+func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
+	c, failed := res.Case, 0
+	prepared := h.newRun(c, Run{})
+	if c.Open != nil {
+		end, err := c.Open(ctx, prepared)
+		if end != nil {
+			defer end()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	rounds := cmp.Or(h.Rounds, c.Rounds, 10)
+	if h.Quick {
+		rounds = 1
+	}
+	todo := h.chosen(c.runs())
+	for round := 1; round <= rounds; round++ {
+		for _, i := range rand.Perm(len(todo)) {
+			r := h.newRun(c, todo[i])
+			r.Round, r.Prepared = round, prepared.Values
+			err := h.one(ctx, c, r)
+			if ctx.Err() != nil {
+				return fmt.Errorf("interrupted in round %d of %d", round, rounds)
+			}
+			if _, ok := err.(notHere); ok {
+				res.Out.Printf("%s is left out: %v\n", r.Way, err)
+				continue
+			}
+			if err != nil {
+				failed++
+				r.Error = err.Error()
+			}
+			res.Runs = append(res.Runs, r)
+			res.Out.Printf("%s\n", r.line(c))
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d runs failed", failed)
+	}
+	return nil
+}
+
+// chosen returns the runs of the ways that are asked for.
+func (h *Harness) chosen(todo []Run) (list []Run) {
+	for _, r := range todo {
+		for _, way := range h.Ways {
+			if way == r.Way {
+				list = append(list, r)
+			}
+		}
+	}
+	if h.Ways == nil {
+		return todo
+	}
+	return list
+}
+
+const (
+	quickLength = 300 * time.Millisecond
+	quickWarmup = 50 * time.Millisecond
+)
+
+func (h *Harness) newRun(c *Case, r Run) *Run {
+	r.h, r.Quick = h, h.Quick
+	r.Length = cmp.Or(h.Length, c.Length, 3*time.Second)
+	r.Warmup = cmp.Or(c.Warmup, r.Length/10)
+	if h.Quick {
+		r.Length, r.Warmup = min(r.Length, quickLength), min(r.Warmup, quickWarmup)
+	}
+	return &r
+}
+
+// one measures one run on a quiet machine, and records what disturbed it.
+func (h *Harness) one(ctx context.Context, c *Case, r *Run) error {
+	if !h.Quick && h.Patience > 0 {
+		if err := machine.AwaitQuiet(ctx, h.Patience, h.Out); err != nil {
+			return err
+		}
+	}
+	before, err := machine.ReadTimes()
+	if err != nil {
+		return err
+	}
+	if err := c.Run(ctx, r); err != nil {
+		return err
+	}
+	after, err := machine.ReadTimes()
+	if steal := after.StealSince(before); steal > mostSteal {
+		r.Disturbed = fmt.Sprintf("the hypervisor took %.1f%%", 100*steal)
+	}
+	return err
+}
+
+const mostSteal = .01
+
+// line returns what is printed of a run.
+func (r *Run) line(c *Case) string {
+	parts := []string{fmt.Sprintf("round %d: %s", r.Round, r.Way)}
+	if r.Load != "" {
+		parts[0] += ", " + r.Load
+	}
+	if r.Error != "" {
+		return parts[0] + " FAILED: " + r.Error
+	}
+	for _, name := range c.figures([]*Run{r}) {
+		if x, ok := r.Values[name]; ok {
+			parts = append(parts, fmt.Sprintf("%s %.4g", name, x))
+		}
+	}
+	if r.Disturbed != "" {
+		parts = append(parts, "DISTURBED: "+r.Disturbed)
+	}
+	return strings.Join(parts, "  ")
+}
+
+// raiseFiles raises the soft limit on open files to the hard one, which children inherit.
+func raiseFiles() error {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return err
+	}
+	r.Cur = r.Max
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
+}
+
+// Files returns an error if the hard limit on open files is below n.
+func Files(n int) error {
+	var r syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
+		return err
+	}
+	if r.Max < uint64(n) {
+		return fmt.Errorf("it needs %d open files and the hard limit is %d; raise it with ulimit -Hn %d as root", n, r.Max, n)
+	}
+	return nil
+}

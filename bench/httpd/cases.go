@@ -1,0 +1,334 @@
+//go:build linux
+
+// Package httpd has the cases of package httpd next to net/http's server and its peers. The same client
+// asks each server, and each server has a process and a core of its own.
+//
+// celeris is not among the servers: no module resolved under the paths that were tried.
+package httpd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/httpd/wire"
+	"evenkeel.dev/bench/machine"
+)
+
+// The control, and the backends of package httpd.
+const (
+	control = "nethttp"
+	epoll   = "httpd-epoll"
+	uring   = "httpd-uring"
+)
+
+var (
+	ours = []string{control, epoll, uring}
+	// all are the kinds of command server. gnet is raw: it finds the end of a request and parses nothing.
+	all = []string{control, epoll, uring, "fasthttp", "gnet", "nbio", "hertz"}
+)
+
+// load is one thing that is measured of each server.
+type load struct {
+	kind, path string // kind is the client's -load
+	conns      int
+	tls, h2    bool
+	classic    bool   // of tls: the client offers no key of ML-KEM, so its hello is a third as long
+	crowd      string // of beside: what its connections do, while some others ask
+	claims     claims
+}
+
+// claims returns what is claimed of a way under a load.
+type claims func(way, load string) []harness.Claim
+
+// group is a case.
+type group struct {
+	name, what string
+	ways       []string
+	order      []string // of the loads
+	loads      map[string]load
+	figures    []string
+}
+
+const (
+	keeps    = "bytes/connection"
+	perAsk   = "CPU µs/request"
+	rate     = "requests/s"
+	memory   = "MB"
+	noAnswer = "unanswered"
+)
+
+var latencies = []string{rate, perAsk, "p50", "p99", "p99.9", "client cores", noAnswer, memory}
+
+var groups = []group{
+	{
+		name: "idle", what: "memory of a connection that has had one answer, next to net/http",
+		ways: all, figures: []string{keeps},
+		order: []string{"plain", "TLS", "TLS without ML-KEM", "HTTP/2", "HTTP/2 over TLS"},
+		loads: map[string]load{
+			"plain": {kind: "hold", path: "/hello", conns: 10_000, claims: bytesAtMost(700)},
+			"TLS":   {kind: "hold", path: "/hello", conns: 10_000, tls: true, claims: bytesAtMost(6000)},
+			"TLS without ML-KEM": {
+				kind: "hold", path: "/hello", conns: 10_000, tls: true, classic: true, claims: bytesAtMost(6000),
+			},
+			"HTTP/2":          {kind: "hold", path: "/hello", conns: 2000, h2: true, claims: sameBytes},
+			"HTTP/2 over TLS": {kind: "hold", path: "/hello", conns: 2000, h2: true, tls: true, claims: sameBytes},
+		},
+	},
+	closed("hello", "CPU and latency of a small answer", "/hello", cpuAtMost(.9)),
+	closed("json", "CPU and latency of an encoded answer", "/json", cpuAtMost(.9)),
+	closed("64k", "CPU and latency of an answer of 64 KiB", "/64k", cpuAtMost(.9)),
+	closed("sleep", "handlers that sleep for 1 ms", "/sleep", both(cpuAtMost(1.05), over(rate, harness.AtLeast(.95)))),
+	{
+		name: "cpu", what: "handlers that compute, 100 connections, next to net/http",
+		ways: all, figures: latencies, order: []string{"100 µs", "1 ms"},
+		loads: map[string]load{
+			"100 µs": {kind: "closed", path: "/cpu-100us", conns: 100, claims: cpuAtMost(1)},
+			"1 ms":   {kind: "closed", path: "/cpu-1ms", conns: 100, claims: cpuAtMost(1)},
+		},
+	},
+	{
+		name: "tls", what: "CPU and latency of a small answer over TLS, 100 connections, next to net/http",
+		ways: ours, figures: latencies, order: []string{"hello"},
+		loads: map[string]load{
+			"hello": {kind: "closed", path: "/hello", conns: 100, tls: true, claims: cpuAtMost(1)},
+		},
+	},
+	{
+		name: "burst", what: "8,192 connections at once, each with one request, next to net/http",
+		ways: all, figures: []string{rate, perAsk, noAnswer},
+		order: []string{"8192"},
+		loads: map[string]load{"8192": {kind: "burst", path: "/hello", conns: 8192, claims: burstClaims}},
+	},
+	{
+		name: "crowd", what: "memory, and the tail of requests, while other connections are idle or attack, next to net/http",
+		ways: ours, figures: latencies,
+		order: []string{"idle", "trickle", "silent", "slow", "flood", "resets", "smuggle"},
+		loads: map[string]load{
+			"idle":    crowd("idle", 18_000, 1./15),
+			"trickle": crowd("trickle", 15_000, .25),
+			"silent":  crowd("silent", 15_000, .25),
+			"slow":    crowd("slow", 500, 1.1),
+			"flood":   crowd("flood", 200, 1.1),
+			"resets":  crowd("resets", 500, 1.1),
+			"smuggle": crowd("smuggle", 500, 1.1),
+		},
+	},
+}
+
+// closed is a case of connections that ask one thing after the other.
+func closed(name, what, path string, claims claims) group {
+	return group{
+		name: name, what: what + ", next to net/http", ways: all, figures: latencies, order: []string{"100", "1000"},
+		loads: map[string]load{
+			"100":  {kind: "closed", path: path, conns: 100, claims: claims},
+			"1000": {kind: "closed", path: path, conns: 1000, claims: claims},
+		},
+	}
+}
+
+func crowd(does string, conns int, most float64) load {
+	return load{kind: "beside", path: "/hello", conns: conns, crowd: does, claims: func(way, load string) []harness.Claim {
+		return []harness.Claim{
+			{Load: load, Way: way, Over: control, Figure: memory, Target: harness.AtMost(most)},
+			{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(.9)},
+			{Load: load, Way: way, Over: control, Target: harness.NotSlower},
+		}
+	}}
+}
+
+func over(figure string, target harness.Target) claims {
+	return func(way, load string) []harness.Claim {
+		return []harness.Claim{{Load: load, Way: way, Over: control, Figure: figure, Target: target}}
+	}
+}
+
+// sameBytes are the claims of HTTP/2, for which package httpd saves nothing and adds nothing.
+var sameBytes = over(keeps, harness.AtMost(1.1))
+
+func both(a, b claims) claims {
+	return func(way, load string) []harness.Claim { return slices.Concat(a(way, load), b(way, load)) }
+}
+
+func cpuAtMost(most float64) func(way, load string) []harness.Claim {
+	return both(over(perAsk, harness.AtMost(most)), func(way, load string) []harness.Claim {
+		return []harness.Claim{{Load: load, Way: way, Over: control, Target: harness.NotSlower}}
+	})
+}
+
+func bytesAtMost(most float64) claims {
+	return func(way, load string) []harness.Claim {
+		return []harness.Claim{{Load: load, Way: way, Figure: keeps, Target: harness.AtMost(most), Unit: " B"}}
+	}
+}
+
+func burstClaims(way, load string) []harness.Claim {
+	return []harness.Claim{
+		{Load: load, Way: way, Figure: perAsk, Target: harness.AtMost(60), Unit: " µs"},
+		{Load: load, Way: way, Over: control, Figure: rate, Target: harness.AtLeast(1.5)},
+	}
+}
+
+// Cases returns the cases.
+func Cases() (list []harness.Case) {
+	for _, g := range groups {
+		c := harness.Case{
+			Name: "httpd/" + g.name, What: g.what, Needs: "20,000 open files",
+			Ways: g.ways, Loads: g.order, Skip: g.skip, Run: g.run, Figures: g.figures,
+		}
+		for _, name := range g.order {
+			for _, way := range []string{epoll, uring} {
+				c.Claims = append(c.Claims, harness.None(way, name, noAnswer))
+				c.Claims = append(c.Claims, g.loads[name].claims(way, name)...)
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// skip leaves out what a server cannot do.
+func (g group) skip(way, load string) bool {
+	l := g.loads[load]
+	return way == "gnet" && l.path == "/sleep" || // its handlers must not block
+		(l.tls || l.h2) && !slices.Contains(ours, way)
+}
+
+// quickConns is the most connections of a quick run.
+const quickConns = 200
+
+// run starts a fresh server and a fresh client.
+func (g group) run(ctx context.Context, r *harness.Run) error {
+	l := g.loads[r.Load]
+	conns := harness.Unless(r, l.conns, min(l.conns, quickConns))
+	if err := harness.Files(conns + 512); err != nil {
+		return err
+	}
+	server, err := r.Program(ctx, "bench/httpd/server")
+	if err != nil {
+		return err
+	}
+	client, err := r.Program(ctx, "bench/httpd/client")
+	if err != nil {
+		return err
+	}
+	speaks := []string{"-tls=" + strconv.FormatBool(l.tls), "-h2=" + strconv.FormatBool(l.h2)}
+	srv, err := r.Start(ctx, 0, nil, slices.Concat([]string{server, "-kind", r.Way}, speaks)...)
+	if err != nil {
+		return err
+	}
+	defer srv.Stop()
+	addr, err := srv.Line(0)
+	if err != nil && r.Way == uring && strings.Contains(err.Error(), "io_uring") {
+		return harness.NotHere(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := reachable(ctx, addr); err != nil {
+		return err
+	}
+	cl, err := r.Start(ctx, 1, nil, slices.Concat([]string{
+		client, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.kind, "-path", l.path,
+		"-classic=" + strconv.FormatBool(l.classic), "-crowd", l.crowd, "-conns", strconv.Itoa(conns),
+		"-warmup", r.Warmup.String(), "-length", r.Length.String(),
+	}, speaks)...)
+	if err != nil {
+		return err
+	}
+	defer cl.Stop()
+	if l.kind == "hold" {
+		if err := hold(r, srv, cl, conns); err != nil {
+			return err
+		}
+	}
+	text, err := cl.Line(r.Warmup + r.Length)
+	if err != nil {
+		return err
+	}
+	var res wire.Result
+	if err := json.Unmarshal([]byte(text), &res); err != nil {
+		return err
+	}
+	take(r, res)
+	if res.Gone {
+		_, complaint := srv.Output()
+		return fmt.Errorf("the server ended under load, %d requests or connections unanswered: %s",
+			res.Failed, strings.TrimSpace(complaint))
+	}
+	return nil
+}
+
+// take copies what the client has measured.
+func take(r *harness.Run, res wire.Result) {
+	r.Set(noAnswer, float64(res.Failed))
+	if res.Requests == 0 {
+		return
+	}
+	r.Set(rate, float64(res.Requests)/res.Seconds)
+	r.Set(perAsk, float64(res.CPU)/1e3)
+	r.Set("client cores", res.Client)
+	for name, d := range map[string]time.Duration{"p50": res.P50, "p99": res.P99, "p99.9": res.P999} {
+		r.Set(name, d.Seconds()*1e3)
+	}
+	if res.Memory > 0 {
+		r.Set(memory, float64(res.Memory)/1e6)
+	}
+}
+
+// reachable waits until something listens, because some servers do so only after they have printed
+// their address.
+func reachable(ctx context.Context, addr string) error {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			return c.Close()
+		}
+		if ctx.Err() != nil || time.Now().After(end) {
+			return cmp.Or(ctx.Err(), err)
+		}
+	}
+}
+
+// hold sets the bytes that a connection which has had an answer keeps in the server. The connections
+// before them have brought in the code and fixed pools.
+func hold(r *harness.Run, srv, client *harness.Child, conns int) error {
+	if _, err := client.Await("warm"); err != nil {
+		return err
+	}
+	before, err := settled(r, srv)
+	if err != nil {
+		return err
+	}
+	if err := client.Say(""); err != nil {
+		return err
+	}
+	if _, err := client.Await("held"); err != nil {
+		return err
+	}
+	after, err := settled(r, srv)
+	r.Set(keeps, (after-before)/float64(conns))
+	return errors.Join(err, client.Say(""))
+}
+
+// settled has the server give back what it does not need, and returns the bytes of its own pages.
+func settled(r *harness.Run, srv *harness.Child) (float64, error) {
+	time.Sleep(harness.Unless(r, 3*time.Second, 0)) // idle workers end, half of them per second
+	if err := srv.Signal(syscall.SIGUSR1); err != nil {
+		return 0, err
+	}
+	if _, err := srv.Await("settled"); err != nil {
+		return 0, err
+	}
+	n, err := machine.OwnBytes(srv.Pid())
+	return float64(n), err
+}
