@@ -21,7 +21,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	evenkeel "evenkeel.dev/contrib/prometheus"
+	"evenkeel.dev/contrib/prometheus/promgate"
+	"evenkeel.dev/contrib/prometheus/promhttpd"
+	"evenkeel.dev/contrib/prometheus/promrecorder"
 	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/examples/internal/service"
@@ -42,7 +44,7 @@ type program struct {
 	log      *slog.Logger
 	window   *window.Window
 	recorder *recorder.Recorder
-	slow     *evenkeel.Recorder // its metrics
+	slow     *promrecorder.Collector // its metrics
 	registry *prometheus.Registry
 	page     net.Listener // of the recorder's page and the metrics
 	pages    *http.Server // nil: not yet
@@ -86,7 +88,7 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 	if p.recorder, err = recorder.Start(context.Background(), recorder.Options{InProcess: true, Logger: log}); err != nil {
 		return errors.Join(err, p.page.Close())
 	}
-	if p.slow, err = evenkeel.NewRecorder(p.recorder, evenkeel.Options{}); err != nil {
+	if p.slow, err = promrecorder.New(p.recorder, promrecorder.Options{}); err != nil {
 		p.close()
 		return err
 	}
@@ -100,7 +102,7 @@ func (p *program) serve(srv *http.Server, ln net.Listener) error {
 	if p.nethttp {
 		return srv.Serve(ln)
 	}
-	p.registry.MustRegister(evenkeel.NewServer(srv))
+	p.registry.MustRegister(promhttpd.New(srv))
 	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // who calls this shuts srv down
 }
 
@@ -111,7 +113,7 @@ func (p *program) around(h http.Handler) http.Handler { return p.recorder.Middle
 func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
 	if gate := g.Gate(); gate != nil {
-		p.registry.MustRegister(evenkeel.NewGate(gate))
+		p.registry.MustRegister(promgate.New(gate))
 	}
 	pages := http.NewServeMux()
 	pages.Handle("/debug/evenkeel/", p.recorder)

@@ -96,11 +96,14 @@ var arrows = []arrow{
 	{"aio/internal/aiosuite", []string{"aio", "internal/leaks", "internal/testutil", "aio/internal/proactor", "aio/internal/sys"}}, // sys: whether a message has come
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
 	{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
+	{"internal/metricsuite", []string{"gcgate", "reqtrace", "reqtrace/history", "reqtrace/recorder"}},
 	{"internal/race", nil},
 	{"internal/testutil", nil},
 	{"internal/tidy/...", nil},
 
 	// Nested modules.
+	{"contrib/prometheus/internal/promtest", []string{"internal/metricsuite", anyThird}}, // for tests
+	{"contrib/otel/internal/oteltest", []string{"internal/metricsuite", anyThird}},       // for tests
 	{"contrib/...", []string{anyPublic, "contrib/...", anyThird}},
 	{"examples/internal/program", []string{"examples/child", "internal/race"}}, // for tests
 	{"examples/...", []string{anyPublic, "contrib/...", "examples/...", anyThird}},
@@ -121,6 +124,7 @@ var testArrows = []string{
 	module + "/aio/netconn",             // over a kqueue whose kernel is in aio's tests
 	module + "/aio/internal/aiosuite",   // the suite that a backend's own test runs
 	module + "/internal/leaks",          // what a TestMain calls
+	module + "/internal/metricsuite",    // the suite of exporters
 	module + "/aio/internal/sys/refuse", // system calls that the kernel shall refuse
 	module + "/internal/golden",         // files of testdata that tests write
 	module + "/internal/testutil",       // an address of this process alone

@@ -1,4 +1,4 @@
-package otel
+package otelrecorder
 
 import (
 	"fmt"
@@ -8,17 +8,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options configure [RegisterGate] and [NewRecorder]. The zero value works.
+// Options configure [New]. The zero value works.
 type Options struct {
 	// MeterProvider gets the metrics. Default: nil, the global one.
 	MeterProvider metric.MeterProvider
 
-	// TracerProvider gets the spans of slow requests. They end in the recorder's goroutine, so its processor must not wait: use a
-	// batching one. Default: nil, the global one.
+	// TracerProvider gets the spans of slow requests. They end in the recorder's goroutine, so its
+	// processor must not wait: use a batching one. Default: nil, the global one.
 	TracerProvider trace.TracerProvider
 
-	// MaxClasses is how many classes of slow requests are told apart in metrics; more are of the class "(others)". Default: 0,
-	// which is 32. Limit: 1,024.
+	// MaxClasses is how many classes of slow requests the metrics tell apart. Later ones share the
+	// class "(others)". Default: 0, which is 32. Limit: 1,024.
 	MaxClasses int
 }
 
@@ -28,16 +28,16 @@ const (
 )
 
 // scope is the name of the instrumentation.
-const scope = "evenkeel.dev/contrib/otel"
+const scope = "evenkeel.dev/contrib/otel/otelrecorder"
 
-// An OptionError says which field of [Options] cannot be used, and what would be right.
+// An OptionError says which field of [Options] is invalid, and what to set instead.
 type OptionError struct {
 	Option string // the field's name
 	Reason string // what is wrong, and what to set instead
 }
 
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("otel: Options.%s: %s", e.Option, e.Reason)
+	return fmt.Sprintf("otelrecorder: Options.%s: %s", e.Option, e.Reason)
 }
 
 // withDefaults returns o with its zero fields filled in, or an [*OptionError].
@@ -52,7 +52,8 @@ func (o Options) withDefaults() (Options, error) {
 		o.MaxClasses = defaultMaxClasses
 	}
 	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
-		return o, &OptionError{"MaxClasses", fmt.Sprintf("%d is out of range: use 1 to %d, or 0 for %d", o.MaxClasses, limitMaxClasses, defaultMaxClasses)}
+		reason := "%d is out of range: use 1 to %d, or 0 for %d"
+		return o, &OptionError{"MaxClasses", fmt.Sprintf(reason, o.MaxClasses, limitMaxClasses, defaultMaxClasses)}
 	}
 	return o, nil
 }

@@ -1,4 +1,4 @@
-package otel
+package otelrecorder
 
 import (
 	"cmp"
@@ -9,10 +9,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxSpans bounds the spans that are remembered: as many as the recorder has slow requests that wait for a snapshot.
+// maxSpans bounds the spans that are remembered. The recorder has as many slow requests that wait
+// for a snapshot.
 const maxSpans = 4096
 
-// spans are those of slow requests, until it is known why they were slow. The oldest go first. A trace may have several.
+// spans remembers the spans of slow requests until their cause is known. The oldest go first. A
+// trace may have several.
 type spans struct {
 	mu    sync.Mutex
 	of    map[trace.TraceID][]ended // the oldest first; guarded by mu
@@ -54,7 +56,9 @@ func (s *spans) take(traceID string, at time.Time) (trace.SpanContext, bool) {
 	if len(list) == 0 {
 		return trace.SpanContext{}, false
 	}
-	nearest := slices.MinFunc(list, func(a, b ended) int { return cmp.Compare(a.at.Sub(at).Abs(), b.at.Sub(at).Abs()) })
+	nearest := slices.MinFunc(list, func(a, b ended) int {
+		return cmp.Compare(a.at.Sub(at).Abs(), b.at.Sub(at).Abs())
+	})
 	s.order[nearest.number] = trace.TraceID{}
 	s.remove(id, func(e ended) bool { return e.number == nearest.number })
 	return nearest.span, true

@@ -1,4 +1,4 @@
-package otel_test
+package otelrecorder_test
 
 import (
 	"context"
@@ -14,45 +14,24 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	evenkeel "evenkeel.dev/contrib/otel"
-	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/contrib/otel/otelrecorder"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-func ExampleRegisterGate() {
-	ctx := context.Background()
-	gate, err := gcgate.Start(ctx, gcgate.Options{
-		Policy:    gcgate.PolicyThrough,
-		Collector: gcgatetest.NewHeap(), // for this example: leaves the process's collector alone
-		Logger:    slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer gate.Stop(ctx)
-	registration, err := evenkeel.RegisterGate(gate, evenkeel.Options{}) // of the global MeterProvider
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(registration.Unregister())
-	// Output: <nil>
-}
-
-// A service whose handler is slow. Its request has a span, as otelhttp makes one, and gets another when it is known why.
-func ExampleNewRecorder() {
+// A service whose handler is slow. Its request has a span, as otelhttp makes one, and gets another
+// when it is known why.
+func ExampleNew() {
 	ctx := context.Background()
 	spans := tracetest.NewSpanRecorder() // in a service, an exporter
 	provider := trace.NewTracerProvider(trace.WithSpanProcessor(spans))
-	slow, err := evenkeel.NewRecorder(evenkeel.Options{TracerProvider: provider})
+	slow, err := otelrecorder.New(otelrecorder.Options{TracerProvider: provider})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	rec, err := recorder.Start(ctx, recorder.Options{
-		Slow: 50 * time.Millisecond, CPU: 1, InProcess: true, TraceID: slow.TraceID, Logger: slog.New(slog.DiscardHandler),
+		Slow: 50 * time.Millisecond, CPU: 1, InProcess: true, TraceID: slow.TraceID,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -61,7 +40,7 @@ func ExampleNewRecorder() {
 	if err := slow.Attach(rec); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("a second one:", errors.Is(slow.Attach(rec), evenkeel.ErrAttached))
+	fmt.Println("a second one:", errors.Is(slow.Attach(rec), otelrecorder.ErrAttached))
 	explained := make(chan recorder.Explained, 1)
 	rec.Subscribe(func(e recorder.Explained) {
 		select {
@@ -73,7 +52,8 @@ func ExampleNewRecorder() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /report", func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) })
 	watched := rec.Middleware(mux)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { // otelhttp.NewHandler in its place
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		// otelhttp.NewHandler in its place.
 		ctx, span := provider.Tracer("http").Start(q.Context(), "GET")
 		defer span.End()
 		watched.ServeHTTP(w, q.WithContext(ctx))
@@ -90,7 +70,8 @@ func ExampleNewRecorder() {
 		res.Body.Close()
 		select {
 		case e = <-explained:
-		case <-time.After(time.Second): // a busy machine may be too slow for the analysis, which has the lowest priority
+		case <-time.After(time.Second):
+			// A busy machine may be too slow for the analysis, which has the lowest priority.
 		}
 	}
 	rec.Stop(ctx)
@@ -103,7 +84,8 @@ func ExampleNewRecorder() {
 		return
 	}
 	why := ended[first]
-	request := slices.ContainsFunc(ended[:first], func(s trace.ReadOnlySpan) bool { return s.SpanContext().SpanID() == why.Parent().SpanID() })
+	request := slices.ContainsFunc(ended[:first],
+		func(s trace.ReadOnlySpan) bool { return s.SpanContext().SpanID() == why.Parent().SpanID() })
 	fmt.Println(why.Name(), "is a child:", request)
 	fmt.Println("the page has its trace:", e.TraceID == why.SpanContext().TraceID().String())
 	for _, a := range why.Attributes() {
