@@ -21,13 +21,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"evenkeel.dev/contrib/etcdturn"
+	"evenkeel.dev/internal/turnsuite"
 )
 
-// Bounds of what a test waits for.
-const (
-	startTimeout = 20 * time.Second
-	eventTimeout = 20 * time.Second
-)
+// startTimeout bounds the start of etcd.
+const startTimeout = 20 * time.Second
 
 // server is an etcd of the test's own.
 type server struct {
@@ -89,7 +87,7 @@ func (s *server) wipe(t testing.TB) {
 	}
 	defer client.Close()
 	revokeAll(t, client)
-	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
 	defer cancel()
 	if _, err := client.Delete(ctx, "\x00", clientv3.WithFromKey()); err != nil {
 		t.Fatal(err)
@@ -99,7 +97,7 @@ func (s *server) wipe(t testing.TB) {
 // revokeAll ends all leases, as their TTL would.
 func revokeAll(t testing.TB, client *clientv3.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
 	defer cancel()
 	leases, err := client.Leases(ctx)
 	if err != nil {
@@ -269,7 +267,7 @@ func (p *proxy) pass(to, from net.Conn, stopped *bool) {
 // awaitHeld waits until something is held back.
 func (p *proxy) awaitHeld(t testing.TB) {
 	t.Helper()
-	for end := time.Now().Add(eventTimeout); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(turnsuite.Patience); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		n := p.holding
 		p.mu.Unlock()
@@ -277,7 +275,7 @@ func (p *proxy) awaitHeld(t testing.TB) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("nothing is held back after %v", eventTimeout)
+			t.Fatalf("nothing is held back after %v", turnsuite.Patience)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 // transport leads to a server without a network, for tests in a bubble of synctest. What between returns is the
@@ -79,25 +80,25 @@ func TestReleaseGoesWrong(t *testing.T) {
 					},
 				}}})
 				near := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
-				l := take(t, turns)
+				l := turnsuite.Take(t, turns)
 				cut.Store(true)
 				ctx, giveUp := context.WithCancel(t.Context())
 				released := make(chan error)
 				go func() { released <- l.Release(ctx) }()
 				synctest.Wait()
-				next, err := tryAcquire(turns)
+				next, err := turnsuite.TryAcquire(turns)
 				giveUp()
 				if err := <-released; !errors.Is(err, context.Canceled) {
 					t.Errorf("Release: %v, want Canceled", err)
 				}
 				if errors.Is(err, gcgate.ErrHeld) { // by the Release that was under way
-					next = take(t, turns)
+					next = turnsuite.Take(t, turns)
 				}
 				time.Sleep(time.Minute) // what goes on in the background has ended
-				wantNotLost(t, next)
-				wantHeld(t, near)
-				release(t, next)
-				release(t, take(t, near))
+				turnsuite.WantNotLost(t, next)
+				turnsuite.WantHeld(t, near)
+				turnsuite.Release(t, next)
+				turnsuite.Release(t, turnsuite.Take(t, near))
 			})
 		})
 	}
@@ -119,7 +120,7 @@ func TestRefusedRenewal(t *testing.T) {
 				return serve(), nil
 			},
 		}}})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		refuses.Store(true)
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
 		time.Sleep(2 * keptDuration / 3)
@@ -128,8 +129,8 @@ func TestRefusedRenewal(t *testing.T) {
 			t.Errorf("it asked %d times in %v, want every 250ms", n, keptDuration/3)
 		}
 		time.Sleep(2 * keptDuration) // renewed with the new version
-		wantNotLost(t, l)
-		release(t, l)
+		turnsuite.WantNotLost(t, l)
+		turnsuite.Release(t, l)
 	})
 }
 
@@ -148,7 +149,7 @@ func TestRenewalThatHangs(t *testing.T) {
 				return serve(), nil
 			},
 		}}})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		hangs.Store(true)
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
 		begin := time.Now()
@@ -181,7 +182,7 @@ func TestCloseDuringRelease(t *testing.T) {
 				return serve(), nil
 			},
 		}}})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		released := make(chan error)
 		go func() { released <- l.Release(t.Context()) }()
 		synctest.Wait()
@@ -194,6 +195,6 @@ func TestCloseDuringRelease(t *testing.T) {
 		if n := patches.Load(); n != 2 {
 			t.Errorf("%d patches, want one of each", n)
 		}
-		release(t, take(t, newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
+		turnsuite.Release(t, turnsuite.Take(t, newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 // sick is a way to a server that answers with other codes than it does; 0: with its own.
@@ -43,7 +44,7 @@ func (f *sick) client(s *server) *http.Client {
 // wantRefused has a TryAcquire fail, and not because another one has the turn.
 func wantRefused(t *testing.T, turns *k8sturn.Turns) {
 	t.Helper()
-	if _, err := tryAcquire(turns); err == nil || errors.Is(err, gcgate.ErrHeld) {
+	if _, err := turnsuite.TryAcquire(turns); err == nil || errors.Is(err, gcgate.ErrHeld) {
 		t.Errorf("TryAcquire: %v, want a refusal", err)
 	}
 }
@@ -68,7 +69,7 @@ func TestWritesFail(t *testing.T) {
 				var way sick
 				turns := newTurns(t, s, k8sturn.Options{Client: way.client(s)})
 				if exists {
-					release(t, take(t, turns))
+					turnsuite.Release(t, turnsuite.Take(t, turns))
 				}
 				way.writes.Store(http.StatusInternalServerError)
 				before := s.count(http.MethodGet)
@@ -92,15 +93,15 @@ func TestRefusedWhileInDoubt(t *testing.T) {
 		var way sick
 		far := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		l := take(t, far)
+		l := turnsuite.Take(t, far)
 		releaseInDoubt(t, &way, l)
 		way.writes.Store(http.StatusTooManyRequests)
 		wantRefused(t, far)
 		time.Sleep(time.Second)
-		wantHeld(t, near)
+		turnsuite.WantHeld(t, near)
 		way.reads.Store(0)
 		way.writes.Store(0)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 	})
 }
 
@@ -110,18 +111,18 @@ func TestTakenWhileInDoubt(t *testing.T) {
 		s := serverWithoutNet()
 		var way sick
 		turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		releaseInDoubt(t, &way, l)
 		way.reads.Store(0)
 		way.writes.Store(0)
 		way.slow.Store(int64(5 * time.Second))
-		next := take(t, turns)
+		next := turnsuite.Take(t, turns)
 		way.slow.Store(0)
-		wantNotLost(t, next)
-		wantHeld(t, newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)}))
+		turnsuite.WantNotLost(t, next)
+		turnsuite.WantHeld(t, newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)}))
 		time.Sleep(2 * time.Minute) // renewed
-		wantNotLost(t, next)
-		release(t, next)
+		turnsuite.WantNotLost(t, next)
+		turnsuite.Release(t, next)
 	})
 }
 
@@ -133,7 +134,7 @@ func TestInDoubtAgain(t *testing.T) {
 		var way sick
 		far := newTurns(t, s, k8sturn.Options{Duration: duration, Client: way.client(s)})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		release(t, take(t, far))
+		turnsuite.Release(t, turnsuite.Take(t, far))
 		synctest.Wait()
 		way.writes.Store(http.StatusInternalServerError)
 		wantRefused(t, far)
@@ -142,10 +143,10 @@ func TestInDoubtAgain(t *testing.T) {
 		way.carriesOut.Store(true)
 		wantRefused(t, far)
 		time.Sleep(time.Second)
-		wantHeld(t, near)
+		turnsuite.WantHeld(t, near)
 		way.reads.Store(0)
 		way.writes.Store(0)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 	})
 }
 
@@ -166,13 +167,13 @@ func TestArrivesLate(t *testing.T) {
 			},
 		}}})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		l := take(t, far)
+		l := turnsuite.Take(t, far)
 		holder = s.spec(lease0)["holderIdentity"]
-		release(t, l)
+		turnsuite.Release(t, l)
 		synctest.Wait()
 		late.Store(true)
-		wantHeld(t, far)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.WantHeld(t, far)
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 	})
 }
 
@@ -202,14 +203,14 @@ func TestInDoubtDuringRelease(t *testing.T) {
 			},
 		}}})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		if err := take(t, far).Release(t.Context()); err == nil {
+		if err := turnsuite.Take(t, far).Release(t.Context()); err == nil {
 			t.Error("Release: no error")
 		}
 		time.Sleep(time.Second)
 		wantRefused(t, far)
 		close(freed)
-		wantHeld(t, near)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.WantHeld(t, near)
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 		if n := patches.Load(); n != 4 {
 			t.Errorf("%d patches, want 4", n)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -42,7 +43,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 						return serve.RoundTrip(r)
 					})},
 				})
-				release(t, take(t, turns))
+				turnsuite.Release(t, turnsuite.Take(t, turns))
 				time.Sleep(during)
 				synctest.Wait()
 				if n := s.count(http.MethodGet); n < 12 || n > 40 {
@@ -51,7 +52,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 				if n := strings.Count(text.String(), "level=WARN"); n != 1 {
 					t.Errorf("%d warnings, want one", n)
 				}
-				release(t, take(t, turns)) // it goes without a watch, if need be
+				turnsuite.Release(t, turnsuite.Take(t, turns)) // it goes without a watch, if need be
 				watches.Store(true)
 				time.Sleep(during)
 				before := s.count(http.MethodGet)
@@ -81,7 +82,7 @@ func TestWatchComesAndGoes(t *testing.T) {
 				return serve.RoundTrip(r)
 			})},
 		})
-		release(t, take(t, turns))
+		turnsuite.Release(t, turnsuite.Take(t, turns))
 		for range 5 { // two minutes
 			refuses.Store(true)
 			s.endWatches()
@@ -104,30 +105,30 @@ func TestVersionsGoBack(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := serverWithoutNet()
 			turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
-			release(t, take(t, turns))
+			turnsuite.Release(t, turnsuite.Take(t, turns))
 			s.restore(back)
 			s.endWatches()
 			time.Sleep(time.Second) // for the next list
-			l, err := tryAcquire(turns)
+			l, err := turnsuite.TryAcquire(turns)
 			if err != nil {
 				t.Fatal(err)
 			}
-			release(t, l)
+			turnsuite.Release(t, l)
 		})
 	})
 	t.Run("not heard of", func(t *testing.T) { // the watch goes on
 		synctest.Test(t, func(t *testing.T) {
 			s := serverWithoutNet()
 			turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
-			release(t, take(t, turns))
+			turnsuite.Release(t, turnsuite.Take(t, turns))
 			synctest.Wait()
 			s.restore(back)
-			wantHeld(t, turns) // refused, and looked at
-			l, err := tryAcquire(turns)
+			turnsuite.WantHeld(t, turns) // refused, and looked at
+			l, err := turnsuite.TryAcquire(turns)
 			if err != nil {
 				t.Fatal(err)
 			}
-			release(t, l)
+			turnsuite.Release(t, l)
 		})
 	})
 }
@@ -154,12 +155,12 @@ func TestListOvertaken(t *testing.T) {
 					},
 				}}})
 				if exists {
-					release(t, take(t, turns))
+					turnsuite.Release(t, turnsuite.Take(t, turns))
 				}
 				slowWrites.Store(true)
 				took := make(chan gcgate.Lease)
 				go func() {
-					l, err := tryAcquire(turns)
+					l, err := turnsuite.TryAcquire(turns)
 					if err != nil {
 						t.Error(err)
 					}
@@ -176,8 +177,8 @@ func TestListOvertaken(t *testing.T) {
 				if l == nil {
 					t.FailNow()
 				}
-				wantNotLost(t, l)
-				release(t, l)
+				turnsuite.WantNotLost(t, l)
+				turnsuite.Release(t, l)
 			})
 		})
 	}

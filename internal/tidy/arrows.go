@@ -97,6 +97,7 @@ var arrows = []arrow{
 	{"internal/leaks", []string{"go.uber.org/goleak"}},
 	{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
 	{"internal/metricsuite", []string{"gcgate", "reqtrace", "reqtrace/history", "reqtrace/recorder"}},
+	{"internal/turnsuite", []string{"gcgate", "gcgate/gcgatetest", "gcgate/turntest", "internal/leaks"}},
 	{"internal/race", nil},
 	{"internal/testutil", nil},
 	{"internal/tidy/...", nil},
@@ -132,6 +133,7 @@ var testArrows = []string{
 	module + "/fastc/internal/leaf",     // C for fastc's tests: they may not hold any
 	module + "/gcgate/gcgatetest",       // a collector that is none
 	module + "/gcgate/turntest",         // the suite of turns
+	module + "/internal/turnsuite",      // the suite of turns by leases
 	module + "/gcgate/haproxy",          // the model of a balancer, with health
 	module + "/gcgate/httpgate",
 	module + "/cmd/fastcgen/internal/decl/decltest", // what a declaration file may not say, for the page of messages too
