@@ -134,8 +134,7 @@ bench-gc: build
 	cd bench && go run ./gc
 
 bench-load: build
-	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server
-	cd examples && $(GO_BUILD) -o ../bin/ ./loadgrpc
+	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server ./load/loadgrpc
 	cd bench && go run ./load
 
 # PART=haproxy: that part alone; QUICK=1: is everything there? ORIGINAL=DIR has the source of gci-go v0.2, for the parts hello, shedding and literal.

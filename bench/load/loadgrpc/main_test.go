@@ -48,9 +48,12 @@ func TestTimeout(t *testing.T) {
 	health.RegisterHealthServer(s, &server{delay: func() time.Duration { return time.Second }})
 	go s.Serve(l)
 	defer s.Stop()
-	r, err := load(t.Context(), l.Addr().String(), "", 1, loadgen.Options{Requests: 5, Connections: 5, Timeout: 50 * time.Millisecond},
+	r, err := load(t.Context(), l.Addr().String(), "", 1,
+		loadgen.Options{Requests: 5, Connections: 5, Timeout: 50 * time.Millisecond},
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil || r.Failed != 5 || r.Failures[0].Class != loadgen.ClassTimeout || len(r.Failures) != 1 || r.Latency.Quantile(0) < 49*time.Millisecond { // the server's deadline is as many whole microseconds
+	if err != nil || r.Failed != 5 || r.Failures[0].Class != loadgen.ClassTimeout || len(r.Failures) != 1 ||
+		r.Latency.Quantile(0) < 49*time.Millisecond {
+		// The server's deadline is as many whole microseconds.
 		t.Errorf("%v, %+v", err, r)
 	}
 }
@@ -61,15 +64,15 @@ const (
 	stallService = 20 * time.Millisecond
 )
 
-// stallQuantile is the computed latency that a share q of calls, due evenly over time, does not exceed: four in five
-// take the service time, the others up to a stall more, evenly.
+// stallQuantile is the computed latency that a share q of calls, due evenly over time, does not
+// exceed: four in five take the service time, the others up to a stall more, evenly.
 func stallQuantile(q float64) time.Duration {
 	calm := 1 - float64(stallLength)/float64(stallPeriod)
 	return stallService + time.Duration(max(0, (q-calm)/(1-calm))*float64(stallLength))
 }
 
-// TestStall loads a service that stalls for 200 ms each second, in a clock of its own: p50 to p99.9 are the computed ones
-// within 5%, from the time due, and the machine has no say in it.
+// TestStall loads a service that stalls for 200 ms each second, in a clock of its own: p50 to p99.9
+// are the computed ones within 5%, from the time due, and the machine has no say in it.
 func TestStall(t *testing.T) {
 	// With one processor loadgen's pacer sleeps by the runtime's clock, which is the bubble's.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -84,7 +87,8 @@ func TestStall(t *testing.T) {
 		}})
 		l := bufconn.Listen(1 << 20)
 		go s.Serve(l)
-		r, err := load(t.Context(), "passthrough:///stalling", "", 4, loadgen.Options{Rate: 500, Duration: 4 * stallPeriod, Timeout: time.Minute},
+		r, err := load(t.Context(), "passthrough:///stalling", "", 4,
+			loadgen.Options{Rate: 500, Duration: 4 * stallPeriod, Timeout: time.Minute},
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 		s.Stop()

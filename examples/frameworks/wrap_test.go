@@ -1,4 +1,6 @@
-package frameworks
+// Package frameworks_test wraps services of HTTP frameworks other than net/http's mux for a gate.
+// Each function has the line that it takes. docs/guides/adopt/frameworks.md is its table.
+package frameworks_test
 
 import (
 	"context"
@@ -29,8 +31,8 @@ func Gin(g *gcgate.Gate, say func() string) http.Handler {
 	return httpgate.Wrap(g, r)
 }
 
-// Echo is a service of echo: its instance is an http.Handler. e.Start would serve without the gate: give the
-// handler to an http.Server.
+// Echo is a service of echo: its instance is an http.Handler. e.Start would serve without the gate:
+// give the handler to an http.Server.
 func Echo(g *gcgate.Gate, say func() string) http.Handler {
 	e := echo.New()
 	e.GET(path, func(c echo.Context) error { return c.String(http.StatusOK, say()) })
@@ -40,7 +42,8 @@ func Echo(g *gcgate.Gate, say func() string) http.Handler {
 // Chi is a service of chi, whose middlewares are those of net/http.
 func Chi(g *gcgate.Gate, say func() string) http.Handler {
 	r := chi.NewRouter()
-	r.Use(func(next http.Handler) http.Handler { return httpgate.Wrap(g, next) }) // the first Use: what is before it is not counted
+	// The first Use: what is before it is not counted.
+	r.Use(func(next http.Handler) http.Handler { return httpgate.Wrap(g, next) })
 	r.Get(path, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(say())) })
 	return r
 }
@@ -48,8 +51,8 @@ func Chi(g *gcgate.Gate, say func() string) http.Handler {
 // streamPath is where the Connect service streams.
 const streamPath = "/hello.Hello/Watch"
 
-// Connect is a service of connect-go: its handlers are those of net/http. The streams of Connect's own protocol
-// are told by their content type; those of gRPC look like unary calls, and count.
+// Connect is a service of connect-go: its handlers are those of net/http. The streams of Connect's
+// own protocol are told by their content type; those of gRPC look like unary calls, and count.
 func Connect(g *gcgate.Gate, say func() string) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle(path, connect.NewUnaryHandler(path,
@@ -57,7 +60,9 @@ func Connect(g *gcgate.Gate, say func() string) (http.Handler, error) {
 			return connect.NewResponse(wrapperspb.String(say())), nil
 		}))
 	mux.Handle(streamPath, connect.NewServerStreamHandler(streamPath,
-		func(_ context.Context, _ *connect.Request[emptypb.Empty], s *connect.ServerStream[wrapperspb.StringValue]) error {
+		func(_ context.Context, _ *connect.Request[emptypb.Empty],
+			s *connect.ServerStream[wrapperspb.StringValue],
+		) error {
 			return s.Send(wrapperspb.String(say()))
 		}))
 	m, err := httpgate.New(g, httpgate.Options{Stream: func(r *http.Request) bool {

@@ -1,4 +1,4 @@
-package frameworks
+package frameworks_test
 
 import (
 	"context"
@@ -23,14 +23,16 @@ import (
 	"evenkeel.dev/httpd"
 )
 
-// startGate starts a gate over a heap that nothing fills; refusing lets it refuse until the test ends.
+// startGate starts a gate over a heap that nothing fills; refusing lets it refuse until the test
+// ends.
 func startGate(t *testing.T) (g *gcgate.Gate, refusing func()) {
 	t.Helper()
 	heap := gcgatetest.NewHeap()
 	heap.Rate = 0
 	g, err := gcgate.Start(t.Context(), gcgate.Options{
-		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: filepath.Join(t.TempDir(), "turn")}, DisableHoldTurn: true,
-		DisablePeriod: true, Collector: heap, Logger: slog.New(slog.DiscardHandler),
+		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: filepath.Join(t.TempDir(), "turn")},
+		DisableHoldTurn: true,
+		DisablePeriod:   true, Collector: heap, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +97,8 @@ var servers = map[string]func(t *testing.T, h http.Handler) (url string){
 	},
 }
 
-// TestFrameworks: each framework's requests are counted while they run, and refused under PolicyShed.
+// TestFrameworks: each framework's requests are counted while they run, and refused under
+// PolicyShed.
 func TestFrameworks(t *testing.T) {
 	gin.SetMode(gin.ReleaseMode)
 	starts := map[string]func(*testing.T, *gcgate.Gate, func() string) (url string){
@@ -104,9 +107,21 @@ func TestFrameworks(t *testing.T) {
 		},
 	}
 	for by, serve := range servers {
-		starts["gin by "+by] = func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Gin(g, say)) }
-		starts["echo by "+by] = func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Echo(g, say)) }
-		starts["chi by "+by] = func(t *testing.T, g *gcgate.Gate, say func() string) string { return serve(t, Chi(g, say)) }
+		starts["gin by "+by] = func(t *testing.T, g *gcgate.Gate,
+			say func() string,
+		) string {
+			return serve(t, Gin(g, say))
+		}
+		starts["echo by "+by] = func(t *testing.T, g *gcgate.Gate,
+			say func() string,
+		) string {
+			return serve(t, Echo(g, say))
+		}
+		starts["chi by "+by] = func(t *testing.T, g *gcgate.Gate,
+			say func() string,
+		) string {
+			return serve(t, Chi(g, say))
+		}
 	}
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +166,8 @@ func serveFast(t *testing.T, h fasthttp.RequestHandler) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// TestConnect: unary calls count, streams of Connect's own protocol do not, and a refusal is "unavailable" to a
-// client.
+// TestConnect: unary calls count, streams of Connect's own protocol do not, and a refusal is
+// "unavailable" to a client.
 func TestConnect(t *testing.T) {
 	for by, serve := range servers {
 		t.Run(by, func(t *testing.T) { testConnect(t, serve) })
@@ -193,7 +208,8 @@ func testConnect(t *testing.T, serve func(t *testing.T, h http.Handler) (url str
 		t.Errorf("%d requests were counted, want the unary call alone", entered)
 	}
 	refusing()
-	if _, err := unary.CallUnary(t.Context(), connect.NewRequest(&emptypb.Empty{})); connect.CodeOf(err) != connect.CodeUnavailable {
+	if _, err := unary.CallUnary(t.Context(),
+		connect.NewRequest(&emptypb.Empty{})); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Errorf("a refused call got %v, want unavailable", err)
 	}
 }

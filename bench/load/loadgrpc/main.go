@@ -1,9 +1,10 @@
-// Command loadgrpc puts an open-loop load on a gRPC service: any client can stand in loadgen.Options.Call.
+// Command loadgrpc puts an open-loop load on a gRPC service by loadgen.Options.Call.
 //
-//	go run ./loadgrpc                          # from examples/: a server of its own
-//	go run ./loadgrpc -addr 127.0.0.1:50051    # one that runs already and has gRPC's health service
+//	go run ./load/loadgrpc                          # from bench/: a server of its own
+//	go run ./load/loadgrpc -addr 127.0.0.1:50051    # one that has gRPC's health service
 //
-// The method is Check of grpc.health.v1.Health, which most services have; put a generated client of your own in its place.
+// The method is Check of grpc.health.v1.Health, which most services have. Put a generated client of
+// your own in its place.
 package main
 
 import (
@@ -87,7 +88,9 @@ func summary(w io.Writer, result *loadgen.Result) error {
 
 // load puts the load on over as many connections: gRPC alone would open one, and a server may
 // allow a hundred streams on it.
-func load(ctx context.Context, target, service string, conns int, o loadgen.Options, dial ...grpc.DialOption) (*loadgen.Result, error) {
+func load(ctx context.Context, target, service string, conns int, o loadgen.Options,
+	dial ...grpc.DialOption,
+) (*loadgen.Result, error) {
 	clients := make([]health.HealthClient, max(conns, 1))
 	for i := range clients {
 		cc, err := grpc.NewClient(target, dial...)
