@@ -20,24 +20,19 @@ import (
 	"evenkeel.dev/examples/internal/program"
 )
 
-func TestMain(m *testing.M) { program.Main(m, main) }
-
-// TestServes: on each backend and in each way of waiting, lines and much more than a record come back, in
-// whatever pieces; then it stops, and an idle connection ends.
-func TestServes(t *testing.T) {
+// TestServesTLS tests, on each backend and in each way of waiting, that lines and much more than a
+// record come back, in whatever pieces. Then it stops, and an idle connection ends.
+func TestServesTLS(t *testing.T) {
 	path := program.Path(t)
 	for _, backend := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {
 		for _, wait := range waits {
 			t.Run(backend.String()+"/"+wait, func(t *testing.T) {
-				if w, err := aio.New(aio.Options{Backend: backend}); err != nil {
-					t.Skipf("needs %v: %v", backend, err)
-				} else {
-					w.Close()
-				}
-				p := program.Start(t, path, "-n", "0", "-backend", backend.String(), "-wait", wait)
+				needs(t, backend)
+				p := program.Start(t, path, "-backend", backend.String(), "-tls", wait)
 				var clients sync.WaitGroup
 				for i := range 5 {
-					c := tls.Client(p.Dial(), &tls.Config{InsecureSkipVerify: true}) // it has made its certificate just now
+					// It has made its certificate just now.
+					c := tls.Client(p.Dial(), &tls.Config{InsecureSkipVerify: true})
 					clients.Go(func() { converse(t, c, i) })
 				}
 				clients.Wait()
@@ -86,15 +81,16 @@ func (c inPieces) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-var idle = regexp.MustCompile(`msg=idle connections=100 goroutines=(\d+) rss_bytes_each=-?\d+ heap_bytes_each=\d+ `)
+var says = regexp.MustCompile(`msg=idle connections=100 goroutines=(\d+) rss_bytes_each=-?\d+ heap_bytes_each=\d+ `)
 
-// TestSays runs it with few connections of its own: it says what one holds, and which ones keep a goroutine.
+// TestSays runs it with few connections of its own. It says what one holds, and which ones keep a
+// goroutine.
 func TestSays(t *testing.T) {
 	path := program.Path(t)
 	for _, wait := range waits {
 		t.Run(wait, func(t *testing.T) {
-			out, err := exec.Command(path, "-addr", "127.0.0.1:0", "-n", "100", "-wait", wait).CombinedOutput()
-			m := idle.FindSubmatch(out)
+			out, err := exec.Command(path, "-addr", "127.0.0.1:0", "-n", "100", "-tls", wait).CombinedOutput()
+			m := says.FindSubmatch(out)
 			if err != nil || m == nil || !strings.Contains(string(out), "echoes=110") {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -105,22 +101,12 @@ func TestSays(t *testing.T) {
 	}
 }
 
-func TestInterruptedAndRefused(t *testing.T) {
-	path := program.Path(t)
-	p := program.Start(t, path, "-n", "5000")
-	program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
-	p.Stop(syscall.SIGINT) // with its load under way
-	program.Refuses(t, path, 2, "flag provided but not defined: -port", "-port", "7000")
-	program.Refuses(t, path, 2, `unexpected argument "7000"`, "7000")
-	program.Refuses(t, path, 2, "-wait long: it must be one of parked, goroutine, net", "-wait", "long")
-	program.Refuses(t, path, 2, "-n -1: it must be 0 to", "-n", "-1")
-	program.Refuses(t, path, 1, "-load: the certificate is not base64", "-load", "?")
-	if out, err := exec.Command(path, "-h").CombinedOutput(); err != nil || !strings.Contains(string(out), "-wait how") {
-		t.Errorf("-h: %v\n%s", err, out)
-	}
+// TestInterrupted ends it while its own load is under way.
+func TestInterrupted(t *testing.T) {
+	program.Start(t, program.Path(t), "-n", "5000", "-tls", waitParked).Stop(syscall.SIGINT)
 }
 
-// TestWaitFails: where WaitIO cannot wait, drive ends with its error.
-func TestWaitFails(t *testing.T) {
+// TestWaitFailsTLS tests that drive ends with the error of a WaitIO that cannot wait.
+func TestWaitFailsTLS(t *testing.T) {
 	occupied.Test(t, func(w *aio.Watcher, _ *aio.Listener) error { return (&service{watcher: w}).drive() })
 }

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -15,12 +17,21 @@ import (
 	"evenkeel.dev/aio/netconn"
 )
 
+// The ways of -tls in which an idle connection waits.
 const (
-	bufferSize   = 4 << 10
+	waitParked    = "parked"
+	waitGoroutine = "goroutine"
+	waitNet       = "net"
+)
+
+var waits = []string{waitParked, waitGoroutine, waitNet}
+
+const (
+	tlsBuffer    = 4 << 10
 	handshakeEnd = 30 * time.Second // for the peer to have done its part
 )
 
-// service echoes. Each connection is a session.
+// service echoes over TLS. Each connection is a session.
 type service struct {
 	settings settings
 	watcher  *aio.Watcher
@@ -29,20 +40,62 @@ type service struct {
 
 	handshakes, echoes atomic.Int64
 
-	failed error // of WaitIO; nil while it is driven, and where it was closed
+	failed error // of WaitIO; nil while it is driven, and after it was closed
 }
 
-// session is a connection. While it is parked, the goroutine in WaitIO owns it; else the one in serve.
+// serveTLS echoes until ctx is done, or its own load is.
+func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
+	own, err := certificate()
+	if err != nil {
+		return fmt.Errorf("no certificate: %w", err)
+	}
+	w, err := newWatcher(s, log)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	ln, err := listen(w, s)
+	if err != nil {
+		return cannotListen(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{own}}
+	v := &service{settings: s, watcher: w, log: log, config: config}
+	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend, "tls", s.tls)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := v.start(ln, stop)
+	if s.n == 0 {
+		<-ctx.Done()
+	} else {
+		err = v.measure(ctx, ln.Addr().String(), own.Leaf)
+	}
+	interrupted := ctx.Err() != nil
+	ln.Close()
+	w.Close()
+	ended()
+	if v.failed != nil {
+		return fmt.Errorf("cannot wait for connections: %w", v.failed)
+	}
+	if err != nil && !interrupted {
+		return err
+	}
+	log.Info("stopped", "handshakes", v.handshakes.Load(), "echoes", v.echoes.Load())
+	return nil
+}
+
+// session is a connection. While it is parked, the goroutine in WaitIO owns it, and otherwise the
+// one in serve.
 type session struct {
-	handle *aio.Conn // this and the next: nil unless -wait parked
+	handle *aio.Conn // this and the next: nil unless -tls parked
 	below  *parking
 	tls    *tls.Conn
 }
 
 // buffers are those of echoes under way.
-var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+var buffers = sync.Pool{New: func() any { return new([tlsBuffer]byte) }}
 
-// start accepts and drives. It calls stop where that fails. The function that it returns waits until both have ended.
+// start accepts and drives. It calls stop if that fails. The function that it returns waits until
+// both have ended.
 func (v *service) start(ln net.Listener, stop func()) (ended func()) {
 	var running sync.WaitGroup
 	running.Go(func() { v.accept(ln) })
@@ -54,9 +107,9 @@ func (v *service) start(ln net.Listener, stop func()) (ended func()) {
 	return running.Wait
 }
 
-// listen returns a listener of connections that -wait is about.
+// listen returns a listener of connections that wait as -tls says.
 func listen(w *aio.Watcher, s settings) (net.Listener, error) {
-	if s.wait == waitNet {
+	if s.tls == waitNet {
 		return net.Listen("tcp", s.addr)
 	}
 	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
@@ -84,7 +137,7 @@ func (v *service) accept(ln net.Listener) {
 // open puts TLS over a connection that was accepted.
 func (v *service) open(conn net.Conn) *session {
 	s := new(session)
-	if v.settings.wait == waitParked {
+	if v.settings.tls == waitParked {
 		s.handle = conn.(*netconn.Conn).Handle()
 		s.below = &parking{Conn: conn}
 		conn = s.below
@@ -108,9 +161,10 @@ func (v *service) greet(s *session) {
 	v.serve(s)
 }
 
-// serve echoes until the peer ends; where the session can be parked, until nothing is there to be read.
+// serve echoes until the peer ends. If the session can be parked, it returns when there is nothing
+// to read.
 func (v *service) serve(s *session) {
-	buffer := buffers.Get().(*[bufferSize]byte)
+	buffer := buffers.Get().(*[tlsBuffer]byte)
 	defer buffers.Put(buffer)
 	for {
 		n, err := s.tls.Read(buffer[:])
@@ -131,7 +185,7 @@ func (v *service) serve(s *session) {
 	}
 }
 
-// drive is in WaitIO, until the watcher is closed. What comes for a parked session ends its rest.
+// drive is in WaitIO until the watcher is closed. Bytes for a parked session start a goroutine.
 func (v *service) drive() (failed error) {
 	for {
 		results, err := v.watcher.WaitIO()
@@ -139,7 +193,7 @@ func (v *service) drive() (failed error) {
 			return failed
 		} else if err != nil {
 			failed = err
-			v.watcher.Close() // who waits for an operation gets it back
+			v.watcher.Close() // each operation comes back
 			continue
 		}
 		for _, r := range results {
@@ -157,12 +211,12 @@ func (v *service) drive() (failed error) {
 	}
 }
 
-// parking is what a tls.Conn reads from that may be parked: what came meanwhile, and then nothing, without
-// waiting. One goroutine at a time reads.
+// parking is what the tls.Conn of a parked session reads from. It has the bytes that came, and
+// after them an error instead of a wait. One goroutine at a time reads.
 type parking struct {
 	net.Conn
 	came  []byte
-	never bool // wait
+	never bool // waits
 }
 
 func (p *parking) Read(buf []byte) (int, error) {
@@ -179,12 +233,12 @@ func (p *parking) Read(buf []byte) (int, error) {
 	return n, nil
 }
 
-// errNothingThere is an error after which a tls.Conn can be read again, where it stopped: crypto/tls
-// keeps part of a record, and takes no error for the end whose Temporary reports true.
+// errNothingThere is an error after which a tls.Conn can be read again. crypto/tls keeps part of a
+// record, and an error whose Temporary reports true is not the end.
 var errNothingThere error = nothingThere{}
 
 type nothingThere struct{}
 
-func (nothingThere) Error() string   { return "nothing is there to be read" }
+func (nothingThere) Error() string   { return "there is nothing to read" }
 func (nothingThere) Timeout() bool   { return true }
 func (nothingThere) Temporary() bool { return true }
