@@ -38,7 +38,7 @@ build: build-main
 
 build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
-	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./tlsecho ./websockets ./fastcserver ./wholepath
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./websockets ./fastcserver ./wholepath
 
 # Without cgo it needs no C compiler. Without the debugger's data it compiles a sixth faster.
 DEMO_BUILD = CGO_ENABLED=0 $(GO_BUILD) -gcflags=all=-dwarf=false -ldflags=-w
