@@ -50,7 +50,9 @@ func TestRoundTrips(t *testing.T) {
 	var calls atomic.Int64
 	config := etcdturn.ClientConfig(s.addr)
 	config.DialOptions = append(config.DialOptions, grpc.WithChainUnaryInterceptor(
-		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker,
+			o ...grpc.CallOption,
+		) error {
 			calls.Add(1)
 			return call(ctx, method, req, reply, conn, o...)
 		}))
@@ -59,7 +61,8 @@ func TestRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	turnsuite.Take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: 3})) // so that the first slot is taken
+	// So that the first slot is taken.
+	turnsuite.Take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: 3}))
 	turns := newTurns(t, etcdturn.Options{Client: client, K: 3})
 	defer turns.Close()
 	turnsuite.Release(t, turnsuite.Take(t, turns))

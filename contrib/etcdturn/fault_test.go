@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/internal/turnsuite"
 )
 
-// timeToLive returns the seconds that the lease of the one holder has left; 0 or less: nobody holds the turn.
+// timeToLive returns the seconds that the lease of the one holder has left; 0 or less: nobody holds
+// the turn.
 func timeToLive(t testing.TB, client *clientv3.Client) int64 {
 	t.Helper()
 	keys, err := client.Get(t.Context(), "/evenkeel/gcgate/g/0")
@@ -33,7 +34,8 @@ func timeToLive(t testing.TB, client *clientv3.Client) int64 {
 	return lease.TTL
 }
 
-// TestFirstKeepAliveIsLate: a turn is kept for its TTL, although the client gives a lease up of which it hears nothing in its first seconds.
+// TestFirstKeepAliveIsLate: a turn is kept for its TTL, although the client gives a lease up of
+// which it hears nothing in its first seconds.
 func TestFirstKeepAliveIsLate(t *testing.T) {
 	s := sharedServer(t)
 	var deaf atomic.Bool
@@ -42,13 +44,17 @@ func TestFirstKeepAliveIsLate(t *testing.T) {
 	config := etcdturn.ClientConfig(s.addr)
 	config.DialTimeout = time.Millisecond // a second longer does the client wait
 	config.DialOptions = append(config.DialOptions,
-		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn,
+			method string, open grpc.Streamer, o ...grpc.CallOption,
+		) (grpc.ClientStream, error) {
 			if strings.HasSuffix(method, "/LeaseKeepAlive") && deaf.Load() {
 				return nil, status.Error(codes.Unavailable, "a stall")
 			}
 			return open(ctx, desc, conn, method, o...)
 		}),
-		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
+			call grpc.UnaryInvoker, o ...grpc.CallOption,
+		) error {
 			if strings.HasSuffix(method, "/LeaseTimeToLive") {
 				select {
 				case asked <- struct{}{}:

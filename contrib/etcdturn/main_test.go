@@ -100,8 +100,8 @@ func (a *arbiter) Renewed(t testing.TB) func() bool {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// newTurns returns Turns in group g that are closed when the test ends. Their TTL is so long that no stall of a busy machine
-// ends a turn, unless o has another.
+// newTurns returns Turns in group g that are closed when the test ends. Their TTL is so long that
+// no stall of a busy machine ends a turn, unless o has another.
 func newTurns(t testing.TB, o etcdturn.Options) *etcdturn.Turns {
 	t.Helper()
 	if o.TTL == 0 {

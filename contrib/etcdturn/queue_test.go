@@ -18,7 +18,8 @@ import (
 // queued returns the keys of those who wait, in order.
 func queued(t testing.TB, client *clientv3.Client) (keys []string) {
 	t.Helper()
-	answer, err := client.Get(t.Context(), "/evenkeel/gcgate/g/queue/", clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	answer, err := client.Get(t.Context(), "/evenkeel/gcgate/g/queue/", clientv3.WithPrefix(),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func TestHoldersWhileWaiting(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
 	held := turnsuite.Take(t, newTurns(t, etcdturn.Options{Client: client, Holder: "first"}))
-	second, third := newTurns(t, etcdturn.Options{Client: client, Holder: "second"}), newTurns(t, etcdturn.Options{Client: client})
+	second, third := newTurns(t, etcdturn.Options{Client: client, Holder: "second"}),
+		newTurns(t, etcdturn.Options{Client: client})
 	names := func(want string) {
 		t.Helper()
 		for end := time.Now().Add(turnsuite.Patience); third.Holders() != want; time.Sleep(5 * time.Millisecond) {
@@ -99,7 +101,11 @@ func TestQueueOrder(t *testing.T) {
 			var running sync.WaitGroup
 			for i := range len(tt.come) {
 				who := tt.come[i]
-				turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, TTL: time.Minute, Last: func() bool { return who < 'a' }})
+				turns := newTurns(t,
+					etcdturn.Options{
+						Endpoints: []string{s.addr}, TTL: time.Minute,
+						Last: func() bool { return who < 'a' },
+					})
 				running.Go(func() {
 					l := acquire(t, turns)
 					if l == nil {
@@ -131,7 +137,8 @@ func TestQueueIsNotPassed(t *testing.T) {
 	if _, err := client.Put(t.Context(), key, "somebody"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := turnsuite.TryAcquire(turns); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "somebody") {
+	if _, err := turnsuite.TryAcquire(turns); !errors.Is(err, gcgate.ErrHeld) ||
+		!strings.Contains(err.Error(), "somebody") {
 		t.Errorf("while somebody waits: %v, want ErrHeld that names it", err)
 	}
 	done := make(chan gcgate.Lease)
@@ -143,7 +150,8 @@ func TestQueueIsNotPassed(t *testing.T) {
 	turnsuite.Release(t, <-done)
 }
 
-// TestQueueGivesUp: a place is gone when its context has ended, when its Turns are closed, and when its process is dead.
+// TestQueueGivesUp: a place is gone when its context has ended, when its Turns are closed, and when
+// its process is dead.
 func TestQueueGivesUp(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)

@@ -51,8 +51,8 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each start takes as much of a
-// processor as a test. TestMain ends it.
+// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each
+// start takes as much of a processor as a test. TestMain ends it.
 var shared struct {
 	sync.Once
 	*server
@@ -104,7 +104,8 @@ func revokeAll(t testing.TB, client *clientv3.Client) {
 		t.Fatal(err)
 	}
 	for _, l := range leases.Leases {
-		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) { // its time may be over
+		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			// Its time may be over.
 			t.Fatal(err)
 		}
 	}
@@ -132,8 +133,9 @@ func need(t testing.TB) {
 	}
 }
 
-// freeAddr returns an address for a server that is started later. Its port is none of those that the kernel gives to
-// connections, nor that the tests of other packages take (10000 to 29999), so that nobody has it meanwhile.
+// freeAddr returns an address for a server that is started later. Its port is none of those that
+// the kernel gives to connections, nor that the tests of other packages take (10000 to 29999), so
+// that nobody has it meanwhile.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/internal/turnsuite"
 )
 
-// transport leads to a server without a network, for tests in a bubble of synctest. What between returns is the
-// answer to a request that is no watch, which serve has the server carry out.
+// transport leads to a server without a network, for tests in a bubble of synctest. What between
+// returns is the answer to a request that is no watch, which serve has the server carry out.
 type transport struct {
 	s       *server
 	between func(r *http.Request, serve func() *http.Response) (*http.Response, error) // nil: nothing
@@ -58,8 +58,8 @@ func (stream) Header() http.Header { return http.Header{} }
 func (stream) WriteHeader(int)     {}
 func (stream) Flush()              {}
 
-// TestReleaseGoesWrong has a Release fail while its process wants the next turn, which is its own then, and not what
-// the one before left.
+// TestReleaseGoesWrong has a Release fail while its process wants the next turn, which is its own
+// then, and not what the one before left.
 func TestReleaseGoesWrong(t *testing.T) {
 	for name, carriedOut := range map[string]bool{"request lost": false, "answer lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,8 @@ func TestReleaseGoesWrong(t *testing.T) {
 	}
 }
 
-// TestRefusedRenewal has a renewal refused, and the question that follows too: both are asked again after a pause.
+// TestRefusedRenewal has a renewal refused, and the question that follows too: both are asked again
+// after a pause.
 func TestRefusedRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 1000
@@ -134,7 +135,8 @@ func TestRefusedRenewal(t *testing.T) {
 	})
 }
 
-// TestRenewalThatHangs: a server that does not answer keeps nobody from hearing that the turn has expired.
+// TestRenewalThatHangs: a server that does not answer keeps nobody from hearing that the turn has
+// expired.
 func TestRenewalThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -195,6 +197,7 @@ func TestCloseDuringRelease(t *testing.T) {
 		if n := patches.Load(); n != 2 {
 			t.Errorf("%d patches, want one of each", n)
 		}
-		turnsuite.Release(t, turnsuite.Take(t, newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
+		turnsuite.Release(t, turnsuite.Take(t,
+			newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
 	})
 }

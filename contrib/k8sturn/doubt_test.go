@@ -22,23 +22,26 @@ type sick struct {
 
 // client returns one that goes this way.
 func (f *sick) client(s *server) *http.Client {
-	return &http.Client{Transport: &transport{s, func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
-		code := f.reads.Load()
-		if r.Method != http.MethodGet {
-			code = f.writes.Load()
-		}
-		if code == 0 {
-			answer := serve()
+	return &http.Client{Transport: &transport{
+		s,
+		func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+			code := f.reads.Load()
 			if r.Method != http.MethodGet {
-				time.Sleep(time.Duration(f.slow.Load()))
+				code = f.writes.Load()
 			}
-			return answer, nil
-		}
-		if r.Method != http.MethodGet && f.carriesOut.Load() {
-			serve()
-		}
-		return &http.Response{StatusCode: int(code), Body: http.NoBody}, nil
-	}}}
+			if code == 0 {
+				answer := serve()
+				if r.Method != http.MethodGet {
+					time.Sleep(time.Duration(f.slow.Load()))
+				}
+				return answer, nil
+			}
+			if r.Method != http.MethodGet && f.carriesOut.Load() {
+				serve()
+			}
+			return &http.Response{StatusCode: int(code), Body: http.NoBody}, nil
+		},
+	}}
 }
 
 // wantRefused has a TryAcquire fail, and not because another one has the turn.
@@ -59,7 +62,8 @@ func releaseInDoubt(t *testing.T, way *sick, l gcgate.Lease) {
 	}
 }
 
-// TestWritesFail while reads work: however often a turn is wanted, one loop looks at the Lease, and ever more rarely.
+// TestWritesFail while reads work: however often a turn is wanted, one loop looks at the Lease, and
+// ever more rarely.
 func TestWritesFail(t *testing.T) {
 	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
 		t.Run(name, func(t *testing.T) {
@@ -85,8 +89,8 @@ func TestWritesFail(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileInDoubt has a Release fail, and a TryAcquire refused that would have made use of what it left: it is
-// freed all the same, long before the Duration.
+// TestRefusedWhileInDoubt has a Release fail, and a TryAcquire refused that would have made use of
+// what it left: it is freed all the same, long before the Duration.
 func TestRefusedWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -105,7 +109,8 @@ func TestRefusedWhileInDoubt(t *testing.T) {
 	})
 }
 
-// TestTakenWhileInDoubt has a Release fail, and the next TryAcquire wait for its answer: what it has taken is not released.
+// TestTakenWhileInDoubt has a Release fail, and the next TryAcquire wait for its answer: what it
+// has taken is not released.
 func TestTakenWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -126,7 +131,8 @@ func TestTakenWhileInDoubt(t *testing.T) {
 	})
 }
 
-// TestInDoubtAgain has two TryAcquire in doubt, the second just before what the first one left is given up.
+// TestInDoubtAgain has two TryAcquire in doubt, the second just before what the first one left is
+// given up.
 func TestInDoubtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const duration = time.Minute
@@ -150,8 +156,8 @@ func TestInDoubtAgain(t *testing.T) {
 	})
 }
 
-// TestArrivesLate has a request that was given up long ago arrive just before the next one, which it refuses then. The turn
-// that nobody has is freed, long before the Duration.
+// TestArrivesLate has a request that was given up long ago arrive just before the next one, which
+// it refuses then. The turn that nobody has is freed, long before the Duration.
 func TestArrivesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -177,7 +183,8 @@ func TestArrivesLate(t *testing.T) {
 	})
 }
 
-// TestInDoubtDuringRelease has a TryAcquire in doubt while what the Release before it left is being freed: so is what it leaves itself.
+// TestInDoubtDuringRelease has a TryAcquire in doubt while what the Release before it left is being
+// freed: so is what it leaves itself.
 func TestInDoubtDuringRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()

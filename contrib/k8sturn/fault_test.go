@@ -37,8 +37,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestConnectionEndsAtRelease: a request on a connection that the server ends, kept open or new, is sent once more, carried out or not: the
-// slot is free when Release returns.
+// TestConnectionEndsAtRelease: a request on a connection that the server ends, kept open or new, is
+// sent once more, carried out or not: the slot is free when Release returns.
 func TestConnectionEndsAtRelease(t *testing.T) {
 	for name, client := range map[string]*http.Client{
 		"kept": nil, // or new, where the watch has taken that one
@@ -55,8 +55,9 @@ func TestConnectionEndsAtRelease(t *testing.T) {
 	}
 }
 
-// TestOvertaken: a request that nobody waited for is carried out before the next one of the same process, which
-// conflicts with it then. The turn that nobody has is freed, long before the Duration.
+// TestOvertaken: a request that nobody waited for is carried out before the next one of the same
+// process, which conflicts with it then. The turn that nobody has is freed, long before the
+// Duration.
 func TestOvertaken(t *testing.T) {
 	s := newServer(t)
 	turns := newTurns(t, s, k8sturn.Options{Duration: 5 * time.Minute})
@@ -91,7 +92,8 @@ func TestOvertaken(t *testing.T) {
 	turnsuite.Release(t, turnsuite.Take(t, newTurns(t, s, k8sturn.Options{})))
 }
 
-// keptDuration is the Duration of a turn that a test wants kept: a busy machine may stall for two thirds of it.
+// keptDuration is the Duration of a turn that a test wants kept: a busy machine may stall for two
+// thirds of it.
 const keptDuration = 9 * time.Second
 
 // TestRenewed holds a turn for longer than its Duration.
@@ -126,7 +128,10 @@ func TestLeaseChanged(t *testing.T) {
 	})
 	t.Run("another holder", func(t *testing.T) {
 		l := turnsuite.Take(t, turns)
-		s.change(t, lease0, map[string]any{"spec": map[string]any{"holderIdentity": "operator", "leaseDurationSeconds": 300.}})
+		s.change(t, lease0, map[string]any{"spec": map[string]any{
+			"holderIdentity":       "operator",
+			"leaseDurationSeconds": 300.,
+		}})
 		turnsuite.WantLost(t, l)
 		turnsuite.Release(t, l) // takes nothing away from anyone
 		turnsuite.WantHeld(t, turns)
@@ -136,7 +141,8 @@ func TestLeaseChanged(t *testing.T) {
 	t.Run("a label", func(t *testing.T) {
 		l := turnsuite.Take(t, turns)
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
-		for begin := s.spec(lease0)["renewTime"]; s.spec(lease0)["renewTime"] == begin; time.Sleep(10 * time.Millisecond) {
+		renewed := arbiter{s}.Renewed(t)
+		for ; !renewed(); time.Sleep(10 * time.Millisecond) {
 			turnsuite.WantNotLost(t, l) // it is renewed all the same
 		}
 		turnsuite.Release(t, l)
@@ -164,7 +170,10 @@ func TestLateRelease(t *testing.T) {
 	defer cancel()
 	turnsuite.WantNoAnswer(t, l.Release(ctx))
 	// The server carries it out later. Until then somebody else has taken the slot.
-	s.change(t, lease0, map[string]any{"spec": map[string]any{"holderIdentity": "another", "leaseDurationSeconds": 300.}})
+	s.change(t, lease0, map[string]any{"spec": map[string]any{
+		"holderIdentity":       "another",
+		"leaseDurationSeconds": 300.,
+	}})
 	s.hold(false, false)
 	turnsuite.WantHeld(t, near)
 	if holder := s.spec(lease0)["holderIdentity"]; holder != "another" {
@@ -172,11 +181,13 @@ func TestLateRelease(t *testing.T) {
 	}
 }
 
-// TestLeaseWithoutLabel, as an operator or a restore leaves it: no list or watch shows it, and it is taken all the same.
+// TestLeaseWithoutLabel, as an operator or a restore leaves it: no list or watch shows it, and it
+// is taken all the same.
 func TestLeaseWithoutLabel(t *testing.T) {
 	s := newServer(t)
 	turnsuite.Release(t, turnsuite.Take(t, newTurns(t, s, k8sturn.Options{})))
-	s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"evenkeel.dev/gcgate-group": nil}}})
+	noLabel := map[string]any{"evenkeel.dev/gcgate-group": nil}
+	s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": noLabel}})
 	turns := newTurns(t, s, k8sturn.Options{}) // another replica, or the same after a restart
 	l := turnsuite.Take(t, turns)
 	if _, err := newTurns(t, s, k8sturn.Options{}).TryAcquire(t.Context()); !errors.Is(err, gcgate.ErrHeld) {

@@ -49,7 +49,8 @@ func TestOptions(t *testing.T) {
 func TestLease(t *testing.T) {
 	s := newServer(t)
 	l := turnsuite.Take(t, newTurns(t, s, k8sturn.Options{}))
-	if spec := s.spec(lease0); spec["leaseDurationSeconds"] != 10. || spec["acquireTime"] == nil || spec["renewTime"] == nil {
+	if spec := s.spec(lease0); spec["leaseDurationSeconds"] != 10. || spec["acquireTime"] == nil ||
+		spec["renewTime"] == nil {
 		t.Errorf("the Lease says %v", spec)
 	}
 	turnsuite.Release(t, l)
@@ -83,7 +84,8 @@ func TestRoundTrips(t *testing.T) {
 	for waited := 0; waited < 100; waited++ {
 		if _, err := turnsuite.TryAcquire(waits); !errors.Is(err, gcgate.ErrHeld) {
 			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
-		} else if strings.Contains(err.Error(), "meanwhile") { // it has heard of the release, and not yet of the holder since
+		} else if strings.Contains(err.Error(), "meanwhile") {
+			// It has heard of the release, and not yet of the holder since.
 			waited, before = 0, requests()
 		}
 	}
@@ -97,7 +99,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestForbidden says what to do, once the server has refused: TryAcquire waits for rights as it does for the server.
+// TestForbidden says what to do, once the server has refused: TryAcquire waits for rights as it
+// does for the server.
 func TestForbidden(t *testing.T) {
 	turns := newTurns(t, newServer(t), k8sturn.Options{Namespace: "another"})
 	if err := turns.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "watch, create and patch") {

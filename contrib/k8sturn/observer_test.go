@@ -19,8 +19,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestWatchEndsAtOnce while lists work, as for a service account that may not watch: the Leases are listed ever more rarely, and
-// the log has it once.
+// TestWatchEndsAtOnce while lists work, as for a service account that may not watch: the Leases are
+// listed ever more rarely, and the log has it once.
 func TestWatchEndsAtOnce(t *testing.T) {
 	for name, code := range map[string]int{
 		"refused":   http.StatusForbidden,
@@ -93,7 +93,8 @@ func TestWatchComesAndGoes(t *testing.T) {
 		synctest.Wait()
 		ended, again := strings.Count(text.String(), "cannot watch"), strings.Count(text.String(), "watched again")
 		if ended != 2 || again != 2 || !strings.Contains(text.String(), "times=3") {
-			t.Errorf("%d and %d warnings, want two of each, the second of three times:\n%s", ended, again, text.String())
+			t.Errorf("%d and %d warnings, want two of each, the second of three times:\n%s", ended, again,
+				text.String())
 		}
 	})
 }
@@ -133,7 +134,8 @@ func TestVersionsGoBack(t *testing.T) {
 	})
 }
 
-// TestListOvertaken has a turn taken while a list is on its way that does not have it yet: it is not lost by that.
+// TestListOvertaken has a turn taken while a list is on its way that does not have it yet: it is
+// not lost by that.
 func TestListOvertaken(t *testing.T) {
 	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
 		t.Run(name, func(t *testing.T) {
@@ -141,19 +143,20 @@ func TestListOvertaken(t *testing.T) {
 				s := serverWithoutNet()
 				var slowWrites, slowLists atomic.Bool
 				writes, lists := make(chan struct{}), make(chan struct{})
-				turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: &http.Client{Transport: &transport{
-					s,
-					func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
-						if r.Method != http.MethodGet && slowWrites.Load() {
-							<-writes
-						}
-						answer := serve()
-						if r.Method == http.MethodGet && slowLists.Load() {
-							<-lists
-						}
-						return answer, nil
-					},
-				}}})
+				turns := newTurns(t, s,
+					k8sturn.Options{Duration: time.Minute, Client: &http.Client{Transport: &transport{
+						s,
+						func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+							if r.Method != http.MethodGet && slowWrites.Load() {
+								<-writes
+							}
+							answer := serve()
+							if r.Method == http.MethodGet && slowLists.Load() {
+								<-lists
+							}
+							return answer, nil
+						},
+					}}})
 				if exists {
 					turnsuite.Release(t, turnsuite.Take(t, turns))
 				}

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
-// TestHello runs the program as its user does: it answers through the gate, has its recorder's page, refuses a busy port and
-// ends when it is told to.
+// TestHello runs the program as its user does: it answers through the gate, has its recorder's
+// page, refuses a busy port and ends when it is told to.
 func TestHello(t *testing.T) {
 	path := program.Path(t)
 	p := program.Start(t, path, "-admin", "127.0.0.1:0", "-slow", "1ms")
@@ -68,7 +68,8 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// TestReplica: one of replicas drains by in-band headers, holds what -live says, and has its gate's page.
+// TestReplica: one of replicas drains by in-band headers, holds what -live says, and has its gate's
+// page.
 func TestReplica(t *testing.T) {
 	p := program.Start(t, program.Path(t), "-live", "1", "-turns", filepath.Join(t.TempDir(), "turn"))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

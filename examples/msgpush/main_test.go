@@ -65,7 +65,8 @@ func get(t *testing.T, url string) string {
 func TestRun(t *testing.T) {
 	turns := filepath.Join(t.TempDir(), "turns")
 	for _, args := range []string{
-		"-shape ptr", "-shape flat -gate", "-shape map -gate=idle", "-gate=shed -health -turns " + turns, "-gate=drain -inband",
+		"-shape ptr", "-shape flat -gate", "-shape map -gate=idle", "-gate=shed -health -turns " +
+			turns, "-gate=drain -inband",
 	} {
 		t.Run(args, func(t *testing.T) {
 			url, stop := start(t, append(strings.Fields(args), "-size", "100", "-batch", "10", "-window", "5000")...)
@@ -99,7 +100,8 @@ func TestRunRefuses(t *testing.T) {
 		{"-size 0", "0 bytes"},
 	} {
 		var out, stderr bytes.Buffer
-		if code := service.Run(t.Context(), newService(), strings.Fields(c.args), &out, &stderr); code != 2 || !strings.Contains(stderr.String(), c.want) {
+		if code := service.Run(t.Context(), newService(), strings.Fields(c.args), &out, &stderr); code != 2 ||
+			!strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%s: exit code %d, stderr lacks %q:\n%s", c.args, code, c.want, stderr.String())
 		}
 	}

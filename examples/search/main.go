@@ -75,8 +75,10 @@ func parseArgs(args []string, stderr io.Writer) (config, error) {
 	fs.StringVar(&cfg.addr, "addr", "127.0.0.1:5000", "`host:port` to listen on; port 0 lets the kernel choose")
 	fs.StringVar(&cfg.mode, "alloc", "extra", "`mode` of matching: "+match.Modes)
 	fs.DurationVar(&cfg.ttl, "ttl", 15*time.Minute, "`age` at which a feed is fetched again, at least 1ms")
-	refresh := fs.String("refresh", "free", "`how` a feed is fetched again: free, or locked, with the cache's lock held: a mistake to look at")
-	feeds := fs.String("feeds", "", "comma-separated `name=URL` of real feeds, names "+feedNames()+"; empty: built-in samples")
+	refresh := fs.String("refresh", "free",
+		"`how` a feed is fetched again: free, or locked, with the cache's lock held: a mistake to look at")
+	feeds := fs.String("feeds", "",
+		"comma-separated `name=URL` of real feeds, names "+feedNames()+"; empty: built-in samples")
 	cfg.recorder.Register(fs)
 	if err := fs.Parse(args); err != nil {
 		return config{}, err

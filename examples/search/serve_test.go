@@ -70,7 +70,8 @@ func TestRun(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			p := start(t, "-alloc", mode)
 			status, body := fetch(t, p.url+"/search?term=storm&cnn=on&bbc=on&nyt=on")
-			if status != http.StatusOK || strings.Count(body, "<section") != 3 || !strings.Contains(body, "<mark>storm</mark>") {
+			if status != http.StatusOK || strings.Count(body, "<section") != 3 ||
+				!strings.Contains(body, "<mark>storm</mark>") {
 				t.Errorf("status %d, page:\n%s", status, body)
 			}
 			if !strings.Contains(body, "sample feeds") {
@@ -143,7 +144,8 @@ func TestRunOnABusyPort(t *testing.T) {
 	if code := run(t.Context(), []string{"-addr", ln.Addr().String()}, &stdout, &stderr); code != exitError {
 		t.Errorf("exit code %d, want %d", code, exitError)
 	}
-	if s := stderr.String(); !strings.Contains(s, "in use") || !strings.Contains(s, "-addr") || strings.Count(s, "\n") != 1 {
+	if s := stderr.String(); !strings.Contains(s, "in use") || !strings.Contains(s, "-addr") ||
+		strings.Count(s, "\n") != 1 {
 		t.Errorf("stderr %q", s)
 	}
 }

@@ -1,10 +1,11 @@
 //go:build unix
 
-// Command websockets says what an idle websocket holds of its server: by gorilla/websocket and by coder/websocket, over
-// net/http and over package httpd, and parked, which takes neither a goroutine nor buffers.
+// Command websockets says what an idle websocket holds of its server: by gorilla/websocket and by
+// coder/websocket, over net/http and over package httpd, and parked, which takes neither a
+// goroutine nor buffers.
 //
-//	go run ./websockets                          # from examples/: 10,000 connections in each way, one after the other; then it ends
-//	go run ./websockets -serve parked            # the server alone; then, elsewhere: websocat ws://127.0.0.1:7003/ws
+//	go run ./websockets                  # from examples/: 10,000 connections in each way, then it ends
+//	go run ./websockets -serve parked    # then, elsewhere: websocat ws://127.0.0.1:7003/ws
 //
 // README.md says more.
 package main
@@ -79,7 +80,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.SetOutput(stderr)
 	flags.IntVar(&s.n, "n", 10_000, "open so many `connections` in each way, and say what an idle one holds")
 	name := flags.String("serve", "", "serve others, in this `way`, until a signal: "+strings.Join(names, ", "))
-	flags.StringVar(&s.addr, "addr", "127.0.0.1:7003", "`host:port` that -serve listens on; port 0 lets the kernel choose")
+	flags.StringVar(&s.addr, "addr", "127.0.0.1:7003",
+		"`host:port` that -serve listens on; port 0 lets the kernel choose")
 	if err := flags.Parse(args); err != nil {
 		return s, err // flags has said why
 	}

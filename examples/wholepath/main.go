@@ -1,8 +1,11 @@
-// Command wholepath is a service on all of the toolkit's packages at once: what a connection says goes through aio and httpd to
-// net/http, past the recorder and the gate to a handler, and from there into C by fastc.
+// Command wholepath is a service on all of the toolkit's packages at once: what a connection says
+// goes through aio and httpd to net/http, past the recorder and the gate to a handler, and from
+// there into C by fastc.
 //
-//	go run ./wholepath            # from examples/; then: curl 127.0.0.1:5200/report, and see http://127.0.0.1:5201/debug/evenkeel/
+//	go run ./wholepath            # from examples/; then: curl 127.0.0.1:5200/report
 //	go run ./wholepath -nethttp   # the same service, served by net/http alone
+//
+// The recorder's page is http://127.0.0.1:5201/debug/evenkeel/.
 //
 // demo.sh runs two behind HAProxy, which take turns to collect. README.md says more.
 package main
@@ -56,13 +59,15 @@ func newService() service.Service {
 	p := &program{}
 	return service.Service{
 		Name: "wholepath", Addr: "127.0.0.1:5200",
-		Flags: p.flags, Check: p.check, Prepare: p.prepare, Serve: p.serve, Around: p.around, Handler: p.handler, Beside: p.beside, Close: p.close,
+		Flags: p.flags, Check: p.check, Prepare: p.prepare, Serve: p.serve, Around: p.around, Handler: p.handler,
+		Beside: p.beside, Close: p.close,
 	}
 }
 
 func (p *program) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&p.nethttp, "nethttp", false, "serve by net/http alone, in the place of package httpd")
-	fs.StringVar(&p.admin, "admin", "127.0.0.1:5201", "`host:port` of the recorder's page and of the metrics, which those who use the service must not reach")
+	fs.StringVar(&p.admin, "admin", "127.0.0.1:5201",
+		"`host:port` of the recorder's page and of the metrics, which those who use the service must not reach")
 	fs.IntVar(&p.size, "size", 1024, "`bytes` of a reading")
 	fs.IntVar(&p.batch, "batch", 16, "`readings` that a request reports")
 	fs.IntVar(&p.length, "window", 30_000, "`readings` that live")
@@ -93,7 +98,8 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 		return err
 	}
 	p.registry = prometheus.NewRegistry()
-	p.registry.MustRegister(p.slow, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.registry.MustRegister(p.slow, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return nil
 }
 
@@ -124,7 +130,8 @@ func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	if p.nethttp {
 		by = "net/http"
 	}
-	p.log.Info("serving", "by", by, "c", way(), "page", "http://"+p.page.Addr().String()+"/debug/evenkeel/", "metrics", "http://"+p.page.Addr().String()+"/metrics")
+	p.log.Info("serving", "by", by, "c", way(), "page", "http://"+p.page.Addr().String()+"/debug/evenkeel/", "metrics",
+		"http://"+p.page.Addr().String()+"/metrics")
 }
 
 func (p *program) close() {

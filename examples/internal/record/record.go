@@ -42,12 +42,14 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 // Check says what is wrong with the flags.
 func (f *Flags) Check() error {
 	if o := f.options; f.admin == "" && (o.Slow != 0 || o.CPU != 0 || o.Dir != "") {
-		return errors.New("-slow, -recorder-cpu and -recorder-dir are of the recorder: say with -admin where its page is")
+		return errors.New("-slow, -recorder-cpu and -recorder-dir are of the recorder: say with -admin where its " +
+			"page is")
 	}
 	return nil
 }
 
-// Start starts the recorder that the flags ask for, with its page on a server of its own. Call Close after it.
+// Start starts the recorder that the flags ask for, with its page on a server of its own. Call
+// Close after it.
 func (f *Flags) Start(log *slog.Logger) error {
 	if f.admin == "" {
 		return nil

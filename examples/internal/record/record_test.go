@@ -69,7 +69,10 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	for want, args := range map[string][]string{"with -admin": {"-admin", "nowhere"}, "Options.CPU": {"-admin", "127.0.0.1:0", "-recorder-cpu", "2"}} {
+	for want, args := range map[string][]string{
+		"with -admin": {"-admin", "nowhere"},
+		"Options.CPU": {"-admin", "127.0.0.1:0", "-recorder-cpu", "2"},
+	} {
 		f := parse(t, args...)
 		if err := f.Start(nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)

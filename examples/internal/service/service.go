@@ -128,7 +128,8 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 	if serve == nil {
 		serve = (*http.Server).Serve
 	}
-	// The gate stops first: its peers must have this process back, for which those that poll need answers.
+	// The gate stops first: its peers must have this process back, for which those that poll need
+	// answers.
 	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() {

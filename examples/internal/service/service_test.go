@@ -52,7 +52,9 @@ var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 var client = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // run runs a service, and returns its URL once it listens, and where its exit code goes.
-func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *bytes.Buffer) (url string, code chan int) {
+func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *bytes.Buffer) (url string,
+	code chan int,
+) {
 	t.Helper()
 	r, w := io.Pipe()
 	code = make(chan int, 1)
@@ -74,7 +76,12 @@ func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *by
 }
 
 func TestRun(t *testing.T) {
-	for _, args := range [][]string{nil, {"-gate"}, {"-gate=through"}, {"-gate=drain", "-health", "-inband", "-agent", "127.0.0.1:0", "-turns", t.TempDir() + "/turns"}} {
+	for _, args := range [][]string{
+		nil,
+		{"-gate"},
+		{"-gate=through"},
+		{"-gate=drain", "-health", "-inband", "-agent", "127.0.0.1:0", "-turns", t.TempDir() + "/turns"},
+	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
@@ -126,7 +133,8 @@ func (l *leaving) Ready(context.Context) error {
 
 func (l *leaving) String() string { return "peer" }
 
-// TestAnswersUntilItsPeersHaveItBack sees that a service that is told to end while it is away answers until its gate has stopped.
+// TestAnswersUntilItsPeersHaveItBack sees that a service that is told to end while it is away
+// answers until its gate has stopped.
 func TestAnswersUntilItsPeersHaveItBack(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -177,7 +185,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 	var out bytes.Buffer
 	s, _ := example()
-	if code := Run(t.Context(), s, []string{"-h"}, &out, &out); code != exitOK || !strings.Contains(out.String(), "-haproxy") {
+	if code := Run(t.Context(), s, []string{"-h"}, &out, &out); code != exitOK ||
+		!strings.Contains(out.String(), "-haproxy") {
 		t.Errorf("-h: exit code %d:\n%s", code, out.String())
 	}
 }
