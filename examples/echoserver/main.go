@@ -17,14 +17,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/examples/internal/command"
 )
 
 const (
@@ -34,9 +32,19 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	var s settings
+	command.Command{
+		Name: "echoserver", Flags: s.register, Check: s.check,
+		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
+			switch {
+			case s.load != "":
+				return load(ctx, s, stdout)
+			case s.tls != "":
+				return serveTLS(ctx, s, log)
+			}
+			return serve(ctx, s, log)
+		},
+	}.Main()
 }
 
 // settings is the command line.
@@ -48,61 +56,28 @@ type settings struct {
 	load    string
 }
 
-func parse(args []string, stderr io.Writer) (settings, error) {
-	var s settings
-	flags := flag.NewFlagSet("echoserver", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&s.addr, "addr", "127.0.0.1:7000", "`host:port` to listen on; port 0 lets the kernel choose")
-	flags.TextVar(&s.backend, "backend", aio.BackendAuto,
+func (s *settings) register(fs *flag.FlagSet) {
+	command.AddrFlag(fs, &s.addr, "127.0.0.1:7000")
+	fs.TextVar(&s.backend, "backend", aio.BackendAuto,
 		"how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
-	flags.StringVar(&s.tls, "tls", "",
+	fs.StringVar(&s.tls, "tls", "",
 		"speak TLS; `how` an idle connection waits: parked (without a goroutine), goroutine, or net (over package net)")
-	flags.IntVar(&s.n, "n", 0,
+	fs.IntVar(&s.n, "n", 0,
 		"with -tls: open so many `connections`, say what an idle one holds, and end; 0: serve until a signal")
-	flags.StringVar(&s.load, "load", "",
+	fs.StringVar(&s.load, "load", "",
 		"be the client that opens -n connections and trusts this `certificate`; echoserver starts it itself")
-	if err := flags.Parse(args); err != nil {
-		return s, err // flags has said why
-	}
-	var err error
-	switch {
-	case flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case s.tls != "" && !slices.Contains(waits, s.tls):
-		err = fmt.Errorf("-tls %s: it must be one of %s", s.tls, strings.Join(waits, ", "))
-	case s.n < 0 || s.n > maxConns:
-		err = fmt.Errorf("-n %d: it must be 0 to %d", s.n, maxConns)
-	case s.n > 0 && s.tls == "" && s.load == "":
-		err = errors.New("-n measures connections of TLS: add -tls")
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "echoserver: %v\n", err)
-		flags.Usage()
-	}
-	return s, err
 }
 
-// run serves until ctx is done, or its own load is, and returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	} else if err != nil {
-		return 2
-	}
+func (s *settings) check() error {
 	switch {
-	case s.load != "":
-		err = load(ctx, s, stdout)
-	case s.tls != "":
-		err = serveTLS(ctx, s, slog.New(slog.NewTextHandler(stdout, nil)))
-	default:
-		err = serve(ctx, s, slog.New(slog.NewTextHandler(stdout, nil)))
+	case s.tls != "" && !slices.Contains(waits, s.tls):
+		return fmt.Errorf("-tls %s: it must be one of %s", s.tls, strings.Join(waits, ", "))
+	case s.n < 0 || s.n > maxConns:
+		return fmt.Errorf("-n %d: it must be 0 to %d", s.n, maxConns)
+	case s.n > 0 && s.tls == "" && s.load == "":
+		return errors.New("-n measures connections of TLS: add -tls")
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "echoserver:", err)
-		return 1
-	}
-	return 0
+	return nil
 }
 
 // newWatcher returns the Watcher that -backend asks for.
@@ -123,7 +98,7 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 	defer w.Close()
 	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
 	if err != nil {
-		return cannotListen(err)
+		return command.CannotListen(err)
 	}
 	log.Info("listening", "addr", l.Addr(), "backend", w.Stats().Backend)
 
@@ -143,10 +118,6 @@ func serve(ctx context.Context, s settings, log *slog.Logger) error {
 	stats := w.Stats()
 	log.Info("stopped", "operations", stats.Operations, "read", stats.BytesRead, "written", stats.BytesWritten)
 	return nil
-}
-
-func cannotListen(err error) error {
-	return fmt.Errorf("cannot listen: %w; choose another address with -addr", err)
 }
 
 // echo is the whole service, until WaitIO fails, in the end with aio.ErrWatcherClosed. A

@@ -15,6 +15,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/netconn"
+	"evenkeel.dev/examples/internal/command"
 )
 
 // The ways of -tls in which an idle connection waits.
@@ -56,7 +57,7 @@ func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
 	defer w.Close()
 	ln, err := listen(w, s)
 	if err != nil {
-		return cannotListen(err)
+		return command.CannotListen(err)
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{own}}
 	v := &service{settings: s, watcher: w, log: log, config: config}

@@ -32,7 +32,7 @@ type msgpush struct {
 	recorder            record.Flags
 }
 
-func main() { service.Main(newService()) }
+func main() { newService().Command().Main() }
 
 func newService() service.Service {
 	m := &msgpush{}

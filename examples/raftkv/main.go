@@ -46,7 +46,7 @@ type raftkv struct {
 	member *raftgate.Member
 }
 
-func main() { service.Main(newService()) }
+func main() { newService().Command().Main() }
 
 func newService() service.Service {
 	r := &raftkv{}

@@ -53,7 +53,7 @@ type program struct {
 	pages    *http.Server // nil: not yet
 }
 
-func main() { service.Main(newService()) }
+func main() { newService().Command().Main() }
 
 func newService() service.Service {
 	p := &program{}

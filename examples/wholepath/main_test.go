@@ -15,7 +15,6 @@ import (
 	"evenkeel.dev/internal/leaks"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
-	"evenkeel.dev/examples/internal/service"
 )
 
 var (
@@ -43,7 +42,7 @@ func TestRun(t *testing.T) {
 				way.args...)
 			go func() {
 				defer w.Close()
-				code <- service.Run(ctx, newService(), args, w, &stderr)
+				code <- newService().Command().Exec(ctx, args, w, &stderr)
 			}()
 			var log, addr, metrics, page string
 			for lines := bufio.NewScanner(r); addr == "" && lines.Scan(); {
@@ -163,7 +162,7 @@ func TestRefuses(t *testing.T) {
 		{[]string{"-admin", ln.Addr().String(), "-window", "100"}, 1, "choose another address with -admin"},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := service.Run(t.Context(), newService(), append([]string{"-addr", "127.0.0.1:0"}, c.args...), &stdout,
+		code := newService().Command().Exec(t.Context(), append([]string{"-addr", "127.0.0.1:0"}, c.args...), &stdout,
 			&stderr)
 		if code != c.code || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%v: exit code %d, want %d; stderr lacks %q:\n%s", c.args, code, c.code, c.want, stderr.String())
