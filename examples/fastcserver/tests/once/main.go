@@ -60,8 +60,9 @@ func run(args []string, stdout io.Writer) error {
 	const row = "%-18s %10s %9s %9s %9s %13s %13s\n"
 	fmt.Fprintf(stdout, row, "", "requests/s", "p50", "p99", "max", "handler p50", "handler p99")
 	var shown []series
-	for _, path := range []string{"/cgo" + work, "/blockcall" + work, "/yield" + work, "/adaptive" + work, "/go" +
-		work, "/many/cgo", "/many/fast"} {
+	for _, path := range []string{
+		"/cgo" + work, "/blockcall" + work, "/yield" + work, "/adaptive" + work, "/go" + work, "/many/cgo", "/many/fast",
+	} {
 		s, err := l.run(path, requests, connections)
 		if err != nil {
 			return err
