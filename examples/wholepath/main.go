@@ -90,7 +90,8 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 	if p.page, err = net.Listen("tcp", p.admin); err != nil {
 		return fmt.Errorf("cannot listen for the recorder's page: %w; choose another address with -admin", err)
 	}
-	if p.recorder, err = recorder.Start(context.Background(), recorder.Options{InProcess: true, Logger: log}); err != nil {
+	if p.recorder, err = recorder.Start(context.Background(),
+		recorder.Options{InProcess: true, Logger: log}); err != nil {
 		return errors.Join(err, p.page.Close())
 	}
 	if p.slow, err = promrecorder.New(p.recorder, promrecorder.Options{}); err != nil {
