@@ -31,7 +31,7 @@ build:
 	@mkdir -p bin/recorder
 	@$(GO_BUILD) -o bin/ ./cmd/...
 	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant
-	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./pushserver ./tlsecho ./websockets ./fastcserver ./wholepath
+	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./websockets ./fastcserver ./wholepath
 
 # Without cgo it needs no C compiler. Without the debugger's data it compiles a sixth faster.
 DEMO_BUILD = CGO_ENABLED=0 $(GO_BUILD) -gcflags=all=-dwarf=false -ldflags=-w
@@ -111,8 +111,7 @@ bench-gc: build
 	cd bench && go run ./gc
 
 bench-load: build
-	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server
-	cd examples && $(GO_BUILD) -o ../bin/ ./loadgrpc
+	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server ./load/loadgrpc
 	cd bench && go run ./load
 
 # PART=haproxy: that part alone; QUICK=1: is everything there? ORIGINAL=DIR has the source of gci-go v0.2, for the parts hello, shedding and literal.

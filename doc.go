@@ -18,8 +18,14 @@
 //     short traces; on disk, and as a page.
 //   - [evenkeel.dev/reqtrace/region]: what a service imports to mark its requests in a trace.
 //   - [evenkeel.dev/reqtrace/recorder]: in a live service: the flight recorder, kept when a request was slow, explained and counted.
-//   - [evenkeel.dev/contrib/prometheus], a module of its own: what a recorder and a gate have to say, as metrics of Prometheus.
-//   - [evenkeel.dev/contrib/otel], a module of its own: the same for OpenTelemetry, and a span for each slow request that says why.
+//   - [evenkeel.dev/contrib/prometheus], a module of its own, exports metrics to Prometheus:
+//     [evenkeel.dev/contrib/prometheus/promrecorder] those of a recorder,
+//     [evenkeel.dev/contrib/prometheus/promgate] of a gate,
+//     [evenkeel.dev/contrib/prometheus/promaio] of a Watcher, and
+//     [evenkeel.dev/contrib/prometheus/promhttpd] of a server.
+//   - [evenkeel.dev/contrib/otel], a module of its own, exports to OpenTelemetry:
+//     [evenkeel.dev/contrib/otel/otelrecorder] a recorder's metrics, and a span for each slow
+//     request that says why, and [evenkeel.dev/contrib/otel/otelgate] a gate's metrics.
 //
 // To remove:
 //

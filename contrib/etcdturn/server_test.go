@@ -22,13 +22,11 @@ import (
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/internal/testutil"
+	"evenkeel.dev/internal/turnsuite"
 )
 
-// Bounds of what a test waits for.
-const (
-	startTimeout = 20 * time.Second
-	eventTimeout = 20 * time.Second
-)
+// startTimeout bounds the start of etcd.
+const startTimeout = 20 * time.Second
 
 // server is an etcd of the test's own.
 type server struct {
@@ -54,8 +52,8 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each start takes as much of a
-// processor as a test. TestMain ends it.
+// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each
+// start takes as much of a processor as a test. TestMain ends it.
 var shared struct {
 	sync.Once
 	*server
@@ -90,7 +88,7 @@ func (s *server) wipe(t testing.TB) {
 	}
 	defer client.Close()
 	revokeAll(t, client)
-	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
 	defer cancel()
 	if _, err := client.Delete(ctx, "\x00", clientv3.WithFromKey()); err != nil {
 		t.Fatal(err)
@@ -100,14 +98,15 @@ func (s *server) wipe(t testing.TB) {
 // revokeAll ends all leases, as their TTL would.
 func revokeAll(t testing.TB, client *clientv3.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
 	defer cancel()
 	leases, err := client.Leases(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range leases.Leases {
-		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) { // its time may be over
+		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			// Its time may be over.
 			t.Fatal(err)
 		}
 	}
@@ -133,8 +132,9 @@ func need(t testing.TB) {
 	}
 }
 
-// freeAddr returns an address for a server that is started later. Its port is none of those that the kernel gives to
-// connections, nor that the tests of other packages take (10000 to 29999), so that nobody has it meanwhile.
+// freeAddr returns an address for a server that is started later. Its port is none of those that
+// the kernel gives to connections, nor that the tests of other packages take (10000 to 29999), so
+// that nobody has it meanwhile.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
@@ -268,7 +268,7 @@ func (p *proxy) pass(to, from net.Conn, stopped *bool) {
 // awaitHeld waits until something is held back.
 func (p *proxy) awaitHeld(t testing.TB) {
 	t.Helper()
-	for end := time.Now().Add(eventTimeout); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(turnsuite.Patience); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		n := p.holding
 		p.mu.Unlock()
@@ -276,7 +276,7 @@ func (p *proxy) awaitHeld(t testing.TB) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("nothing is held back after %v", eventTimeout)
+			t.Fatalf("nothing is held back after %v", turnsuite.Patience)
 		}
 	}
 }

@@ -53,7 +53,10 @@ func TestGuidesPprof(t *testing.T) {
 			t.Fatalf("status %d", status)
 		}
 	}
-	for i, source := range []string{`match.go\n(?s:.*)\n.*:.*strings\.ToLower\(`, `strings.go\n(?s:.*)\n.*:.*func ToLower\(`} {
+	for i, source := range []string{
+		`match.go\n(?s:.*)\n.*:.*strings\.ToLower\(`,
+		`strings.go\n(?s:.*)\n.*:.*func ToLower\(`,
+	} {
 		out := shell("../..", strings.Replace(commands[i], "http://127.0.0.1:5000", url, 1))
 		if !regexp.MustCompile(source).MatchString(out) {
 			t.Errorf("%s\nshows no source:\n%s", strings.TrimSpace(commands[i]), out)
