@@ -17,7 +17,8 @@
 //   - [evenkeel.dev/reqtrace/history]: what made requests slow over hours, deployments and replicas, out of many
 //     short traces; on disk, and as a page.
 //   - [evenkeel.dev/reqtrace/region]: what a service imports to mark its requests in a trace.
-//   - [evenkeel.dev/reqtrace/recorder]: in a live service: the flight recorder, kept when a request was slow, explained and counted.
+//   - [evenkeel.dev/reqtrace/recorder]: in a live service: the flight recorder, kept when a request
+//     was slow, explained and counted.
 //   - [evenkeel.dev/contrib/prometheus], a module of its own, exports metrics to Prometheus:
 //     [evenkeel.dev/contrib/prometheus/promrecorder] those of a recorder,
 //     [evenkeel.dev/contrib/prometheus/promgate] of a gate,

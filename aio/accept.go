@@ -28,7 +28,8 @@ func (w *Watcher) accepted(op *proactor.Op) bool {
 	switch op.Err {
 	case nil, syscall.ECANCELED, syscall.EAGAIN:
 		op.Err = errOf(cause)
-	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENOPROTOOPT, syscall.EHOSTDOWN, syscall.EHOSTUNREACH, syscall.ENETUNREACH:
+	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENOPROTOOPT, syscall.EHOSTDOWN,
+		syscall.EHOSTUNREACH, syscall.ENETUNREACH:
 		op.Err = errOf(cause) // of a connection that is gone: the next one, as accept(2) says
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
 		if op.Err = errOf(cause); op.Err == nil {

@@ -19,7 +19,8 @@ type ends struct {
 func (ends) Enabled(context.Context, slog.Level) bool    { return true }
 func (e ends) Handle(context.Context, slog.Record) error { e.end(); return nil }
 
-// TestLoggerPanics: a Logger that panics, or ends the goroutine, as an accept has to wait, leaves the Watcher to the next WaitIO.
+// TestLoggerPanics: a Logger that panics, or ends the goroutine, as an accept has to wait, leaves
+// the Watcher to the next WaitIO.
 func TestLoggerPanics(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for name, end := range map[string]func(){"panic": func() { panic("the Logger") }, "Goexit": runtime.Goexit} {

@@ -18,7 +18,10 @@ func open(o Options) (proactor.Backend, error) {
 	case BackendEpoll:
 		return openEpoll(o)
 	case BackendKqueue:
-		return nil, &UnsupportedError{Feature: "kqueue", Need: "macOS or a BSD; on Linux use BackendAuto, BackendIOUring or BackendEpoll"}
+		return nil, &UnsupportedError{
+			Feature: "kqueue",
+			Need:    "macOS or a BSD; on Linux use BackendAuto, BackendIOUring or BackendEpoll",
+		}
 	}
 	b, err := uring.New(o.SwapSize)
 	if err == nil {

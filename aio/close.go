@@ -67,10 +67,11 @@ func (w *Watcher) refuse() {
 	w.subMu.Unlock()
 }
 
-// Shutdown refuses new operations, closes the listeners, ends the pending reads, accepts and dials with
-// ErrWatcherClosed, lets the pending writes finish, and closes the Watcher when WaitIO has returned all of them: a goroutine has to
-// call it meanwhile. When ctx ends first the Watcher is closed as by Close, and ctx's error is
-// returned. It may be called again, and then waits for the same.
+// Shutdown refuses new operations, closes the listeners, ends the pending reads, accepts and dials
+// with ErrWatcherClosed, lets the pending writes finish, and closes the Watcher when WaitIO has
+// returned all of them: a goroutine has to call it meanwhile. When ctx ends first the Watcher is
+// closed as by Close, and ctx's error is returned. It may be called again, and then waits for the
+// same.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	drained := w.drain()
 	var err error

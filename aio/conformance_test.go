@@ -8,8 +8,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestConformance runs the suite over the backends of this system. Unix sockets, which the kqueue backend has in each run,
-// are make check's.
+// TestConformance runs the suite over the backends of this system. Unix sockets, which the kqueue
+// backend has in each run, are make check's.
 func TestConformance(t *testing.T) {
 	networks := []string{"tcp"}
 	if testutil.Checking() {

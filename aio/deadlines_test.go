@@ -61,8 +61,8 @@ func TestDeadlinesInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestDeadlineAfterStepOfTheClock: a deadline is as far away as it is when it is submitted, whatever the wall clock says
-// about the time that has gone since the watcher's start.
+// TestDeadlineAfterStepOfTheClock: a deadline is as far away as it is when it is submitted,
+// whatever the wall clock says about the time that has gone since the watcher's start.
 func TestDeadlineAfterStepOfTheClock(t *testing.T) {
 	now := time.Now()
 	for _, elapsed := range []time.Duration{time.Second, time.Hour, 24 * time.Hour} { // the monotonic clock's

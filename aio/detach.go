@@ -11,9 +11,10 @@ import (
 // WaitIO has not returned. Its options are as they were. The Conn is closed from then on, and the net.Conn the
 // caller's, who closes it. Over a backend of package aio/aiotest it is one of that package.
 //
-// It does not wait, and fails with ErrPending while operations of the connection were not returned by
-// WaitIO: end reads by Cancel, and call it when their results have come. Other errors are ErrClosed, ErrWatcherClosed, and a
-// syscall.Errno such as EMFILE (it takes two descriptors more, for a moment). Then nothing has changed.
+// It does not wait, and fails with ErrPending while operations of the connection were not returned
+// by WaitIO: end reads by Cancel, and call it when their results have come. Other errors are
+// ErrClosed, ErrWatcherClosed, and a syscall.Errno such as EMFILE (it takes two descriptors more,
+// for a moment). Then nothing has changed.
 func (c *Conn) Detach() (net.Conn, error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {

@@ -80,7 +80,10 @@ func TestOptions(t *testing.T) {
 			has("no delay", syscall.TCP_NODELAY, map[bool]int{true: 1}[on])
 		}
 		const times = syscall.TCP_KEEPIDLE // then TCP_KEEPINTVL and TCP_KEEPCNT
-		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 1500 * time.Millisecond, Interval: 3 * time.Second, Count: 4}))
+		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: 1500 * time.Millisecond,
+			Interval: 3 * time.Second, Count: 4,
+		}))
 		has("probes", syscall.SO_KEEPALIVE, 1)
 		has("probes", times, 2, 3, 4)
 		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{}))
@@ -89,7 +92,8 @@ func TestOptions(t *testing.T) {
 		has("some defaults", times, 15, 3, 4)
 		must(t, conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}))
 		has("all defaults", times, 15, 15, 9)
-		if err := conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Count: 1 << 20}); !errors.Is(err, syscall.EINVAL) {
+		if err := conn.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Count: 1 << 20}); !errors.Is(err,
+			syscall.EINVAL) {
 			t.Errorf("a million probes: %v, want EINVAL", err)
 		}
 		for _, c := range [][2]int{{7, 1}, {-1, 0}, {0, 1}} {
@@ -177,7 +181,8 @@ func sockets(t *testing.T) (n int) {
 			continue
 		}
 		n++
-		if flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0); errno != 0 || flags&syscall.O_NONBLOCK == 0 {
+		if flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0); errno != 0 ||
+			flags&syscall.O_NONBLOCK == 0 {
 			t.Errorf("descriptor %d blocks: flags %#x, %v", fd, flags, errno)
 		}
 	}

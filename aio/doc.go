@@ -55,8 +55,9 @@
 // One operation is ended early, or given another deadline, by the tag that it was submitted with: see
 // [Conn.Cancel], [Listener.Cancel] and [Conn.SetDeadline].
 //
-// Options of a socket are set by [Conn.SetNoDelay], [Conn.SetKeepAliveConfig] and [Conn.SetLinger], others by [Conn.SyscallConn], and those of all that
-// a Listener accepts by ListenOptions.Control. [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for
+// Options of a socket are set by [Conn.SetNoDelay], [Conn.SetKeepAliveConfig] and [Conn.SetLinger],
+// others by [Conn.SyscallConn], and those of all that a Listener accepts by ListenOptions.Control.
+// [Conn.Detach] gives a connection back as a net.Conn, for what is to block: after an upgrade, for
 // instance.
 //
 // # How a connection ends
@@ -83,13 +84,16 @@
 // and no more. A turn
 //
 //   - takes in 4,096 submissions, 4 of a connection and then those of the next, round after round;
-//   - begins 256 transfers or 1 MiB, whichever comes first. A connection with something new begins 1 transfer of each
-//     direction; one that has had that and has more to do 4, or 64 KiB; a Listener 64 accepts. Then it is another's turn, and
-//     the two kinds of connections have half of the transfers each: a small write waits for no line of queued ones, and beside
-//     N that come with it for some 2 N transfers. A transfer
-//     has 64 KiB at the utmost: a longer write or ReadFull takes several, and a Read with a larger buffer
-//     returns that much. A read without a buffer is bounded by the swap buffer alone;
-//   - asks the kernel what has become possible, if the turn before did not: 128 events, or [Options].MaxEvents, or 1 MiB. What is left over is the next turn's. On io_uring all transfers of a turn are one call, or one for each 128;
+//   - begins 256 transfers or 1 MiB, whichever comes first. A connection with something new begins
+//     1 transfer of each direction; one that has had that and has more to do 4, or 64 KiB; a
+//     Listener 64 accepts. Then it is another's turn, and the two kinds of connections have half of
+//     the transfers each: a small write waits for no line of queued ones, and beside N that come
+//     with it for some 2 N transfers. A transfer has 64 KiB at the utmost: a longer write or
+//     ReadFull takes several, and a Read with a larger buffer returns that much. A read without a
+//     buffer is bounded by the swap buffer alone;
+//   - asks the kernel what has become possible, if the turn before did not: 128 events, or
+//     [Options].MaxEvents, or 1 MiB. What is left over is the next turn's. On io_uring all
+//     transfers of a turn are one call, or one for each 128;
 //   - ends 256 operations at their deadline. An operation whose turn to be tried has not come is tried
 //     first.
 //

@@ -2,14 +2,16 @@ package aio
 
 import "evenkeel.dev/aio/internal/proactor"
 
-// maxBeds is how many operations of connections that became silent are kept for those that are no longer, before submissions get them.
+// maxBeds is how many operations of connections that became silent are kept for those that are no
+// longer, before submissions get them.
 const maxBeds = 64
 
 // untagged stands for the tag of a read that has none.
 var untagged any = new(byte)
 
-// doze has op, of which Start has just said false, be its tag alone, if it is a read that waits for the first byte of a silent connection:
-// an operation is as large as the rest of such a connection. The caller holds mu.
+// doze has op, of which Start has just said false, be its tag alone, if it is a read that waits for
+// the first byte of a silent connection: an operation is as large as the rest of such a connection.
+// The caller holds mu.
 func (w *Watcher) doze(op *proactor.Op) {
 	d := op.Desc
 	q := &d.Queues[proactor.In]
@@ -34,7 +36,8 @@ func (w *Watcher) doze(op *proactor.Op) {
 	w.beds, w.empty = proactor.Queue{}, 0
 }
 
-// revive has the read of d that is dormant, if there is one, be an operation again, in flight as it was. The caller holds mu.
+// revive has the read of d that is dormant, if there is one, be an operation again, in flight as it
+// was. The caller holds mu.
 func (w *Watcher) revive(d *proactor.Desc) {
 	if d.Dormant == nil {
 		return

@@ -11,7 +11,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// silent has conn read without a buffer, with that tag, when something was read of it before and WaitIO has begun the read: the peer has said nothing since.
+// silent has conn read without a buffer, with that tag, when something was read of it before and
+// WaitIO has begun the read: the peer has said nothing since.
 func silent(t *testing.T, w *aio.Watcher, conn *aio.Conn, there net.Conn, tag any) {
 	t.Helper()
 	must(t, conn.Read(tag, nil, none))
@@ -39,7 +40,10 @@ func TestSilentReads(t *testing.T) {
 			_, err := there.Write([]byte{2})
 			must(t, err)
 		}, nil, 1},
-		"the end": {func(t *testing.T, _ *aio.Watcher, _ *aio.Conn, there net.Conn, _ any) { must(t, there.Close()) }, io.EOF, 0},
+		"the end": {
+			func(t *testing.T, _ *aio.Watcher, _ *aio.Conn, there net.Conn, _ any) { must(t, there.Close()) },
+			io.EOF, 0,
+		},
 		"Cancel": {func(t *testing.T, _ *aio.Watcher, c *aio.Conn, _ net.Conn, tag any) {
 			if n := c.Cancel(tag); n != 1 {
 				t.Errorf("%d operations found", n)
@@ -50,8 +54,14 @@ func TestSilentReads(t *testing.T) {
 				t.Errorf("%d operations found", n)
 			}
 		}, aio.ErrDeadline, 0},
-		"Close":         {func(t *testing.T, _ *aio.Watcher, c *aio.Conn, _ net.Conn, _ any) { must(t, c.Close()) }, aio.ErrClosed, 0},
-		"Watcher.Close": {func(t *testing.T, w *aio.Watcher, _ *aio.Conn, _ net.Conn, _ any) { must(t, w.Close()) }, aio.ErrWatcherClosed, 0},
+		"Close": {
+			func(t *testing.T, _ *aio.Watcher, c *aio.Conn, _ net.Conn, _ any) { must(t, c.Close()) },
+			aio.ErrClosed, 0,
+		},
+		"Watcher.Close": {
+			func(t *testing.T, w *aio.Watcher, _ *aio.Conn, _ net.Conn, _ any) { must(t, w.Close()) },
+			aio.ErrWatcherClosed, 0,
+		},
 		"drain": {func(_ *testing.T, w *aio.Watcher, _ *aio.Conn, _ net.Conn, _ any) {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
@@ -71,7 +81,8 @@ func TestSilentReads(t *testing.T) {
 					t.Errorf("%s: Detach: %v", name, err)
 				}
 				by.does(t, w, conn, there, tag)
-				if r := only(t, w); r.Op != aio.OpRead || r.Tag != tag || r.Conn != conn || r.Error != by.want || r.Size != by.size {
+				if r := only(t, w); r.Op != aio.OpRead || r.Tag != tag || r.Conn != conn || r.Error != by.want ||
+					r.Size != by.size {
 					t.Errorf("%s: %+v", name, r)
 				}
 				if n := w.Stats().Pending; n != 0 {
@@ -99,7 +110,8 @@ func TestSilentOrder(t *testing.T) {
 	})
 }
 
-// TestSilentBytes: of many connections that wait for their peers no read keeps an operation, which has more than 100 bytes.
+// TestSilentBytes: of many connections that wait for their peers no read keeps an operation, which
+// has more than 100 bytes.
 func TestSilentBytes(t *testing.T) {
 	const conns, most = 400, 32
 	onEach(t, func(t *testing.T, b aio.Backend) {

@@ -114,7 +114,8 @@ func manyEchoes(t *testing.T, n, size int) {
 			}
 		})
 		<-done
-		t.Logf("%d clients x %d B: %v, %d reads found the swap buffer full", len(conns), size, time.Since(start).Round(time.Millisecond), w.Stats().SwapFull)
+		t.Logf("%d clients x %d B: %v, %d reads found the swap buffer full", len(conns), size,
+			time.Since(start).Round(time.Millisecond), w.Stats().SwapFull)
 	})
 }
 

@@ -23,11 +23,12 @@ var (
 	// own, such as a net.Pipe or a tls.Conn.
 	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or *net.UnixConn below it")
 
-	// ErrDatagram is Attach's and AttachListener's for a socket of datagrams or packets, as UDP's are: reads would not keep them
-	// apart, and an empty one would be the peer's end.
+	// ErrDatagram is Attach's and AttachListener's for a socket of datagrams or packets, as UDP's
+	// are: reads would not keep them apart, and an empty one would be the peer's end.
 	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use package net for it")
 
-	// ErrUnresolved is Dial's for an address that is no stream socket's, that has a name, or whose IP or port cannot be one.
+	// ErrUnresolved is Dial's for an address that is no stream socket's, that has a name, or whose
+	// IP or port cannot be one.
 	ErrUnresolved = errors.New("aio: the address is no IP and port, nor a unix socket's: resolve a name before, as by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
 
 	// ErrWaiting says that another goroutine is in WaitIO: results and swap buffers are valid until

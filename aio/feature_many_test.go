@@ -93,7 +93,8 @@ func TestClientsOfScales(t *testing.T) {
 			fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 			must(t, err)
 			all = append(all, fd)
-			must(t, syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})) // no TIME_WAIT
+			// no TIME_WAIT
+			must(t, syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1}))
 			must(t, syscall.Connect(fd, &syscall.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}))
 			_, err = syscall.Write(fd, message)
 			must(t, err)

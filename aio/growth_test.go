@@ -68,7 +68,8 @@ func (g *growth) look(t testing.TB) string {
 		g.heap[n]>>10, g.resident[n]>>10, g.goroutines[n], g.descriptors[n], m.NumGC)
 }
 
-// judge fails the test where the least of the last looks is more than the most of those before: a leak does not go back.
+// judge fails the test where the least of the last looks is more than the most of those before: a
+// leak does not go back.
 func (g *growth) judge(t testing.TB) {
 	for _, c := range []struct {
 		what  string

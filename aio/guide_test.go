@@ -62,7 +62,8 @@ func TestGuideServer(t *testing.T) {
 	dir := t.TempDir()
 	main, server := filepath.Join(dir, "main.go"), filepath.Join(dir, "server")
 	must(t, os.WriteFile(main, []byte(program), 0o644))
-	if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", server, main).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", server,
+		main).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	cmd := exec.Command(server)

@@ -75,8 +75,9 @@ func TestShutdownWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestManySubmitTogether: of goroutines that become runnable together, the first one's submission wakes WaitIO, and those of the others go with it.
-// (With the race detector the scheduler chooses at random, so that most would in any case.)
+// TestManySubmitTogether: of goroutines that become runnable together, the first one's submission
+// wakes WaitIO, and those of the others go with it. (With the race detector the scheduler chooses
+// at random, so that most would in any case.)
 func TestManySubmitTogether(t *testing.T) {
 	const conns, rounds = 64, 16
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -112,11 +113,14 @@ func TestManySubmitTogether(t *testing.T) {
 	})
 }
 
-// TestSubmittersDoNotKeepTheLoop: of goroutines that each wake the next one, submit and compute, most are still to run when the first one's operation
-// is over. Each computes for longer than WaitIO lets others go first, however late the clock is. The chain's goroutines have one time slice in all, at
-// whose end the runtime takes the P from whoever has it. Where that is WaitIO's, it stands in the queue of all Ps, and the rest of the chain runs before
-// it, as it does if runtime.Gosched lets others go first. So each chain has a goroutine that does just that, before WaitIO is woken: WaitIO, in that
-// queue behind it, cannot be far ahead of it. The chains go on until some have shown that it is.
+// TestSubmittersDoNotKeepTheLoop: of goroutines that each wake the next one, submit and compute,
+// most are still to run when the first one's operation is over. Each computes for longer than
+// WaitIO lets others go first, however late the clock is. The chain's goroutines have one time
+// slice in all, at whose end the runtime takes the P from whoever has it. Where that is WaitIO's,
+// it stands in the queue of all Ps, and the rest of the chain runs before it, as it does if
+// runtime.Gosched lets others go first. So each chain has a goroutine that does just that, before
+// WaitIO is woken: WaitIO, in that queue behind it, cannot be far ahead of it. The chains go on
+// until some have shown that it is.
 func TestSubmittersDoNotKeepTheLoop(t *testing.T) {
 	const chain, ahead, enough = 40, 10, 3
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

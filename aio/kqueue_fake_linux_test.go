@@ -41,7 +41,10 @@ const fakeBatch = 3
 // newKqueue returns a Watcher over the kqueue backend and a fake kernel.
 func newKqueue(t testing.TB, o aio.Options, noBuffer bool) *aio.Watcher {
 	t.Helper()
-	f := &fakeKqueue{t: t, noBuffer: noBuffer, rng: rand.New(rand.NewPCG(1, 2)), knotes: map[knote]poller.Kevent{}, eaten: map[int]syscall.Errno{}}
+	f := &fakeKqueue{
+		t: t, noBuffer: noBuffer, rng: rand.New(rand.NewPCG(1, 2)), knotes: map[knote]poller.Kevent{},
+		eaten: map[int]syscall.Errno{},
+	}
 	for _, fd := range []*int{&f.all, &f.in, &f.out} {
 		var err error
 		if *fd, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
@@ -49,7 +52,8 @@ func newKqueue(t testing.TB, o aio.Options, noBuffer bool) *aio.Watcher {
 		}
 	}
 	for _, fd := range []int{f.in, f.out} {
-		if err := syscall.EpollCtl(f.all, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: syscall.EPOLLIN}); err != nil {
+		if err := syscall.EpollCtl(f.all, syscall.EPOLL_CTL_ADD, fd,
+			&syscall.EpollEvent{Events: syscall.EPOLLIN}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +95,8 @@ func (f *fakeKqueue) Change(changes []poller.Kevent) error {
 		if c.Flags&poller.EV_ADD == 0 {
 			return syscall.ENOENT
 		}
-		if err := syscall.EpollCtl(fd, syscall.EPOLL_CTL_ADD, c.Ident, &syscall.EpollEvent{Events: events, Fd: int32(c.Ident)}); err != nil {
+		if err := syscall.EpollCtl(fd, syscall.EPOLL_CTL_ADD, c.Ident,
+			&syscall.EpollEvent{Events: events, Fd: int32(c.Ident)}); err != nil {
 			return err
 		}
 		f.knotes[knote{c.Ident, c.Filter}] = c

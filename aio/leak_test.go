@@ -32,7 +32,8 @@ func TestCloseSaysWhatLeaked(t *testing.T) {
 		_ = w.Stats() // as a user's handler may
 		return a
 	}})
-	w, err := aiosuite.NewWatcher(aio.Options{Logger: slog.New(handler)}, keeping{aiosuite.NewBackend(aiosuite.Options{})})
+	w, err := aiosuite.NewWatcher(aio.Options{Logger: slog.New(handler)},
+		keeping{aiosuite.NewBackend(aiosuite.Options{})})
 	must(t, err)
 	end, peer := aiosuite.Pair(100)
 	defer peer.Close()
@@ -52,7 +53,8 @@ func TestCloseSaysWhatLeaked(t *testing.T) {
 	if r := results[0]; r.Tag != "in flight" || r.Buffer != nil || r.Size != 0 || r.Error != aio.ErrWatcherClosed {
 		t.Errorf("what the kernel kept: %+v; want no buffer, and %v", r, aio.ErrWatcherClosed)
 	}
-	if r := results[1]; r.Tag != "behind it" || &r.Buffer[0] != &mine[0] || r.Size != 0 || r.Error != aio.ErrWatcherClosed {
+	if r := results[1]; r.Tag != "behind it" || &r.Buffer[0] != &mine[0] || r.Size != 0 ||
+		r.Error != aio.ErrWatcherClosed {
 		t.Errorf("what the kernel never had: %+v; want its buffer, and %v", r, aio.ErrWatcherClosed)
 	}
 	if s := w.Stats(); s.Leaked != 1 || s.Pending != 0 {

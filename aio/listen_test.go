@@ -67,7 +67,8 @@ func TestListen(t *testing.T) {
 				for range 2 { // the second finds the address of the first
 					there := dialed(t, at)
 					c := accepted(t, w, l)
-					if c.LocalAddr().Network() != there.RemoteAddr().Network() || c.LocalAddr().String() != there.RemoteAddr().String() {
+					if c.LocalAddr().Network() != there.RemoteAddr().Network() ||
+						c.LocalAddr().String() != there.RemoteAddr().String() {
 						t.Errorf("the local address is %v, and %v to the peer", c.LocalAddr(), there.RemoteAddr())
 					}
 					tcp, ok := c.RemoteAddr().(*net.TCPAddr)
@@ -121,23 +122,28 @@ func TestListenRefused(t *testing.T) {
 		w := open(t, aio.Options{Backend: b})
 		for _, backlog := range []int{-1, 1 << 16} {
 			var option *aio.OptionError
-			if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: backlog}); l != nil || !errors.As(err, &option) || option.Option != "ListenOptions.Backlog" {
+			if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: backlog}); l != nil ||
+				!errors.As(err, &option) || option.Option != "ListenOptions.Backlog" {
 				t.Errorf("a backlog of %d: %v, %v", backlog, l, err)
 			}
 		}
 		for _, network := range []string{"udp", "unixgram", "unixpacket", "ip4:1", ""} {
-			if l, err := w.Listen(network, "127.0.0.1:0", aio.ListenOptions{}); l != nil || !errors.As(err, new(net.UnknownNetworkError)) {
+			if l, err := w.Listen(network, "127.0.0.1:0", aio.ListenOptions{}); l != nil ||
+				!errors.As(err, new(net.UnknownNetworkError)) {
 				t.Errorf("network %q: %v, %v", network, l, err)
 			}
 		}
 		used, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 		defer used.Close()
-		if l, err := w.Listen("tcp", used.Addr().String(), aio.ListenOptions{}); l != nil || !errors.Is(err, syscall.EADDRINUSE) {
+		if l, err := w.Listen("tcp", used.Addr().String(), aio.ListenOptions{}); l != nil ||
+			!errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("an address in use: %v, %v", l, err)
 		}
 		wrong := errors.New("wrong")
-		if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Control: func(string, string, syscall.RawConn) error { return wrong }}); l != nil || !errors.Is(err, wrong) {
+		if l, err := w.Listen("tcp", "127.0.0.1:0",
+			aio.ListenOptions{Control: func(string, string, syscall.RawConn) error { return wrong }}); l != nil ||
+			!errors.Is(err, wrong) {
 			t.Errorf("a Control that fails: %v, %v", l, err)
 		}
 		must(t, w.Close())
@@ -147,8 +153,8 @@ func TestListenRefused(t *testing.T) {
 	})
 }
 
-// TestListenAgain: an address is free when its Listener was closed, though an accept was pending. Another process may have taken the port: then
-// it is begun anew, with another one.
+// TestListenAgain: an address is free when its Listener was closed, though an accept was pending.
+// Another process may have taken the port: then it is begun anew, with another one.
 func TestListenAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		at := testutil.Loopback() + ":0"

@@ -35,7 +35,11 @@ const maxBacklog = 1<<16 - 1
 // check returns an *OptionError for what cannot be used.
 func (o *ListenOptions) check() error {
 	if o.Backlog < 0 || o.Backlog > maxBacklog {
-		return &OptionError{"ListenOptions.Backlog", fmt.Sprintf("%d is not a backlog: write 1 to %d connections, or 0 for the system's bound", o.Backlog, maxBacklog)}
+		return &OptionError{
+			"ListenOptions.Backlog",
+			fmt.Sprintf("%d is not a backlog: write 1 to %d connections, or 0 for the system's bound", o.Backlog,
+				maxBacklog),
+		}
 	}
 	return nil
 }
@@ -151,11 +155,12 @@ func (l *Listener) Addr() net.Addr { return l.addr }
 // is the connection. Several may be pending, and are served in their order, so that one WaitIO returns many
 // connections of a burst. What comes while none is pending waits in the kernel's queue.
 //
-// The tag, the deadline and the errors are those of [Conn.Read]. A connection that its peer has reset
-// before it was accepted may be left out. When there are no descriptors or no memory for one
-// (EMFILE, ENFILE, ENOBUFS, ENOMEM), or Options.MaxConns are open, it stays in the kernel's queue and the operation pending: it is tried
-// again when the Watcher has closed a descriptor, and every 10 ms. Stats.AcceptStalls counts this, and
-// Options.Logger gets a Warn, once a Watcher. Another error is a syscall.Errno of accept(2).
+// The tag, the deadline and the errors are those of [Conn.Read]. A connection that its peer has
+// reset before it was accepted may be left out. When there are no descriptors or no memory for one
+// (EMFILE, ENFILE, ENOBUFS, ENOMEM), or Options.MaxConns are open, it stays in the kernel's queue
+// and the operation pending: it is tried again when the Watcher has closed a descriptor, and every
+// 10 ms. Stats.AcceptStalls counts this, and Options.Logger gets a Warn, once a Watcher. Another
+// error is a syscall.Errno of accept(2).
 func (l *Listener) Accept(tag any, deadline time.Time) error {
 	return l.submit(proactor.Op{Desc: &l.desc, Kind: proactor.Accept, Tag: tag}, deadline)
 }

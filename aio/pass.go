@@ -8,10 +8,12 @@ import (
 // passFor is how long a pass takes at the utmost, beside goroutines that can always run.
 const passFor = time.Millisecond
 
-// passing lets the goroutines that are runnable go first, once. After runtime.Gosched alone, a goroutine stands in the queue of all Ps, at which
-// a P looks when its own is empty, or at each 61st goroutine that it begins: those that wake each other all go
-// before it, for as long as that takes (runtime/proc.go, findRunnable and runqget). A timer is looked at each time that a P chooses a goroutine. So
-// what stands in that queue is another goroutine, and the caller waits for it or for the timer. It belongs to the goroutine in WaitIO.
+// passing lets the goroutines that are runnable go first, once. After runtime.Gosched alone, a
+// goroutine stands in the queue of all Ps, at which a P looks when its own is empty, or at each
+// 61st goroutine that it begins: those that wake each other all go before it, for as long as that
+// takes (runtime/proc.go, findRunnable and runqget). A timer is looked at each time that a P
+// chooses a goroutine. So what stands in that queue is another goroutine, and the caller waits for
+// it or for the timer. It belongs to the goroutine in WaitIO.
 type passing struct {
 	last  func()        // gives way
 	over  chan struct{} // last has: what was runnable before it has run

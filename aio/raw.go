@@ -9,9 +9,10 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// SyscallConn implements syscall.Conn, for options of the socket that have no method here: Control calls its function with the
-// descriptor, which is open and this connection's until that returns. The Watcher waits meanwhile, so the function
-// must call no method of it or of its connections. Close does not wait for a linger time above zero.
+// SyscallConn implements syscall.Conn, for options of the socket that have no method here: Control
+// calls its function with the descriptor, which is open and this connection's until that returns.
+// The Watcher waits meanwhile, so the function must call no method of it or of its connections.
+// Close does not wait for a linger time above zero.
 //
 // Control fails with ErrClosed and ErrWatcherClosed. Read and Write of the syscall.RawConn, and a Control where there
 // is no descriptor (package aio/aiotest), fail with an *UnsupportedError.
@@ -51,29 +52,35 @@ func (c *Conn) File() (*os.File, error) {
 	return os.NewFile(uintptr(fd), ""), nil
 }
 
-var errRaw = &UnsupportedError{"Read or Write of a RawConn", "operations of the Conn, as the Watcher transfers, or Detach"}
+var errRaw = &UnsupportedError{
+	"Read or Write of a RawConn",
+	"operations of the Conn, as the Watcher transfers, or Detach",
+}
 
 func (raw) Read(func(fd uintptr) bool) error  { return errRaw }
 func (raw) Write(func(fd uintptr) bool) error { return errRaw }
 
-// SetNoDelay has each write sent at once, which connections begin with, or, with false, small ones wait for more while something is
-// not acknowledged (TCP_NODELAY, tcp(7)).
+// SetNoDelay has each write sent at once, which connections begin with, or, with false, small ones
+// wait for more while something is not acknowledged (TCP_NODELAY, tcp(7)).
 //
-// It, SetKeepAliveConfig and SetLinger may be called while operations are pending. They fail with ErrClosed, ErrWatcherClosed, what setsockopt(2)
-// says, such as of a unix socket, and, where there is no descriptor (package aio/aiotest), an *UnsupportedError.
+// It, SetKeepAliveConfig and SetLinger may be called while operations are pending. They fail with
+// ErrClosed, ErrWatcherClosed, what setsockopt(2) says, such as of a unix socket, and, where there
+// is no descriptor (package aio/aiotest), an *UnsupportedError.
 func (c *Conn) SetNoDelay(on bool) error {
 	return c.set(func(fd int) error { return setNoDelay(fd, on) })
 }
 
-// SetKeepAliveConfig has the kernel ask an idle peer whether it is still there, or not any more; reads fail with ETIMEDOUT when it is
-// not. Zero times and counts are package net's defaults, what is negative stays as it is, and so do all with Enable false. OpenBSD has these times for the whole
-// system. See SetNoDelay for errors.
+// SetKeepAliveConfig has the kernel ask an idle peer whether it is still there, or not any more;
+// reads fail with ETIMEDOUT when it is not. Zero times and counts are package net's defaults, what
+// is negative stays as it is, and so do all with Enable false. OpenBSD has these times for the
+// whole system. See SetNoDelay for errors.
 func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	return c.set(func(fd int) error { return setKeepAlive(fd, config) })
 }
 
-// SetLinger, with 0 seconds, has Close discard what the peer has not received, and reset the connection. Below 0, which connections begin
-// with, the kernel goes on sending after it. So it does above 0, as Close waits for nothing; that time is of use after a Detach alone. See
+// SetLinger, with 0 seconds, has Close discard what the peer has not received, and reset the
+// connection. Below 0, which connections begin with, the kernel goes on sending after it. So it
+// does above 0, as Close waits for nothing; that time is of use after a Detach alone. See
 // SetNoDelay for errors.
 func (c *Conn) SetLinger(seconds int) error {
 	return c.set(func(fd int) error { return setLinger(fd, seconds) })

@@ -26,7 +26,8 @@ var refusals = []struct {
 	auto, uring, epoll string
 }{
 	{"", "io_uring served", "io_uring served", "epoll served"},
-	{"io_uring_setup,io_uring_enter,io_uring_register", "epoll served", "io_uring_setup", "epoll served"}, // Docker's default profile
+	// Docker's default profile
+	{"io_uring_setup,io_uring_enter,io_uring_register", "epoll served", "io_uring_setup", "epoll served"},
 	{"io_uring_setup", "epoll served", "io_uring_setup", "epoll served"},
 	{"io_uring_enter", "epoll served", "io_uring_enter(2)", "epoll served"},
 	{"io_uring_register", "io_uring served", "io_uring served", "epoll served"},
@@ -91,11 +92,13 @@ func TestRefused(t *testing.T) {
 					if !strings.Contains(got, want) {
 						t.Errorf("%s: %q, want %q", backend, got, want)
 					}
-					if strings.HasPrefix(got, "New: ") && !(strings.Contains(got, "have it allow") && strings.Contains(got, "not available here")) {
+					if strings.HasPrefix(got, "New: ") && !(strings.Contains(got, "have it allow") &&
+						strings.Contains(got, "not available here")) {
 						t.Errorf("%s: %q does not say what to do", backend, got)
 					}
 				}
-				if fell := strings.Contains(said["log"], "using epoll instead of io_uring"); fell != (tt.auto == "epoll served") {
+				if fell := strings.Contains(said["log"],
+					"using epoll instead of io_uring"); fell != (tt.auto == "epoll served") {
 					t.Errorf("BackendAuto's log: %q", said["log"])
 				}
 				if t.Failed() {
@@ -234,7 +237,8 @@ func TestListenAtTheLimit(t *testing.T) {
 func wantListenError(t *testing.T, err error, cause syscall.Errno) {
 	t.Helper()
 	var wrapped *net.OpError
-	if !errors.As(err, &wrapped) || wrapped.Op != "listen" || wrapped.Net != "tcp" || wrapped.Addr == nil || !errors.Is(err, cause) {
+	if !errors.As(err, &wrapped) || wrapped.Op != "listen" || wrapped.Net != "tcp" || wrapped.Addr == nil ||
+		!errors.Is(err, cause) {
 		t.Errorf("%#v (%v); want a *net.OpError of listen, with its network and address, for %v", err, err, cause)
 	}
 }

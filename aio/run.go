@@ -143,7 +143,8 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.ended.Push(op)
 }
 
-// expire ends what is late, expireTurn at the utmost, all of which is tried first. It reports whether anything was late.
+// expire ends what is late, expireTurn at the utmost, all of which is tried first. It reports
+// whether anything was late.
 func (w *Watcher) expire() bool {
 	if _, any := w.deadlines.first(); !any {
 		return false // the clock is not looked at

@@ -17,10 +17,11 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestSoak drives both backends for as long as make soak says: connections come and
-// go, send and are sent bytes of all sizes, time out, are half-closed, reset and freed. What it
-// asks for at the end: each operation was returned once, every byte came back but on connections that the server
-// closed on purpose, and neither descriptors, goroutines, the heap nor the process grew. A collector is at work all the while.
+// TestSoak drives both backends for as long as make soak says: connections come and go, send and
+// are sent bytes of all sizes, time out, are half-closed, reset and freed. What it asks for at the
+// end: each operation was returned once, every byte came back but on connections that the server
+// closed on purpose, and neither descriptors, goroutines, the heap nor the process grew. A
+// collector is at work all the while.
 func TestSoak(t *testing.T) {
 	length := testutil.Soak()
 	if length == 0 {
@@ -101,7 +102,8 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 		t.Error(*why)
 	}
 	if s.submitted.Load() != s.returned.Load() || s.twice.Load() != 0 {
-		t.Errorf("%d operations submitted, %d returned, %d of them twice", s.submitted.Load(), s.returned.Load(), s.twice.Load())
+		t.Errorf("%d operations submitted, %d returned, %d of them twice", s.submitted.Load(), s.returned.Load(),
+			s.twice.Load())
 	}
 	if lost, freed := s.lost.Load(), s.freed.Load(); lost > freed {
 		t.Errorf("%d connections were cut, and the server has closed %d", lost, freed)
@@ -112,7 +114,8 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 
 func (s *soaker) String() string {
 	return fmt.Sprintf("%d connections, %d messages, %d MiB, %d operations (%d past their deadline), %d resets, %d half-closed, %d slow readers, %d hung, %d freed in flight, %d cut;",
-		s.conns.Load(), s.messages.Load(), s.bytes.Load()>>20, s.returned.Load(), s.late.Load(), s.resets.Load(), s.halves.Load(), s.slow.Load(), s.hung.Load(), s.freed.Load(), s.lost.Load())
+		s.conns.Load(), s.messages.Load(), s.bytes.Load()>>20, s.returned.Load(),
+		s.late.Load(), s.resets.Load(), s.halves.Load(), s.slow.Load(), s.hung.Load(), s.freed.Load(), s.lost.Load())
 }
 
 func (s *soaker) fail(format string, a ...any) {
@@ -158,7 +161,8 @@ func (s *soaker) read(c *aio.Conn, kind int) {
 		err = c.Read(op, make([]byte, 1+rand.IntN(8192)), none)
 	case 2:
 		op.full = true
-		err = c.ReadFull(op, make([]byte, 1+rand.IntN(512)), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
+		err = c.ReadFull(op, make([]byte, 1+rand.IntN(512)),
+			time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
 	default:
 		err = c.Read(op, make([]byte, 1024), time.Now().Add(time.Duration(rand.IntN(30))*time.Millisecond))
 	}

@@ -11,9 +11,10 @@ import (
 // or that nothing else is sent together with. What is left is to be submitted by Write. buf is the
 // caller's all the time.
 //
-// It waits for nothing, and sends nothing, without an error, where it would have to: where operations that write, or end the
-// writing, were submitted before and are not over, and where WaitIO or another call works just now. So what it sends stands in order.
-// It fails with ErrEmptyBuffer, ErrClosed, ErrWatcherClosed or a syscall.Errno such as EPIPE.
+// It waits for nothing, and sends nothing, without an error, where it would have to: where
+// operations that write, or end the writing, were submitted before and are not over, and where
+// WaitIO or another call works just now. So what it sends stands in order. It fails with
+// ErrEmptyBuffer, ErrClosed, ErrWatcherClosed or a syscall.Errno such as EPIPE.
 func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	w, d := c.watcher(), &c.desc
 	switch {
@@ -29,8 +30,9 @@ func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	return w.wrote(w.backend.Send(d, buf[:min(len(buf), proactor.MaxTransfer)]))
 }
 
-// TryWritev is TryWrite of bufs, one after the other, by one system call: of up to 1,024 buffers, the last of which is the one that reaches 64 KiB.
-// Empty buffers in it are left out. It allocates as Writev does.
+// TryWritev is TryWrite of bufs, one after the other, by one system call: of up to 1,024 buffers,
+// the last of which is the one that reaches 64 KiB. Empty buffers in it are left out. It allocates
+// as Writev does.
 func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {
@@ -48,8 +50,8 @@ func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	return w.wrote(w.backend.Sendv(d, v))
 }
 
-// lockToWrite takes mu and reports true where a write may be tried at once. Else it does not hold mu, and says why there can be no write, or nil where one would
-// have to wait.
+// lockToWrite takes mu and reports true where a write may be tried at once. Else it does not hold
+// mu, and says why there can be no write, or nil where one would have to wait.
 func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
 	if !w.mu.TryLock() {
 		return false, nil
@@ -72,7 +74,8 @@ func (w *Watcher) wrote(n int, err error) (int, error) {
 	return n, err
 }
 
-// writable reports whether nothing that was submitted to d stands before a write, or why there can be none. The caller holds mu.
+// writable reports whether nothing that was submitted to d stands before a write, or why there can
+// be none. The caller holds mu.
 func (w *Watcher) writable(d *proactor.Desc) (bool, error) {
 	w.subMu.Lock()
 	defer w.subMu.Unlock()

@@ -41,14 +41,15 @@ type Stats struct {
 	Operations, Results     uint64 // begun, and returned by WaitIO: with each connection of an AcceptMultishot
 	Refused                 uint64 // of Results, those that were not begun: see Conn.Read
 	BytesRead, BytesWritten uint64
-	Accepted, Dialled       uint64        // connections
-	AcceptStalls            uint64        // how often one waited to be accepted for lack of descriptors or memory
-	Cancelled               uint64        // at their deadline, by Cancel or by Shutdown
-	Expired                 uint64        // at their deadline
-	Late, LateMax           time.Duration // how long after their deadline these were ended: all together, and the latest
-	SwapFull                uint64        // how often a read found the swap buffer full and waited for the next WaitIO
-	Leaked                  uint64        // whose memory the kernel did not return: see Close
-	Polls, Waits            uint64        // how often the kernel was asked, and how often waited for
+	Accepted, Dialled       uint64 // connections
+	AcceptStalls            uint64 // how often one waited to be accepted for lack of descriptors or memory
+	Cancelled               uint64 // at their deadline, by Cancel or by Shutdown
+	Expired                 uint64 // at their deadline
+	// how long after their deadline these were ended: all together, and the latest
+	Late, LateMax time.Duration
+	SwapFull      uint64 // how often a read found the swap buffer full and waited for the next WaitIO
+	Leaked        uint64 // whose memory the kernel did not return: see Close
+	Polls, Waits  uint64 // how often the kernel was asked, and how often waited for
 }
 
 // Watcher carries out operations on the connections that are attached to it. Its methods may be

@@ -62,8 +62,8 @@ func TestReadmeAdoption(t *testing.T) {
 	for _, l := range lines {
 		commands = append(commands, strings.Fields(strings.ReplaceAll(l[1], "/path/to/clone", clone)))
 	}
-	// go test builds and vets what has no tests: with -vet=all as go vet does, and with what it knows of the standard library
-	// from this test's own run, which go vet works out again.
+	// go test builds and vets what has no tests: with -vet=all as go vet does, and with what it
+	// knows of the standard library from this test's own run, which go vet works out again.
 	commands = append(commands, []string{"go", "test", race.Flag, "-vet=all", "./..."},
 		[]string{"go", "build", race.Flag, "-ldflags=-w", "-o", "service", "."})
 	for _, args := range commands {

@@ -41,7 +41,8 @@ func server(t *testing.T, name string) string {
 // startServer runs a program that writes its log to stderr, and waits until addr accepts.
 func startServer(t *testing.T, addr string, env []string, bin string, args ...string) *child.Child {
 	t.Helper()
-	args = append(append([]string{"-c", `echo starting; exec env "$@" 2>&1`, "sh"}, env...), append([]string{bin}, args...)...)
+	args = append(append([]string{"-c", `echo starting; exec env "$@" 2>&1`, "sh"}, env...),
+		append([]string{bin}, args...)...)
 	p, _ := start(t, regexp.MustCompile("^(starting)"), "/bin/sh", args...)
 	eventually(t, addr+" accepts", func() bool {
 		select {
@@ -232,8 +233,8 @@ func (c *caller) runsOnce(t *testing.T, a, b *replica) {
 	b.die.Store(false)
 }
 
-// loadPause is what each of the two that send in the background waits between two requests: some hundred requests a second are in each
-// moment of a drain, and more are work for the race detector.
+// loadPause is what each of the two that send in the background waits between two requests: some
+// hundred requests a second are in each moment of a drain, and more are work for the race detector.
 const loadPause = 4 * time.Millisecond
 
 // load sends GETs until the test ends, and reports those that fail.

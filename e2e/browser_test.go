@@ -23,8 +23,8 @@ import (
 // hangs meets it.
 const browserTimeout = 5 * time.Minute
 
-// chrome is the browser of all tests. The first that needs it starts it: that takes more of a processor than what a test
-// does in it. TestMain ends it.
+// chrome is the browser of all tests. The first that needs it starts it: that takes more of a
+// processor than what a test does in it. TestMain ends it.
 var chrome struct {
 	sync.Once
 	ctx context.Context // nil: it was not started
@@ -146,8 +146,8 @@ var screens = []screen{
 	{"phone-dark", 390, 844, "dark"},
 }
 
-// shoot takes a screenshot of the open page on each screen where somebody wants to look at them, and fails if the page is
-// wider than a screen.
+// shoot takes a screenshot of the open page on each screen where somebody wants to look at them,
+// and fails if the page is wider than a screen.
 func shoot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	dir := os.Getenv("EVENKEEL_SHOTS")

@@ -44,8 +44,8 @@ type served struct {
 	streams sync.Map
 }
 
-// onServers runs a test against httpd on each backend that is available; in make check also against net/http alone, so that what
-// the test wants is what net/http does.
+// onServers runs a test against httpd on each backend that is available; in make check also against
+// net/http alone, so that what the test wants is what net/http does.
 func onServers(t *testing.T, test func(t *testing.T, s *served)) {
 	ways := []string{aio.BackendEpoll.String(), aio.BackendIOUring.String()}
 	if testutil.Checking() {
@@ -75,7 +75,10 @@ func serveClients(t *testing.T, way string) *served {
 		}
 		w.Close()
 		serve = func(srv *http.Server, ln net.Listener) error { return httpd.Serve(t.Context(), srv, ln, o) }
-		serveTLS = func(srv *http.Server, ln net.Listener) error { return httpd.ServeTLS(t.Context(), srv, ln, "", "", o) }
+		serveTLS = func(srv *http.Server, ln net.Listener) error {
+			return httpd.ServeTLS(t.Context(), srv, ln, "", "",
+				o)
+		}
 	}
 
 	from := httptest.NewUnstartedServer(nil) // for its certificate
@@ -87,13 +90,17 @@ func serveClients(t *testing.T, way string) *served {
 	s.digest = digest(s.file)
 	dir := t.TempDir()
 	s.cert, s.path = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "file")
-	for path, b := range map[string][]byte{s.cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: from.Certificate().Raw}), s.path: s.file} {
+	for path, b := range map[string][]byte{s.cert: pem.EncodeToMemory(&pem.Block{
+		Type:  "CERTIFICATE",
+		Bytes: from.Certificate().Raw,
+	}), s.path: s.file} {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	srv := &http.Server{Handler: s.handler(), Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)} // clients go away as they like
+	// clients go away as they like
+	srv := &http.Server{Handler: s.handler(), Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)}
 	srv.TLSConfig = from.TLS.Clone()
 	srv.TLSConfig.NextProtos = []string{"h2", "http/1.1"} // net/http looks at these, whichever listener it serves first
 	srv.Protocols.SetHTTP1(true)
@@ -129,7 +136,8 @@ func (s *served) handler() http.Handler {
 	m.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "<!doctype html><title>clients</title>")
 	})
-	m.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	m.HandleFunc("GET /favicon.ico",
+		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	m.HandleFunc("GET /hello", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "hello %s by %s", r.URL.Query().Get("n"), r.Proto)
 	})
@@ -144,7 +152,11 @@ func (s *served) handler() http.Handler {
 		w.Header().Set("X-Trailer", r.Trailer.Get("X-Sum"))
 		io.WriteString(w, r.Method+" "+digest(b))
 	})
-	m.HandleFunc("POST /refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusRequestEntityTooLarge) })
+	m.HandleFunc("POST /refuse", func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		http.Error(w, "no", http.StatusRequestEntityTooLarge)
+	})
 	m.HandleFunc("/empty", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	m.HandleFunc("GET /redirect", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/hello?n=redirected", http.StatusFound)
@@ -220,8 +232,8 @@ func needsCheck(t *testing.T) {
 	testutil.Long(t, "takes longer than the other clients")
 }
 
-// TestClientsOfPython: http.client and urllib; in make check also what .ci/setup has installed, requests and httpx, of which the latter
-// speaks HTTP/2.
+// TestClientsOfPython: http.client and urllib; in make check also what .ci/setup has installed,
+// requests and httpx, of which the latter speaks HTTP/2.
 func TestClientsOfPython(t *testing.T) {
 	python := tool(t, "python3", "python3")
 	onServers(t, func(t *testing.T, s *served) {
@@ -248,7 +260,8 @@ func TestClientsOfPython(t *testing.T) {
 	})
 }
 
-// TestH2load: thousands of requests, some of them at once on each connection: by pipelining in HTTP/1.1, by streams in HTTP/2.
+// TestH2load: thousands of requests, some of them at once on each connection: by pipelining in
+// HTTP/1.1, by streams in HTTP/2.
 func TestH2load(t *testing.T) {
 	needsCheck(t)
 	bin := tool(t, "h2load", "nghttp2-client")
@@ -267,7 +280,8 @@ func TestH2load(t *testing.T) {
 					args := append([]string{bin, "-n" + strconv.Itoa(c.n), version}, c.args...)
 					said := out(t, append(args, url+c.path)...)
 					want := fmt.Sprintf("requests: %d total, %d started, %d done, %d succeeded, 0 failed, 0 errored, 0 timeout", c.n, c.n, c.n, c.n)
-					if !strings.Contains(said, want) || c.path == "/file" && !strings.Contains(said, fmt.Sprintf("(%d) data", c.n*fileSize)) {
+					if !strings.Contains(said, want) || c.path == "/file" &&
+						!strings.Contains(said, fmt.Sprintf("(%d) data", c.n*fileSize)) {
 						t.Errorf("%v %s%s: no %q in\n%s", args, url, c.path, want, said)
 					}
 				}
@@ -282,7 +296,8 @@ func TestNghttp(t *testing.T) {
 	bin := tool(t, "nghttp", "nghttp2-client")
 	onServers(t, func(t *testing.T, s *served) {
 		for _, url := range []string{s.plain, s.secure} {
-			said := out(t, bin, "-v", "-y", "--no-dep", "--trailer", "x-sum: 5", "--expect-continue", "-d", s.path, "-H", "trailer: x-sum", url+"/digest")
+			said := out(t, bin, "-v", "-y", "--no-dep", "--trailer", "x-sum: 5", "--expect-continue", "-d", s.path,
+				"-H", "trailer: x-sum", url+"/digest")
 			for _, want := range []string{":status: 100", ":status: 200", "x-trailer: 5", "POST " + s.digest} {
 				if !strings.Contains(said, want) {
 					t.Errorf("%s: no %q in\n%s", url, want, said)

@@ -25,7 +25,8 @@ type transfer struct {
 	body    string // of the answer; "": it is not looked at
 	header  string // an expression that the headers and trailers of all answers match
 	connect bool   // a new connection was made for it
-	first   bool   // HTTP/1 alone has it; or curl 7.88 fails now and then by HTTP/2, with net/http too: it sends a body again
+	// HTTP/1 alone has it; or curl 7.88 fails now and then by HTTP/2, with net/http too: it sends a body again
+	first bool
 }
 
 // transfers are made one after the other, by one curl.
@@ -44,23 +45,33 @@ func transfers(s *served, proto string) []transfer {
 		{path: "/redirect", options: "location", body: hello("redirected"), header: ` 302`},
 		{path: "/digest", options: `data = "a=b"`, body: "POST " + digest([]byte("a=b"))},
 		{path: "/digest", options: "request = PUT\ndata-binary = \"@FILE\"", body: "PUT " + s.digest},
-		{path: "/moved", options: "location\ndata = \"a=b\"", body: "POST " + digest([]byte("a=b")), header: ` 307`, first: true},
+		{
+			path: "/moved", options: "location\ndata = \"a=b\"", body: "POST " + digest([]byte("a=b")), header: ` 307`,
+			first: true,
+		},
 		{path: "/digest", options: "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK`, first: true},
-		{path: "/digest", options: "header = \"Transfer-Encoding: chunked\"\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `X-Encoding: \[chunked\]`, first: true},
-		{path: "/file", options: `range = "100-199"`, status: "206", body: string(s.file[100:200]), header: `(?i)Content-Range: bytes 100-199/1048576\r`},
+		{path: "/digest", options: "header = \"Transfer-Encoding: chunked\"\ndata-binary = \"@FILE\"", body: "POST " +
+			s.digest, header: `X-Encoding: \[chunked\]`, first: true},
+		{
+			path: "/file", options: `range = "100-199"`, status: "206", body: string(s.file[100:200]),
+			header: `(?i)Content-Range: bytes 100-199/1048576\r`,
+		},
 		{path: "/file", body: string(s.file)},
 		{path: "/trailers", body: "body", header: trailer},
 		{path: "/close", body: "closed", header: `Connection: close\r`, first: true},
 		{path: "/hello?n=4", body: hello("4"), connect: true, first: true},
-		{path: "/hello?n=5", options: `header = "Connection: close"`, body: hello("5"), header: `Connection: close\r`, first: true},
+		{
+			path: "/hello?n=5", options: `header = "Connection: close"`, body: hello("5"), header: `Connection: close\r`,
+			first: true,
+		},
 		{path: "/refuse", options: "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\"", status: "413", body: "no\n", connect: true, first: true},
 		{path: "/hello?n=6", body: hello("6"), connect: true, first: true}, // the refused body was not sent
 	}
 	return slices.DeleteFunc(all, func(x transfer) bool { return x.first && proto == "HTTP/2.0" })
 }
 
-// TestClientsOfCurl: keep-alive, up- and downloads, 100-continue, chunks, redirects, ranges, trailers, ends of connections and streams, by HTTP/1.0,
-// 1.1 and 2, without TLS and with it.
+// TestClientsOfCurl: keep-alive, up- and downloads, 100-continue, chunks, redirects, ranges,
+// trailers, ends of connections and streams, by HTTP/1.0, 1.1 and 2, without TLS and with it.
 func TestClientsOfCurl(t *testing.T) {
 	bin := tool(t, "curl", "curl")
 	onServers(t, func(t *testing.T, s *served) {
@@ -72,10 +83,12 @@ func TestClientsOfCurl(t *testing.T) {
 		} {
 			t.Run(c.option+strings.TrimRight(c.url, "0123456789"), func(t *testing.T) {
 				all := transfers(s, c.proto)
-				if c.option == "http2-prior-knowledge" { // curl 7.88 cannot use such a connection twice, for a redirect either
+				if c.option == "http2-prior-knowledge" {
+					// curl 7.88 cannot use such a connection twice, for a redirect either
 					for i, x := range all {
 						x.connect = true
-						if i > 0 && !strings.Contains(x.options, "FILE") && !testutil.Checking() || strings.HasPrefix(x.options, "location") {
+						if i > 0 && !strings.Contains(x.options, "FILE") && !testutil.Checking() ||
+							strings.HasPrefix(x.options, "location") {
 							continue
 						}
 						curl(t, bin, s, c.option, c.url, c.proto, []transfer{x})
@@ -86,11 +99,14 @@ func TestClientsOfCurl(t *testing.T) {
 				curlEvents(t, bin, s, "--"+c.option, c.url)
 			})
 		}
-		curl(t, bin, s, "http2", s.plain, "HTTP/1.1", []transfer{{path: "/hello?n=1", body: "hello 1 by HTTP/1.1", connect: true}}) // an upgrade that net/http does not know
+		// an upgrade that net/http does not know
+		curl(t, bin, s, "http2", s.plain, "HTTP/1.1",
+			[]transfer{{path: "/hello?n=1", body: "hello 1 by HTTP/1.1", connect: true}})
 		curl(t, bin, s, "http1.0", s.plain, "HTTP/1.0", []transfer{
 			{path: "/hello?n=1", body: "hello 1 by HTTP/1.0", connect: true},
 			{path: "/trailers", body: "body", connect: true}, // without chunks the end of the connection ends it
-			{path: "/digest", options: "header = \"Connection: keep-alive\"\ndata-binary = \"@FILE\"", body: "POST " + s.digest, header: `Connection: keep-alive\r`, connect: true},
+			{path: "/digest", options: "header = \"Connection: keep-alive\"\ndata-binary = \"@FILE\"", body: "POST " +
+				s.digest, header: `Connection: keep-alive\r`, connect: true},
 			{path: "/file", options: `header = "Connection: keep-alive"`, body: string(s.file)},
 		})
 	})
@@ -140,7 +156,8 @@ func curl(t *testing.T, bin string, s *served, option, url, proto string, transf
 func curlEvents(t *testing.T, bin string, s *served, option, url string) {
 	t.Helper()
 	var complaint bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), bin, "--disable", "-sSN", "--cacert", s.cert, option, url+"/events?stream="+t.Name())
+	cmd := exec.CommandContext(t.Context(), bin, "--disable", "-sSN", "--cacert", s.cert, option, url+"/events?stream="+
+		t.Name())
 	cmd.Stderr = &complaint
 	from, err := cmd.StdoutPipe()
 	if err != nil {

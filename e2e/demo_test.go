@@ -26,7 +26,8 @@ func startDemo(t *testing.T, until string) (c *child.Child, out, temp string) {
 	build(t, "../examples/search")
 	build(t, "../examples/hello")
 	out, temp = t.TempDir(), t.TempDir()
-	c, _ = start(t, regexp.MustCompile(until), "env", "TMPDIR="+temp, evenkeel, "demo", "-quick", "-bin", binDir, "-out", out)
+	c, _ = start(t, regexp.MustCompile(until), "env", "TMPDIR="+temp, evenkeel, "demo", "-quick", "-bin", binDir,
+		"-out", out)
 	return c, out, temp
 }
 
@@ -60,10 +61,12 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%v\n%s", c.State(), errText)
 	}
 	for _, want := range []string{
-		`(?m)^1\. Why was it slow\?`, `(?m)^87% of the extra time is waiting for a mutex\. feed\.\(\*Cache\)\.Get `, `(?m)^  waiting for a lock +0 `,
+		`(?m)^1\. Why was it slow\?`, `(?m)^87% of the extra time is waiting for a mutex\. feed\.\(\*Cache\)\.Get `,
+		`(?m)^  waiting for a lock +0 `,
 		`(?m)^wrote .*explain\.html`,
 		`(?m)^2\. Did the fix help\?`, `(?m)^  p50 +\d`, `(?m)^explain now: `, `(?m)^wrote .*fix\.html`,
-		`(?m)^3\. Garbage collection`, `(?m)^  collecting under live traffic +\d+ +\d+ +0 `, `(?m)^  gated +\d+ +\d+ +0 `,
+		`(?m)^3\. Garbage collection`, `(?m)^  collecting under live traffic +\d+ +\d+ +0 `,
+		`(?m)^  gated +\d+ +\d+ +0 `,
 		`(?m)^4\. What next`, `make demo-haproxy`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
@@ -75,7 +78,8 @@ func TestDemo(t *testing.T) {
 		t.Errorf("%d lines, more than %d", n, demoLines-ofBuild)
 	}
 	for _, page := range []string{"explain.html", "fix.html"} {
-		if text, err := os.ReadFile(filepath.Join(out, page)); err != nil || !strings.HasPrefix(string(text), "<!DOCTYPE html>") {
+		if text, err := os.ReadFile(filepath.Join(out, page)); err != nil ||
+			!strings.HasPrefix(string(text), "<!DOCTYPE html>") {
 			t.Errorf("%s: %v", page, err)
 		}
 	}

@@ -43,7 +43,8 @@ func startEnvoy(t *testing.T, edit func(string) string, portA, portB string) *ca
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	startServer(t, "127.0.0.1:"+port, nil, bin, "-c", path, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error")
+	startServer(t, "127.0.0.1:"+port, nil, bin, "-c", path, "--concurrency", "2", "--disable-hot-restart",
+		"--log-level", "error")
 	return newCaller(t, port)
 }
 
@@ -169,7 +170,8 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 			a, b := s, s
 			a.Name, b.Name = "a", "b"
 			replicas := [2]*gated{startGated(t, a), startGated(t, b)}
-			through := startEnvoy(t, func(text string) string { return c.edit(t, text) }, replicas[0].port, replicas[1].port)
+			through := startEnvoy(t, func(text string) string { return c.edit(t, text) }, replicas[0].port,
+				replicas[1].port)
 			for _, g := range replicas {
 				g.polled(t, 20) // until the pace is known
 			}
@@ -185,12 +187,16 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 				unheeded += now.Unheeded
 				_, log := g.Output()
 				logs += log
-				t.Logf("polled %d times; %d requests met a collection, %d drains were not heeded", now.Polls, now.Overlapped, now.Unheeded)
+				t.Logf("polled %d times; %d requests met a collection, %d drains were not heeded", now.Polls,
+					now.Overlapped, now.Unheeded)
 			}
-			if met*20 > uint64(sent) { // each of Envoy's threads hears of a drain when it runs, and on a busy machine may wait for that beyond the announcement
+			if met*20 > uint64(sent) {
+				// each of Envoy's threads hears of a drain when it runs, and on a busy machine may
+				// wait for that beyond the announcement
 				t.Errorf("%d of %d requests met a collection", met, sent)
 			}
-			if warned := strings.Contains(logs, "requests keep coming") && strings.Contains(logs, "update_merge_window"); warned != (unheeded > 0) || !c.heeded && !warned {
+			if warned := strings.Contains(logs, "requests keep coming") &&
+				strings.Contains(logs, "update_merge_window"); warned != (unheeded > 0) || !c.heeded && !warned {
 				t.Errorf("%d drains were not heeded, and the log names update_merge_window: %v", unheeded, warned)
 			}
 		})

@@ -24,30 +24,40 @@ func TestReportEvents(t *testing.T) {
 	evenkeel, search := build(t, "../cmd/evenkeel"), build(t, "../examples/search")
 	ctx := browser(t)
 	dir := t.TempDir()
-	run, events, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "events.ndjson"), filepath.Join(dir, "page.html")
+	run, events, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "events.ndjson"),
+		filepath.Join(dir, "page.html")
 	addr := freePort(t)
-	command(t, evenkeel, "run", "-rate", "20", "-z", "3s", "-o", run, "-url", "http://"+addr+"/search?term=president&cnn=on", "--", search, "-addr", addr)
+	command(t, evenkeel, "run", "-rate", "20", "-z", "3s", "-o", run, "-url", "http://"+addr+
+		"/search?term=president&cnn=on", "--", search, "-addr", addr)
 	writeEvents(t, events, windowStart(t, run))
 	out := command(t, evenkeel, "compare", "-events", events, "-html", page, run)
-	for _, want := range []string{"replica 1: collecting", "replica 2: collecting", "1x,  500 ms in all, longest  500 ms", `release\u001b: rolled out`} {
+	for _, want := range []string{
+		"replica 1: collecting", "replica 2: collecting",
+		"1x,  500 ms in all, longest  500 ms", `release\u001b: rolled out`,
+	} {
 		if !strings.Contains(strings.ReplaceAll(out, `\x1b`, `\u001b`), want) {
 			t.Errorf("the terminal lacks %q:\n%s", want, out)
 		}
 	}
-	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#lanes-0")))
+	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page),
+		chromedp.WaitVisible(chromedp.CSS("#lanes-0")))
 	box(t, ctx, "#lanes-0") // scrolls to it
 	shoot(t, ctx, "events")
 	do(t, ctx, chromedp.EmulateViewport(1280, 900))
 
 	t.Run("lanes and legend are seen", func(t *testing.T) {
-		if got := strings.Join(texts(t, ctx, "#lanes-0 .yticks text"), ", "); got != `release\x1b, replica 1, replica 2` {
+		if got := strings.Join(texts(t, ctx, "#lanes-0 .yticks text"),
+			", "); got != `release\x1b, replica 1, replica 2` {
 			t.Errorf("lanes %q", got)
 		}
 		legend := strings.Join(texts(t, ctx, "#states li"), ", ")
 		if legend != "draining, collecting, rolled out, serving" {
 			t.Errorf("legend %q", legend)
 		}
-		for _, selector := range []string{"#lanes-0 .track", "#lanes-0 .state.e3", "#lanes-0 .state.narrow.e2", "#states .state"} {
+		for _, selector := range []string{
+			"#lanes-0 .track", "#lanes-0 .state.e3", "#lanes-0 .state.narrow.e2",
+			"#states .state",
+		} {
 			if b := box(t, ctx, selector); b.Height < 4 {
 				t.Errorf("%s is %v", selector, b)
 			}
@@ -66,7 +76,8 @@ func TestReportEvents(t *testing.T) {
 				t.Errorf("the tooltip %q lacks %q", tip, want)
 			}
 		}
-		if tip := pointAtState(t, ctx, "#lanes-0 .state.narrow.e2", .5, 1.5/3); !strings.Contains(tip, "draining") || !strings.Contains(tip, "10 µs") {
+		if tip := pointAtState(t, ctx, "#lanes-0 .state.narrow.e2", .5, 1.5/3); !strings.Contains(tip, "draining") ||
+			!strings.Contains(tip, "10 µs") {
 			t.Errorf("at what is narrower than a pixel the tooltip says %q", tip)
 		}
 	})
@@ -75,9 +86,11 @@ func TestReportEvents(t *testing.T) {
 		b := box(t, ctx, "#time-0 .hit")
 		y := b.Y + b.Height/2
 		do(t, ctx,
-			chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, b.X+b.Width*.25, y, chromedp.ButtonLeft, chromedp.ClickCount(1)),
+			chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, b.X+b.Width*.25, y, chromedp.ButtonLeft,
+				chromedp.ClickCount(1)),
 			chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width*.75, y, chromedp.ButtonLeft),
-			chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, b.X+b.Width*.75, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+			chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, b.X+b.Width*.75, y, chromedp.ButtonLeft,
+				chromedp.ClickCount(1)))
 		after := box(t, ctx, "#lanes-0 .state.e3")
 		if r := after.Width / before.Width; r < 1.8 || r > 2.2 {
 			t.Errorf("twice as near, a state is %.2f times as wide", r)
@@ -139,7 +152,10 @@ func writeEvents(t *testing.T, name string, began time.Time) {
 		{2500 * time.Millisecond, "release\x1b", "rolled out", ""},
 		{time.Hour, "replica 1", "collecting", ""},
 	} {
-		line, err := json.Marshal(map[string]any{"t": began.Add(e.after), "source": e.source, "state": e.state, "note": e.note, "heap": 1})
+		line, err := json.Marshal(map[string]any{
+			"t": began.Add(e.after), "source": e.source, "state": e.state,
+			"note": e.note, "heap": 1,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,6 +175,7 @@ func pointAtState(t *testing.T, ctx context.Context, selector string, share, hei
 		const r = document.querySelector(%q).getBoundingClientRect();
 		return {X: r.x, Y: r.y, Width: r.width, Height: r.height};
 	})()`, selector)))
-	do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width*share, lanes.Y+lanes.Height*height))
+	do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width*share,
+		lanes.Y+lanes.Height*height))
 	return strings.Join(texts(t, ctx, "#tooltip:not([hidden])"), " ")
 }

@@ -84,7 +84,8 @@ func TestExplain(t *testing.T) {
 	chromium(t) // or skip now
 	out, page := explained(t)
 	ctx := browser(t)
-	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#ccdf")))
+	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page),
+		chromedp.WaitVisible(chromedp.CSS("#ccdf")))
 	shoot(t, ctx, "explain")
 	do(t, ctx, chromedp.EmulateViewport(1280, 900))
 
@@ -102,14 +103,16 @@ func TestExplain(t *testing.T) {
 	t.Run("pointing at a bar says what it is", func(t *testing.T) {
 		b := box(t, ctx, "#bands rect.k")
 		do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width/2, b.Y+b.Height/2))
-		if tip := texts(t, ctx, "#tooltip:not([hidden])"); len(tip) != 1 || !strings.HasPrefix(tip[0], "p0-50, ") || !strings.Contains(tip[0], "%") {
+		if tip := texts(t, ctx, "#tooltip:not([hidden])"); len(tip) != 1 || !strings.HasPrefix(tip[0], "p0-50, ") ||
+			!strings.Contains(tip[0], "%") {
 			t.Errorf("the tooltip says %q", tip)
 		}
 	})
 	t.Run("pointing at the distribution says a share", func(t *testing.T) {
 		b := box(t, ctx, "#ccdf .hit")
 		do(t, ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width*.5, b.Y+b.Height/2))
-		if tip := texts(t, ctx, "#tooltip:not([hidden])"); len(tip) != 1 || !strings.Contains(tip[0], "% slower than ") {
+		if tip := texts(t, ctx, "#tooltip:not([hidden])"); len(tip) != 1 ||
+			!strings.Contains(tip[0], "% slower than ") {
 			t.Errorf("the tooltip says %q", tip)
 		}
 	})

@@ -60,9 +60,14 @@ const fetches = `(async () => {
 func TestClientsOfChromium(t *testing.T) {
 	needsCheck(t)
 	onServers(t, func(t *testing.T, s *served) {
-		for _, c := range []struct{ url, proto, hop string }{{s.plain, "HTTP/1.1", "http/1.1"}, {s.secure, "HTTP/2.0", "h2"}} {
+		for _, c := range []struct{ url, proto, hop string }{
+			{s.plain, "HTTP/1.1", "http/1.1"},
+			{s.secure, "HTTP/2.0", "h2"},
+		} {
 			ctx := browser(t)
-			if _, err := chromedp.Call(ctx, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true}); err != nil {
+			if _, err := chromedp.Call(ctx,
+				security.SetIgnoreCertificateErrors,
+				security.SetIgnoreCertificateErrorsParams{Ignore: true}); err != nil {
 				t.Fatal(err) // the certificate is that of package httptest
 			}
 			do(t, ctx, chromedp.Navigate(c.url+"/"))

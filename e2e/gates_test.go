@@ -60,8 +60,9 @@ func runGated(setup string) error {
 		return err
 	}
 	o := gcgate.Options{
-		Policy: gcgate.PolicyDrain, AnnounceTimeout: s.AnnounceTimeout, DisablePeriod: true, MemoryLimitBytes: math.MaxInt64,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Policy: gcgate.PolicyDrain, AnnounceTimeout: s.AnnounceTimeout, DisablePeriod: true,
+		MemoryLimitBytes: math.MaxInt64,
+		Logger:           slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if s.Shed {
 		o.Policy = gcgate.PolicyShed
@@ -111,7 +112,11 @@ func runGated(setup string) error {
 	mux.HandleFunc("/collect", func(_ http.ResponseWriter, r *http.Request) { g.Collect(r.Context()) })
 	mux.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) {
 		now := g.Stats()
-		json.NewEncoder(w).Encode(gatedStats{polls.Load(), now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count, now.Overlapped, now.Unheeded})
+		json.NewEncoder(w).Encode(gatedStats{
+			polls.Load(),
+			now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count, now.Overlapped,
+			now.Unheeded,
+		})
 	})
 	m, err := httpgate.New(g, wrap)
 	if err != nil {
@@ -156,7 +161,8 @@ func startGated(t *testing.T, s gatedSetup) *gated {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, addr := start(t, regexp.MustCompile(`^listening on (\S+)`), "/usr/bin/env", gatedEnv+"="+string(setup), os.Args[0])
+	p, addr := start(t, regexp.MustCompile(`^listening on (\S+)`), "/usr/bin/env", gatedEnv+"="+string(setup),
+		os.Args[0])
 	g := &gated{Child: p, replica: &replica{port: portOnly(addr)}, client: http.Client{Timeout: time.Minute}}
 	t.Cleanup(g.client.CloseIdleConnections)
 	return g
@@ -271,10 +277,20 @@ func TestHAProxyTwoAtOnce(t *testing.T) {
 		long   bool   // in make check alone
 	}{
 		{"as deployed", options{}, line, true, wide, 30, 0, "", false},
-		{"as deployed, and wrong options", options{1, 1}, "check inter 10ms fall 4 rise 6", true, wide, 10, 0, "", true},
+		{
+			"as deployed, and wrong options",
+			options{1, 1},
+			"check inter 10ms fall 4 rise 6", true, wide, 10, 0, "",
+			true,
+		},
 		{"defaults for fall and rise", options{}, "check inter 10ms", false, wide, 15, 0, "", true},
 		{"wrong options", options{1, 1}, "check inter 10ms fall 1 rise 6", false, wide, 10, 0, "", true},
-		{"slow while down", options{1, 1}, "check inter 10ms downinter 500ms fall 1 rise 2", false, wide, 2, 0, "", true},
+		{
+			"slow while down",
+			options{1, 1},
+			"check inter 10ms downinter 500ms fall 1 rise 2", false, wide, 2, 0, "",
+			true,
+		},
 		{"every 500 ms", options{}, "check inter 500ms fall 1 rise 1", false, 0, 30, 3, "cannot be used now", false},
 		{"all defaults", options{}, "check", true, 0, 30, 2, "cannot be used now", false}, // every 2 s
 	} {
@@ -366,7 +382,8 @@ func TestHAProxyServesWhenAllAreOut(t *testing.T) {
 	}
 }
 
-// TestHAProxyServesWhenOneDiesBesideADrain: a replica that is killed while the other is drained is not the only one that gets requests.
+// TestHAProxyServesWhenOneDiesBesideADrain: a replica that is killed while the other is drained is
+// not the only one that gets requests.
 func TestHAProxyServesWhenOneDiesBesideADrain(t *testing.T) {
 	for _, config := range []string{"runtime-api.cfg", "agent-check.cfg"} {
 		t.Run(config, func(t *testing.T) {
@@ -399,7 +416,9 @@ func TestHAProxyServesWhenOneDiesBesideADrain(t *testing.T) {
 }
 
 // startGatedHAProxy runs two replicas with gates, and HAProxy before them.
-func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(string) string) (*haproxyServer, [2]*gated) {
+func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(string) string) (*haproxyServer,
+	[2]*gated,
+) {
 	t.Helper()
 	server(t, "haproxy") // or skip before anything is started
 	a.Name, b.Name = "a", "b"
@@ -410,7 +429,8 @@ func startGatedHAProxy(t *testing.T, config string, a, b gatedSetup, edit func(s
 	replicas := [2]*gated{startGated(t, a), startGated(t, b)}
 	h.a, h.b = replicas[0].replica, replicas[1].replica
 	h.run(t, config, func(text string) string {
-		text = regexp.MustCompile(`(?m)^ *server \S+-anyway .*\n`).ReplaceAllString(text, "") // the gates must do without
+		// the gates must do without
+		text = regexp.MustCompile(`(?m)^ *server \S+-anyway .*\n`).ReplaceAllString(text, "")
 		if edit != nil {
 			text = edit(text)
 		}
@@ -449,7 +469,9 @@ func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, 
 		switch {
 		case silent == "" && s.Announced < uint64(rounds):
 			t.Errorf("%d of %d collections were announced", s.Announced, rounds)
-		case silent != "" && (s.Announced > 0 || strings.Count(log, silent) != 1 || !strings.Contains(log, "let it poll more often") && !strings.Contains(log, "nobody polls")):
+		case silent != "" && (s.Announced > 0 ||
+			strings.Count(log, silent) != 1 || !strings.Contains(log, "let it poll more often") &&
+			!strings.Contains(log, "nobody polls")):
 			t.Errorf("%d collections were announced by polls that are too slow, or the log does not say once that %q:\n%s", s.Announced, silent, log)
 		}
 	}

@@ -35,7 +35,8 @@ const guideTimeout = 5 * time.Minute
 //	untested=WHY   it cannot be run here, with hyphens between words
 func TestGuides(t *testing.T) {
 	testutil.Long(t, "the commands of all guides take minutes")
-	if out, err := exec.Command("unshare", "--net", "--map-root-user", "ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
+	if out, err := exec.Command("unshare", "--net", "--map-root-user", "ip", "link", "set", "lo",
+		"up").CombinedOutput(); err != nil {
 		t.Skipf("needs a network namespace of its own (unshare --net --map-root-user): %v: %s", err, out)
 	}
 	pages, err := guidePages("..")
@@ -58,7 +59,10 @@ func TestGuides(t *testing.T) {
 
 // guidePages returns the pages with commands for readers, from the repository's top.
 func guidePages(top string) (pages []string, err error) {
-	for _, pattern := range []string{"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md", "examples/*/README.md", "contrib/*/README.md", "deploy/*/README.md"} {
+	for _, pattern := range []string{
+		"README.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md", "examples/*/README.md",
+		"contrib/*/README.md", "deploy/*/README.md",
+	} {
 		found, err := filepath.Glob(filepath.Join(top, pattern))
 		if err != nil {
 			return nil, err
@@ -103,7 +107,8 @@ func guideBlocks(page string) (blocks []block, err error) {
 			for _, w := range words[1:] {
 				name, value, _ := strings.Cut(w, "=")
 				if !slices.Contains([]string{"serves", "beside", "by", "untested"}, name) || value == "" {
-					return nil, fmt.Errorf("%s:%d: %q after sh: write serves=, beside=, by=DIR/TEST or untested=", page, i+1, w)
+					return nil, fmt.Errorf("%s:%d: %q after sh: write serves=, beside=, by=DIR/TEST or untested=", page,
+						i+1, w)
 				}
 				open.needs[name] = value
 			}
@@ -115,7 +120,8 @@ func guideBlocks(page string) (blocks []block, err error) {
 		case open != nil:
 			open.commands += line + "\n"
 		case isCommand(line) && (fenced && info == "" || !fenced && strings.HasPrefix(line, "    ")):
-			return nil, fmt.Errorf("%s:%d: a command outside of a block fenced with sh, so that no test runs it: %s", page, i+1, line)
+			return nil, fmt.Errorf("%s:%d: a command outside of a block fenced with sh, so that no test runs it: %s",
+				page, i+1, line)
 		}
 	}
 	return blocks, nil
@@ -182,10 +188,12 @@ func (b block) run(t *testing.T, work string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), guideTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", "--net", "--map-root-user", "--pid", "--fork", "--kill-child", "bash", "-c", script)
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--map-root-user", "--pid", "--fork", "--kill-child", "bash",
+		"-c", script)
 	cmd.Dir = work
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(work, "bin")+":"+os.Getenv("PATH")+":/usr/sbin",
-		"GOPROXY=off", "GOWORK=off", "PPROF_TMPDIR="+work, "BESIDE="+b.needs["beside"], "SERVES="+b.needs["serves"], "COMMANDS="+shorter(b.commands))
+		"GOPROXY=off", "GOWORK=off", "PPROF_TMPDIR="+work, "BESIDE="+b.needs["beside"], "SERVES="+b.needs["serves"],
+		"COMMANDS="+shorter(b.commands))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = stopTimeout

@@ -16,8 +16,9 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// TestH2spec runs all of h2spec's cases, the strict ones too, of RFC 9113 (as 7540) and HPACK, against net/http and against httpd on each backend,
-// without TLS and with it: what fails is the same. A case that ends otherwise is run again by both, as some of them wait for a time.
+// TestH2spec runs all of h2spec's cases, the strict ones too, of RFC 9113 (as 7540) and HPACK,
+// against net/http and against httpd on each backend, without TLS and with it: what fails is the
+// same. A case that ends otherwise is run again by both, as some of them wait for a time.
 func TestH2spec(t *testing.T) {
 	needsCheck(t)
 	bin := tool(t, "h2spec", "it from github.com/summerwind/h2spec")
@@ -67,7 +68,10 @@ func TestH2spec(t *testing.T) {
 func h2specCases(t *testing.T, bin, url string, sections []string) map[string]string {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.xml")
-	args := append([]string{"--strict", "--junit-report", report, "--host", "127.0.0.1", "--port", portOnly(url), "--path", "/hello"}, sections...)
+	args := append([]string{
+		"--strict", "--junit-report", report, "--host", "127.0.0.1", "--port", portOnly(url),
+		"--path", "/hello",
+	}, sections...)
 	if strings.HasPrefix(url, "https:") {
 		args = append(args, "--tls", "--insecure")
 	}

@@ -57,7 +57,8 @@ func (h *haproxyServer) run(t *testing.T, config string, edit func(string) strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = []byte(replace(t, string(text), "timeout check 1s", "timeout check 20s")) // a stall of the machine is no failure
+	// a stall of the machine is no failure
+	text = []byte(replace(t, string(text), "timeout check 1s", "timeout check 20s"))
 	if edit != nil {
 		text = []byte(edit(string(text)))
 	}
@@ -247,7 +248,10 @@ func TestHAProxyErrorsAreTold(t *testing.T) {
 		{"backend", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "x", Server: "a"}, fs.ErrNotExist, "no such backend"},
 		{"level", &haproxy.RuntimeAPI{Addr: h.agent, Backend: "be", Server: "a"}, fs.ErrPermission, "level admin"},
 		{"alone", &haproxy.RuntimeAPI{Addr: h.admin, Backend: "lone", Server: "a"}, haproxy.ErrLastServer, "503"},
-		{"port", &haproxy.RuntimeAPI{Addr: freeServerPort(t), Backend: "be", Server: "a"}, syscall.ECONNREFUSED, "cannot connect"},
+		{
+			"port", &haproxy.RuntimeAPI{Addr: freeServerPort(t), Backend: "be", Server: "a"}, syscall.ECONNREFUSED,
+			"cannot connect",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -298,7 +302,8 @@ func TestHAProxyRunsNoPostTwice(t *testing.T) {
 	h.runsOnce(t, h.a, h.b)
 }
 
-// A process that was killed while it was away, and runs without a gate now, gets requests again: a peer with a gate puts it back.
+// A process that was killed while it was away, and runs without a gate now, gets requests again: a
+// peer with a gate puts it back.
 func TestHAProxyPutsBackWhoWasLeftDrained(t *testing.T) {
 	h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
 	h.serving(t)
@@ -313,7 +318,8 @@ func TestHAProxyPutsBackWhoWasLeftDrained(t *testing.T) {
 	}
 	h.load(t)
 	began := time.Now()
-	startGated(t, gatedSetup{Name: "b", Turns: filepath.Join(t.TempDir(), "turn"), HAProxy: "127.0.0.1:" + h.admin + ",be/b"})
+	startGated(t, gatedSetup{Name: "b", Turns: filepath.Join(t.TempDir(), "turn"), HAProxy: "127.0.0.1:" + h.admin +
+		",be/b"})
 	h.serving(t)
 	t.Logf("it gets requests again %v after the peer began to start", time.Since(began))
 }

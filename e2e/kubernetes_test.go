@@ -48,8 +48,8 @@ type job struct {
 	}
 }
 
-// TestLoadJobIsKnown has kubectl read the manifest as the types of its API, without a cluster: a field that it does not know
-// is lost on the way.
+// TestLoadJobIsKnown has kubectl read the manifest as the types of its API, without a cluster: a
+// field that it does not know is lost on the way.
 func TestLoadJobIsKnown(t *testing.T) {
 	text, err := os.ReadFile(loadJob)
 	if err != nil {
@@ -60,7 +60,8 @@ func TestLoadJobIsKnown(t *testing.T) {
 		t.Skip("needs kubectl, 1.24 or later, to check deploy/kubernetes/load-job.yaml against the types of its API")
 	}
 	known := func(text []byte) map[string]any {
-		cmd := exec.CommandContext(t.Context(), kubectl, "set", "image", "--local", "--dry-run=client", "-f", "-", "load=another", "-o", "json")
+		cmd := exec.CommandContext(t.Context(), kubectl, "set", "image", "--local", "--dry-run=client", "-f", "-",
+			"load=another", "-o", "json")
 		cmd.Stdin = bytes.NewReader(text)
 		out, err := cmd.Output()
 		if err != nil {
@@ -76,7 +77,8 @@ func TestLoadJobIsKnown(t *testing.T) {
 	if err := yaml.UnmarshalStrict(text, &is); err != nil {
 		t.Fatal(err)
 	}
-	if _, has := known(text)["spec"].(map[string]any)["completionMode"]; !has && strings.Contains(string(text), "completionMode") {
+	if _, has := known(text)["spec"].(map[string]any)["completionMode"]; !has &&
+		strings.Contains(string(text), "completionMode") {
 		t.Skip("needs kubectl 1.24 or later: this one does not know an indexed Job")
 	}
 	if lost := lostFields("", is, known(text)); len(lost) > 0 {
@@ -143,7 +145,8 @@ func (j *job) args(index int, start time.Time, url string) (args []string) {
 	return args
 }
 
-// run runs the pods as processes, and keeps their logs as 0.json and so on; false where one of them came after the start.
+// run runs the pods as processes, and keeps their logs as 0.json and so on; false where one of them
+// came after the start.
 func (j *job) run(t *testing.T, evenkeel, dir, url string, start time.Time) bool {
 	t.Helper()
 	late := make([]bool, j.Spec.Completions)
@@ -180,7 +183,9 @@ func TestLoadJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := j.Spec.Completions
-	if j.Spec.CompletionMode != "Indexed" || j.Spec.Parallelism != n || n < 2 || j.Spec.BackoffLimit == nil || *j.Spec.BackoffLimit != 0 || j.Spec.Template.Spec.RestartPolicy != "Never" {
+	if j.Spec.CompletionMode != "Indexed" || j.Spec.Parallelism != n ||
+		n < 2 || j.Spec.BackoffLimit == nil || *j.Spec.BackoffLimit != 0 ||
+		j.Spec.Template.Spec.RestartPolicy != "Never" {
 		t.Fatalf("%+v: its pods are not started together, once each", j.Spec)
 	}
 	var requests atomic.Int64
@@ -200,10 +205,12 @@ func TestLoadJob(t *testing.T) {
 	}
 	all := filepath.Join(dir, "all.json")
 	merge := func(files ...string) (string, error) {
-		out, err := exec.CommandContext(t.Context(), evenkeel, append([]string{"merge", "-allow-late", "-skew", "1m", "-o", all}, files...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), evenkeel,
+			append([]string{"merge", "-allow-late", "-skew", "1m", "-o", all}, files...)...).CombinedOutput()
 		return string(out), err
 	}
-	if out, err := merge(files[:n-1]...); err == nil || !strings.Contains(out, fmt.Sprintf("1 of %d shares are not there, such as %[2]d/%[1]d", n, n-1)) {
+	if out, err := merge(files[:n-1]...); err == nil ||
+		!strings.Contains(out, fmt.Sprintf("1 of %d shares are not there, such as %[2]d/%[1]d", n, n-1)) {
 		t.Errorf("with a share missing: %v, %s", err, out)
 	}
 	if out, err := merge(files...); err != nil {
@@ -216,10 +223,12 @@ func TestLoadJob(t *testing.T) {
 	want, _ := json.Marshal(parts)
 	got, _ := json.Marshal(sum.Latency)
 	if !bytes.Equal(want, got) {
-		t.Errorf("the histogram of the sum is not the sum of the histograms: %d and %d requests", sum.Latency.Count(), parts.Count())
+		t.Errorf("the histogram of the sum is not the sum of the histograms: %d and %d requests", sum.Latency.Count(),
+			parts.Count())
 	}
 	if sum.Rate != 400 || sum.Requests() != 200 || sum.Answered != requests.Load() {
-		t.Errorf("%v requests/s, %d requests of 200, %d answered of %d that the service saw", sum.Rate, sum.Requests(), sum.Answered, requests.Load())
+		t.Errorf("%v requests/s, %d requests of 200, %d answered of %d that the service saw", sum.Rate, sum.Requests(),
+			sum.Answered, requests.Load())
 	}
 }
 

@@ -49,7 +49,8 @@ func build(t *testing.T, dir string) string {
 	if _, err := os.Stat(bin); err == nil {
 		return bin
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", race.Flag, "-ldflags=-w", "-o", bin, ".") // no test debugs it
+	// no test debugs it
+	cmd := exec.CommandContext(t.Context(), "go", "build", race.Flag, "-ldflags=-w", "-o", bin, ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build in %s: %v\n%s", dir, err, out)
@@ -61,7 +62,10 @@ func build(t *testing.T, dir string) string {
 // ready. The whole group is killed when the test ends.
 func start(t *testing.T, ready *regexp.Regexp, bin string, args ...string) (c *child.Child, match string) {
 	t.Helper()
-	c, err := child.Start(t.Context(), child.Options{Args: append([]string{bin}, args...), Ready: ready, StopTimeout: stopTimeout})
+	c, err := child.Start(t.Context(), child.Options{
+		Args: append([]string{bin}, args...), Ready: ready,
+		StopTimeout: stopTimeout,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

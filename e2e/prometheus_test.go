@@ -32,7 +32,8 @@ import (
 
 const deployPrometheus = "../deploy/prometheus"
 
-// analysed bounds the wait for what a recorder says: beside a busy machine its analysis gets a small part of a processor.
+// analysed bounds the wait for what a recorder says: beside a busy machine its analysis gets a
+// small part of a processor.
 const analysed = 10 * time.Minute
 
 // TestAlertRules runs the case of each rule.
@@ -171,14 +172,16 @@ func panels(t *testing.T) (list []string) {
 	}
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
-			list = append(list, strings.NewReplacer("$__rate_interval", "1m", "$job", ".+", "$instance", ".+").Replace(target.Expr))
+			list = append(list, strings.NewReplacer("$__rate_interval", "1m", "$job", ".+", "$instance",
+				".+").Replace(target.Expr))
 		}
 	}
 	return list
 }
 
-// TestPrometheus: a Prometheus server scrapes a service with a gate, a recorder and a watcher, evaluates all rules, has samples for the
-// expressions of the dashboard, and the exemplars of slow requests.
+// TestPrometheus: a Prometheus server scrapes a service with a gate, a recorder and a watcher,
+// evaluates all rules, has samples for the expressions of the dashboard, and the exemplars of slow
+// requests.
 func TestPrometheus(t *testing.T) {
 	server(t, "prometheus") // or skip now
 	s := startObserved(t)
@@ -258,7 +261,8 @@ func TestPrometheus(t *testing.T) {
 		err := p.get(t, "query_exemplars", query, &exemplars)
 		return err == nil && len(exemplars) > 0 && len(exemplars[0].Exemplars) > 0
 	})
-	if labels := exemplars[0].Exemplars[0].Labels; labels["snapshot"] == "" || labels["trace_id"] != "4bf92f3577b34da6a3ce929d0e0e4736" {
+	if labels := exemplars[0].Exemplars[0].Labels; labels["snapshot"] == "" ||
+		labels["trace_id"] != "4bf92f3577b34da6a3ce929d0e0e4736" {
 		t.Errorf("the exemplar has %v", labels)
 	}
 }

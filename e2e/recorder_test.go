@@ -11,12 +11,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestRecorderPage: what a recorder shows of a night is all on the screen, wide or narrow, and has colours of its own where the reader wants it dark. Its
-// policy blocks nothing of it: the browser would log that.
+// TestRecorderPage: what a recorder shows of a night is all on the screen, wide or narrow, and has
+// colours of its own where the reader wants it dark. Its policy blocks nothing of it: the browser
+// would log that.
 func TestRecorderPage(t *testing.T) {
 	chromium(t) // or skip now
 	page := filepath.Join(t.TempDir(), "night.html")
-	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "report", "-html", page, "../reqtrace/history/testdata/history.json")
+	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "report", "-html", page,
+		"../reqtrace/history/testdata/history.json")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("evenkeel report: %v\n%s", err, out)
 	}
@@ -30,7 +32,8 @@ func TestRecorderPage(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		seen = append(seen, read(t, ctx, chromedp.Evaluate[string](`(s => s.color + ' on ' + s.backgroundColor)(getComputedStyle(document.body))`)))
+		seen = append(seen, read(t, ctx,
+			chromedp.Evaluate[string](`(s => s.color + ' on ' + s.backgroundColor)(getComputedStyle(document.body))`)))
 	}
 	if seen[0] == seen[1] {
 		t.Errorf("light and dark are the same: %s", seen[0])

@@ -38,7 +38,8 @@ func TestReport(t *testing.T) {
 	if _, err := os.Stat(page); err != nil {
 		t.Fatal(err)
 	}
-	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#ccdf")))
+	do(t, ctx, chromedp.EmulateViewport(1280, 900), chromedp.Navigate("file://"+page),
+		chromedp.WaitVisible(chromedp.CSS("#ccdf")))
 	shoot(t, ctx, "report")
 	do(t, ctx, chromedp.EmulateViewport(1280, 900))
 
@@ -84,9 +85,11 @@ func TestReport(t *testing.T) {
 		b := box(t, ctx, "#ccdf .hit")
 		y := b.Y + b.Height/2
 		do(t, ctx,
-			chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, b.X+b.Width*.5, y, chromedp.ButtonLeft, chromedp.ClickCount(1)),
+			chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, b.X+b.Width*.5, y, chromedp.ButtonLeft,
+				chromedp.ClickCount(1)),
 			chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, b.X+b.Width*.7, y, chromedp.ButtonLeft),
-			chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, b.X+b.Width*.7, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+			chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, b.X+b.Width*.7, y, chromedp.ButtonLeft,
+				chromedp.ClickCount(1)))
 		if view() == whole || ticks() == wholeTicks {
 			t.Errorf("after a drag the view is %s, the ticks %q: nothing changed", view(), ticks())
 		}

@@ -19,7 +19,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// restartsConfig has HAProxy send to two replicas, and ask the other one where a connection is refused or closed without an answer.
+// restartsConfig has HAProxy send to two replicas, and ask the other one where a connection is
+// refused or closed without an answer.
 const restartsConfig = `
 defaults
     mode http
@@ -40,8 +41,8 @@ backend be
     server b "127.0.0.1:${B_PORT}"
 `
 
-// TestRestarts shuts two servers of package httpd down and starts them again, one at a time, under load behind HAProxy: no request
-// fails. In make soak it is a million requests and 50 times.
+// TestRestarts shuts two servers of package httpd down and starts them again, one at a time, under
+// load behind HAProxy: no request fails. In make soak it is a million requests and 50 times.
 func TestRestarts(t *testing.T) {
 	requests, restarts := 1200, 6
 	if testutil.Soak() > 0 {
@@ -55,7 +56,8 @@ func TestRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := "127.0.0.1:" + port
-	startServer(t, addr, []string{"LISTEN_PORT=" + port, "A_PORT=" + a.port, "B_PORT=" + b.port}, bin, "-W", "-db", "-f", config)
+	startServer(t, addr, []string{"LISTEN_PORT=" + port, "A_PORT=" + a.port, "B_PORT=" + b.port}, bin, "-W", "-db",
+		"-f", config)
 
 	ended := make(chan struct{})
 	var result *loadgen.Result
@@ -66,7 +68,10 @@ func TestRestarts(t *testing.T) {
 		for _, path := range []string{"/hello", "/large", "/slow"} {
 			targets = append(targets, loadgen.Target{URL: "http://" + addr + path})
 		}
-		result, err = loadgen.Run(t.Context(), loadgen.Options{Targets: targets, Connections: 20, Requests: requests, Timeout: time.Minute})
+		result, err = loadgen.Run(t.Context(), loadgen.Options{
+			Targets: targets, Connections: 20, Requests: requests,
+			Timeout: time.Minute,
+		})
 	}()
 	for i := range restarts {
 		at := int64(i+1) * int64(requests) / int64(restarts+1)
@@ -88,9 +93,11 @@ func TestRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result.Failed > 0 || result.Statuses[http.StatusOK] != int64(requests) {
-		t.Errorf("of %d requests failed %d: %+v; statuses %v", requests, result.Failed, result.Failures, result.Statuses)
+		t.Errorf("of %d requests failed %d: %+v; statuses %v", requests, result.Failed, result.Failures,
+			result.Statuses)
 	}
-	t.Logf("%d requests, %d restarts, p99 %v, the longest %v", result.Requests(), restarts, result.Latency.Quantile(.99), result.Latency.Max())
+	t.Logf("%d requests, %d restarts, p99 %v, the longest %v", result.Requests(), restarts,
+		result.Latency.Quantile(.99), result.Latency.Max())
 }
 
 // restarted is a server at one port.

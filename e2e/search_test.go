@@ -96,7 +96,8 @@ func TestSearch(t *testing.T) {
 
 // TestSearchFailedFeed has one real feed, which is not there.
 func TestSearchFailedFeed(t *testing.T) {
-	p, url := start(t, searchListens, build(t, "../examples/search"), "-addr", "127.0.0.1:0", "-feeds", "cnn=http://127.0.0.1:1/")
+	p, url := start(t, searchListens, build(t, "../examples/search"), "-addr", "127.0.0.1:0", "-feeds",
+		"cnn=http://127.0.0.1:1/")
 	ctx := browser(t)
 	do(t, ctx, chromedp.Navigate(url), chromedp.SendKeys(chromedp.CSS("#term"), "storm"), submit())
 	if got := texts(t, ctx, ".message"); len(got) != 1 || !strings.Contains(got[0], "could not be searched") {

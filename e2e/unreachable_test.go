@@ -45,12 +45,18 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 	}{
 		{"wrong name", "wrong", "", "no such server in this backend"},
 		{"the second is not there", "a", "absent", "connection refused"},
-		{"the second is killed after a drain", "a", "killed", "this replica holds the turn because a peer does not have it back"},
+		{
+			"the second is killed after a drain", "a", "killed",
+			"this replica holds the turn because a peer does not have it back",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := startHAProxy(t, "runtime-api.cfg", nil, nil, nil)
 			at := func(port, server string) *haproxy.RuntimeAPI {
-				return &haproxy.RuntimeAPI{Addr: "127.0.0.1:" + port, Backend: "be", Server: server, DisableMending: true}
+				return &haproxy.RuntimeAPI{
+					Addr: "127.0.0.1:" + port, Backend: "be", Server: server,
+					DisableMending: true,
+				}
 			}
 			a, b := []gcgate.Signal{at(h.admin, c.server)}, []gcgate.Signal{at(h.admin, "b")}
 			kill, rounds, announce := func() {}, 2, time.Duration(0)
@@ -58,10 +64,14 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 			case "absent":
 				a = append(a, at(freeServerPort(t), "a"))
 			case "killed":
-				second := &haproxyServer{a: h.a, b: h.b, admin: freeServerPort(t), agent: freeServerPort(t), agentB: freeServerPort(t)}
+				second := &haproxyServer{
+					a: h.a, b: h.b, admin: freeServerPort(t), agent: freeServerPort(t),
+					agentB: freeServerPort(t),
+				}
 				second.run(t, "runtime-api.cfg", nil)
 				a, b = append(a, at(second.admin, "a")), append(b, at(second.admin, "b"))
-				kill, rounds, announce = sync.OnceFunc(second.Kill), 1, 10*time.Second // it has acknowledged the drain by then
+				// it has acknowledged the drain by then
+				kill, rounds, announce = sync.OnceFunc(second.Kill), 1, 10*time.Second
 			}
 			path := filepath.Join(t.TempDir(), "turn")
 			logs := [2]*logText{{}, {}}
@@ -103,7 +113,9 @@ func TestHAProxyThatCannotBeReached(t *testing.T) {
 			}
 			eventually(t, "the log says "+c.says, func() bool { return strings.Contains(logs[0].String(), c.says) })
 			if c.second == "killed" {
-				if log := logs[1].String(); !strings.Contains(log, "this replica cannot collect because another one has held the turn") || !strings.Contains(log, "holder=") {
+				if log := logs[1].String(); !strings.Contains(log,
+					"this replica cannot collect because another one has held the turn") ||
+					!strings.Contains(log, "holder=") {
 					t.Errorf("the other replica's log does not say who holds the turn:\n%s", log)
 				}
 			}

@@ -37,10 +37,12 @@ func TestViewer(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "gzip", "-dk", trace+".gz").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "explain", "-html", page, "-perfetto", tracks, trace).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "explain", "-html", page, "-perfetto",
+		tracks, trace).CombinedOutput(); err != nil {
 		t.Fatalf("evenkeel explain: %v\n%s", err, out)
 	}
-	viewer, port := start(t, viewerListens, "sh", "-c", "BROWSER=true exec go tool trace -http=127.0.0.1:0 "+trace+" 2>&1")
+	viewer, port := start(t, viewerListens, "sh", "-c", "BROWSER=true exec go tool trace -http=127.0.0.1:0 "+trace+
+		" 2>&1")
 	defer stop(t, viewer)
 
 	ctx := browser(t)

@@ -18,8 +18,9 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestWholePath runs the script of examples/wholepath with the real HAProxy, by httpd and by net/http: both replicas answer through
-// it, what an idle connection has is seen in their metrics, as are gate, recorder and httpd, and an interrupt ends all that the script began.
+// TestWholePath runs the script of examples/wholepath with the real HAProxy, by httpd and by
+// net/http: both replicas answer through it, what an idle connection has is seen in their metrics,
+// as are gate, recorder and httpd, and an interrupt ends all that the script began.
 func TestWholePath(t *testing.T) {
 	server(t, "haproxy")
 	build(t, "../cmd/evenkeel")
@@ -32,7 +33,10 @@ func TestWholePath(t *testing.T) {
 			if c.each {
 				testutil.Long(t, "the same on net/http")
 			}
-			args := []string{"BIN=" + binDir, "PORT=" + freeServerPort(t), "LENGTH=1s", "bash", "../examples/wholepath/demo.sh"}
+			args := []string{
+				"BIN=" + binDir, "PORT=" + freeServerPort(t), "LENGTH=1s", "bash",
+				"../examples/wholepath/demo.sh",
+			}
 			if c.flag != "" {
 				args = append(args, c.flag)
 			}
@@ -105,7 +109,8 @@ func TestWholePath(t *testing.T) {
 				}
 			} else {
 				eventually(t, "idle connections without goroutines", func() bool {
-					return sample(0, "go_goroutines") < was+idle/4 && sample(0, "evenkeel_httpd_parked_connections") >= idle
+					return sample(0, "go_goroutines") < was+idle/4 &&
+						sample(0, "evenkeel_httpd_parked_connections") >= idle
 				})
 			}
 
@@ -120,7 +125,9 @@ func TestWholePath(t *testing.T) {
 			if !script.State().Success() {
 				t.Errorf("the script's end: %v", script.State())
 			}
-			for _, addr := range []string{"127.0.0.1:" + replicas[0], "127.0.0.1:" + replicas[1], strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/report")} {
+			for _, addr := range []string{"127.0.0.1:" +
+				replicas[0], "127.0.0.1:" + replicas[1], strings.TrimSuffix(strings.TrimPrefix(url, "http://"),
+				"/report")} {
 				if conn, err := net.Dial("tcp", addr); err == nil {
 					conn.Close()
 					t.Errorf("something listens at %s after the end", addr)

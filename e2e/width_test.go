@@ -19,7 +19,8 @@ func TestWidths(t *testing.T) {
 	testutil.Long(t, "more widths of pages")
 	chromium(t) // or skip now
 	page := filepath.Join(t.TempDir(), "why.html")
-	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "explain", "-html", page, "../bench/results/search-locked-2026-11-22.trace.gz")
+	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "explain", "-html", page,
+		"../bench/results/search-locked-2026-11-22.trace.gz")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("evenkeel explain: %v\n%s", err, out)
 	}
@@ -36,7 +37,8 @@ func TestWidths(t *testing.T) {
 		Table string
 		X     int
 	}
-	do(t, ctx, chromedp.EmulateViewport(500, 900), chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#slowest")))
+	do(t, ctx, chromedp.EmulateViewport(500, 900), chromedp.Navigate("file://"+page),
+		chromedp.WaitVisible(chromedp.CSS("#slowest")))
 	rows := read(t, ctx, chromedp.Evaluate[[]end]("("+open+", "+ends+")"))
 	if len(rows) < 20 {
 		t.Errorf("the page has %d rows of tables: %v", len(rows), rows)

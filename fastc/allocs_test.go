@@ -31,7 +31,10 @@ func TestAllocs(t *testing.T) {
 			fastc.Slow(leaf.Dot, unsafe.Pointer(&f))
 		}),
 	}
-	for name, site := range map[string]*fastc.Site{"counted": counted, "timed": timed, "doubted": doubted, "diverted": diverted} {
+	for name, site := range map[string]*fastc.Site{
+		"counted": counted, "timed": timed, "doubted": doubted,
+		"diverted": diverted,
+	} {
 		all["Site "+name] = testing.AllocsPerRun(1000, func() {
 			a, b := [2]float64{1, 2}, [2]float64{3, 4}
 			f := leaf.DotFrame{A: &a[0], B: &b[0], N: 2}

@@ -53,7 +53,8 @@ func crashInTrustedSite() {
 	}
 }
 
-// TestCrash holds that a segmentation fault in C, also that of a stack which overflows, says which Go function called it.
+// TestCrash holds that a segmentation fault in C, also that of a stack which overflows, says which
+// Go function called it.
 func TestCrash(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -66,7 +67,8 @@ func TestCrash(t *testing.T) {
 	} {
 		t.Run(role, func(t *testing.T) {
 			env := append(os.Environ(), "EVENKEEL_ROLE="+role)
-			wantCrash(t, `(?m)^SIGSEGV: segmentation violation$`, "evenkeel.dev/fastc_test."+caller, env, command[0], command[1:]...)
+			wantCrash(t, `(?m)^SIGSEGV: segmentation violation$`, "evenkeel.dev/fastc_test."+caller, env, command[0],
+				command[1:]...)
 		})
 	}
 }

@@ -9,12 +9,12 @@
 //
 // # A leaf
 //
-// What is called so must be a leaf: it does not block (no lock that others hold for long, no
-// system call that waits, no sleep), does not call back into Go, does not longjmp out, keeps no
-// pointer to Go memory, and its time is bounded. docs/guides/fastc.md says what happens otherwise. Until
-// the call returns, the goroutine cannot be preempted and the collector cannot stop the world:
-// the time of the call is added to the pause. Before each call it can be. Up to some 200 µs the neighbours are better off
-// than with cgo, from a millisecond on they are worse off.
+// What is called so must be a leaf: it does not block (no lock that others hold for long, no system
+// call that waits, no sleep), does not call back into Go, does not longjmp out, keeps no pointer to
+// Go memory, and its time is bounded. docs/guides/fastc.md says what happens otherwise. Until the
+// call returns, the goroutine cannot be preempted and the collector cannot stop the world: the time
+// of the call is added to the pause. Before each call it can be. Up to some 200 µs the neighbours
+// are better off than with cgo, from a millisecond on they are worse off.
 //
 // A [Site] measures the calls of one function and sends them through cgo when they take more than
 // 10 ms beyond a budget in a second of use. It does not bound a single call: a function whose time depends on its

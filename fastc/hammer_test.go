@@ -56,7 +56,10 @@ func hammer(t *testing.T, seed uint64, length time.Duration) {
 	h := &hammering{
 		plain: fastc.MustSite(leaf.Add, "plain", fastc.Options{DisableBudget: true}),
 		// It goes to and fro between the two ways, and each call of it is over the budget.
-		restless: fastc.MustSite(leaf.Dot, "restless", fastc.Options{Budget: 1, Hold: time.Millisecond, Logger: silent}),
+		restless: fastc.MustSite(leaf.Dot, "restless", fastc.Options{
+			Budget: 1, Hold: time.Millisecond,
+			Logger: silent,
+		}),
 	}
 	stopProfiles := profile(t)
 	stopSignals := h.storm(t)
@@ -74,7 +77,8 @@ func hammer(t *testing.T, seed uint64, length time.Duration) {
 			}
 		})
 	}
-	for h.failed.Load() == nil && time.Since(began) < length+hangs && (time.Since(began) < length || !h.enough(before)) {
+	for h.failed.Load() == nil && time.Since(began) < length+hangs &&
+		(time.Since(began) < length || !h.enough(before)) {
 		time.Sleep(time.Millisecond)
 		if fastc.Available() && !h.restless.Stats().Diverted {
 			fastc.Divert(h.restless)

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	loopTurns      = 20_000    // of a call: 5 to 20 µs
-	loopCalls      = 5_000_000 // of a loop, where nothing preempts it: then a collection waits for all of them, half a minute and more
-	wantCollection = 10        // complete before the first loop ends
+	loopTurns = 20_000 // of a call: 5 to 20 µs
+	// of a loop, where nothing preempts it: then a collection waits for all of them, half a minute and more
+	loopCalls      = 5_000_000
+	wantCollection = 10 // complete before the first loop ends
 )
 
 // loops call C again and again, on one goroutine each. No function stands between a loop and what it
@@ -45,7 +46,8 @@ var loops = map[string]func(enough *atomic.Bool){
 		}
 	},
 	"Site diverted": func(enough *atomic.Bool) {
-		turns, s := int64(loopTurns), fastc.MustSite(leaf.Turn, "turn", fastc.Options{Budget: 1, Hold: fastc.HoldForever, Logger: silent})
+		turns, s := int64(loopTurns), fastc.MustSite(leaf.Turn, "turn",
+			fastc.Options{Budget: 1, Hold: fastc.HoldForever, Logger: silent})
 		for i := 0; i < loopCalls && !enough.Load(); i++ {
 			s.Call(unsafe.Pointer(&turns))
 		}

@@ -33,7 +33,10 @@ type mode struct {
 
 var modes = []mode{
 	{name: "nofastc", flags: []string{"-tags=nofastc"}, source: longWay("built with the tag nofastc")},
-	{name: "CGO_ENABLED=0", env: []string{"CGO_ENABLED=0"}, source: longWay("built without cgo: there is no C to call")},
+	{
+		name: "CGO_ENABLED=0", env: []string{"CGO_ENABLED=0"},
+		source: longWay("built without cgo: there is no C to call"),
+	},
 	{name: "-buildmode=pie", flags: []string{"-buildmode=pie", "-ldflags=-linkmode=internal"}},
 	{name: "-buildmode=pie, external", flags: []string{"-buildmode=pie", "-ldflags=-linkmode=external"}},
 	{name: "-linkmode=external", flags: []string{"-ldflags=-linkmode=external"}},
@@ -87,7 +90,8 @@ func TestBuilds(t *testing.T) {
 			if m.source == "" {
 				m.source = shortWay(runtime.GOARCH)
 			}
-			wantReport(t, m.source, []string{"GOCOVERDIR=" + dir}, m.build(t, filepath.Join(dir, "plain"), "./testdata/plain"))
+			wantReport(t, m.source, []string{"GOCOVERDIR=" + dir},
+				m.build(t, filepath.Join(dir, "plain"), "./testdata/plain"))
 		})
 	}
 	for name, test := range map[string]func(t *testing.T, dir string){
@@ -129,13 +133,15 @@ func testASan(t *testing.T, dir string) {
 func testCShared(t *testing.T, dir string) {
 	mode{flags: []string{"-buildmode=c-shared"}}.build(t, filepath.Join(dir, "libexported.so"), "./testdata/exported")
 	bin := filepath.Join(dir, "main")
-	command(t, nil, "gcc", "-o", bin, "testdata/exported/c/main.c", "-L"+dir, "-lexported", "-Wl,-rpath,"+dir, "-pthread")
+	command(t, nil, "gcc", "-o", bin, "testdata/exported/c/main.c", "-L"+dir, "-lexported", "-Wl,-rpath,"+dir,
+		"-pthread")
 	wantReport(t, shortWay(runtime.GOARCH), nil, bin)
 	wantReport(t, longWay("FASTC=off"), []string{"FASTC=off"}, bin)
 }
 
 func testCArchive(t *testing.T, dir string) {
-	library := mode{flags: []string{"-buildmode=c-archive"}}.build(t, filepath.Join(dir, "libexported.a"), "./testdata/exported")
+	library := mode{flags: []string{"-buildmode=c-archive"}}.build(t, filepath.Join(dir, "libexported.a"),
+		"./testdata/exported")
 	bin := filepath.Join(dir, "main")
 	command(t, nil, "gcc", "-o", bin, "testdata/exported/c/main.c", library, "-pthread")
 	wantReport(t, shortWay(runtime.GOARCH), nil, bin)
@@ -153,7 +159,8 @@ func testOwn(t *testing.T, dir string) {
 		"nofastc": {flags: []string{"-tags=nofastc"}}, "nocgo": {env: []string{"CGO_ENABLED=0"}},
 	} {
 		exe := filepath.Join(dir, name)
-		command(t, append([]string{"CGO_ENABLED=1"}, m.env...), "go", append([]string{"test", "-c", "-o", exe}, m.flags...)...)
+		command(t, append([]string{"CGO_ENABLED=1"}, m.env...), "go", append([]string{"test", "-c", "-o", exe},
+			m.flags...)...)
 		command(t, nil, exe, "-test.short")
 	}
 }
@@ -163,5 +170,6 @@ func testOwn(t *testing.T, dir string) {
 func testCallback(t *testing.T) {
 	bin := mode{flags: []string{race.Flag}}.build(t, filepath.Join(t.TempDir(), "callback"), "./testdata/callback")
 	wantCrash(t, `(?m)^fatal error: .*`, "main.callsGoFromLeaf", os.Environ(), bin)
-	wantCrash(t, `(?m)^panic: fastc: .* called back into Go`, "main.callsGoFromLeaf", append(os.Environ(), "FASTC=off"), bin)
+	wantCrash(t, `(?m)^panic: fastc: .* called back into Go`, "main.callsGoFromLeaf", append(os.Environ(), "FASTC=off"),
+		bin)
 }

@@ -61,7 +61,8 @@ func (o Options) normal() (Options, error) {
 	case o.DisableBudget && o.Budget != 0:
 		return refuse("Budget", "%v, and DisableBudget is set; leave one of them out", o.Budget)
 	case o.DisableBudget && o.Hold != 0:
-		return refuse("Hold", "%v, and DisableBudget is set, with which no call is diverted; leave one of them out", o.Hold)
+		return refuse("Hold", "%v, and DisableBudget is set, with which no call is diverted; leave one of them out",
+			o.Hold)
 	}
 	if o.Budget == 0 {
 		o.Budget = defaultBudget

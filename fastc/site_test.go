@@ -171,7 +171,8 @@ func TestHold(t *testing.T) {
 			before := s.Stats()
 			nop(s)
 			want = append(want, entry{slog.LevelDebug, map[string]string{"function": "nop"}})
-			if st := s.Stats(); st.Slow != before.Slow || st.Timed != before.Timed+1 || st.Diverted || st.Diversions != diversions {
+			if st := s.Stats(); st.Slow != before.Slow || st.Timed != before.Timed+1 || st.Diverted ||
+				st.Diversions != diversions {
 				t.Errorf("%v after diversion %d: %+v, then %+v", hold, diversions, before, st)
 			}
 		}
@@ -294,7 +295,8 @@ func TestOverTogether(t *testing.T) {
 	}
 	wg.Wait()
 	st := s.Stats()
-	if st.Over > strikes+goroutines-1 || st.Over != st.Timed || st.Timed+st.Slow != goroutines*rounds || st.Calls != goroutines*rounds {
+	if st.Over > strikes+goroutines-1 || st.Over != st.Timed || st.Timed+st.Slow != goroutines*rounds ||
+		st.Calls != goroutines*rounds {
 		t.Errorf("%+v", st)
 	}
 	if len(log.all) != 1 || st.Diversions != 1 {
@@ -374,7 +376,8 @@ func TestTurnsOfOthersAreNotCharged(t *testing.T) {
 	}
 	wg.Wait()
 	if lost.Load() < enough {
-		t.Skipf("needs other threads to get this one's processor during a call: %d of %d times in a minute", lost.Load(), enough)
+		t.Skipf("needs other threads to get this one's processor during a call: %d of %d times in a minute",
+			lost.Load(), enough)
 	}
 	if fair.Load() < lost.Load()/2 {
 		t.Errorf("%d of %d calls that lost their processor were charged with less than half of their time; %d others waited", fair.Load(), lost.Load(), waited.Load())

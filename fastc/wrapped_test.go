@@ -35,12 +35,15 @@ func TestWrappedLoops(t *testing.T) {
 				needCheck(t)
 			}
 			bin := mode{flags: c.flags}.build(t, filepath.Join(t.TempDir(), "loops"), "./testdata/loops")
-			if inlined := !hasFunction(t, bin, "main.turn") && !hasFunction(t, bin, "main.measuredTurn"); inlined != c.inlined {
-				t.Fatalf("the functions are inlined: %v, want %v; hot.pgo names the lines of their calls", inlined, c.inlined)
+			if inlined := !hasFunction(t, bin, "main.turn") &&
+				!hasFunction(t, bin, "main.measuredTurn"); inlined != c.inlined {
+				t.Fatalf("the functions are inlined: %v, want %v; hot.pgo names the lines of their calls", inlined,
+					c.inlined)
 			}
 			for _, processors := range []string{"1", "2"} {
 				want := fmt.Sprintf("Call %d\nSite.Call %[1]d\n", wantCollection)
-				if out := command(t, []string{"GOMAXPROCS=" + processors}, bin, fmt.Sprint(wantCollection)); out != want {
+				if out := command(t, []string{"GOMAXPROCS=" + processors}, bin,
+					fmt.Sprint(wantCollection)); out != want {
 					t.Errorf("%s processors: collections before a loop was over: %q, want %q", processors, out, want)
 				}
 			}

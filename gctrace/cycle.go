@@ -8,9 +8,10 @@ import "time"
 // else to two digits, and to the millisecond from 10 ms; sizes to MiB (the line says MB).
 // A Cycle is a plain value: it holds no reference to the line or to its [Scanner].
 type Cycle struct {
-	N           int64         `json:"n"`            // 1 is the process's first collection
-	At          time.Duration `json:"at_ns"`        // when sweep termination began, since the runtime's start
-	UtilPercent int           `json:"util_percent"` // the collector's share of all CPU since the program's start, idle workers left out
+	N  int64         `json:"n"`     // 1 is the process's first collection
+	At time.Duration `json:"at_ns"` // when sweep termination began, since the runtime's start
+	// the collector's share of all CPU since the program's start, idle workers left out
+	UtilPercent int `json:"util_percent"`
 
 	Wall WallPhases `json:"wall"`
 	CPU  CPUPhases  `json:"cpu"`
@@ -23,10 +24,12 @@ type Cycle struct {
 	Stacks  Value[int64] `json:"stacks_bytes,omitzero"`  // stacks to scan; absent in lines of old releases
 	Globals Value[int64] `json:"globals_bytes,omitzero"` // globals to scan; absent in lines of old releases
 
-	Procs  int    `json:"procs"`            // GOMAXPROCS when the collection started
-	Source string `json:"source,omitempty"` // the prefix of the line that tells processes of one log apart; "": it has none
+	Procs int `json:"procs"` // GOMAXPROCS when the collection started
+	// the prefix of the line that tells processes of one log apart; "": it has none
+	Source string `json:"source,omitempty"`
 
-	Forced    bool `json:"forced,omitzero"`     // by runtime.GC or debug.FreeOSMemory; the two-minute timer's are not marked
+	// by runtime.GC or debug.FreeOSMemory; the two-minute timer's are not marked
+	Forced    bool `json:"forced,omitzero"`
 	LeakCheck bool `json:"leak_check,omitzero"` // also looked for leaked goroutines (Go 1.26)
 }
 

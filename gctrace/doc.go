@@ -31,7 +31,8 @@
 // # Caveats
 //
 // The lines' format is not promised to stay. The format read here is that of runtime/mgc.go,
-// gcMarkTermination, in Go 1.21 to 1.26 (testdata has a log of each), and the older one
-// without stacks and globals; its figures are rounded down, see [Cycle]. CPU times are what the scheduler counted for the Ps and not
-// what the operating system did, in both sources. Time spent sweeping is in neither.
+// gcMarkTermination, in Go 1.21 to 1.26 (testdata has a log of each), and the older one without
+// stacks and globals; its figures are rounded down, see [Cycle]. CPU times are what the scheduler
+// counted for the Ps and not what the operating system did, in both sources. Time spent sweeping is
+// in neither.
 package gctrace

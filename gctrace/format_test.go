@@ -20,12 +20,16 @@ func format(c Cycle) string {
 // tokens are the runtime's single writes for a cycle, without the newline (Go 1.26).
 func tokens(c Cycle) []string {
 	mib := func(bytes int64) string { return strconv.FormatInt(bytes>>20, 10) }
-	ts := []string{"gc ", fmt.Sprint(c.N), " @", itoaDiv(uint64(c.At/time.Millisecond), 3), "s ", fmt.Sprint(c.UtilPercent), "%"}
+	ts := []string{
+		"gc ", fmt.Sprint(c.N), " @", itoaDiv(uint64(c.At/time.Millisecond), 3), "s ",
+		fmt.Sprint(c.UtilPercent), "%",
+	}
 	if c.LeakCheck {
 		ts = append(ts, " (checking for goroutine leaks)")
 	}
 	ts = append(ts, ": ",
-		formatMS(c.Wall.SweepTermination), "+", formatMS(c.Wall.Mark), "+", formatMS(c.Wall.MarkTermination), " ms clock, ",
+		formatMS(c.Wall.SweepTermination), "+", formatMS(c.Wall.Mark), "+", formatMS(c.Wall.MarkTermination),
+		" ms clock, ",
 		formatMS(c.CPU.SweepTermination), "+", formatMS(c.CPU.Assist), "/", formatMS(c.CPU.Background), "/",
 		formatMS(c.CPU.Idle), "+", formatMS(c.CPU.MarkTermination), " ms cpu, ",
 		mib(c.HeapBefore), "->", mib(c.HeapAfter), "->", mib(c.HeapLive), " MB, ")

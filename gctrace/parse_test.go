@@ -44,7 +44,10 @@ func TestParse(t *testing.T) {
 		{"forced", forcedLine, forcedCycle},
 		{"newline", forcedLine + "\n", forcedCycle},
 		{"CRLF", forcedLine + "\r\n", forcedCycle},
-		{"automatic", strings.TrimSuffix(forcedLine, " (forced)"), with(forcedCycle, func(c *Cycle) { c.Forced = false })},
+		{
+			"automatic", strings.TrimSuffix(forcedLine, " (forced)"),
+			with(forcedCycle, func(c *Cycle) { c.Forced = false }),
+		},
 		{
 			"leak check", strings.Replace(forcedLine, "%:", "% (checking for goroutine leaks):", 1),
 			with(forcedCycle, func(c *Cycle) { c.LeakCheck = true }),
@@ -99,7 +102,10 @@ func TestParseError(t *testing.T) {
 		{"no number", strings.Replace(forcedLine, "gc 6", "gc x", 1), 3, "the collection's number"},
 		{"number out of range", strings.Replace(forcedLine, "gc 6", "gc 4294967296", 1), 3, "the collection's number"},
 		{"size out of range", strings.Replace(forcedLine, "11->", "99999999999999999999->", 1), 74, "MB before"},
-		{"time out of range", strings.Replace(forcedLine, "+3.1+", "+9223372036854775807+", 1), 24, "milliseconds of marking"},
+		{
+			"time out of range", strings.Replace(forcedLine, "+3.1+", "+9223372036854775807+", 1), 24,
+			"milliseconds of marking",
+		},
 		{"negative", strings.Replace(forcedLine, "+3.1+", "+-3.1+", 1), 24, "milliseconds of marking"},
 		{"point without places", strings.Replace(forcedLine, "+3.1+", "+3.+", 1), 25, `want "+"`},
 	}

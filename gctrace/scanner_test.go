@@ -19,7 +19,8 @@ func TestSources(t *testing.T) {
 	six, seven, eight := plain(6), plain(7), plain(8)
 	at := strings.Index(six, "0.044s")
 	atA, atB := six[:at], six[at:]
-	log := "web_1  | " + atA + "x\n" + "web_2  | " + six + "\n" + "name | value\n" + "[pod/web-1/main] " + seven + "\n" + "web_1  | " + atB + "\n" + eight + "\n"
+	log := "web_1  | " + atA + "x\n" + "web_2  | " + six + "\n" + "name | value\n" + "[pod/web-1/main] " + seven +
+		"\n" + "web_1  | " + atB + "\n" + eight + "\n"
 	s := NewScanner(strings.NewReader(log))
 	var got []string
 	for c := range s.All() {
@@ -124,7 +125,8 @@ func TestScanner(t *testing.T) {
 			Stats{Lines: 3, Foreign: 1, Cycles: 1, Lost: 1},
 		},
 		{
-			"several deep", atA + "{\"a\":1}\n" + "2026/11/21 b\n" + "13 things\n" + "main.go:12 +0x1d\n" + "/usr/bin\n" + atB + "\n",
+			"several deep", atA + "{\"a\":1}\n" + "2026/11/21 b\n" + "13 things\n" + "main.go:12 +0x1d\n" +
+				"/usr/bin\n" + atB + "\n",
 			[]string{six},
 			Stats{Lines: 6, Foreign: 5, Cycles: 1, Recovered: 1},
 		},
@@ -150,13 +152,15 @@ func TestScanner(t *testing.T) {
 		},
 		{"prefixed", "I1127 20:30:00 1234 main.go:42] " + six + "\n", []string{six}, Stats{Lines: 1, Cycles: 1}},
 		{
-			"in a string of JSON", `{"log": "` + strings.ReplaceAll(six, ">", `\u003e`) + `\n", "stream": "stderr"}` + "\n" + `{"msg":"{\"msg\":\"` +
+			"in a string of JSON", `{"log": "` + strings.ReplaceAll(six, ">", `\u003e`) + `\n", "stream": "stderr"}` +
+				"\n" + `{"msg":"{\"msg\":\"` +
 				strings.ReplaceAll(seven, ">", `\\u003e`) + `\\n\"}"}` + "\n",
 			[]string{six, seven},
 			Stats{Lines: 2, Cycles: 2},
 		},
 		{
-			"broken at a blank", strings.Replace(six, "ms cpu, ", "ms cpu,\n", 1) + "\n" + strings.Replace(seven, "ms clock, ", "ms clock,\r\n", 1) + "\n",
+			"broken at a blank", strings.Replace(six, "ms cpu, ", "ms cpu,\n", 1) + "\n" +
+				strings.Replace(seven, "ms clock, ", "ms clock,\r\n", 1) + "\n",
 			[]string{six, seven},
 			Stats{Lines: 4, Cycles: 2, Recovered: 2},
 		},

@@ -4,12 +4,15 @@ package gctrace
 // or one that holds a cycle or part of one (whatever other text stands on it as well; less
 // than "gc 6 @0.044s " at a broken line's front does not count as a part).
 type Stats struct {
-	Lines       int64 `json:"lines"`                // read, an unfinished last one included
-	Foreign     int64 `json:"foreign"`              // not the collector's; gctrace=2, gcpacertrace=1 and scavtrace=1 lines count here too
-	ForcedLines int64 `json:"forced_lines"`         // "GC forced": the two-minute timer started a collection
-	Cycles      int64 `json:"cycles"`               // returned by Scan
-	Recovered   int64 `json:"recovered"`            // of Cycles, put together again from the pieces of lines that other text or a line break had cut
-	FivePhases  int64 `json:"five_phases,omitzero"` // lines of Go 1.5, whose collections had five phases: they are not read
+	Lines int64 `json:"lines"` // read, an unfinished last one included
+	// not the collector's; gctrace=2, gcpacertrace=1 and scavtrace=1 lines count here too
+	Foreign     int64 `json:"foreign"`
+	ForcedLines int64 `json:"forced_lines"` // "GC forced": the two-minute timer started a collection
+	Cycles      int64 `json:"cycles"`       // returned by Scan
+	// of Cycles, put together again from the pieces of lines that other text or a line break had cut
+	Recovered int64 `json:"recovered"`
+	// lines of Go 1.5, whose collections had five phases: they are not read
+	FivePhases int64 `json:"five_phases,omitzero"`
 
 	// Lost counts collections that happened and whose figures could not be read: gaps in
 	// the numbering, and broken lines that could not be put together. What ran before the

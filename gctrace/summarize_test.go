@@ -53,12 +53,14 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestSummarizeGaps: collections whose lines are missing between others count, and the other sums say that they lack them.
+// TestSummarizeGaps: collections whose lines are missing between others count, and the other sums
+// say that they lack them.
 func TestSummarizeGaps(t *testing.T) {
 	t.Parallel()
 	cycles := []Cycle{at(3, 100*ms), at(5, 300*ms), at(14, 1200*ms), at(20, 2000*ms)}
 	s := Summarize(slices.Values(cycles), Window{From: 200 * ms, To: 1400 * ms})
-	if pace, _ := s.Pace.Get(); s.Collections != 10 || s.Read != Of(int64(2)) || pace != 120*ms || s.CPU.Assist != Of(6*ms) {
+	if pace, _ := s.Pace.Get(); s.Collections != 10 || s.Read != Of(int64(2)) || pace != 120*ms ||
+		s.CPU.Assist != Of(6*ms) {
 		t.Errorf("%d collections, %v read, pace %v, %v of assists", s.Collections, s.Read, s.Pace, s.CPU.Assist)
 	}
 	whole := Summarize(slices.Values([]Cycle{at(3, 100*ms), at(4, 200*ms)}), Window{})
@@ -85,12 +87,31 @@ func TestSummarizeEdges(t *testing.T) {
 		{"to the last", three, Window{From: 200 * ms}, 1, Of(100 * ms), Of(7.0), Of(7 * mib)},
 		{"between cycles", three, Window{From: 210 * ms, To: 290 * ms}, 0, Of(80 * ms), Of(0.0), Value[int64]{}},
 		{"behind the last", three, Window{From: 300 * ms}, 0, Value[time.Duration]{}, Value[float64]{}, Value[int64]{}},
-		{"backwards", three, Window{From: 300 * ms, To: 200 * ms}, 0, Value[time.Duration]{}, Value[float64]{}, Value[int64]{}},
+		{
+			"backwards", three,
+			Window{From: 300 * ms, To: 200 * ms},
+			0,
+			Value[time.Duration]{},
+			Value[float64]{},
+			Value[int64]{},
+		},
 		{"no cycles", nil, Window{To: time.Second}, 0, Of(time.Second), Of(0.0), Value[int64]{}},
 		{"nothing at all", nil, Window{}, 0, Value[time.Duration]{}, Value[float64]{}, Value[int64]{}},
-		{"cycle before lacking", three[1:2], Window{From: 100 * ms, To: 200 * ms}, 1, Of(100 * ms), Of(7.0), Value[int64]{}},
+		{
+			"cycle before lacking", three[1:2],
+			Window{From: 100 * ms, To: 200 * ms},
+			1, Of(100 * ms), Of(7.0),
+			Value[int64]{},
+		},
 		{"gap", []Cycle{three[0], three[2]}, Window{}, 3, Of(300 * ms), Of(28.0 / 600 * 100), Of(13 * mib)},
-		{"procs not known", []Cycle{with(three[0], func(c *Cycle) { c.Procs = 0 })}, Window{}, 1, Of(100 * ms), Value[float64]{}, Of(13 * mib)},
+		{
+			"procs not known",
+			[]Cycle{with(three[0], func(c *Cycle) { c.Procs = 0 })},
+			Window{},
+			1, Of(100 * ms),
+			Value[float64]{},
+			Of(13 * mib),
+		},
 	}
 	almost := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	for _, tt := range tests {

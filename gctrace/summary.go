@@ -10,11 +10,13 @@ type Summary struct {
 	Procs       Value[int]           `json:"procs,omitzero"`     // GOMAXPROCS, of the last collection where it changed
 	Collections int64                `json:"collections"`
 
-	// Read is how many of Collections the log has, where their numbers say that others lie between: then all figures but Window,
-	// Collections and Pace are of those alone. Absent where none is missing.
+	// Read is how many of Collections the log has, where their numbers say that others lie between:
+	// then all figures but Window, Collections and Pace are of those alone. Absent where none is
+	// missing.
 	Read Value[int64] `json:"read,omitzero"`
 
-	Forced Value[int64] `json:"forced,omitzero"` // of Collections, by runtime.GC or debug.FreeOSMemory; the two-minute timer's are not among them
+	// of Collections, by runtime.GC or debug.FreeOSMemory; the two-minute timer's are not among them
+	Forced Value[int64] `json:"forced,omitzero"`
 
 	Wall       Wall           `json:"wall"`
 	CPU        CPU            `json:"cpu"`
@@ -23,8 +25,9 @@ type Summary struct {
 	// Pace is the mean time between collections: Window / Collections. Absent without any.
 	Pace Value[time.Duration] `json:"pace_ns,omitzero"`
 
-	Heap       Heap         `json:"heap"`
-	AllocBytes Value[int64] `json:"alloc_bytes,omitzero"` // allocated in the window; from gctrace an estimate, see Summarize
+	Heap Heap `json:"heap"`
+	// allocated in the window; from gctrace an estimate, see Summarize
+	AllocBytes Value[int64] `json:"alloc_bytes,omitzero"`
 }
 
 // Wall is wall-clock time by phase, summed over the collections of a window.
@@ -34,20 +37,24 @@ type Wall struct {
 	Mark             Value[time.Duration] `json:"mark_ns,omitzero"`              // concurrent
 	MarkTermination  Value[time.Duration] `json:"mark_termination_ns,omitzero"`  // stop-the-world
 	Pause            Value[time.Duration] `json:"pause_ns,omitzero"`             // both stop-the-world phases
-	PauseMax         Value[time.Duration] `json:"pause_max_ns,omitzero"`         // longest single stop-the-world phase (metrics: upper bound of its histogram bucket)
-	Total            Value[time.Duration] `json:"total_ns,omitzero"`             // all phases
+	// longest single stop-the-world phase (metrics: upper bound of its histogram bucket)
+	PauseMax Value[time.Duration] `json:"pause_max_ns,omitzero"`
+	Total    Value[time.Duration] `json:"total_ns,omitzero"` // all phases
 }
 
 // CPU is CPU time by phase, summed over the collections of a window.
 // runtime/metrics has the pauses only together.
 type CPU struct {
 	SweepTermination Value[time.Duration] `json:"sweep_termination_ns,omitzero"` // Ps stopped x wall time
-	Assist           Value[time.Duration] `json:"assist_ns,omitzero"`            // goroutines made to mark by their own allocation
-	Background       Value[time.Duration] `json:"background_ns,omitzero"`        // dedicated and fractional workers
-	Idle             Value[time.Duration] `json:"idle_ns,omitzero"`              // workers on Ps that had nothing else to run
-	MarkTermination  Value[time.Duration] `json:"mark_termination_ns,omitzero"`
-	Pause            Value[time.Duration] `json:"pause_ns,omitzero"` // both stop-the-world phases
-	Total            Value[time.Duration] `json:"total_ns,omitzero"` // all but Idle, which took nothing from the program
+	// goroutines made to mark by their own allocation
+	Assist     Value[time.Duration] `json:"assist_ns,omitzero"`
+	Background Value[time.Duration] `json:"background_ns,omitzero"` // dedicated and fractional workers
+	// workers on Ps that had nothing else to run
+	Idle            Value[time.Duration] `json:"idle_ns,omitzero"`
+	MarkTermination Value[time.Duration] `json:"mark_termination_ns,omitzero"`
+	Pause           Value[time.Duration] `json:"pause_ns,omitzero"` // both stop-the-world phases
+	// all but Idle, which took nothing from the program
+	Total Value[time.Duration] `json:"total_ns,omitzero"`
 }
 
 // Heap is the heap's size around collections, in bytes. Lines of gctrace round down to MiB.
@@ -55,7 +62,8 @@ type Heap struct {
 	Before Range `json:"before,omitzero"` // when the collection started
 	After  Range `json:"after,omitzero"`  // when marking ended
 	Live   Range `json:"live,omitzero"`   // what was marked
-	Goal   Range `json:"goal,omitzero"`   // where the pacer wanted marking to end (metrics: wants the next to end); absent where there was no goal
+	// where the pacer wanted marking to end (metrics: wants the next to end); absent where there was no goal
+	Goal Range `json:"goal,omitzero"`
 }
 
 // Range is one size over the collections of a window.

@@ -7,7 +7,10 @@ import (
 
 // FuzzFindGC holds findGC against bytes.Index.
 func FuzzFindGC(f *testing.F) {
-	for _, s := range []string{"", "gc", "gc ", "0123456gc 9", "01234567gc 9", "ggc gc ", "hc gb gc\x00gc ", "gcgcgcgcgcgcgc "} {
+	for _, s := range []string{
+		"", "gc", "gc ", "0123456gc 9", "01234567gc 9", "ggc gc ", "hc gb gc\x00gc ",
+		"gcgcgcgcgcgcgc ",
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

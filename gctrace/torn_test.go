@@ -77,7 +77,10 @@ func (w *writer) line() string {
 	case 3:
 		return fmt.Sprintf("2026-11-21T10:00:00.%03dZ\tINFO\tserver/main.go:%d\tgc %d MB goal, ok\n", n, n, n)
 	case 4:
-		return []string{"goroutine 1 [running]:\n", "main.main()\n", "\t/src/main.go:12 +0x1d\n", "\n", "exit status 2\n"}[n%5]
+		return []string{
+			"goroutine 1 [running]:\n", "main.main()\n", "\t/src/main.go:12 +0x1d\n", "\n",
+			"exit status 2\n",
+		}[n%5]
 	}
 	return fmt.Sprintf("[%d] %s\n", n, strings.Repeat("μετάφραση ", n%9))
 }

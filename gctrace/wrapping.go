@@ -2,11 +2,11 @@ package gctrace
 
 import "bytes"
 
-// What runs programs puts their lines into its own: a logger or Docker into a string of JSON, docker compose and kubectl
-// behind the program's name.
+// What runs programs puts their lines into its own: a logger or Docker into a string of JSON,
+// docker compose and kubectl behind the program's name.
 
-// unquote cuts b behind the string in which a gctrace line begins at index at, and takes back the escape of ">". A gctrace
-// line has no quotation mark. b is changed.
+// unquote cuts b behind the string in which a gctrace line begins at index at, and takes back the
+// escape of ">". A gctrace line has no quotation mark. b is changed.
 func unquote(b []byte, at int) []byte {
 	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
 		b = b[:at+end]
@@ -33,8 +33,8 @@ const (
 	maxSourceName = 100 // bytes
 )
 
-// sourceOf returns the prefix by which docker compose or kubectl tells the processes of a log apart, and its length in b; 0
-// where there is none.
+// sourceOf returns the prefix by which docker compose or kubectl tells the processes of a log
+// apart, and its length in b; 0 where there is none.
 //
 //	web_1  | gc 1 @0.125s ...
 //	[pod/web-1/main] gc 1 @0.125s ...

@@ -24,7 +24,8 @@ type socket interface {
 	syscall.Conn
 }
 
-// kept is a socket that stays open when aio has its duplicate: it is the user's, who may close it and ask it for its address.
+// kept is a socket that stays open when aio has its duplicate: it is the user's, who may close it
+// and ask it for its address.
 type kept struct{ socket }
 
 func (kept) Close() error { return nil }
@@ -55,8 +56,8 @@ func (s *server) begins() {
 	go s.accept()
 }
 
-// probe turns on what package net does for a connection that it accepts, and which those of aio inherit: keep-alive probes, and no delay
-// of what is small.
+// probe turns on what package net does for a connection that it accepts, and which those of aio
+// inherit: keep-alive probes, and no delay of what is small.
 func probe(ln net.Listener) {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok {
@@ -136,7 +137,8 @@ func (s *server) arrived(r *aio.Result) {
 	}
 }
 
-// more has the loop accept as many connections as there may be: what comes beyond waits in the kernel, and nobody looks at it. mu is held.
+// more has the loop accept as many connections as there may be: what comes beyond waits in the
+// kernel, and nobody looks at it. mu is held.
 func (s *server) more() {
 	for s.loop != nil && !s.closed && s.accepts < acceptTurn && s.open+s.accepts < s.most {
 		if s.loop.Accept(nil, aio.NoDeadline) != nil {
@@ -197,7 +199,8 @@ func (s *server) accept() {
 			s.mu.Unlock()
 			if !refused {
 				refused = true
-				s.log.Warn("httpd: a connection was refused; the next ones are not logged", "remote", nc.RemoteAddr(), "reason", err)
+				s.log.Warn("httpd: a connection was refused; the next ones are not logged", "remote", nc.RemoteAddr(),
+					"reason", err)
 			}
 			_ = nc.Close()
 		}

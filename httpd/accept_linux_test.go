@@ -29,7 +29,8 @@ func TestNoDescriptors(t *testing.T) {
 		var clients []net.Conn
 		for range conns { // wait in the kernel's queue
 			c := dial(t, ln.Addr().String())
-			if _, err := io.WriteString(c, "GET /hello?n=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+			if _, err := io.WriteString(c,
+				"GET /hello?n=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
 				t.Fatal(err)
 			}
 			clients = append(clients, c)
@@ -61,7 +62,8 @@ func TestNoDescriptors(t *testing.T) {
 			}
 		}
 		// It is tried again each 10 ms and when a descriptor has become free, and not all the time.
-		if s, most := httpd.StatsOf(srv).AcceptStalls, uint64(time.Since(began)/(10*time.Millisecond))+10*conns; s == 0 || s > most {
+		if s, most := httpd.StatsOf(srv).AcceptStalls,
+			uint64(time.Since(began)/(10*time.Millisecond))+10*conns; s == 0 || s > most {
 			t.Errorf("it was tried %d times to accept without a descriptor, want %d at the most", s, most)
 		}
 		srv.Close()
@@ -94,9 +96,11 @@ func TestKeepAlive(t *testing.T) {
 			t.Skip("needs a /proc/net/tcp that lists connections")
 			panic("unreachable")
 		}
-		// sl local_address rem_address st tx_queue:rx_queue tr:tm->when ...; tr 2: the timer of keep-alive probes, 1: that of what is not acknowledged yet
+		// sl local_address rem_address st tx_queue:rx_queue tr:tm->when ...; tr 2: the timer of
+		// keep-alive probes, 1: that of what is not acknowledged yet
 		line := served()
-		for end := time.Now().Add(patience); strings.HasPrefix(strings.Fields(line)[5], "01:") && time.Now().Before(end); line = served() {
+		for end := time.Now().Add(patience); strings.HasPrefix(strings.Fields(line)[5], "01:") &&
+			time.Now().Before(end); line = served() {
 			time.Sleep(time.Millisecond)
 		}
 		if !strings.HasPrefix(strings.Fields(line)[5], "02:") {
@@ -105,7 +109,8 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// TestEarlyConnections: those that came before Serve have the options that package net sets, as those that come later inherit them.
+// TestEarlyConnections: those that came before Serve have the options that package net sets, as
+// those that come later inherit them.
 func TestEarlyConnections(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -125,7 +130,10 @@ func TestEarlyConnections(t *testing.T) {
 				t.Error(err)
 			}
 			raw.Control(func(fd uintptr) {
-				for _, o := range [][2]int{{syscall.IPPROTO_TCP, syscall.TCP_NODELAY}, {syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}} {
+				for _, o := range [][2]int{
+					{syscall.IPPROTO_TCP, syscall.TCP_NODELAY},
+					{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE},
+				} {
 					if on, err := syscall.GetsockoptInt(int(fd), o[0], o[1]); on != 1 || err != nil {
 						t.Errorf("option %d of level %d is %d, %v", o[1], o[0], on, err)
 					}

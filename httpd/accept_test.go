@@ -41,7 +41,10 @@ func TestListenerClosed(t *testing.T) {
 					t.Fatal(err)
 				}
 				var based atomic.Pointer[net.Listener]
-				srv := &http.Server{Handler: mux(), BaseContext: func(ln net.Listener) context.Context { based.Store(&ln); return t.Context() }}
+				srv := &http.Server{
+					Handler:     mux(),
+					BaseContext: func(ln net.Listener) context.Context { based.Store(&ln); return t.Context() },
+				}
 				ended := make(chan error)
 				go func() { ended <- httpd.Serve(t.Context(), srv, ln, httpd.Options{Backend: b}) }()
 				c, err := net.Dial(network, ln.Addr().String())
@@ -135,7 +138,8 @@ func TestConnectionOfUser(t *testing.T) {
 	})
 }
 
-// TestUnixPeer: what a handler sees of the peer of a unix socket, with a name and without, is what it sees with net/http.
+// TestUnixPeer: what a handler sees of the peer of a unix socket, with a name and without, is what
+// it sees with net/http.
 func TestUnixPeer(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		ask := func(ln net.Listener, as string) string {
@@ -175,8 +179,8 @@ func TestUnixPeer(t *testing.T) {
 	})
 }
 
-// TestSeveralListeners: one http.Server serves TCP, a unix socket and TLS, begun at the same time; idle connections of all end by
-// one Shutdown, and StatsOf has all.
+// TestSeveralListeners: one http.Server serves TCP, a unix socket and TLS, begun at the same time;
+// idle connections of all end by one Shutdown, and StatsOf has all.
 func TestSeveralListeners(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		from := httptest.NewUnstartedServer(nil) // for its certificate

@@ -52,8 +52,8 @@ func bystander(t *testing.T, addr string) {
 	}
 }
 
-// TestTrickle: connections that send a header byte by byte have no goroutines of their own, but for some; each is answered when it has
-// sent all, and ended when it has not in time.
+// TestTrickle: connections that send a header byte by byte have no goroutines of their own, but for
+// some; each is answered when it has sent all, and ended when it has not in time.
 func TestTrickle(t *testing.T) {
 	const begun, headers = "GET /hello?n=7 HTTP/1.1\r\nHost:", 64
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -94,8 +94,9 @@ func TestTrickle(t *testing.T) {
 	})
 }
 
-// TestTrickleTimeout: who is not done with a header in time is ended and counted, with a worker and without, at first and later; an idle one is counted
-// as that. Where a busy machine stands still for longer than the timeouts, others end than those that are meant: then they get more time.
+// TestTrickleTimeout: who is not done with a header in time is ended and counted, with a worker and
+// without, at first and later; an idle one is counted as that. Where a busy machine stands still
+// for longer than the timeouts, others end than those that are meant: then they get more time.
 func TestTrickleTimeout(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -135,7 +136,8 @@ func trickle(t *testing.T, b aio.Backend, n int, limit time.Duration) httpd.Stat
 		}
 	}
 	stats := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns == 0 })
-	if stats.Accepted != uint64(n)+1 || stats.HeaderTimeouts+stats.IdleTimeouts != uint64(n)+1 || stats.BadRequests > 0 {
+	if stats.Accepted != uint64(n)+1 || stats.HeaderTimeouts+stats.IdleTimeouts != uint64(n)+1 ||
+		stats.BadRequests > 0 {
 		t.Errorf("%+v", stats)
 	}
 	return stats
@@ -271,9 +273,10 @@ func TestPipelinersThatNeverRead(t *testing.T) {
 	})
 }
 
-// TestBadRequests: what net/http refuses reaches no handler, and is counted: requests of which two readers could find two different
-// ends, and headers without one; a connection's first ones and further ones, by workers that have served somebody before. ConnState is told of the first
-// ones as net/http does it.
+// TestBadRequests: what net/http refuses reaches no handler, and is counted: requests of which two
+// readers could find two different ends, and headers without one; a connection's first ones and
+// further ones, by workers that have served somebody before. ConnState is told of the first ones as
+// net/http does it.
 func TestBadRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
@@ -312,7 +315,9 @@ func TestBadRequests(t *testing.T) {
 			}
 		}
 		bystander(t, addr)
-		if s := until(t, srv, "their end", func(s httpd.Stats) bool { return s.Conns <= 2 }); s.BadRequests != 2*uint64(len(bad)) || s.HeaderTimeouts > 0 {
+		if s := until(t, srv, "their end",
+			func(s httpd.Stats) bool { return s.Conns <= 2 }); s.BadRequests != 2*uint64(len(bad)) ||
+			s.HeaderTimeouts > 0 {
 			t.Errorf("%d bad requests: %+v", 2*len(bad), s)
 		}
 	})
@@ -393,7 +398,8 @@ func TestMaxConns(t *testing.T) {
 			if err := wait(t, ended, "Serve's end"); err != http.ErrServerClosed {
 				t.Error(err)
 			}
-			if s := httpd.StatsOf(srv); s.Conns != 0 || s.Accepted != conns+most+1 || s.AcceptStalls > s.Accepted { // once each time that the last one is taken
+			if s := httpd.StatsOf(srv); s.Conns != 0 || s.Accepted != conns+most+1 || s.AcceptStalls > s.Accepted {
+				// once each time that the last one is taken
 				t.Errorf("at the end: %+v", s)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestEmptyLines: those before a request are forgiven where the connection's own last request was a POST, as by net/http, whatever was asked on
-// the connections that its workers had meanwhile.
+// TestEmptyLines: those before a request are forgiven where the connection's own last request was a
+// POST, as by net/http, whatever was asked on the connections that its workers had meanwhile.
 func TestEmptyLines(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		plain := serve(t, b, &http.Server{Handler: opinions()})
@@ -39,7 +39,8 @@ func TestEmptyLines(t *testing.T) {
 					_, _ = io.Copy(io.Discard, res.Body)
 					return res.StatusCode
 				}
-				const post, get = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+				const post, get = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
+					"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 				posted, got := dial(), dial()
 				p, g := bufio.NewReader(posted), bufio.NewReader(got)
 				for _, blank := range []string{"\r\n", "\r\n\r\n", "\n", "\n\r\n\n"} {

@@ -24,8 +24,9 @@ var flushLimit = 30 * time.Second // a variable for tests
 // pieces are buffers for what was read and not yet asked for, and for answers that are under way.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for its addresses and its socket's options, and
-// may close it. The server's mu guards all but handle. An idle one costs this and aio's part, so both are kept small.
+// conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for
+// its addresses and its socket's options, and may close it. The server's mu guards all but handle.
+// An idle one costs this and aio's part, so both are kept small.
 type conn struct {
 	server *server
 	handle *aio.Conn
@@ -43,9 +44,11 @@ type conn struct {
 	leaving                                     bool // Hijack waits until aio has done with it
 	served                                      bool // it has sent a request
 	posted                                      bool // its last request was a POST
-	held                                        bool // a part of its next header has come, and is waited for in the loop
-	flushes                                     bool // it has ended, and what is queued is sent for as long as the client takes some of it
-	told                                        bool // ConnState knows of its end
+	// a part of its next header has come, and is waited for in the loop
+	held bool
+	// it has ended, and what is queued is sent for as long as the client takes some of it
+	flushes bool
+	told    bool // ConnState knows of its end
 
 	now    bool // a Read of tls finds what there is, and does not wait: see readNow
 	ending bool // tls.Close was called, or is about to be
@@ -76,7 +79,8 @@ func (c *conn) moving() *traffic {
 
 // rest gives c's traffic back, if there is nothing in it.
 func (c *conn) rest() {
-	if t := c.traffic; t != &still && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil && t.real == nil {
+	if t := c.traffic; t != &still && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil &&
+		t.real == nil {
 		c.traffic = &still
 		traffics.Put(t)
 	}
@@ -153,7 +157,8 @@ func (c *conn) done(r *aio.Result) {
 		c.reading = false
 		raceAcquire()
 		c.keep(r.Buffer[:r.Size])
-		if r.Error != nil && c.err == nil && r.Error != aio.ErrCancelled && r.Error != aio.ErrDeadline { // of detach, of park
+		if r.Error != nil && c.err == nil && r.Error != aio.ErrCancelled && r.Error != aio.ErrDeadline {
+			// of detach, of park
 			c.moving().err = r.Error
 		}
 		c.read()
@@ -270,11 +275,13 @@ func (c *conn) moved() {
 	}
 }
 
-// short reports whether less has come of c's next request than net/http awaits before it takes it for one (Peek in http.conn.serve): at the
-// end of the connection it says nothing then. It does so of each request but the first, which is a bad one; and a worker's first is not c's.
+// short reports whether less has come of c's next request than net/http awaits before it takes it
+// for one (Peek in http.conn.serve): at the end of the connection it says nothing then. It does so
+// of each request but the first, which is a bad one; and a worker's first is not c's.
 func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
 
-// end closes the connection, when what is queued was sent; at once where a Write waits, as its bytes would not be sent either way.
+// end closes the connection, when what is queued was sent; at once where a Write waits, as its
+// bytes would not be sent either way.
 func (c *conn) end() {
 	if c.ended {
 		return
@@ -299,7 +306,8 @@ func (c *conn) end() {
 	c.drop()
 	if c.out > 0 && c.outErr == nil && (c.worker == nil || c.worker.writing == 0) {
 		until := time.Now().Add(flushLimit)
-		if w := c.worker; w != nil && c.tls == nil && !w.outUntil.IsZero() && w.outUntil.Before(until) { // crypto/tls has set it to now
+		if w := c.worker; w != nil && c.tls == nil && !w.outUntil.IsZero() && w.outUntil.Before(until) {
+			// crypto/tls has set it to now
 			until = w.outUntil
 		} else {
 			c.flushes = true

@@ -77,7 +77,8 @@ func wait[T any](t *testing.T, c <-chan T, what string) T {
 func TestHappensBefore(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		var there, back int
-		url := "http://" + serve(t, b, &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { back = there })})
+		url := "http://" + serve(t, b,
+			&http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { back = there })})
 		for i := range 10 {
 			there = i
 			resp, err := http.Get(url)

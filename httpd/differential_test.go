@@ -25,35 +25,62 @@ import (
 // raw are requests, right and wrong, each of which net/http has an opinion about.
 var raw = func() (all []string) {
 	for _, line := range []string{
-		"GET / HTTP/1.1", "GET / HTTP/1.0", "GET /a%20b?x=%zz HTTP/1.1", "HEAD /big HTTP/1.1", "OPTIONS * HTTP/1.1", "PRI * HTTP/2.0",
-		"GET http://other/x HTTP/1.1", "CONNECT host:80 HTTP/1.1", "GET  / HTTP/1.1", "GET / HTTP/1.2", "GET / HTTP/2.0", "GET / HTTP/0.9",
-		"GET /", "get / HTTP/1.1", "G(T / HTTP/1.1", "GET / HTP/1.1", " GET / HTTP/1.1", "GET /\x00 HTTP/1.1", "GET /../x HTTP/1.1", "",
+		"GET / HTTP/1.1", "GET / HTTP/1.0", "GET /a%20b?x=%zz HTTP/1.1", "HEAD /big HTTP/1.1", "OPTIONS * HTTP/1.1",
+		"PRI * HTTP/2.0",
+		"GET http://other/x HTTP/1.1", "CONNECT host:80 HTTP/1.1", "GET  / HTTP/1.1", "GET / HTTP/1.2",
+		"GET / HTTP/2.0", "GET / HTTP/0.9",
+		"GET /", "get / HTTP/1.1", "G(T / HTTP/1.1", "GET / HTP/1.1", " GET / HTTP/1.1", "GET /\x00 HTTP/1.1",
+		"GET /../x HTTP/1.1", "",
 	} {
-		all = append(all, line+"\r\nHost: a\r\n\r\n", line+"\r\n\r\n", line+"\nHost: a\n\n", line+"\r\nHost: a\r\nConnection: close\r\n\r\n")
+		all = append(all, line+"\r\nHost: a\r\n\r\n", line+"\r\n\r\n", line+"\nHost: a\n\n", line+
+			"\r\nHost: a\r\nConnection: close\r\n\r\n")
 	}
 	for _, header := range []string{
-		"Host: a\r\nHost: b", "Host: a b", "Host: ", "host: A", "Host : a", " Host: a", "Host: a\r\n folded: x", "Host: a\r\nX: \x01", "Host: a\r\nX y: z",
-		"Host: a\r\nExpect: 100-continue", "Host: a\r\nExpect: other", "Host: a\r\nConnection: keep-alive", "Host: a\r\nUpgrade: websocket\r\nConnection: Upgrade",
-		"Host: a\r\nX: " + strings.Repeat("y", 9000), "Host: a\r\n" + strings.Repeat("X-Many: y\r\n", 50) + "Z: z", "Host: a\r\nCookie: a=b; c", "Host: a\r\n: x", "Host: a\r\nX",
+		"Host: a\r\nHost: b", "Host: a b", "Host: ", "host: A", "Host : a", " Host: a", "Host: a\r\n folded: x",
+		"Host: a\r\nX: \x01", "Host: a\r\nX y: z",
+		"Host: a\r\nExpect: 100-continue", "Host: a\r\nExpect: other", "Host: a\r\nConnection: keep-alive",
+		"Host: a\r\nUpgrade: websocket\r\nConnection: Upgrade",
+		"Host: a\r\nX: " + strings.Repeat("y", 9000), "Host: a\r\n" + strings.Repeat("X-Many: y\r\n", 50) + "Z: z",
+		"Host: a\r\nCookie: a=b; c", "Host: a\r\n: x", "Host: a\r\nX",
 	} {
 		all = append(all, "GET /headers HTTP/1.1\r\n"+header+"\r\n\r\n", "GET /headers HTTP/1.0\r\n"+header+"\r\n\r\n")
 	}
 	for _, body := range []string{
-		"Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n\r\nhel", "Content-Length: +5\r\n\r\nhello", "Content-Length: 5, 5\r\n\r\nhello", "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
-		"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "Content-Length: -1\r\n\r\nhello", "Content-Length: 0x5\r\n\r\nhello", "Content-Length: 99999999999999999999\r\n\r\nhello", "Content-Length:\r\n\r\nhello", "\r\nhello",
-		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5;ext=1\r\nhello\r\n0\r\nTrailer: x\r\n\r\n", "Transfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2\r\nhi\r\n0\r\nT: v\r\n\r\n",
-		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello", "Transfer-Encoding: chunked\r\n\r\nz\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n", "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nx",
-		"Transfer-Encoding : chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello",
-		"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
-		"Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", "Expect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Content-Length: 300000\r\n\r\n" + strings.Repeat("b", 300000),
+		"Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n\r\nhel",
+		"Content-Length: +5\r\n\r\nhello", "Content-Length: 5, 5\r\n\r\nhello",
+		"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+		"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "Content-Length: -1\r\n\r\nhello",
+		"Content-Length: 0x5\r\n\r\nhello", "Content-Length: 99999999999999999999\r\n\r\nhello",
+		"Content-Length:\r\n\r\nhello", "\r\nhello",
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n5;ext=1\r\nhello\r\n0\r\nTrailer: x\r\n\r\n",
+		"Transfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2\r\nhi\r\n0\r\nT: v\r\n\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello", "Transfer-Encoding: chunked\r\n\r\nz\r\nhello\r\n0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n",
+		"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nx",
+		"Transfer-Encoding : chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"Transfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello",
+		"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n",
+		"Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
+		"Expect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"Content-Length: 300000\r\n\r\n" + strings.Repeat("b", 300000),
 	} {
 		for _, path := range []string{"/echo", "/ignore", "/some", "/early"} {
-			all = append(all, "POST "+path+" HTTP/1.1\r\nHost: a\r\n"+body, "POST "+path+" HTTP/1.0\r\nHost: a\r\n"+body, "POST "+path+" HTTP/1.1\r\nHost: a\r\n"+body+"GET /after HTTP/1.1\r\nHost: a\r\n\r\n")
+			all = append(all, "POST "+path+" HTTP/1.1\r\nHost: a\r\n"+body, "POST "+path+
+				" HTTP/1.0\r\nHost: a\r\n"+body, "POST "+path+" HTTP/1.1\r\nHost: a\r\n"+body+
+				"GET /after HTTP/1.1\r\nHost: a\r\n\r\n")
 		}
 	}
-	for _, path := range []string{"/hints", "/trailers", "/flush", "/panic", "/abort", "/204", "/304", "/declared", "/short", "/close", "/push", "/limit"} {
+	for _, path := range []string{
+		"/hints", "/trailers", "/flush", "/panic", "/abort", "/204", "/304", "/declared",
+		"/short", "/close", "/push", "/limit",
+	} {
 		one := "GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n"
-		all = append(all, one, strings.Replace(one, "1.1", "1.0", 1), one+one+one, "\r\n\r\n"+one, strings.Replace(one, "GET", "HEAD", 1)+one)
+		all = append(all, one, strings.Replace(one, "1.1", "1.0", 1), one+one+one, "\r\n\r\n"+one,
+			strings.Replace(one, "GET", "HEAD", 1)+one)
 	}
 	return all
 }()
@@ -62,7 +89,8 @@ var raw = func() (all []string) {
 func opinions() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s %q %s %s %d %q %v %v\n", r.Method, r.RequestURI, r.Proto, r.Host, r.ContentLength, r.TransferEncoding, r.Close, r.Header)
+		fmt.Fprintf(w, "%s %q %s %s %d %q %v %v\n", r.Method, r.RequestURI, r.Proto, r.Host, r.ContentLength,
+			r.TransferEncoding, r.Close, r.Header)
 	})
 	m.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
@@ -116,7 +144,8 @@ func opinions() http.Handler {
 
 var dates = regexp.MustCompile(`(?m)^Date: .*$`)
 
-// say sends parts one after the other, ends the sending, and returns all that is answered, and whether the connection was reset.
+// say sends parts one after the other, ends the sending, and returns all that is answered, and
+// whether the connection was reset.
 func say(t testing.TB, addr string, parts ...[]byte) (answer string, reset bool) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -143,8 +172,9 @@ func say(t testing.TB, addr string, parts ...[]byte) (answer string, reset bool)
 	return string(dates.ReplaceAll(b, nil)), errors.Is(err, syscall.ECONNRESET)
 }
 
-// same asks a server of net/http and one of httpd the same. One that has not read all before it closes resets the connection, and the end of
-// what it has said is lost where the kernel has not sent it yet (RFC 9112, 9.6), as of thirteen small answers at once: then both are asked again.
+// same asks a server of net/http and one of httpd the same. One that has not read all before it
+// closes resets the connection, and the end of what it has said is lost where the kernel has not
+// sent it yet (RFC 9112, 9.6), as of thirteen small answers at once: then both are asked again.
 func same(t testing.TB, std, ours string, parts ...[]byte) {
 	for attempts := 5; ; attempts-- {
 		var want, got string
@@ -211,7 +241,8 @@ func TestDifferential(t *testing.T) {
 	})
 }
 
-// mutate returns a request of raw with some bytes changed, in up to three pieces, now and then with another one behind it.
+// mutate returns a request of raw with some bytes changed, in up to three pieces, now and then with
+// another one behind it.
 func mutate(random *rand.Rand) [][]byte {
 	q := []byte(raw[random.IntN(len(raw))])
 	if random.IntN(3) == 0 {

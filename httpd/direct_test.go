@@ -14,8 +14,9 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// TestLongAnswersPassTheLoop: what is long, and on epoll what is short too, is sent by the worker itself, so that a request is one operation, a read, and hardly ever
-// more: where the loop works at that moment. So the handlers wait until it has nothing to do.
+// TestLongAnswersPassTheLoop: what is long, and on epoll what is short too, is sent by the worker
+// itself, so that a request is one operation, a read, and hardly ever more: where the loop works at
+// that moment. So the handlers wait until it has nothing to do.
 func TestLongAnswersPassTheLoop(t *testing.T) {
 	const requests = 200
 	for _, tt := range []struct {

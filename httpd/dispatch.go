@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// headers is how many workers may wait for the rest of a request's header. While there are so many, or connections that wait for a
-// worker, another one waits for the rest of its header without one.
+// headers is how many workers may wait for the rest of a request's header. While there are so many,
+// or connections that wait for a worker, another one waits for the rest of its header without one.
 const headers = 64
 
-// sliceFor is for how long workers serve what is ready in one of the scheduler's slices, which it ends after 10 ms (runtime/proc.go,
-// forcePreemptNS).
+// sliceFor is for how long workers serve what is ready in one of the scheduler's slices, which it
+// ends after 10 ms (runtime/proc.go, forcePreemptNS).
 const sliceFor = 5 * time.Millisecond
 
-// batchRate is from how many requests a second on the loop sends short answers together. Below that it has few to send at a time, and each
-// waits for the loop, so for the handlers that compute meanwhile: a worker sends its own.
+// batchRate is from how many requests a second on the loop sends short answers together. Below that
+// it has few to send at a time, and each waits for the loop, so for the handlers that compute
+// meanwhile: a worker sends its own.
 const batchRate = 5000
 
 // offer has a worker serve a connection that has bytes.
@@ -91,7 +92,8 @@ func (s *server) next(w *worker) (*conn, error) {
 				s.decays = time.AfterFunc(decay, s.decay)
 			}
 		}
-		if len(s.later)+len(s.hooked) > 0 { // by release: Wait lets go of mu, and would leave them to whoever unlocks it next
+		if len(s.later)+len(s.hooked) > 0 {
+			// by release: Wait lets go of mu, and would leave them to whoever unlocks it next
 			s.unlock()
 			s.mu.Lock()
 			continue
@@ -100,10 +102,11 @@ func (s *server) next(w *worker) (*conn, error) {
 	}
 }
 
-// newSlice gives way between two requests. Workers that wake one another run in one slice (runtime/proc.go, ready and runqget), at whose end the
-// scheduler takes the P from whoever is in the midst of a request, or of a long send, with aio's lock: and has it wait in the queue of all Ps
-// until this P's own is empty, so for all that is ready. The goroutine without a task takes the place of the one that would run in the same
-// slice, which so begins the next one.
+// newSlice gives way between two requests. Workers that wake one another run in one slice
+// (runtime/proc.go, ready and runqget), at whose end the scheduler takes the P from whoever is in
+// the midst of a request, or of a long send, with aio's lock: and has it wait in the queue of all
+// Ps until this P's own is empty, so for all that is ready. The goroutine without a task takes the
+// place of the one that would run in the same slice, which so begins the next one.
 func newSlice() {
 	go func() {}()
 	runtime.Gosched()

@@ -39,7 +39,8 @@ func TestDispatchAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestWhoSends: the loop sends short answers together where requests come fast, and else their workers do, who need not wait for it.
+// TestWhoSends: the loop sends short answers together where requests come fast, and else their
+// workers do, who need not wait for it.
 func TestWhoSends(t *testing.T) {
 	s := &server{batches: true}
 	s.ready = s.few[:0]
@@ -55,12 +56,14 @@ func TestWhoSends(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.direct != tt.direct {
-			t.Errorf("after %d requests in a second workers send from %d bytes on, want %d", tt.given, s.direct, tt.direct)
+			t.Errorf("after %d requests in a second workers send from %d bytes on, want %d", tt.given, s.direct,
+				tt.direct)
 		}
 	}
 }
 
-// TestGivesWay: a worker that finds the slice old lets others run before it begins a request, in which the scheduler would take the processor from it.
+// TestGivesWay: a worker that finds the slice old lets others run before it begins a request, in
+// which the scheduler would take the processor from it.
 func TestGivesWay(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := &server{}
@@ -86,7 +89,8 @@ func TestGivesWay(t *testing.T) {
 	t.Error("no other goroutine ran before the request")
 }
 
-// TestNothingIsKeptBackByRest: what a worker has others call, when it lets its last connection go, is called although nothing else moves.
+// TestNothingIsKeptBackByRest: what a worker has others call, when it lets its last connection go,
+// is called although nothing else moves.
 func TestNothingIsKeptBackByRest(t *testing.T) {
 	called, ended := make(chan bool, 1), make(chan error, 1)
 	s := &server{decays: time.NewTimer(time.Hour)} // none decays

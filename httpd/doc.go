@@ -46,33 +46,38 @@
 //   - A connection of TLS ([ServeTLS]) keeps what crypto/tls keeps for it, some kilobytes.
 //   - One without a descriptor, such as of tls.NewListener, has its goroutine as ever, and so has one of a type of the
 //     user's, which may have a Read of its own.
-//   - What ConnState and ConnContext give is a net.Conn of this package and no *net.TCPConn or *tls.Conn: it has the
-//     addresses, Close, and SyscallConn for the socket's options; so has that of a tls.ClientHelloInfo. ConnContext is called when the first
-//     request is there, or for the handshake, and ConnState(StateNew) in a goroutine of its own.
+//   - What ConnState and ConnContext give is a net.Conn of this package and no *net.TCPConn or
+//     *tls.Conn: it has the addresses, Close, and SyscallConn for the socket's options; so has that
+//     of a tls.ClientHelloInfo. ConnContext is called when the first request is there, or for the
+//     handshake, and ConnState(StateNew) in a goroutine of its own.
 //   - Of this package is also what Hijack gives of a request with a body, and for want of descriptors.
-//   - What of an answer is queued, for want of room or to be sent with others, counts as written: a handler may hear one
-//     Write later of a client that has gone.
-//   - An http.ResponseController whose handler has returned, where its request had a body, sets the deadlines of whatever request its worker has by
-//     then; where it had none, of its own connection alone, as with net/http.
+//   - What of an answer is queued, for want of room or to be sent with others, counts as written: a
+//     handler may hear one Write later of a client that has gone.
+//   - An http.ResponseController whose handler has returned, where its request had a body, sets the
+//     deadlines of whatever request its worker has by then; where it had none, of its own
+//     connection alone, as with net/http.
 //   - Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux and TCP only.
 //   - A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own
 //     Close ends Serve within a second and not at once, and idle connections with it; its SetDeadline does nothing, and
 //     keep-alive probes are as those of net.Listen.
 //   - Shutdown closes connections that have not asked for anything at once: net/http waits for them for five seconds,
 //     and answers nothing either.
-//   - SetKeepAlivesEnabled(false) closes those too of whose first request a part has come, where a worker reads it that has served
-//     others.
+//   - SetKeepAlivesEnabled(false) closes those too of whose first request a part has come, where a
+//     worker reads it that has served others.
 //   - The end of a parked connection's time comes up to a tenth of a second late.
 //   - Three bytes at most and the end are answered over TLS as the worker has served before or not.
 //
-// net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons.
-// Command tools/nethttp runs all, but for three more that try how net/http is built (TestOmitHTTP2, TestOmitHTTP2Vet, TestCmdGoNoHTTPServer).
+// net/http's own tests pass through this package, on each backend, but for three;
+// tools/nethttp/known.txt has these, with the reasons. Command tools/nethttp runs all, but for
+// three more that try how net/http is built (TestOmitHTTP2, TestOmitHTTP2Vet,
+// TestCmdGoNoHTTPServer).
 //
 // # Websockets
 //
-// A connection that Hijack gave away is package net's, and an idle one costs what it costs there: the goroutine that waits for a message,
-// and buffers. With [Parkable] it stays with aio, and a program that parks it ([Conn.Park]) has neither until something comes;
-// examples/websockets has 10,000 of them beside the usual ways.
+// A connection that Hijack gave away is package net's, and an idle one costs what it costs there:
+// the goroutine that waits for a message, and buffers. With [Parkable] it stays with aio, and a
+// program that parks it ([Conn.Park]) has neither until something comes; examples/websockets has
+// 10,000 of them beside the usual ways.
 //
 // # What is bounded
 //
@@ -83,14 +88,16 @@
 // The number of connections is [Options].MaxConns, or the process's limit of descriptors; where
 // that is reached, those that come wait in the kernel's queue until one ends.
 //
-// A connection has a worker, with net/http's goroutine and buffers, from the first bytes of a request on (the fourth, of
-// one that has been served before). But when 64 workers wait for the rest of a header, further ones wait in the loop, up
-// to 4 KiB each, for an empty line: so thousands of clients that send a byte each second cost little. Meanwhile net/http
-// refuses a wrong request of theirs when its header has ended, and not at its first wrong line, and one that is not there
-// in time is not answered at all. Not so with TLS, where handshakes too have a worker each, nor where a client sends the
-// beginning of a request together with the one before, nor once 4 KiB of a header have come: there each slow client costs what it
-// costs with net/http. For all of these times ReadHeaderTimeout and IdleTimeout of the
-// http.Server count, from the same moments as with net/http; without them a client may take for ever.
+// A connection has a worker, with net/http's goroutine and buffers, from the first bytes of a
+// request on (the fourth, of one that has been served before). But when 64 workers wait for the
+// rest of a header, further ones wait in the loop, up to 4 KiB each, for an empty line: so
+// thousands of clients that send a byte each second cost little. Meanwhile net/http refuses a wrong
+// request of theirs when its header has ended, and not at its first wrong line, and one that is not
+// there in time is not answered at all. Not so with TLS, where handshakes too have a worker each,
+// nor where a client sends the beginning of a request together with the one before, nor once 4 KiB
+// of a header have come: there each slow client costs what it costs with net/http. For all of these
+// times ReadHeaderTimeout and IdleTimeout of the http.Server count, from the same moments as with
+// net/http; without them a client may take for ever.
 //
 // [StatsOf] says what there is, and counts what was refused, by why.
 package httpd

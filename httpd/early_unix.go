@@ -17,7 +17,8 @@ func inherits(c *aio.Conn) bool {
 	}
 	on := 1
 	if err := raw.Control(func(fd uintptr) {
-		if v, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY); err == nil { // else a unix socket's
+		if v, err := syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_NODELAY); err == nil {
+			// else a unix socket's
 			on = v
 		}
 	}); err != nil || on != 0 {

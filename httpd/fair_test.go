@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// TestOthersFirst: a connection whose next request is there when its worker is done goes behind one that waits for a worker.
+// TestOthersFirst: a connection whose next request is there when its worker is done goes behind one
+// that waits for a worker.
 func TestOthersFirst(t *testing.T) {
 	for _, b := range []aio.Backend{aio.BackendEpoll, aio.BackendIOUring} {
 		for _, secret := range []bool{false, true} {
@@ -53,7 +54,8 @@ func testOthersFirst(t *testing.T, b aio.Backend, secret bool) {
 			asked.Store(r.URL.Path == "/one")
 			served <- r.URL.Path
 		}),
-		ConnState: func(c net.Conn, s http.ConnState) { // the answer is sent, and the worker has not asked for the next request
+		ConnState: func(c net.Conn, s http.ConnState) {
+			// the answer is sent, and the worker has not asked for the next request
 			if s == http.StateIdle && c.RemoteAddr().String() == one.LocalAddr().String() && asked.Swap(false) {
 				close(done)
 				<-goOn

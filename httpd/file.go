@@ -13,7 +13,8 @@ const (
 
 var copies = sync.Pool{New: func() any { return new([copySize]byte) }}
 
-// ReadFrom implements io.ReaderFrom, as a *net.TCPConn does: net/http's ResponseWriter hands it a body whose length is known.
+// ReadFrom implements io.ReaderFrom, as a *net.TCPConn does: net/http's ResponseWriter hands it a
+// body whose length is known.
 func (w *worker) ReadFrom(src io.Reader) (int64, error) {
 	if n, err, sent := w.sendFile(src); sent {
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// BenchmarkFile is what a file costs, of processor time, beside net/http: client and server together, where the client has the
-// kernel throw away what it gets.
+// BenchmarkFile is what a file costs, of processor time, beside net/http: client and server
+// together, where the client has the kernel throw away what it gets.
 func BenchmarkFile(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10, 256 << 10, 1 << 20, 16 << 20, 100 << 20} {
 		path, _ := content(b, size)
@@ -69,7 +69,8 @@ func fetch(b *testing.B, fd, size int) {
 		b.Fatal(n, err)
 	}
 	for got := n - at - 4; got < size; got += n {
-		if n, _, err = syscall.Recvfrom(fd, discarded[:min(len(discarded), size-got)], syscall.MSG_TRUNC); n <= 0 || err != nil {
+		if n, _, err = syscall.Recvfrom(fd, discarded[:min(len(discarded), size-got)], syscall.MSG_TRUNC); n <= 0 ||
+			err != nil {
 			b.Fatal(n, err)
 		}
 	}

@@ -16,8 +16,9 @@ type file interface {
 	Stat() (os.FileInfo, error)
 }
 
-// sendFile sends what src has left of a file by sendfile(2), on a duplicate of the connection's descriptor: it waits for room in
-// the runtime's poller, and aio knows nothing of it. It reports false when nothing was sent, and src is to be copied.
+// sendFile sends what src has left of a file by sendfile(2), on a duplicate of the connection's
+// descriptor: it waits for room in the runtime's poller, and aio knows nothing of it. It reports
+// false when nothing was sent, and src is to be copied.
 func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nolint:revive // as its caller reads it
 	left := int64(math.MaxInt64)
 	limited, _ := src.(*io.LimitedReader)
@@ -70,7 +71,8 @@ func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nol
 	if err == nil {
 		err = failed
 	}
-	if n == 0 && (err == syscall.EINVAL || err == syscall.ENOSYS || err == syscall.EOPNOTSUPP) { // a file system without it
+	if n == 0 && (err == syscall.EINVAL || err == syscall.ENOSYS || err == syscall.EOPNOTSUPP) {
+		// a file system without it
 		return 0, nil, false
 	}
 	if limited != nil {
@@ -79,8 +81,8 @@ func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nol
 	return n, err, true
 }
 
-// duplicate waits until what was written is sent, and returns a duplicate of the connection's descriptor; nil and no error where there is
-// none to be had: of TLS, or for want of descriptors.
+// duplicate waits until what was written is sent, and returns a duplicate of the connection's
+// descriptor; nil and no error where there is none to be had: of TLS, or for want of descriptors.
 func (w *worker) duplicate() (*os.File, error) {
 	s := w.server
 	s.mu.Lock()

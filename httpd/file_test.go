@@ -31,7 +31,8 @@ func content(t testing.TB, n int) (path string, data []byte) {
 	return path, data
 }
 
-// TestFiles: files of any size come whole and in parts, over TLS too, between other answers; how the handler copies makes no difference.
+// TestFiles: files of any size come whole and in parts, over TLS too, between other answers; how
+// the handler copies makes no difference.
 func TestFiles(t *testing.T) {
 	const size = 1<<20 + 77
 	path, data := content(t, size)
@@ -100,7 +101,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestContentLengthHolds where net/http holds it, also for a handler that copies more than it has said: over TLS, and on a unix socket. On TCP neither does.
+// TestContentLengthHolds where net/http holds it, also for a handler that copies more than it has
+// said: over TLS, and on a unix socket. On TCP neither does.
 func TestContentLengthHolds(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		const said, has = 1000, 2000
@@ -141,7 +143,8 @@ func TestContentLengthHolds(t *testing.T) {
 	})
 }
 
-// TestFileEnds: a copy of a large file ends when the client leaves, when its time is over, and when the server is closed.
+// TestFileEnds: a copy of a large file ends when the client leaves, when its time is over, and when
+// the server is closed.
 func TestFileEnds(t *testing.T) {
 	const size = 1 << 30 // of nothing: it takes no room
 	path := filepath.Join(t.TempDir(), "sparse")

@@ -20,10 +20,12 @@ type readerFunc func(p []byte) (int, error)
 // Read implements io.Reader.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// hello has crypto/tls read the ClientHello in records that fit into the buffer that it begins with. crypto/tls keeps that buffer for as long as the
-// connection lasts, as large as the largest record has made it, which is 512 bytes more (readFromUntil of crypto/tls/conn.go): 2 KiB for the hello
-// of today's clients, in which is a key of ML-KEM, and 576 bytes for pieces of it and for small requests. A message may be cut into records anywhere
-// (RFC 8446, 5.1); what is hashed and signed is the message alone. All else passes as it came: crypto/tls refuses it in its own words.
+// hello has crypto/tls read the ClientHello in records that fit into the buffer that it begins
+// with. crypto/tls keeps that buffer for as long as the connection lasts, as large as the largest
+// record has made it, which is 512 bytes more (readFromUntil of crypto/tls/conn.go): 2 KiB for the
+// hello of today's clients, in which is a key of ML-KEM, and 576 bytes for pieces of it and for
+// small requests. A message may be cut into records anywhere (RFC 8446, 5.1); what is hashed and
+// signed is the message alone. All else passes as it came: crypto/tls refuses it in its own words.
 type hello struct {
 	from  io.Reader                      // what has failed fails again
 	head  [recordHead + messageHead]byte // what the connection begins with
@@ -41,7 +43,8 @@ func (h *hello) Read(p []byte) (int, error) {
 		h.seen += n
 		h.decide(err != nil)
 	}
-	if len(p) < recordRead && h.given == recordHead && h.size > 0 { // a crypto/tls that reads in another way has it as it came
+	if len(p) < recordRead && h.given == recordHead && h.size > 0 {
+		// a crypto/tls that reads in another way has it as it came
 		h.given, h.size = 0, 0
 	}
 	switch {
@@ -61,7 +64,8 @@ func (h *hello) Read(p []byte) (int, error) {
 func (h *hello) decide(failed bool) {
 	n := int(binary.BigEndian.Uint16(h.head[3:]))
 	switch {
-	case failed, h.seen > 0 && h.head[0] != handshake, h.seen > 1 && h.head[1] != 3, h.seen >= recordHead && (n < messageHead || n > recordMost):
+	case failed, h.seen > 0 && h.head[0] != handshake, h.seen > 1 && h.head[1] != 3, h.seen >= recordHead &&
+		(n < messageHead || n > recordMost):
 		h.known = true
 	case h.seen < len(h.head):
 	default:
@@ -76,7 +80,8 @@ func (h *hello) decide(failed bool) {
 	}
 }
 
-// cut makes the next record of the message. At an end before the message's it begins one with all the rest, so that crypto/tls finds it torn.
+// cut makes the next record of the message. At an end before the message's it begins one with all
+// the rest, so that crypto/tls finds it torn.
 func (h *hello) cut(p []byte) (int, error) {
 	body := p[recordHead:][:min(h.size, h.left)]
 	n := copy(body, h.head[h.given:]) // at first, what came with the record's own head

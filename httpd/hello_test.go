@@ -28,7 +28,8 @@ func (o *over) Read(p []byte) (int, error) {
 	return o.r.Read(p[:min(len(p), o.most)])
 }
 
-// said is a connection of which all is read at once, in pieces of up to most bytes, and which fails with err at its end. It keeps what is written.
+// said is a connection of which all is read at once, in pieces of up to most bytes, and which fails
+// with err at its end. It keeps what is written.
 type said struct {
 	net.Conn
 	in   []byte
@@ -72,7 +73,8 @@ func record(body ...byte) []byte {
 	return append([]byte{handshake, 3, 1, byte(len(body) >> 8), byte(len(body))}, body...)
 }
 
-// verdict returns what a server says of what a client says before it ends with err, and the alert that it sends, if that is all.
+// verdict returns what a server says of what a client says before it ends with err, and the alert
+// that it sends, if that is all.
 func verdict(config *tls.Config, in []byte, most int, err error, pieces bool) string {
 	s := &said{in: in, most: most, err: err}
 	var nc net.Conn = s
@@ -87,7 +89,8 @@ func verdict(config *tls.Config, in []byte, most int, err error, pieces bool) st
 	return fmt.Sprintf("%v %x", err, sent)
 }
 
-// TestHelloRoom: after a handshake, and a small request, the buffer of crypto/tls is the one that it begins with. Without hello it is not.
+// TestHelloRoom: after a handshake, and a small request, the buffer of crypto/tls is the one that
+// it begins with. Without hello it is not.
 func TestHelloRoom(t *testing.T) {
 	config := configured(t)
 	for _, most := range []int{200, 600, 4096} { // a request comes whole
@@ -156,7 +159,10 @@ func TestHelloMessage(t *testing.T) {
 func TestHelloVerdicts(t *testing.T) {
 	config := configured(t)
 	now := greeting(t, &tls.Config{ServerName: "example.com"})
-	old := greeting(t, &tls.Config{ServerName: "example.com", MaxVersion: tls.VersionTLS12, CurvePreferences: []tls.CurveID{tls.CurveP256}})
+	old := greeting(t, &tls.Config{
+		ServerName: "example.com", MaxVersion: tls.VersionTLS12,
+		CurvePreferences: []tls.CurveID{tls.CurveP256},
+	})
 	if len(now) < 1024 || len(old) > 507 {
 		t.Fatalf("hellos of %d and %d bytes", len(now), len(old))
 	}

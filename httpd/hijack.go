@@ -23,11 +23,14 @@ type response interface {
 	EnableFullDuplex() error
 }
 
-// twoWrites is from how many bytes on net/http makes two Writes of one of the handler, at least: the first fills up the buffer that has the header.
+// twoWrites is from how many bytes on net/http makes two Writes of one of the handler, at least:
+// the first fills up the buffer that has the header.
 const twoWrites = 8 << 10
 
-// writer is net/http's own, but for the connection that Hijack gives, and for what belongs together. It stands for that where a request has no body: the
-// one thing that would not find net/http's through it, by a method that is not exported, is http.MaxBytesReader when there is too much of one.
+// writer is net/http's own, but for the connection that Hijack gives, and for what belongs
+// together. It stands for that where a request has no body: the one thing that would not find
+// net/http's through it, by a method that is not exported, is http.MaxBytesReader when there is too
+// much of one.
 type writer struct {
 	response
 	worker *worker
@@ -38,8 +41,9 @@ type writer struct {
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.response }
 
-// SetReadDeadline is for http.ResponseController. Who calls it when the handler has returned, from a goroutine that it has left behind, may find
-// the worker with another connection: that one is left alone.
+// SetReadDeadline is for http.ResponseController. Who calls it when the handler has returned, from
+// a goroutine that it has left behind, may find the worker with another connection: that one is
+// left alone.
 func (w *writer) SetReadDeadline(t time.Time) error { return w.until(t, w.worker.readUntil) }
 
 // SetWriteDeadline is for http.ResponseController, as SetReadDeadline is.
@@ -105,9 +109,10 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nc, rw, nil
 }
 
-// detach takes the connection back from aio, when what is queued was sent. It returns nil where that is refused, for want
-// of descriptors for instance, or an answer was cut: then the worker goes on. net/http has taken all deadlines away, so what a client does not
-// take has one here. mu is held.
+// detach takes the connection back from aio, when what is queued was sent. It returns nil where
+// that is refused, for want of descriptors for instance, or an answer was cut: then the worker goes
+// on. net/http has taken all deadlines away, so what a client does not take has one here. mu is
+// held.
 func (w *worker) detach() net.Conn {
 	c := w.conn
 	c.leaving = true

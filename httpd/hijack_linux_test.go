@@ -42,7 +42,8 @@ func TestHijackWithoutDescriptors(t *testing.T) {
 		r := bufio.NewReader(c)
 		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\nline 0\n")
 		for i := range 3 {
-			if got, err := r.ReadString('\n'); got != fmt.Sprintf("*httpd.worker %q <nil>\n", fmt.Sprintf("line %d\n", i)) {
+			if got, err := r.ReadString('\n'); got != fmt.Sprintf("*httpd.worker %q <nil>\n",
+				fmt.Sprintf("line %d\n", i)) {
 				t.Fatalf("%q, %v", got, err)
 			}
 			fmt.Fprintf(c, "line %d\n", i+1)

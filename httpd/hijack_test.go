@@ -21,13 +21,16 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestHijackGivesTheConnection: what Hijack gives is what net/http would have accepted, with what was read too far, and without
-// the server's deadlines; it is told of its address.
+// TestHijackGivesTheConnection: what Hijack gives is what net/http would have accepted, with what
+// was read too far, and without the server's deadlines; it is told of its address.
 func TestHijackGivesTheConnection(t *testing.T) {
 	ahead := strings.Repeat("read too far. ", 1000)
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for _, network := range []string{"tcp", "unix"} {
-			for _, first := range []string{"GET /take HTTP/1.1\r\nUpgrade: x\r\nConnection: Upgrade\r\n", "CONNECT x:1 HTTP/1.1\r\n", "GET /take HTTP/1.1\r\n"} {
+			for _, first := range []string{
+				"GET /take HTTP/1.1\r\nUpgrade: x\r\nConnection: Upgrade\r\n",
+				"CONNECT x:1 HTTP/1.1\r\n", "GET /take HTTP/1.1\r\n",
+			} {
 				taken := make(chan net.Conn, 1)
 				h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					nc, rw, err := w.(http.Hijacker).Hijack()
@@ -78,7 +81,8 @@ func TestHijackGivesTheConnection(t *testing.T) {
 	})
 }
 
-// TestHijackBehindAnswers: the answers that are still to be sent come first, and so does what was written before Hijack.
+// TestHijackBehindAnswers: the answers that are still to be sent come first, and so does what was
+// written before Hijack.
 func TestHijackBehindAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
@@ -123,7 +127,8 @@ func TestHijackTLS(t *testing.T) {
 				return
 			}
 			line, err := rw.ReadString('\n')
-			if s := httpd.StatsOf(srv); s.Conns > 0 || s.Hijacked > 0 || s.UnreadBytes > 0 { // whoever does not close it would keep the loop
+			if s := httpd.StatsOf(srv); s.Conns > 0 || s.Hijacked > 0 || s.UnreadBytes > 0 {
+				// whoever does not close it would keep the loop
 				t.Errorf("it is aio's still: %+v", s)
 			}
 			next := make([]byte, 5)
@@ -142,7 +147,8 @@ func TestHijackTLS(t *testing.T) {
 		first := make([]byte, len(`*tls.Conn "more\n" <nil>`))
 		_, _ = io.ReadFull(c, first)
 		io.WriteString(c, "again")
-		if rest, err := io.ReadAll(c); string(first)+string(rest) != `*tls.Conn "more\n" <nil>, "again" true` || err != nil {
+		if rest, err := io.ReadAll(c); string(first)+string(rest) != `*tls.Conn "more\n" <nil>, "again" true` ||
+			err != nil {
 			t.Errorf("%q %q, %v", first, rest, err)
 		}
 	})
@@ -203,9 +209,12 @@ func TestMaxBytesReaderCloses(t *testing.T) {
 	})
 }
 
-// hijackBehind has a client ask for an upgrade behind an answer that it does not read; clogged is told whether that answer's time was not over before.
-// before is called by the handler that hijacks; what that comes to goes to hijacked.
-func hijackBehind(t *testing.T, b aio.Backend, srv *http.Server, before func()) (c net.Conn, clogged <-chan bool, hijacked <-chan error) {
+// hijackBehind has a client ask for an upgrade behind an answer that it does not read; clogged is
+// told whether that answer's time was not over before. before is called by the handler that
+// hijacks; what that comes to goes to hijacked.
+func hijackBehind(t *testing.T, b aio.Backend, srv *http.Server, before func()) (c net.Conn, clogged <-chan bool,
+	hijacked <-chan error,
+) {
 	m, first, err := http.NewServeMux(), make(chan bool, 1), make(chan error, 1)
 	m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) {
 		_, ok := clog(srv, w)
@@ -259,7 +268,10 @@ func TestHijackBehindWhatWasCut(t *testing.T) {
 				close(cut)
 			})
 			late = !wait(t, clogged, "the first answer")
-			until(t, srv, "the handler that hijacks, or the end", func(s httpd.Stats) bool { return begun.Load() || s.Conns == 0 })
+			until(t, srv, "the handler that hijacks, or the end", func(s httpd.Stats) bool {
+				return begun.Load() ||
+					s.Conns == 0
+			})
 			if late = late || !begun.Load(); late {
 				continue
 			}

@@ -392,8 +392,8 @@ func (h *hooks) panicked(c *conn, err any) {
 // exchangeKey is the exchange's in its own context.
 type exchangeKey struct{}
 
-// exchange is what a request needs, in one piece. It is its context, whose values are the real connection's, and whose end is net/http's and that of
-// what ConnContext gave.
+// exchange is what a request needs, in one piece. It is its context, whose values are the real
+// connection's, and whose end is net/http's and that of what ConnContext gave.
 type exchange struct {
 	context.Context
 	conn         *conn

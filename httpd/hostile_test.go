@@ -31,7 +31,8 @@ func TestIdleTimeoutOfFirstBytes(t *testing.T) {
 		get(t, c, r, "/hello")
 		time.Sleep(20 * time.Millisecond) // it is parked by then; else the test passes in any case
 		io.WriteString(c, "GE")
-		if got, err := io.ReadAll(r); len(got) > 0 || err != nil && !isReset(err) { // on a busy machine its time may have been over
+		if got, err := io.ReadAll(r); len(got) > 0 || err != nil && !isReset(err) {
+			// on a busy machine its time may have been over
 			t.Errorf("%q, %v; want the end", got, err)
 		}
 	})
@@ -40,7 +41,10 @@ func TestIdleTimeoutOfFirstBytes(t *testing.T) {
 // TestLongestIdleTimeout: the greatest IdleTimeout that there is leaves the time of others as it is.
 func TestLongestIdleTimeout(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		addr := serve(t, b, &http.Server{Handler: mux(), IdleTimeout: math.MaxInt64, ReadHeaderTimeout: 300 * time.Millisecond})
+		addr := serve(t, b, &http.Server{
+			Handler: mux(), IdleTimeout: math.MaxInt64,
+			ReadHeaderTimeout: 300 * time.Millisecond,
+		})
 		asks := func() (err error) {
 			c := dial(t, addr)
 			io.WriteString(c, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -49,7 +53,8 @@ func TestLongestIdleTimeout(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond) // in a server younger than a tick the overflow did no harm
 		err := asks()
-		for until := time.Now().Add(patience); err != nil && time.Now().Before(until); { // on a busy machine its time may have been over
+		for until := time.Now().Add(patience); err != nil && time.Now().Before(until); {
+			// on a busy machine its time may have been over
 			err = asks()
 		}
 		if err != nil {
@@ -73,7 +78,8 @@ func TestReadDeadlineStaysWithItsConnection(t *testing.T) {
 		m.HandleFunc("/ctx", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Err()) })
 		addr := serve(t, b, &http.Server{Handler: m})
 		stop := make(chan struct{})
-		var others sync.WaitGroup // enough that one of them waits for a worker, now and then, when another one's deadline comes
+		// enough that one of them waits for a worker, now and then, when another one's deadline comes
+		var others sync.WaitGroup
 		for range 8 {
 			others.Go(func() {
 				c := dial(t, addr)
@@ -99,7 +105,8 @@ func TestReadDeadlineStaysWithItsConnection(t *testing.T) {
 	})
 }
 
-// TestDeadlineBehindTheHandler: who sets deadlines when the handler has returned does not set those of the request that its worker has by then.
+// TestDeadlineBehindTheHandler: who sets deadlines when the handler has returned does not set those
+// of the request that its worker has by then.
 func TestDeadlineBehindTheHandler(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
@@ -134,8 +141,9 @@ func TestDeadlineBehindTheHandler(t *testing.T) {
 	})
 }
 
-// TestDeadlineLikeNetHTTPs: a handler's read deadline may be the one by which net/http ends a Read of its own. It ends the context of nobody else
-// either, whether the handler waits for what comes of it, takes it back, or does not.
+// TestDeadlineLikeNetHTTPs: a handler's read deadline may be the one by which net/http ends a Read
+// of its own. It ends the context of nobody else either, whether the handler waits for what comes
+// of it, takes it back, or does not.
 func TestDeadlineLikeNetHTTPs(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
@@ -164,8 +172,9 @@ func TestDeadlineLikeNetHTTPs(t *testing.T) {
 	})
 }
 
-// TestShortBeginning: three bytes at most, and the end, are a bad request for net/http where they are the first, and else none; also where the
-// worker that gets them has served nobody before, or somebody.
+// TestShortBeginning: three bytes at most, and the end, are a bad request for net/http where they
+// are the first, and else none; also where the worker that gets them has served nobody before, or
+// somebody.
 func TestShortBeginning(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, held, release := mux(), make(chan bool), make(chan bool)
@@ -174,7 +183,8 @@ func TestShortBeginning(t *testing.T) {
 		ends := func(c net.Conn, r io.Reader, beginning, want string) {
 			io.WriteString(c, beginning)
 			c.(*net.TCPConn).CloseWrite()
-			if got, err := io.ReadAll(r); !strings.HasPrefix(string(got), want) || want == "" && len(got) > 0 || err != nil {
+			if got, err := io.ReadAll(r); !strings.HasPrefix(string(got), want) || want == "" && len(got) > 0 ||
+				err != nil {
 				t.Errorf("%q is answered with %q, %v; want %q", beginning, got, err, want)
 			}
 		}
@@ -446,7 +456,8 @@ func TestPanic(t *testing.T) {
 			if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
 				t.Errorf("%s: %q, %v; want the end", path, got, err)
 			}
-			if got, want := out.take(), "http: panic serving "+c.LocalAddr().String()+": oops\n"; path == "/panic" && !strings.HasPrefix(got, want) ||
+			if got, want := out.take(), "http: panic serving "+c.LocalAddr().String()+": oops\n"; path == "/panic" &&
+				!strings.HasPrefix(got, want) ||
 				path != "/panic" && got != "" {
 				t.Errorf("%s: %q, want %q", path, got, want)
 			} else if path == "/panic" && !strings.Contains(got, "TestPanic") {

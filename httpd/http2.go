@@ -41,8 +41,9 @@ func givenOf(nc net.Conn) *conn {
 // they say, which TLS agrees on; each request gets its own connection's state.
 type secured struct{ copying }
 
-// copying is a worker without its ReadFrom, by which net/http would send all that is read, also what is more than the Content-Length of an answer: as
-// it does on TCP, and nowhere else. So it is that of unix sockets, too.
+// copying is a worker without its ReadFrom, by which net/http would send all that is read, also
+// what is more than the Content-Length of an answer: as it does on TCP, and nowhere else. So it is
+// that of unix sockets, too.
 type copying struct{ closeWriter }
 
 // closeWriter is what net/http uses of a connection beside ReadFrom.

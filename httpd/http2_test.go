@@ -39,7 +39,8 @@ func unencrypted(t *testing.T, dial func(ctx context.Context, network, addr stri
 	return &http.Client{Transport: tr, Timeout: patience}
 }
 
-// TestUnencryptedHTTP2: it is served beside HTTP/1, also when its first bytes come one by one; states are told, and it ends by Shutdown.
+// TestUnencryptedHTTP2: it is served beside HTTP/1, also when its first bytes come one by one;
+// states are told, and it ends by Shutdown.
 func TestUnencryptedHTTP2(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -64,7 +65,8 @@ func TestUnencryptedHTTP2(t *testing.T) {
 			},
 		}
 		srv.Handler.(*http.ServeMux).HandleFunc("/proto", func(w http.ResponseWriter, r *http.Request) {
-			fmt.Fprint(w, r.Proto, " ", r.TLS == nil, " ", r.Context().Value(key{}).(net.Addr).String() == r.RemoteAddr, " ", r.RemoteAddr)
+			fmt.Fprint(w, r.Proto, " ", r.TLS == nil, " ", r.Context().Value(key{}).(net.Addr).String() == r.RemoteAddr,
+				" ", r.RemoteAddr)
 		})
 		addr := serve(t, b, srv)
 		first := dial(t, addr)
@@ -79,7 +81,8 @@ func TestUnencryptedHTTP2(t *testing.T) {
 			var asking sync.WaitGroup
 			for range 5 {
 				asking.Go(func() {
-					res, err := client.Post("http://"+addr+"/echo", "", strings.NewReader(strings.Repeat("to and fro ", 3_000)))
+					res, err := client.Post("http://"+addr+"/echo", "",
+						strings.NewReader(strings.Repeat("to and fro ", 3_000)))
 					if err != nil {
 						t.Error(err)
 						return
@@ -120,15 +123,16 @@ func TestUnencryptedHTTP2(t *testing.T) {
 		defer mu.Unlock()
 		for _, from := range from {
 			got := strings.Join(told[from], " ")
-			if !strings.HasPrefix(got, "new active idle active") || !strings.HasSuffix(got, "closed") || strings.Count(got, "new")+strings.Count(got, "closed") != 2 {
+			if !strings.HasPrefix(got, "new active idle active") || !strings.HasSuffix(got, "closed") ||
+				strings.Count(got, "new")+strings.Count(got, "closed") != 2 {
 				t.Errorf("%s", got)
 			}
 		}
 	})
 }
 
-// TestHijackOfWhatBeganAsHTTP2: where HTTP/2 is served without TLS, a request whose first bytes may begin that can be hijacked as any other, and nothing
-// waits for its connection any more.
+// TestHijackOfWhatBeganAsHTTP2: where HTTP/2 is served without TLS, a request whose first bytes may
+// begin that can be hijacked as any other, and nothing waits for its connection any more.
 func TestHijackOfWhatBeganAsHTTP2(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		given, taken := make(chan bool, 1), make(chan net.Conn, 1)
@@ -175,14 +179,19 @@ func TestHijackOfWhatBeganAsHTTP2(t *testing.T) {
 	})
 }
 
-// TestUnencryptedHTTP2Only: HTTP/1 has no answer there, as in net/http; and who begins and says no more is closed in time.
+// TestUnencryptedHTTP2Only: HTTP/1 has no answer there, as in net/http; and who begins and says no
+// more is closed in time.
 func TestUnencryptedHTTP2Only(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		addr := serve(t, b, &http.Server{
-			Handler: mux(), Protocols: protocols((*http.Protocols).SetUnencryptedHTTP2), ReadHeaderTimeout: 300 * time.Millisecond,
+			Handler: mux(), Protocols: protocols((*http.Protocols).SetUnencryptedHTTP2),
+			ReadHeaderTimeout: 300 * time.Millisecond,
 		})
 		var reading sync.WaitGroup
-		for _, first := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "", "P", "PRI", "PRI * HTTP/2.0\r\n", "POST / HTTP/1.1\r\n"} {
+		for _, first := range []string{
+			"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "", "P", "PRI", "PRI * HTTP/2.0\r\n",
+			"POST / HTTP/1.1\r\n",
+		} {
 			c := dial(t, addr)
 			io.WriteString(c, first)
 			reading.Go(func() {
@@ -194,7 +203,8 @@ func TestUnencryptedHTTP2Only(t *testing.T) {
 		reading.Wait()
 		client := unencrypted(t, nil)
 		res, err := client.Get("http://" + addr + "/hello?n=2")
-		for until := time.Now().Add(patience); err != nil && time.Now().Before(until); { // on a busy machine its time may have been over
+		for until := time.Now().Add(patience); err != nil && time.Now().Before(until); {
+			// on a busy machine its time may have been over
 			res, err = client.Get("http://" + addr + "/hello?n=2")
 		}
 		if err != nil {
@@ -213,8 +223,9 @@ func TestPrefaceInTLS(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		server := func() *http.Server {
 			return &http.Server{
-				Handler:   mux(),
-				Protocols: protocols((*http.Protocols).SetUnencryptedHTTP2, (*http.Protocols).SetHTTP1, (*http.Protocols).SetHTTP2),
+				Handler: mux(),
+				Protocols: protocols((*http.Protocols).SetUnencryptedHTTP2, (*http.Protocols).SetHTTP1,
+					(*http.Protocols).SetHTTP2),
 			}
 		}
 		plain := httptest.NewUnstartedServer(nil)

@@ -90,7 +90,10 @@ func dial(t testing.TB, addr string) net.Conn {
 
 func mux() *http.ServeMux {
 	m := http.NewServeMux()
-	m.HandleFunc("/hello", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "hello %s", r.URL.Query().Get("n")) })
+	m.HandleFunc("/hello", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "hello %s",
+			r.URL.Query().Get("n"))
+	})
 	m.HandleFunc("/addr", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.RemoteAddr, " ", r.Context().Value(http.LocalAddrContextKey))
 	})
@@ -142,7 +145,13 @@ func TestMany(t *testing.T) {
 func TestBlockedHandlers(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, entered, release := mux(), make(chan bool), make(chan bool)
-		m.HandleFunc("/block", func(w http.ResponseWriter, r *http.Request) { entered <- true; <-release; io.WriteString(w, "done") })
+		m.HandleFunc("/block", func(w http.ResponseWriter,
+			r *http.Request,
+		) {
+			entered <- true
+			<-release
+			io.WriteString(w, "done")
+		})
 		addr := serve(t, b, &http.Server{Handler: m})
 		var running sync.WaitGroup
 		for range 50 {
@@ -221,7 +230,8 @@ func TestTimeouts(t *testing.T) {
 		r := bufio.NewReader(idle)
 		get(t, idle, r, "/hello?n=1")
 		for what, from := range map[string]io.Reader{"silent": silent, "idle": r, "half": half} {
-			if b, err := io.ReadAll(from); err != nil && !(what == "half" && isReset(err)) { // on a busy machine nobody has read it
+			if b, err := io.ReadAll(from); err != nil && !(what == "half" && isReset(err)) {
+				// on a busy machine nobody has read it
 				t.Errorf("%s: %q, %v; want the end", what, b, err)
 			}
 		}
@@ -232,7 +242,13 @@ func TestTimeouts(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, entered, release := mux(), make(chan bool), make(chan bool)
-		m.HandleFunc("/block", func(w http.ResponseWriter, r *http.Request) { close(entered); <-release; io.WriteString(w, "done") })
+		m.HandleFunc("/block", func(w http.ResponseWriter,
+			r *http.Request,
+		) {
+			close(entered)
+			<-release
+			io.WriteString(w, "done")
+		})
 		srv := &http.Server{Handler: m}
 		told := make(chan bool)
 		srv.RegisterOnShutdown(func() { close(told) })
@@ -343,7 +359,8 @@ func TestConnState(t *testing.T) {
 		srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, key{}, c.RemoteAddr().String())
 		}
-		srv.Handler.(*http.ServeMux).HandleFunc("/key", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Value(key{})) })
+		srv.Handler.(*http.ServeMux).HandleFunc("/key",
+			func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Value(key{})) })
 		addr := serve(t, b, srv)
 		var conns []net.Conn
 		for range 5 {
@@ -376,7 +393,8 @@ func TestRefused(t *testing.T) {
 		"httpd: Options.Backend: 77 is none: write a constant of package aio, such as aio.BackendAuto":  {Backend: 77},
 	} {
 		var refusal *httpd.OptionError
-		if err := httpd.ListenAndServe(t.Context(), &http.Server{}, o); !errors.As(err, &refusal) || err.Error() != want {
+		if err := httpd.ListenAndServe(t.Context(), &http.Server{}, o); !errors.As(err, &refusal) ||
+			err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -385,7 +403,8 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	if err := httpd.ListenAndServe(t.Context(), &http.Server{}, httpd.Options{Addr: busy.Addr().String()}); !errors.Is(err, syscall.EADDRINUSE) {
+	if err := httpd.ListenAndServe(t.Context(), &http.Server{},
+		httpd.Options{Addr: busy.Addr().String()}); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("%v", err)
 	}
 }
@@ -403,8 +422,9 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// TestConnContextEnds: a request ends with the context that ConnContext gave its connection, by the same error and cause as with net/http; and what a
-// handler derives from a request's context needs no goroutine.
+// TestConnContextEnds: a request ends with the context that ConnContext gave its connection, by the
+// same error and cause as with net/http; and what a handler derives from a request's context needs
+// no goroutine.
 func TestConnContextEnds(t *testing.T) {
 	type key struct{}
 	contexts := map[string]func(context.Context) context.Context{
@@ -457,7 +477,10 @@ func TestBaseContextEnds(t *testing.T) {
 		defer end(nil)
 		c := dial(t, serve(t, b, &http.Server{
 			BaseContext: func(net.Listener) context.Context { return base },
-			ConnContext: func(ctx context.Context, _ net.Conn) context.Context { return context.WithValue(ctx, key{}, "value") },
+			ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+				return context.WithValue(ctx, key{},
+					"value")
+			},
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/end" {
 					end(errors.New("planned"))

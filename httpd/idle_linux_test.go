@@ -55,7 +55,8 @@ func (c speaker) ask(t *testing.T) {
 	}
 }
 
-// TestIdleBytes: what a connection costs that has had an answer, and what it takes to accept one: in the loop, and by a listener of the user's.
+// TestIdleBytes: what a connection costs that has had an answer, and what it takes to accept one:
+// in the loop, and by a listener of the user's.
 func TestIdleBytes(t *testing.T) {
 	const conns, warm, most = 2000, 200, 360
 	if raceDetector {
@@ -101,8 +102,8 @@ func TestIdleBytes(t *testing.T) {
 	})
 }
 
-// TestIdleBytesOfTLS: what such a connection costs with TLS. Most is what crypto/tls keeps: see docs/proposals/idle-tls.md. The client forgets
-// all but its socket.
+// TestIdleBytesOfTLS: what such a connection costs with TLS. Most is what crypto/tls keeps: see
+// docs/proposals/idle-tls.md. The client forgets all but its socket.
 func TestIdleBytesOfTLS(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	const conns, warm, most = 100, 20, 6000
@@ -180,8 +181,9 @@ func TestParkedBytes(t *testing.T) {
 	})
 }
 
-// each checks how many bytes of the heap one of n idle connections has added since before, and that none has a goroutine, when those workers have
-// ended that a busy machine has made. Stacks are goroutines' alone; their spans are not looked at, as some stay when these have ended.
+// each checks how many bytes of the heap one of n idle connections has added since before, and that
+// none has a goroutine, when those workers have ended that a busy machine has made. Stacks are
+// goroutines' alone; their spans are not looked at, as some stay when these have ended.
 func each(t *testing.T, before runtime.MemStats, n, most int) {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
@@ -189,7 +191,8 @@ func each(t *testing.T, before runtime.MemStats, n, most int) {
 		bytes := (float64(after.HeapAlloc) - float64(before.HeapAlloc)) / float64(n)
 		small := bytes <= float64(most) && goroutines < n/5 // the server's own, and not one for each
 		if small || time.Now().After(until) {
-			t.Logf("%.0f bytes an idle connection, %.1f allocations of it and its request", bytes, float64(after.Mallocs-before.Mallocs)/float64(n))
+			t.Logf("%.0f bytes an idle connection, %.1f allocations of it and its request", bytes,
+				float64(after.Mallocs-before.Mallocs)/float64(n))
 			if !small {
 				t.Errorf("%.0f bytes an idle connection, want %d at the most; %d goroutines", bytes, most, goroutines)
 			}

@@ -10,7 +10,8 @@ import (
 
 // Options configures ListenAndServe and Serve. The zero value works.
 type Options struct {
-	// Addr is what ListenAndServe and ListenAndServeTLS listen on, as of net.Listen. Default: http.Server.Addr, or ":http", and ":https" of ListenAndServeTLS.
+	// Addr is what ListenAndServe and ListenAndServeTLS listen on, as of net.Listen. Default:
+	// http.Server.Addr, or ":http", and ":https" of ListenAndServeTLS.
 	Addr string
 
 	// Network is tcp, tcp4, tcp6 or unix. Default: tcp.
@@ -19,9 +20,10 @@ type Options struct {
 	// Backend is aio.Options.Backend. Default: aio.BackendAuto.
 	Backend aio.Backend
 
-	// MaxConns limits how many connections are open at a time; further ones wait in the kernel's queue until one ends, and
-	// Stats.AcceptStalls counts that. So that those which say nothing end, set ReadHeaderTimeout and IdleTimeout of the http.Server.
-	// It is for connections that have a descriptor. Default: 0, which is 2^20. Limit: 2^24 connections.
+	// MaxConns limits how many connections are open at a time; further ones wait in the kernel's
+	// queue until one ends, and Stats.AcceptStalls counts that. So that those which say nothing
+	// end, set ReadHeaderTimeout and IdleTimeout of the http.Server. It is for connections that
+	// have a descriptor. Default: 0, which is 2^20. Limit: 2^24 connections.
 	MaxConns int
 
 	// MaxQueuedBytes limits what is queued of the answers on one connection, beyond what the kernel
@@ -70,13 +72,21 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 		o.Network = "tcp"
 	case "tcp", "tcp4", "tcp6", "unix":
 	default:
-		return o, &OptionError{"Network", fmt.Sprintf("%q is none that is served: write tcp, tcp4, tcp6 or unix", o.Network)}
+		return o, &OptionError{"Network", fmt.Sprintf("%q is none that is served: write tcp, tcp4, tcp6 or unix",
+			o.Network)}
 	}
 	if _, err := o.Backend.MarshalText(); err != nil {
-		return o, &OptionError{"Backend", fmt.Sprintf("%d is none: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))}
+		return o, &OptionError{
+			"Backend",
+			fmt.Sprintf("%d is none: write a constant of package aio, such as aio.BackendAuto", int(o.Backend)),
+		}
 	}
 	if o.MaxConns < 0 || o.MaxConns > limitMaxConns {
-		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns, defaultMaxConns)}
+		return o, &OptionError{
+			"MaxConns",
+			fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns,
+				defaultMaxConns),
+		}
 	}
 	for _, b := range []struct {
 		name   string

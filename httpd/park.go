@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Conn is a hijacked connection that may wait without a goroutine: see [Parkable]. As a net.Conn it is like that of net/http: one
-// goroutine at a time may read, any may write. A Write counts as written when it is queued, as that of an answer does.
+// Conn is a hijacked connection that may wait without a goroutine: see [Parkable]. As a net.Conn it
+// is like that of net/http: one goroutine at a time may read, any may write. A Write counts as
+// written when it is queued, as that of an answer does.
 type Conn struct {
 	net.Conn // what blocks: a *net.TCPConn or *tls.Conn of net/http where the connection is not of aio
 
@@ -27,7 +28,8 @@ type Conn struct {
 //
 // What was read too far comes from the Conn's Read; the bufio.Reader that Hijack gives is empty.
 //
-// A connection that this package does not have, as net/http serves it with a goroutine ([Serve] says which), is one nevertheless, without the saving.
+// A connection that this package does not have, as net/http serves it with a goroutine ([Serve]
+// says which), is one nevertheless, without the saving.
 func Parkable(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	return &parkable{w, r}
 }
@@ -82,8 +84,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 // error, for Read to return; so too at the deadline of reads, and when the Conn is closed. Until then the connection
 // has neither goroutine nor buffer, and nobody may read. Writes, deadlines and Close are allowed as ever.
 //
-// f may find, in rare cases, that Read waits nevertheless: when the deadline was moved just then. Bytes that a buffer above the Conn
-// has read are unknown to Park, so read by a library that takes no more than it needs.
+// f may find, in rare cases, that Read waits nevertheless: when the deadline was moved just then.
+// Bytes that a buffer above the Conn has read are unknown to Park, so read by a library that takes
+// no more than it needs.
 func (c *Conn) Park(f func()) {
 	if len(c.ahead) > 0 || !c.parks(f) {
 		go f()

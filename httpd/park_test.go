@@ -35,8 +35,11 @@ func parking(t *testing.T, f func(c *httpd.Conn)) http.Handler {
 	})
 }
 
-// onEachParked runs a test with connections of aio, of TLS over it, and of net/http itself; ask sends a request with more behind it.
-func onEachParked(t *testing.T, test func(t *testing.T, handle func(http.Handler) (ask func(more string) net.Conn), own bool)) {
+// onEachParked runs a test with connections of aio, of TLS over it, and of net/http itself; ask
+// sends a request with more behind it.
+func onEachParked(t *testing.T, test func(t *testing.T, handle func(http.Handler) (ask func(more string) net.Conn),
+	own bool),
+) {
 	const request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		t.Run("plain", func(t *testing.T) {
@@ -93,7 +96,8 @@ func echo(c *httpd.Conn, ended *sync.WaitGroup) {
 	c.Park(serve)
 }
 
-// TestPark: parked connections echo what comes, that too which came with the request; while they wait they have no goroutine.
+// TestPark: parked connections echo what comes, that too which came with the request; while they
+// wait they have no goroutine.
 func TestPark(t *testing.T) {
 	const conns = 30
 	onEachParked(t, func(t *testing.T, handle func(http.Handler) func(string) net.Conn, own bool) {
@@ -148,8 +152,8 @@ func expect(t *testing.T, c net.Conn, what string) {
 	}
 }
 
-// TestParkEnds: what Park was given is called at the peer's end, at a deadline, be it set before or after, and when the connection
-// is closed.
+// TestParkEnds: what Park was given is called at the peer's end, at a deadline, be it set before or
+// after, and when the connection is closed.
 func TestParkEnds(t *testing.T) {
 	onEachParked(t, func(t *testing.T, handle func(http.Handler) func(string) net.Conn, _ bool) {
 		conns := make(chan *httpd.Conn, 1)
@@ -158,12 +162,22 @@ func TestParkEnds(t *testing.T) {
 			before, after func(c *httpd.Conn, peer net.Conn)
 			want          error
 		}{
-			"the peer ends":     {nil, func(_ *httpd.Conn, peer net.Conn) { peer.Close() }, io.EOF},
-			"closed":            {nil, func(c *httpd.Conn, _ net.Conn) { c.Close() }, net.ErrClosed},
-			"closed before":     {func(c *httpd.Conn, _ net.Conn) { c.Close() }, nil, net.ErrClosed},
-			"a deadline":        {func(c *httpd.Conn, _ net.Conn) { c.SetReadDeadline(time.Now().Add(30 * time.Millisecond)) }, nil, os.ErrDeadlineExceeded},
-			"a deadline before": {func(c *httpd.Conn, _ net.Conn) { c.SetReadDeadline(time.Unix(1, 0)) }, nil, os.ErrDeadlineExceeded},
-			"a deadline after":  {nil, func(c *httpd.Conn, _ net.Conn) { c.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
+			"the peer ends": {nil, func(_ *httpd.Conn, peer net.Conn) { peer.Close() }, io.EOF},
+			"closed":        {nil, func(c *httpd.Conn, _ net.Conn) { c.Close() }, net.ErrClosed},
+			"closed before": {func(c *httpd.Conn, _ net.Conn) { c.Close() }, nil, net.ErrClosed},
+			"a deadline": {func(c *httpd.Conn,
+				_ net.Conn,
+			) {
+				c.SetReadDeadline(time.Now().Add(30 * time.Millisecond))
+			}, nil, os.ErrDeadlineExceeded},
+			"a deadline before": {
+				func(c *httpd.Conn, _ net.Conn) { c.SetReadDeadline(time.Unix(1, 0)) }, nil,
+				os.ErrDeadlineExceeded,
+			},
+			"a deadline after": {
+				nil, func(c *httpd.Conn, _ net.Conn) { c.SetReadDeadline(time.Unix(1, 0)) },
+				os.ErrDeadlineExceeded,
+			},
 		} {
 			peer := ask("")
 			c, called := <-conns, make(chan error, 2)
@@ -238,14 +252,15 @@ func TestParkedWrites(t *testing.T) {
 	})
 }
 
-// TestParkableIsOfOneRequest: one that Hijack has failed for leaves no trace on the worker: the next request's plain Hijack, on another connection,
-// gives what net/http gives.
+// TestParkableIsOfOneRequest: one that Hijack has failed for leaves no trace on the worker: the
+// next request's plain Hijack, on another connection, gives what net/http gives.
 func TestParkableIsOfOneRequest(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		kinds := make(chan string, 1)
 		m := http.NewServeMux()
 		m.Handle("/limited", http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, _, err := http.NewResponseController(httpd.Parkable(w, r)).Hijack(); !errors.Is(err, errors.ErrUnsupported) {
+			if _, _, err := http.NewResponseController(httpd.Parkable(w, r)).Hijack(); !errors.Is(err,
+				errors.ErrUnsupported) {
 				t.Errorf("Hijack of a TimeoutHandler's writer: %v", err)
 			}
 		}), patience, ""))

@@ -53,8 +53,9 @@ func (l *list) all() iter.Seq[*conn] {
 	}
 }
 
-// wheel has the parked connections by their deadlines: each list those of one tick, and of the ticks a turn of the wheel later. So
-// it costs the same to park one, whatever its deadline and however many there are, and those whose time is over are in a few lists.
+// wheel has the parked connections by their deadlines: each list those of one tick, and of the
+// ticks a turn of the wheel later. So it costs the same to park one, whatever its deadline and
+// however many there are, and those whose time is over are in a few lists.
 type wheel struct {
 	lists [ticks]list
 	never list // without a deadline
@@ -166,7 +167,10 @@ func (s *server) expired(c *conn) {
 		return
 	}
 	s.counts.HeaderTimeouts++
-	c.fail(&net.OpError{Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.ErrDeadlineExceeded})
+	c.fail(&net.OpError{
+		Op: "read", Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(),
+		Err: os.ErrDeadlineExceeded,
+	})
 }
 
 // hold keeps a connection parked that has sent a part of a header. It reports false when a worker may read it.
@@ -190,8 +194,8 @@ func (s *server) hold(c *conn) bool {
 	return true
 }
 
-// whole reports whether a worker need not wait for the rest of a header of which b has come: it ends with an empty line. A longer one
-// waits with a worker.
+// whole reports whether a worker need not wait for the rest of a header of which b has come: it
+// ends with an empty line. A longer one waits with a worker.
 func whole(b []byte) bool {
 	return len(b) >= readSize || bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
 }

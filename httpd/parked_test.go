@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestWheel: connections with deadlines of all lengths, in any order, are found when their time is over, and not before; also when
-// nobody looked for long.
+// TestWheel: connections with deadlines of all lengths, in any order, are found when their time is
+// over, and not before; also when nobody looked for long.
 func TestWheel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var w wheel

@@ -15,8 +15,9 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// epolls tells the epoll descriptors that are opened between two looks from those that were there. Their numbers don't: the kernel
-// gives one out again when the watcher of an earlier test has closed it. Each look marks what it finds, with a registration.
+// epolls tells the epoll descriptors that are opened between two looks from those that were there.
+// Their numbers don't: the kernel gives one out again when the watcher of an earlier test has
+// closed it. Each look marks what it finds, with a registration.
 type epolls struct{ mark int }
 
 func newEpolls(t *testing.T) *epolls {
@@ -81,8 +82,8 @@ func TestEpollsOfOneNumber(t *testing.T) {
 	}
 }
 
-// TestWaitRefused: Serve returns when the kernel refuses to be waited for, though a handler waits for its client to read, and a connection is
-// to be closed when its client has.
+// TestWaitRefused: Serve returns when the kernel refuses to be waited for, though a handler waits
+// for its client to read, and a connection is to be closed when its client has.
 func TestWaitRefused(t *testing.T) {
 	for _, b := range []aio.Backend{aio.BackendEpoll, aio.BackendIOUring} {
 		t.Run(b.String(), func(t *testing.T) { testWaitRefused(t, b) })
@@ -163,7 +164,8 @@ func testWaitRefused(t *testing.T, b aio.Backend) {
 	if err := syscall.Dup3(int(null.Fd()), opened[0], syscall.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.watcher.Post(nil); err != nil && !errors.Is(err, aio.ErrWatcherClosed) { // the loop looks, if it has not already
+	if err := s.watcher.Post(nil); err != nil && !errors.Is(err, aio.ErrWatcherClosed) {
+		// the loop looks, if it has not already
 		t.Fatal(err)
 	}
 	select {

@@ -25,8 +25,8 @@ type leaving struct{ wire }
 
 func (leaving) Read([]byte) (int, error) { return 0, io.EOF }
 
-// TestSpoiltByTLS: a worker of which net/http has read the end of a connection of TLS takes no other one, also where more came on that than its
-// end, and it is let go for others that wait.
+// TestSpoiltByTLS: a worker of which net/http has read the end of a connection of TLS takes no
+// other one, also where more came on that than its end, and it is let go for others that wait.
 func TestSpoiltByTLS(t *testing.T) {
 	s := &server{hooks: &hooks{}, config: &tls.Config{}, open: 2, workers: 1}
 	c := &conn{server: s, handle: new(aio.Conn), traffic: &traffic{in: []byte("junk")}, served: true}
@@ -49,8 +49,9 @@ func TestSpoiltByTLS(t *testing.T) {
 	}
 }
 
-// TestEndingWhileReadNow: the deadline that crypto/tls sets for its last words, on behalf of a connection that is closed while its worker looks for
-// the next request, does not stay with the worker.
+// TestEndingWhileReadNow: the deadline that crypto/tls sets for its last words, on behalf of a
+// connection that is closed while its worker looks for the next request, does not stay with the
+// worker.
 func TestEndingWhileReadNow(t *testing.T) {
 	s := &server{hooks: &hooks{}, config: &tls.Config{}, open: 1, workers: 1}
 	c := &conn{server: s, handle: new(aio.Conn), traffic: &still, served: true}
@@ -68,10 +69,14 @@ func TestEndingWhileReadNow(t *testing.T) {
 	}
 }
 
-// TestClosedWhileReadNow: ConnState hears of the end of a connection of TLS that is closed while its worker looks for the next request.
+// TestClosedWhileReadNow: ConnState hears of the end of a connection of TLS that is closed while
+// its worker looks for the next request.
 func TestClosedWhileReadNow(t *testing.T) {
 	told := make(chan http.ConnState, 2)
-	s := &server{hooks: &hooks{connState: func(_ net.Conn, to http.ConnState) { told <- to }}, config: &tls.Config{}, open: 1, workers: 1}
+	s := &server{
+		hooks: &hooks{connState: func(_ net.Conn, to http.ConnState) { told <- to }}, config: &tls.Config{},
+		open: 1, workers: 1,
+	}
 	c := &conn{server: s, handle: new(aio.Conn), traffic: &still, served: true}
 	c.tls = tls.Server(ending{wire{c}}, s.config)
 	w := newWorker(s)

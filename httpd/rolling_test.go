@@ -17,8 +17,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// clog has a handler write until the socket takes nothing any more, as the client reads nothing, and some of it is queued. It returns how
-// much it wrote, and false where its time was over before.
+// clog has a handler write until the socket takes nothing any more, as the client reads nothing,
+// and some of it is queued. It returns how much it wrote, and false where its time was over before.
 func clog(srv *http.Server, w io.Writer) (n int, ok bool) {
 	for before := int64(-1); ; {
 		queued := httpd.StatsOf(srv).QueuedBytes
@@ -48,14 +48,15 @@ func slowly(t *testing.T, addr string) net.Conn {
 	return c
 }
 
-// TestRollingWriteDeadline: what a Write has left to be sent is not cut off by its deadline, once the handler has given itself more time or
-// all there is.
+// TestRollingWriteDeadline: what a Write has left to be sent is not cut off by its deadline, once
+// the handler has given itself more time or all there is.
 func TestRollingWriteDeadline(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	for name, more := range map[string]time.Duration{"later": patience, "none": 0} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, b aio.Backend) {
-				for short, late := 400*time.Millisecond, true; late; short *= 2 { // again where a busy machine has used it up before
+				for short, late := 400*time.Millisecond, true; late; short *= 2 {
+					// again where a busy machine has used it up before
 					srv := &http.Server{}
 					passed, wrote := make(chan time.Time, 1), 0
 					srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -89,7 +90,8 @@ func TestRollingWriteDeadline(t *testing.T) {
 func TestRollingWriteDeadlineOfParked(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		for short, late := 400*time.Millisecond, true; late; short *= 2 { // again where a busy machine has used it up before
+		for short, late := 400*time.Millisecond, true; late; short *= 2 {
+			// again where a busy machine has used it up before
 			srv := &http.Server{}
 			taken, passed, wrote := make(chan *httpd.Conn), make(chan time.Time, 1), 0
 			srv.Handler = parking(t, func(c *httpd.Conn) {
@@ -118,12 +120,13 @@ func TestRollingWriteDeadlineOfParked(t *testing.T) {
 	})
 }
 
-// TestNothingBehindWhatWasCut: where the time of an answer is over while a part of it is queued, nothing of the next one is sent in
-// its place.
+// TestNothingBehindWhatWasCut: where the time of an answer is over while a part of it is queued,
+// nothing of the next one is sent in its place.
 func TestNothingBehindWhatWasCut(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		for limit, late := 500*time.Millisecond, true; late; limit *= 2 { // again where a busy machine has used it up before
+		for limit, late := 500*time.Millisecond, true; late; limit *= 2 {
+			// again where a busy machine has used it up before
 			srv, m := &http.Server{WriteTimeout: limit}, http.NewServeMux()
 			first, goOn := make(chan bool), make(chan bool)
 			m.HandleFunc("/first", func(w http.ResponseWriter, _ *http.Request) {
@@ -143,7 +146,8 @@ func TestNothingBehindWhatWasCut(t *testing.T) {
 				time.Sleep(limit * 7 / 10) // the time of the first is over, and that of the second is not
 				c.SetReadDeadline(time.Now().Add(limit / 2))
 				all, _ := io.ReadAll(c)
-				if i := bytes.LastIndex(all, []byte("HTTP/1.1 200")); i > 0 && !bytes.HasSuffix(all[:i], []byte("\r\n0\r\n\r\n")) {
+				if i := bytes.LastIndex(all, []byte("HTTP/1.1 200")); i > 0 &&
+					!bytes.HasSuffix(all[:i], []byte("\r\n0\r\n\r\n")) {
 					t.Errorf("of %d bytes, the second answer's come behind %d, in the midst of the first", len(all), i)
 				}
 			}
@@ -155,7 +159,8 @@ func TestNothingBehindWhatWasCut(t *testing.T) {
 // TestStalledWritesAreCounted: after clients that take nothing, nothing is queued, nor less than that.
 func TestStalledWritesAreCounted(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
-		for limit, late := 500*time.Millisecond, true; late; limit *= 2 { // again where a busy machine has used it up before
+		for limit, late := 500*time.Millisecond, true; late; limit *= 2 {
+			// again where a busy machine has used it up before
 			srv, ended := &http.Server{WriteTimeout: limit}, make(chan error)
 			srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, ok := clog(srv, w)
@@ -179,8 +184,8 @@ func TestStalledWritesAreCounted(t *testing.T) {
 	})
 }
 
-// TestHijackedWritesAreWhole: on a connection that was taken over with a request that has a body, Writes of several goroutines do not
-// come in pieces.
+// TestHijackedWritesAreWhole: on a connection that was taken over with a request that has a body,
+// Writes of several goroutines do not come in pieces.
 func TestHijackedWritesAreWhole(t *testing.T) {
 	const each, writers, size = 20, 4, 200 << 10
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -253,8 +258,8 @@ func TestSlowClientGetsAll(t *testing.T) {
 	})
 }
 
-// slowClient has a client take all of an answer, slowly. It reports whether it has not got all of it, as for longer than limit nothing
-// of what is queued was taken.
+// slowClient has a client take all of an answer, slowly. It reports whether it has not got all of
+// it, as for longer than limit nothing of what is queued was taken.
 func slowClient(t *testing.T, b aio.Backend, limit time.Duration) (again bool) {
 	const size = 144 << 10 // nothing waits: 256 KiB may be queued
 	httpd.SetFlushLimit(t, limit)
@@ -267,7 +272,8 @@ func slowClient(t *testing.T, b aio.Backend, limit time.Duration) (again bool) {
 	c.SetDeadline(time.Now().Add(2*limit + patience))
 	begun := time.Now()
 	io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
-	queued, taken, looked, stood := int64(0), begun, begun, time.Duration(0) // taken: not later than some of it was, the last time
+	// taken: not later than some of it was, the last time
+	queued, taken, looked, stood := int64(0), begun, begun, time.Duration(0)
 	for n, piece, slow := 0, make([]byte, 4<<10), true; ; {
 		k, err := c.Read(piece)
 		n += bytes.Count(piece[:k], []byte{0})
@@ -294,7 +300,8 @@ func slowClient(t *testing.T, b aio.Backend, limit time.Duration) (again bool) {
 	}
 }
 
-// TestNothingBehindALateWrite: a Write that is too late fails all that follow, also where the handler gives itself more time.
+// TestNothingBehindALateWrite: a Write that is too late fails all that follow, also where the
+// handler gives itself more time.
 func TestNothingBehindALateWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		wrote := make(chan error, 1)

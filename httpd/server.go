@@ -19,8 +19,9 @@ const (
 	spare = 4           // workers that wait for requests at least, once there were so many
 	decay = time.Second // how often half of the workers end that were not needed meanwhile
 
-	// fewEvents lets workers begin after so many reads, where the kernel is asked for each. Handlers that sleep would else all
-	// do so at once after the last of many reads, and the process with them.
+	// fewEvents lets workers begin after so many reads, where the kernel is asked for each.
+	// Handlers that sleep would else all do so at once after the last of many reads, and the
+	// process with them.
 	fewEvents = 32
 )
 
@@ -33,10 +34,13 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 	return Serve(ctx, srv, ln, o)
 }
 
-// Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what srv.Serve returns:
-// http.ErrServerClosed after a Shutdown or Close, and then not before the last connection has ended, but for those
-// that Hijack gave away, and ConnState has returned from their ends, but for those that net/http tells it of when a handler returns after that. Shutdown waits for the answers that are queued, which their handlers have left behind: for 30 seconds in which a client takes nothing; Close
-// does not, and a program that ends then does not send them. When ctx ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
+// Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what
+// srv.Serve returns: http.ErrServerClosed after a Shutdown or Close, and then not before the last
+// connection has ended, but for those that Hijack gave away, and ConnState has returned from their
+// ends, but for those that net/http tells it of when a handler returns after that. Shutdown waits
+// for the answers that are queued, which their handlers have left behind: for 30 seconds in which a
+// client takes nothing; Close does not, and a program that ends then does not send them. When ctx
+// ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
 //
 // Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
 // goroutine. So is everything where aio has no backend (Windows), or srv.Protocols is without HTTP1.
@@ -184,7 +188,8 @@ func (s *server) drive() {
 			return
 		}
 		if err != nil {
-			s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more", "error", err)
+			s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more",
+				"error", err)
 			s.fail(err)
 			_ = s.watcher.Close() // all that is pending comes back, for which workers wait, and Serve
 			continue
@@ -214,8 +219,8 @@ func (s *server) holds(bytes int) { s.memory.Add(int64(bytes)) }
 // copied that a handler can wait for, and of each connection a piece may be read.
 func (s *server) full() bool { return s.memory.Load() >= s.bounds.MaxBytes }
 
-// await returns when there is no connection any more but for those that the user has taken over. With the last of these the watcher
-// ends.
+// await returns when there is no connection any more but for those that the user has taken over.
+// With the last of these the watcher ends.
 func (s *server) await() {
 	s.mu.Lock()
 	s.empty = make(chan struct{})
@@ -310,7 +315,9 @@ func (s *server) unlock() {
 		go call(later)
 	}
 	if len(hooked) > 0 {
-		go func() { // not here: who closes a connection may hold what the user's ConnState locks, and net/http its Server's mutex
+		go func() {
+			// not here: who closes a connection may hold what the user's ConnState locks, and
+			// net/http its Server's mutex
 			call(hooked)
 			s.mu.Lock()
 			defer s.unlock()

@@ -20,8 +20,9 @@ func fill(w http.ResponseWriter) {
 	http.NewResponseController(w).Flush()
 }
 
-// TestShutdownSends: Shutdown returns when answers are with the kernel, though their handlers have ended long before: of a connection
-// that is kept alive, of one that is not, and of a request that goes on meanwhile.
+// TestShutdownSends: Shutdown returns when answers are with the kernel, though their handlers have
+// ended long before: of a connection that is kept alive, of one that is not, and of a request that
+// goes on meanwhile.
 func TestShutdownSends(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, answered, release := mux(), make(chan bool), make(chan bool)
@@ -39,7 +40,10 @@ func TestShutdownSends(t *testing.T) {
 		ln := narrow(t)
 		ended := begin(t, b, srv, ln)
 		var clients []net.Conn
-		for _, request := range []string{"GET /answer HTTP/1.1\r\nHost: x\r\n", "GET /answer HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", "GET /answer?late=1 HTTP/1.1\r\nHost: x\r\n"} {
+		for _, request := range []string{
+			"GET /answer HTTP/1.1\r\nHost: x\r\n",
+			"GET /answer HTTP/1.1\r\nHost: x\r\nConnection: close\r\n", "GET /answer?late=1 HTTP/1.1\r\nHost: x\r\n",
+		} {
 			c := dial(t, ln.Addr().String())
 			fmt.Fprintf(c, "%s\r\n", request)
 			<-answered

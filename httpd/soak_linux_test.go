@@ -23,9 +23,10 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestSoak serves for as long as make soak says, or two seconds in make check, connections that come, ask, are idle, hang, send
-// halves, read slowly, are reset, leave in the middle or take themselves over. What it asks for: each whole request got its own answer, and neither descriptors,
-// goroutines, what waits to be sent nor the heap grew.
+// TestSoak serves for as long as make soak says, or two seconds in make check, connections that
+// come, ask, are idle, hang, send halves, read slowly, are reset, leave in the middle or take
+// themselves over. What it asks for: each whole request got its own answer, and neither
+// descriptors, goroutines, what waits to be sent nor the heap grew.
 func TestSoak(t *testing.T) {
 	length := testutil.Soak()
 	if length == 0 {
@@ -35,7 +36,8 @@ func TestSoak(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		t.Parallel()
 		m := mux()
-		m.HandleFunc("/back", func(w http.ResponseWriter, r *http.Request) { // all is read first, as net/http drops the rest when an answer begins
+		m.HandleFunc("/back", func(w http.ResponseWriter, r *http.Request) {
+			// all is read first, as net/http drops the rest when an answer begins
 			if b, err := io.ReadAll(r.Body); err == nil {
 				w.Write(b)
 			}
@@ -71,7 +73,10 @@ func TestSoak(t *testing.T) {
 			t.Log(s, g.look(t))
 		}
 		clients.Wait()
-		until(t, s.srv, "all connections have ended", func(s httpd.Stats) bool { return s.Conns == 0 && s.QueuedBytes == 0 && s.UnreadBytes == 0 })
+		until(t, s.srv, "all connections have ended", func(s httpd.Stats) bool {
+			return s.Conns == 0 &&
+				s.QueuedBytes == 0 && s.UnreadBytes == 0
+		})
 		if err := s.srv.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -104,7 +109,8 @@ type soaker struct {
 
 func (s *soaker) String() string {
 	return fmt.Sprintf("%d connections, %d answers; %d sent halves, %d hung, %d read slowly, %d were reset, %d left, %d were taken, %d came too late;",
-		s.conns.Load(), s.answers.Load(), s.halves.Load(), s.hung.Load(), s.slow.Load(), s.resets.Load(), s.left.Load(), s.taken.Load(), s.late.Load())
+		s.conns.Load(), s.answers.Load(), s.halves.Load(), s.hung.Load(), s.slow.Load(), s.resets.Load(), s.left.Load(),
+		s.taken.Load(), s.late.Load())
 }
 
 func (s *soaker) fail(format string, a ...any) {
@@ -134,8 +140,9 @@ func (s *soaker) client(rng *rand.Rand, end time.Time) {
 	}
 }
 
-// exchange asks once, or does worse. It reports whether the connection is still good. before is when the last one began: on a busy machine the
-// server's time may end after it, before this request is there as a whole.
+// exchange asks once, or does worse. It reports whether the connection is still good. before is
+// when the last one began: on a busy machine the server's time may end after it, before this
+// request is there as a whole.
 func (s *soaker) exchange(c *net.TCPConn, r *bufio.Reader, rng *rand.Rand, before time.Time) bool {
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	fail := func(format string, a ...any) {
@@ -211,10 +218,12 @@ func (g *growth) look(t *testing.T) string {
 	g.heap = append(g.heap, int(m.HeapAlloc+m.StackInuse))
 	g.goroutines = append(g.goroutines, runtime.NumGoroutine())
 	g.descriptors = append(g.descriptors, len(files))
-	return fmt.Sprintf("%d KiB, %d goroutines, %d descriptors", (m.HeapAlloc+m.StackInuse)>>10, runtime.NumGoroutine(), len(files))
+	return fmt.Sprintf("%d KiB, %d goroutines, %d descriptors", (m.HeapAlloc+m.StackInuse)>>10, runtime.NumGoroutine(),
+		len(files))
 }
 
-// judge fails the test where the least of the last looks is more than the most of those before: a leak does not go back.
+// judge fails the test where the least of the last looks is more than the most of those before: a
+// leak does not go back.
 func (g *growth) judge(t *testing.T) {
 	for _, c := range []struct {
 		what  string

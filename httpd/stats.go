@@ -6,7 +6,8 @@ import (
 	"weak"
 )
 
-// Stats says what the Serves of an http.Server have now, and counts what they did. It is of connections that have a descriptor.
+// Stats says what the Serves of an http.Server have now, and counts what they did. It is of
+// connections that have a descriptor.
 type Stats struct {
 	Conns       int   // that are open
 	Parked      int   // of them, those that are idle, or whose next header is under way: without a goroutine
@@ -15,20 +16,27 @@ type Stats struct {
 	QueuedBytes int64 // memory of answers that wait to be sent
 	UnreadBytes int64 // memory of what was read and nobody has asked for yet
 
-	Accepted     uint64 // connections
-	AcceptStalls uint64 // how often no more were accepted: at Options.MaxConns, or, each 10 ms, where one waited for lack of descriptors or memory
+	Accepted uint64 // connections
+	// how often no more were accepted: at Options.MaxConns, or, each 10 ms, where one waited for
+	// lack of descriptors or memory
+	AcceptStalls uint64
 	IdleTimeouts uint64 // connections that were ended after http.Server.IdleTimeout
 
 	// What was refused, by why.
 	HeaderTimeouts uint64 // connections whose handshake or header was not there within http.Server.ReadHeaderTimeout
 	Handshakes     uint64 // connections whose handshake of TLS failed
-	BadRequests    uint64 // requests that net/http has refused: malformed or ambiguous, with too large a header, or Expect of something else; and OPTIONS * on a connection that ends, which it answers by itself
-	Unattached     uint64 // connections that the system did not let be taken
-	Unsent         uint64 // connections that ended, and whose peer took nothing of the rest of an answer for 30 s, or not all of it within http.Server.WriteTimeout
+	// requests that net/http has refused: malformed or ambiguous, with too large a header, or
+	// Expect of something else; and OPTIONS * on a connection that ends, which it answers by itself
+	BadRequests uint64
+	Unattached  uint64 // connections that the system did not let be taken
+	// connections that ended, and whose peer took nothing of the rest of an answer for 30 s, or not
+	// all of it within http.Server.WriteTimeout
+	Unsent uint64
 }
 
-// StatsOf returns the statistics of all Serves of srv together, since the first began; of none that is still to begin, or where aio has
-// no backend, all are zero. It may be called at any time, and by any goroutine.
+// StatsOf returns the statistics of all Serves of srv together, since the first began; of none that
+// is still to begin, or where aio has no backend, all are zero. It may be called at any time, and
+// by any goroutine.
 func StatsOf(srv *http.Server) Stats {
 	wrapping.Lock()
 	defer wrapping.Unlock()

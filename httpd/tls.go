@@ -25,9 +25,10 @@ func ListenAndServeTLS(ctx context.Context, srv *http.Server, certFile, keyFile 
 	return ServeTLS(ctx, srv, ln, certFile, keyFile, o)
 }
 
-// ServeTLS is [Serve] for connections of TLS, as http.Server.ServeTLS is: the files are needed where srv.TLSConfig has no
-// certificate. A worker carries out a connection's handshake; when it is idle it holds what crypto/tls keeps for it, and neither a
-// goroutine nor net/http's buffers. One on which HTTP/2 was agreed is served by net/http, with its goroutines.
+// ServeTLS is [Serve] for connections of TLS, as http.Server.ServeTLS is: the files are needed
+// where srv.TLSConfig has no certificate. A worker carries out a connection's handshake; when it is
+// idle it holds what crypto/tls keeps for it, and neither a goroutine nor net/http's buffers. One
+// on which HTTP/2 was agreed is served by net/http, with its goroutines.
 func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, keyFile string, o Options) error {
 	config, err := configOf(srv, certFile, keyFile)
 	if err != nil {
@@ -39,8 +40,9 @@ func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, 
 
 // configOf is what http.Server.ServeTLS makes of srv.TLSConfig.
 func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
-	// This has net/http prepare srv for HTTP/2, once, whoever else serves it at the time, and ends for want of a certificate. It is not prepared
-	// with GODEBUG=http2server=0, nor where the program was built so.
+	// This has net/http prepare srv for HTTP/2, once, whoever else serves it at the time, and ends
+	// for want of a certificate. It is not prepared with GODEBUG=http2server=0, nor where the
+	// program was built so.
 	_ = srv.ServeTLS(nil, "", "none")
 	first, second := true, srv.TLSNextProto["h2"] != nil
 	if srv.Protocols != nil {
@@ -59,7 +61,8 @@ func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
 	if first && !slices.Contains(config.NextProtos, "http/1.1") {
 		config.NextProtos = append(config.NextProtos, "http/1.1")
 	}
-	if len(config.Certificates) == 0 && config.GetCertificate == nil && config.GetConfigForClient == nil || certFile != "" || keyFile != "" {
+	if len(config.Certificates) == 0 && config.GetCertificate == nil && config.GetConfigForClient == nil ||
+		certFile != "" || keyFile != "" {
 		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 		if err != nil {
 			return nil, err
@@ -78,8 +81,8 @@ func (notNow) Error() string   { return "httpd: nothing has come" }
 func (notNow) Timeout() bool   { return true }
 func (notNow) Temporary() bool { return true }
 
-// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with, or past aio when it was hijacked. It is
-// net/http's where that serves HTTP/2 without TLS.
+// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with, or past
+// aio when it was hijacked. It is net/http's where that serves HTTP/2 without TLS.
 type wire struct{ conn *conn }
 
 // Read implements net.Conn. Only the worker's goroutines call it, and whoever has hijacked the connection.
@@ -168,8 +171,9 @@ func (w wire) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// readNow reads what c has for net/http by now, and does not wait: crypto/tls keeps what came of a record, and goes on when the rest has
-// come. It reports false when there is nothing. mu is held, and released meanwhile.
+// readNow reads what c has for net/http by now, and does not wait: crypto/tls keeps what came of a
+// record, and goes on when the rest has come. It reports false when there is nothing. mu is held,
+// and released meanwhile.
 func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //nolint:revive // as the callers read it
 	s := c.server
 	c.now = true
@@ -190,8 +194,9 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 	return n, err, true
 }
 
-// greet carries out the handshake of a new connection. It reports false when there is nothing to serve for w: it failed, or net/http serves
-// the connection as one of HTTP/2. mu is held, and released meanwhile.
+// greet carries out the handshake of a new connection. It reports false when there is nothing to
+// serve for w: it failed, or net/http serves the connection as one of HTTP/2. mu is held, and
+// released meanwhile.
 func (c *conn) greet(w *worker) bool {
 	s := c.server
 	c.tls = tls.Server(wire{c}, s.config)
@@ -230,7 +235,8 @@ func (c *conn) greet(w *worker) bool {
 
 var errPanicked = errors.New("httpd: a callback of the handshake has panicked")
 
-// shake does what greet does with mu released. What of it is the user's code may panic: that ends this connection alone, as with net/http.
+// shake does what greet does with mu released. What of it is the user's code may panic: that ends
+// this connection alone, as with net/http.
 func (c *conn) shake(w *worker) (protocol string, err error) {
 	s := c.server
 	s.mu.Unlock()
@@ -250,7 +256,8 @@ func (c *conn) shake(w *worker) (protocol string, err error) {
 	return c.tls.ConnectionState().NegotiatedProtocol, nil
 }
 
-// fail ends a connection that no worker has. One of TLS that has said nothing is logged before, so that who sees the end, or is told of it, sees that too.
+// fail ends a connection that no worker has. One of TLS that has said nothing is logged before, so
+// that who sees the end, or is told of it, sees that too.
 func (c *conn) fail(err error) {
 	s := c.server
 	if s.config == nil || c.tls != nil {
@@ -271,8 +278,10 @@ func (c *conn) fail(err error) {
 // blame logs what net/http logs of a handshake that failed, and answers as it does those who do not speak TLS.
 func (s *server) blame(c *conn, err error) {
 	var re tls.RecordHeaderError
-	if errors.As(err, &re) && re.Conn != nil && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}, string(re.RecordHeader[:])) {
-		_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+	if errors.As(err, &re) && re.Conn != nil && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"},
+		string(re.RecordHeader[:])) {
+		_, _ = io.WriteString(re.Conn,
+			"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
 		err = errors.New("client sent an HTTP request to an HTTPS server")
 	}
 	if to := s.hooks.srv.ErrorLog; to != nil {

@@ -56,12 +56,15 @@ func secured(t *testing.T, b aio.Backend, srv *http.Server) (string, *http.Clien
 	return ln.Addr().String(), client
 }
 
-// TestTLS: many connections of TLS, most of them idle, with requests in small pieces, by a few workers; the state is each
-// connection's own.
+// TestTLS: many connections of TLS, most of them idle, with requests in small pieces, by a few
+// workers; the state is each connection's own.
 func TestTLS(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
-		m.HandleFunc("/tls", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.TLS.ServerName, " ", r.RemoteAddr) })
+		m.HandleFunc("/tls", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.TLS.ServerName, " ",
+				r.RemoteAddr)
+		})
 		addr, client := secured(t, b, &http.Server{Handler: m})
 		config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
 		config.NextProtos = nil
@@ -74,7 +77,8 @@ func TestTLS(t *testing.T) {
 				c := tls.Client(&pieces{raw}, config)
 				r := bufio.NewReader(c)
 				for n := range 5 {
-					if got, want := get(t, c, r, fmt.Sprintf("/hello?n=%d", n)), fmt.Sprintf("hello %d", n); got != want {
+					if got, want := get(t, c, r, fmt.Sprintf("/hello?n=%d", n)),
+						fmt.Sprintf("hello %d", n); got != want {
 						t.Errorf("%q, want %q", got, want)
 					}
 				}
@@ -113,7 +117,8 @@ func TestHandshakePanics(t *testing.T) {
 		if err := c.HandshakeContext(t.Context()); err == nil {
 			t.Error("the handshake succeeds")
 		}
-		if got, want := <-said, "http: panic serving "+c.LocalAddr().String()+": as the test wants\n"; !strings.HasPrefix(got, want) {
+		if got, want := <-said, "http: panic serving "+c.LocalAddr().String()+
+			": as the test wants\n"; !strings.HasPrefix(got, want) {
 			t.Errorf("the log says %q, want %q", got, want)
 		}
 		resp, err := client.Get("https://" + addr + "/hello?n=1")
@@ -125,14 +130,18 @@ func TestHandshakePanics(t *testing.T) {
 	})
 }
 
-// TestHandshakeContext: callbacks of the handshake have the context that net/http gives them, and ConnContext is asked once for a connection.
+// TestHandshakeContext: callbacks of the handshake have the context that net/http gives them, and
+// ConnContext is asked once for a connection.
 func TestHandshakeContext(t *testing.T) {
 	type key struct{}
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for _, second := range []bool{false, true} {
 			srv := &http.Server{Handler: mux()}
 			var asked atomic.Int32
-			srv.BaseContext = func(net.Listener) context.Context { return context.WithValue(context.Background(), key{}, "base") }
+			srv.BaseContext = func(net.Listener) context.Context {
+				return context.WithValue(context.Background(), key{},
+					"base")
+			}
 			srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 				asked.Add(1)
 				return context.WithValue(ctx, key{}, fmt.Sprint(ctx.Value(key{}), " ", c.RemoteAddr()))
@@ -140,7 +149,10 @@ func TestHandshakeContext(t *testing.T) {
 			hellos := make(chan [4]any, 1)
 			srv.TLSConfig = &tls.Config{GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
 				ctx := h.Context()
-				hellos <- [4]any{ctx.Value(key{}), ctx.Value(http.ServerContextKey), ctx.Value(http.LocalAddrContextKey), h.Conn.LocalAddr()}
+				hellos <- [4]any{
+					ctx.Value(key{}), ctx.Value(http.ServerContextKey),
+					ctx.Value(http.LocalAddrContextKey), h.Conn.LocalAddr(),
+				}
 				if _, ok := h.Conn.(syscall.Conn); !ok {
 					t.Error("the socket has no options")
 				}
@@ -164,7 +176,8 @@ func TestHandshakeContext(t *testing.T) {
 			}
 			got := <-hellos
 			text, _ := got[0].(string)
-			if !strings.HasPrefix(text, "base 127.0.0.1:") || got[1] != srv || fmt.Sprint(got[2]) != addr || fmt.Sprint(got[3]) != addr {
+			if !strings.HasPrefix(text, "base 127.0.0.1:") || got[1] != srv || fmt.Sprint(got[2]) != addr ||
+				fmt.Sprint(got[3]) != addr {
 				t.Errorf("%v", got)
 			}
 			if n := asked.Load(); n != 1 {
@@ -205,8 +218,8 @@ func (c *torn) Write(b []byte) (n int, err error) {
 	return n + more, err
 }
 
-// TestTLSTorn: a request of which up to three bytes of its record came late is as any other: its worker is free behind it, and Hijack gets
-// the connection.
+// TestTLSTorn: a request of which up to three bytes of its record came late is as any other: its
+// worker is free behind it, and Hijack gets the connection.
 func TestTLSTorn(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
@@ -248,7 +261,10 @@ func TestTLSTorn(t *testing.T) {
 func TestHTTP2(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
-		m.HandleFunc("/proto", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto, " ", r.TLS.NegotiatedProtocol) })
+		m.HandleFunc("/proto", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, r.Proto, " ",
+				r.TLS.NegotiatedProtocol)
+		})
 		for want, srv := range map[string]*http.Server{
 			"HTTP/2.0 h2":       {Handler: m},
 			"HTTP/1.1 http/1.1": {Handler: m, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}},
@@ -283,8 +299,8 @@ func TestHTTP2Off(t *testing.T) {
 	}
 }
 
-// TestTLSClients: a request has the certificate of its own connection's client, and whether that has resumed a session; who needs a certificate and
-// has none is refused, and counted.
+// TestTLSClients: a request has the certificate of its own connection's client, and whether that
+// has resumed a session; who needs a certificate and has none is refused, and counted.
 func TestTLSClients(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m := mux()
@@ -294,7 +310,8 @@ func TestTLSClients(t *testing.T) {
 		srv := &http.Server{Handler: m, TLSConfig: &tls.Config{ClientAuth: tls.RequestClientCert}}
 		addr, client := secured(t, b, srv)
 		plain := client.Transport.(*http.Transport).TLSClientConfig.Clone()
-		plain.NextProtos, plain.ServerName, plain.ClientSessionCache = nil, "example.com", tls.NewLRUClientSessionCache(1)
+		plain.NextProtos, plain.ServerName, plain.ClientSessionCache = nil, "example.com",
+			tls.NewLRUClientSessionCache(1)
 		known := plain.Clone()
 		known.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 		known.Certificates = srv.TLSConfig.Certificates
@@ -310,7 +327,10 @@ func TestTLSClients(t *testing.T) {
 			}
 		}
 
-		strict := &http.Server{Handler: m, TLSConfig: &tls.Config{ClientAuth: tls.RequireAnyClientCert}, ErrorLog: log.New(io.Discard, "", 0)}
+		strict := &http.Server{
+			Handler: m, TLSConfig: &tls.Config{ClientAuth: tls.RequireAnyClientCert},
+			ErrorLog: log.New(io.Discard, "", 0),
+		}
 		addr, _ = secured(t, b, strict)
 		c := tls.Client(dial(t, addr), &tls.Config{RootCAs: plain.RootCAs, ServerName: "example.com"})
 		io.WriteString(c, "GET /client HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -353,7 +373,8 @@ func TestTLSLeave(t *testing.T) {
 	})
 }
 
-// TestTLSEnds: an idle connection is told of its end; who stalls in the handshake is closed, and who speaks plain HTTP is told.
+// TestTLSEnds: an idle connection is told of its end; who stalls in the handshake is closed, and
+// who speaks plain HTTP is told.
 func TestTLSEnds(t *testing.T) {
 	const short = 300 * time.Millisecond // only those meet it that are to
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -373,7 +394,8 @@ func TestTLSEnds(t *testing.T) {
 			t.Errorf("idle: %q, %v; want the end", b, err)
 		}
 		for what, c := range map[string]net.Conn{"stalled": stalled, "silent": silent} {
-			if _, err := io.Copy(io.Discard, c); err != nil && !(what == "stalled" && isReset(err)) { // on a busy machine nobody has read it
+			if _, err := io.Copy(io.Discard, c); err != nil && !(what == "stalled" && isReset(err)) {
+				// on a busy machine nobody has read it
 				t.Errorf("%s: %v; want the end", what, err)
 			}
 		}
@@ -383,11 +405,15 @@ func TestTLSEnds(t *testing.T) {
 	})
 }
 
-// TestTLSSilent: who connects and says nothing is logged, as net/http does it, which counts WriteTimeout for a handshake too, before its end can be seen.
+// TestTLSSilent: who connects and says nothing is logged, as net/http does it, which counts
+// WriteTimeout for a handshake too, before its end can be seen.
 func TestTLSSilent(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		said := make(logged)
-		for want, srv := range map[string]*http.Server{"i/o timeout": {WriteTimeout: 50 * time.Millisecond}, "EOF": {}} {
+		for want, srv := range map[string]*http.Server{
+			"i/o timeout": {WriteTimeout: 50 * time.Millisecond},
+			"EOF":         {},
+		} {
 			srv.ErrorLog = log.New(said, "", 0)
 			addr, _ := secured(t, b, srv)
 			c := dial(t, addr)
@@ -400,7 +426,8 @@ func TestTLSSilent(t *testing.T) {
 				}
 			}
 			got := wait(t, said, "what is logged")
-			if want = ": " + want + "\n"; !strings.HasPrefix(got, "http: TLS handshake error from "+c.LocalAddr().String()+": ") || !strings.HasSuffix(got, want) {
+			if want = ": " + want + "\n"; !strings.HasPrefix(got, "http: TLS handshake error from "+
+				c.LocalAddr().String()+": ") || !strings.HasSuffix(got, want) {
 				t.Errorf("%q is logged", got)
 			}
 		}
@@ -415,8 +442,9 @@ func (l logged) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestTLSRefused: after a handshake that failed the worker takes no other connection, as its time for the first one runs; and
-// ConnState is told of the end. Each connection has some time, and the last one has plenty.
+// TestTLSRefused: after a handshake that failed the worker takes no other connection, as its time
+// for the first one runs; and ConnState is told of the end. Each connection has some time, and the
+// last one has plenty.
 func TestTLSRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		var err error
@@ -452,7 +480,8 @@ func refused(t *testing.T, b aio.Backend, limit time.Duration) error {
 	return err
 }
 
-// TestTLSAnswerAtTheEnd: what is queued when the connection is closed behind an answer is sent, though crypto/tls takes its time to write away.
+// TestTLSAnswerAtTheEnd: what is queued when the connection is closed behind an answer is sent,
+// though crypto/tls takes its time to write away.
 func TestTLSAnswerAtTheEnd(t *testing.T) {
 	const size, part = 16 << 20, 8 << 10 // more than the kernel takes; less than what a Write waits for
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -530,7 +559,8 @@ func (s *states) await(t *testing.T, client net.Conn, want ...string) {
 	}
 }
 
-// TestConnStateBlocksAtTheEnd: a ConnState that does not return from one connection's end keeps no other one from its end.
+// TestConnStateBlocksAtTheEnd: a ConnState that does not return from one connection's end keeps no
+// other one from its end.
 func TestConnStateBlocksAtTheEnd(t *testing.T) {
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		silent, entered, release := "", make(chan bool), make(chan bool)
@@ -561,8 +591,9 @@ func TestConnStateBlocksAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestConnStateAtTheEnd: the end of a connection is told that net/http never saw: whose handshake fails, and one of HTTP/2 that waits for
-// net/http's Serve when that is closed. ConnContext is asked for the same net.Conn that ConnState is told of.
+// TestConnStateAtTheEnd: the end of a connection is told that net/http never saw: whose handshake
+// fails, and one of HTTP/2 that waits for net/http's Serve when that is closed. ConnContext is
+// asked for the same net.Conn that ConnState is told of.
 func TestConnStateAtTheEnd(t *testing.T) {
 	start := func(srv *http.Server) (asked func(what string), told *states, release chan bool) {
 		entered, begun := make(chan net.Conn, 1), make(chan net.Conn, 9)
@@ -622,7 +653,10 @@ func TestConnStateAtTheEnd(t *testing.T) {
 			}
 		}
 		told.await(t, both[1], "new")
-		until(t, srv, "both have a worker", func(s httpd.Stats) bool { return s.Conns == 2 && s.Parked == 0 && s.UnreadBytes > 0 })
+		until(t, srv, "both have a worker", func(s httpd.Stats) bool {
+			return s.Conns == 2 && s.Parked == 0 &&
+				s.UnreadBytes > 0
+		})
 		closed := make(chan error)
 		go func() { closed <- srv.Close() }()
 		told.await(t, both[1], "new", "closed")
@@ -633,8 +667,8 @@ func TestConnStateAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestHeaderTimeoutBehindAHandshake: a worker that was new when it did a handshake is in its first request for net/http, which sets no time for
-// the header of the next.
+// TestHeaderTimeoutBehindAHandshake: a worker that was new when it did a handshake is in its first
+// request for net/http, which sets no time for the header of the next.
 func TestHeaderTimeoutBehindAHandshake(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
@@ -654,7 +688,10 @@ func headerBehindAHandshake(t *testing.T, b aio.Backend, limit time.Duration) er
 	busy, release := make(chan error, 1), make(chan struct{})
 	defer close(release)
 	m.HandleFunc("/block", func(http.ResponseWriter, *http.Request) { busy <- nil; <-release })
-	addr, client := secured(t, b, &http.Server{Handler: m, ReadHeaderTimeout: limit, ErrorLog: log.New(io.Discard, "", 0)})
+	addr, client := secured(t, b, &http.Server{
+		Handler: m, ReadHeaderTimeout: limit,
+		ErrorLog: log.New(io.Discard, "", 0),
+	})
 	config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.NextProtos, config.ServerName = nil, "example.com"
 	c := tls.Client(dial(t, addr), config)

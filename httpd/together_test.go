@@ -88,8 +88,8 @@ func (h *halves) Write(p []byte) (int, error) {
 	return n + m, err
 }
 
-// TestSentTogether: what fills net/http's buffer is sent with the rest of a long Write, or at its end where there is no rest, and at once where
-// it is no part of one.
+// TestSentTogether: what fills net/http's buffer is sent with the rest of a long Write, or at its
+// end where there is no rest, and at once where it is no part of one.
 func TestSentTogether(t *testing.T) {
 	raw := append([]byte("HTTP/1.1 200 OK\r\nContent-Length: 8192\r\n\r\n"), bytes.Repeat([]byte{'x'}, 8192)...)
 	wrong := make(chan string, 9)
@@ -103,11 +103,13 @@ func TestSentTogether(t *testing.T) {
 			wrong <- fmt.Sprint(n, err)
 		}
 		if h.sent != before || !reaches(w.worker, before+8192) {
-			wrong <- fmt.Sprint("of a long Write were sent ", h.sent-before, " bytes, and then ", stats().BytesWritten-h.sent)
+			wrong <- fmt.Sprint("of a long Write were sent ", h.sent-before, " bytes, and then ",
+				stats().BytesWritten-h.sent)
 		}
 		w.response = h.response
 		before = stats().BytesWritten
-		if n, err := w.worker.Write(make([]byte, pieceSize)); n != pieceSize || err != nil || !reaches(w.worker, before+pieceSize) {
+		if n, err := w.worker.Write(make([]byte, pieceSize)); n != pieceSize || err != nil ||
+			!reaches(w.worker, before+pieceSize) {
 			wrong <- fmt.Sprint("what is no part of a long Write waits: ", n, err)
 		}
 		w.worker.gather()
@@ -129,8 +131,8 @@ func TestSentTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherInOrder: answers of all lengths, by Write and by WriteString, with a length and in chunks, with a header that fills the buffer alone and
-// to HEAD, come as they were written.
+// TestTogetherInOrder: answers of all lengths, by Write and by WriteString, with a length and in
+// chunks, with a header that fills the buffer alone and to HEAD, come as they were written.
 func TestTogetherInOrder(t *testing.T) {
 	const conns = 8
 	requests := 24
@@ -192,7 +194,8 @@ func TestTogetherInOrder(t *testing.T) {
 					if method == "HEAD" {
 						want = nil
 					}
-					if got, err := io.ReadAll(res.Body); err != nil || !bytes.Equal(got, want) || len(res.Header.Get("X-Long")) != 97*(seed%90) {
+					if got, err := io.ReadAll(res.Body); err != nil || !bytes.Equal(got, want) ||
+						len(res.Header.Get("X-Long")) != 97*(seed%90) {
 						t.Errorf("%d bytes of %d came, or others: %v", len(got), len(want), err)
 						return
 					}

@@ -56,7 +56,7 @@ type worker struct {
 	closed  bool
 	hello   *hello // while it carries out a handshake
 
-	writes   sync.Mutex   // held for a Write of a connection that was hijacked: whoever has it may write by several goroutines
+	writes   sync.Mutex   // held for a Write of a hijacked connection, which several goroutines may write to
 	running  atomic.Int32 // the user's code does: a handler, a hook, or a callback of the handshake
 	handling atomic.Bool  // a handler runs: what net/http does behind it comes from the goroutine that has set it
 
@@ -68,9 +68,9 @@ type worker struct {
 	then func() // Park's, until there is something to read
 }
 
-// phase says what net/http does with a worker (http.conn.serve): a request is answered; that is told by ConnState;
-// then it sets the deadline for idle connections, and reads the first bytes of the next request, where it has none yet; then
-// it sets another deadline in any case.
+// phase says what net/http does with a worker (http.conn.serve): a request is answered; that is
+// told by ConnState; then it sets the deadline for idle connections, and reads the first bytes of
+// the next request, where it has none yet; then it sets another deadline in any case.
 type phase uint8
 
 const (
@@ -87,8 +87,8 @@ func newWorker(s *server) *worker {
 
 func (w *worker) wake() { w.moves.Broadcast() }
 
-// Read reads from the real connection. When net/http asks for a new request, that goes where it came from, and another one
-// comes in its place.
+// Read reads from the real connection. When net/http asks for a new request, that goes where it
+// came from, and another one comes in its place.
 func (w *worker) Read(p []byte) (int, error) {
 	s := w.server
 	s.mu.Lock()
@@ -127,8 +127,8 @@ func (w *worker) fill(p []byte) (int, error) {
 	return w.read(p)
 }
 
-// stand is the guard's Read: a request, which is answered by nobody, and then nothing: so it is idle for net/http, whatever
-// the workers do.
+// stand is the guard's Read: a request, which is answered by nobody, and then nothing: so it is
+// idle for net/http, whatever the workers do.
 func (w *worker) stand(p []byte) (int, error) {
 	if w.fresh {
 		w.fresh = false
@@ -143,8 +143,8 @@ func (w *worker) stand(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// keep waits until all connections have ended. The keeper is active for net/http meanwhile, so that Shutdown waits: for the answers too that
-// are queued. Close ends it.
+// keep waits until all connections have ended. The keeper is active for net/http meanwhile, so that
+// Shutdown waits: for the answers too that are queued. Close ends it.
 func (w *worker) keep() {
 	s := w.server
 	s.mu.Lock()
@@ -154,7 +154,8 @@ func (w *worker) keep() {
 	}
 }
 
-// swap reads the first bytes of a request: of the connection that there is, or else it lets that go, and waits for one that has some.
+// swap reads the first bytes of a request: of the connection that there is, or else it lets that
+// go, and waits for one that has some.
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
 	w.head(false)
@@ -207,9 +208,10 @@ func (w *worker) swap(p []byte) (int, error) {
 	}
 }
 
-// net/http passes over empty lines before a request, where the one before was a POST: of the first four bytes, CR and LF (http.conn.readRequest).
-// A worker's was another connection's, maybe. So what only that one may is used up by an empty line that nobody has sent, and what conn
-// may, but net/http would refuse, is taken away: see forgive.
+// net/http passes over empty lines before a request, where the one before was a POST: of the first
+// four bytes, CR and LF (http.conn.readRequest). A worker's was another connection's, maybe. So
+// what only that one may is used up by an empty line that nobody has sent, and what conn may, but
+// net/http would refuse, is taken away: see forgive.
 const forgiven = "\r\n\r\n"
 
 // past returns the part of p that the first bytes of a request go to.
@@ -220,7 +222,8 @@ func (w *worker) past(p []byte) []byte {
 	return p
 }
 
-// remember moves n bytes from where past had them go to the beginning of p, behind what net/http passes over where they begin with an empty line.
+// remember moves n bytes from where past had them go to the beginning of p, behind what net/http
+// passes over where they begin with an empty line.
 func (w *worker) remember(p []byte, n int) int {
 	if q := w.past(p); len(q) == len(p) || n == 0 {
 		return n
@@ -260,7 +263,8 @@ func (w *worker) release() {
 	w.conn, w.inUntil, w.outUntil = nil, time.Time{}, time.Time{} // crypto/tls may have set one for c's end
 	switch {
 	case c.ended:
-		if c.forgotten { // while readNow had released mu: gone has left it to net/http, which does not know of c any more
+		if c.forgotten {
+			// while readNow had released mu: gone has left it to net/http, which does not know of c any more
 			c.tell()
 		}
 	case s.closed || c.outErr != nil:
@@ -468,8 +472,8 @@ func (w *worker) readUntil(t time.Time) {
 	w.wake()
 }
 
-// SetWriteDeadline has Writes fail at t, also one that waits. Where it comes later than before, what is queued has that time, too: net/http's is
-// in the kernel already, and has no deadline any more.
+// SetWriteDeadline makes Writes fail at t, also one that waits. If t is later than before, what is
+// queued has that time, too. What net/http queued is in the kernel already, without a deadline.
 func (w *worker) SetWriteDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -489,7 +493,8 @@ func (w *worker) writeUntil(t time.Time) {
 	case w.writing > 0:
 		c.handle.SetDeadline((*sender)(c), t)
 		w.wake()
-	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && (w.handling.Load() || c.hijacked)): // net/http's own zero must not keep what nobody takes
+	// net/http's own zero must not keep what nobody takes
+	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && (w.handling.Load() || c.hijacked)):
 		c.handle.SetDeadline((*sender)(c), t)
 	}
 }

@@ -33,8 +33,9 @@ func (w *worker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// refuses notes that net/http refuses a request whose header it had when it asked for it, as a worker's second and further ones are read: it tells of
-// none that is active then. But a connection's first one is.
+// refuses notes that net/http refuses a request whose header it had when it asked for it, as a
+// worker's second and further ones are read: it tells of none that is active then. But a
+// connection's first one is.
 func (w *worker) refuses() {
 	w.unasked = true
 	if !w.conn.served {
@@ -163,7 +164,8 @@ func (c *conn) queued(p []byte) {
 	c.server.holds(cost(p))
 }
 
-// together sends a piece and as much of p as there is room for by one call, or has the loop do it. It returns how much of p was sent.
+// together sends a piece and as much of p as there is room for by one call, or has the loop do it.
+// It returns how much of p was sent.
 func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error) {
 	if err := c.room(w, false); err != nil {
 		pieces.Put(piece)
@@ -197,8 +199,9 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	return max(k-pieceSize, 0), c.outErr
 }
 
-// send sends what there is room for of bufs, by the worker's own goroutine: the way through the loop gains nothing but where that sends many
-// short answers by one call, and a long one would hold up the others. mu is released meanwhile.
+// send sends what there is room for of bufs, by the worker's own goroutine: the way through the
+// loop gains nothing but where that sends many short answers by one call, and a long one would hold
+// up the others. mu is released meanwhile.
 func (c *conn) send(bufs ...[]byte) (n int) {
 	c.server.mu.Unlock()
 	var err error

@@ -127,14 +127,19 @@ func TestArrivalsInResult(t *testing.T) {
 		"constant": {Options{Rate: 1000, Requests: 20}, 20, 1000},
 		"poisson":  {Options{Rate: 1000, Requests: 20, Arrivals: ArrivalsPoisson}, 20, 1000},
 		"seeded":   {Options{Rate: 1000, Requests: 20, Arrivals: ArrivalsPoisson, Seed: 5}, 20, 1000},
-		"stages":   {Options{Stages: []Stage{{0, 200, 100 * time.Millisecond}, {200, 200, 100 * time.Millisecond}}}, 30, 150},
-		"times":    {Options{Times: []time.Duration{0, 1e6, 1e6, 8e6}, Warmup: 20 * time.Millisecond}, 4, 500},
+		"stages": {
+			Options{Stages: []Stage{{0, 200, 100 * time.Millisecond}, {200, 200, 100 * time.Millisecond}}},
+			30,
+			150,
+		},
+		"times": {Options{Times: []time.Duration{0, 1e6, 1e6, 8e6}, Warmup: 20 * time.Millisecond}, 4, 500},
 	} {
 		c.o.Targets = []Target{{URL: srv.URL}}
 		r := run(t, c.o)
 		wantAll(t, r, c.n)
 		random := c.o.Arrivals == ArrivalsPoisson
-		if (r.Seed != 0) != random || c.o.Seed != 0 && r.Seed != c.o.Seed || r.Rate != c.rate || len(r.Stages) != len(c.o.Stages) {
+		if (r.Seed != 0) != random || c.o.Seed != 0 && r.Seed != c.o.Seed || r.Rate != c.rate ||
+			len(r.Stages) != len(c.o.Stages) {
 			t.Errorf("%s: rate %v, seed %d, stages %v", name, r.Rate, r.Seed, r.Stages)
 		}
 		b, err := json.Marshal(r)
@@ -142,7 +147,8 @@ func TestArrivalsInResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		var back Result
-		if err := json.Unmarshal(b, &back); err != nil || back.Arrivals != r.Arrivals || back.Seed != r.Seed || !slices.Equal(back.Stages, r.Stages) {
+		if err := json.Unmarshal(b, &back); err != nil || back.Arrivals != r.Arrivals || back.Seed != r.Seed ||
+			!slices.Equal(back.Stages, r.Stages) {
 			t.Errorf("%s: %v, %v, %v of %s", name, err, back.Arrivals, back.Seed, b)
 		}
 	}

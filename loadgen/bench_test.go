@@ -25,7 +25,8 @@ func BenchmarkClosedLoop(b *testing.B) {
 	addr := bareServer(b)
 	b.ReportAllocs()
 	b.ResetTimer()
-	wantAll(b, run(b, Options{Targets: []Target{{URL: "http://" + addr}}, Requests: b.N, Connections: min(b.N, 16)}), int64(b.N))
+	wantAll(b, run(b, Options{Targets: []Target{{URL: "http://" + addr}}, Requests: b.N, Connections: min(b.N, 16)}),
+		int64(b.N))
 }
 
 // BenchmarkOpenLoop is b.N requests at 20,000/s, so its time is given; see its allocations.
@@ -38,7 +39,10 @@ func BenchmarkOpenLoop(b *testing.B) {
 
 func BenchmarkTransport(b *testing.B) {
 	b.ReportAllocs()
-	wantAll(b, run(b, Options{Targets: []Target{{URL: "http://h/"}}, Requests: b.N, Connections: min(b.N, 16), Transport: instant{}}), int64(b.N))
+	wantAll(b, run(b, Options{
+		Targets: []Target{{URL: "http://h/"}}, Requests: b.N, Connections: min(b.N, 16),
+		Transport: instant{},
+	}), int64(b.N))
 }
 
 // In their steady state the loops over the built-in client allocate nothing for a request:

@@ -15,19 +15,23 @@ func TestCall(t *testing.T) {
 	for _, rate := range []float64{0, 5000} {
 		var busy [7]atomic.Bool
 		var n atomic.Int64
-		r := run(t, Options{Connections: len(busy), Rate: rate, Requests: 300, Call: func(ctx context.Context, worker int) error {
-			if !busy[worker].CompareAndSwap(false, true) {
-				t.Errorf("worker %d has two calls at once", worker)
-			}
-			defer busy[worker].Store(false)
-			if _, ok := ctx.Deadline(); !ok {
-				t.Error("a call without a deadline")
-			}
-			n.Add(1)
-			time.Sleep(time.Millisecond)
-			return nil
-		}})
-		if r.Answered != 300 || n.Load() != 300 || r.Failed != 0 || r.Statuses != nil || r.Targets != nil || r.Connects != 0 {
+		r := run(t, Options{
+			Connections: len(busy), Rate: rate, Requests: 300,
+			Call: func(ctx context.Context, worker int) error {
+				if !busy[worker].CompareAndSwap(false, true) {
+					t.Errorf("worker %d has two calls at once", worker)
+				}
+				defer busy[worker].Store(false)
+				if _, ok := ctx.Deadline(); !ok {
+					t.Error("a call without a deadline")
+				}
+				n.Add(1)
+				time.Sleep(time.Millisecond)
+				return nil
+			},
+		})
+		if r.Answered != 300 || n.Load() != 300 || r.Failed != 0 || r.Statuses != nil || r.Targets != nil ||
+			r.Connects != 0 {
 			t.Errorf("rate %v: %d calls; %+v", rate, n.Load(), r)
 		}
 	}
@@ -36,20 +40,24 @@ func TestCall(t *testing.T) {
 func TestCallFails(t *testing.T) {
 	odd := errors.New("odd")
 	var n atomic.Int64
-	r := run(t, Options{Rate: 1000, Requests: 40, Connections: 1, Timeout: time.Millisecond, Drain: patience, Call: func(ctx context.Context, _ int) error {
-		switch n.Add(1) % 4 {
-		case 0:
-			return odd
-		case 1:
-			<-ctx.Done()
-			return errors.New("a client's own word for it") // it is a time-out all the same
-		case 2:
-			return &net.OpError{Op: "read", Err: net.ErrClosed}
-		}
-		return nil
-	}})
+	r := run(t, Options{
+		Rate: 1000, Requests: 40, Connections: 1, Timeout: time.Millisecond, Drain: patience,
+		Call: func(ctx context.Context, _ int) error {
+			switch n.Add(1) % 4 {
+			case 0:
+				return odd
+			case 1:
+				<-ctx.Done()
+				return errors.New("a client's own word for it") // it is a time-out all the same
+			case 2:
+				return &net.OpError{Op: "read", Err: net.ErrClosed}
+			}
+			return nil
+		},
+	})
 	// A call that the machine held up for 1 ms has timed out, too.
-	if other, closed := class(r, ClassOther), class(r, ClassClosed); class(r, ClassTimeout) < 10 || r.Answered > 10 || other > 10 || closed > 10 || r.Requests() != 40 {
+	if other, closed := class(r, ClassOther), class(r, ClassClosed); class(r, ClassTimeout) < 10 || r.Answered > 10 ||
+		other > 10 || closed > 10 || r.Requests() != 40 {
 		t.Errorf("answered %d, %+v", r.Answered, r.Failures)
 	}
 }
@@ -98,8 +106,8 @@ func TestCallStandsAlone(t *testing.T) {
 	}
 }
 
-// TestWorkerHasOneCall: at the end of the context workers go, and the number of one that has gone is not given to a new one while the last
-// of them is still in its call.
+// TestWorkerHasOneCall: at the end of the context workers go, and the number of one that has gone
+// is not given to a new one while the last of them is still in its call.
 func TestWorkerHasOneCall(t *testing.T) {
 	const workers = 3
 	var begun [workers]atomic.Int64

@@ -171,7 +171,8 @@ func TestRequestsAsTheServerSeesThem(t *testing.T) {
 	var bad atomic.Pointer[string]
 	srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)
-		if err != nil || string(got) != body || r.Method != "POST" || r.Host != "service.example" || r.RequestURI != "/p?q=1" ||
+		if err != nil || string(got) != body || r.Method != "POST" || r.Host != "service.example" ||
+			r.RequestURI != "/p?q=1" ||
 			r.Header.Get("X-One") != "1" || r.UserAgent() != "mine" || r.ContentLength != int64(len(body)) {
 			s := fmt.Sprintf("%v, %d bytes, %s %s %s %v", err, len(got), r.Method, r.Host, r.RequestURI, r.Header)
 			bad.Store(&s)
@@ -199,7 +200,10 @@ func TestDisableKeepAlive(t *testing.T) {
 				kept.Add(1)
 			}
 		})
-		r := run(t, Options{Targets: []Target{{URL: srv.URL}}, Requests: 30, Connections: 3, DisableKeepAlive: true, Rate: rate})
+		r := run(t, Options{
+			Targets: []Target{{URL: srv.URL}}, Requests: 30, Connections: 3, DisableKeepAlive: true,
+			Rate: rate,
+		})
 		wantAll(t, r, 30)
 		if r.Connects != 30 || kept.Load() != 0 {
 			t.Errorf("rate %v: %d connections; %d requests without Connection: close", rate, r.Connects, kept.Load())
@@ -234,12 +238,17 @@ func TestServerCloses(t *testing.T) {
 					io.WriteString(conn, c.answer)
 				}
 			})
-			r := run(t, Options{Targets: []Target{{Method: c.method, URL: "http://" + addr}}, Requests: 40, Connections: 2, Rate: rate})
+			r := run(t, Options{
+				Targets: []Target{{Method: c.method, URL: "http://" + addr}}, Requests: 40,
+				Connections: 2, Rate: rate,
+			})
 			if !c.failed {
 				wantAll(t, r, 40)
 			}
-			if r.Requests() != 40 || served.Load() != r.Answered || class(r, ClassClosed)+class(r, ClassReset) != r.Failed {
-				t.Errorf("%s, rate %v: %d answered, %d failed %v; served %d", c.name, rate, r.Answered, r.Failed, r.Failures, served.Load())
+			if r.Requests() != 40 || served.Load() != r.Answered ||
+				class(r, ClassClosed)+class(r, ClassReset) != r.Failed {
+				t.Errorf("%s, rate %v: %d answered, %d failed %v; served %d", c.name, rate, r.Answered, r.Failed,
+					r.Failures, served.Load())
 			}
 			// The closed loop sends on a connection at once, so a POST meets each that is dying,
 			// unless the news came before it.

@@ -16,12 +16,15 @@ var handlers = map[string]http.HandlerFunc{
 	"/empty":   func(w http.ResponseWriter, r *http.Request) {},
 	"/hello":   answerOK,
 	"/missing": http.NotFound,
-	"/broken":  func(w http.ResponseWriter, r *http.Request) { http.Error(w, "broken", http.StatusInternalServerError) },
-	"/moved":   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/hello", http.StatusFound) },
-	"/none":    func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) },
-	"/same":    func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotModified) },
-	"/odd":     func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(799); io.WriteString(w, "odd") },
-	"/large":   func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 1<<18)) },
+	"/broken": func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "broken",
+			http.StatusInternalServerError)
+	},
+	"/moved": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/hello", http.StatusFound) },
+	"/none":  func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNoContent) },
+	"/same":  func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotModified) },
+	"/odd":   func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(799); io.WriteString(w, "odd") },
+	"/large": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 1<<18)) },
 	"/sized": func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "70000")
 		io.WriteString(w, strings.Repeat("x", 70000))
@@ -74,7 +77,8 @@ var handlers = map[string]http.HandlerFunc{
 		b, _ := io.ReadAll(r.Body)
 		w.Write(b)
 	},
-	"/reject": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusForbidden) }, // body unread
+	// body unread
+	"/reject": func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusForbidden) },
 }
 
 // The built-in client and net/http's see the same answers.
@@ -117,7 +121,8 @@ func TestAsNetHTTP(t *testing.T) {
 					want = got
 				}
 				if d := cmp.Diff(want, got); d != "" || got.Failed != 0 {
-					t.Errorf("%s %s, rate %v, transport %v: %v\n%s", method, path, o.Rate, o.Transport != nil, r.Failures, d)
+					t.Errorf("%s %s, rate %v, transport %v: %v\n%s", method, path, o.Rate, o.Transport != nil,
+						r.Failures, d)
 				}
 				if tr, ok := o.Transport.(*http.Transport); ok {
 					tr.CloseIdleConnections()

@@ -34,7 +34,8 @@ func TestDrain(t *testing.T) {
 		if name == "warm-up" {
 			o.Warmup = 20 * time.Millisecond
 		}
-		o.Connections, o.Rate, o.Duration, o.Drain, o.Timeout = 2, 2000, 100*time.Millisecond, 5*time.Millisecond, patience
+		o.Connections, o.Rate, o.Duration, o.Drain, o.Timeout = 2, 2000, 100*time.Millisecond, 5*time.Millisecond,
+			patience
 		o.OnMeasure = func() { measuring.Store(true) }
 		o.OnLatency = func(time.Time, time.Duration) { once() }
 		r := run(t, o)
@@ -56,7 +57,10 @@ func TestDrain(t *testing.T) {
 func TestDrainOfALatePacer(t *testing.T) {
 	gaveUp := make(chan struct{})
 	e := &engine{
-		o:     Options{Transport: roundTrip(func() { <-gaveUp }), Connections: 2, Rate: 1000, Timeout: patience, Drain: time.Second},
+		o: Options{
+			Transport: roundTrip(func() { <-gaveUp }), Connections: 2, Rate: 1000, Timeout: patience,
+			Drain: time.Second,
+		},
 		epoch: time.Now(), newNap: newNap, reqs: []request{{target: Target{URL: "http://h/"}}},
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -28,11 +28,12 @@ const (
 	ClassReset    Class = "reset"    // the peer reset the connection, or the stream
 	ClassClosed   Class = "closed"   // the peer closed it before the answer was whole
 	ClassProtocol Class = "protocol" // the answer is not HTTP
-	ClassUnsent   Class = "unsent"   // open loop: due, but no connection was free for Options.Drain after the last was due
-	ClassOther    Class = "other"
+	// open loop: due, but no connection was free for Options.Drain after the last was due
+	ClassUnsent Class = "unsent"
+	ClassOther  Class = "other"
 
-	// ClassGenerator is a failure to connect that is not the service's doing: the load generator's machine or process has no
-	// descriptor, port or buffer left.
+	// ClassGenerator is a failure to connect that is not the service's doing: the load generator's
+	// machine or process has no descriptor, port or buffer left.
 	ClassGenerator Class = "generator"
 )
 
@@ -80,7 +81,8 @@ func classify(err error) Class {
 		return ClassReset
 	case errors.Is(err, errMalformed):
 		return ClassProtocol
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, errGoAway):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.Is(err, errGoAway):
 		return ClassClosed
 	case errors.Is(err, errUnsent):
 		return ClassUnsent

@@ -55,7 +55,10 @@ func TestFailures(t *testing.T) {
 		{"reset", "http://" + reset, ClassReset, ClassReset},
 		{"closed at once", "http://" + say(""), ClassClosed, ClassClosed},
 		{"closed in the head", "http://" + say("HTTP/1.1 200 OK\r\nContent-"), ClassClosed, ""},
-		{"closed in the body", "http://" + say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), ClassClosed, ClassClosed},
+		{
+			"closed in the body", "http://" + say("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), ClassClosed,
+			ClassClosed,
+		},
 		{"closed in a chunk", "http://" + say(chunkedHead+"3\r\nab"), ClassClosed, ClassClosed},
 		{"malformed", "http://" + say("hello\r\n"), ClassProtocol, ClassOther},
 		{"not TLS", "https://" + greet("hello\r\nhello\r\n\r\n"), ClassTLS, ""},
@@ -68,7 +71,12 @@ func TestFailures(t *testing.T) {
 		}), ClassTimeout, ClassTimeout},
 		{"timeout in the handshake", "https://" + hang, ClassTimeout, ClassTimeout},
 	} {
-		for _, o := range []Options{{}, {Rate: 500}, {Transport: &http.Transport{}}, {Rate: 500, Transport: &http.Transport{}}} {
+		for _, o := range []Options{
+			{},
+			{Rate: 500},
+			{Transport: &http.Transport{}},
+			{Rate: 500, Transport: &http.Transport{}},
+		} {
 			want := c.want
 			if tr, ok := o.Transport.(*http.Transport); ok {
 				defer tr.CloseIdleConnections()
@@ -84,13 +92,15 @@ func TestFailures(t *testing.T) {
 			}
 			r := run(t, o)
 			if r.Answered != 0 || class(r, want) != 4 {
-				t.Errorf("%s, rate %v, transport %v: %d answered, %+v; want 4 of %s", c.name, o.Rate, o.Transport != nil, r.Answered, r.Failures, want)
+				t.Errorf("%s, rate %v, transport %v: %d answered, %+v; want 4 of %s", c.name, o.Rate,
+					o.Transport != nil, r.Answered, r.Failures, want)
 			}
 			if len(r.Failures) > 0 && r.Failures[0].Example == "" {
 				t.Errorf("%s: no example", c.name)
 			}
 			if want == ClassTimeout && (r.Latency.Count() != 4 || r.Latency.Quantile(0) < 59*time.Millisecond) {
-				t.Errorf("%s: time-outs are not in the histogram: %d, from %v", c.name, r.Latency.Count(), r.Latency.Quantile(0))
+				t.Errorf("%s: time-outs are not in the histogram: %d, from %v", c.name, r.Latency.Count(),
+					r.Latency.Quantile(0))
 			}
 		}
 	}
@@ -124,7 +134,10 @@ func TestClassify(t *testing.T) {
 
 // TestGeneratorFailures: what this machine refuses is not the service's doing, whatever wraps it.
 func TestGeneratorFailures(t *testing.T) {
-	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
+	for _, errno := range []syscall.Errno{
+		syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS,
+		syscall.ENOMEM,
+	} {
 		op := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", errno)}
 		for _, err := range []error{dialError{op, ClassConnect}, op, &net.DNSError{UnwrapErr: op}} {
 			if c := classify(err); c != ClassGenerator {

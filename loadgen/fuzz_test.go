@@ -69,7 +69,8 @@ func FuzzReadAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, head bool) {
 		br := bufio.NewReaderSize(bytes.NewReader(in), readBufferBytes)
 		got, err := readAnswer(br, head)
-		slow, slowErr := readAnswer(bufio.NewReaderSize(iotest.OneByteReader(bytes.NewReader(in)), readBufferBytes), head)
+		slow, slowErr := readAnswer(bufio.NewReaderSize(iotest.OneByteReader(bytes.NewReader(in)), readBufferBytes),
+			head)
 		if got != slow || (err == nil) != (slowErr == nil) {
 			t.Fatalf("whole: %+v, %v; byte by byte: %+v, %v", got, err, slow, slowErr)
 		}

@@ -96,8 +96,9 @@ func (h *Histogram) All() iter.Seq2[time.Duration, int64] {
 			return
 		}
 		s := h.h.Export()
-		// HdrHistogram's layout: of the counts the first half are of buckets one unit wide, and so are the next; from then on
-		// those of each half are twice as wide as those of the half before. Most are 0, and Distribution makes a bar of each.
+		// HdrHistogram's layout: of the counts the first half are of buckets one unit wide, and so
+		// are the next; from then on those of each half are twice as wide as those of the half
+		// before. Most are 0, and Distribution makes a bar of each.
 		unit := int(math.Floor(math.Log2(float64(s.LowestTrackableValue))))
 		half := 1 << bits.Len(uint(math.Pow10(int(s.SignificantFigures)))-1)
 		left := h.Count() // most counts lie behind the longest duration

@@ -127,13 +127,20 @@ func TestHistogramJSON(t *testing.T) {
 	}
 }
 
-// TestHistogramBuckets holds what All yields, and Max, against the library's own bars, of histograms of all kinds that it decodes.
+// TestHistogramBuckets holds what All yields, and Max, against the library's own bars, of
+// histograms of all kinds that it decodes.
 func TestHistogramBuckets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 0))
 	for _, k := range []struct {
 		lowest, highest int64
 		digits          int
-	}{{histogramLowest, histogramHighest, histogramDigits}, {1, 1000, 1}, {7, 1 << 40, 2}, {1 << 20, 1 << 62, 1}, {1000, 1 << 20, 4}} {
+	}{
+		{histogramLowest, histogramHighest, histogramDigits},
+		{1, 1000, 1},
+		{7, 1 << 40, 2},
+		{1 << 20, 1 << 62, 1},
+		{1000, 1 << 20, 4},
+	} {
 		h := hdr.New(k.lowest, k.highest, k.digits)
 		for range 200 {
 			_ = h.RecordValue(int64(math.Exp(rnd.Float64() * math.Log(float64(k.highest))))) // in range
@@ -260,7 +267,8 @@ func TestResultJSON(t *testing.T) {
 			t.Errorf("targets %q", r.Targets)
 		}
 	}
-	if (&Result{Answered: 5}).Throughput() != 0 || (&Result{Answered: 5, Duration: 2 * time.Second}).Throughput() != 2.5 {
+	if (&Result{Answered: 5}).Throughput() != 0 ||
+		(&Result{Answered: 5, Duration: 2 * time.Second}).Throughput() != 2.5 {
 		t.Error("throughput")
 	}
 }

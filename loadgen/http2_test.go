@@ -49,7 +49,8 @@ func TestHTTP2CountsExactly(t *testing.T) {
 	g := &gauge{}
 	h := func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
-		if err != nil || r.ProtoMajor != 2 || r.Header.Get("X-A") != "1" || r.Method == "PUT" && len(b) != int(r.ContentLength) {
+		if err != nil || r.ProtoMajor != 2 || r.Header.Get("X-A") != "1" || r.Method == "PUT" &&
+			len(b) != int(r.ContentLength) {
 			other.Add(1)
 		}
 		g.ServeHTTP(w, r)
@@ -57,13 +58,31 @@ func TestHTTP2CountsExactly(t *testing.T) {
 	plain, secure := serve2(t, h, false), serve2(t, h, true)
 	header := http.Header{"X-A": {"1"}}
 	for name, o := range map[string]Options{
-		"h2c":       {Protocol: ProtocolHTTP2, Targets: []Target{{URL: plain.URL + "/a?b=c", Header: header}}},
-		"alpn":      {Targets: []Target{{URL: secure.URL, Header: header}}, TLS: trust(secure)},
-		"by name":   {Protocol: ProtocolHTTP2, Targets: []Target{{URL: secure.URL, Header: header}}, TLS: trust(secure)},
-		"body":      {Protocol: ProtocolHTTP2, Targets: []Target{{URL: plain.URL, Method: "PUT", Body: []byte("hello"), Header: header}}},
-		"big body":  {Protocol: ProtocolHTTP2, Targets: []Target{{URL: plain.URL, Method: "PUT", Body: append(big, big...), Header: header}}},
-		"big head":  {Protocol: ProtocolHTTP2, Targets: []Target{{URL: plain.URL, Header: http.Header{"X-A": {"1"}, "X-B": {strings.Repeat("b", 50<<10)}}}}},
-		"two hosts": {Protocol: ProtocolHTTP2, Targets: []Target{{URL: plain.URL, Header: header}, {URL: secure.URL, Header: header}}, TLS: trust(secure)},
+		"h2c":  {Protocol: ProtocolHTTP2, Targets: []Target{{URL: plain.URL + "/a?b=c", Header: header}}},
+		"alpn": {Targets: []Target{{URL: secure.URL, Header: header}}, TLS: trust(secure)},
+		"by name": {
+			Protocol: ProtocolHTTP2, Targets: []Target{{URL: secure.URL, Header: header}},
+			TLS: trust(secure),
+		},
+		"body": {
+			Protocol: ProtocolHTTP2,
+			Targets:  []Target{{URL: plain.URL, Method: "PUT", Body: []byte("hello"), Header: header}},
+		},
+		"big body": {
+			Protocol: ProtocolHTTP2,
+			Targets:  []Target{{URL: plain.URL, Method: "PUT", Body: append(big, big...), Header: header}},
+		},
+		"big head": {
+			Protocol: ProtocolHTTP2,
+			Targets: []Target{{
+				URL:    plain.URL,
+				Header: http.Header{"X-A": {"1"}, "X-B": {strings.Repeat("b", 50<<10)}},
+			}},
+		},
+		"two hosts": {Protocol: ProtocolHTTP2, Targets: []Target{
+			{URL: plain.URL, Header: header},
+			{URL: secure.URL, Header: header},
+		}, TLS: trust(secure)},
 	} {
 		for _, c := range []struct {
 			rate                           float64
@@ -85,8 +104,10 @@ func TestHTTP2CountsExactly(t *testing.T) {
 				hosts = 2
 			}
 			atOnce := int64(c.connections * max(c.streams, 1))
-			if g.served.Load() != r.Answered || g.most.Load() > atOnce || r.Connects > hosts*int64(c.connections) || other.Load() != 0 {
-				t.Errorf("%s %+v: served %d, %d at once over %d connections, %d otherwise", name, c, g.served.Load(), g.most.Load(), r.Connects, other.Load())
+			if g.served.Load() != r.Answered || g.most.Load() > atOnce || r.Connects > hosts*int64(c.connections) ||
+				other.Load() != 0 {
+				t.Errorf("%s %+v: served %d, %d at once over %d connections, %d otherwise", name, c, g.served.Load(),
+					g.most.Load(), r.Connects, other.Load())
 			}
 			if r.Protocol != ProtocolHTTP2 || r.Streams != max(c.streams, 1) || r.Bytes != 2*r.Answered {
 				t.Errorf("%s: %v, %d streams, %d bytes", name, r.Protocol, r.Streams, r.Bytes)
@@ -117,11 +138,15 @@ func TestHTTP2KeepsStreamsBusy(t *testing.T) {
 			srv.Config.Protocols.SetUnencryptedHTTP2(true)
 			srv.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: allowed}
 			srv.Start()
-			r := run(t, Options{Targets: []Target{{URL: srv.URL}}, Protocol: ProtocolHTTP2, Connections: 2, Streams: 8, Requests: 100, Rate: rate, Timeout: patience})
+			r := run(t, Options{
+				Targets: []Target{{URL: srv.URL}}, Protocol: ProtocolHTTP2, Connections: 2, Streams: 8,
+				Requests: 100, Rate: rate, Timeout: patience,
+			})
 			srv.Close()
 			wantAll(t, r, 100)
 			if g.most.Load() > want || r.Connects != 2 {
-				t.Errorf("%d allowed, rate %v: %d at once over %d connections", allowed, rate, g.most.Load(), r.Connects)
+				t.Errorf("%d allowed, rate %v: %d at once over %d connections", allowed, rate, g.most.Load(),
+					r.Connects)
 			}
 		}
 	}
@@ -149,15 +174,18 @@ func TestNegotiation(t *testing.T) {
 		o    Options
 		want Protocol
 	}{
-		"offered":        {Options{Targets: []Target{{URL: secure.URL}}}, ProtocolHTTP2},
-		"not offered":    {Options{Targets: []Target{{URL: old.URL}}}, ProtocolHTTP1},
-		"by one of two":  {Options{Targets: []Target{{URL: secure.URL}, {URL: old.URL}}}, ProtocolHTTP1},
-		"without TLS":    {Options{Targets: []Target{{URL: plain.URL}}}, ProtocolHTTP1},
-		"TLS for one":    {Options{Targets: []Target{{URL: secure.URL}, {URL: plain.URL}}}, ProtocolHTTP1},
-		"not asked for":  {Options{Targets: []Target{{URL: secure.URL}}, Protocol: ProtocolHTTP1}, ProtocolHTTP1},
-		"no keep-alive":  {Options{Targets: []Target{{URL: secure.URL}}, DisableKeepAlive: true}, ProtocolHTTP1},
-		"old-time field": {Options{Targets: []Target{{URL: secure.URL, Header: http.Header{"Upgrade": {"x"}}}}}, ProtocolHTTP1},
-		"h2c":            {Options{Targets: []Target{{URL: plain.URL}}, Protocol: ProtocolHTTP2}, ProtocolHTTP2},
+		"offered":       {Options{Targets: []Target{{URL: secure.URL}}}, ProtocolHTTP2},
+		"not offered":   {Options{Targets: []Target{{URL: old.URL}}}, ProtocolHTTP1},
+		"by one of two": {Options{Targets: []Target{{URL: secure.URL}, {URL: old.URL}}}, ProtocolHTTP1},
+		"without TLS":   {Options{Targets: []Target{{URL: plain.URL}}}, ProtocolHTTP1},
+		"TLS for one":   {Options{Targets: []Target{{URL: secure.URL}, {URL: plain.URL}}}, ProtocolHTTP1},
+		"not asked for": {Options{Targets: []Target{{URL: secure.URL}}, Protocol: ProtocolHTTP1}, ProtocolHTTP1},
+		"no keep-alive": {Options{Targets: []Target{{URL: secure.URL}}, DisableKeepAlive: true}, ProtocolHTTP1},
+		"old-time field": {
+			Options{Targets: []Target{{URL: secure.URL, Header: http.Header{"Upgrade": {"x"}}}}},
+			ProtocolHTTP1,
+		},
+		"h2c": {Options{Targets: []Target{{URL: plain.URL}}, Protocol: ProtocolHTTP2}, ProtocolHTTP2},
 	} {
 		one.Store(0)
 		two.Store(0)
@@ -170,7 +198,10 @@ func TestNegotiation(t *testing.T) {
 	}
 	// What is asked for and cannot be had is a failure of each request, and says so.
 	for u, c := range map[string]Class{old.URL: ClassTLS, serve(t, count).URL: ClassProtocol} {
-		r := run(t, Options{Targets: []Target{{URL: u}}, Protocol: ProtocolHTTP2, TLS: both, Requests: 3, Connections: 1})
+		r := run(t, Options{
+			Targets: []Target{{URL: u}}, Protocol: ProtocolHTTP2, TLS: both, Requests: 3,
+			Connections: 1,
+		})
 		if class(r, c) != 3 {
 			t.Errorf("%s: %+v, want 3 of %s", u, r.Failures, c)
 		}
@@ -221,7 +252,10 @@ func TestHTTP2Cancelled(t *testing.T) {
 	for _, rate := range []float64{0, 200} {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		r := runContext(t, ctx, Options{Targets: []Target{{URL: srv.URL}}, Protocol: ProtocolHTTP2, Streams: 5, Connections: 2, Rate: rate, Duration: time.Hour})
+		r := runContext(t, ctx, Options{
+			Targets: []Target{{URL: srv.URL}}, Protocol: ProtocolHTTP2, Streams: 5,
+			Connections: 2, Rate: rate, Duration: time.Hour,
+		})
 		if !r.Interrupted || r.Answered+r.Failed != 0 {
 			t.Errorf("rate %v: %+v", rate, r.Failures)
 		}
@@ -233,7 +267,10 @@ func TestHTTP2CountsFromTheTimeDue(t *testing.T) {
 	const stall = 300 * time.Millisecond
 	var once sync.Once
 	srv := serve2(t, func(http.ResponseWriter, *http.Request) { once.Do(func() { time.Sleep(stall) }) }, false)
-	r := run(t, Options{Targets: []Target{{URL: srv.URL}}, Protocol: ProtocolHTTP2, Rate: 100, Requests: 60, Connections: 1})
+	r := run(t, Options{
+		Targets: []Target{{URL: srv.URL}}, Protocol: ProtocolHTTP2, Rate: 100, Requests: 60,
+		Connections: 1,
+	})
 	wantAll(t, r, 60)
 	for _, want := range []time.Duration{300, 290, 200, 100, 50} {
 		want *= time.Millisecond
@@ -255,7 +292,10 @@ func TestHTTP2Uploads(t *testing.T) {
 		}
 		w.Write(b)
 	}, false)
-	r := run(t, Options{Targets: []Target{{URL: srv.URL, Method: "POST", Body: body}}, Protocol: ProtocolHTTP2, Requests: 24, Connections: 2, Streams: 4, Timeout: patience})
+	r := run(t, Options{
+		Targets: []Target{{URL: srv.URL, Method: "POST", Body: body}}, Protocol: ProtocolHTTP2,
+		Requests: 24, Connections: 2, Streams: 4, Timeout: patience,
+	})
 	wantAll(t, r, 24)
 	if wrong.Load() != 0 || r.Bytes != 24<<20 {
 		t.Errorf("%d bodies wrong, %d bytes back", wrong.Load(), r.Bytes)
@@ -271,7 +311,10 @@ func TestHTTP2OptionErrors(t *testing.T) {
 		"Streams ":         {Streams: MaxStreams + 1},
 		"Streams  ":        {Streams: 2, Protocol: ProtocolHTTP1},
 		"Streams   ":       {Streams: MaxStreams, Connections: MaxConnections},
-		"Targets[0]":       {Protocol: ProtocolHTTP2, Targets: []Target{{URL: "http://h", Header: http.Header{"keep-alive": {"1"}}}}},
+		"Targets[0]": {
+			Protocol: ProtocolHTTP2,
+			Targets:  []Target{{URL: "http://h", Header: http.Header{"keep-alive": {"1"}}}},
+		},
 	} {
 		if o.Targets == nil {
 			o.Targets = []Target{{URL: "http://h"}}

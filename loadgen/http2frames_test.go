@@ -60,7 +60,10 @@ func (p *peer2) head(stream uint32, end bool, fields ...string) {
 	for i := 0; i < len(fields); i += 2 {
 		p.enc.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
 	}
-	p.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: p.block.Bytes(), EndHeaders: true, EndStream: end})
+	p.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: stream, BlockFragment: p.block.Bytes(), EndHeaders: true,
+		EndStream: end,
+	})
 }
 
 func (p *peer2) ok(stream uint32) bool {
@@ -91,7 +94,13 @@ func TestHTTP2Peers(t *testing.T) {
 			return true
 		}},
 		"settings that change": {answered: 20, connects: 1, handle: func(p *peer2, s uint32) bool {
-			p.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(p.served % 3)}, http2.Setting{ID: http2.SettingHeaderTableSize, Val: uint32(p.served % 2 * 100)})
+			p.WriteSettings(http2.Setting{
+				ID:  http2.SettingMaxConcurrentStreams,
+				Val: uint32(p.served % 3),
+			}, http2.Setting{
+				ID:  http2.SettingHeaderTableSize,
+				Val: uint32(p.served % 2 * 100),
+			})
 			p.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
 			return p.ok(s)
 		}},
@@ -113,7 +122,8 @@ func TestHTTP2Peers(t *testing.T) {
 			p.WriteRSTStream(s, http2.ErrCodeInternal)
 			return true
 		}},
-		// Each connection serves three: the others are sent to the next, as the server said that it has not touched them.
+		// Each connection serves three: the others are sent to the next, as the server said that it
+		// has not touched them.
 		"gone after three": {answered: 20, handle: func(p *peer2, s uint32) bool {
 			if p.served == 3 {
 				p.WriteGoAway(s, http2.ErrCodeNo, nil)
@@ -159,12 +169,18 @@ func TestHTTP2Peers(t *testing.T) {
 			p.head(s, false, ":status", "200")
 			return true
 		}},
-		"a body first": {class: ClassProtocol, text: "before its header", connects: 1, handle: func(p *peer2, s uint32) bool {
-			p.WriteData(s, true, []byte("ok"))
-			return true
-		}},
+		"a body first": {
+			class: ClassProtocol, text: "before its header", connects: 1,
+			handle: func(p *peer2, s uint32) bool {
+				p.WriteData(s, true, []byte("ok"))
+				return true
+			},
+		},
 		"a push": {class: ClassProtocol, handle: func(p *peer2, s uint32) bool {
-			p.WritePushPromise(http2.PushPromiseParam{StreamID: s, PromiseID: 2, EndHeaders: true, BlockFragment: []byte{0x82}})
+			p.WritePushPromise(http2.PushPromiseParam{
+				StreamID: s, PromiseID: 2, EndHeaders: true,
+				BlockFragment: []byte{0x82},
+			})
 			return true
 		}},
 		"noise": {class: ClassProtocol, handle: func(p *peer2, _ uint32) bool {
@@ -172,7 +188,10 @@ func TestHTTP2Peers(t *testing.T) {
 			return true
 		}},
 		"a header that is none": {class: ClassProtocol, handle: func(p *peer2, s uint32) bool {
-			p.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, EndHeaders: true})
+			p.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: []byte{
+				0xff, 0xff, 0xff, 0xff, 0xff,
+				0xff,
+			}, EndHeaders: true})
 			return true
 		}},
 	} {
@@ -181,9 +200,14 @@ func TestHTTP2Peers(t *testing.T) {
 			if c.one && streams > 1 {
 				continue
 			}
-			r := run(t, Options{Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 20, Connections: 1, Streams: streams})
-			if r.Requests() != 20 || r.Answered != c.answered || c.class != "" && class(r, c.class) != 20-c.answered || c.connects > 0 && r.Connects != c.connects {
-				t.Errorf("%s, %d streams: answered %d over %d connections, %+v", name, streams, r.Answered, r.Connects, r.Failures)
+			r := run(t, Options{
+				Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 20,
+				Connections: 1, Streams: streams,
+			})
+			if r.Requests() != 20 || r.Answered != c.answered || c.class != "" && class(r, c.class) != 20-c.answered ||
+				c.connects > 0 && r.Connects != c.connects {
+				t.Errorf("%s, %d streams: answered %d over %d connections, %+v", name, streams, r.Answered, r.Connects,
+					r.Failures)
 			}
 			if c.text != "" && !strings.Contains(r.Failures[0].Example, c.text) {
 				t.Errorf("%s: %q", name, r.Failures[0].Example)
@@ -192,11 +216,15 @@ func TestHTTP2Peers(t *testing.T) {
 	}
 }
 
-// A server that allows as many streams as there are numbers, which is how some say that they have no limit: an int has 32 bits on some systems.
+// A server that allows as many streams as there are numbers, which is how some say that they have
+// no limit: an int has 32 bits on some systems.
 func TestHTTP2NoLimitOfStreams(t *testing.T) {
 	leaks.Test(t)
 	addr := servePeer2(t, []http2.Setting{{ID: http2.SettingMaxConcurrentStreams, Val: 1<<32 - 1}}, (*peer2).ok)
-	r := run(t, Options{Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 20, Connections: 1, Streams: 3})
+	r := run(t, Options{
+		Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 20,
+		Connections: 1, Streams: 3,
+	})
 	if r.Answered != 20 {
 		t.Errorf("answered %d, %+v", r.Answered, r.Failures)
 	}
@@ -212,7 +240,10 @@ func TestHTTP2DeadConnection(t *testing.T) {
 		}
 		return conns.Load() == 1 || p.ok(s) // the first connection never answers
 	})
-	r := run(t, Options{Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 20, Connections: 1, Streams: 3, Timeout: time.Second})
+	r := run(t, Options{
+		Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 20,
+		Connections: 1, Streams: 3, Timeout: time.Second,
+	})
 	if n := class(r, ClassTimeout); n < 3 || r.Answered+n != 20 || r.Connects < 2 {
 		t.Errorf("answered %d over %d connections, %+v", r.Answered, r.Connects, r.Failures)
 	}
@@ -225,7 +256,10 @@ func TestHTTP2NeverOpens(t *testing.T) {
 		"no streams":  servePeer2(t, []http2.Setting{{ID: http2.SettingMaxConcurrentStreams, Val: 0}}, nil),
 		"no settings": serveRaw(t, func(_ *net.TCPConn, br *bufio.Reader) { io.Copy(io.Discard, br) }),
 	} {
-		r := run(t, Options{Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 6, Connections: 1, Streams: 3, Timeout: 200 * time.Millisecond})
+		r := run(t, Options{
+			Targets: []Target{{URL: "http://" + addr}}, Protocol: ProtocolHTTP2, Requests: 6,
+			Connections: 1, Streams: 3, Timeout: 200 * time.Millisecond,
+		})
 		if class(r, ClassTimeout) != 6 {
 			t.Errorf("%s: answered %d, %+v", name, r.Answered, r.Failures)
 		}

@@ -97,7 +97,8 @@ func (l *socketLane) discard(host int) {
 // 9.3.1). It happens once, since the next connection is new.
 func (l *socketLane) again(r *request, kept, untouched bool, err error) bool {
 	return kept && untouched && r.replayable &&
-		(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed))
+		(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+			errors.Is(err, net.ErrClosed))
 }
 
 // tripLane carries requests over Options.Transport.

@@ -46,7 +46,8 @@ func Merge(results ...*Result) (*Result, error) {
 	}
 	first := results[0]
 	sum := &Result{
-		Targets: slices.Clone(first.Targets), MoreTargets: first.MoreTargets, Protocol: first.Protocol, Streams: first.Streams, Arrivals: first.Arrivals,
+		Targets: slices.Clone(first.Targets), MoreTargets: first.MoreTargets, Protocol: first.Protocol,
+		Streams: first.Streams, Arrivals: first.Arrivals,
 		Stages: make([]Stage, len(first.Stages)), Timeout: first.Timeout, Warmup: first.Warmup, Started: first.Started,
 	}
 	for i, s := range first.Stages {
@@ -129,20 +130,26 @@ func (r *Result) unlike(first *Result) string {
 	case !slices.Equal(r.Targets, first.Targets) || r.MoreTargets != first.MoreTargets:
 		return fmt.Sprintf("it has other targets, %s in place of %s: give each generator the same URLs in the same order",
 			strings.Join(r.Targets, ", "), strings.Join(first.Targets, ", "))
-	case !slices.EqualFunc(r.Classes, first.Classes, func(a, b TargetClass) bool { return a.Name == b.Name && a.Share == b.Share }):
+	case !slices.EqualFunc(r.Classes, first.Classes, func(a, b TargetClass) bool {
+		return a.Name == b.Name &&
+			a.Share == b.Share
+	}):
 		return "its targets have other classes or weights: give each generator the same targets"
 	case r.Protocol != first.Protocol || r.Streams != first.Streams:
 		return fmt.Sprintf("it spoke %v with %d streams a connection, and others %v with %d: give each generator the same protocol", r.Protocol, r.Streams, first.Protocol, first.Streams)
 	case r.Arrivals != first.Arrivals:
-		return fmt.Sprintf("its arrivals are %v, and others' %v: give each generator the same kind", r.Arrivals, first.Arrivals)
+		return fmt.Sprintf("its arrivals are %v, and others' %v: give each generator the same kind", r.Arrivals,
+			first.Arrivals)
 	case !slices.EqualFunc(r.Stages, first.Stages, func(a, b Stage) bool { return a.Duration == b.Duration }):
 		return "its rate changes at other times: give each generator stages of the same lengths"
 	case (r.Rate > 0) != (first.Rate > 0):
 		return "one is of an open loop (with a rate) and one of a closed loop, whose latencies count from different moments: give each generator a rate, or none"
 	case r.Timeout != first.Timeout:
-		return fmt.Sprintf("its requests had %v to be answered, and others %v: give each generator the same timeout", r.Timeout, first.Timeout)
+		return fmt.Sprintf("its requests had %v to be answered, and others %v: give each generator the same timeout",
+			r.Timeout, first.Timeout)
 	case r.Warmup != first.Warmup:
-		return fmt.Sprintf("it was measured after %v of warm-up, and others after %v: give each generator the same", r.Warmup, first.Warmup)
+		return fmt.Sprintf("it was measured after %v of warm-up, and others after %v: give each generator the same",
+			r.Warmup, first.Warmup)
 	case r.Interrupted:
 		return "it was interrupted, so that a part of the load is missing in the rest of the window: measure again"
 	}
@@ -246,9 +253,11 @@ func (h *Histogram) add(from *Histogram) string {
 	case from.h.SignificantFigures() != h.h.SignificantFigures():
 		return fmt.Sprintf("its histogram has %d significant digits, and others %d, so that buckets are cut elsewhere: measure with the same evenkeel, or count each again in the same ones (evenkeel convert -to hlog, and back)",
 			from.h.SignificantFigures(), h.h.SignificantFigures())
-	case from.h.LowestTrackableValue() != h.h.LowestTrackableValue() || from.h.HighestTrackableValue() != h.h.HighestTrackableValue():
+	case from.h.LowestTrackableValue() != h.h.LowestTrackableValue() ||
+		from.h.HighestTrackableValue() != h.h.HighestTrackableValue():
 		return fmt.Sprintf("its histogram goes from %d to %d ns, and others from %d to %d ns, so that buckets are cut elsewhere: measure with the same evenkeel, or count each again in the same ones (evenkeel convert -to hlog, and back)",
-			from.h.LowestTrackableValue(), from.h.HighestTrackableValue(), h.h.LowestTrackableValue(), h.h.HighestTrackableValue())
+			from.h.LowestTrackableValue(), from.h.HighestTrackableValue(), h.h.LowestTrackableValue(),
+			h.h.HighestTrackableValue())
 	case from.Count() > math.MaxInt64-h.Count():
 		return "the counts are more than a number holds: the file was changed or damaged; collect it or measure again"
 	}
@@ -262,8 +271,8 @@ const (
 	maxPointBytes = 1 << 20
 )
 
-// mergedSeries adds series interval by interval. The intervals of a load are 20 ms times a power of two, so that those of
-// the coarsest series hold whole ones of all others.
+// mergedSeries adds series interval by interval. The intervals of a load are 20 ms times a power of
+// two, so that those of the coarsest series hold whole ones of all others.
 type mergedSeries struct {
 	series []*Series
 	with   int // how many of them have points
@@ -309,7 +318,10 @@ func (m *mergedSeries) sum() (Series, error) {
 	var bins []bin
 	for i, s := range m.series {
 		if interval%s.Interval != 0 {
-			return Series{}, &MergeError{i, fmt.Sprintf("its figures over time have intervals of %v, which do not fit whole into the %v of another: give all of one kind", s.Interval, interval)}
+			return Series{}, &MergeError{
+				i,
+				fmt.Sprintf("its figures over time have intervals of %v, which do not fit whole into the %v of another: give all of one kind", s.Interval, interval),
+			}
 		}
 		for k, p := range s.Points {
 			at := int(int64(k) / int64(interval/s.Interval))

@@ -18,7 +18,8 @@ import (
 // recorded is what a recorder has of a load of 8 requests/s over 3 connections, after some requests were recorded.
 func recorded(r *recorder, started time.Time) *Result {
 	res := r.result()
-	res.Targets, res.Connections, res.Rate, res.Timeout, res.Started = []string{"GET http://x/"}, 3, 8, time.Second, started
+	res.Targets, res.Connections, res.Rate, res.Timeout, res.Started = []string{"GET http://x/"}, 3, 8, time.Second,
+		started
 	return res
 }
 
@@ -70,8 +71,10 @@ func TestMergeIsOneGenerator(t *testing.T) {
 		if d := cmp.Diff(toJSON(t, want), toJSON(t, got)); d != "" {
 			t.Errorf("seed %d, open loop %v: -one generator +four of them\n%s", seed, open, d)
 		}
-		if got.Series.Points[0].Histogram.IsZero() || got.Failed == 0 || got.Latency.Count() == 0 || open == (got.Service.Count() == 0) ||
-			len(got.Classes) != 2 || got.Classes[1].Answered == 0 || got.Classes[1].Failed == 0 || got.Pacer.Count() != 2000 {
+		if got.Series.Points[0].Histogram.IsZero() || got.Failed == 0 || got.Latency.Count() == 0 ||
+			open == (got.Service.Count() == 0) ||
+			len(got.Classes) != 2 || got.Classes[1].Answered == 0 || got.Classes[1].Failed == 0 ||
+			got.Pacer.Count() != 2000 {
 			t.Errorf("seed %d: too little was compared", seed)
 		}
 	}
@@ -146,19 +149,37 @@ func TestMergeRefuses(t *testing.T) {
 		change func(*Result)
 		want   string
 	}{
-		{"targets", func(r *Result) { r.Targets = []string{"GET http://y/"} }, "other targets, GET http://y/ in place of GET http://x/: give"},
+		{
+			"targets", func(r *Result) { r.Targets = []string{"GET http://y/"} },
+			"other targets, GET http://y/ in place of GET http://x/: give",
+		},
 		{"loop", func(r *Result) { r.Rate = 0 }, "open loop"},
 		{"more targets", func(r *Result) { r.MoreTargets = 1 }, "other targets"},
-		{"classes", func(r *Result) { r.Classes = []TargetClass{{Name: "read", Share: 1}} }, "other classes or weights"},
-		{"negative class", func(r *Result) { r.Classes = []TargetClass{{Name: "read", Failed: -1}} }, "class read has a negative count"},
-		{"protocol", func(r *Result) { r.Protocol, r.Streams = ProtocolHTTP2, 10 }, "10 streams a connection, and others"},
+		{
+			"classes", func(r *Result) { r.Classes = []TargetClass{{Name: "read", Share: 1}} },
+			"other classes or weights",
+		},
+		{
+			"negative class", func(r *Result) { r.Classes = []TargetClass{{Name: "read", Failed: -1}} },
+			"class read has a negative count",
+		},
+		{
+			"protocol", func(r *Result) { r.Protocol, r.Streams = ProtocolHTTP2, 10 },
+			"10 streams a connection, and others",
+		},
 		{"arrivals", func(r *Result) { r.Arrivals = ArrivalsPoisson }, "arrivals are poisson, and others' constant"},
 		{"stages", func(r *Result) { r.Stages = []Stage{{1, 2, time.Second}} }, "stages of the same lengths"},
 		{"timeout", func(r *Result) { r.Timeout = time.Hour }, "1h0m0s to be answered, and others 1s"},
 		{"warm-up", func(r *Result) { r.Warmup = time.Hour }, "after 1h0m0s of warm-up"},
 		{"interrupted", func(r *Result) { r.Interrupted = true }, "interrupted"},
-		{"digits", func(r *Result) { r.Latency = other(histogramLowest, histogramHighest, 2) }, "2 significant digits, and others 3"},
-		{"bounds", func(r *Result) { r.Latency = other(1, histogramHighest, 3) }, "goes from 1 to 3600000000000 ns, and others from 1000 to"},
+		{
+			"digits", func(r *Result) { r.Latency = other(histogramLowest, histogramHighest, 2) },
+			"2 significant digits, and others 3",
+		},
+		{
+			"bounds", func(r *Result) { r.Latency = other(1, histogramHighest, 3) },
+			"goes from 1 to 3600000000000 ns, and others from 1000 to",
+		},
 		{"bounds of the service's", func(r *Result) { r.Service = other(1, histogramHighest, 3) }, "goes from 1 to"},
 		{"no series", func(r *Result) { r.Series = Series{} }, "no figures over time"},
 		{"interval", func(r *Result) { r.Series.Interval = 8 * time.Millisecond }, "do not fit whole"},
@@ -173,12 +194,18 @@ func TestMergeRefuses(t *testing.T) {
 			h := other(1, histogramHighest, 5)
 			r.Series.Points[0].Histogram = Pack(&h)
 		}, "a histogram of 5 digits from 1 to 3600000000000 ns is too large for a point"},
-		{"too many points", func(r *Result) { r.Series.Points = make([]Point, 1001) }, "have 1001 points, and 1000 can be added"},
+		{
+			"too many points", func(r *Result) { r.Series.Points = make([]Point, 1001) },
+			"have 1001 points, and 1000 can be added",
+		},
 		{"negative point", func(r *Result) { r.Series.Points[0].Failed = -1 }, "negative count"},
 		{"negative count", func(r *Result) { r.Answered = -1 }, "count of -1; the file was changed or damaged"},
 		{"negative duration", func(r *Result) { r.LateMax = -1 }, "duration of -1ns"},
 		{"negative status", func(r *Result) { r.Statuses[200] = -1 }, "-1 answers of status 200"},
-		{"negative failures", func(r *Result) { r.Failures = []Failure{{ClassDNS, -1, ""}} }, "-1 failures of class dns"},
+		{
+			"negative failures", func(r *Result) { r.Failures = []Failure{{ClassDNS, -1, ""}} },
+			"-1 failures of class dns",
+		},
 		{"not a rate", func(r *Result) { r.Rate = math.NaN() }, "rate of NaN"},
 		{"endless rate", func(r *Result) { r.Rate = math.Inf(1) }, "rate of +Inf"},
 		{"too many", func(r *Result) { r.Answered = math.MaxInt64 }, "more than a number holds"},
@@ -207,7 +234,10 @@ func TestMergeOverload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Overload{Asked: 1008, Answered: 408, Backlog: 50, Text: "the service answered 408/s; 1,008/s is more than it can do"}
+	want := &Overload{
+		Asked: 1008, Answered: 408, Backlog: 50,
+		Text: "the service answered 408/s; 1,008/s is more than it can do",
+	}
 	if d := cmp.Diff(want, got.Overload); d != "" {
 		t.Error(d)
 	}
@@ -219,8 +249,8 @@ func TestMergeOverload(t *testing.T) {
 	}
 }
 
-// TestMergeKnowsEachField fails when a figure is added to Result and Merge does not add it: say there what becomes of it,
-// and its name here.
+// TestMergeKnowsEachField fails when a figure is added to Result and Merge does not add it: say
+// there what becomes of it, and its name here.
 func TestMergeKnowsEachField(t *testing.T) {
 	want := "Targets MoreTargets Connections Protocol Streams Rate Arrivals Seed Stages Timeout Warmup Started Duration Interrupted Unfinished UnfinishedMax" +
 		" Answered Failed Statuses Failures Bytes Connects Latency Service Late LateMax Pacer Overload Classes Series" +

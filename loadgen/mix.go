@@ -27,7 +27,10 @@ func Round(targets []Target) ([]int, error) {
 	for i := range targets {
 		w := targets[i].Weight
 		if w < 0 || w > MaxTargets {
-			return nil, &OptionError{fmt.Sprintf("Targets[%d].Weight", i), fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for 1", w, MaxTargets)}
+			return nil, &OptionError{
+				fmt.Sprintf("Targets[%d].Weight", i),
+				fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for 1", w, MaxTargets),
+			}
 		}
 		common = greatestCommon(common, targets[i].weight())
 	}
@@ -40,7 +43,10 @@ func Round(targets []Target) ([]int, error) {
 	for i := range targets {
 		w := targets[i].weight() / common
 		if len(turns)+w > MaxTargets {
-			return nil, &OptionError{"Targets", fmt.Sprintf("a round of their weights has over %d requests: write smaller weights", MaxTargets)}
+			return nil, &OptionError{
+				"Targets",
+				fmt.Sprintf("a round of their weights has over %d requests: write smaller weights", MaxTargets),
+			}
 		}
 		for k := range w {
 			turns = append(turns, turn{(float64(k) + .5) / float64(w), i})

@@ -82,13 +82,17 @@ func TestClasses(t *testing.T) {
 			t.Fatalf("%d classes: %+v", len(r.Classes), r.Classes)
 		}
 		a, named, nobody := &r.Classes[0], &r.Classes[1], &r.Classes[2]
-		if a.Name != "GET "+srv.URL+"/a" || a.Answered != 14 || a.Bytes != 28 || a.Share != 7./11 || a.Failed != 0 || a.Statuses[200] != 14 {
+		if a.Name != "GET "+srv.URL+"/a" || a.Answered != 14 || a.Bytes != 28 || a.Share != 7./11 || a.Failed != 0 ||
+			a.Statuses[200] != 14 {
 			t.Errorf("%+v", a)
 		}
-		if named.Name != "named" || named.Answered != 6 || named.Bytes != 16 || named.Share != 3./11 || named.Statuses[http.StatusTeapot] != 4 || named.Latency.Count() != 6 {
+		if named.Name != "named" || named.Answered != 6 ||
+			named.Bytes != 16 || named.Share != 3./11 || named.Statuses[http.StatusTeapot] != 4 ||
+			named.Latency.Count() != 6 {
 			t.Errorf("%+v", named)
 		}
-		if nobody.Failed != 2 || nobody.Answered != 0 || len(nobody.Failures) != 1 || nobody.Failures[0].Class != ClassRefused || nobody.Latency.Count() != 0 {
+		if nobody.Failed != 2 || nobody.Answered != 0 || len(nobody.Failures) != 1 ||
+			nobody.Failures[0].Class != ClassRefused || nobody.Latency.Count() != 0 {
 			t.Errorf("%+v", nobody)
 		}
 	}
@@ -106,7 +110,8 @@ func TestManyClasses(t *testing.T) {
 	}
 	targets[7].Class = "seven"
 	r := run(t, Options{Targets: targets, Requests: 200})
-	if len(r.Classes) != 2 || r.Classes[0].Name != OtherTargets || r.Classes[0].Answered != 199 || r.Classes[1].Name != "seven" || r.Classes[1].Answered != 1 {
+	if len(r.Classes) != 2 || r.Classes[0].Name != OtherTargets || r.Classes[0].Answered != 199 ||
+		r.Classes[1].Name != "seven" || r.Classes[1].Answered != 1 {
 		t.Errorf("%+v", r.Classes)
 	}
 	if len(r.Targets) != listedTargets || r.MoreTargets != 100 {
@@ -143,8 +148,14 @@ func TestOverload(t *testing.T) {
 		f    *flow
 		want string
 	}{
-		{"twice as much as it can", queueOf(4000, every(ms/2), always(ms)), "the service answered 1,000/s; 2,000/s is more than it can do"},
-		{"a tenth more", queueOf(11000, every(10*ms/11), always(ms)), "the service answered 1,000/s; 1,100/s is more than it can do"},
+		{
+			"twice as much as it can", queueOf(4000, every(ms/2), always(ms)),
+			"the service answered 1,000/s; 2,000/s is more than it can do",
+		},
+		{
+			"a tenth more", queueOf(11000, every(10*ms/11), always(ms)),
+			"the service answered 1,000/s; 1,100/s is more than it can do",
+		},
 		{"three quarters", queueOf(6000, every(4*ms/3), always(ms)), ""},
 		{"too short to tell", queueOf(1000, every(ms/2), always(ms)), ""},
 		{"a stall at the end", queueOf(5000, every(ms), func(i int) time.Duration {
@@ -182,7 +193,8 @@ func TestOverload(t *testing.T) {
 		}
 	}
 	f := queueOf(4000, every(ms/2), always(ms))
-	if o := f.overload(2000, 0, 0); o.Asked != 2000 || o.Answered < 980 || o.Answered > 1020 || o.Backlog < 1900 || o.Backlog > 2000 || o.Generator {
+	if o := f.overload(2000, 0, 0); o.Asked != 2000 || o.Answered < 980 || o.Answered > 1020 || o.Backlog < 1900 ||
+		o.Backlog > 2000 || o.Generator {
 		t.Errorf("%+v", o)
 	}
 	for _, o := range []*Overload{f.overload(2000, int64(time.Second), 0), f.overload(2000, 0, 1500)} {
@@ -190,7 +202,10 @@ func TestOverload(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	for x, want := range map[float64]string{3559.4: "3,559", 1e6: "1,000,000", 999.6: "1,000", 12.345: "12.3", .5: "0.5", 100: "100"} {
+	for x, want := range map[float64]string{
+		3559.4: "3,559", 1e6: "1,000,000", 999.6: "1,000", 12.345: "12.3",
+		.5: "0.5", 100: "100",
+	} {
 		if got := perSecond(x); got != want {
 			t.Errorf("%v/s is %q, want %q", x, got, want)
 		}
@@ -206,7 +221,8 @@ func TestOverloadOfAService(t *testing.T) {
 		Connections: 1, Rate: 1000, Duration: 1200 * time.Millisecond, Drain: time.Millisecond,
 	}
 	r := run(t, o)
-	for r.Overload == nil && o.Duration < patience/4 { // a machine that stood still for half of it has answered nothing then
+	for r.Overload == nil && o.Duration < patience/4 {
+		// a machine that stood still for half of it has answered nothing then
 		o.Duration *= 4
 		r = run(t, o)
 	}

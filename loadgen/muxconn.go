@@ -162,7 +162,8 @@ func (c *muxConn) serve(nc net.Conn) error {
 	c.nc = nc
 	c.out = append(c.out, http2.ClientPreface...)
 	err := errors.Join(
-		c.writer.WriteSettings(http2.Setting{ID: http2.SettingEnablePush}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: muxWindow}),
+		c.writer.WriteSettings(http2.Setting{ID: http2.SettingEnablePush},
+			http2.Setting{ID: http2.SettingInitialWindowSize, Val: muxWindow}),
 		c.writer.WriteWindowUpdate(0, muxWindow),
 		nc.SetReadDeadline(c.p.time(c.p.e.now()).Add(c.p.e.o.Timeout)))
 	c.mu.Unlock()

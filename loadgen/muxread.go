@@ -137,7 +137,8 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.remove(s)
 	c.proceed(c.got)
 	c.mu.Unlock()
-	s.retry(c, c.got, times(1, err == resetError(http2.ErrCodeRefusedStream)), err) // it was not processed: RFC 9113, 8.7
+	// it was not processed: RFC 9113, 8.7
+	s.retry(c, c.got, times(1, err == resetError(http2.ErrCodeRefusedStream)), err)
 	return nil
 }
 

@@ -139,7 +139,8 @@ func (l *openLoop) release() {
 		s.hold()
 		l.mu.Unlock()
 		s.assign(j, rec)
-	case l.senders < l.e.inFlight() && l.ctx.Err() == nil: // else the number may be that of one that is still in its call
+	// else the number may be that of one that is still in its call
+	case l.senders < l.e.inFlight() && l.ctx.Err() == nil:
 		j, rec, i := l.oldest(), l.rec, l.senders
 		l.senders++
 		l.mu.Unlock()

@@ -93,7 +93,8 @@ func TestOpenLoopCountsExactly(t *testing.T) {
 				t.Errorf("%s: served %d of %d", name, served, c.want)
 			}
 			if r.Rate != c.rate || r.LateMax < 0 || r.Latency.Max() < r.Service.Max() {
-				t.Errorf("%s: rate %v, late %v, latency %v, service %v", name, r.Rate, r.LateMax, r.Latency.Max(), r.Service.Max())
+				t.Errorf("%s: rate %v, late %v, latency %v, service %v", name, r.Rate, r.LateMax, r.Latency.Max(),
+					r.Service.Max())
 			}
 			if least := time.Duration(float64(c.want-1) / c.rate * 1e9); r.Duration < least {
 				t.Errorf("%s: the last of %d was due at %v, and was answered at %v", name, c.want, least, r.Duration)
@@ -140,7 +141,10 @@ func TestOpenLoopCountsFromTheTimeDue(t *testing.T) {
 		})
 		// One request each 10 ms over one connection. The 11th takes 300 ms, so the next wait
 		// 290, 280, ... 10 ms, and the last 60 none.
-		r := run(t, Options{Targets: []Target{{URL: srv.URL, Method: "PUT", Body: body}}, Connections: 1, Rate: 100, Requests: 100})
+		r := run(t, Options{
+			Targets: []Target{{URL: srv.URL, Method: "PUT", Body: body}}, Connections: 1, Rate: 100,
+			Requests: 100,
+		})
 		wantAll(t, r, 100)
 		// A slow machine adds to latency, and takes nothing away.
 		for i, want := range []time.Duration{300, 290, 250, 200, 150, 100, 50} {
@@ -254,7 +258,8 @@ func TestOpenLoopUnaskedAnswer(t *testing.T) {
 		answered <- struct{}{}
 		h.until("the connection is given up", func() bool { return h.senders == 0 })
 	}
-	if r := h.end(); r.Answered != 4 || r.Statuses[200] != 4 || r.Failed != 0 || served.Load() != 4 || h.e.connects.Load() != 4 {
+	if r := h.end(); r.Answered != 4 || r.Statuses[200] != 4 || r.Failed != 0 || served.Load() != 4 ||
+		h.e.connects.Load() != 4 {
 		t.Errorf("served %d over %d connections; %v, %+v", served.Load(), h.e.connects.Load(), r.Statuses, r.Failures)
 	}
 }
@@ -306,8 +311,8 @@ func (h *handLoop) end() *Result {
 	return h.rec.result()
 }
 
-// TestThroughputOfFewRequests: few requests at constant gaps come at the rate that was asked for, though the last gap lies behind
-// the last answer.
+// TestThroughputOfFewRequests: few requests at constant gaps come at the rate that was asked for,
+// though the last gap lies behind the last answer.
 func TestThroughputOfFewRequests(t *testing.T) {
 	for _, tt := range []struct {
 		r    Result
@@ -315,8 +320,10 @@ func TestThroughputOfFewRequests(t *testing.T) {
 	}{
 		{Result{Rate: .5, Answered: 3, Duration: 4010 * time.Millisecond}, .5},
 		{Result{Rate: .5, Answered: 2, Failed: 1, Duration: 4010 * time.Millisecond}, 1. / 3},
-		{Result{Rate: 100, Answered: 300, Duration: 6 * time.Second}, 50},                                     // it fell behind
-		{Result{Rate: 100, Arrivals: ArrivalsPoisson, Answered: 320, Duration: 3200 * time.Millisecond}, 100}, // no gap is the next one's
+		// it fell behind
+		{Result{Rate: 100, Answered: 300, Duration: 6 * time.Second}, 50},
+		// no gap is the next one's
+		{Result{Rate: 100, Arrivals: ArrivalsPoisson, Answered: 320, Duration: 3200 * time.Millisecond}, 100},
 		{Result{Answered: 300, Duration: 3 * time.Second}, 100},
 		{Result{Rate: 1}, 0},
 	} {

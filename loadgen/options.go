@@ -58,8 +58,9 @@ type Options struct {
 	// where Duration is 0 too (as hey).
 	Requests int
 
-	// Duration ends the run after that time, and after one request at least; what is in flight may finish, which takes Timeout
-	// at most, and the open loop's backlog has Drain. Default: no bound. At most 24 h.
+	// Duration ends the run after that time, and after one request at least; what is in flight may
+	// finish, which takes Timeout at most, and the open loop's backlog has Drain. Default: no
+	// bound. At most 24 h.
 	Duration time.Duration
 
 	// Drain is how long the open loop's backlog may take after the last request was due. What
@@ -75,9 +76,10 @@ type Options struct {
 	// steps and ramps. Warm-up has the mean rate of the first. At most 10,000. Default nil: Rate.
 	Stages []Stage
 
-	// Times are when requests of the open loop are due, counted from the start of measuring and in order:
-	// those of a recorded trace, for instance. They stand instead of Rate and Stages; warm-up has
-	// their mean rate. Not changed, must not change during Run. At most 100 million, and 24 h. Default nil: Rate or Stages.
+	// Times are when requests of the open loop are due, counted from the start of measuring and in
+	// order: those of a recorded trace, for instance. They stand instead of Rate and Stages;
+	// warm-up has their mean rate. Not changed, must not change during Run. At most 100 million,
+	// and 24 h. Default nil: Rate or Stages.
 	Times []time.Duration
 
 	// Arrivals is how the requests of Rate or Stages follow each other. Default: ArrivalsConstant.
@@ -110,8 +112,8 @@ type Options struct {
 	// TLS configures https. Default nil: the system's roots.
 	TLS *tls.Config
 
-	// DialContext makes the built-in client's connections, such as those to a Unix socket; network is tcp and address that of
-	// a URL's host. Default nil: a net.Dialer's.
+	// DialContext makes the built-in client's connections, such as those to a Unix socket; network
+	// is tcp and address that of a URL's host. Default nil: a net.Dialer's.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// Transport carries the requests instead of the built-in client. Default nil: built in.
@@ -180,7 +182,8 @@ func (o Options) normal() (Options, error) {
 		}
 	}
 	if n := o.Connections * o.Streams; n > maxInFlight {
-		return bad("Streams", "%d on each of %d connections are %d requests at a time; at most %d", o.Streams, o.Connections, n, maxInFlight)
+		return bad("Streams", "%d on each of %d connections are %d requests at a time; at most %d", o.Streams,
+			o.Connections, n, maxInFlight)
 	}
 	if o.Requests == 0 && o.Duration == 0 {
 		o.Requests = 200

@@ -9,9 +9,10 @@ import (
 
 // Overload says that the open loop's backlog grew to the end: more was asked for than came back.
 type Overload struct {
-	Asked    float64 `json:"asked_per_s"`    // requests due, a second, in the second half of the window
-	Answered float64 `json:"answered_per_s"` // answers a second: Result.Throughput, or where the rate changes those of that half
-	Backlog  int64   `json:"backlog"`        // due and neither answered nor failed when the last was due
+	Asked float64 `json:"asked_per_s"` // requests due, a second, in the second half of the window
+	// answers a second: Result.Throughput, or where the rate changes those of that half
+	Answered float64 `json:"answered_per_s"`
+	Backlog  int64   `json:"backlog"` // due and neither answered nor failed when the last was due
 
 	// Generator is set where the load generator itself was as far behind: it, and not the service,
 	// is at its limit.
@@ -147,7 +148,10 @@ func (f *flow) overload(rate float64, behind, skipped int64) *Overload {
 	}
 	all := sum(0, n)
 	seconds := (time.Duration(n-n/2) * time.Duration(f.interval)).Seconds()
-	o := &Overload{Asked: float64(half.due) / seconds, Answered: float64(half.answered) / seconds, Backlog: all.due - all.ended}
+	o := &Overload{
+		Asked: float64(half.due) / seconds, Answered: float64(half.answered) / seconds,
+		Backlog: all.due - all.ended,
+	}
 	if rate > 0 && math.Abs(o.Asked/rate-1) < .02 {
 		o.Asked = rate
 	}

@@ -7,8 +7,9 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Packed is the histogram of a [Point]: a [Histogram] that takes little memory, since a series has hundreds. It is what [Merge]
-// adds. In JSON it is what a Histogram is; it is encoded when it is written, and decoded when it is added to another.
+// Packed is the histogram of a [Point]: a [Histogram] that takes little memory, since a series has
+// hundreds. It is what [Merge] adds. In JSON it is what a Histogram is; it is encoded when it is
+// written, and decoded when it is added to another.
 type Packed struct {
 	text string // as it was read; "": it was measured, or is empty
 
@@ -38,7 +39,10 @@ func pack(h *hdr.Histogram) Packed {
 			filled++
 		}
 	}
-	p := Packed{lowest: s.LowestTrackableValue, highest: s.HighestTrackableValue, digits: s.SignificantFigures, buckets: make([]packedBucket, 0, filled)}
+	p := Packed{
+		lowest: s.LowestTrackableValue, highest: s.HighestTrackableValue, digits: s.SignificantFigures,
+		buckets: make([]packedBucket, 0, filled),
+	}
 	for i, n := range s.Counts {
 		if n > 0 {
 			p.buckets = append(p.buckets, packedBucket{int32(i), n})

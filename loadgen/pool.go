@@ -135,8 +135,9 @@ func (s *stream) end(by *muxConn, at int64, a answer, err error) {
 	}
 }
 
-// resends is how often a request is sent again that a GOAWAY without an error has refused, as the server ends the connection after some requests: the
-// same one may be too late on several. net/http's client goes on for as long, and waits between (Transport.RoundTrip of HTTP/2).
+// resends is how often a request is sent again that a GOAWAY without an error has refused, as the
+// server ends the connection after some requests: the same one may be too late on several.
+// net/http's client goes on for as long, and waits between (Transport.RoundTrip of HTTP/2).
 const resends = 6
 
 // times is how often a request is sent again: n, where that is allowed.

@@ -29,7 +29,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// progresses checks what is told of a run, and returns how many requests were measured: of less than five nothing is known.
+// progresses checks what is told of a run, and returns how many requests were measured: of less
+// than five nothing is known.
 func progresses(t *testing.T, o Options) int64 {
 	t.Helper()
 	// A request is held in each phase until a call has come, of which one knows of answers.
@@ -77,7 +78,8 @@ func progresses(t *testing.T, o Options) int64 {
 		if p.Warmup != (i < measuring) {
 			t.Errorf("call %d of %d: warm-up %v, and OnMeasure came before %d", i, len(calls), p.Warmup, measuring)
 		}
-		if p.Fraction < last.Fraction || p.Fraction > 1 || p.Elapsed <= last.Elapsed || p.Done < last.Done || p.Rate < 0 {
+		if p.Fraction < last.Fraction || p.Fraction > 1 || p.Elapsed <= last.Elapsed || p.Done < last.Done ||
+			p.Rate < 0 {
 			t.Errorf("after %+v came %+v", last, p)
 		}
 		if p.Failed != 0 || p.Done > 0 && (p.P50 < time.Millisecond || p.P99 < p.P50) {
@@ -123,8 +125,8 @@ func TestProgressOfFailures(t *testing.T) {
 	}
 }
 
-// TestProgressOvertime has no interval end, and a service that answers when it is told that a phase is over. Phases in which a busy machine
-// did not get to sending are made longer.
+// TestProgressOvertime has no interval end, and a service that answers when it is told that a phase
+// is over. Phases in which a busy machine did not get to sending are made longer.
 func TestProgressOvertime(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		wrong := ""
@@ -185,7 +187,8 @@ func TestProgressOfTheBacklog(t *testing.T) {
 	})
 	told := false
 	run(t, Options{
-		Targets: []Target{{URL: srv.URL}}, Connections: 2, Rate: 1000, Requests: 7, Timeout: patience, ProgressInterval: time.Millisecond,
+		Targets: []Target{{URL: srv.URL}}, Connections: 2, Rate: 1000, Requests: 7, Timeout: patience,
+		ProgressInterval: time.Millisecond,
 		OnProgress: func(p Progress) {
 			if !told && p.InFlight == 2 && p.Backlog == 5 {
 				told = true

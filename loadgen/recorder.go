@@ -46,7 +46,10 @@ type tally struct {
 }
 
 func newRecorder(open bool, from int64) *recorder {
-	return &recorder{open: open, from: from, last: from, seen: func(int64, int64) {}, series: newSeries(), flow: newFlow()}
+	return &recorder{
+		open: open, from: from, last: from, seen: func(int64, int64) {}, series: newSeries(),
+		flow: newFlow(),
+	}
 }
 
 // classify has the recorder keep figures for each class; target tells which target a job is for.

@@ -59,7 +59,8 @@ func readHead(br *bufio.Reader) (answer, framing, error) {
 		return a, f, err
 	}
 	// HTTP/1.x SP 3DIGIT
-	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[7] < '0' || line[7] > '9' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
+	if len(line) < 12 || !bytes.HasPrefix(line, []byte("HTTP/1.")) || line[7] < '0' || line[7] > '9' ||
+		line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
 		return a, f, fmt.Errorf("%w: status line %.40q", errProtocol, line)
 	}
 	for _, c := range line[9:12] {
@@ -209,7 +210,8 @@ func readLine(br *bufio.Reader, left *int) ([]byte, error) {
 	line, err := br.ReadSlice('\n')
 	*left -= len(line)
 	if err == bufio.ErrBufferFull || *left < 0 {
-		return nil, fmt.Errorf("%w: a head line of over %d bytes, or a head of over %d", errProtocol, br.Size(), maxHeaderBytes)
+		return nil, fmt.Errorf("%w: a head line of over %d bytes, or a head of over %d", errProtocol, br.Size(),
+			maxHeaderBytes)
 	}
 	if err != nil {
 		if len(line) > 0 {

@@ -25,20 +25,44 @@ var wellFormed = []struct {
 	{name: "length", in: okAnswer, want: answer{status: 200, bytes: 2}},
 	{name: "no reason", in: "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", want: answer{status: 200}},
 	{name: "empty reason", in: "HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", want: answer{status: 404}},
-	{name: "unknown status", in: "HTTP/1.1 999 What\r\nContent-Length: 1\r\n\r\nx", want: answer{status: 999, bytes: 1}},
+	{
+		name: "unknown status", in: "HTTP/1.1 999 What\r\nContent-Length: 1\r\n\r\nx",
+		want: answer{status: 999, bytes: 1},
+	},
 	{name: "bare line feeds", in: "HTTP/1.1 200 OK\nContent-Length: 2\n\nok", want: answer{status: 200, bytes: 2}},
-	{name: "names and spaces", in: "HTTP/1.1 200 OK\r\nCONTENT-length:\t 2 \t\r\n\r\nok", want: answer{status: 200, bytes: 2}},
-	{name: "same length twice", in: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok", want: answer{status: 200, bytes: 2}},
+	{
+		name: "names and spaces", in: "HTTP/1.1 200 OK\r\nCONTENT-length:\t 2 \t\r\n\r\nok",
+		want: answer{status: 200, bytes: 2},
+	},
+	{
+		name: "same length twice", in: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok",
+		want: answer{status: 200, bytes: 2},
+	},
 	{name: "next answer behind", in: okAnswer + okAnswer, want: answer{status: 200, bytes: 2}, rest: len(okAnswer)},
 
-	{name: "close", in: "HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok", want: answer{status: 200, bytes: 2, close: true}},
-	{name: "close in a list", in: "HTTP/1.1 200 OK\r\nConnection: upgrade , close\r\nContent-Length: 0\r\n\r\n", want: answer{status: 200, close: true}},
+	{
+		name: "close", in: "HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 2\r\n\r\nok",
+		want: answer{status: 200, bytes: 2, close: true},
+	},
+	{
+		name: "close in a list", in: "HTTP/1.1 200 OK\r\nConnection: upgrade , close\r\nContent-Length: 0\r\n\r\n",
+		want: answer{status: 200, close: true},
+	},
 	{name: "close wins", in: "HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n", want: answer{status: 200, close: true}},
 	{name: "to the end", in: "HTTP/1.1 200 OK\r\n\r\nall of it", want: answer{status: 200, bytes: 9, close: true}},
 	{name: "to the end, empty", in: "HTTP/1.1 200 OK\r\n\r\n", want: answer{status: 200, close: true}},
-	{name: "1.0", in: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", want: answer{status: 200, bytes: 2, close: true}},
-	{name: "1.0 kept", in: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok", want: answer{status: 200, bytes: 2}},
-	{name: "1.0 to the end", in: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nok", want: answer{status: 200, bytes: 2, close: true}},
+	{
+		name: "1.0", in: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		want: answer{status: 200, bytes: 2, close: true},
+	},
+	{
+		name: "1.0 kept", in: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok",
+		want: answer{status: 200, bytes: 2},
+	},
+	{
+		name: "1.0 to the end", in: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nok",
+		want: answer{status: 200, bytes: 2, close: true},
+	},
 
 	{name: "204", in: "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", want: answer{status: 204}},
 	{name: "304", in: "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", want: answer{status: 304}},
@@ -47,18 +71,42 @@ var wellFormed = []struct {
 	{name: "head bare", in: "HTTP/1.1 200 OK\r\n\r\n", head: true, want: answer{status: 200}},
 
 	{name: "100", in: "HTTP/1.1 100 Continue\r\n\r\n" + okAnswer, want: answer{status: 200, bytes: 2}},
-	{name: "103 with headers", in: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: close\r\n\r\n" + okAnswer, want: answer{status: 200, bytes: 2}},
-	{name: "16 of 1xx", in: strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 16) + okAnswer, want: answer{status: 200, bytes: 2}},
+	{
+		name: "103 with headers", in: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: close\r\n\r\n" + okAnswer,
+		want: answer{status: 200, bytes: 2},
+	},
+	{
+		name: "16 of 1xx", in: strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 16) + okAnswer,
+		want: answer{status: 200, bytes: 2},
+	},
 
-	{name: "chunked", in: chunkedHead + "3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n", want: answer{status: 200, bytes: 13}},
+	{
+		name: "chunked", in: chunkedHead + "3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n",
+		want: answer{status: 200, bytes: 13},
+	},
 	{name: "chunked, empty", in: chunkedHead + "0\r\n\r\n", want: answer{status: 200}},
-	{name: "chunk extensions", in: chunkedHead + "3;a=b\r\nabc\r\n1 ;x=\"y\"\r\n.\r\n000;z\r\n\r\n", want: answer{status: 200, bytes: 4}},
-	{name: "trailers", in: chunkedHead + "1\r\na\r\n0\r\nX: y\r\nContent-Length: 7\r\n\r\n" + okAnswer, want: answer{status: 200, bytes: 1}, rest: len(okAnswer)},
-	{name: "chunked beats length", in: "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nTransfer-Encoding: Chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", want: answer{status: 200, bytes: 1}},
-	{name: "chunk longer than the buffer", in: chunkedHead + "30d40\r\n" + strings.Repeat("x", 200000) + "\r\n0\r\n\r\n", want: answer{status: 200, bytes: 200000}},
+	{
+		name: "chunk extensions", in: chunkedHead + "3;a=b\r\nabc\r\n1 ;x=\"y\"\r\n.\r\n000;z\r\n\r\n",
+		want: answer{status: 200, bytes: 4},
+	},
+	{
+		name: "trailers", in: chunkedHead + "1\r\na\r\n0\r\nX: y\r\nContent-Length: 7\r\n\r\n" + okAnswer,
+		want: answer{status: 200, bytes: 1}, rest: len(okAnswer),
+	},
+	{
+		name: "chunked beats length",
+		in:   "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nTransfer-Encoding: Chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+		want: answer{status: 200, bytes: 1},
+	},
+	{name: "chunk longer than the buffer", in: chunkedHead + "30d40\r\n" + strings.Repeat("x", 200000) +
+		"\r\n0\r\n\r\n", want: answer{status: 200, bytes: 200000}},
 
-	{name: "folded", in: "HTTP/1.1 200 OK\r\nX: a\r\n b: c\r\n\t\r\nContent-Length: 2\r\n\r\nok", want: answer{status: 200, bytes: 2}},
-	{name: "large head", in: "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 1000) + "Content-Length: 2\r\n\r\nok", want: answer{status: 200, bytes: 2}},
+	{
+		name: "folded", in: "HTTP/1.1 200 OK\r\nX: a\r\n b: c\r\n\t\r\nContent-Length: 2\r\n\r\nok",
+		want: answer{status: 200, bytes: 2},
+	},
+	{name: "large head", in: "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 1000) +
+		"Content-Length: 2\r\n\r\nok", want: answer{status: 200, bytes: 2}},
 }
 
 func TestReadAnswer(t *testing.T) {
@@ -97,7 +145,8 @@ func TestReadAnswerTruncated(t *testing.T) {
 			switch {
 			case err == nil && a.close && n >= head && c.want.bytes >= a.bytes && !strings.Contains(c.in, "Length"):
 			case n == 0 && err == io.EOF:
-			case n > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF && strings.HasPrefix(c.in, "HTTP/1.1 1")):
+			case n > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF &&
+				strings.HasPrefix(c.in, "HTTP/1.1 1")):
 			default:
 				t.Errorf("%s cut at %d: %+v, %v", c.name, n, a, err)
 			}

@@ -31,9 +31,11 @@ type Result struct {
 	Statuses map[int]int64 `json:"statuses,omitempty"` // of the answered; none with Options.Call
 	Failures []Failure     `json:"failures,omitempty"` // by class, most first
 	Bytes    int64         `json:"body_bytes"`         // of the answers' bodies; a Transport may have decompressed them
-	Connects int64         `json:"connects"`           // connections opened since the start of warm-up; 0 with Options.Transport
+	// connections opened since the start of warm-up; 0 with Options.Transport
+	Connects int64 `json:"connects"`
 
-	Latency Histogram `json:"latency"` // open loop: from the time due; closed loop: from sending, or from dialling where that came first
+	// open loop: from the time due; closed loop: from sending, or from dialling where that came first
+	Latency Histogram `json:"latency"`
 
 	// Open loop only.
 	Service Histogram     `json:"service,omitzero"` // from sending: what a closed-loop tool would call latency; without ClassUnsent
@@ -46,7 +48,8 @@ type Result struct {
 
 	Overload *Overload `json:"overload,omitempty"` // open loop: the backlog grew to the end
 
-	Classes []TargetClass `json:"classes,omitempty"` // figures of each, in the targets' order, where there are two or more
+	// figures of each, in the targets' order, where there are two or more
+	Classes []TargetClass `json:"classes,omitempty"`
 
 	Series Series `json:"series"`
 }
@@ -91,8 +94,8 @@ func (r *Result) FailedBy(c Class) int64 {
 	return 0
 }
 
-// Throughput is answers per second of Duration. At constant gaps each request counts with its gap, the last one's too, which
-// lies behind its answer: three requests at 0.5/s take 6 s.
+// Throughput is answers per second of Duration. At constant gaps each request counts with its gap,
+// the last one's too, which lies behind its answer: three requests at 0.5/s take 6 s.
 func (r *Result) Throughput() float64 {
 	if r.Duration <= 0 {
 		return 0

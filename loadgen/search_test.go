@@ -20,7 +20,8 @@ func TestSearchBisects(t *testing.T) {
 			}
 			return VerdictFails, nil
 		})
-		if err != nil || !f.Within || f.Rate > capacity || f.Fails < capacity || f.Rate < capacity/1.05 || len(f.Steps) > 12 || f.Unknown != 0 {
+		if err != nil || !f.Within || f.Rate > capacity || f.Fails < capacity || f.Rate < capacity/1.05 ||
+			len(f.Steps) > 12 || f.Unknown != 0 {
 			t.Fatalf("capacity %v, start %v: %+v, %v", capacity, start, f, err)
 		}
 	}
@@ -101,11 +102,15 @@ func TestSearchEnds(t *testing.T) {
 		steps      int
 		err        error
 	}{
-		"all hold":      {RateSearch{Start: 10, Highest: 1000}, always(VerdictHolds), 1000, 0, 0, 5, nil},
-		"none holds":    {RateSearch{Start: 10, Lowest: 1}, always(VerdictFails), 0, 1, 0, 4, nil},
-		"cannot tell":   {RateSearch{Start: 10, Lowest: 1}, always(VerdictUnknown), 0, 0, 1, 4, nil},
-		"few steps":     {RateSearch{Start: 100, MaxSteps: 3}, always(VerdictHolds), 800, 0, 0, 3, nil},
-		"a step's fail": {RateSearch{}, func(context.Context, float64) (Verdict, error) { return 0, odd }, 0, 0, 0, 0, odd},
+		"all hold":    {RateSearch{Start: 10, Highest: 1000}, always(VerdictHolds), 1000, 0, 0, 5, nil},
+		"none holds":  {RateSearch{Start: 10, Lowest: 1}, always(VerdictFails), 0, 1, 0, 4, nil},
+		"cannot tell": {RateSearch{Start: 10, Lowest: 1}, always(VerdictUnknown), 0, 0, 1, 4, nil},
+		"few steps":   {RateSearch{Start: 100, MaxSteps: 3}, always(VerdictHolds), 800, 0, 0, 3, nil},
+		"a step's fail": {
+			RateSearch{},
+			func(context.Context, float64) (Verdict, error) { return 0, odd }, 0, 0, 0, 0,
+			odd,
+		},
 		"interrupted": {RateSearch{}, func(_ context.Context, rate float64) (Verdict, error) {
 			cancel()
 			return VerdictHolds, nil
@@ -116,7 +121,8 @@ func TestSearchEnds(t *testing.T) {
 			on = ctx
 		}
 		f, err := c.s.Run(on, c.step)
-		if !errors.Is(err, c.err) || f.Rate != c.rate || f.Fails != c.fail || f.Unknown != c.unknown || len(f.Steps) != c.steps || f.Within {
+		if !errors.Is(err, c.err) || f.Rate != c.rate || f.Fails != c.fail || f.Unknown != c.unknown ||
+			len(f.Steps) != c.steps || f.Within {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
 	}
@@ -134,7 +140,8 @@ func TestSearchEnds(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for option, s := range map[string]RateSearch{
-		"Start": {Start: -1}, "Start ": {Start: 5, Lowest: 6}, "Lowest": {Lowest: 2e6}, "Highest": {Highest: math.NaN()},
+		"Start": {Start: -1}, "Start ": {Start: 5, Lowest: 6}, "Lowest": {Lowest: 2e6},
+		"Highest":   {Highest: math.NaN()},
 		"Tolerance": {Tolerance: 2}, "MaxSteps": {MaxSteps: -1},
 	} {
 		_, err := s.Run(t.Context(), always(VerdictHolds))

@@ -111,7 +111,8 @@ func (t Target) wire(closeAfter bool) ([]byte, error) {
 	}
 	for k, vs := range r.Header {
 		if !slices.Equal(back.Header[k], vs) {
-			return nil, fmt.Errorf("header %q: %q has a character that a header cannot carry, or space around it", k, vs)
+			return nil, fmt.Errorf("header %q: %q has a character that a header cannot carry, or space around it", k,
+				vs)
 		}
 	}
 	if back.Host == "" { // net/http leaves out what it finds invalid

@@ -15,31 +15,37 @@ import (
 // Report says where the time of a trace's requests went. Its JSON is described in
 // docs/reference/explain-json.md.
 type Report struct {
-	Trace     time.Duration `json:"trace_ns"`          // from the first event to the last
-	Broken    string        `json:"broken,omitempty"`  // where and why the trace could not be read any further; "": it was read to its end
-	Requests  int           `json:"requests"`          // whole ones
-	Sampled   int           `json:"sampled,omitempty"` // the figures are of one in so many requests, chosen by chance; 0: of all
-	CutStart  int           `json:"cut_start"`
-	CutEnd    int           `json:"cut_end"`
-	Unmarked  int           `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
-	Measured  int           `json:"measured,omitempty"` // requests that are left out: they asked for a trace, a profile or a status page
-	Missing   []string      `json:"missing,omitempty"`  // of Options.Requests: no function of the trace matches
-	Marked    bool          `json:"marked"`             // they were marked by regions, else they are what servers' goroutines did
-	Procs     int           `json:"procs"`              // GOMAXPROCS
-	Class     string        `json:"class,omitempty"`    // Options.Class: all but Classes is of these requests alone
-	Classes   []Class       `json:"classes"`            // of all requests, those with most of the slowest 1% first, at most 64
-	Total     Parts         `json:"total_ns"`
-	Bands     []Band        `json:"bands"`                     // from the fastest requests to the slowest, without empty ones
-	Median    Band          `json:"median"`                    // p45 to p55: what the others are compared with
-	Tail      Band          `json:"tail"`                      // p99 and above
-	Machine   Machine       `json:"machine,omitzero"`          // when it stood still
-	Quota     *Quota        `json:"quota,omitempty"`           // what a CPU quota did to the process; nil: not known
-	Samples   int           `json:"samples,omitempty"`         // of a CPU profile that was taken meanwhile
-	Allocated uint64        `json:"allocated_bytes,omitempty"` // on the heap during the trace
-	CCDF      []Quantile    `json:"ccdf"`
-	Slowest   []Request     `json:"slowest"`
-	Spans     []Span        `json:"spans"` // when the collector marked, and when the world was stopped
-	Blocks    []Block       `json:"blocks"`
+	Trace time.Duration `json:"trace_ns"` // from the first event to the last
+	// where and why the trace could not be read any further; "": it was read to its end
+	Broken   string `json:"broken,omitempty"`
+	Requests int    `json:"requests"` // whole ones
+	// the figures are of one in so many requests, chosen by chance; 0: of all
+	Sampled  int `json:"sampled,omitempty"`
+	CutStart int `json:"cut_start"`
+	CutEnd   int `json:"cut_end"`
+	Unmarked int `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
+	// requests that are left out: they asked for a trace, a profile or a status page
+	Measured int      `json:"measured,omitempty"`
+	Missing  []string `json:"missing,omitempty"` // of Options.Requests: no function of the trace matches
+	// they were marked by regions, else they are what servers' goroutines did
+	Marked bool   `json:"marked"`
+	Procs  int    `json:"procs"`           // GOMAXPROCS
+	Class  string `json:"class,omitempty"` // Options.Class: all but Classes is of these requests alone
+	// of all requests, those with most of the slowest 1% first, at most 64
+	Classes []Class `json:"classes"`
+	Total   Parts   `json:"total_ns"`
+	// from the fastest requests to the slowest, without empty ones
+	Bands     []Band     `json:"bands"`
+	Median    Band       `json:"median"`                    // p45 to p55: what the others are compared with
+	Tail      Band       `json:"tail"`                      // p99 and above
+	Machine   Machine    `json:"machine,omitzero"`          // when it stood still
+	Quota     *Quota     `json:"quota,omitempty"`           // what a CPU quota did to the process; nil: not known
+	Samples   int        `json:"samples,omitempty"`         // of a CPU profile that was taken meanwhile
+	Allocated uint64     `json:"allocated_bytes,omitempty"` // on the heap during the trace
+	CCDF      []Quantile `json:"ccdf"`
+	Slowest   []Request  `json:"slowest"`
+	Spans     []Span     `json:"spans"` // when the collector marked, and when the world was stopped
+	Blocks    []Block    `json:"blocks"`
 }
 
 // Band is the requests between two percentiles. What the machine stood still is left out: of their times, of
@@ -50,10 +56,11 @@ type Band struct {
 	Min      time.Duration `json:"min_ns"`
 	Max      time.Duration `json:"max_ns"`
 	Mean     time.Duration `json:"mean_ns"`
-	Parts    Parts         `json:"parts_ns"`          // of a request, on average
-	Excess   Parts         `json:"excess_ns"`         // Parts less those of the median
-	Sites    []Blame       `json:"sites"`             // of a request, on average; largest first, at most 24
-	Samples  []Sample      `json:"samples,omitempty"` // where its requests were running, by a CPU profile; most first, at most 16
+	Parts    Parts         `json:"parts_ns"`  // of a request, on average
+	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
+	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 24
+	// where its requests were running, by a CPU profile; most first, at most 16
+	Samples []Sample `json:"samples,omitempty"`
 }
 
 // Quantile is a point of the distribution of requests' times.
@@ -117,7 +124,8 @@ const (
 // It keeps a million requests at most. With more, [Report.Sampled] says which part of them the figures are of.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
-		return nil, &OptionError{"Slowest", fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for %d", o.Slowest, maxSlowest, defaultSlowest)}
+		return nil, &OptionError{"Slowest", fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for %d", o.Slowest,
+			maxSlowest, defaultSlowest)}
 	}
 	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest)}
 	m, err := newModel(o)

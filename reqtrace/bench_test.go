@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkAnalyze reads a recorded trace: what a change costs is seen in its allocations, whatever else the machine does.
+// BenchmarkAnalyze reads a recorded trace: what a change costs is seen in its allocations, whatever
+// else the machine does.
 func BenchmarkAnalyze(b *testing.B) {
 	packed, err := os.Open("testdata/go1.27.trace.gz")
 	if err != nil {

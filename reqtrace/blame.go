@@ -21,20 +21,23 @@ const maxSites = 8
 //	                                          │                    │
 //	who ended that wait                   ... │ runnable │ syscall │ ...            and so on
 //
-// Of this wait the assist, the time runnable and what the world stood still are the collector's and the
-// scheduler's; the rest is the lock's. The rest of each piece is noted with who let go at its end (holder) and what that one
-// did: here the first of them ran, then the second was in a system call while it held what the first waited for. So hand-offs
-// of a convoy are noted as the moments that they are, and who began it with the time that it held the lock. What is still to
-// do is a list of pieces, not a recursion: convoys are thousands of goroutines deep.
+// Of this wait the assist, the time runnable and what the world stood still are the collector's and
+// the scheduler's; the rest is the lock's. The rest of each piece is noted with who let go at its
+// end (holder) and what that one did: here the first of them ran, then the second was in a system
+// call while it held what the first waited for. So hand-offs of a convoy are noted as the moments
+// that they are, and who began it with the time that it held the lock. What is still to do is a
+// list of pieces, not a recursion: convoys are thousands of goroutines deep.
 //
 // Invariants:
 //   - Each nanosecond from a to b is given to one cause, once: take covers all of its piece by segments, and
 //     a segment either adds its time, or puts pieces on the list that cover it.
 //   - A goroutine is looked at within its piece alone: what it did before is not the request's.
-//   - A holder (piece.what) is examined only from the moment it acquired the lock. Earlier time belongs to the previous holder.
+//   - A holder (piece.what) is examined only from the moment it acquired the lock. Earlier time
+//     belongs to the previous holder.
 //   - Each nanosecond of a cause that has places is at one of them (x.sites), however it was waited for.
-//   - piece.holder is where the goroutine at the end of the last held wait of the chain let go. What a holder waits for otherwise
-//     (a channel: somebody's answer) leaves it the holder: that is what it did meanwhile.
+//   - piece.holder is where the goroutine at the end of the last held wait of the chain let go.
+//     What a holder waits for otherwise (a channel: somebody's answer) leaves it the holder: that
+//     is what it did meanwhile.
 //   - piece.as says what plain work of it counts as: CauseRunning where it works for the request,
 //     CauseLock or CauseChannel where that is waited for. What the scheduler and the collector did to it
 //     counts as theirs, whatever as is.
@@ -109,7 +112,8 @@ func (r *served) out(m *model) Request {
 	for _, t := range r.path {
 		tile := Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)}
 		if t.most.cause == t.cause {
-			tile.Op, tile.Holder, tile.Doing = sites.opOf(t.most.op, t.most.site), sites.name(t.most.holder), t.most.doing
+			tile.Op, tile.Holder, tile.Doing = sites.opOf(t.most.op, t.most.site), sites.name(t.most.holder),
+				t.most.doing
 		}
 		r.Path = append(r.Path, tile)
 	}
@@ -232,9 +236,10 @@ func (x *blamer) take(r *Request, seq uint64, p *piece) (steps int) {
 	return steps + 1
 }
 
-// acquired hands on what of p was before its goroutine had what is waited for, and returns how many segments it saw. Where
-// the goroutine itself waited for it, who ended that wait had it before; where it waited for a request, nobody knows who had it
-// until then: the goroutine in an earlier life, or the one that made it, had not:
+// acquired hands on what of p was before its goroutine had what is waited for, and returns how many
+// segments it saw. Where the goroutine itself waited for it, who ended that wait had it before;
+// where it waited for a request, nobody knows who had it until then: the goroutine in an earlier
+// life, or the one that made it, had not:
 //
 //	who is waited for   its last request │ waits for one │ run │ waits for it too  │ has it │ lets go
 //	                    nobody's ────────────────────────┘     │                   │ its own
@@ -378,7 +383,8 @@ func (x *blamer) behind(s *segment, a, b, busy, off int64) {
 	}
 }
 
-// halted takes out of the time that the world was stopped in a piece from a to b what others than the collector stopped it for.
+// halted takes out of the time that the world was stopped in a piece from a to b what others than
+// the collector stopped it for.
 func (x *blamer) halted(r *Request, a, b, stopped int64) {
 	for i := len(x.clock.halts) - 1; i >= 0 && stopped > 0 && x.clock.halts[i].b > a; i-- {
 		h := &x.clock.halts[i]
@@ -393,9 +399,9 @@ func (x *blamer) halted(r *Request, a, b, stopped int64) {
 	}
 }
 
-// still takes out of a piece from a to b what the machine stood still, and returns how much that is. A wait that would have
-// gone on anyway is no exception: the trace does not say when its end was due. Time runnable and waits that lead to other
-// goroutines have it taken out further on.
+// still takes out of a piece from a to b what the machine stood still, and returns how much that
+// is. A wait that would have gone on anyway is no exception: the trace does not say when its end
+// was due. Time runnable and waits that lead to other goroutines have it taken out further on.
 func (x *blamer) still(r *Request, s *segment, a, b int64) (ns int64) {
 	switch {
 	case s.state == stateRunnable, x.leads(s):
@@ -405,7 +411,8 @@ func (x *blamer) still(r *Request, s *segment, a, b int64) (ns int64) {
 }
 
 var ownCause = [...]Cause{
-	stateRunning: CauseRunning, stateSyscall: CauseSyscall, stateCgo: CauseCgo, stateNetwork: CauseNetwork, stateSleep: CauseSleep, stateDead: CauseUnknown,
+	stateRunning: CauseRunning, stateSyscall: CauseSyscall, stateCgo: CauseCgo, stateNetwork: CauseNetwork,
+	stateSleep: CauseSleep, stateDead: CauseUnknown,
 }
 
 // leads reports whether a wait is followed to the goroutine that ended it. A wait for a free stream
@@ -467,7 +474,8 @@ func (x *blamer) add(r *Request, w wait, ns int64) {
 	x.place(w, ns, ns)
 }
 
-// place adds to the times of a place; stretch is how long it was at a time, or how long the holder had what was waited for.
+// place adds to the times of a place; stretch is how long it was at a time, or how long the holder
+// had what was waited for.
 func (x *blamer) place(w wait, ns, stretch int64) {
 	if ns > x.largest.time {
 		x.largest = blameOf{w, ns, stretch}

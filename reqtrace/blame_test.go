@@ -37,7 +37,10 @@ func TestSyscallNetworkSleep(t *testing.T) {
 	s.at(200).wait(1, "network", "net.(*conn).Read", "main.ask").at(300).wake(0, 1).run(1, 1)
 	s.at(310).wait(1, "sleep", "time.Sleep", "main.rest").at(350).wake(0, 1).run(1, 1)
 	s.at(360).wait(1, "select", "runtime.selectgo", "main.patience").at(400).wake(0, 1).run(1, 1)
-	r := done(s.at(410)).want(map[Cause]int64{CauseRunning: 60, CauseSyscall: 40, CauseCgo: 30, CauseNetwork: 100, CauseSleep: 80})
+	r := done(s.at(410)).want(map[Cause]int64{
+		CauseRunning: 60, CauseSyscall: 40, CauseCgo: 30, CauseNetwork: 100,
+		CauseSleep: 80,
+	})
 	if b := r.Sites[0]; !took(b, CauseNetwork, "main.ask (x.go:7)", 100*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
@@ -53,15 +56,18 @@ func TestRunqueue(t *testing.T) {
 	s.create(0, 3).run(3, 3) // both processors are held
 	s.at(100).wake(0, 1)     // nobody marks
 	s.at(200)                // from here on goroutine 3 does
-	feed(s, 3, trace.EventLabel, trace.Label{Label: "GC (dedicated)", Resource: trace.MakeResourceID(trace.GoID(3))}, trace.NoStack)
+	feed(s, 3, trace.EventLabel, trace.Label{Label: "GC (dedicated)", Resource: trace.MakeResourceID(trace.GoID(3))},
+		trace.NoStack)
 	s.at(300).rangeOf(2, trace.EventRangeBegin, "stop-the-world (GC mark termination)")
 	s.at(340).rangeOf(2, trace.EventRangeEnd, "stop-the-world (GC mark termination)")
 	s.at(400).wait(2, "chan receive", "main.hog") // its processor is idle
 	s.at(405).run(1, 2).begin(1)                  // on the processor that 2 had
 	r := done(s.at(410)).want(map[Cause]int64{
-		CauseRunqueueBusy: 100 + 50 + 30, CauseRunqueueGC: 50 + 30, CauseStopped: 40, CauseRunqueueIdle: 5, CauseRunning: 5,
+		CauseRunqueueBusy: 100 + 50 + 30, CauseRunqueueGC: 50 + 30, CauseStopped: 40, CauseRunqueueIdle: 5,
+		CauseRunning: 5,
 	})
-	if b := r.Sites[0]; !took(b, CauseRunqueueBusy, "", 180*time.Microsecond) || b.Holder != "main.hog (x.go:7)" || b.Longest != 305*time.Microsecond {
+	if b := r.Sites[0]; !took(b, CauseRunqueueBusy, "", 180*time.Microsecond) || b.Holder != "main.hog (x.go:7)" ||
+		b.Longest != 305*time.Microsecond {
 		t.Errorf("%+v", b)
 	}
 }
@@ -76,14 +82,17 @@ func TestCollector(t *testing.T) {
 	s.at(175).rangeOf(1, trace.EventRangeEnd, "GC incremental sweep")
 	s.at(180).rangeOf(1, trace.EventRangeBegin, "stop-the-world (GC sweep termination)")
 	s.at(189).rangeOf(1, trace.EventRangeEnd, "stop-the-world (GC sweep termination)")
-	r := done(s.at(200)).want(map[Cause]int64{CauseRunning: 10 + 10 + 5 + 11, CauseAssistMark: 20, CauseAssistWait: 30, CauseSweep: 5, CauseStopped: 9})
+	r := done(s.at(200)).want(map[Cause]int64{
+		CauseRunning: 10 + 10 + 5 + 11, CauseAssistMark: 20, CauseAssistWait: 30,
+		CauseSweep: 5, CauseStopped: 9,
+	})
 	if b := r.Sites[0]; !took(b, CauseAssistWait, "main.grow (x.go:7)", 30*time.Microsecond) {
 		t.Errorf("%+v", b)
 	}
 }
 
-// TestHalt: a stop of the world that is not the collector's is of who asked for it, for the one that stops and for those
-// that wait, whoever wakes them.
+// TestHalt: a stop of the world that is not the collector's is of who asked for it, for the one
+// that stops and for those that wait, whoever wakes them.
 func TestHalt(t *testing.T) {
 	const dump = "stop-the-world (all goroutines stack trace)"
 	s := newScript(t, 2)
@@ -92,12 +101,19 @@ func TestHalt(t *testing.T) {
 	s.at(110).rangeOf(2, trace.EventRangeBegin, dump, "runtime.Stack", "runtime/debug.Stack", "main.watchdog")
 	s.at(190).rangeOf(2, trace.EventRangeEnd, dump)
 	s.at(190).run(1, 1)
-	s.at(200).rangeOf(1, trace.EventRangeBegin, "stop-the-world (GOMAXPROCS)", "runtime.startTheWorldGC", "runtime.updateMaxProcsGoroutine")
+	s.at(200).rangeOf(1, trace.EventRangeBegin, "stop-the-world (GOMAXPROCS)", "runtime.startTheWorldGC",
+		"runtime.updateMaxProcsGoroutine")
 	s.at(210).rangeOf(1, trace.EventRangeEnd, "stop-the-world (GOMAXPROCS)")
 	r := done(s.at(220)).want(map[Cause]int64{CauseRunning: 10 + 10 + 10, CauseStoppedOther: 80 + 10})
 	for i, want := range []Blame{
-		{Cause: CauseStoppedOther, Holder: "main.watchdog (x.go:7)", Op: "all goroutines stack trace", Time: 80 * time.Microsecond, Longest: 80 * time.Microsecond},
-		{Cause: CauseStoppedOther, Holder: "the runtime itself", Op: "GOMAXPROCS", Time: 10 * time.Microsecond, Longest: 10 * time.Microsecond},
+		{
+			Cause: CauseStoppedOther, Holder: "main.watchdog (x.go:7)", Op: "all goroutines stack trace",
+			Time: 80 * time.Microsecond, Longest: 80 * time.Microsecond,
+		},
+		{
+			Cause: CauseStoppedOther, Holder: "the runtime itself", Op: "GOMAXPROCS", Time: 10 * time.Microsecond,
+			Longest: 10 * time.Microsecond,
+		},
 	} {
 		if r.Sites[i] != want {
 			t.Errorf("%+v\nwant %+v", r.Sites[i], want)
@@ -158,7 +174,10 @@ func TestChildren(t *testing.T) {
 	s.at(180).create(2, 3).run(3, 3).wait(2, "chan receive", "main.grandchild")
 	s.at(200).wake(3, 2).run(2, 2).off(3, trace.GoNotExist, "")
 	s.at(210).wake(2, 1).run(1, 1).off(2, trace.GoNotExist, "")
-	done(s.at(220)).want(map[Cause]int64{CauseRunning: 10 + 30 + 10 + 20 + 10 + 10, CauseRunqueueIdle: 10, CauseNetwork: 20})
+	done(s.at(220)).want(map[Cause]int64{
+		CauseRunning: 10 + 30 + 10 + 20 + 10 + 10, CauseRunqueueIdle: 10,
+		CauseNetwork: 20,
+	})
 }
 
 // TestWakerBornLater: who ends a wait did not exist when it began; before, it is up to who made it.

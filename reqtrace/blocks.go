@@ -24,7 +24,8 @@ type Block struct {
 	End     time.Duration `json:"end_ns"`
 	Classes []BlockClass  `json:"classes"` // those with requests in it, by name
 	Parts   []BlockPart   `json:"parts"`   // those that took some time, by class, cause and place
-	Slow    []SlowRequest `json:"-"`       // those of the trace's slowest 3% that began in it; of more than 4096 in the trace, each second, third and so on
+	// those of the trace's slowest 3% that began in it; of more than 4096 in the trace, each second, third and so on
+	Slow []SlowRequest `json:"-"`
 }
 
 // SlowRequest is a slow request as a [Block] keeps it.
@@ -202,11 +203,15 @@ func (x *blocker) partsOf(all []sums) []BlockPart {
 	for i, s := range all {
 		if s.some {
 			at := x.blame(x.rows[i].cause, x.rows[i].wait, 0)
-			list = append(list, BlockPart{x.names[x.rows[i].class], x.rows[i].cause, at.Site, at.Holder, dur(s.all), dur(s.slow)})
+			list = append(list, BlockPart{
+				x.names[x.rows[i].class], x.rows[i].cause, at.Site, at.Holder, dur(s.all),
+				dur(s.slow),
+			})
 		}
 	}
 	slices.SortFunc(list, func(p, q BlockPart) int {
-		return cmp.Or(cmp.Compare(p.Class, q.Class), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site), cmp.Compare(p.Holder, q.Holder),
+		return cmp.Or(cmp.Compare(p.Class, q.Class), cmp.Compare(p.Cause, q.Cause), cmp.Compare(p.Site, q.Site),
+			cmp.Compare(p.Holder, q.Holder),
 			cmp.Compare(q.All, p.All), cmp.Compare(q.Slow, p.Slow))
 	})
 	return list
@@ -214,7 +219,10 @@ func (x *blocker) partsOf(all []sums) []BlockPart {
 
 // request keeps a slow request by itself.
 func (x *blocker) request(r *record, start int64, rest packed) SlowRequest {
-	q := SlowRequest{Class: x.names[x.classes[r.class]], Start: dur(start), Time: dur(r.time), Weight: x.step * x.weight}
+	q := SlowRequest{
+		Class: x.names[x.classes[r.class]], Start: dur(start), Time: dur(r.time),
+		Weight: x.step * x.weight,
+	}
 	for _, s := range x.spent(&rest) {
 		q.Parts = append(q.Parts, x.blame(s.cause, s.wait, s.ns))
 	}
@@ -229,8 +237,8 @@ func (x *blocker) blame(cause Cause, wait waitID, ns int64) Blame {
 	return x.sites.blame(&x.sites.waits[wait-1], ns, 0)
 }
 
-// spent returns a request's time by causes and places, until the next call, and takes it off rest, with the samples. What its
-// places leave of a cause has none.
+// spent returns a request's time by causes and places, until the next call, and takes it off rest,
+// with the samples. What its places leave of a cause has none.
 func (x *blocker) spent(rest *packed) []spent {
 	var causes [numCauses]int64
 	for c := rest.next(); c != 0; c = rest.next() {
@@ -303,9 +311,14 @@ func (x *blocker) choose() {
 		places[i] = &x.found[i]
 	}
 	first := map[[2]string]waitID{} // by site and holder: places differ in more than that
-	for _, by := range []func(*placed) int64{func(p *placed) int64 { return p.slow }, func(p *placed) int64 { return p.all }} {
+	for _, by := range []func(*placed) int64{
+		func(p *placed) int64 { return p.slow },
+		func(p *placed) int64 { return p.all },
+	} {
 		slices.SortFunc(places, func(p, q *placed) int {
-			return cmp.Or(cmp.Compare(by(q), by(p)), cmp.Compare(x.names[p.class], x.names[q.class]), cmp.Compare(p.cause, q.cause), cmp.Compare(p.wait, q.wait))
+			return cmp.Or(cmp.Compare(by(q), by(p)),
+				cmp.Compare(x.names[p.class], x.names[q.class]), cmp.Compare(p.cause, q.cause),
+				cmp.Compare(p.wait, q.wait))
 		})
 		for _, p := range places[:min(len(places), blockPlaces)] {
 			if by(p) == 0 {

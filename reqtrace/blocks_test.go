@@ -50,7 +50,8 @@ func checkBlocks(t *testing.T, r *Report) {
 		}
 	}
 	if requests != r.Requests || slow != r.Tail.Requests || kept < slow || kept > r.Requests || at != r.Trace {
-		t.Errorf("%d requests of %d, %d slow of %d, %d kept, to %v of %v", requests, r.Requests, slow, r.Tail.Requests, kept, at, r.Trace)
+		t.Errorf("%d requests of %d, %d slow of %d, %d kept, to %v of %v", requests, r.Requests, slow, r.Tail.Requests,
+			kept, at, r.Trace)
 	}
 	want := r.Total
 	want.ns[CauseMachine] = 0
@@ -100,10 +101,16 @@ func TestBlocksBounded(t *testing.T) {
 	const n = 20_000
 	m.now = n * 1000
 	for i := range n {
-		q := served{Request: Request{Start: dur(int64(i) * 1000)}, class: m.sites.intern(fmt.Sprintf("GET /%d", rng.IntN(1+rng.IntN(100))))}
+		q := served{
+			Request: Request{Start: dur(int64(i) * 1000)},
+			class:   m.sites.intern(fmt.Sprintf("GET /%d", rng.IntN(1+rng.IntN(100)))),
+		}
 		q.Parts.Add(CauseRunning, 10)
 		for range 4 {
-			s := blameOf{wait: wait{cause: CauseLock, site: sites[rng.IntN(1+rng.IntN(len(sites)))]}, time: rng.Int64N(1000)}
+			s := blameOf{
+				wait: wait{cause: CauseLock, site: sites[rng.IntN(1+rng.IntN(len(sites)))]},
+				time: rng.Int64N(1000),
+			}
 			q.Parts.Add(CauseLock, dur(s.time))
 			q.sites = append(q.sites, s)
 		}

@@ -13,7 +13,8 @@ var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are kno
 
 // NoRequestsError is what [Read] and [Analyze] return for a trace without requests. It is an [ErrNoRequests].
 type NoRequestsError struct {
-	Candidates []Candidate // for Options.Requests, the likeliest first, at most 8; none: nothing waited for work again and again
+	// for Options.Requests, the likeliest first, at most 8; none: nothing waited for work again and again
+	Candidates []Candidate
 }
 
 // Candidate is a function that may have waited for work.

@@ -10,22 +10,26 @@ import (
 // pooled is a stack that waits for a connection of database/sql's pool.
 func pooled(site string) []string { return []string{"database/sql.(*DB).conn", site} }
 
-// TestHolderWaitedToo: the holder came after the request, and waited for a connection itself. All before it had one is the
-// time of who let it go to that one, and not what its goroutine, or the one that made it, did before.
+// TestHolderWaitedToo: the holder came after the request, and waited for a connection itself. All
+// before it had one is the time of who let it go to that one, and not what its goroutine, or the
+// one that made it, did before.
 func TestHolderWaitedToo(t *testing.T) {
 	s := newScript(t, 5)
-	s.at(10).create(0, 2).run(2, 2)                                                 // it has the connection
-	s.at(20).create(0, 4).run(4, 4).wait(4, "network", "net.(*TCPListener).Accept") // it makes goroutines for connections
+	s.at(10).create(0, 2).run(2, 2) // it has the connection
+	// it makes goroutines for connections
+	s.at(20).create(0, 4).run(4, 4).wait(4, "network", "net.(*TCPListener).Accept")
 	serve(s)
 	s.at(110).wait(1, "select", pooled("main.ask")...)
-	s.at(115).move(2, 2, trace.GoRunning, trace.GoSyscall, "", stack("runtime.cgocall", "main._Cfunc_step", "main.statement"))
+	s.at(115).move(2, 2, trace.GoRunning, trace.GoSyscall, "", stack("runtime.cgocall", "main._Cfunc_step",
+		"main.statement"))
 	s.at(150).wake(0, 4).run(4, 4).at(160).create(4, 3).run(3, 3)
 	s.at(170).wait(3, "select", pooled("main.other")...)
 	s.at(290).move(2, 2, trace.GoSyscall, trace.GoRunning, "", trace.NoStack)
 	s.at(300).release(2, 3, "main.statement").run(3, 3)
 	s.at(310).release(3, 1, "main.other").run(1, 1)
 	r := done(s.at(320)).want(map[Cause]int64{CauseRunning: 20, CauseChannel: 200})
-	if b := r.Sites[0]; b.Time != 175*time.Microsecond || b.Holder != "main.statement (x.go:7)" || b.Doing != CauseCgo || b.DoingOp != "step" {
+	if b := r.Sites[0]; b.Time != 175*time.Microsecond || b.Holder != "main.statement (x.go:7)" ||
+		b.Doing != CauseCgo || b.DoingOp != "step" {
 		t.Errorf("%+v", b)
 	}
 	for _, b := range r.Sites {
@@ -35,8 +39,8 @@ func TestHolderWaitedToo(t *testing.T) {
 	}
 }
 
-// TestHolderUnknown: the holder had something else to do before it took what is waited for, and did not wait for it: nobody
-// knows who had it before.
+// TestHolderUnknown: the holder had something else to do before it took what is waited for, and did
+// not wait for it: nobody knows who had it before.
 func TestHolderUnknown(t *testing.T) {
 	for name, begin := range map[string]func(s *script){
 		"born later": func(s *script) { s.at(150).wake(0, 2).run(2, 2).create(2, 3).run(3, 3) },
@@ -68,8 +72,8 @@ func TestHolderUnknown(t *testing.T) {
 	}
 }
 
-// TestChildsWait: what a child of the request waits for is where the child waits for it, though the one that it waits for has
-// no name, and called from where the request waits for the child.
+// TestChildsWait: what a child of the request waits for is where the child waits for it, though the
+// one that it waits for has no name, and called from where the request waits for the child.
 func TestChildsWait(t *testing.T) {
 	s := newScript(t, 3)
 	s.at(10).create(0, 3).run(3, 3).wait(3, "network", "net/http.(*persistConn).readLoop")
@@ -83,7 +87,8 @@ func TestChildsWait(t *testing.T) {
 	}
 }
 
-// TestHolderWaitedSinceBefore: the holder waited for the same mutex when the trace began, of which its stack alone is told.
+// TestHolderWaitedSinceBefore: the holder waited for the same mutex when the trace began, of which
+// its stack alone is told.
 func TestHolderWaitedSinceBefore(t *testing.T) {
 	s := holds(newScript(t, 4), 2)
 	s.at(20).move(0, 3, trace.GoUndetermined, trace.GoWaiting, "", stack("sync.(*Mutex).Lock", "main.get"))
@@ -91,11 +96,14 @@ func TestHolderWaitedSinceBefore(t *testing.T) {
 	s.at(190).release(2, 3, "main.trim").run(3, 3)
 	s.at(200).release(3, 1, "main.get").run(1, 1)
 	done(s.at(210))
-	s.wantLargest(80, Blame{Cause: CauseLock, Site: "main.get" + at, Call: "sync.(*Mutex).Lock", Op: opMutex, Holder: "main.trim" + at, Doing: CauseRunning})
+	s.wantLargest(80, Blame{
+		Cause: CauseLock, Site: "main.get" + at, Call: "sync.(*Mutex).Lock", Op: opMutex,
+		Holder: "main.trim" + at, Doing: CauseRunning,
+	})
 }
 
-// TestHandedOnSinceBefore: what is waited for was handed on by goroutines that waited for it when the trace began. They were
-// woken in its first second, so no stack of theirs is told.
+// TestHandedOnSinceBefore: what is waited for was handed on by goroutines that waited for it when
+// the trace began. They were woken in its first second, so no stack of theirs is told.
 func TestHandedOnSinceBefore(t *testing.T) {
 	const unlock = "sync.(*Mutex).Unlock"
 	for name, tt := range map[string]struct {
@@ -116,7 +124,10 @@ func TestHandedOnSinceBefore(t *testing.T) {
 			before(195, 4).release(3, 4, unlock, "main.get").run(4, 4)
 			s.at(200).release(4, 1, unlock, "main.get").run(1, 1)
 			done(s.at(210))
-			s.wantLargest(80, Blame{Cause: CauseLock, Site: "main.get" + at, Call: "sync.(*Mutex).Lock", Op: opMutex, Holder: tt.holder + at, Doing: tt.doing})
+			s.wantLargest(80, Blame{
+				Cause: CauseLock, Site: "main.get" + at, Call: "sync.(*Mutex).Lock", Op: opMutex,
+				Holder: tt.holder + at, Doing: tt.doing,
+			})
 		})
 	}
 }

@@ -83,7 +83,8 @@ func (c *classes) list(requests []record) []Class {
 		}
 	}
 	slices.SortFunc(ids, func(a, b siteID) int {
-		return cmp.Or(cmp.Compare(late[b], late[a]), cmp.Compare(count[b], count[a]), cmp.Compare(c.sites.name(a), c.sites.name(b)))
+		return cmp.Or(cmp.Compare(late[b], late[a]), cmp.Compare(count[b], count[a]),
+			cmp.Compare(c.sites.name(a), c.sites.name(b)))
 	})
 	list := make([]Class, 0, min(len(ids), maxClasses))
 	rowOf := make([]uint8, len(count)) // of list, by class
@@ -127,5 +128,6 @@ func classError(pattern string, list []Class) error {
 	for _, c := range list {
 		names = append(names, fmt.Sprintf("%q (%d)", cmp.Or(c.Name, NoClass), c.Requests))
 	}
-	return &OptionError{"Class", fmt.Sprintf("no request is of class %q; write one of %s, or a pattern of path.Match", pattern, strings.Join(names, ", "))}
+	return &OptionError{"Class", fmt.Sprintf("no request is of class %q; write one of %s, or a pattern of path.Match",
+		pattern, strings.Join(names, ", "))}
 }

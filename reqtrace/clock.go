@@ -75,8 +75,8 @@ func (p *proc) takes(g *goroutine, from trace.GoState, t int64) {
 	}
 }
 
-// leaves takes note that who had p leaves it, and was there last; forCall: for a system call, from which it may be back before
-// anybody else has p.
+// leaves takes note that who had p leaves it, and was there last; forCall: for a system call, from
+// which it may be back before anybody else has p.
 func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	p.last = site
 	if !forCall && t-p.since >= longRun && p.who != 0 && site != 0 {
@@ -130,7 +130,10 @@ type runqueue struct {
 // update takes note of a change at t.
 func (c *clock) update(t int64) {
 	all := max(c.max, 1)
-	now := runqueue{stopped: c.stops > 0, idle: c.running < all, marking: int32(min(c.marking, all)), all: int32(max(all, c.running))}
+	now := runqueue{
+		stopped: c.stops > 0, idle: c.running < all, marking: int32(min(c.marking, all)),
+		all: int32(max(all, c.running)),
+	}
 	if now.stopped {
 		now = runqueue{stopped: true, all: 1}
 	} else if now.idle {

@@ -41,32 +41,37 @@
 //
 // # Places and holders
 //
-// A time has a place in the code: the program's innermost function, where the program is what is neither the standard
-// library's nor of a module that lies in the module cache or under vendor. It says what was asked for there as well, and of a wait
-// who had what was waited for: the goroutine at the root of the chain of those that waited for each other, by where it let go, and
-// what it did meanwhile ([Blame]). A request's goroutine does not work for another request: where it ends that one's wait, it had
-// what was waited for.
+// A time has a place in the code: the program's innermost function, where the program is what is
+// neither the standard library's nor of a module that lies in the module cache or under vendor. It
+// says what was asked for there as well, and of a wait who had what was waited for: the goroutine
+// at the root of the chain of those that waited for each other, by where it let go, and what it did
+// meanwhile ([Blame]). A request's goroutine does not work for another request: where it ends that
+// one's wait, it had what was waited for.
 //
 // # The collector's share
 //
-// The causes say what a request itself lost to the collector. The queue that builds up behind mark workers hits later
-// requests, and counts as a wait for other goroutines. So the collector's share is a lower bound. The truth is a run without
-// a collector (GOGC=off), where there is memory for it.
+// The causes say what a request itself lost to the collector. The queue that builds up behind mark
+// workers hits later requests, and counts as a wait for other goroutines. So the collector's share
+// is a lower bound. The truth is a run without a collector (GOGC=off), where there is memory for
+// it.
 //
 // # Samples
 //
-// A trace does not know which function runs. While a CPU profile is taken, its samples are in the trace, and each [Band] says
-// where its requests were running ([Sample]), by as many samples as there are.
+// A trace does not know which function runs. While a CPU profile is taken, its samples are in the
+// trace, and each [Band] says where its requests were running ([Sample]), by as many samples as
+// there are.
 //
 // # The machine
 //
-// Where all processors are silent though there is work, it is most likely the machine that stood still, and not the program: [CauseMachine]. That time is in a
-// request's parts and in [Report].Machine, and in nothing that compares requests.
+// Where all processors are silent though there is work, it is most likely the machine that stood
+// still, and not the program: [CauseMachine]. That time is in a request's parts and in
+// [Report].Machine, and in nothing that compares requests.
 //
 // # Limits
 //
-// A trace cannot show what the kernel did: one thread that waits for a core, short steal, page faults
-// and what happens inside a system call or C all look like running, or like the call. Nor does it know locks: where
-// they are waited for, and where they are let go, is what is reported. Traces of Go 1.22 and later are read, by golang.org/x/exp/trace;
-// of one that is cut off, what comes before ([ErrBroken]).
+// A trace cannot show what the kernel did: one thread that waits for a core, short steal, page
+// faults and what happens inside a system call or C all look like running, or like the call. Nor
+// does it know locks: where they are waited for, and where they are let go, is what is reported.
+// Traces of Go 1.22 and later are read, by golang.org/x/exp/trace; of one that is cut off, what
+// comes before ([ErrBroken]).
 package reqtrace

@@ -11,30 +11,33 @@ import (
 type role uint16
 
 const (
-	roleLife     role = 1 << iota // a goroutine that begins with it serves one request, from its creation to its end
-	roleWorker                    // it waits for work in its own body; what its goroutine does between two such waits is a request
-	roleAsked                     // Options.Requests names it
-	roleStreams                   // it serves a connection of many streams, each of which has a goroutine of its own
-	roleMeasures                  // it answers with a trace, a profile or a status page: no user waits for it
-	roleReads                     // it reads from a connection
-	roleWrites                    // it writes to a connection
-	roleCloses                    // it closes a connection
-	roleLocks                     // it takes SQLite's lock
-	roleUnlocks                   // it releases SQLite's lock
+	roleLife role = 1 << iota // a goroutine that begins with it serves one request, from its creation to its end
+	// it waits for work in its own body; what its goroutine does between two such waits is a request
+	roleWorker
+	roleAsked    // Options.Requests names it
+	roleStreams  // it serves a connection of many streams, each of which has a goroutine of its own
+	roleMeasures // it answers with a trace, a profile or a status page: no user waits for it
+	roleReads    // it reads from a connection
+	roleWrites   // it writes to a connection
+	roleCloses   // it closes a connection
+	roleLocks    // it takes SQLite's lock
+	roleUnlocks  // it releases SQLite's lock
 )
 
 // entries are the functions of servers that tell requests without a mark. Where a server starts a goroutine for each
 // request, its life is the request; a worker that is handed requests serves one from a wait for work to the next.
 // HTTP/1 is not here: a connection's goroutine serves one request after the other (package files turn.go and phase.go).
 var entries = map[string]role{
-	// HTTP/2 of the standard library: src/net/http/h2_bundle.go up to Go 1.26, src/net/http/internal/http2/server.go from
-	// Go 1.27 on ("go sc.runHandler" in processHeaders, scheduleHandler and upgradeRequest).
+	// HTTP/2 of the standard library: src/net/http/h2_bundle.go up to Go 1.26,
+	// src/net/http/internal/http2/server.go from Go 1.27 on ("go sc.runHandler" in processHeaders,
+	// scheduleHandler and upgradeRequest).
 	"net/http.(*http2serverConn).runHandler":           roleLife,
 	"net/http.(*http2serverConn).serve":                roleStreams,
 	"net/http/internal/http2.(*serverConn).runHandler": roleLife,
 	"net/http/internal/http2.(*serverConn).serve":      roleStreams,
 
-	// HTTP/2 of golang.org/x/net: http2/server.go, likewise. Its h2c serves on a connection that it takes from net/http.
+	// HTTP/2 of golang.org/x/net: http2/server.go, likewise. Its h2c serves on a connection that it
+	// takes from net/http.
 	"golang.org/x/net/http2.(*serverConn).runHandler": roleLife,
 	"golang.org/x/net/http2.(*serverConn).serve":      roleStreams,
 
@@ -164,5 +167,6 @@ func (s *sites) serving(info *stackInfo) {
 // isClosure reports whether a function is a literal in another one: its name ends in .func1, .gowrap1 or the like.
 func isClosure(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	return strings.HasPrefix(last, "func") || strings.HasPrefix(last, "gowrap") || strings.Trim(last, "0123456789") == ""
+	return strings.HasPrefix(last, "func") || strings.HasPrefix(last, "gowrap") ||
+		strings.Trim(last, "0123456789") == ""
 }

@@ -47,7 +47,8 @@ func (m *model) event(e *trace.Event) {
 	case trace.EventLog:
 		switch l := e.Log(); l.Category {
 		case region.IDCategory:
-			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known { // else it began before the trace, or is of no region
+			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known {
+				// else it began before the trace, or is of no region
 				g.reqID = l.Message
 			}
 		case region.ClassCategory:

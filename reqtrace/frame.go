@@ -10,9 +10,12 @@ import (
 
 // place is what a stack says about where in the code a goroutine is.
 type place struct {
-	site     string // function (file:line): the program's innermost; where it has none on the stack, a library's, with its module; "": neither is there
-	call     string // the function that site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step; "": none
-	op       string // what is asked for there: a system call's name, C's function, or what kind of thing is waited for; "": not known
+	// function (file:line): the program's innermost; where it has none on the stack, a library's,
+	// with its module; "": neither is there
+	site string
+	call string // the function that site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step; "": none
+	// what is asked for there: a system call's name, C's function, or what kind of thing is waited for; "": not known
+	op       string
 	handler  string // function (file:line): of the request's handler, where that is not site
 	owner    owner  // of site; below ownerLibrary where there is none
 	resource bool   // op is something that others hold meanwhile
@@ -44,11 +47,13 @@ func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
 func ownerOf(f *trace.StackFrame) owner {
 	root := pathRoot(f.Func)
 	switch {
-	case root == "runtime", root == "sync", root == "internal", root == f.Func: // without a package: an assembly file's own, such as gcWriteBarrier
+	// without a package: an assembly file's own, such as gcWriteBarrier
+	case root == "runtime", root == "sync", root == "internal", root == f.Func:
 		return ownerRuntime
 	case stdRoots[root]:
 		return ownerStd
-	case strings.Contains(f.Func, cFunction), strings.HasPrefix(f.Func, "golang.org/x/sys/"), strings.HasPrefix(f.Func, "modernc.org/libc"):
+	case strings.Contains(f.Func, cFunction), strings.HasPrefix(f.Func, "golang.org/x/sys/"),
+		strings.HasPrefix(f.Func, "modernc.org/libc"):
 		return ownerShim
 	case strings.Contains(f.File, "@v"), strings.Contains(f.File, "/vendor/"):
 		return ownerLibrary
@@ -129,7 +134,8 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	return p, inside
 }
 
-// innermost returns the index of the innermost frame of the program; where it has none, of a library; -1: neither is there.
+// innermost returns the index of the innermost frame of the program; where it has none, of a
+// library; -1: neither is there.
 func innermost(frames []frame) int {
 	at, best := -1, ownerShim
 	for i := range frames {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// framesOf reads a stack, innermost first, a line a frame: a function, and its file and line. In a file's name GOROOT and MOD
-// stand for where the toolchain and the module cache are.
+// framesOf reads a stack, innermost first, a line a frame: a function, and its file and line. In a
+// file's name GOROOT and MOD stand for where the toolchain and the module cache are.
 func framesOf(t testing.TB, text string) (frames []frame) {
 	t.Helper()
 	for line := range strings.Lines(strings.TrimSpace(text)) {
@@ -53,7 +53,10 @@ net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294
 github.com/go-chi/chi/v5/middleware.Recoverer.func1 MOD/github.com/go-chi/chi/v5@v5.2.1/middleware/recoverer.go:45
 net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294
 github.com/go-chi/chi/v5.(*Mux).ServeHTTP MOD/github.com/go-chi/chi/v5@v5.2.1/mux.go:91` + byServer,
-			place{site: "main.(*table).look (table.go:12)", call: "sync.(*Mutex).Lock", op: "mutex", handler: "main.(*api).search (api.go:40)"},
+			place{
+				site: "main.(*table).look (table.go:12)", call: "sync.(*Mutex).Lock", op: "mutex",
+				handler: "main.(*api).search (api.go:40)",
+			},
 		},
 		"gin, a library's write": {
 			`
@@ -68,7 +71,10 @@ github.com/gin-gonic/gin.CustomRecoveryWithWriter.func1 MOD/github.com/gin-gonic
 github.com/gin-gonic/gin.(*Context).Next MOD/github.com/gin-gonic/gin@v1.10.0/context.go:185
 github.com/gin-gonic/gin.(*Engine).handleHTTPRequest MOD/github.com/gin-gonic/gin@v1.10.0/gin.go:633
 github.com/gin-gonic/gin.(*Engine).ServeHTTP MOD/github.com/gin-gonic/gin@v1.10.0/gin.go:589` + byServer,
-			place{site: "main.stream (stream.go:20)", call: "gin.(*responseWriter).Flush", op: "client, which reads the answer"},
+			place{
+				site: "main.stream (stream.go:20)", call: "gin.(*responseWriter).Flush",
+				op: "client, which reads the answer",
+			},
 		},
 		"echo": {
 			`
@@ -90,7 +96,10 @@ example.com/hello/pb._Greeter_SayHello_Handler /srv/app/pb/hello_grpc.pb.go:100
 google.golang.org/grpc.(*Server).processUnaryRPC MOD/google.golang.org/grpc@v1.83.2/server.go:1400
 google.golang.org/grpc.(*Server).handleStream MOD/google.golang.org/grpc@v1.83.2/server.go:1810
 google.golang.org/grpc.(*Server).serveStreams.func2.1 MOD/google.golang.org/grpc@v1.83.2/server.go:1030`,
-			place{site: "main.(*server).SayHello (server.go:22)", call: "sync.(*RWMutex).RLock", op: "RWMutex", reader: true},
+			place{
+				site: "main.(*server).SayHello (server.go:22)", call: "sync.(*RWMutex).RLock", op: "RWMutex",
+				reader: true,
+			},
 		},
 		"fasthttp": {
 			`
@@ -101,7 +110,10 @@ main.limited /srv/app/main.go:14
 main.handle /srv/app/main.go:20
 github.com/valyala/fasthttp.(*Server).serveConn MOD/github.com/valyala/fasthttp@v1.58.0/server.go:2385
 github.com/valyala/fasthttp.(*workerPool).workerFunc MOD/github.com/valyala/fasthttp@v1.58.0/workerpool.go:225`,
-			place{site: "main.limited (main.go:14)", call: "rate.(*Limiter).Wait", op: "rate limiter", handler: "main.handle (main.go:20)"},
+			place{
+				site: "main.limited (main.go:14)", call: "rate.(*Limiter).Wait", op: "rate limiter",
+				handler: "main.handle (main.go:20)",
+			},
 		},
 		"caddy as a proxy: the library's own handler, in middleware of the program": {
 			`
@@ -126,7 +138,10 @@ main.(*store).list /srv/app/store.go:44
 main.list /srv/app/main.go:10
 net/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294
 net/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2822` + byServer,
-			place{site: "main.(*store).list (store.go:44)", call: "sql.(*DB).QueryContext", op: "connection pool", handler: "main.list (main.go:10)"},
+			place{
+				site: "main.(*store).list (store.go:44)", call: "sql.(*DB).QueryContext", op: "connection pool",
+				handler: "main.list (main.go:10)",
+			},
 		},
 		"a pool that opens a connection": {
 			`
@@ -185,7 +200,10 @@ go.etcd.io/bbolt.fdatasync MOD/go.etcd.io/bbolt@v1.5.0/bolt_linux.go:9
 go.etcd.io/bbolt.(*Tx).Commit MOD/go.etcd.io/bbolt@v1.5.0/tx.go:220
 go.etcd.io/etcd/server/v3/storage/backend.(*batchTx).commit MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/batch_tx.go:268
 go.etcd.io/etcd/server/v3/storage/backend.newBackend.gowrap1 MOD/go.etcd.io/etcd/server/v3@v3.7.0/storage/backend/backend.go:232`,
-			place{site: "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)", call: "syscall.Fdatasync", op: "fdatasync"},
+			place{
+				site: "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)", call: "syscall.Fdatasync",
+				op: "fdatasync",
+			},
 		},
 		"a semaphore": {
 			`
@@ -238,7 +256,10 @@ connectrpc.com/connect.(*Handler).ServeHTTP MOD/connectrpc.com/connect@v1.18.1/h
 			`
 sync.(*Mutex).Unlock GOROOT/sync/mutex.go:65
 gopkg.in/yaml%2ev3.(*cache).get.deferwrap1 MOD/gopkg.in/yaml.v3@v3.0.1/cache.go:12`,
-			place{site: "yaml.v3.(*cache).get (cache.go:12 in gopkg.in/yaml.v3)", call: "sync.(*Mutex).Unlock", op: "mutex"},
+			place{
+				site: "yaml.v3.(*cache).get (cache.go:12 in gopkg.in/yaml.v3)", call: "sync.(*Mutex).Unlock",
+				op: "mutex",
+			},
 		},
 		"a module cache of another name, and capital letters": {
 			`
@@ -265,7 +286,10 @@ net/http.(*conn).serve GOROOT/net/http/server.go:2073`,
 net/http.(*Transport).getConn GOROOT/net/http/transport.go:1563
 net/http/httputil.(*ReverseProxy).ServeHTTP GOROOT/net/http/httputil/reverseproxy.go:480
 net/http.(*ServeMux).ServeHTTP GOROOT/net/http/server.go:2822` + byServer,
-			place{site: "httputil.(*ReverseProxy).ServeHTTP (reverseproxy.go:480)", call: "http.(*Transport).getConn", op: "connection to a server"},
+			place{
+				site: "httputil.(*ReverseProxy).ServeHTTP (reverseproxy.go:480)", call: "http.(*Transport).getConn",
+				op: "connection to a server",
+			},
 		},
 		"the program's handler behind middleware that calls it": {
 			`
@@ -308,7 +332,8 @@ main.ask /srv/app/main.go:9`,
 	}
 }
 
-// TestHandlerOf: net/http's own work before and after a handler is no handler, nor is what the runtime does on its stack.
+// TestHandlerOf: net/http's own work before and after a handler is no handler, nor is what the
+// runtime does on its stack.
 func TestHandlerOf(t *testing.T) {
 	for stack, want := range map[string]string{
 		"runtime.asyncPreempt GOROOT/a.s:1\nnet/http.HandlerFunc.ServeHTTP GOROOT/net/http/server.go:2294":                "",
@@ -335,11 +360,17 @@ func TestCgo(t *testing.T) {
 		funcs []string
 		want  bool
 	}{
-		"by the runtime":       {[]string{"runtime.cgocall", "main._Cfunc_f", "main.call"}, true},
-		"by its function":      {[]string{"main._Cfunc_f", "main.call"}, true},
-		"a system call":        {[]string{"syscall.read", "main.call"}, false},
-		"called by C":          {[]string{"syscall.read", "main.back", "runtime.cgocallbackg", "runtime.cgocall", "main._Cfunc_f", "main.call"}, false},
-		"called by C, calls C": {[]string{"main._Cfunc_g", "main.back", "runtime.cgocallbackg", "runtime.cgocall", "main._Cfunc_f", "main.call"}, true},
+		"by the runtime":  {[]string{"runtime.cgocall", "main._Cfunc_f", "main.call"}, true},
+		"by its function": {[]string{"main._Cfunc_f", "main.call"}, true},
+		"a system call":   {[]string{"syscall.read", "main.call"}, false},
+		"called by C": {[]string{
+			"syscall.read", "main.back", "runtime.cgocallbackg", "runtime.cgocall",
+			"main._Cfunc_f", "main.call",
+		}, false},
+		"called by C, calls C": {[]string{
+			"main._Cfunc_g", "main.back", "runtime.cgocallbackg", "runtime.cgocall",
+			"main._Cfunc_f", "main.call",
+		}, true},
 	} {
 		if got := newSites().look(&goroutine{}, stack(tt.funcs...)).cgo; got != tt.want {
 			t.Errorf("%s: %v", name, got)

@@ -20,7 +20,8 @@ func handlerOf(frames []frame) int {
 		if strings.HasPrefix(inner.Func, "net/http.(*ServeMux).") {
 			return -1 // it looks for the route: who will handle the request is not known yet
 		}
-		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") || serversOwn(outer.Func, inner.Func) {
+		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") ||
+			serversOwn(outer.Func, inner.Func) {
 			continue // a server reads or writes by itself
 		}
 		if outer.owner == ownerStd && inner.owner <= ownerStd && !stdHandler(outer.Func, inner) {
@@ -104,8 +105,10 @@ func (s *sites) callsSeveral(f *frame, callee string) bool {
 // dispatchers are functions of libraries that call a handler which somebody else wrote; a name that ends in a dot or
 // a slash stands for all that begin with it.
 var dispatchers = []string{
-	"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.(*Engine).", "github.com/labstack/echo/", "github.com/gofiber/fiber/",
-	"github.com/valyala/fasthttp.(*Server).serveConn", "google.golang.org/grpc.(*Server).process", "google.golang.org/grpc.getChainUnaryHandler",
+	"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.(*Engine).", "github.com/labstack/echo/",
+	"github.com/gofiber/fiber/",
+	"github.com/valyala/fasthttp.(*Server).serveConn", "google.golang.org/grpc.(*Server).process",
+	"google.golang.org/grpc.getChainUnaryHandler",
 	"github.com/go-chi/chi/", "github.com/gorilla/mux.", "github.com/julienschmidt/httprouter.",
 }
 
@@ -115,7 +118,8 @@ func dispatches(f *frame) bool {
 	switch {
 	case f.owner == ownerStd:
 		if strings.HasPrefix(name, "net/http.") || strings.HasPrefix(name, "net/http/internal/") {
-			return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".runHandler") || name == "net/http.StripPrefix.func1"
+			return strings.HasSuffix(name, ".ServeHTTP") || strings.HasSuffix(name, ".runHandler") ||
+				name == "net/http.StripPrefix.func1"
 		}
 		return name == "net/rpc.(*service).call"
 	case generatedHandler(name):
@@ -133,27 +137,31 @@ func dispatches(f *frame) bool {
 	return false
 }
 
-// stdHandler reports whether what a dispatcher of net/http calls is a handler of the standard library's: a ServeHTTP, or any
-// function that an http.HandlerFunc is. A file server is one itself: what it calls is its work.
+// stdHandler reports whether what a dispatcher of net/http calls is a handler of the standard
+// library's: a ServeHTTP, or any function that an http.HandlerFunc is. A file server is one itself:
+// what it calls is its work.
 func stdHandler(outer string, inner *frame) bool {
 	if inner.owner == ownerRuntime {
 		return false
 	}
-	return outer == "net/http.HandlerFunc.ServeHTTP" || outer == "net/http.(*fileHandler).ServeHTTP" || strings.HasSuffix(inner.Func, ".ServeHTTP")
+	return outer == "net/http.HandlerFunc.ServeHTTP" || outer == "net/http.(*fileHandler).ServeHTTP" ||
+		strings.HasSuffix(inner.Func, ".ServeHTTP")
 }
 
-// serversOwn reports whether a dispatcher calls a function of its own server: of HTTP/2 before Go 1.27, from then on, or
-// by golang.org/x/net; of gRPC, but for what it generates.
+// serversOwn reports whether a dispatcher calls a function of its own server: of HTTP/2 before Go
+// 1.27, from then on, or by golang.org/x/net; of gRPC, but for what it generates.
 func serversOwn(outer, inner string) bool {
 	for _, p := range []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."} {
 		if strings.HasPrefix(inner, p) {
 			return true
 		}
 	}
-	return strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") && strings.HasPrefix(inner, "google.golang.org/grpc")
+	return strings.HasPrefix(outer, "google.golang.org/grpc.(*Server).process") &&
+		strings.HasPrefix(inner, "google.golang.org/grpc")
 }
 
-// generatedHandler reports whether a function is what protoc-gen-go-grpc writes for a method: _Greeter_SayHello_Handler.
+// generatedHandler reports whether a function is what protoc-gen-go-grpc writes for a method:
+// _Greeter_SayHello_Handler.
 func generatedHandler(name string) bool {
 	name = name[len(packageOf(name)):]
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "."), ".")

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// TestHandlerLookedFor: while a mux looks for the route, neither what it calls nor the middleware around it is the handler.
+// TestHandlerLookedFor: while a mux looks for the route, neither what it calls nor the middleware
+// around it is the handler.
 func TestHandlerLookedFor(t *testing.T) {
 	frames := []frame{
 		{trace.StackFrame{Func: "net/http.(*ServeMux).matchOrRedirect"}, ownerStd},

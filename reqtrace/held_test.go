@@ -15,12 +15,18 @@ func TestHeldByStop(t *testing.T) {
 		from, to int64 // the stop; goroutine 1 waits from 110 to 300
 		want     map[Cause]int64
 	}{
-		"sleep":           {"sleep", 200, 290, map[Cause]int64{CauseRunning: 20, CauseSleep: 100, CauseStopped: 90}},
-		"network":         {"network", 200, 290, map[Cause]int64{CauseRunning: 20, CauseNetwork: 100, CauseStopped: 90}},
+		"sleep": {"sleep", 200, 290, map[Cause]int64{CauseRunning: 20, CauseSleep: 100, CauseStopped: 90}},
+		"network": {"network", 200, 290, map[Cause]int64{
+			CauseRunning: 20, CauseNetwork: 100,
+			CauseStopped: 90,
+		}},
 		"began meanwhile": {"sleep", 105, 290, map[Cause]int64{CauseRunning: 20, CauseSleep: 10, CauseStopped: 180}},
-		"woken within":    {"network", 200, 305, map[Cause]int64{CauseRunning: 15, CauseNetwork: 90, CauseStopped: 105}},
-		"long before":     {"sleep", 120, 180, map[Cause]int64{CauseRunning: 20, CauseSleep: 190}},
-		"short":           {"sleep", 285, 288, map[Cause]int64{CauseRunning: 20, CauseSleep: 190}},
+		"woken within": {"network", 200, 305, map[Cause]int64{
+			CauseRunning: 15, CauseNetwork: 90,
+			CauseStopped: 105,
+		}},
+		"long before": {"sleep", 120, 180, map[Cause]int64{CauseRunning: 20, CauseSleep: 190}},
+		"short":       {"sleep", 285, 288, map[Cause]int64{CauseRunning: 20, CauseSleep: 190}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(newScript(t, 2))
@@ -47,8 +53,9 @@ func TestHeldByStop(t *testing.T) {
 	}
 }
 
-// TestHeldFor: a holder that does several things one after the other holds from acquiring to releasing, not for as long as
-// the longest of them. What a hand-off's holder had it for is its own.
+// TestHeldFor: a holder that does several things one after the other holds from acquiring to
+// releasing, not for as long as the longest of them. What a hand-off's holder had it for is its
+// own.
 func TestHeldFor(t *testing.T) {
 	s := holds(newScript(t, 4), 2)
 	serve(s).at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.get")
@@ -71,8 +78,8 @@ func TestHeldFor(t *testing.T) {
 	}
 }
 
-// TestHeldInTurns: two goroutines of one function hold one after the other, and wait at another line than the request. Each has
-// held for its own time.
+// TestHeldInTurns: two goroutines of one function hold one after the other, and wait at another
+// line than the request. Each has held for its own time.
 func TestHeldInTurns(t *testing.T) {
 	s := holds(newScript(t, 4), 2)
 	s.at(20).create(0, 3).run(3, 3)

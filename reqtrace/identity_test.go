@@ -12,8 +12,9 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// TestIdentity: two traces of overlapping times have the same clock and the same ends, so that a request that both have is told as one; also
-// where one has no more than its end, with what it was told there.
+// TestIdentity: two traces of overlapping times have the same clock and the same ends, so that a
+// request that both have is told as one; also where one has no more than its end, with what it was
+// told there.
 func TestIdentity(t *testing.T) {
 	fr := trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: time.Hour, MaxBytes: 64 << 20})
 	if err := fr.Start(); err != nil {
@@ -56,7 +57,8 @@ func TestIdentity(t *testing.T) {
 	same := func(p, q reqtrace.Request) bool {
 		return p.Clock != 0 && p.Goroutine == q.Goroutine && p.Clock == q.Clock
 	}
-	if len(a) != 2 || len(b) != 2 || !same(a["whole"], b["whole"]) || !same(a["late"], b["late"]) || same(a["whole"], a["late"]) {
+	if len(a) != 2 || len(b) != 2 || !same(a["whole"], b["whole"]) || !same(a["late"], b["late"]) ||
+		same(a["whole"], a["late"]) {
 		t.Errorf("%+v\nand again\n%+v", a, b)
 	}
 	if q := c["late"]; len(c) != 1 || q.Cut != reqtrace.CutStart || !same(q, a["late"]) {

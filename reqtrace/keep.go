@@ -12,8 +12,9 @@ import (
 //
 // Chance decides which requests are kept, so they have the distribution of all.
 //
-// Invariant: between two calls of [analysis.keep] at most maxKept requests are kept, and each request that was seen is among
-// them with the same chance, one in oneIn. This bounds the memory, however long the trace.
+// Invariant: between two calls of [analysis.keep] at most maxKept requests are kept, and each
+// request that was seen is among them with the same chance, one in oneIn. This bounds the memory,
+// however long the trace.
 const maxKept = 1 << 20
 
 // keep knows which requests an analysis keeps.
@@ -25,8 +26,9 @@ type keep struct {
 	chance *rand.Rand
 }
 
-// keep keeps a request, if it is its turn: its time, its class, its zone, and its details. These are its start, causes and
-// their times, places and theirs, and how many samples it has of which places.
+// keep keeps a request, if it is its turn: its time, its class, its zone, and its details. These
+// are its start, causes and their times, places and theirs, and how many samples it has of which
+// places.
 func (a *analysis) keep(r *served, m *model) {
 	p := a.scratch[:0]
 	p.put(int64(r.own()))

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestKeep: of a trace with more requests than are kept, half stay, each with its own details, and the figures are near those of all.
+// TestKeep: of a trace with more requests than are kept, half stay, each with its own details, and
+// the figures are near those of all.
 func TestKeep(t *testing.T) {
 	const most = 1 << 17
 	const n = most + most/2
@@ -29,7 +30,8 @@ func TestKeep(t *testing.T) {
 	if got := len(a.requests); got < n/2-n/100 || got > n/2+n/100 {
 		t.Errorf("%d of %d are kept", got, n)
 	}
-	if p := r.Median.Parts; p.Of(CauseRunning) != 1000 || p.Of(CauseLock) < 480 || p.Of(CauseLock) > 520 || r.Median.Mean-p.Total() > 2 {
+	if p := r.Median.Parts; p.Of(CauseRunning) != 1000 || p.Of(CauseLock) < 480 || p.Of(CauseLock) > 520 ||
+		r.Median.Mean-p.Total() > 2 {
 		t.Errorf("%v, mean %v", p, r.Median.Mean)
 	}
 	if s := r.Tail.Sites; len(s) != 1 || s[0].Site != "main.slow (x.go:1)" || s[0].Time < 990 || s[0].Time > 1000 {
@@ -50,8 +52,10 @@ func TestKeep(t *testing.T) {
 			all.Add(p.Cause, p.All)
 		}
 	}
-	if got, want := all.Total(), r.Total.Total(); requests < n-n/100 || requests > n+n/100 || slow > weight || got < want-want/100 || got > want+want/100 {
-		t.Errorf("blocks have %d requests of %d, %d slow ones, %d kept one by one, and %v of %v", requests, n, slow, weight, got, want)
+	if got, want := all.Total(), r.Total.Total(); requests < n-n/100 || requests > n+n/100 || slow > weight ||
+		got < want-want/100 || got > want+want/100 {
+		t.Errorf("blocks have %d requests of %d, %d slow ones, %d kept one by one, and %v of %v", requests, n, slow,
+			weight, got, want)
 	}
 	if got := r.Tail.Requests; got < n/100-n/1000 || got > n/100+n/1000 {
 		t.Errorf("p99+ has %d requests of %d", got, n)

@@ -88,7 +88,10 @@ func newKernel(cpu *CPU, c *clock) *kernel {
 	if cpu == nil || len(cpu.Moments) < 2 {
 		return nil
 	}
-	k := &kernel{clock: c, cpu: cpu, waits: map[int64][]threadWindow{}, sums: make([]int64, len(cpu.Moments)), threads: map[int64]*onThread{}, next: 1, left: 1}
+	k := &kernel{
+		clock: c, cpu: cpu, waits: map[int64][]threadWindow{}, sums: make([]int64, len(cpu.Moments)),
+		threads: map[int64]*onThread{}, next: 1, left: 1,
+	}
 	before := map[int64]ThreadTime{}
 	for i := range cpu.Moments {
 		for _, t := range cpu.Moments[i].Threads {
@@ -120,7 +123,8 @@ func (k *kernel) during(a, b int64) (first, last int) {
 // counted sets the report's quota figures from the counts at two moments.
 func (k *kernel) counted(first, last int) {
 	a, b, q := &k.cpu.Moments[first], &k.cpu.Moments[last], &k.report
-	q.CPUs, q.Periods, q.Throttled, q.Time = k.cpu.Quota, int(b.Periods-a.Periods), int(b.Throttled-a.Throttled), b.Waited-a.Waited
+	q.CPUs, q.Periods, q.Throttled, q.Time = k.cpu.Quota, int(b.Periods-a.Periods), int(b.Throttled-a.Throttled),
+		b.Waited-a.Waited
 }
 
 // delay returns how long all threads together waited for a CPU between two moments. It leaves out

@@ -38,7 +38,10 @@ func moments(n int, threads []int64, at func(i int, m *CPUMoment, grew map[int64
 func newKernelScript(t *testing.T, procs int, cpu *CPU) *script {
 	s := newScriptOf(t, procs, Options{Beside: &Beside{CPU: cpu}})
 	s.at(2)
-	feed(s, 0, trace.EventSync, trace.Sync{N: 1, ClockSnapshot: &trace.ClockSnapshot{Trace: 2000, Wall: time.Unix(1000, 0)}}, trace.NoStack)
+	feed(s, 0, trace.EventSync, trace.Sync{N: 1, ClockSnapshot: &trace.ClockSnapshot{
+		Trace: 2000,
+		Wall:  time.Unix(1000, 0),
+	}}, trace.NoStack)
 	return s
 }
 
@@ -60,12 +63,32 @@ func TestThrottled(t *testing.T) {
 		machine  int
 		want     map[Cause]int64 // of the request, from 100 to 50_300 µs, with a silence from 200 to 50_200
 	}{
-		"nothing grew":           {nil, 0, 1, map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000}},
-		"it grew at the end":     {map[int]time.Duration{6: 40 * time.Millisecond}, 1, 0, map[Cause]int64{CauseRunning: 200, CauseThrottled: 50_000}},
-		"summed over two CPUs":   {map[int]time.Duration{6: 100 * time.Millisecond}, 1, 0, map[Cause]int64{CauseRunning: 200, CauseThrottled: 50_000}},
-		"it grew far too little": {map[int]time.Duration{6: 20 * time.Millisecond}, 0, 1, map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000}},
-		"it grew far too much":   {map[int]time.Duration{6: 300 * time.Millisecond}, 0, 1, map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000}},
-		"it grew elsewhere":      {map[int]time.Duration{9: 40 * time.Millisecond}, 0, 1, map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000}},
+		"nothing grew": {nil, 0, 1, map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000}},
+		"it grew at the end": {
+			map[int]time.Duration{6: 40 * time.Millisecond},
+			1, 0,
+			map[Cause]int64{CauseRunning: 200, CauseThrottled: 50_000},
+		},
+		"summed over two CPUs": {
+			map[int]time.Duration{6: 100 * time.Millisecond},
+			1, 0,
+			map[Cause]int64{CauseRunning: 200, CauseThrottled: 50_000},
+		},
+		"it grew far too little": {
+			map[int]time.Duration{6: 20 * time.Millisecond},
+			0, 1,
+			map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000},
+		},
+		"it grew far too much": {
+			map[int]time.Duration{6: 300 * time.Millisecond},
+			0, 1,
+			map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000},
+		},
+		"it grew elsewhere": {
+			map[int]time.Duration{9: 40 * time.Millisecond},
+			0, 1,
+			map[Cause]int64{CauseRunning: 200, CauseMachine: 50_000},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newKernelScript(t, 2, moments(20, nil, func(i int, m *CPUMoment, _ map[int64]ThreadTime) {
@@ -84,10 +107,12 @@ func TestThrottled(t *testing.T) {
 			s.want(tt.want)
 			s.m.kernel.counted(0, 20)
 			q := s.m.kernel.report
-			if q.Silences != tt.silences || s.m.machine.Stalls != tt.machine || q.Periods != 20 || q.Throttled != len(tt.grows) {
+			if q.Silences != tt.silences || s.m.machine.Stalls != tt.machine || q.Periods != 20 ||
+				q.Throttled != len(tt.grows) {
 				t.Errorf("quota %+v, machine %+v", q, s.m.machine)
 			}
-			if q.Silences > 0 && (q.Silent != 50*time.Millisecond || len(q.Spans) != 1 || len(s.m.machine.Spans) != 0 || s.m.machine.Longest != 0) {
+			if q.Silences > 0 && (q.Silent != 50*time.Millisecond || len(q.Spans) != 1 || len(s.m.machine.Spans) != 0 ||
+				s.m.machine.Longest != 0) {
 				t.Errorf("quota %+v, machine %+v", q, s.m.machine)
 			}
 		})
@@ -120,8 +145,11 @@ func TestDescheduled(t *testing.T) {
 		quota       time.Duration // likewise
 		want        map[Cause]int64
 	}{
-		"it ran":                   {10 * time.Millisecond, 0, 0, map[Cause]int64{CauseRunning: 40_000}},
-		"half of it":               {5 * time.Millisecond, 5 * time.Millisecond, 0, map[Cause]int64{CauseRunning: 20_000, CauseDescheduled: 20_000}},
+		"it ran": {10 * time.Millisecond, 0, 0, map[Cause]int64{CauseRunning: 40_000}},
+		"half of it": {
+			5 * time.Millisecond, 5 * time.Millisecond, 0,
+			map[Cause]int64{CauseRunning: 20_000, CauseDescheduled: 20_000},
+		},
 		"a page fault, not a wait": {5 * time.Millisecond, 0, 0, map[Cause]int64{CauseRunning: 40_000}},
 		"the quota": {
 			5 * time.Millisecond, 5 * time.Millisecond, 5 * time.Millisecond,
@@ -129,12 +157,13 @@ func TestDescheduled(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newKernelScript(t, 2, moments(20, []int64{thread}, func(i int, m *CPUMoment, grew map[int64]ThreadTime) {
-				if i <= 4 {
-					grew[thread] = ThreadTime{Ran: tt.ran, Waited: tt.waited}
-					m.Waited += tt.quota
-				}
-			}))
+			s := newKernelScript(t, 2, moments(20, []int64{thread},
+				func(i int, m *CPUMoment, grew map[int64]ThreadTime) {
+					if i <= 4 {
+						grew[thread] = ThreadTime{Ran: tt.ran, Waited: tt.waited}
+						m.Waited += tt.quota
+					}
+				}))
 			s.at(10).born(11)
 			s.at(20).create(0, 1).run(1, 1).wait(1, "network", "main.serve").keep()
 			s.at(21).wake(0, 1).run(1, 1)
@@ -146,7 +175,8 @@ func TestDescheduled(t *testing.T) {
 			s.finish()
 			r := s.one()
 			for c, us := range tt.want {
-				if d := r.Parts.Of(c) - time.Duration(us)*time.Microsecond; d > 200*time.Microsecond || d < -200*time.Microsecond {
+				if d := r.Parts.Of(c) - time.Duration(us)*time.Microsecond; d > 200*time.Microsecond ||
+					d < -200*time.Microsecond {
 					t.Errorf("%v: %v, want %d µs", c, r.Parts.Of(c), us)
 				}
 			}
@@ -175,7 +205,8 @@ func TestDescheduledHolder(t *testing.T) {
 	s.at(40_100).end(1).wait(1, "network", "main.serve")
 	s.finish()
 	r := s.one()
-	if lock, off := r.Parts.Of(CauseLock), r.Parts.Of(CauseDescheduled); lock > 3*time.Millisecond || off < 36*time.Millisecond {
+	if lock, off := r.Parts.Of(CauseLock), r.Parts.Of(CauseDescheduled); lock > 3*time.Millisecond ||
+		off < 36*time.Millisecond {
 		t.Errorf("lock %v, descheduled %v", lock, off)
 	}
 	for _, b := range r.Sites {

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Machine says when no processor did anything for the program, though there was work: most likely the machine stood still, which
-// the trace itself does not show. A hypervisor, a quota of a container, SIGSTOP, swapping or a neighbour that took the cores do that. What
-// it took is no cause of the program's: it is left out where slow requests are compared with usual ones.
+// Machine says when no processor did anything for the program, though there was work: most likely
+// the machine stood still, which the trace itself does not show. A hypervisor, a quota of a
+// container, SIGSTOP, swapping or a neighbour that took the cores do that. What it took is no cause
+// of the program's: it is left out where slow requests are compared with usual ones.
 type Machine struct {
 	Stalls   int           `json:"stalls"`     // how often
 	Time     time.Duration `json:"time_ns"`    // in all
@@ -21,9 +22,11 @@ type Machine struct {
 	Late  int     `json:"late,omitempty"`  // how often its heartbeat was late
 	Steal float64 `json:"steal,omitempty"` // share of the processors' time that the hypervisor took, 0 to 1
 
-	Grid     int           `json:"grid,omitempty"`         // stalls that ended on a grid of 100 ms, so a quota is likely; 0 if the quota is known
-	Threads  int           `json:"threads,omitempty"`      // threads whose times the kernel counted; 0: not known
-	RunDelay time.Duration `json:"run_delay_ns,omitempty"` // how long these waited for a CPU, beyond what is in the requests' causes already
+	// stalls that ended on a grid of 100 ms, so a quota is likely; 0 if the quota is known
+	Grid    int `json:"grid,omitempty"`
+	Threads int `json:"threads,omitempty"` // threads whose times the kernel counted; 0: not known
+	// how long these waited for a CPU, beyond what is in the requests' causes already
+	RunDelay time.Duration `json:"run_delay_ns,omitempty"`
 }
 
 // Beside is what a process on the same machine saw while the trace was taken.
@@ -51,12 +54,14 @@ type Interval struct{ From, To time.Time }
 //     in code that cannot be interrupted, and such code does not end everywhere at once;
 //   - nobody but the collector's workers and goroutines in assists ran. An assist looks after each object whether it is
 //     interrupted (runtime/mgcmark.go, gcDrainN), so it cannot be what was silent for so long;
-//   - a beat of the runtime's own was due, a processor was free for it, and it came late: in each trace a goroutine sleeps
-//     for 100 ms at a time (runtime/tracecpu.go), in each CPU profile another;
-//   - wake-ups that no goroutine made piled up. A free processor sees each as it comes, and sysmon looks at the network each
-//     10 ms where none is free. Where nobody had work, or who ran could not be interrupted before the silence either
-//     and goes on behind it (a long copy), senders may have been silent together: then the silence must be far longer
-//     than what the trace's rate of wake-ups gives by chance, or several timers be late;
+//   - a beat of the runtime's own was due, a processor was free for it, and it came late: in each
+//     trace a goroutine sleeps for 100 ms at a time (runtime/tracecpu.go), in each CPU profile
+//     another;
+//   - wake-ups that no goroutine made piled up. A free processor sees each as it comes, and sysmon
+//     looks at the network each 10 ms where none is free. Where nobody had work, or who ran could
+//     not be interrupted before the silence either and goes on behind it (a long copy), senders may
+//     have been silent together: then the silence must be far longer than what the trace's rate of
+//     wake-ups gives by chance, or several timers be late;
 //   - a process beside it was late at the same time.
 //
 // What none of them shows is left to whoever ran.
@@ -68,8 +73,9 @@ type stall struct {
 }
 
 const (
-	quietLeast  = int64(10 * time.Millisecond)  // of a silence that is judged
-	quietSysmon = int64(25 * time.Millisecond)  // within which sysmon has interrupted code, retaken a processor and looked at the network
+	quietLeast = int64(10 * time.Millisecond) // of a silence that is judged
+	// within which sysmon has interrupted code, retaken a processor and looked at the network
+	quietSysmon = int64(25 * time.Millisecond)
 	quietWindow = int64(2 * time.Millisecond)   // after it, in which what was late is seen
 	piled       = int64(1 * time.Millisecond)   // within which what has piled up comes
 	pileLeast   = 3                             // wake-ups that are a pile
@@ -78,7 +84,8 @@ const (
 	maxWindow   = 1 << 14                       // events that are looked at for a judgement
 	maxStalls   = 1000                          // spans that a report keeps
 	looksLeast  = 100                           // wake-ups by nobody, for their rate to be known
-	farFetched  = 7                             // e to the minus this is the chance of a silence that is still believed to be one
+	// e to the minus this is the chance of a silence that is still believed to be one
+	farFetched = 7
 )
 
 // end returns until when a runnable goroutine waits for what piled up: as long again as the stall, at most.
@@ -201,7 +208,8 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 		}
 		id = int64(st.Resource.Goroutine())
 		g := m.goroutines[id]
-		if from, to := st.Goroutine(); from != trace.GoWaiting || to != trace.GoRunnable || g == nil || slices.Contains(woken, id) {
+		if from, to := st.Goroutine(); from != trace.GoWaiting || to != trace.GoRunnable || g == nil ||
+			slices.Contains(woken, id) {
 			continue
 		}
 		woken = append(woken, id)

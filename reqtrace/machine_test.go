@@ -7,8 +7,9 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// TestMachine: a silence is the machine's where the program would have done something in it, and else whoever's it was. In
-// each, goroutine 1 serves a request from 110 µs on, and there is a silence from 200 to 50200 µs.
+// TestMachine: a silence is the machine's where the program would have done something in it, and
+// else whoever's it was. In each, goroutine 1 serves a request from 110 µs on, and there is a
+// silence from 200 to 50200 µs.
 func TestMachine(t *testing.T) {
 	const end = 50_200
 	others := func(s *script, by ...int) { // who waits for the network, and is there when the silence ends
@@ -114,7 +115,10 @@ func TestMachine(t *testing.T) {
 			2,
 			func(s *script) {
 				s.create(1, 2).run(2, 2)
-				feed(s, 2, trace.EventLabel, trace.Label{Label: "GC (dedicated)", Resource: trace.MakeResourceID(trace.GoID(2))}, trace.NoStack)
+				feed(s, 2, trace.EventLabel, trace.Label{
+					Label:    "GC (dedicated)",
+					Resource: trace.MakeResourceID(trace.GoID(2)),
+				}, trace.NoStack)
 				s.rangeOf(1, trace.EventRangeBegin, "GC mark assist", "main.grow")
 			},
 			func(s *script) { s.at(end).rangeOf(1, trace.EventRangeEnd, "GC mark assist") },
@@ -178,8 +182,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestMachineBacklog: who waits for a processor behind what a stall has piled up waits for the machine, until one is idle again,
-// and for as long again as the stall at most.
+// TestMachineBacklog: who waits for a processor behind what a stall has piled up waits for the
+// machine, until one is idle again, and for as long again as the stall at most.
 func TestMachineBacklog(t *testing.T) {
 	var c clock
 	c.max = 1
@@ -190,7 +194,8 @@ func TestMachineBacklog(t *testing.T) {
 		t.Error(p)
 	}
 	c.run(230, 0, false)
-	if p := parts(50, 400); p.Of(CauseMachine) != 130 || p.Of(CauseRunqueueBusy) != 50 || p.Of(CauseRunqueueIdle) != 170 {
+	if p := parts(50, 400); p.Of(CauseMachine) != 130 || p.Of(CauseRunqueueBusy) != 50 ||
+		p.Of(CauseRunqueueIdle) != 170 {
 		t.Error(p)
 	}
 }
@@ -206,7 +211,8 @@ func TestMachineBeside(t *testing.T) {
 		s := newScript(t, 2)
 		s.m.late = []Interval{{from, from.Add(49 * time.Millisecond)}}
 		s.at(0)
-		feed(s, 0, trace.EventSync, trace.Sync{N: 1, ClockSnapshot: &trace.ClockSnapshot{Trace: 0, Wall: wall}}, trace.NoStack)
+		feed(s, 0, trace.EventSync, trace.Sync{N: 1, ClockSnapshot: &trace.ClockSnapshot{Trace: 0, Wall: wall}},
+			trace.NoStack)
 		s.at(10).born(1).keep()
 		s.at(100).wake(0, 1).run(1, 1).begin(1)
 		s.at(200).begin(1).end(1)

@@ -82,9 +82,10 @@ type Span struct {
 }
 
 const (
-	pruneEvery       = 1 << 14 // events at least
-	prunePer         = 8       // events for each goroutine, because pruning visits all of them
-	oneLook          = 50_000  // ns: wake-ups by nobody that come so soon after another are of the same look at the network
+	pruneEvery = 1 << 14 // events at least
+	prunePer   = 8       // events for each goroutine, because pruning visits all of them
+	// ns: wake-ups by nobody that come so soon after another are of the same look at the network
+	oneLook          = 50_000
 	maxRecent        = 1 << 14 // goroutines
 	maxSpare         = 1 << 12 // goroutines
 	maxSpareSegments = 64      // of each: more room than that is given back
@@ -95,13 +96,19 @@ func newModel(o Options) (*model, error) {
 		return nil, err
 	}
 	if _, err := path.Match(o.Class, ""); err != nil {
-		return nil, &OptionError{"Class", fmt.Sprintf("%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)}
+		return nil, &OptionError{
+			"Class",
+			fmt.Sprintf("%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class),
+		}
 	}
 	m := &model{region: cmp.Or(o.Region, region.Name), pruneAt: pruneEvery}
 	m.goroutines, m.sites = map[int64]*goroutine{}, newSites()
 	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
-	m.turns = turns{anybodys: o.Region == "", classes: newClasses(o.Class, m.sites), blamer: blamer{clock: &m.clock, known: m.sites}}
+	m.turns = turns{
+		anybodys: o.Region == "", classes: newClasses(o.Class, m.sites),
+		blamer: blamer{clock: &m.clock, known: m.sites},
+	}
 	if o.Beside != nil {
 		m.late = o.Beside.Late
 		m.machine.Late, m.machine.Steal = len(o.Beside.Late), o.Beside.Steal

@@ -25,7 +25,8 @@ func (s *script) unlocks(g int, site string) *script {
 }
 
 func (s *script) fcntl(g int, site string, outer ...string) *script {
-	return s.call(g, s.now, sqlite(site, append([]string{"syscall.Syscall", "modernc.org/libc.Xfcntl"}, outer...)...)...)
+	return s.call(g, s.now, sqlite(site, append([]string{"syscall.Syscall", "modernc.org/libc.Xfcntl"},
+		outer...)...)...)
 }
 
 // busyCall makes g begin to sleep in SQLite's busy handler.
@@ -73,7 +74,8 @@ func TestSQLiteBusy(t *testing.T) {
 		"by a call of the kernel's": {func(s *script) {
 			s.locks(2, "main.month")
 			s.at(111).locks(1, "main.post")
-			sleep := []string{"syscall.Syscall", "modernc.org/libc.Xnanosleep", sqliteLib + "_unixSleep", sqliteLib + "_sqlite3InvokeBusyHandler"}
+			sleep := []string{"syscall.Syscall", "modernc.org/libc.Xnanosleep", sqliteLib + "_unixSleep", sqliteLib +
+				"_sqlite3InvokeBusyHandler"}
 			s.move(1, 1, trace.GoRunning, trace.GoSyscall, "", stack(sqlite("main.post", sleep...)...))
 			rests(s.at(112), 280)
 			s.at(281).unlocks(2, "main.month")
@@ -105,7 +107,8 @@ func TestHeldSinceFirstSleep(t *testing.T) {
 	s.at(290).unlocks(2, "main.month").at(300).wake(0, 1).run(1, 1)
 	done(s.at(310))
 	b := s.one().Sites[0]
-	if held := 180 * time.Microsecond; b.Time != held || b.Longest != held || b.Holder != "main.month"+at || b.Doing != CauseRunning {
+	if held := 180 * time.Microsecond; b.Time != held || b.Longest != held || b.Holder != "main.month"+at ||
+		b.Doing != CauseRunning {
 		t.Errorf("%+v", b)
 	}
 }

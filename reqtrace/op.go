@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// resources are what goroutines hold, one or some at a time: who waits for one waits for a holder to let go, as with a lock.
+// resources are what goroutines hold, one or some at a time: who waits for one waits for a holder
+// to let go, as with a lock.
 const (
 	opPool      = "connection pool"
 	opSemaphore = "semaphore"
@@ -61,16 +62,17 @@ var ownOps = map[string]string{
 	"google.golang.org/grpc/internal/transport.(*http2Client).NewStream": opStream,
 }
 
-// hasOneHolder reports whether what seg waits for is had by who took it, until that one lets it go. What is done for whoever waits
-// (a group of goroutines, a condition, a Once) is none.
+// hasOneHolder reports whether what seg waits for is had by who took it, until that one lets it go.
+// What is done for whoever waits (a group of goroutines, a condition, a Once) is none.
 func (s *sites) hasOneHolder(seg *segment) bool {
 	p := &s.places[seg.site]
 	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
 }
 
-// sameHeld reports whether seg waits for the same thing as a wait at what: for what only one place waits for, or a pool's, which
-// many do. Of a wait since before the trace (unknown) its stack is told, and who ended it; of one that ends in the trace's first
-// generation, the latter alone (runtime/traceruntime.go, emitUnblockStatus): a mutex was waited for where a mutex was let go.
+// sameHeld reports whether seg waits for the same thing as a wait at what: for what only one place
+// waits for, or a pool's, which many do. Of a wait since before the trace (unknown) its stack is
+// told, and who ended it; of one that ends in the trace's first generation, the latter alone
+// (runtime/traceruntime.go, emitUnblockStatus): a mutex was waited for where a mutex was let go.
 func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	op := s.places[what].op
 	switch {
@@ -82,10 +84,11 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == op
 }
 
-// sameRelease reports whether what seg waited for was let go at the line where holder let go, so that it is most likely the same
-// thing: who takes it at several places waits at several.
+// sameRelease reports whether what seg waited for was let go at the line where holder let go, so
+// that it is most likely the same thing: who takes it at several places waits at several.
 func (s *sites) sameRelease(seg *segment, holder siteID) bool {
-	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder && s.name(holder) != ""
+	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder &&
+		s.name(holder) != ""
 }
 
 // reads reports whether an RWMutex is taken or released for reading.
@@ -150,7 +153,8 @@ func systemCall(inner []frame) (name string) {
 			}
 		}
 		switch l := strings.ToLower(wrapper); {
-		case ok && !strings.Contains(l, "syscall") && !strings.Contains(l, "."): // else it is about calls in general, or a closure
+		// else it is about calls in general, or a closure
+		case ok && !strings.Contains(l, "syscall") && !strings.Contains(l, "."):
 			return l
 		case ok:
 			name = shortFunc(f.Func)

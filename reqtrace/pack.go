@@ -25,8 +25,9 @@ const chunkSize = 64 << 10 // bytes
 // be there twice each time.
 type store []packed
 
-// spot is where something stands in a store: the number of its chunk, and 16 bits for where in it. What does not fit in a
-// chunk has one to itself. So a store may grow to 4 GB, of which maxKept keeps it far.
+// spot is where something stands in a store: the number of its chunk, and 16 bits for where in it.
+// What does not fit in a chunk has one to itself. So a store may grow to 4 GB, of which maxKept
+// keeps it far.
 type spot uint32
 
 func spotAt(chunk, offset int) spot { return spot(chunk<<16 | offset) }

@@ -69,7 +69,8 @@ func TestReuse(t *testing.T) {
 	}
 	for i := range s.m.turns.done {
 		q := &s.m.turns.done[i]
-		if p := q.Parts; p.Of(CauseRunning) != 40*time.Microsecond || p.Of(CauseRunqueueIdle) != 10*time.Microsecond || p.Total() != q.Duration() {
+		if p := q.Parts; p.Of(CauseRunning) != 40*time.Microsecond || p.Of(CauseRunqueueIdle) != 10*time.Microsecond ||
+			p.Total() != q.Duration() {
 			t.Fatalf("request %d: %v", i, p)
 		}
 	}

@@ -59,10 +59,11 @@ const (
 	turnWaits                    // a wait of its own begins; where, does not matter
 	turnOutside                  // likewise, of a connection outside of its handler
 	turnNothing                  // likewise, for the next request: there was none yet
-	turnLeisure                  // likewise, of no connection, for time or a channel: what woke it before was no request
-	turnServes                   // a goroutine is created for a request
-	turnSeeks                    // a goroutine that takes one piece of work after the other waits for the next
-	turnDies                     // the goroutine ends
+	// likewise, of no connection, for time or a channel: what woke it before was no request
+	turnLeisure
+	turnServes // a goroutine is created for a request
+	turnSeeks  // a goroutine that takes one piece of work after the other waits for the next
+	turnDies   // the goroutine ends
 )
 
 // turn is a turn under way. Times are nanoseconds of the trace's clock, 0: not yet.

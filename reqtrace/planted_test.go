@@ -106,7 +106,8 @@ func plantedServices(t *testing.T) map[string]planted {
 	mutex := func(do func(), doing reqtrace.Cause, op string) planted {
 		return planted{
 			get: func() { lookUnder(&mu) }, hold: func(had func()) { refreshUnder(&mu, had, do) },
-			cause: reqtrace.CauseLock, op: "mutex", site: "lookUnder", holder: "refreshUnder", doing: doing, doingOp: op,
+			cause: reqtrace.CauseLock, op: "mutex", site: "lookUnder", holder: "refreshUnder", doing: doing,
+			doingOp: op,
 		}
 	}
 	return map[string]planted{
@@ -126,11 +127,14 @@ func plantedServices(t *testing.T) map[string]planted {
 				time.Sleep(held())
 				rw.RUnlock()
 			},
-			cause: reqtrace.CauseLock, op: "RWMutex", site: "lookUnder", holder: "plantedServices", writer: "writeUnder", doing: reqtrace.CauseSleep, doingOp: "sleep",
+			cause: reqtrace.CauseLock, op: "RWMutex",
+			site: "lookUnder", holder: "plantedServices", writer: "writeUnder", doing: reqtrace.CauseSleep,
+			doingOp: "sleep",
 		},
 		"semaphore": {
 			get: func() { takePlace(places) }, hold: func(had func()) { keepPlace(places, had) },
-			cause: reqtrace.CauseChannel, site: "takePlace", holder: "keepPlace", doing: reqtrace.CauseSleep, doingOp: "sleep",
+			cause: reqtrace.CauseChannel, site: "takePlace", holder: "keepPlace", doing: reqtrace.CauseSleep,
+			doingOp: "sleep",
 		},
 	}
 }
@@ -154,7 +158,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// judge returns how long requests waited by the cause, how much of that has the right place and holder, and what else there is.
+// judge returns how long requests waited by the cause, how much of that has the right place and
+// holder, and what else there is.
 func (p *planted) judge(t *testing.T) (all, right time.Duration, others map[string]time.Duration) {
 	t.Helper()
 	others = map[string]time.Duration{}
@@ -164,7 +169,9 @@ func (p *planted) judge(t *testing.T) (all, right time.Duration, others map[stri
 		}
 		all += r.Parts.Of(p.cause)
 		for _, b := range r.Sites {
-			if b.Cause == p.cause && b.Op == p.op && b.Doing == p.doing && b.DoingOp == p.doingOp && strings.Contains(b.Site, "."+p.site+" (") && strings.Contains(b.Holder, "."+p.holder) &&
+			if b.Cause == p.cause && b.Op == p.op && b.Doing == p.doing &&
+				b.DoingOp == p.doingOp && strings.Contains(b.Site, "."+p.site+" (") &&
+				strings.Contains(b.Holder, "."+p.holder) &&
 				(b.Writer != "") == (p.writer != "") && strings.Contains(b.Writer, p.writer) {
 				right += b.Time
 				continue

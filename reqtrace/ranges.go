@@ -112,7 +112,8 @@ func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
 	return m.goroutine(int64(id))
 }
 
-// asker returns the place that asked for a stop of the world, and what for. The collector's own stops have the range's name.
+// asker returns the place that asked for a stop of the world, and what for. The collector's own
+// stops have the range's name.
 func (s *sites) asker(name string, stack trace.Stack) siteID {
 	if strings.HasPrefix(name, rangeStopGC) {
 		return s.intern(name)
@@ -122,7 +123,8 @@ func (s *sites) asker(name string, stack trace.Stack) siteID {
 		if f.Func == "runtime.updateMaxProcsGoroutine" {
 			break
 		}
-		if root := packageOf(f.Func); root != "runtime" && !strings.HasPrefix(root, "runtime/") && !strings.HasPrefix(root, "internal/runtime/") {
+		if root := packageOf(f.Func); root != "runtime" && !strings.HasPrefix(root, "runtime/") &&
+			!strings.HasPrefix(root, "internal/runtime/") {
 			p.site, p.owner = siteOf(&f), ownerOf(&f)
 			break
 		}

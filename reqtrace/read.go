@@ -130,13 +130,15 @@ func wrongFile(from *source, err error) error {
 		what = "it is a heap dump"
 	case begins("\x1f\x8b"):
 		what = "it is compressed by gzip: decompress it first"
-	case bytes.Contains(head, []byte("\n\x04\x08")): // sample_type of a profile.proto, which is two numbers; its time or its period may stand before
+	// sample_type of a profile.proto, which is two numbers; its time or its period may stand before
+	case bytes.Contains(head, []byte("\n\x04\x08")):
 		what = "it is a profile of pprof"
 	case begins("heap profile:"), begins("goroutine profile:"), begins("goroutine "), begins("--- "):
 		what = "it is a profile in text form"
 	case strings.HasPrefix(strings.TrimSpace(string(head)), "<"):
 		what = "it is HTML, such as a server's page of an error: look at it in a browser"
-	case strings.HasPrefix(strings.TrimSpace(string(head)), "{"), strings.HasPrefix(strings.TrimSpace(string(head)), "["):
+	case strings.HasPrefix(strings.TrimSpace(string(head)), "{"), strings.HasPrefix(strings.TrimSpace(string(head)),
+		"["):
 		what = "it is JSON, such as what another tool made of a trace"
 	default:
 		what = err.Error()
@@ -169,7 +171,8 @@ func (e *brokenError) Unwrap() []error { return []error{ErrBroken, e.err} }
 // where leaves out the reader's dumps, which follow its first line.
 func (e *brokenError) where() string {
 	why, _, _ := strings.Cut(e.err.Error(), "\n")
-	return fmt.Sprintf("after %d events, within the first %d bytes: %s", e.events, e.bytes, strings.TrimSuffix(why, ":"))
+	return fmt.Sprintf("after %d events, within the first %d bytes: %s", e.events, e.bytes,
+		strings.TrimSuffix(why, ":"))
 }
 
 // batch is some events of the trace, in order. The last one has an error: io.EOF, or what is

@@ -76,8 +76,8 @@ func regions(t testing.TB, n int) []byte {
 	return buf.Bytes()
 }
 
-// undivided returns a trace that is of no use where its end is missing: the runtime divides one each second after its start, and what
-// is whole of it would be read.
+// undivided returns a trace that is of no use where its end is missing: the runtime divides one
+// each second after its start, and what is whole of it would be read.
 func undivided(t testing.TB) []byte {
 	t.Helper()
 	for {
@@ -228,21 +228,33 @@ func TestErrors(t *testing.T) {
 		trace []byte
 		want  string
 	}{
-		"empty":     {nil, "no execution trace of Go: the file is empty; take one with"},
-		"text":      {[]byte("What is this, and what is it for?"), "no execution trace of Go: bad file format"},
-		"html":      {[]byte("\n<!DOCTYPE html>not found</html> and so on and so on"), "no execution trace of Go: it is HTML"},
+		"empty": {nil, "no execution trace of Go: the file is empty; take one with"},
+		"text":  {[]byte("What is this, and what is it for?"), "no execution trace of Go: bad file format"},
+		"html": {
+			[]byte("\n<!DOCTYPE html>not found</html> and so on and so on"),
+			"no execution trace of Go: it is HTML",
+		},
 		"json":      {[]byte(`{"traceEvents": []}`), "no execution trace of Go: it is JSON"},
 		"heap dump": {[]byte("go1.7 heap dump\n and so on"), "no execution trace of Go: it is a heap dump"},
 		"gzip":      {[]byte("\x1f\x8b\x08\x00 and so on"), "decompress it first"},
 		"profile":   {[]byte("\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04 and so on"), "it is a profile of pprof"},
 		"of a CPU":  {[]byte("\x48\xe0\x99\x80\xeb\x81\xee\x9f\xf5\x18\n\x04\x08\x01\x10\x02\n\x04\x08\x03\x10\x04P and so on"), "it is a profile of pprof"},
-		"of a heap": {[]byte("Z\x04\x08\x01\x10\x02\x60\x80\x80\x20\n\x04\x08\x03\x10\x04 and so on"), "it is a profile of pprof"},
+		"of a heap": {
+			[]byte("Z\x04\x08\x01\x10\x02\x60\x80\x80\x20\n\x04\x08\x03\x10\x04 and so on"),
+			"it is a profile of pprof",
+		},
 		"no second": {whole[:200], "within the first 200 bytes"},
 		"header":    {whole[:16], "the trace is empty; take one with"}, // of a program that was killed
-		"future":    {append([]byte("go 1.99 trace\x00\x00\x00"), whole[16:]...), "unsupported trace version go 1.99: a newer Go wrote it: use a newer version"},
+		"future": {
+			append([]byte("go 1.99 trace\x00\x00\x00"), whole[16:]...),
+			"unsupported trace version go 1.99: a newer Go wrote it: use a newer version",
+		},
 		"truncated": {whole[:len(whole)*2/3], "within the first"},
-		"corrupt":   {append(bytes.Clone(whole[:len(whole)/2]), bytes.Repeat([]byte{0xff}, len(whole)/2)...), "within the first"},
-		"none":      {none, "wrap the handlers with region.Middleware"},
+		"corrupt": {
+			append(bytes.Clone(whole[:len(whole)/2]), bytes.Repeat([]byte{0xff}, len(whole)/2)...),
+			"within the first",
+		},
+		"none": {none, "wrap the handlers with region.Middleware"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Analyze(t.Context(), bytes.NewReader(c.trace), Options{})
@@ -258,11 +270,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestReaderFails: a reader that fails, as one of gzip does where that is cut off, has a trace that is cut off, and no empty one.
+// TestReaderFails: a reader that fails, as one of gzip does where that is cut off, has a trace that
+// is cut off, and no empty one.
 func TestReaderFails(t *testing.T) {
 	for _, head := range []string{"", "go ", "go 1.26 trace"} {
-		_, err := Analyze(t.Context(), io.MultiReader(strings.NewReader(head), iotest.ErrReader(io.ErrUnexpectedEOF)), Options{})
-		if !errors.Is(err, ErrBroken) || !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "empty") {
+		_, err := Analyze(t.Context(), io.MultiReader(strings.NewReader(head), iotest.ErrReader(io.ErrUnexpectedEOF)),
+			Options{})
+		if !errors.Is(err, ErrBroken) || !errors.Is(err, io.ErrUnexpectedEOF) ||
+			strings.Contains(err.Error(), "empty") {
 			t.Errorf("%q: %v", head, err)
 		}
 	}
@@ -291,7 +306,8 @@ func TestFlightRecorder(t *testing.T) {
 func TestSlowest(t *testing.T) {
 	for _, n := range []int{-1, 1001} {
 		var oe *OptionError
-		if _, err := Analyze(t.Context(), strings.NewReader(""), Options{Slowest: n}); !errors.As(err, &oe) || oe.Option != "Slowest" || !strings.Contains(err.Error(), "reqtrace: Options.Slowest: ") {
+		if _, err := Analyze(t.Context(), strings.NewReader(""), Options{Slowest: n}); !errors.As(err, &oe) ||
+			oe.Option != "Slowest" || !strings.Contains(err.Error(), "reqtrace: Options.Slowest: ") {
 			t.Errorf("%d: %v", n, err)
 		}
 	}

@@ -54,10 +54,13 @@ func TestRecordedTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		const requests = 300 // of gen; each connection's last answer is written when the trace ends
-		if n := r.Requests + r.CutEnd; n < requests-2 || n > requests || r.CutEnd > 2 || r.CutStart != 0 || r.Procs != 2 || r.Broken != "" {
-			t.Errorf("%d whole requests, %d and %d cut, %d Ps, broken: %q", r.Requests, r.CutStart, r.CutEnd, r.Procs, r.Broken)
+		if n := r.Requests + r.CutEnd; n < requests-2 || n > requests || r.CutEnd > 2 || r.CutStart != 0 ||
+			r.Procs != 2 || r.Broken != "" {
+			t.Errorf("%d whole requests, %d and %d cut, %d Ps, broken: %q", r.Requests, r.CutStart, r.CutEnd, r.Procs,
+				r.Broken)
 		}
-		if s := r.Tail.Share(CauseLock); s < .5 || r.Tail.Sites[0].Cause != CauseLock || r.Tail.Sites[0].Site != planted {
+		if s := r.Tail.Share(CauseLock); s < .5 || r.Tail.Sites[0].Cause != CauseLock ||
+			r.Tail.Sites[0].Site != planted {
 			t.Errorf("the lock has %f of the excess; most is %+v", s, r.Tail.Sites[0])
 		}
 		if u := r.Total.Of(CauseUnknown); u > r.Total.Total()/100 {
@@ -89,8 +92,11 @@ func TestCutOff(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if r.Requests < 10 || r.Requests >= all.Requests || r.Trace >= all.Trace || !strings.Contains(r.Broken, "within the first") || strings.Contains(r.Broken, "\n") {
-				t.Errorf("%s: %d requests of %d in %v of %v, broken: %q", name, r.Requests, all.Requests, r.Trace, all.Trace, r.Broken)
+			if r.Requests < 10 || r.Requests >= all.Requests ||
+				r.Trace >= all.Trace || !strings.Contains(r.Broken, "within the first") ||
+				strings.Contains(r.Broken, "\n") {
+				t.Errorf("%s: %d requests of %d in %v of %v, broken: %q", name, r.Requests, all.Requests, r.Trace,
+					all.Trace, r.Broken)
 			}
 			if site := r.Tail.Sites[0]; site.Cause != CauseLock || site.Site != planted {
 				t.Errorf("%s: most of p99+ is %+v", name, site)

@@ -104,7 +104,8 @@ func TestRoute(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	alone := 0
-	for r, err := range reqtrace.Read(t.Context(), bytes.NewReader(buf.Bytes()), reqtrace.Options{Class: "GET /orders/*"}) {
+	for r, err := range reqtrace.Read(t.Context(), bytes.NewReader(buf.Bytes()),
+		reqtrace.Options{Class: "GET /orders/*"}) {
 		if alone++; err != nil || r.Class != "GET /orders/{id}" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -113,7 +114,8 @@ func TestRoute(t *testing.T) {
 		t.Errorf("%d requests of one class, want 1", alone)
 	}
 	var option *reqtrace.OptionError
-	if _, err := reqtrace.Analyze(t.Context(), &buf, reqtrace.Options{Class: "main.nobody"}); !errors.As(err, &option) || !strings.Contains(err.Error(), `"GET /orders/{id}" (1)`) {
+	if _, err := reqtrace.Analyze(t.Context(), &buf, reqtrace.Options{Class: "main.nobody"}); !errors.As(err,
+		&option) || !strings.Contains(err.Error(), `"GET /orders/{id}" (1)`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// EnoughSamples is how many samples of running a band needs, for its functions to be worth a list: with so many, a
-// function that has all of them has at least 56% of the time, at 95% confidence, and with fewer one that has none may have
-// half of it. Whether a function is much of the time, its interval says: 18 of 19 are 75% or more, 10 of 19 are 31 to 73%.
+// EnoughSamples is how many samples of running a band needs, for its functions to be worth a list:
+// with so many, a function that has all of them has at least 56% of the time, at 95% confidence,
+// and with fewer one that has none may have half of it. Whether a function is much of the time, its
+// interval says: 18 of 19 are 75% or more, 10 of 19 are 31 to 73%.
 const EnoughSamples = 5
 
 // Sample is a function that requests were running in, by the samples of a CPU profile which was taken during the trace.
@@ -163,9 +164,10 @@ func functionOf(site string) string {
 	return f
 }
 
-// wilson returns the interval of a share, n of all, at 95% confidence: the score interval (E. B. Wilson, "Probable
-// inference, the law of succession, and statistical inference", JASA 22, 1927), which holds for few samples and for shares
-// near 0 and 1, too. It takes samples as independent; those of one long request are not quite.
+// wilson returns the interval of a share, n of all, at 95% confidence: the score interval (E. B.
+// Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927),
+// which holds for few samples and for shares near 0 and 1, too. It takes samples as independent;
+// those of one long request are not quite.
 func wilson(n, all int) (low, high float64) {
 	const z = 1.96
 	if all == 0 {

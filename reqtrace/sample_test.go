@@ -8,7 +8,8 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// TestSamples: samples count where running is booked: of the request's own goroutine, of a child that it waits for, and of nobody else.
+// TestSamples: samples count where running is booked: of the request's own goroutine, of a child
+// that it waits for, and of nobody else.
 func TestSamples(t *testing.T) {
 	s := newScript(t, 4)
 	s.at(10).born(1)
@@ -34,15 +35,18 @@ func TestSamples(t *testing.T) {
 		at[x.site] += x.n
 	}
 	list := s.m.sites.samples(at)
-	if len(list) != 2 || list[0].Site != "main.child (x.go:7)" || list[0].Count != 2 || list[1].Site != "main.own (x.go:7)" || list[1].Count != 1 || s.m.samples != 6 {
+	if len(list) != 2 || list[0].Site != "main.child (x.go:7)" || list[0].Count != 2 ||
+		list[1].Site != "main.own (x.go:7)" || list[1].Count != 1 || s.m.samples != 6 {
 		t.Errorf("%+v, of %d", list, s.m.samples)
 	}
-	if x := list[0]; math.Abs(x.Share-2./3) > 1e-9 || x.Low > x.Share || x.High < x.Share || x.Low < .2 || x.High > .95 {
+	if x := list[0]; math.Abs(x.Share-2./3) > 1e-9 || x.Low > x.Share || x.High < x.Share || x.Low < .2 ||
+		x.High > .95 {
 		t.Errorf("%+v", x)
 	}
 }
 
-// TestSampleClass: a request that only ran has its class from a sample's stack, and the next one on the connection has its own.
+// TestSampleClass: a request that only ran has its class from a sample's stack, and the next one on
+// the connection has its own.
 func TestSampleClass(t *testing.T) {
 	s := newScript(t, 2)
 	s.at(10).born(1)
@@ -50,10 +54,13 @@ func TestSampleClass(t *testing.T) {
 		at := int64(100 + 100*i)
 		s.at(at).wake(0, 1).run(1, 1).begin(1).at(at + 10)
 		if handler != "" {
-			feed(s, 1, trace.EventStackSample, trace.StackSample{}, stack("gcWriteBarrier", handler, "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"))
+			feed(s, 1, trace.EventStackSample, trace.StackSample{}, stack("gcWriteBarrier",
+				handler, "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP",
+				"net/http.(*conn).serve"))
 		}
 		s.at(at+50).end(1).wait(1, "network", "main.serve")
-		if x := s.m.turns.done[i].samples; i == 0 && (len(x) != 1 || s.m.sites.name(x[0].site) != "main.report (x.go:7)") {
+		if x := s.m.turns.done[i].samples; i == 0 &&
+			(len(x) != 1 || s.m.sites.name(x[0].site) != "main.report (x.go:7)") {
 			t.Errorf("%+v", x)
 		}
 	}
@@ -66,7 +73,8 @@ func TestSampleClass(t *testing.T) {
 	}
 }
 
-// TestWilson holds the interval to published figures (Newcombe, Statistics in Medicine 17, 1998, table I), and to what the comment of EnoughSamples says.
+// TestWilson holds the interval to published figures (Newcombe, Statistics in Medicine 17, 1998,
+// table I), and to what the comment of EnoughSamples says.
 func TestWilson(t *testing.T) {
 	for _, tt := range []struct {
 		n, all    int
@@ -125,14 +133,16 @@ func TestHolderBySamples(t *testing.T) {
 			s.at(10).born(1).born(3).create(0, 2).run(2, 2)
 			feed(s, 2, trace.EventStackSample, trace.StackSample{}, stack("main.before")) // a profile runs
 			s.at(100).wake(0, 1).run(1, 1).begin(1).wake(0, 3).run(3, 3).begin(3)
-			s.at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.ask").wait(3, "sync", "sync.(*Mutex).Lock", "main.ask")
+			s.at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.ask").wait(3, "sync", "sync.(*Mutex).Lock",
+				"main.ask")
 			for i := range int64(tt.samples) {
 				s.at(120 + i*(tt.held-20)/int64(tt.samples))
 				feed(s, 2, trace.EventStackSample, trace.StackSample{}, stack("main.refresh"))
 			}
 			s.at(110 + tt.held)
 			for _, g := range []int{1, 3} {
-				s.move(2, g, trace.GoWaiting, trace.GoRunnable, "", stack("sync.(*Mutex).Unlock", "main.refresh")).run(g, g)
+				s.move(2, g, trace.GoWaiting, trace.GoRunnable, "",
+					stack("sync.(*Mutex).Unlock", "main.refresh")).run(g, g)
 				s.end(g).wait(g, "network", "main.serve")
 			}
 			q := s.m.turns.done[0]

@@ -30,7 +30,10 @@ func newScriptOf(t testing.TB, procs int, o Options) *script {
 	}
 	s := &script{t: t, m: m, proc: map[int]int{}}
 	s.at(1)
-	feed(s, 0, trace.EventMetric, trace.Metric{Name: "/sched/gomaxprocs:threads", Value: trace.Uint64Value(uint64(procs))}, trace.NoStack)
+	feed(s, 0, trace.EventMetric, trace.Metric{
+		Name:  "/sched/gomaxprocs:threads",
+		Value: trace.Uint64Value(uint64(procs)),
+	}, trace.NoStack)
 	return s
 }
 
@@ -39,7 +42,10 @@ func (s *script) at(us int64) *script { s.now = us; return s }
 
 func feed[T trace.EventDetails](s *script, g int, kind trace.EventKind, details T, stack trace.Stack) {
 	s.t.Helper()
-	c := trace.EventConfig[T]{Time: trace.Time(s.now * 1000), Kind: kind, Goroutine: trace.GoID(g), Proc: trace.NoProc, Stack: stack, Details: details}
+	c := trace.EventConfig[T]{
+		Time: trace.Time(s.now * 1000), Kind: kind, Goroutine: trace.GoID(g), Proc: trace.NoProc,
+		Stack: stack, Details: details,
+	}
 	if g == 0 {
 		c.Goroutine = trace.NoGoroutine
 	}
@@ -173,7 +179,9 @@ func (s *script) one() Request {
 		places.Add(b.Cause, b.Time)
 	}
 	for c, d := range r.Parts.All() { // each nanosecond of a cause that has places is at one of them
-		if p := places.Of(c); p > d || p != d && len(r.Sites) < maxSites && (c == CauseLock || c == CauseChannel || c == CauseNetwork || c == CauseSyscall || c == CauseSleep) {
+		if p := places.Of(c); p > d || p != d &&
+			len(r.Sites) < maxSites && (c == CauseLock || c == CauseChannel || c == CauseNetwork || c == CauseSyscall ||
+			c == CauseSleep) {
 			s.t.Fatalf("%v: %v at places of %v: %+v", c, p, d, r)
 		}
 	}

@@ -49,7 +49,8 @@ func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	g.classify(info)
 }
 
-// classify takes note of the class that a stack says. The longest stack knows best: middleware lies outward of the handler.
+// classify takes note of the class that a stack says. The longest stack knows best: middleware lies
+// outward of the handler.
 func (g *goroutine) classify(info *stackInfo) {
 	if info.class != 0 && info.depth > g.classDepth {
 		g.class, g.classDepth = info.class, info.depth

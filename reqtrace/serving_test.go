@@ -34,13 +34,16 @@ func (s *script) wantClasses(want ...string) {
 // TestLife: where a server has a goroutine for each request, it is one from its creation to its end.
 func TestLife(t *testing.T) {
 	for _, entry := range []string{
-		"net/http.(*http2serverConn).runHandler", "net/http/internal/http2.(*serverConn).runHandler", "golang.org/x/net/http2.(*serverConn).runHandler",
-		"google.golang.org/grpc.(*Server).serveStreams.func1.1", "google.golang.org/grpc.(*Server).serveStreams.func2.1", "net/rpc.(*service).call",
+		"net/http.(*http2serverConn).runHandler", "net/http/internal/http2.(*serverConn).runHandler",
+		"golang.org/x/net/http2.(*serverConn).runHandler",
+		"google.golang.org/grpc.(*Server).serveStreams.func1.1",
+		"google.golang.org/grpc.(*Server).serveStreams.func2.1", "net/rpc.(*service).call",
 	} {
 		s := newScript(t, 2)
 		s.at(100).createAs(0, 1, entry).at(110).run(1, 1)
 		s.at(120).wait(1, "network", "internal/poll.(*FD).Read", "main.ask", entry).at(150).wake(0, 1).run(1, 1)
-		s.at(160).wait(1, "select", "runtime.selectgo", "example.com/lib.(*Conn).write", entry).at(170).wake(0, 1).run(1, 1)
+		s.at(160).wait(1, "select", "runtime.selectgo", "example.com/lib.(*Conn).write", entry).at(170).wake(0,
+			1).run(1, 1)
 		s.at(180).off(1, trace.GoNotExist, "")
 		s.at(200).createAs(0, 1, entry).run(1, 1) // the end of the trace cuts it off
 		s.over().wantTimes([2]int64{100, 180}, [2]int64{-1, int64(CutEnd)})
@@ -53,7 +56,8 @@ func TestLifeBeforeTheTrace(t *testing.T) {
 	s := newScript(t, 2)
 	s.proc[1] = 1
 	s.at(10).move(1, 1, trace.GoUndetermined, trace.GoRunning, "", trace.NoStack)
-	s.at(20).wait(1, "sync", "sync.(*Mutex).Lock", "main.handle", entry).at(30).wake(0, 1).run(1, 1).at(40).off(1, trace.GoNotExist, "")
+	s.at(20).wait(1, "sync", "sync.(*Mutex).Lock", "main.handle", entry).at(30).wake(0, 1).run(1, 1).at(40).off(1,
+		trace.GoNotExist, "")
 	s.over().wantTimes([2]int64{-1, int64(CutStart)})
 }
 
@@ -73,7 +77,8 @@ func TestStreamWorkers(t *testing.T) {
 	s.at(10).createAs(0, 1, worker).run(1, 1).wait(1, "chan receive", "runtime.chanrecv2", worker)
 	for _, at := range []int64{100, 200} {
 		s.at(at).wake(0, 1).at(at+5).run(1, 1)
-		s.at(at+10).wait(1, "select", "runtime.selectgo", "google.golang.org/grpc.recvMsg", "google.golang.org/grpc.(*Server).processUnaryRPC", worker)
+		s.at(at+10).wait(1, "select", "runtime.selectgo", "google.golang.org/grpc.recvMsg",
+			"google.golang.org/grpc.(*Server).processUnaryRPC", worker)
 		s.at(at+20).wake(0, 1).run(1, 1).at(at+30).wait(1, "chan receive", "runtime.chanrecv2", worker)
 	}
 	s.over().wantTimes([2]int64{100, 130}, [2]int64{200, 230})
@@ -86,7 +91,8 @@ func TestConnectionOfStreams(t *testing.T) {
 		s.at(10).create(0, 1).run(1, 1).syscall(1, 12, header).wait(1, "network", header...)
 		s.at(20).wake(0, 1).run(1, 1) // the preface
 		s.at(30).wait(1, "select", "runtime.selectgo", loop, "net/http.(*conn).serve")
-		s.at(40).wake(0, 1).run(1, 1).createAs(1, 2, "golang.org/x/net/http2.(*serverConn).runHandler").run(2, 2).at(50).off(2, trace.GoNotExist, "")
+		s.at(40).wake(0, 1).run(1, 1).createAs(1, 2, "golang.org/x/net/http2.(*serverConn).runHandler").run(2,
+			2).at(50).off(2, trace.GoNotExist, "")
 		s.at(60).wait(1, "select", "runtime.selectgo", loop, "net/http.(*conn).serve")
 		s.over().wantTimes([2]int64{40, 50})
 	}
@@ -98,22 +104,26 @@ func TestRegionInLife(t *testing.T) {
 	s := newScript(t, 2)
 	s.at(50).createAs(0, 2, entry).run(2, 2).at(60).off(2, trace.GoNotExist, "")
 	s.at(100).createAs(0, 1, entry).run(1, 1).at(110).begin(1).at(120).end(1)
-	s.at(130).wait(1, "sync", "sync.(*Mutex).Lock", entry).at(140).wake(0, 1).run(1, 1).at(150).off(1, trace.GoNotExist, "")
+	s.at(130).wait(1, "sync", "sync.(*Mutex).Lock", entry).at(140).wake(0, 1).run(1, 1).at(150).off(1, trace.GoNotExist,
+		"")
 	s.over().wantTimes([2]int64{100, 130})
 	if s.m.turns.unmarked != 1 {
 		t.Errorf("%d are left out, want 1", s.m.turns.unmarked)
 	}
 }
 
-// TestAsked: what the user names waits for work, an actor's mailbox here; what lies inward of it and is the program's is
-// work.
+// TestAsked: what the user names waits for work, an actor's mailbox here; what lies inward of it
+// and is the program's is work.
 func TestAsked(t *testing.T) {
 	for _, pattern := range []string{"main.(*actor).run", "main.*.run", "*.(*actor).r*"} {
 		s := newScriptOf(t, 2, Options{Requests: []string{pattern}})
-		s.at(10).createAs(0, 1, "main.(*actor).run").run(1, 1).at(20).wait(1, "chan receive", "runtime.chanrecv1", "main.(*actor).run")
+		s.at(10).createAs(0, 1, "main.(*actor).run").run(1, 1).at(20).wait(1, "chan receive", "runtime.chanrecv1",
+			"main.(*actor).run")
 		s.at(100).wake(0, 1).run(1, 1)
-		s.at(110).wait(1, "chan receive", "runtime.chanrecv1", "main.(*actor).handle", "main.(*actor).run").at(120).wake(0, 1).run(1, 1)
-		s.at(125).wait(1, "sync", "sync.(*Mutex).Lock", "main.(*actor).run").at(128).wake(0, 1).run(1, 1) // a mutex is no work
+		s.at(110).wait(1, "chan receive", "runtime.chanrecv1", "main.(*actor).handle",
+			"main.(*actor).run").at(120).wake(0, 1).run(1, 1)
+		// a mutex is no work
+		s.at(125).wait(1, "sync", "sync.(*Mutex).Lock", "main.(*actor).run").at(128).wake(0, 1).run(1, 1)
 		s.at(130).wait(1, "chan receive", "runtime.chanrecv1", "main.(*actor).run")
 		s.at(200).wake(0, 1).run(1, 1).at(210).off(1, trace.GoNotExist, "") // its mailbox is closed
 		s.over().wantTimes([2]int64{100, 130})
@@ -124,9 +134,18 @@ func TestAsked(t *testing.T) {
 // TestAskedConnection: a server of its own protocol. Its read after an answer may find the next request at once; its
 // last one finds the end, which is none.
 func TestAskedConnection(t *testing.T) {
-	read := []string{"internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "bufio.(*Reader).ReadLine", "main.serve"}
-	write := []string{"syscall.write", "internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.serve"}
-	shut := []string{"syscall.Close", "internal/poll.(*FD).Close", "net.(*netFD).Close", "net.(*conn).Close", "main.serve"}
+	read := []string{
+		"internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "bufio.(*Reader).ReadLine",
+		"main.serve",
+	}
+	write := []string{
+		"syscall.write", "internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write",
+		"main.serve",
+	}
+	shut := []string{
+		"syscall.Close", "internal/poll.(*FD).Close", "net.(*netFD).Close", "net.(*conn).Close",
+		"main.serve",
+	}
 	s := newScriptOf(t, 2, Options{Requests: []string{"main.serve"}})
 	s.at(10).createAs(0, 1, "main.serve").run(1, 1).syscall(1, 12, read).wait(1, "network", read...)
 	s.at(100).wake(0, 1).run(1, 1).syscall(1, 105, write)
@@ -166,7 +185,8 @@ func TestAskedLibrary(t *testing.T) {
 	s.at(120).wake(0, 1).run(1, 1).at(130)
 	wait("network", lib("internal/poll.(*FD).Read", "net.(*netFD).Read", serveConn, worker))
 	s.at(200).wake(0, 1).run(1, 1)
-	s.move(1, 1, trace.GoRunning, trace.GoSyscall, "", lib("syscall.Close", "net.(*netFD).Close", "net.(*conn).Close", worker))
+	s.move(1, 1, trace.GoRunning, trace.GoSyscall, "", lib("syscall.Close", "net.(*netFD).Close", "net.(*conn).Close",
+		worker))
 	s.at(210).move(1, 1, trace.GoSyscall, trace.GoRunning, "", trace.NoStack)
 	wait("chan receive", lib("runtime.chanrecv1", worker))
 	s.over().wantTimes([2]int64{100, 130})
@@ -176,7 +196,8 @@ func TestAskedLibrary(t *testing.T) {
 // TestAskedOnly: a goroutine that begins with what the user names and never waits for work is a request by its life.
 func TestAskedOnly(t *testing.T) {
 	s := newScriptOf(t, 2, Options{Requests: []string{"main.job"}})
-	s.at(100).createAs(0, 1, "main.job").run(1, 1).at(110).wait(1, "sleep", "time.Sleep", "main.step", "main.job").at(120).wake(0, 1).run(1, 1)
+	s.at(100).createAs(0, 1, "main.job").run(1, 1).at(110).wait(1, "sleep", "time.Sleep", "main.step",
+		"main.job").at(120).wake(0, 1).run(1, 1)
 	s.at(130).off(1, trace.GoNotExist, "")
 	s.over().wantTimes([2]int64{100, 130})
 }
@@ -192,17 +213,21 @@ func TestAskedBesideRegions(t *testing.T) {
 // TestMeasuring: a request for a profile or a status page is none of a user's. It is counted, and nothing else.
 func TestMeasuring(t *testing.T) {
 	for page, inner := range map[string][]string{
-		"profile":  {"runtime/pprof.sleep", "net/http/pprof.Profile"},
-		"heap":     {"runtime.GC", "net/http/pprof.handler.ServeHTTP", "net/http/pprof.Index"},
-		"recorder": {"evenkeel.dev/reqtrace/recorder.(*Recorder).snapshot", "evenkeel.dev/reqtrace/recorder.(*Recorder).ServeHTTP"},
-		"gate":     {"sync.(*Mutex).Lock", "evenkeel.dev/gcgate/httpgate.Status.func1"},
+		"profile": {"runtime/pprof.sleep", "net/http/pprof.Profile"},
+		"heap":    {"runtime.GC", "net/http/pprof.handler.ServeHTTP", "net/http/pprof.Index"},
+		"recorder": {
+			"evenkeel.dev/reqtrace/recorder.(*Recorder).snapshot",
+			"evenkeel.dev/reqtrace/recorder.(*Recorder).ServeHTTP",
+		},
+		"gate": {"sync.(*Mutex).Lock", "evenkeel.dev/gcgate/httpgate.Status.func1"},
 	} {
 		t.Run(page, func(t *testing.T) { testMeasuring(t, inner) })
 	}
 }
 
 func testMeasuring(t *testing.T, inner []string) {
-	profile := append(inner, "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve")
+	profile := append(inner, "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP",
+		"net/http.(*conn).serve")
 	s := newScript(t, 1)
 	s.at(10).create(0, 1).run(1, 1).wait(1, "network", peek...)
 	s.at(100).wake(0, 1).run(1, 1).at(110).wait(1, "sleep", profile...).at(900).wake(0, 1).run(1, 1)
@@ -217,10 +242,12 @@ func testMeasuring(t *testing.T, inner []string) {
 func TestRequestsRefused(t *testing.T) {
 	for _, bad := range []string{"", "main.[", `main.\`} {
 		var option *OptionError
-		if _, err := newModel(Options{Class: bad}); bad != "" && (!errors.As(err, &option) || option.Option != "Class") {
+		if _, err := newModel(Options{Class: bad}); bad != "" &&
+			(!errors.As(err, &option) || option.Option != "Class") {
 			t.Errorf("class %q: %v", bad, err)
 		}
-		if _, err := newModel(Options{Requests: []string{"main.ok", bad}}); !errors.As(err, &option) || option.Option != "Requests" {
+		if _, err := newModel(Options{Requests: []string{"main.ok", bad}}); !errors.As(err, &option) ||
+			option.Option != "Requests" {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -240,7 +267,8 @@ func TestCandidates(t *testing.T) {
 	}
 	err := s.m.sites.noRequests()
 	var none *NoRequestsError
-	if !errors.Is(err, ErrNoRequests) || !errors.As(err, &none) || len(none.Candidates) != 1 || none.Candidates[0] != (Candidate{"main.(*pool).worker", 20}) {
+	if !errors.Is(err, ErrNoRequests) || !errors.As(err, &none) || len(none.Candidates) != 1 ||
+		none.Candidates[0] != (Candidate{"main.(*pool).worker", 20}) {
 		t.Fatalf("%+v", err)
 	}
 	if want := "(Options.Requests), wrap"; !strings.Contains(err.Error(), want) {

@@ -79,7 +79,8 @@ func newSites() *sites {
 
 func (s *sites) name(id siteID) string { return s.places[id].site }
 
-// better returns that of two places which says more to who reads it: rather the program's than a library's, and a before b.
+// better returns that of two places which says more to who reads it: rather the program's than a
+// library's, and a before b.
 func (s *sites) better(a, b siteID) siteID {
 	if s.places[b].owner > s.places[a].owner || a == 0 {
 		return b

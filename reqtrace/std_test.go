@@ -60,11 +60,15 @@ func TestInStandardLibrary(t *testing.T) {
 
 // TestSiteOfProgram: whatever a program's import path begins with, its functions are its own.
 func TestSiteOfProgram(t *testing.T) {
-	for _, path := range []string{"go.uber.org/zap", "go.opentelemetry.io/otel/trace", "go.etcd.io/bbolt", "internal.corp/x", "sync.corp/x", "example.com/x"} {
+	for _, path := range []string{
+		"go.uber.org/zap", "go.opentelemetry.io/otel/trace", "go.etcd.io/bbolt",
+		"internal.corp/x", "sync.corp/x", "example.com/x",
+	} {
 		frames := framesOf(t, "sync.(*Mutex).Lock GOROOT/sync/mutex.go:46\nio.Copy GOROOT/io/io.go:388\n"+
 			path+".(*T).Flush /src/x.go:7\nmain.handle /src/main.go:9\nnet/http.(*conn).serve GOROOT/net/http/server.go:2073")
 		place, _ := placeOf(frames, handlerOf(frames))
-		if want := path[strings.LastIndexByte(path, '/')+1:] + ".(*T).Flush (x.go:7)"; place.site != want || place.owner != ownerProgram {
+		if want := path[strings.LastIndexByte(path, '/')+1:] + ".(*T).Flush (x.go:7)"; place.site != want ||
+			place.owner != ownerProgram {
 			t.Errorf("%s: %+v, want %s", path, place, want)
 		}
 	}

@@ -253,7 +253,8 @@ func (k *kernel) waited(p, before *Parts, a, b int64) {
 	}
 	var quota, others float64
 	var woken int64
-	for i := searchBack(len(k.queue), func(i int) bool { return k.queue[i].b > a }); i < len(k.queue) && k.queue[i].a < b; i++ {
+	for i := searchBack(len(k.queue), func(i int) bool { return k.queue[i].b > a }); i < len(k.queue) &&
+		k.queue[i].a < b; i++ {
 		w := &k.queue[i]
 		d := float64(min(w.b, b)-max(w.a, a)) / float64(b-a)
 		quota += w.quota * d

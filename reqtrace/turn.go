@@ -148,7 +148,8 @@ func (g *goroutine) since(now, patience int64) (int64, bool) {
 	}
 	last := g.segments[n-1]
 	switch last.state {
-	case stateRunning, stateRunnable, stateSyscall, stateCgo, stateAssistMark, stateAssistWait, stateSweep, stateStopping:
+	case stateRunning, stateRunnable, stateSyscall, stateCgo, stateAssistMark, stateAssistWait, stateSweep,
+		stateStopping:
 	default:
 		if now-last.start > patience || g.serve {
 			return 0, false
@@ -190,7 +191,8 @@ func (x *turns) wakes(g *goroutine, t int64) {
 // reads takes note of a read between requests, on a connection: it finds the next request, or it
 // finds nothing, and a wait follows.
 func (x *turns) reads(g *goroutine, info *stackInfo, t int64) {
-	idled := g.phase == phaseIdle && !g.known && info.peek && len(g.segments) > 1 && g.segments[0].state == stateNetwork && g.segments[1].start == g.awake
+	idled := g.phase == phaseIdle && !g.known && info.peek && len(g.segments) > 1 &&
+		g.segments[0].state == stateNetwork && g.segments[1].start == g.awake
 	if idled { // it was idle when the trace began: a request has woken it
 		x.step(g, turnWoken, g.awake)
 		return

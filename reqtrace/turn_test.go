@@ -104,7 +104,8 @@ func TestIdleWhenTheTraceBegan(t *testing.T) {
 func TestUnreadBody(t *testing.T) {
 	s := newScript(t, 1)
 	s.at(10).create(0, 1).run(1, 1).syscall(1, 12, header)
-	s.at(20).wait(1, "network", "internal/poll.(*FD).Read", "net/http.(*response).finishRequest", "net/http.(*conn).serve")
+	s.at(20).wait(1, "network", "internal/poll.(*FD).Read", "net/http.(*response).finishRequest",
+		"net/http.(*conn).serve")
 	s.at(30).wake(0, 1).run(1, 1).syscall(1, 40, answer).at(50).wait(1, "network", peek...)
 	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{10, 50})
@@ -140,11 +141,23 @@ func TestCutAtTheEdges(t *testing.T) {
 
 // conn are stacks of net/http's server, from the inside.
 var (
-	peek   = []string{"internal/poll.(*FD).Read", "net/http.(*connReader).Read", "bufio.(*Reader).Peek", "net/http.(*conn).serve"}
-	header = []string{"internal/poll.(*FD).Read", "net/http.(*connReader).Read", "net/http.(*conn).readRequest", "net/http.(*conn).serve"}
-	answer = []string{"syscall.write", "net/http.checkConnErrorWriter.Write", "net/http.(*response).finishRequest", "net/http.(*conn).serve"}
-	inside = []string{"internal/poll.(*FD).Read", "main.ask", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"}
-	abort  = []string{"sync.(*Cond).Wait", "net/http.(*connReader).abortPendingRead", "net/http.(*conn).serve"}
+	peek = []string{
+		"internal/poll.(*FD).Read", "net/http.(*connReader).Read", "bufio.(*Reader).Peek",
+		"net/http.(*conn).serve",
+	}
+	header = []string{
+		"internal/poll.(*FD).Read", "net/http.(*connReader).Read", "net/http.(*conn).readRequest",
+		"net/http.(*conn).serve",
+	}
+	answer = []string{
+		"syscall.write", "net/http.checkConnErrorWriter.Write", "net/http.(*response).finishRequest",
+		"net/http.(*conn).serve",
+	}
+	inside = []string{
+		"internal/poll.(*FD).Read", "main.ask", "net/http.serverHandler.ServeHTTP",
+		"net/http.(*conn).serve",
+	}
+	abort = []string{"sync.(*Cond).Wait", "net/http.(*connReader).abortPendingRead", "net/http.(*conn).serve"}
 )
 
 func (s *script) syscall(g int, to int64, funcs []string) *script {
@@ -175,7 +188,8 @@ func TestWaitBeforeTheHandler(t *testing.T) {
 	s.at(10).create(0, 1).run(1, 1).wait(1, "network", header...)
 	s.at(100).wake(0, 1).run(1, 1).syscall(1, 110, answer).at(120).wait(1, "sync.(*Cond).Wait", abort...)
 	s.at(130).wake(0, 1).run(1, 1).syscall(1, 132, peek)
-	s.at(140).wait(1, "sync", "sync.(*Mutex).Lock", "net/http.(*conn).readRequest", "net/http.(*conn).serve").at(150).wake(0, 1).run(1, 1)
+	s.at(140).wait(1, "sync", "sync.(*Mutex).Lock", "net/http.(*conn).readRequest",
+		"net/http.(*conn).serve").at(150).wake(0, 1).run(1, 1)
 	s.syscall(1, 160, answer).at(170).wait(1, "network", peek...)
 	s.m.turns.end(s.m.goroutines, s.m.now)
 	s.wantTimes([2]int64{100, 120}, [2]int64{130, 170})
@@ -218,7 +232,8 @@ func TestLateMark(t *testing.T) {
 		turn()
 	}
 	now := s.now
-	s.at(now+10).wake(0, 2).run(2, 2).begin(2).at(now+12).end(2).syscall(2, now+14, answer).at(now+15).wait(2, "network", peek...)
+	s.at(now+10).wake(0, 2).run(2, 2).begin(2).at(now+12).end(2).syscall(2, now+14, answer).at(now+15).wait(2,
+		"network", peek...)
 	turn()
 	s.m.turns.end(s.m.goroutines, s.m.now)
 	if n := len(s.m.turns.done); n != maxHeld+2 || s.m.turns.marked || s.m.turns.unmarked != 0 {
@@ -255,7 +270,10 @@ func TestPruneMeasured(t *testing.T) {
 	s := newScript(t, 3)
 	s.at(10).create(0, 2).run(2, 2)
 	s.at(20).create(0, 1).run(1, 1).wait(1, "network", peek...)
-	profile := []string{"net/http/pprof.Profile", "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"}
+	profile := []string{
+		"net/http/pprof.Profile", "net/http.HandlerFunc.ServeHTTP", "net/http.serverHandler.ServeHTTP",
+		"net/http.(*conn).serve",
+	}
 	s.at(100).wake(0, 1).run(1, 1).at(110).wait(1, "select", profile...)
 	for now := int64(1000); s.m.events < 6*pruneEvery; now += 1000 {
 		s.at(now).syscall(2, now+1, []string{"syscall.fsync", "main.save"})
@@ -274,7 +292,10 @@ func TestPruneUnmarked(t *testing.T) {
 	now := int64(100)
 	for s.m.events < 3*pruneEvery {
 		now += 1000
-		s.at(now).syscall(1, now+1, []string{"syscall.fsync", "main.save", "net/http.serverHandler.ServeHTTP", "net/http.(*conn).serve"})
+		s.at(now).syscall(1, now+1, []string{
+			"syscall.fsync", "main.save", "net/http.serverHandler.ServeHTTP",
+			"net/http.(*conn).serve",
+		})
 	}
 	s.syscall(1, now+2, answer).at(now+3).wait(1, "network", peek...)
 	s.m.turns.end(s.m.goroutines, s.m.now)

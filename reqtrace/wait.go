@@ -8,7 +8,8 @@ import (
 // maxBandSites is how many places a band names.
 const maxBandSites = 24
 
-// wait says what some of a request's time went into, as numbers of places; see [Blame] for what each says to who reads it.
+// wait says what some of a request's time went into, as numbers of places; see [Blame] for what
+// each says to who reads it.
 type wait struct {
 	cause, doing Cause
 	site         siteID // where it was spent
@@ -63,7 +64,8 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 	return b
 }
 
-// blames returns waits as users see them, the largest first, on average of n requests of which the slowest took that long. What looks the same is one.
+// blames returns waits as users see them, the largest first, on average of n requests of which the
+// slowest took that long. What looks the same is one.
 func (s *sites) blames(waits []sums, n, slowest int64) (list []Blame) {
 	type shown struct{ time, longest int64 }
 	all := map[Blame]shown{}
@@ -129,9 +131,10 @@ func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	return w
 }
 
-// follow returns the piece of the time of w, who ended p's goroutine's wait seg, that was waited through from a to b. Where that
-// wait is one of a chain, what the request waits for stays what it is: so a convoy of hand-offs comes down to who began it.
-// held: w did not make what was waited for, it had it; then what w waited for in its turn is what it did meanwhile.
+// follow returns the piece of the time of w, who ended p's goroutine's wait seg, that was waited
+// through from a to b. Where that wait is one of a chain, what the request waits for stays what it
+// is: so a convoy of hand-offs comes down to who began it. held: w did not make what was waited
+// for, it had it; then what w waited for in its turn is what it did meanwhile.
 func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
 	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside}
 	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold

@@ -53,29 +53,43 @@ func TestHolder(t *testing.T) {
 		doing     Cause
 		at, op    string
 	}{
-		"ran":     {func(s *script) {}, CauseRunning, "", ""},
-		"network": {func(s *script) { s.wait(2, "network", "net.(*conn).Read", "main.refresh").at(200).wake(0, 2).run(2, 2) }, CauseNetwork, "main.refresh" + at, ""},
+		"ran": {func(s *script) {}, CauseRunning, "", ""},
+		"network": {func(s *script) {
+			s.wait(2, "network", "net.(*conn).Read", "main.refresh").at(200).wake(0, 2).run(2,
+				2)
+		}, CauseNetwork, "main.refresh" + at, ""},
 		"slept": {func(s *script) {
 			s.wait(2, "sleep", "time.Sleep", "main.rest", "main.refresh").at(200).wake(0, 2).run(2, 2)
 		}, CauseSleep, "main.rest" + at, "sleep"},
 		"limiter": {func(s *script) {
 			s.wait(2, "select", "golang.org/x/time/rate.(*Limiter).wait", "main.refresh").at(200).wake(0, 2).run(2, 2)
 		}, CauseSleep, "main.refresh" + at, "rate limiter"},
-		"fsync": {func(s *script) { s.call(2, 200, "syscall.Syscall", "syscall.Fsync", "os.(*File).Sync", "main.refresh") }, CauseSyscall, "main.refresh" + at, "fsync"},
-		"C":     {func(s *script) { s.call(2, 200, "main._Cfunc_step", "main.refresh") }, CauseCgo, "main.refresh" + at, "step"},
+		"fsync": {func(s *script) {
+			s.call(2, 200, "syscall.Syscall", "syscall.Fsync", "os.(*File).Sync",
+				"main.refresh")
+		}, CauseSyscall, "main.refresh" + at, "fsync"},
+		"C": {
+			func(s *script) { s.call(2, 200, "main._Cfunc_step", "main.refresh") }, CauseCgo, "main.refresh" + at,
+			"step",
+		},
 		"an upstream, by net/http's goroutine": {func(s *script) {
 			s.wait(2, "select", "net/http.(*persistConn).roundTrip", "main.refresh")
 			s.at(199).wake(0, 3).run(3, 3).at(200).release(3, 2, "net/http.(*persistConn).readLoop").run(2, 2)
 		}, CauseNetwork, "main.refresh" + at, ""},
 		"a worker's fsync": {func(s *script) {
-			s.wait(2, "chan receive", "main.refresh").call(4, 199, "syscall.Fsync", "main.flush").at(200).release(4, 2, "main.work").run(2, 2)
+			s.wait(2, "chan receive", "main.refresh").call(4, 199, "syscall.Fsync", "main.flush").at(200).release(4, 2,
+				"main.work").run(2, 2)
 		}, CauseSyscall, "main.flush" + at, "fsync"},
-		"a lock that nobody is known to hold": {func(s *script) { s.wait(2, "sync", "sync.(*Mutex).Lock", "main.refresh").at(200).wake(0, 2).run(2, 2) }, CauseLock, "main.refresh" + at, "mutex"},
+		"a lock that nobody is known to hold": {func(s *script) {
+			s.wait(2, "sync",
+				"sync.(*Mutex).Lock", "main.refresh").at(200).wake(0, 2).run(2, 2)
+		}, CauseLock, "main.refresh" + at, "mutex"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := holds(newScript(t, 9), 2, 3, 4)
 			s.at(20).wait(3, "network", "net/http.(*persistConn).readLoop")
-			serve(s).at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.look", "main.api", "net/http.HandlerFunc.ServeHTTP")
+			serve(s).at(110).wait(1, "sync", "sync.(*Mutex).Lock", "main.look", "main.api",
+				"net/http.HandlerFunc.ServeHTTP")
 			tt.meanwhile(s.at(120))
 			done(s.at(210).release(2, 1, "sync.(*Mutex).Unlock", "main.refresh").run(1, 1).at(220))
 			want := int64(80)
@@ -94,8 +108,9 @@ func TestHolder(t *testing.T) {
 				inside = "rate.(*Limiter).wait" + in("golang.org/x/time/rate")
 			}
 			if w := (Blame{
-				Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Inside: inside, Handler: "main.api" + at,
-				Holder: "main.refresh" + at, Doing: tt.doing, DoingAt: tt.at, DoingOp: tt.op,
+				Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Inside: inside,
+				Handler: "main.api" + at,
+				Holder:  "main.refresh" + at, Doing: tt.doing, DoingAt: tt.at, DoingOp: tt.op,
 			}); b != w {
 				t.Errorf("%+v\nwant %+v", b, w)
 			}
@@ -126,7 +141,11 @@ func TestRoots(t *testing.T) {
 		s.at(int64(502+i)).release(10+i, next, "sync.(*Mutex).Unlock", "main.look").run(next, next)
 	}
 	done(s.at(530))
-	s.wantLargest(360, Blame{Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*Mutex).Lock", Op: "mutex", Holder: "main.refresh" + at, Doing: CauseNetwork, DoingAt: "main.refresh" + at})
+	s.wantLargest(360, Blame{
+		Cause: CauseLock, Site: "main.look" + at,
+		Call: "sync.(*Mutex).Lock", Op: "mutex", Holder: "main.refresh" + at, Doing: CauseNetwork,
+		DoingAt: "main.refresh" + at,
+	})
 }
 
 // TestFreeStream tests a gRPC call that waits until the connection has fewer calls. The goroutine
@@ -141,7 +160,13 @@ func TestFreeStream(t *testing.T) {
 		want   Blame
 	}{
 		"stream": {"select", []string{"runtime.selectgo"}, Blame{Cause: CauseChannel, Op: opStream}},
-		"mutex":  {"sync", []string{"sync.(*Mutex).Lock", transport + "(*controlBuffer).executeAndPut"}, Blame{Cause: CauseLock, Op: opMutex, Doing: CauseNetwork, Holder: "transport.(*http2Client).closeStream" + in("google.golang.org/grpc/internal/transport"), DoingAt: "transport.(*framer).readFrame" + in("google.golang.org/grpc/internal/transport")}},
+		"mutex": {
+			"sync",
+			[]string{"sync.(*Mutex).Lock", transport + "(*controlBuffer).executeAndPut"},
+			Blame{Cause: CauseLock, Op: opMutex, Doing: CauseNetwork, Holder: "transport.(*http2Client).closeStream" +
+				in("google.golang.org/grpc/internal/transport"), DoingAt: "transport.(*framer).readFrame" +
+				in("google.golang.org/grpc/internal/transport")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := holds(newScript(t, 5), 2)
@@ -172,7 +197,8 @@ func TestWriterBehindReaders(t *testing.T) {
 	done(s.at(303).release(2, 1, "sync.(*RWMutex).Unlock", "main.replace").run(1, 1).at(310))
 	s.wantLargest(180, Blame{
 		Cause: CauseLock, Site: "main.look" + at, Call: "sync.(*RWMutex).RLock", Op: "RWMutex",
-		Holder: "main.export" + at, Writer: "main.replace" + at, Doing: CauseSyscall, DoingAt: "main.export" + at, DoingOp: "write",
+		Holder: "main.export" + at, Writer: "main.replace" + at, Doing: CauseSyscall, DoingAt: "main.export" + at,
+		DoingOp: "write",
 	})
 }
 
@@ -201,7 +227,11 @@ func TestRequestWrites(t *testing.T) {
 			s := holds(newScript(t, 9), 2, 3)
 			tt.wait(serve(s).at(110))
 			done(s.run(1, 1).at(210))
-			s.wantLargest(90, Blame{Cause: CauseLock, Site: "main.put" + at, Call: lock, Op: opRWMutex, Holder: "main.export" + at, Writer: tt.writer, Doing: CauseRunning})
+			s.wantLargest(90, Blame{
+				Cause: CauseLock,
+				Site:  "main.put" + at, Call: lock, Op: opRWMutex, Holder: "main.export" + at, Writer: tt.writer,
+				Doing: CauseRunning,
+			})
 		})
 	}
 }
@@ -243,8 +273,18 @@ func TestResources(t *testing.T) {
 			false, "semaphore.(*Weighted).Acquire", "semaphore",
 			[]string{"golang.org/x/sync/semaphore.(*Weighted).Release", "main.report"},
 		},
-		"a channel that is full":           {"chan send", []string{"main.look"}, false, "", "", []string{"main.report"}},
-		"a channel of tokens, of requests": {"chan receive", []string{"main.look"}, true, "", "", []string{"main.report"}},
+		"a channel that is full": {
+			"chan send",
+			[]string{"main.look"},
+			false, "", "",
+			[]string{"main.report"},
+		},
+		"a channel of tokens, of requests": {
+			"chan receive",
+			[]string{"main.look"},
+			true, "", "",
+			[]string{"main.report"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, 9)
@@ -258,13 +298,16 @@ func TestResources(t *testing.T) {
 			if r.Sites[0].Longest != 200*time.Microsecond {
 				t.Errorf("%v at a stretch", r.Sites[0].Longest)
 			}
-			s.wantLargest(180, Blame{Cause: CauseChannel, Site: "main.look" + at, Call: tt.call, Op: tt.op, Holder: "main.report" + at, Doing: CauseNetwork, DoingAt: "main.report" + at})
+			s.wantLargest(180, Blame{Cause: CauseChannel, Site: "main.look" +
+				at, Call: tt.call, Op: tt.op, Holder: "main.report" + at, Doing: CauseNetwork, DoingAt: "main.report" +
+				at})
 		})
 	}
 }
 
-// TestPoolHandedOn: database/sql hands a connection to any of those that wait, so who came later may have it first. What that
-// one did before it had the connection held nobody up: who had it then did.
+// TestPoolHandedOn: database/sql hands a connection to any of those that wait, so who came later
+// may have it first. What that one did before it had the connection held nobody up: who had it then
+// did.
 func TestPoolHandedOn(t *testing.T) {
 	conn := []string{"database/sql.(*DB).conn", "database/sql.(*DB).Query", "main.look"}
 	closes := func(f string) []string {
@@ -277,9 +320,14 @@ func TestPoolHandedOn(t *testing.T) {
 	s.at(120).wait(3, "sleep", "main.report")
 	s.at(250).wake(0, 2).run(2, 2).at(255).wait(2, "select", conn...)
 	s.at(300).wake(0, 3).run(3, 3).release(3, 2, closes("main.report")...).run(2, 2)
-	done(s.at(310).release(2, 1, closes("main.look")...).run(1, 1).at(320)).want(map[Cause]int64{CauseRunning: 20, CauseChannel: 200})
+	done(s.at(310).release(2, 1, closes("main.look")...).run(1, 1).at(320)).want(map[Cause]int64{
+		CauseRunning: 20,
+		CauseChannel: 200,
+	})
 	s.wantLargest(180, Blame{
-		Cause: CauseChannel, Site: "main.look" + at, Call: "sql.(*DB).Query", Op: "connection pool", Holder: "main.report" + at, Doing: CauseSleep, DoingAt: "main.report" + at,
+		Cause: CauseChannel, Site: "main.look" + at,
+		Call: "sql.(*DB).Query", Op: "connection pool", Holder: "main.report" + at, Doing: CauseSleep,
+		DoingAt: "main.report" + at,
 	})
 }
 
@@ -287,11 +335,14 @@ func TestPoolHandedOn(t *testing.T) {
 func TestSingleflight(t *testing.T) {
 	s := newScript(t, 9)
 	s.at(10).born(2).at(20).wake(0, 2).run(2, 2).begin(2)
-	serve(s).at(110).wait(1, "sync", "sync.(*WaitGroup).Wait", "golang.org/x/sync/singleflight.(*Group).Do", "main.price")
+	serve(s).at(110).wait(1, "sync", "sync.(*WaitGroup).Wait", "golang.org/x/sync/singleflight.(*Group).Do",
+		"main.price")
 	s.at(120).wait(2, "network", "main.fetch", "main.price").at(300).wake(0, 2).run(2, 2)
-	done(s.at(310).release(2, 1, "sync.(*WaitGroup).Done", "golang.org/x/sync/singleflight.(*Group).doCall", "main.price").run(1, 1).at(320))
+	done(s.at(310).release(2, 1, "sync.(*WaitGroup).Done", "golang.org/x/sync/singleflight.(*Group).doCall",
+		"main.price").run(1, 1).at(320))
 	s.wantLargest(180, Blame{
-		Cause: CauseLock, Site: "main.price" + at, Call: "singleflight.(*Group).Do", Op: "singleflight", Holder: "main.price" + at, Doing: CauseNetwork, DoingAt: "main.fetch" + at,
+		Cause: CauseLock, Site: "main.price" + at, Call: "singleflight.(*Group).Do", Op: "singleflight",
+		Holder: "main.price" + at, Doing: CauseNetwork, DoingAt: "main.fetch" + at,
 	})
 }
 
@@ -299,14 +350,16 @@ func TestSingleflight(t *testing.T) {
 // call, as in etcd: that is the root, however many goroutines lie between.
 func TestStorage(t *testing.T) {
 	s := holds(newScript(t, 9), 2, 3, 4, 5)
-	s.at(20).wait(2, "chan receive", "main.apply").at(30).wait(3, "sync", "sync.(*Mutex).Lock", "main.(*backend).begin").at(40).wait(5, "select", "main.idle")
+	s.at(20).wait(2, "chan receive", "main.apply").at(30).wait(3, "sync", "sync.(*Mutex).Lock",
+		"main.(*backend).begin").at(40).wait(5, "select", "main.idle")
 	serve(s).at(110).wait(1, "select", "main.propose")
 	s.at(120).call(4, 300, "syscall.Syscall", "syscall.Fdatasync", "bbolt.fdatasync", "bbolt.(*Tx).Commit")
 	s.at(301).release(4, 3, "sync.(*Mutex).Unlock", "main.commit").run(3, 3)
 	s.at(302).release(3, 2, "main.raft").run(2, 2).at(303).release(2, 5, "main.apply") // it wakes another first
 	done(s.at(304).release(2, 1, "main.apply").run(1, 1).at(310))
 	s.wantLargest(180, Blame{
-		Cause: CauseChannel, Site: "main.propose" + at, Holder: "main.commit" + at, Doing: CauseSyscall, DoingAt: "bbolt.fdatasync" + at, DoingOp: "fdatasync",
+		Cause: CauseChannel, Site: "main.propose" + at, Holder: "main.commit" + at, Doing: CauseSyscall,
+		DoingAt: "bbolt.fdatasync" + at, DoingOp: "fdatasync",
 	})
 }
 
@@ -314,10 +367,14 @@ func TestStorage(t *testing.T) {
 func TestWorkersPlace(t *testing.T) {
 	s := holds(newScript(t, 9), 2)
 	s.at(20).wait(2, "chan receive", "main.work")
-	serve(s).at(110).release(1, 2, "main.submit").wait(1, "chan receive", "main.submit", "main.api", "net/http.HandlerFunc.ServeHTTP").run(2, 2)
+	serve(s).at(110).release(1, 2, "main.submit").wait(1, "chan receive", "main.submit", "main.api",
+		"net/http.HandlerFunc.ServeHTTP").run(2, 2)
 	s.at(120).call(2, 300, "syscall.fsync", "main.save", "main.work")
 	done(s.at(310).release(2, 1, "main.work").run(1, 1).at(320))
-	s.wantLargest(180, Blame{Cause: CauseSyscall, Site: "main.save" + at, Op: "fsync", Call: "syscall.fsync", Handler: "main.api" + at})
+	s.wantLargest(180, Blame{
+		Cause: CauseSyscall, Site: "main.save" + at, Op: "fsync", Call: "syscall.fsync",
+		Handler: "main.api" + at,
+	})
 }
 
 // TestUpstreamsPlace: a library's goroutine that reads for a request is not its place.
@@ -332,7 +389,8 @@ func TestUpstreamsPlace(t *testing.T) {
 // TestTimers are named by who set them.
 func TestTimers(t *testing.T) {
 	for op, funcs := range map[string][]string{
-		"rate limiter": {"golang.org/x/time/rate.(*Limiter).wait", "main.limited"}, "sleep": {"time.Sleep", "main.limited"}, "": {"main.limited"},
+		"rate limiter": {"golang.org/x/time/rate.(*Limiter).wait", "main.limited"},
+		"sleep":        {"time.Sleep", "main.limited"}, "": {"main.limited"},
 	} {
 		s := serve(newScript(t, 2))
 		done(s.at(110).wait(1, "select", funcs...).at(300).wake(0, 1).run(1, 1).at(310))
@@ -363,7 +421,8 @@ func TestRanInstead(t *testing.T) {
 			func(s *script) { s.wait(2, "network", wait...).wake(0, 2).run(2, 1) },
 			func(s *script) { s.wait(2, "network", wait...) }, "other requests",
 		},
-		"ended": {"main.entry", func(*script) {}, func(s *script) { s.off(2, trace.GoNotExist, "") }, "main.entry" + at},
+		"ended": {"main.entry", func(*script) {}, func(s *script) { s.off(2, trace.GoNotExist, "") }, "main.entry" +
+			at},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, 1).at(10).born(1)
@@ -379,8 +438,8 @@ func TestRanInstead(t *testing.T) {
 	}
 }
 
-// TestQueueBehindBurst: a burst of computing leaves a queue of short ones. What they all wait for is the burst, not who was
-// before each of them.
+// TestQueueBehindBurst: a burst of computing leaves a queue of short ones. What they all wait for
+// is the burst, not who was before each of them.
 func TestQueueBehindBurst(t *testing.T) {
 	s := newScript(t, 1).at(10).born(1)
 	s.at(20).move(0, 2, trace.GoNotExist, trace.GoRunnable, "", stack("main.burn")).run(2, 1)
@@ -390,7 +449,8 @@ func TestQueueBehindBurst(t *testing.T) {
 	s.at(850).off(3, trace.GoNotExist, "")
 	done(s.run(1, 1).begin(1).at(860)).want(map[Cause]int64{CauseRunqueueBusy: 750, CauseRunning: 10})
 	s.wantLargest(750, Blame{Cause: CauseRunqueueBusy, Holder: "main.hash" + at})
-	if d := s.one().Sites[0].Longest; d != 750*time.Microsecond { // it ran for longer, but the request did not wait for that
+	if d := s.one().Sites[0].Longest; d != 750*time.Microsecond {
+		// it ran for longer, but the request did not wait for that
 		t.Errorf("%v at a time", d)
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestJobsOfOthers: a worker's jobs before the request's own are the others', though nobody waited for what came of them
-// and the worker never had to wait for one. What it does several times for one job is the request's, where it was idle before.
+// TestJobsOfOthers: a worker's jobs before the request's own are the others', though nobody waited
+// for what came of them and the worker never had to wait for one. What it does several times for
+// one job is the request's, where it was idle before.
 func TestJobsOfOthers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		usual int  // waits in each job before
@@ -39,7 +40,9 @@ func TestJobsOfOthers(t *testing.T) {
 			}
 			s.at(215).release(2, 1, "main.work").run(1, 1)
 			r := done(s.at(220)).want(tt.want)
-			if b := r.Sites[0]; tt.want[CauseChannel] > 0 && (b.Cause != CauseChannel || b.Site != "main.submit (x.go:7)" || b.Doing != CauseSleep || b.Time != 60*time.Microsecond) {
+			if b := r.Sites[0]; tt.want[CauseChannel] > 0 &&
+				(b.Cause != CauseChannel || b.Site != "main.submit (x.go:7)" || b.Doing != CauseSleep ||
+					b.Time != 60*time.Microsecond) {
 				t.Errorf("%+v", b)
 			}
 		})

@@ -40,7 +40,8 @@ func TestYield(t *testing.T) {
 	for name, b := range map[string][]byte{"whole": whole, "cut off": whole[:len(whole)-1000], "none": []byte("none")} {
 		want, wantErr := all(Read(t.Context(), bytes.NewReader(b), Options{}))
 		before, most, calls := runtime.NumGoroutine(), 0, 0
-		got, gotErr := all(Read(t.Context(), bytes.NewReader(b), Options{Yield: func() { most, calls = max(most, runtime.NumGoroutine()), calls+1 }}))
+		got, gotErr := all(Read(t.Context(), bytes.NewReader(b),
+			Options{Yield: func() { most, calls = max(most, runtime.NumGoroutine()), calls+1 }}))
 		if d := cmp.Diff(want, got, cmp.Comparer(func(a, b Parts) bool { return a == b })); d != "" {
 			t.Errorf("%s: -want +got\n%s", name, d)
 		}

@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// Bands of a report are requests from one quantile to another, and overlap. So that each request is looked at once for all of
-// them, it belongs to a zone, which lies between two neighbouring edges of bands:
+// Bands of a report are requests from one quantile to another, and overlap. So that each request is
+// looked at once for all of them, it belongs to a zone, which lies between two neighbouring edges
+// of bands:
 //
 //	requests by time   0 ......... 45% .. 50% .. 55% ...... 90% ...... 99% .... 99.9% ...
 //	zones              ├───── 0 ────┼─ 1 ──┼─ 2 ──┼──── 3 ───┼─── 4 ────┼─── 5 ───┼── 6 ──┤
 //	bands              ├─────── p0-50 ─────┼───── p50-90 ────┼─ p90-99 ─┼───── p99+ ──────┤
 //
-// A request's zone is noted beside its details. These are then read as they lie in memory, which takes a fraction of what
-// looking them up in the order of times does.
+// A request's zone is noted beside its details. These are then read as they lie in memory, which
+// takes a fraction of what looking them up in the order of times does.
 //
 // Invariant: of a request that is not asked for, the zone is notAsked; of all others it is in zones.of.
 type zones struct {
@@ -33,8 +34,8 @@ type zone struct {
 // notAsked is the zone of requests that are not asked for, and of all until there are zones.
 const notAsked = 255
 
-// edges returns the indexes of the first request of a band and of the first behind it. The slowest request is in the last band,
-// and one is in the middle, however few there are.
+// edges returns the indexes of the first request of a band and of the first behind it. The slowest
+// request is in the last band, and one is in the middle, however few there are.
 func (a *analysis) edges(from, to float64) (i, j int) {
 	n := float64(len(a.requests))
 	i, j = int(math.Floor(from*n)), int(math.Floor(to*n))
@@ -130,7 +131,10 @@ func (z *zones) band(m *model, name string, from, to float64) Band {
 		}
 	}
 	n, slowest := int64(j-i), z.a.requests[j-1].time
-	b := Band{Name: name, Requests: (j - i) * max(z.a.kept.oneIn, 1), Min: dur(z.a.requests[i].time), Max: dur(slowest), Mean: dur(sum / n)}
+	b := Band{
+		Name: name, Requests: (j - i) * max(z.a.kept.oneIn, 1), Min: dur(z.a.requests[i].time), Max: dur(slowest),
+		Mean: dur(sum / n),
+	}
 	for c, ns := range all.parts {
 		b.Parts.ns[c] = dur(ns / n)
 		b.Excess.ns[c] = b.Parts.ns[c] - z.a.report.Median.Parts.ns[c]

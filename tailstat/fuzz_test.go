@@ -28,7 +28,9 @@ func FuzzCompare(f *testing.F) {
 			}
 		}
 		c, err := Compare(base, head, Options{
-			Figures: []Figure{{"x", true, func(r *Run) (float64, error) { return r.Throughput, nil }}}, Rounds: 10 * (int(rounds) % 3), // each other number takes its draws
+			// each other number takes its draws
+			Figures: []Figure{{"x", true, func(r *Run) (float64, error) { return r.Throughput, nil }}},
+			Rounds:  10 * (int(rounds) % 3),
 		})
 		if err != nil {
 			return
@@ -38,7 +40,8 @@ func FuzzCompare(f *testing.F) {
 			return
 		}
 		tolerant := Interval{r.Within.Low * (1 - 1e-9), r.Within.High * (1 + 1e-9)}
-		if !tolerant.Contains(r.Ratio) || !(r.P >= 0 && r.P <= 1) || r.Within.Contains(1) != (r.Verdict == VerdictCannotTell) {
+		if !tolerant.Contains(r.Ratio) || !(r.P >= 0 && r.P <= 1) ||
+			r.Within.Contains(1) != (r.Verdict == VerdictCannotTell) {
 			t.Errorf("%+v", r)
 		}
 		if x, ok := r.Detectable(); ok && !(x >= 1) {

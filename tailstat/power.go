@@ -36,7 +36,8 @@ func pairedNoise(d []float64, centre, level float64) noise {
 	return n
 }
 
-// around returns how far values are from a centre that was taken from them, and so lies nearer to them than the true one.
+// around returns how far values are from a centre that was taken from them, and so lies nearer to
+// them than the true one.
 func around(xs []float64, centre float64) (rs []float64) {
 	k := math.Sqrt(float64(len(xs)) / float64(len(xs)-1))
 	for _, x := range xs {
@@ -78,9 +79,9 @@ func (n *noise) shown(base, head int, shift float64) bool {
 	}
 }
 
-// pairedTrial returns a function that draws a trial of so many differences, and returns its test's statistic on the side of
-// the difference: small where it shows. What is drawn are the few values that were seen, so they are sorted once, by size,
-// and a trial counts how often it has each.
+// pairedTrial returns a function that draws a trial of so many differences, and returns its test's
+// statistic on the side of the difference: small where it shows. What is drawn are the few values
+// that were seen, so they are sorted once, by size, and a trial counts how often it has each.
 func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() int {
 	values := slices.Clone(n.base)
 	for i := range values {

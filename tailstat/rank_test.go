@@ -8,7 +8,10 @@ import (
 
 // TestCritical holds the tests' two-sided critical values at 0.05 against the tables that textbooks print.
 func TestCritical(t *testing.T) {
-	for n, want := range map[int]int{5: -1, 6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 11: 10, 12: 13, 13: 17, 14: 21, 15: 25, 20: 52, 25: 89} {
+	for n, want := range map[int]int{
+		5: -1, 6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 11: 10, 12: 13, 13: 17, 14: 21, 15: 25,
+		20: 52, 25: 89,
+	} {
 		if got := signedRanks(n).critical(.05); got != want {
 			t.Errorf("signed ranks of %d: %d, want %d", n, got, want)
 		}
@@ -64,7 +67,8 @@ func TestDistributions(t *testing.T) {
 		}
 	}
 	n := float64(exactSigned)
-	close("signed ranks", signedRanks(exactSigned), normal(exactSigned*(exactSigned+1)/2, math.Sqrt(n*(n+1)*(2*n+1)/24)))
+	close("signed ranks", signedRanks(exactSigned),
+		normal(exactSigned*(exactSigned+1)/2, math.Sqrt(n*(n+1)*(2*n+1)/24)))
 	n = exactSum
 	close("rank sums", rankSums(exactSum, exactSum), normal(exactSum*exactSum, math.Sqrt(n*n*(2*n+1)/12)))
 }

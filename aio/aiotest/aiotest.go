@@ -68,7 +68,9 @@ func (f *Faults) check() error {
 		{"LateCancel", f.LateCancel},
 	} {
 		if !(s.value >= 0 && s.value <= 1) { // a NaN is neither
-			return &OptionError{"Faults." + s.name, fmt.Sprintf("%g is no share: write 0 (never) to 1 (always), as 0.05 for one in twenty", s.value)}
+			return &OptionError{"Faults." +
+				s.name, fmt.Sprintf("%g is no share: write 0 (never) to 1 (always), as 0.05 for one in twenty",
+				s.value)}
 		}
 	}
 	return nil
@@ -85,7 +87,10 @@ func NewWatcher(w aio.Options, o Options) (*aio.Watcher, error) {
 	if o.Readiness {
 		mode = aiosuite.Readiness
 	}
-	return aiosuite.NewWatcher(w, aiosuite.NewBackend(aiosuite.Options{Mode: mode, Seed: o.Seed, Faults: aiosuite.Faults(o.Faults)}))
+	return aiosuite.NewWatcher(w, aiosuite.NewBackend(aiosuite.Options{
+		Mode: mode, Seed: o.Seed,
+		Faults: aiosuite.Faults(o.Faults),
+	}))
 }
 
 // Conn is one end of a connection in memory: an ordinary net.Conn that blocks, has deadlines, and

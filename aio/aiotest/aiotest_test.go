@@ -19,7 +19,10 @@ import (
 func TestWatcher(t *testing.T) {
 	for name, o := range map[string]aiotest.Options{
 		"io_uring": {}, "epoll": {Readiness: true},
-		"io_uring, faulty": {Seed: 3, Faults: aiotest.AllFaults()}, "epoll, faulty": {Seed: 3, Readiness: true, Faults: aiotest.AllFaults()},
+		"io_uring, faulty": {Seed: 3, Faults: aiotest.AllFaults()}, "epoll, faulty": {
+			Seed: 3, Readiness: true,
+			Faults: aiotest.AllFaults(),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := aiotest.NewWatcher(aio.Options{}, o)
@@ -34,7 +37,8 @@ func TestWatcher(t *testing.T) {
 			if err := conn.Write("hello", []byte("hello"), aio.NoDeadline); err != nil {
 				t.Fatal(err)
 			}
-			if results, err := w.WaitIO(); err != nil || len(results) != 1 || results[0].Tag != "hello" || results[0].Error != nil {
+			if results, err := w.WaitIO(); err != nil || len(results) != 1 || results[0].Tag != "hello" ||
+				results[0].Error != nil {
 				t.Errorf("%+v, %v", results, err)
 			}
 			if err := conn.Read(nil, nil, aio.NoDeadline); err != nil {
@@ -59,12 +63,14 @@ func TestWatcher(t *testing.T) {
 		})
 	}
 	var refused *aio.OptionError
-	if _, err := aiotest.NewWatcher(aio.Options{SwapSize: -1}, aiotest.Options{}); !errors.As(err, &refused) || refused.Option != "SwapSize" {
+	if _, err := aiotest.NewWatcher(aio.Options{SwapSize: -1}, aiotest.Options{}); !errors.As(err, &refused) ||
+		refused.Option != "SwapSize" {
 		t.Errorf("SwapSize -1: %v", err)
 	}
 	for _, f := range []aiotest.Faults{{ShortRead: math.NaN()}, {Delay: 5}, {LateCancel: -0.1}} {
 		var wrong *aiotest.OptionError
-		if _, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{Faults: f}); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Option, "Faults.") {
+		if _, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{Faults: f}); !errors.As(err, &wrong) ||
+			!strings.HasPrefix(wrong.Option, "Faults.") {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}

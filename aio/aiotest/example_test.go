@@ -10,7 +10,8 @@ import (
 
 // A ReadFull gets its bytes although every transfer is short, on every run with this seed alike.
 func Example() {
-	w, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{Seed: 7, Faults: aiotest.Faults{ShortRead: 1, Cancelled: .5}})
+	w, err := aiotest.NewWatcher(aio.Options{},
+		aiotest.Options{Seed: 7, Faults: aiotest.Faults{ShortRead: 1, Cancelled: .5}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -39,7 +39,8 @@ func (e *gaioEcho) loop() {
 					e.watcher.Free(res.Conn)
 					continue
 				}
-				if err := e.watcher.Write(res.Context, res.Conn, res.Buffer[:res.Size]); err != nil && err != gaio.ErrWatcherClosed {
+				if err := e.watcher.Write(res.Context, res.Conn, res.Buffer[:res.Size]); err != nil &&
+					err != gaio.ErrWatcherClosed {
 					e.log("submit a write:", err)
 				}
 			case gaio.OpWrite:
@@ -47,7 +48,8 @@ func (e *gaioEcho) loop() {
 					e.watcher.Free(res.Conn)
 					continue
 				}
-				if err := e.watcher.Read(res.Context, res.Conn, res.Buffer[:cap(res.Buffer)]); err != nil && err != gaio.ErrWatcherClosed {
+				if err := e.watcher.Read(res.Context, res.Conn, res.Buffer[:cap(res.Buffer)]); err != nil &&
+					err != gaio.ErrWatcherClosed {
 					e.log("submit a read:", err)
 				}
 			}
@@ -148,7 +150,8 @@ func TestGaioErrors(t *testing.T) {
 	if _, err := w.WaitIO(); err != gaio.ErrWatcherClosed {
 		t.Errorf("WaitIO after Close: %v", err)
 	}
-	if loop, poller := w.SetLoopAffinity(0), w.SetPollerAffinity(0); loop != gaio.ErrConnClosed || poller != gaio.ErrPollerClosed {
+	if loop, poller := w.SetLoopAffinity(0), w.SetPollerAffinity(0); loop != gaio.ErrConnClosed ||
+		poller != gaio.ErrPollerClosed {
 		t.Errorf("after Close: SetLoopAffinity: %v, SetPollerAffinity: %v", loop, poller)
 	}
 }
@@ -173,7 +176,8 @@ func TestGaioCloseReturnsPending(t *testing.T) {
 		must(t, w.Read("second", here, nil))
 		must(t, w.Close())
 		for i, r := range wait(t, w, 2) {
-			if want := []string{"first", "second"}[i]; r.Context != want || r.Error != gaio.ErrWatcherClosed || r.Conn != here {
+			if want := []string{"first", "second"}[i]; r.Context != want || r.Error != gaio.ErrWatcherClosed ||
+				r.Conn != here {
 				t.Errorf("%+v, want %s with %v", r, want, gaio.ErrWatcherClosed)
 			}
 		}
@@ -206,7 +210,9 @@ func TestGaioRefused(t *testing.T) {
 					{Operation: gaio.OpRead, Context: "full", Buffer: buf},
 					{Operation: gaio.OpWrite, Context: "more", Buffer: buf},
 				}[i]
-				if r.Operation != want.Operation || r.Context != want.Context || string(r.Buffer) != string(want.Buffer) || r.Size != 0 || r.Conn != pipe || r.Error != gaio.ErrUnsupported {
+				if r.Operation != want.Operation || r.Context != want.Context ||
+					string(r.Buffer) != string(want.Buffer) || r.Size != 0 || r.Conn != pipe ||
+					r.Error != gaio.ErrUnsupported {
 					t.Errorf("%+v, want %+v with %v", r, want, gaio.ErrUnsupported)
 				}
 			}

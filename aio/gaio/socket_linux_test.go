@@ -47,7 +47,8 @@ func descriptorOf(t *testing.T, local, remote net.Addr) int {
 		fd, _ := strconv.Atoi(e.Name())
 		name, err := syscall.Getsockname(fd)
 		peer, err2 := syscall.Getpeername(fd)
-		if err == nil && err2 == nil && port(name) == local.(*net.TCPAddr).Port && port(peer) == remote.(*net.TCPAddr).Port {
+		if err == nil && err2 == nil && port(name) == local.(*net.TCPAddr).Port &&
+			port(peer) == remote.(*net.TCPAddr).Port {
 			return fd
 		}
 	}
@@ -82,7 +83,8 @@ func TestConventionSocketOptionsInherited(t *testing.T) {
 				want[o.name] = o.get(t, int(fd))
 			}
 		}))
-		if want["TCP_NODELAY"] != 0 || want["TCP_KEEPIDLE"] != 77 || want["SO_RCVBUF"] != 40_000 || want["SO_SNDBUF"] != 60_000 || want["SO_LINGER"] != 1 {
+		if want["TCP_NODELAY"] != 0 || want["TCP_KEEPIDLE"] != 77 || want["SO_RCVBUF"] != 40_000 ||
+			want["SO_SNDBUF"] != 60_000 || want["SO_LINGER"] != 1 {
 			t.Errorf("set: %v", want)
 		}
 		local, remote := here.LocalAddr(), here.RemoteAddr()

@@ -54,7 +54,10 @@ func NewWatcher() (*Watcher, error) { return NewWatcherSize(0) }
 // NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes; 64 KiB when it is 0. As gaio knows no
 // bound of what is queued, it is as high as aio has it: 2^20 operations a connection.
 func NewWatcherSize(bufsize int) (*Watcher, error) {
-	w, err := aio.New(aio.Options{SwapSize: bufsize, MaxQueued: maxQueued, MaxQueuedBytes: maxBytes, MaxWatcherBytes: maxBytes})
+	w, err := aio.New(aio.Options{
+		SwapSize: bufsize, MaxQueued: maxQueued, MaxQueuedBytes: maxBytes,
+		MaxWatcherBytes: maxBytes,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ import (
 func wantOp(t *testing.T, err error, op string, cause error) {
 	t.Helper()
 	var wrapped *net.OpError
-	if !errors.As(err, &wrapped) || wrapped.Op != op || wrapped.Net == "" || wrapped.Addr == nil || !errors.Is(err, cause) {
+	if !errors.As(err, &wrapped) || wrapped.Op != op || wrapped.Net == "" || wrapped.Addr == nil ||
+		!errors.Is(err, cause) {
 		t.Errorf("%#v (%v); want a *net.OpError of %s, with its network and address, for %v", err, err, op, cause)
 	}
 }
@@ -164,8 +165,8 @@ func TestCloseUnblocks(t *testing.T) {
 	})
 }
 
-// TestLimits: what other connections have queued, and what else is under way on its own, does not have a Write fail. The program's own writes, which do
-// not wait, are refused beyond the limits.
+// TestLimits: what other connections have queued, and what else is under way on its own, does not
+// have a Write fail. The program's own writes, which do not wait, are refused beyond the limits.
 func TestLimits(t *testing.T) {
 	onEach(t, func(t *testing.T, sys aiosuite.System) {
 		w := driveWith(t, sys, aio.Options{MaxQueued: 1, MaxWatcherBytes: 1 << 20})

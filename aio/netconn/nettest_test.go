@@ -24,7 +24,8 @@ func TestConn(t *testing.T) {
 		})
 	}
 	onEach(t, test)
-	faults := aiosuite.Faults{ShortRead: .3, ShortWrite: .3, Spurious: .1, Cancelled: .1, LateCancel: .3} // that take no time
+	// that take no time
+	faults := aiosuite.Faults{ShortRead: .3, ShortWrite: .3, Spurious: .1, Cancelled: .1, LateCancel: .3}
 	for _, m := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
 		t.Run("faulty/"+m.String(), func(t *testing.T) {
 			test(t, aiosuite.Fake(aiosuite.Options{Mode: m, Seed: 5, Faults: faults}))

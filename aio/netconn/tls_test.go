@@ -154,7 +154,8 @@ func testHTTP(t *testing.T, l net.Listener, dial func() (net.Conn, error), overT
 		clients.Go(func() {
 			for _, size := range []int{0, 10, 100_000} {
 				body := strings.Repeat("b", size+i)
-				r, err := (&http.Client{Transport: transport, Timeout: aiosuite.Patience}).Post(url, "text/plain", strings.NewReader(body))
+				r, err := (&http.Client{Transport: transport, Timeout: aiosuite.Patience}).Post(url, "text/plain",
+					strings.NewReader(body))
 				if err != nil {
 					t.Error(err)
 					return
@@ -198,8 +199,10 @@ func TestListener(t *testing.T) {
 				defer func() { _ = client.Close() }()
 				c, err := l.Accept()
 				must(t, err)
-				if c.RemoteAddr().String() != client.LocalAddr().String() || c.LocalAddr().String() != l.Addr().String() {
-					t.Errorf("accepted from %v at %v; want %v at %v", c.RemoteAddr(), c.LocalAddr(), client.LocalAddr(), l.Addr())
+				if c.RemoteAddr().String() != client.LocalAddr().String() ||
+					c.LocalAddr().String() != l.Addr().String() {
+					t.Errorf("accepted from %v at %v; want %v at %v", c.RemoteAddr(), c.LocalAddr(), client.LocalAddr(),
+						l.Addr())
 				}
 				ended := make(chan error, 1)
 				go func() {

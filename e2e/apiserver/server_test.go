@@ -23,7 +23,8 @@ import (
 	"evenkeel.dev/examples/child"
 )
 
-// patience bounds what only a hang takes, on a busy machine too: a kube-apiserver needs some ten seconds of a processor to be ready.
+// patience bounds what only a hang takes, on a busy machine too: a kube-apiserver needs some ten
+// seconds of a processor to be ready.
 const patience = 5 * time.Minute
 
 const admin = "admin" // the token of somebody who may do everything
@@ -54,15 +55,18 @@ func newCluster(t *testing.T) *cluster {
 		return name
 	}
 	etcd, peers, addr := "http://"+freeAddr(t), "http://"+freeAddr(t), freeAddr(t)
-	start(t, "etcd", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+etcd, "--advertise-client-urls="+etcd,
-		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers, "--unsafe-no-fsync")
+	start(t, "etcd", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+etcd, "--advertise-client-urls="+
+		etcd,
+		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers,
+		"--unsafe-no-fsync")
 	_, port, _ := net.SplitHostPort(addr)
 	key := file("accounts.key", accountKey(t))
 	c := &cluster{t: t, url: "https://" + addr, args: []string{
 		bin, "--etcd-servers=" + etcd, "--bind-address=127.0.0.1", "--secure-port=" + port, "--cert-dir=" + dir,
 		"--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC", "--token-auth-file=" + file("tokens", admin+",admin,1,system:masters\n"),
-		"--service-account-issuer=https://evenkeel.test", "--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
+		"--service-account-issuer=https://evenkeel.test", "--service-account-key-file=" + key,
+		"--service-account-signing-key-file=" + key,
 	}}
 	c.up()
 	text, err := os.ReadFile(filepath.Join(dir, "apiserver.crt"))
@@ -81,7 +85,11 @@ func (c *cluster) up() {
 	t := c.t
 	t.Helper()
 	c.server = start(t, c.args...)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} // its certificate is of now
+	// its certificate is of now
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true,
+	}}
 	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		select {
 		case <-c.server.Exited():
@@ -104,7 +112,10 @@ func (c *cluster) up() {
 
 // client returns one that proves by a token who it is. It has connections of its own, which end with the test.
 func (c *cluster) client(t *testing.T, token string) *http.Client {
-	tr := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: c.pool, ServerName: "kubernetes"}, ForceAttemptHTTP2: true}
+	tr := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: c.pool, ServerName: "kubernetes"},
+		ForceAttemptHTTP2: true,
+	}
 	t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: &bearer{Transport: tr, token: token}}
 }

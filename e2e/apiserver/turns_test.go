@@ -30,7 +30,8 @@ var paths = map[string]string{
 	"Deployment":  "/apis/apps/v1/namespaces/default/deployments",
 }
 
-// TestAPIServer applies deploy/kubernetes/gate.yaml to a cluster, and has replicas take turns with the rights that its service account has then.
+// TestAPIServer applies deploy/kubernetes/gate.yaml to a cluster, and has replicas take turns with
+// the rights that its service account has then.
 func TestAPIServer(t *testing.T) {
 	c := newCluster(t)
 	text, err := os.ReadFile("../../deploy/kubernetes/gate.yaml")
@@ -65,7 +66,11 @@ func TestAPIServer(t *testing.T) {
 			group := 0
 			err := turntest.Check(t.Context(), k, func(name string) (gcgate.Turns, error) {
 				group++
-				return replica(t, c.client(t, token), k8sturn.Options{Group: fmt.Sprint(name, "-", k), K: k, Holder: fmt.Sprint("pod-", group), Duration: time.Minute}), nil
+				return replica(t, c.client(t, token),
+					k8sturn.Options{
+						Group: fmt.Sprint(name, "-", k), K: k, Holder: fmt.Sprint("pod-", group),
+						Duration: time.Minute,
+					}), nil
 			})
 			if err != nil {
 				t.Errorf("%d at once: %v", k, err)
@@ -76,7 +81,9 @@ func TestAPIServer(t *testing.T) {
 	t.Run("a Lease as kubectl shows it", func(t *testing.T) {
 		turns := replica(t, c.client(t, token), k8sturn.Options{Group: "shown", Holder: "pod-a"})
 		l := take(t, turns)
-		list := c.call(t, http.MethodGet, "/apis/coordination.k8s.io/v1/namespaces/default/leases?labelSelector=evenkeel.dev%2Fgcgate-group%3Dshown", nil)
+		list := c.call(t, http.MethodGet,
+			"/apis/coordination.k8s.io/v1/namespaces/default/leases?labelSelector=evenkeel.dev%2Fgcgate-group%3Dshown",
+			nil)
 		items, _ := list["items"].([]any)
 		if len(items) != 1 || !strings.Contains(fmt.Sprint(items[0]), "holderIdentity:pod-a_") {
 			t.Errorf("the label finds %v", items)
@@ -117,9 +124,12 @@ func TestAPIServer(t *testing.T) {
 	})
 
 	t.Run("an account without the Role", func(t *testing.T) {
-		c.call(t, http.MethodPost, paths["ServiceAccount"], []byte(`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"nobody"}}`))
-		turns := replica(t, c.client(t, c.tokenOf(t, "nobody")), k8sturn.Options{Group: "forbidden", Duration: 2 * time.Second})
-		if _, err := turns.TryAcquire(t.Context()); err == nil || !strings.Contains(err.Error(), "give it get, list, watch, create and patch of leases") {
+		c.call(t, http.MethodPost, paths["ServiceAccount"],
+			[]byte(`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"nobody"}}`))
+		turns := replica(t, c.client(t, c.tokenOf(t, "nobody")),
+			k8sturn.Options{Group: "forbidden", Duration: 2 * time.Second})
+		if _, err := turns.TryAcquire(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), "give it get, list, watch, create and patch of leases") {
 			t.Errorf("%v", err)
 		}
 	})

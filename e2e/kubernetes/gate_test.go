@@ -41,7 +41,8 @@ type manifest struct {
 // readManifest reads text as the types of the API, and refuses fields that they do not have.
 func readManifest(text []byte) (m manifest, err error) {
 	into := map[string]any{
-		"ServiceAccount": &m.account, "Role": &m.role, "RoleBinding": &m.binding, "Service": &m.service, "Deployment": &m.deployment,
+		"ServiceAccount": &m.account, "Role": &m.role, "RoleBinding": &m.binding, "Service": &m.service,
+		"Deployment": &m.deployment,
 	}
 	for doc := range bytes.SplitSeq(text, []byte("\n---\n")) {
 		var kind struct{ Kind string }
@@ -77,14 +78,18 @@ func TestGateManifest(t *testing.T) {
 	if _, err := readManifest(bytes.Replace(text, []byte("preStop"), []byte("preStopp"), 1)); err == nil {
 		t.Error("a wrong field was not found")
 	}
-	rule := rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "patch"}}
+	rule := rbacv1.PolicyRule{
+		APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+		Verbs: []string{"get", "list", "watch", "create", "patch"},
+	}
 	if len(m.role.Rules) != 1 || m.role.Rules[0].String() != rule.String() {
 		t.Errorf("the rights are %v", m.role.Rules)
 	}
 	spec := m.deployment.Spec
 	pod := spec.Template.Spec
 	subject := rbacv1.Subject{Kind: "ServiceAccount", Name: m.account.Name}
-	if m.binding.RoleRef.Name != m.role.Name || !slices.Equal(m.binding.Subjects, []rbacv1.Subject{subject}) || pod.ServiceAccountName != m.account.Name {
+	if m.binding.RoleRef.Name != m.role.Name || !slices.Equal(m.binding.Subjects, []rbacv1.Subject{subject}) ||
+		pod.ServiceAccountName != m.account.Name {
 		t.Error("the pods do not get the rights")
 	}
 	for _, selector := range []map[string]string{m.service.Spec.Selector, spec.Selector.MatchLabels} {
@@ -95,7 +100,8 @@ func TestGateManifest(t *testing.T) {
 		}
 	}
 	c := pod.Containers[0]
-	if *spec.Replicas < 2 || spec.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 0 || m.service.Spec.ClusterIP != corev1.ClusterIPNone {
+	if *spec.Replicas < 2 || spec.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 0 ||
+		m.service.Spec.ClusterIP != corev1.ClusterIPNone {
 		t.Error("nobody carries the load of a replica that collects")
 	}
 	if sleep := c.Lifecycle.PreStop.Sleep; sleep == nil || sleep.Seconds+30 > *pod.TerminationGracePeriodSeconds {
@@ -110,17 +116,20 @@ func TestGateManifest(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build in %s: %v\n%s", build.Dir, err, out)
 	}
-	polled, err := readManifest(regexp.MustCompile(`(?m)^( +)# (- -)`).ReplaceAll(text, []byte("$1$2"))) // with the arguments that are comments
+	// with the arguments that are comments
+	polled, err := readManifest(regexp.MustCompile(`(?m)^( +)# (- -)`).ReplaceAll(text, []byte("$1$2")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	args := polled.deployment.Spec.Template.Spec.Containers[0].Args
-	if health := slices.Contains(args, "-health"); !health || !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-allow=") }) {
+	if health := slices.Contains(args, "-health"); !health ||
+		!slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-allow=") }) {
 		t.Errorf("with %q balancers that poll get no answer", args)
 	}
 	for _, args := range [][]string{c.Args, args} {
 		cmd := exec.CommandContext(t.Context(), msgpush, append(args, "-addr=127.0.0.1:0", "-window=64")...)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "this process runs in no pod") {
+		if out, err := cmd.CombinedOutput(); err == nil ||
+			!strings.Contains(string(out), "this process runs in no pod") {
 			t.Errorf("msgpush with %q: %v\n%s", args, err, out)
 		}
 	}
@@ -164,7 +173,8 @@ func TestLeaseTypes(t *testing.T) {
 		t.Fatalf("%d writes, want two", len(leases))
 	}
 	take, give := leases[0], leases[1]
-	if take.Kind != "Lease" || take.APIVersion != coordinationv1.SchemeGroupVersion.String() || take.Name != "gcgate-g-0" || !strings.HasPrefix(*take.Spec.HolderIdentity, "pod_") ||
+	if take.Kind != "Lease" || take.APIVersion != coordinationv1.SchemeGroupVersion.String() ||
+		take.Name != "gcgate-g-0" || !strings.HasPrefix(*take.Spec.HolderIdentity, "pod_") ||
 		*take.Spec.LeaseDurationSeconds != 10 || take.Spec.RenewTime.IsZero() || take.Spec.AcquireTime.IsZero() {
 		t.Errorf("taken: %+v", take)
 	}

@@ -117,7 +117,12 @@ func TestLabelDuration(t *testing.T) {
 func TestAxisTicks(t *testing.T) {
 	a := Axis{Lo: 1, Hi: 100, Log: true}
 	got := a.YTicks([]float64{1, 10, 20, 100}, LabelNumber)
-	want := []Tick{{At: 100, Label: "1"}, {At: 50, Label: "10"}, {At: 34.95, Label: "20", Minor: true}, {At: 0, Label: "100"}}
+	want := []Tick{
+		{At: 100, Label: "1"},
+		{At: 50, Label: "10"},
+		{At: 34.95, Label: "20", Minor: true},
+		{At: 0, Label: "100"},
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

@@ -23,10 +23,32 @@ func TestFind(t *testing.T) {
 		dirs                 string
 		fails                bool
 	}{
-		{"version 1", "4:cpuset:/a\n3:cpu,cpuacct:/b/c\n0::/\n", set + v1 + v2, place{"/sys/fs/cgroup/cpu,cpuacct/b/c", "/sys/fs/cgroup/cpu,cpuacct", false}, "/sys/fs/cgroup/cpu,cpuacct/b/c /sys/fs/cgroup/cpu,cpuacct/b /sys/fs/cgroup/cpu,cpuacct", false},
-		{"a container of version 1", "3:cpu:/docker/ab\n", docker, place{"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu", false}, "/sys/fs/cgroup/cpu", false},
-		{"version 2", "0::/system.slice/x.service\n", v2, place{"/sys/fs/cgroup/unified/system.slice/x.service", "/sys/fs/cgroup/unified", true}, "/sys/fs/cgroup/unified/system.slice/x.service /sys/fs/cgroup/unified/system.slice /sys/fs/cgroup/unified", false},
-		{"a namespace of version 2", "0::/\n", v2, place{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified", true}, "/sys/fs/cgroup/unified", false},
+		{
+			"version 1", "4:cpuset:/a\n3:cpu,cpuacct:/b/c\n0::/\n", set + v1 + v2,
+			place{
+				"/sys/fs/cgroup/cpu,cpuacct/b/c",
+				"/sys/fs/cgroup/cpu,cpuacct", false,
+			},
+			"/sys/fs/cgroup/cpu,cpuacct/b/c /sys/fs/cgroup/cpu,cpuacct/b /sys/fs/cgroup/cpu,cpuacct", false,
+		},
+		{"a container of version 1", "3:cpu:/docker/ab\n", docker, place{
+			"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu",
+			false,
+		}, "/sys/fs/cgroup/cpu", false},
+		{
+			"version 2", "0::/system.slice/x.service\n", v2,
+			place{
+				"/sys/fs/cgroup/unified/system.slice/x.service",
+				"/sys/fs/cgroup/unified", true,
+			},
+			"/sys/fs/cgroup/unified/system.slice/x.service /sys/fs/cgroup/unified/system.slice /sys/fs/cgroup/unified",
+			false,
+		},
+		{
+			"a namespace of version 2", "0::/\n", v2,
+			place{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/unified", true},
+			"/sys/fs/cgroup/unified", false,
+		},
 		{"of another container", "3:cpu:/docker/abc\n", docker, place{}, "", true},
 		{"above a namespace's root", "0::/../x\n", v2, place{}, "", true},
 		{"no hierarchy", "4:cpuset:/a\n", v1, place{}, "", true},
@@ -56,7 +78,8 @@ func TestParse(t *testing.T) {
 	if got, ok := ratio("-1\n", "100000\n"); got != 0 || !ok {
 		t.Error(got, ok)
 	}
-	v1, v2 := "nr_periods 7\nnr_throttled 3\nthrottled_time 2000\n", "usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 2\nnr_bursts 0\n"
+	v1, v2 := "nr_periods 7\nnr_throttled 3\nthrottled_time 2000\n",
+		"usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 2\nnr_bursts 0\n"
 	if want := (counts{7, 3, 2 * time.Microsecond}); parseStat(v1) != want || parseStat(v2) != want {
 		t.Error(parseStat(v1), parseStat(v2))
 	}

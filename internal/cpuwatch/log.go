@@ -21,7 +21,8 @@ func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 	var last counts
 	add := func() {
 		if n := len(cpu.Moments); n > 0 {
-			cpu.Moments[n-1].Periods, cpu.Moments[n-1].Throttled, cpu.Moments[n-1].Waited = last.periods, last.throttled, last.waited
+			cpu.Moments[n-1].Periods, cpu.Moments[n-1].Throttled, cpu.Moments[n-1].Waited = last.periods,
+				last.throttled, last.waited
 		}
 	}
 	lines := bufio.NewScanner(r)

@@ -287,5 +287,6 @@ func parseSchedstat(id int64, text string) (reqtrace.ThreadTime, bool) {
 	}
 	ran, err := strconv.ParseInt(f[0], 10, 64)
 	waited, err2 := strconv.ParseInt(f[1], 10, 64)
-	return reqtrace.ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil && err2 == nil
+	return reqtrace.ThreadTime{ID: id, Ran: time.Duration(ran), Waited: time.Duration(waited)}, err == nil &&
+		err2 == nil
 }

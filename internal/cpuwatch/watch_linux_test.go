@@ -18,7 +18,8 @@ func TestWatch(t *testing.T) {
 	recent := w.Recent()
 	cpu := w.End()
 	n := len(cpu.Moments)
-	if k := len(recent.Moments); k < 2 || k >= n || !recent.Moments[k-1].At.Equal(cpu.Moments[k-1].At) || recent.Quota != w.Quota() {
+	if k := len(recent.Moments); k < 2 || k >= n || !recent.Moments[k-1].At.Equal(cpu.Moments[k-1].At) ||
+		recent.Quota != w.Quota() {
 		t.Errorf("%d of %d moments are recent", k, n)
 	}
 	if n < 2 || !cpu.Moments[n-1].At.After(cpu.Moments[0].At) || cpu.Grouped != (err == nil) {

@@ -53,8 +53,8 @@ func Test(t testing.TB) {
 	})
 }
 
-// Goroutines says which are left, but for those that are known. Some still end, by what the kernel or another process tells them: they
-// have some 20 s for it.
+// Goroutines says which are left, but for those that are known. Some still end, by what the kernel
+// or another process tells them: they have some 20 s for it.
 func Goroutines(known ...goleak.Option) (err error) {
 	for range 50 {
 		if err = goleak.Find(known...); err == nil { // looks for half a second
@@ -64,8 +64,9 @@ func Goroutines(known ...goleak.Option) (err error) {
 	return err
 }
 
-// Files returns a function that names the files that are opened from now on and still open, or "". It gives the collector 10 s to
-// close them. A number alone doesn't tell a file: the kernel gives it out again, when an earlier test's file has closed.
+// Files returns a function that names the files that are opened from now on and still open, or "".
+// It gives the collector 10 s to close them. A number alone doesn't tell a file: the kernel gives
+// it out again, when an earlier test's file has closed.
 func Files() func() string {
 	before := openFiles()
 	return func() (left string) {
@@ -110,8 +111,9 @@ func openFiles() map[string]string {
 	return files
 }
 
-// Started returns a function that counts the goroutines that are started from now on and have not ended. The difference of two
-// calls of runtime.NumGoroutine counts an earlier test's too, which end meanwhile.
+// Started returns a function that counts the goroutines that are started from now on and have not
+// ended. The difference of two calls of runtime.NumGoroutine counts an earlier test's too, which
+// end meanwhile.
 func Started() func() int {
 	before := running()
 	return func() int {

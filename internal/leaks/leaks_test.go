@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFilesBeyond: a file that is opened while an earlier one closes is found, though the number of files stays, and the
-// kernel gives the earlier one's number out again.
+// TestFilesBeyond: a file that is opened while an earlier one closes is found, though the number of
+// files stays, and the kernel gives the earlier one's number out again.
 func TestFilesBeyond(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("needs /proc/self/fd:", err)

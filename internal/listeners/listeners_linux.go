@@ -31,7 +31,8 @@ func Processes(at []netip.AddrPort) (pids []int) {
 		if !holds(dir, sockets) {
 			continue
 		}
-		if name, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "comm")); err == nil && strings.TrimSpace(string(name)) == "docker-proxy" {
+		if name, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "comm")); err == nil &&
+			strings.TrimSpace(string(name)) == "docker-proxy" {
 			return nil
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(dir))); err == nil {

@@ -51,7 +51,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestReadme keeps README.md at a page of 120 lines and 600 words. Comments do not count, because readers do not see them.
+// TestReadme keeps README.md at a page of 120 lines and 600 words. Comments do not count, because
+// readers do not see them.
 func TestReadme(t *testing.T) {
 	text := regexp.MustCompile(`(?s)<!--.*?-->`).ReplaceAllString(read(t, "README.md"), "")
 	if lines, words := strings.Count(text, "\n"), len(strings.Fields(text)); lines > 120 || words > 600 {
@@ -166,15 +167,15 @@ func publicPackages(t *testing.T) map[string][]*ast.File {
 	return packages
 }
 
-// TestPackages wants a line in the root's doc.go for each public package, and in the root module also a package comment in a
-// doc.go and an Example that runs.
+// TestPackages wants a line in the root's doc.go for each public package, and in the root module
+// also a package comment in a doc.go and an Example that runs.
 func TestPackages(t *testing.T) {
 	packages := publicPackages(t)
 	rootComment := packages["."][0].Doc.Text()
 	delete(packages, ".")
 	for dir, files := range packages {
 		if !strings.Contains(rootComment, "[evenkeel.dev/"+dir+"]") {
-			t.Errorf("doc.go does not name the public package %s: say in a line what it is for, as [evenkeel.dev/%[1]s]", dir)
+			t.Errorf("doc.go does not name %s: say in a line what it is for, as [evenkeel.dev/%[1]s]", dir)
 		}
 		if strings.HasPrefix(dir, "contrib/") {
 			continue

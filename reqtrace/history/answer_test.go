@@ -31,7 +31,8 @@ func TestAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e Explained
-	if err := json.Unmarshal(out.Bytes(), &e); err != nil || len(e.Slow) == 0 || e.Slow[0].Snapshot != "s1" || e.Slow[0].Build != "v1" {
+	if err := json.Unmarshal(out.Bytes(), &e); err != nil || len(e.Slow) == 0 || e.Slow[0].Snapshot != "s1" ||
+		e.Slow[0].Build != "v1" {
 		t.Errorf("%v, %+v", err, e)
 	}
 	for _, in := range []string{"", "{", "{}\n", "nonsense\ntrace"} {

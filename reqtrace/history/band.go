@@ -12,8 +12,8 @@ const maxBins = 96
 // binWidths are the lengths of these pieces, in seconds; a picture of months has multiples of the last.
 var binWidths = []int64{60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
 
-// band is how many requests each cause made slow, over time. Its times are seconds since 1970: a clock that is wrong may have put
-// requests further apart than a Duration is long.
+// band is how many requests each cause made slow, over time. Its times are seconds since 1970: a
+// clock that is wrong may have put requests further apart than a Duration is long.
 type band struct {
 	from, width int64
 	bins        [][]uint64 // by time, then by cause

@@ -34,15 +34,17 @@ func (c *Coverage) add(d Coverage) {
 	addTo(&c.Cut, d.Cut)
 }
 
-// String says it in words: "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a snapshot, 12 that began before their trace". A trace and
-// the service's clock may differ over a request that takes about as long as the threshold: then more may be seen than the clock counted.
+// String says it in words: "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a
+// snapshot, 12 that began before their trace". A trace and the service's clock may differ over a
+// request that takes about as long as the threshold: then more may be seen than the clock counted.
 func (c Coverage) String() string {
 	seen, slow := textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Slow))
 	t := fmt.Sprintf("seen %s of %s slow requests", seen, slow)
 	if c.Seen > c.Slow {
 		t = fmt.Sprintf("seen %s slow requests, of which the service's own clock counted %s", seen, slow)
 	}
-	others := c.Slow - min(c.Slow, c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed) // as those of a snapshot that is being analysed
+	// as those of a snapshot that is being analysed
+	others := c.Slow - min(c.Slow, c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed)
 	var why []string
 	for _, r := range []struct {
 		n    uint64

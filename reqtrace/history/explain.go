@@ -22,27 +22,35 @@ type Trace struct {
 	Threshold time.Duration `json:"threshold_ns"`       // a request that takes longer is slow; more than 0
 	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace, so that readers find it
 	Build     string        `json:"build,omitempty"`    // of the service
-	Taken     time.Time     `json:"taken"`              // about when it ended; used only if the trace has no wall clock (before Go 1.25)
-	Usual     Usual         `json:"usual,omitempty"`    // what usual requests took in the hours before ([Store.Usual]), for classes of which the trace has few
+	// about when it ended; used only if the trace has no wall clock (before Go 1.25)
+	Taken time.Time `json:"taken"`
+	// what usual requests took in the hours before ([Store.Usual]), for classes of which the trace has few
+	Usual Usual `json:"usual,omitempty"`
 }
 
-// Explained is what a trace says of its slow requests. It marshals to JSON and back: a process may explain what another adds to its history.
+// Explained is what a trace says of its slow requests. It marshals to JSON and back: a process may
+// explain what another adds to its history.
 type Explained struct {
-	Requests int       `json:"requests"` // that the trace has whole
-	Slow     []Request `json:"slow"`     // in the order of their ends; those too that began before the trace and are slow by what is seen of them
-	Dropped  uint64    `json:"dropped,omitempty"`
-	Usual    Usual     `json:"usual,omitempty"` // what usual requests of the trace took
+	Requests int `json:"requests"` // that the trace has whole
+	// in the order of their ends; those too that began before the trace and are slow by what is seen of them
+	Slow    []Request `json:"slow"`
+	Dropped uint64    `json:"dropped,omitempty"`
+	Usual   Usual     `json:"usual,omitempty"` // what usual requests of the trace took
 }
 
-// Explain explains the slow requests of one trace, which [reqtrace.Read] hands out. Each goes to the cause that took most beyond
-// what it takes of the usual request: of its class in the same trace, where that has 20 or more, else in Trace.Usual. A class whose usual
-// request is slow itself is compared with nothing. What the machine stood still is of no usual request, and so a cause like the others.
+// Explain explains the slow requests of one trace, which [reqtrace.Read] hands out. Each goes to
+// the cause that took most beyond what it takes of the usual request: of its class in the same
+// trace, where that has 20 or more, else in Trace.Usual. A class whose usual request is slow itself
+// is compared with nothing. What the machine stood still is of no usual request, and so a cause
+// like the others.
 //
-// It explains 4,096 slow requests and knows 512 requests of each of 64 classes; the worst of each cause has its Path. Where requests end with an error, such as [reqtrace.ErrBroken], Explain returns
-// the error beside what came before it.
+// It explains 4,096 slow requests and knows 512 requests of each of 64 classes; the worst of each
+// cause has its Path. Where requests end with an error, such as [reqtrace.ErrBroken], Explain
+// returns the error beside what came before it.
 func Explain(requests iter.Seq2[reqtrace.Request, error], t Trace) (*Explained, error) {
 	if t.Threshold <= 0 {
-		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow", t.Threshold)
+		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
+			t.Threshold)
 	}
 	if requests == nil {
 		return nil, errors.New("history: Explain needs the requests of a trace, such as reqtrace.Read hands out")
@@ -92,9 +100,11 @@ func (x *explainer) add(q *reqtrace.Request) {
 	}
 	s := slowRequest{at: q.Start}
 	s.Request = Request{
-		// Its end, as the start of one that is cut off is not known. To a microsecond: nothing ends two requests within one.
+		// Its end, as the start of one that is cut off is not known. To a microsecond: nothing ends
+		// two requests within one.
 		ID:   "g" + strconv.FormatInt(q.Goroutine, 10) + "@" + strconv.FormatInt(q.Clock/1000, 10),
-		Mark: q.ID, Start: q.Began, Duration: q.Duration(), Snapshot: x.trace.Snapshot, Build: x.trace.Build, Key: Key{Class: q.Class},
+		Mark: q.ID, Start: q.Began, Duration: q.Duration(), Snapshot: x.trace.Snapshot, Build: x.trace.Build,
+		Key: Key{Class: q.Class},
 	}
 	if q.Cut == reqtrace.CutStart {
 		s.Cut = true
@@ -149,7 +159,8 @@ func (x *explainer) explain(s *slowRequest) {
 			s.Key.Cause, s.Lost = c, more
 		}
 	}
-	if s.Lost == 0 && s.Against != AgainstNothing { // as where the threshold was higher when the usual requests were seen
+	if s.Lost == 0 && s.Against != AgainstNothing {
+		// as where the threshold was higher when the usual requests were seen
 		s.Against = AgainstNothing
 		for c, d := range s.parts.All() {
 			if d > s.Lost {
@@ -179,7 +190,8 @@ func (x *explainer) usualOf(class string) (reqtrace.Parts, Against) {
 	return reqtrace.Parts{}, AgainstNothing
 }
 
-// joined returns p with both kinds of assist as one: which it is depends on how busy the collector's workers are, not on the program.
+// joined returns p with both kinds of assist as one: which it is depends on how busy the
+// collector's workers are, not on the program.
 func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
 	for c, d := range p.All() {
 		sum.Add(kin(c), d)
@@ -194,8 +206,8 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// mostOf returns the largest of those places of a cause that have the function and the holder in common which most of it has; nil:
-// no place is known.
+// mostOf returns the largest of those places of a cause that have the function and the holder in
+// common which most of it has; nil: no place is known.
 func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	type pair struct{ function, holder string }
 	sums, largest := map[pair]time.Duration{}, map[pair]*reqtrace.Blame{}
@@ -212,7 +224,8 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	}
 	var best pair
 	for p, b := range largest {
-		if d := cmp.Or(cmp.Compare(sums[p], sums[best]), cmp.Compare(best.function, p.function), cmp.Compare(best.holder, p.holder)); most == nil || d > 0 {
+		if d := cmp.Or(cmp.Compare(sums[p], sums[best]), cmp.Compare(best.function, p.function),
+			cmp.Compare(best.holder, p.holder)); most == nil || d > 0 {
 			best, most = p, b
 		}
 	}
@@ -245,7 +258,8 @@ const (
 	finePiece = 1. / 64 // of a path: shorter pieces that follow one another are put together first
 )
 
-// stepsOf returns a path in a few steps: neighbours of one cause and place are one, and the shortest become part of a neighbour.
+// stepsOf returns a path in a few steps: neighbours of one cause and place are one, and the
+// shortest become part of a neighbour.
 func stepsOf(path []reqtrace.Tile) []Step {
 	if len(path) == 0 {
 		return nil
@@ -255,7 +269,8 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	for i := range path {
 		t := &path[i]
 		step := Step{kin(t.Cause), t.End - t.Start, cmp.Or(t.Site, t.Holder)}
-		if n := len(steps); n > 0 && (steps[n-1].Cause == step.Cause && steps[n-1].Place == step.Place || steps[n-1].Time < fine && step.Time < fine) {
+		if n := len(steps); n > 0 && (steps[n-1].Cause == step.Cause && steps[n-1].Place == step.Place ||
+			steps[n-1].Time < fine && step.Time < fine) {
 			steps[n-1] = steps[n-1].with(step)
 			continue
 		}

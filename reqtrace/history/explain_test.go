@@ -15,11 +15,13 @@ import (
 )
 
 var mutex = reqtrace.Blame{
-	Cause: reqtrace.CauseLock, Site: "main.get (main.go:33)", Op: "mutex", Holder: "main.refresh (main.go:40)", Doing: reqtrace.CauseSleep, DoingOp: "sleep",
+	Cause: reqtrace.CauseLock, Site: "main.get (main.go:33)", Op: "mutex", Holder: "main.refresh (main.go:40)",
+	Doing: reqtrace.CauseSleep, DoingOp: "sleep",
 	DoingAt: "main.refresh (main.go:43)", Time: 60 * ms,
 }
 
-// TestExplainCauses: a slow request goes to what it has most of beyond the usual request of its class, not to what it has most of.
+// TestExplainCauses: a slow request goes to what it has most of beyond the usual request of its
+// class, not to what it has most of.
 func TestExplainCauses(t *testing.T) {
 	lock, machine, network := reqtrace.CauseLock, reqtrace.CauseMachine, reqtrace.CauseNetwork
 	running, mark, wait := reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait
@@ -32,20 +34,24 @@ func TestExplainCauses(t *testing.T) {
 		as   Against
 	}{
 		"beyond the usual": {
-			list: usualOnes(50, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms}, mutex),
+			list: usualOnes(50, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
+				mutex),
 			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: AgainstSnapshot,
 		},
 		"another class is no measure": {
-			list: usualOnes(50, "GET /other", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms}, mutex),
+			list: usualOnes(50, "GET /other", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
+				mutex),
 			want: Key{running, "", "", "GET /"}, lost: 45 * ms,
 		},
 		"the history, of a class that is seldom": {
-			list: usualOnes(5, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms}, mutex),
+			list: usualOnes(5, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
+				mutex),
 			old:  Usual{"GET /": {10, reqtrace.PartsOf(times{running: 400 * ms})}},
 			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: AgainstHistory,
 		},
 		"a class that is always slow": {
-			list: usualOnes(50, "GET /", 80*ms), last: took(1, "GET /", 0, times{running: 80 * ms, lock: 20 * ms}, mutex),
+			list: usualOnes(50, "GET /", 80*ms), last: took(1, "GET /", 0, times{running: 80 * ms, lock: 20 * ms},
+				mutex),
 			want: Key{running, "", "", "GET /"}, lost: 80 * ms,
 		},
 		"the machine": {
@@ -63,7 +69,8 @@ func TestExplainCauses(t *testing.T) {
 			want: Key{machine, "", "", "GET /"}, lost: 35 * ms, as: AgainstSnapshot,
 		},
 		"both assists are one": {
-			list: usualOnes(50, "GET /", 10*ms), last: took(1, "GET /", 0, times{running: 10 * ms, mark: 20 * ms, wait: 20 * ms, network: 30 * ms}),
+			list: usualOnes(50, "GET /", 10*ms),
+			last: took(1, "GET /", 0, times{running: 10 * ms, mark: 20 * ms, wait: 20 * ms, network: 30 * ms}),
 			want: Key{mark, "", "", "GET /"}, lost: 40 * ms, as: AgainstSnapshot,
 		},
 		"the function that it ran in": {
@@ -78,7 +85,8 @@ func TestExplainCauses(t *testing.T) {
 			list: usualOnes(50, "GET /", 10*ms),
 			last: took(1, "GET /", 0, times{lock: 90 * ms},
 				reqtrace.Blame{Cause: lock, Site: "main.b (b.go:1)", Time: 40 * ms},
-				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:2)", Time: 30 * ms}, reqtrace.Blame{Cause: lock, Site: "main.a (a.go:1)", Time: 20 * ms}),
+				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:2)", Time: 30 * ms},
+				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:1)", Time: 20 * ms}),
 			want: Key{lock, "main.a", "", "GET /"}, lost: 90 * ms, as: AgainstSnapshot,
 		},
 	} {
@@ -86,7 +94,8 @@ func TestExplainCauses(t *testing.T) {
 			e := explained(t, append(tt.list, tt.last), Trace{Threshold: 50 * ms, Usual: tt.old})
 			got := e.Slow[len(e.Slow)-1]
 			if got.Key != tt.want || got.Lost != tt.lost || got.Against != tt.as {
-				t.Errorf("%+v lost %v against %v, want %+v, %v, %v", got.Key, got.Lost, got.Against, tt.want, tt.lost, tt.as)
+				t.Errorf("%+v lost %v against %v, want %+v, %v, %v", got.Key, got.Lost, got.Against, tt.want, tt.lost,
+					tt.as)
 			}
 		})
 	}
@@ -99,11 +108,17 @@ func TestExplainDetails(t *testing.T) {
 	want := &Explained{
 		Requests: 51, Usual: Usual{"GET /": {6, reqtrace.PartsOf(times{reqtrace.CauseRunning: 30 * ms})}},
 		Slow: []Request{{
-			ID: "g7@3602065000", Mark: "order-7", Start: night.Add(2 * time.Second), Duration: 65 * ms, Key: Key{reqtrace.CauseLock, "main.get", "main.refresh", "GET /"},
-			Lost: 60 * ms, Against: AgainstSnapshot, Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
-			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)", Doing: "sleep at main.refresh (main.go:43)",
+			ID: "g7@3602065000", Mark: "order-7", Start: night.Add(2 * time.Second), Duration: 65 * ms,
+			Key:  Key{reqtrace.CauseLock, "main.get", "main.refresh", "GET /"},
+			Lost: 60 * ms, Against: AgainstSnapshot,
+			Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
+			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)",
+			Doing:     "sleep at main.refresh (main.go:43)",
 			Breakdown: "92% waiting for a lock, 8% running on a CPU, main.get (main.go:33), behind main.refresh (main.go:40)",
-			Path:      []Step{{reqtrace.CauseRunning, 5 * ms, ""}, {reqtrace.CauseLock, 60 * ms, "main.get (main.go:33)"}}, Snapshot: "s1", Build: "v2",
+			Path: []Step{
+				{reqtrace.CauseRunning, 5 * ms, ""},
+				{reqtrace.CauseLock, 60 * ms, "main.get (main.go:33)"},
+			}, Snapshot: "s1", Build: "v2",
 		}},
 	}
 	if d := cmp.Diff(want, e, cmp.Comparer(func(a, b reqtrace.Parts) bool { return a == b })); d != "" {
@@ -122,7 +137,8 @@ func TestExplainDetails(t *testing.T) {
 	}
 }
 
-// TestExplainOverlap: what two traces of overlapping times have is one request, also where the second has no more than its end.
+// TestExplainOverlap: what two traces of overlapping times have is one request, also where the
+// second has no more than its end.
 func TestExplainOverlap(t *testing.T) {
 	whole := took(7, "GET /", 900*ms, times{reqtrace.CauseLock: 200 * ms}, mutex)
 	later := whole // the second trace began 1 s later than the first, in the middle of the request
@@ -176,7 +192,10 @@ func TestStepsOf(t *testing.T) {
 		if i%100 == 50 {
 			d = 5 * ms
 		}
-		path = append(path, reqtrace.Tile{Start: sum, End: sum + d, Cause: reqtrace.Cause(i % 5), Site: "main.f (f.go:1)"})
+		path = append(path, reqtrace.Tile{
+			Start: sum, End: sum + d, Cause: reqtrace.Cause(i % 5),
+			Site: "main.f (f.go:1)",
+		})
 		sum += d
 	}
 	steps := stepsOf(path)
@@ -219,7 +238,9 @@ func TestExplainRecorded(t *testing.T) {
 		}
 	}
 	list := h.Summaries(time.Time{})
-	if len(list) == 0 || list[0].Key.Cause != reqtrace.CauseLock || list[0].Key.Function != "main.(*cache).get" || list[0].Key.Holder != "main.(*cache).refresh" || list[0].Share < .5 {
+	if len(list) == 0 || list[0].Key.Cause != reqtrace.CauseLock ||
+		list[0].Key.Function != "main.(*cache).get" || list[0].Key.Holder != "main.(*cache).refresh" ||
+		list[0].Share < .5 {
 		t.Errorf("%+v", list)
 	}
 	if w := list[0].Worst; w.Start.Year() < 2025 || len(w.Path) == 0 || w.Duration < 10*ms {

@@ -34,7 +34,10 @@ func requestsOf(list []reqtrace.Request, err error) iter.Seq2[reqtrace.Request, 
 
 // took is a request of a class, on a goroutine of its own, which took these times one after the other.
 func took(n int, class string, at time.Duration, t times, sites ...reqtrace.Blame) reqtrace.Request {
-	q := reqtrace.Request{Goroutine: int64(n), Class: class, Start: at, Parts: reqtrace.PartsOf(t), Sites: sites, Began: night.Add(at)}
+	q := reqtrace.Request{
+		Goroutine: int64(n), Class: class, Start: at, Parts: reqtrace.PartsOf(t), Sites: sites,
+		Began: night.Add(at),
+	}
 	q.End = at + q.Parts.Total()
 	q.Clock = int64(time.Hour + q.End)
 	from := at
@@ -70,7 +73,8 @@ func explained(t *testing.T, list []reqtrace.Request, tr Trace) *Explained {
 // slow is a slow request of a history's tests.
 func slow(id int, at time.Time, k Key, lost time.Duration) Request {
 	r := Request{
-		ID: fmt.Sprintf("g%d@%d", id, at.UnixMicro()), Start: at, Duration: lost + 5*ms, Key: k, Lost: lost, Words: k.Words(), Build: "v1",
+		ID: fmt.Sprintf("g%d@%d", id, at.UnixMicro()), Start: at, Duration: lost + 5*ms, Key: k, Lost: lost,
+		Words: k.Words(), Build: "v1",
 		Path: []Step{{k.Cause, lost, k.Function}, {reqtrace.CauseNetwork, 5 * ms, ""}},
 	}
 	if k.Function != "" {
@@ -90,7 +94,10 @@ func little() *History {
 	h := &History{}
 	h.Count(night, "a", Count{Slow: 2, Limited: 1})
 	h.AddUsual(night, Usual{"a": {1, reqtrace.PartsOf(times{reqtrace.CauseRunning: ms})}})
-	h.Add(Request{ID: "g1", Start: night, Duration: ms, Key: Key{Cause: reqtrace.CauseLock, Function: "f", Class: "a"}, Lost: ms, Build: "v1"})
+	h.Add(Request{
+		ID: "g1", Start: night, Duration: ms, Key: Key{Cause: reqtrace.CauseLock, Function: "f", Class: "a"},
+		Lost: ms, Build: "v1",
+	})
 	return h
 }
 
@@ -117,7 +124,10 @@ func act(r *rand.Rand, to ...*History) {
 			h.Count(at, class, c)
 		}
 	case 1:
-		u := Usual{class: {uint64(1 + r.IntN(50)), reqtrace.PartsOf(times{reqtrace.CauseRunning: time.Duration(r.IntN(1e9))})}}
+		u := Usual{class: {
+			uint64(1 + r.IntN(50)),
+			reqtrace.PartsOf(times{reqtrace.CauseRunning: time.Duration(r.IntN(1e9))}),
+		}}
 		for _, h := range to {
 			h.AddUsual(at, u)
 		}
@@ -127,7 +137,10 @@ func act(r *rand.Rand, to ...*History) {
 			h.Watched(b, at, watched, watched/2)
 		}
 	default:
-		q := slow(r.IntN(1e6), at, Key{reqtrace.Cause(r.IntN(len(reqtrace.Causes()))), fmt.Sprint("main.f", r.IntN(3)), "", class}, time.Duration(r.IntN(1e8)))
+		q := slow(r.IntN(1e6), at, Key{
+			reqtrace.Cause(r.IntN(len(reqtrace.Causes()))), fmt.Sprint("main.f", r.IntN(3)),
+			"", class,
+		}, time.Duration(r.IntN(1e8)))
 		q.Build, q.Cut = fmt.Sprint("v", r.IntN(4)), r.IntN(9) == 0
 		for _, h := range to {
 			h.Add(q)

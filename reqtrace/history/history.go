@@ -27,7 +27,8 @@ const (
 	maxNew    = 5         // causes that are marked as new
 )
 
-// History is what made a service's requests slow. Its zero value is empty, with the bounds of a zero [Options]. It is not for concurrent use.
+// History is what made a service's requests slow. Its zero value is empty, with the bounds of a
+// zero [Options]. It is not for concurrent use.
 type History struct {
 	hours   map[int64]*hour // by the wall clock, in hours since 1970
 	known   map[Key]*known
@@ -62,8 +63,9 @@ func (w watch) enough() bool {
 
 var seed = maphash.MakeSeed()
 
-// Add counts a slow request, and reports whether it is new: a request that overlapping traces have is counted once. Of the last 16,384
-// requests or more it knows that. One that is Cut is counted as such.
+// Add counts a slow request, and reports whether it is new: a request that overlapping traces have
+// is counted once. Of the last 16,384 requests or more it knows that. One that is Cut is counted as
+// such.
 func (h *History) Add(r Request) bool {
 	if h.seen(r.ID) {
 		return false
@@ -138,8 +140,8 @@ func (h *History) learn(k Key, x *known) {
 	maps.Copy(y.builds, x.builds)
 }
 
-// Built tells that a build of the service ran at a time. The first time counts: causes that come after it and were never seen under
-// another build are marked ([Summary].SinceBuild).
+// Built tells that a build of the service ran at a time. The first time counts: causes that come
+// after it and were never seen under another build are marked ([Summary].SinceBuild).
 func (h *History) Built(build string, at time.Time) { h.Watched(build, at, 0, 0) }
 
 // Watched records that a build was watched for the time passed until at, and recorded for covered
@@ -219,8 +221,9 @@ func (h *History) hour(at int64) *hour {
 	return x
 }
 
-// prune drops the oldest hours beyond so many, but not that which was added last, and keeps the minutes of so many. It goes by how many
-// there are and not by what time it is: a clock that was set wrong costs an hour and not all of them.
+// prune drops the oldest hours beyond so many, but not that which was added last, and keeps the
+// minutes of so many. It goes by how many there are and not by what time it is: a clock that was
+// set wrong costs an hour and not all of them.
 func (h *History) prune(hours, fine int, added int64) {
 	order := h.order()
 	for len(h.hours) > hours {
@@ -247,9 +250,10 @@ func hourOf(t time.Time) (hour int64, minute uint8) {
 	return hour, uint8((s - hour*3600) / 60)
 }
 
-// Merge adds all of another history, of another replica or another time; both may then be used further. Sums are exact, whatever
-// is merged with what in which order, and no bound is applied: a history of n replicas has n times as much. Where both have what one process
-// saw, it is an [ErrSame], and nothing is added.
+// Merge adds all of another history, of another replica or another time; both may then be used
+// further. Sums are exact, whatever is merged with what in which order, and no bound is applied: a
+// history of n replicas has n times as much. Where both have what one process saw, it is an
+// [ErrSame], and nothing is added.
 func (h *History) Merge(other *History) error {
 	for s := range other.sources {
 		if h.sources[s] {
@@ -288,7 +292,8 @@ func (h *History) addSource(name string) {
 	h.sources[name] = true
 }
 
-// Since returns a history of the hours from that of a time on, with all that is known of when causes were first seen. It shares nothing with h.
+// Since returns a history of the hours from that of a time on, with all that is known of when
+// causes were first seen. It shares nothing with h.
 func (h *History) Since(t time.Time) *History {
 	from, _ := hourOf(t)
 	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}

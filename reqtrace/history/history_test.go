@@ -21,13 +21,16 @@ func TestSummaries(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	s := list[0]
-	if s.Key != lockKey || s.Requests != 10 || s.Share != 10./11 || s.Lost != 550*ms || !s.First.Equal(night) || !s.Last.Equal(night.Add(9*time.Minute)) || s.Worst.Lost != 100*ms {
+	if s.Key != lockKey || s.Requests != 10 || s.Share != 10./11 || s.Lost != 550*ms || !s.First.Equal(night) ||
+		!s.Last.Equal(night.Add(9*time.Minute)) || s.Worst.Lost != 100*ms {
 		t.Errorf("%+v", s)
 	}
-	if list = h.Summaries(night.Add(5 * time.Minute)); len(list) != 1 || list[0].Requests != 5 || list[0].Lost != 400*ms || !list[0].First.Equal(night) {
+	if list = h.Summaries(night.Add(5 * time.Minute)); len(list) != 1 || list[0].Requests != 5 ||
+		list[0].Lost != 400*ms || !list[0].First.Equal(night) {
 		t.Errorf("since the sixth minute: %+v", list)
 	}
-	if part := h.Since(night.Add(5 * time.Minute)); len(part.hours) != 1 || len(part.Summaries(time.Time{})) != 1 || text(t, h) == text(t, part) {
+	if part := h.Since(night.Add(5 * time.Minute)); len(part.hours) != 1 || len(part.Summaries(time.Time{})) != 1 ||
+		text(t, h) == text(t, part) {
 		t.Error("the hours since then are not those")
 	}
 }
@@ -114,7 +117,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestMergeIsExact: what replicas counted of one stream is what one would have counted of all of it, in whatever order they are merged.
+// TestMergeIsExact: what replicas counted of one stream is what one would have counted of all of
+// it, in whatever order they are merged.
 func TestMergeIsExact(t *testing.T) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(1, seed))
@@ -201,7 +205,8 @@ func TestBounds(t *testing.T) {
 	if n != 60*each || h.Coverage(time.Time{}).Seen != 60*each {
 		t.Errorf("%d requests, want %d", n, 60*each)
 	}
-	if list[0].Key != (Key{reqtrace.CauseChannel, Others, "", Others}) || list[1].Key != heavy || list[1].Requests != 60*each/10 {
+	if list[0].Key != (Key{reqtrace.CauseChannel, Others, "", Others}) || list[1].Key != heavy ||
+		list[1].Requests != 60*each/10 {
 		t.Errorf("%+v", list[:2])
 	}
 	for i := range 2 * maxBuilds {
@@ -234,9 +239,13 @@ func TestUsual(t *testing.T) {
 	h := &History{}
 	parts := func(d time.Duration) reqtrace.Parts { return reqtrace.PartsOf(times{reqtrace.CauseRunning: d}) }
 	h.AddUsual(night.Add(-time.Hour), Usual{"a": {300, parts(time.Hour)}, "b": {10, parts(100 * ms)}})
-	h.AddUsual(night, Usual{"a": {300, parts(600 * ms)}, "b": {10, parts(300 * ms)}, "bad": {0, parts(ms)}, "worse": {1, parts(-ms)}})
+	h.AddUsual(night, Usual{
+		"a": {300, parts(600 * ms)}, "b": {10, parts(300 * ms)}, "bad": {0, parts(ms)},
+		"worse": {1, parts(-ms)},
+	})
 	got := h.Usual()
-	if len(got) != 2 || got["a"] != (UsualRequest{300, parts(600 * ms)}) || got["b"] != (UsualRequest{20, parts(400 * ms)}) {
+	if len(got) != 2 || got["a"] != (UsualRequest{300, parts(600 * ms)}) ||
+		got["b"] != (UsualRequest{20, parts(400 * ms)}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -247,9 +256,18 @@ func TestCoverageText(t *testing.T) {
 		want string
 	}{
 		{Coverage{}, "seen 0 of 0 slow requests"},
-		{Coverage{Count: Count{Slow: 9, Off: 4}, Seen: 3}, "seen 3 of 9 slow requests; not seen: 4 while recording was off to stay within its budget, 2 others"},
-		{Coverage{Count: Count{Slow: 2079, Limited: 120}, Seen: 1947, Cut: 12}, "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a snapshot, 12 that began before their trace"},
-		{Coverage{Count: Count{Slow: 3, Failed: 1}, Seen: 4}, "seen 4 slow requests, of which the service's own clock counted 3; not seen: 1 in snapshots that failed"},
+		{
+			Coverage{Count: Count{Slow: 9, Off: 4}, Seen: 3},
+			"seen 3 of 9 slow requests; not seen: 4 while recording was off to stay within its budget, 2 others",
+		},
+		{
+			Coverage{Count: Count{Slow: 2079, Limited: 120}, Seen: 1947, Cut: 12},
+			"seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a snapshot, 12 that began before their trace",
+		},
+		{Coverage{
+			Count: Count{Slow: 3, Failed: 1},
+			Seen:  4,
+		}, "seen 4 slow requests, of which the service's own clock counted 3; not seen: 1 in snapshots that failed"},
 	} {
 		if got := tt.c.String(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
@@ -260,7 +278,12 @@ func TestCoverageText(t *testing.T) {
 // TestOddClocks: times that no clock should show are kept, and can be written.
 func TestOddClocks(t *testing.T) {
 	h := &History{}
-	for i, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(-1, 0), time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("", 14*3600)), night} {
+	for i, at := range []time.Time{
+		{},
+		time.Unix(0, 0), time.Unix(-1, 0),
+		time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("", 14*3600)),
+		night,
+	} {
 		h.Add(slow(i, at, lockKey, ms))
 		h.Count(at, "GET /", Count{Slow: 1})
 		h.Built("v1", at)

@@ -19,7 +19,8 @@ const wholeHour = 60
 
 // at returns that of a minute, a new one where there is none.
 func (p *perMinute[T]) at(minute uint8) *T {
-	i, found := slices.BinarySearchFunc(*p, minute, func(m minuteOf[T], minute uint8) int { return cmp.Compare(m.minute, minute) })
+	i, found := slices.BinarySearchFunc(*p, minute,
+		func(m minuteOf[T], minute uint8) int { return cmp.Compare(m.minute, minute) })
 	if !found {
 		*p = slices.Insert(*p, i, minuteOf[T]{minute: minute})
 	}
@@ -38,7 +39,8 @@ func (p *perMinute[T]) coarsen(add func(to *T, m T)) {
 	*p = perMinute[T]{{wholeHour, sum}}
 }
 
-// within reports whether a minute of an hour is not over at since; of what is told by the hour, whether the hour is not.
+// within reports whether a minute of an hour is not over at since; of what is told by the hour,
+// whether the hour is not.
 func within(hour int64, minute uint8, since time.Time) bool {
 	end := time.Unix(hour*3600, 0).Add(time.Duration(min(minute, wholeHour-1)+1) * time.Minute)
 	return end.After(since)
@@ -145,8 +147,9 @@ func (h *hour) cellOf(k Key) *cell {
 	return c
 }
 
-// fold has at most so many causes: those with the fewest requests go together, by cause, and of equal ones those that were last seen
-// longest ago. Which one was added last stays, or a new cause would never be one of many.
+// fold has at most so many causes: those with the fewest requests go together, by cause, and of
+// equal ones those that were last seen longest ago. Which one was added last stays, or a new cause
+// would never be one of many.
 func (h *hour) fold(keys int, added Key) {
 	for len(h.cells) > keys {
 		var least Key
@@ -155,7 +158,8 @@ func (h *hour) fold(keys int, added Key) {
 			if k.Function == Others && k.Class == Others || k == added {
 				continue
 			}
-			if found == nil || cmp.Or(cmp.Compare(c.requests(), found.requests()), c.last.Compare(found.last), compareKeys(k, least)) < 0 {
+			if found == nil || cmp.Or(cmp.Compare(c.requests(), found.requests()), c.last.Compare(found.last),
+				compareKeys(k, least)) < 0 {
 				least, found = k, c
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Version is that of the JSON of a History. A release reads all versions up to its own, and fields that it does not know are left out.
+// Version is that of the JSON of a History. A release reads all versions up to its own, and fields
+// that it does not know are left out.
 const Version = 1
 
 // What a history that is read may have.
@@ -134,8 +135,9 @@ func sortedByKey[T any](m map[Key]T) []Key {
 	return list
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, in place of what h had. A later version is an [ErrVersion]. A cause that this release
-// does not know is read as [reqtrace.CauseUnknown]. Sums that no history has are errors, so that merging what was read cannot overflow.
+// UnmarshalJSON reads what MarshalJSON wrote, in place of what h had. A later version is an
+// [ErrVersion]. A cause that this release does not know is read as [reqtrace.CauseUnknown]. Sums
+// that no history has are errors, so that merging what was read cannot overflow.
 func (h *History) UnmarshalJSON(b []byte) error {
 	var j jsonHistory
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -174,7 +176,8 @@ func (h *History) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("history: build %q: %w", b.Build, err)
 		}
 		if b.Watched < 0 || b.Watched > maxTime || b.Covered < 0 || b.Covered > maxTime {
-			return fmt.Errorf("history: build %q was watched for %d ns and recorded for %d ns", b.Build, b.Watched, b.Covered)
+			return fmt.Errorf("history: build %q was watched for %d ns and recorded for %d ns", b.Build, b.Watched,
+				b.Covered)
 		}
 		read.addBuild(shorten(b.Build), watch{b.First.UTC(), b.Watched, b.Covered})
 	}

@@ -24,7 +24,8 @@ func knownHistory() *History {
 		for i := range n {
 			id++
 			r := slow(id, night.Add(from+time.Duration(i)*every), k, lost+time.Duration(i%7)*ms)
-			r.Build, r.Snapshot, r.Against, r.Breakdown = build, "20261122-0300.trace", AgainstSnapshot, "90% "+k.Cause.String()
+			r.Build, r.Snapshot, r.Against, r.Breakdown = build, "20261122-0300.trace", AgainstSnapshot, "90% "+
+				k.Cause.String()
 			if k == lockKey {
 				r.Words, r.HolderPlace = "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)", "main.refresh (main.go:40)"
 				r.Doing, r.TraceID = "sleep at main.refresh (main.go:43)", "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -38,7 +39,8 @@ func knownHistory() *History {
 	add(60, runKey, -30*time.Minute, 30*time.Second, 75*ms, "v2")
 	add(3, Key{reqtrace.CauseMachine, "", "", "GET /orders"}, -90*time.Minute, time.Second, 300*ms, "v1")
 	h.Count(night.Add(-time.Hour), "GET /orders", Count{Slow: 9, Limited: 6, Off: 2, Failed: 1})
-	h.AddUsual(night.Add(-time.Hour), Usual{"GET /orders": {20, reqtrace.PartsOf(times{reqtrace.CauseRunning: 40 * ms})}})
+	h.AddUsual(night.Add(-time.Hour),
+		Usual{"GET /orders": {20, reqtrace.PartsOf(times{reqtrace.CauseRunning: 40 * ms})}})
 	return h
 }
 
@@ -66,7 +68,8 @@ func TestJSON(t *testing.T) {
 // TestLaterJSON: of a later release, other fields and causes are no obstacle; another version is, and says what to do.
 func TestLaterJSON(t *testing.T) {
 	h := knownHistory()
-	later := strings.NewReplacer(`"cause":"lock"`, `"cause":"telepathy","colour":"red"`, `"running":40000000`, `"telepathy":40000000`).Replace(text(t, h))
+	later := strings.NewReplacer(`"cause":"lock"`, `"cause":"telepathy","colour":"red"`, `"running":40000000`,
+		`"telepathy":40000000`).Replace(text(t, h))
 	var back History
 	if err := json.Unmarshal([]byte(later), &back); err != nil {
 		t.Fatal(err)
@@ -88,9 +91,12 @@ func TestLaterJSON(t *testing.T) {
 func TestBadJSON(t *testing.T) {
 	good := text(t, knownHistory())
 	for name, tt := range map[string]struct{ old, new, want string }{
-		"no version":          {`"version":1`, `"version":0`, `no "version"`},
-		"another thing":       {`"hours":[`, `"hours":[7,`, "no JSON of a history"},
-		"no hour":             {`"start":"2026-11-21T23:00:00Z"`, `"start":"2026-11-21T23:07:00Z"`, "begin with an hour"},
+		"no version":    {`"version":1`, `"version":0`, `no "version"`},
+		"another thing": {`"hours":[`, `"hours":[7,`, "no JSON of a history"},
+		"no hour": {
+			`"start":"2026-11-21T23:00:00Z"`, `"start":"2026-11-21T23:07:00Z"`,
+			"begin with an hour",
+		},
 		"twice":               {`"start":"2026-11-22T00:00:00Z"`, `"start":"2026-11-21T23:00:00Z"`, "twice"},
 		"a minute too many":   {`"minute":0`, `"minute":61`, "minute 61"},
 		"no request":          {`"requests":1,`, `"requests":0,`, "0 requests"},
@@ -115,7 +121,8 @@ func TestBadJSON(t *testing.T) {
 	}
 }
 
-// FuzzJSON: what is read is written and read again as the same, it can be merged with itself, and its sums agree with each other.
+// FuzzJSON: what is read is written and read again as the same, it can be merged with itself, and
+// its sums agree with each other.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(text(f, little())))
 	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","causes":[{"key":{"cause":"x"},"minutes":[{"minute":60,"requests":1,"lost_ns":1}],"first":"2026-11-22T00:00:00Z","last":"2026-11-22T00:00:00Z","worst":{}}]}]}`))

@@ -13,7 +13,8 @@ import (
 // Others is the function of what an hour counts together, and the class likewise.
 const Others = "(others)"
 
-// Key is what makes two slow requests slow for the same reason. It has functions and no lines, so that it survives a deployment.
+// Key is what makes two slow requests slow for the same reason. It has functions and no lines, so
+// that it survives a deployment.
 type Key struct {
 	Cause    reqtrace.Cause `json:"cause"`
 	Function string         `json:"function,omitempty"` // that waited, or in which the request ran; "": not known
@@ -28,12 +29,14 @@ func (k Key) anyClass() Key {
 }
 
 func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Holder, b.Holder), cmp.Compare(a.Class, b.Class))
+	return cmp.Or(cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Holder, b.Holder),
+		cmp.Compare(a.Class, b.Class))
 }
 
 // Request is a slow request, explained.
 type Request struct {
-	// ID tells the request from all others of its process: two that are equal are one that two traces have. [Explain] makes it.
+	// ID tells the request from all others of its process: two that are equal are one that two
+	// traces have. [Explain] makes it.
 	ID   string `json:"id"`
 	Mark string `json:"mark,omitempty"` // what region.Start was given for it
 
@@ -51,15 +54,17 @@ type Request struct {
 	Words       string `json:"words,omitempty"`        // what it was slow by: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)"
 	Place       string `json:"place,omitempty"`        // Key.Function with file and line
 	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
-	Doing       string `json:"doing,omitempty"`        // what the holder did meanwhile, and where: "sleep at main.refresh (main.go:43)"
-	Breakdown   string `json:"breakdown,omitempty"`    // its time in a line, by [verdict.Breakdown]
-	Path        []Step `json:"path,omitempty"`         // its time in order, at most 10 steps; of the worst of a cause
-	Snapshot    string `json:"snapshot,omitempty"`     // the trace that has it
-	Build       string `json:"build,omitempty"`        // of the service
-	TraceID     string `json:"trace_id,omitempty"`     // of distributed tracing
+	// what the holder did meanwhile, and where: "sleep at main.refresh (main.go:43)"
+	Doing     string `json:"doing,omitempty"`
+	Breakdown string `json:"breakdown,omitempty"` // its time in a line, by [verdict.Breakdown]
+	Path      []Step `json:"path,omitempty"`      // its time in order, at most 10 steps; of the worst of a cause
+	Snapshot  string `json:"snapshot,omitempty"`  // the trace that has it
+	Build     string `json:"build,omitempty"`     // of the service
+	TraceID   string `json:"trace_id,omitempty"`  // of distributed tracing
 }
 
-// Step is a piece of a request's path: neighbours of one cause and place are one, and the shortest are [reqtrace.CauseUnknown] together.
+// Step is a piece of a request's path: neighbours of one cause and place are one, and the shortest
+// are [reqtrace.CauseUnknown] together.
 type Step struct {
 	Cause reqtrace.Cause `json:"cause"`
 	Time  time.Duration  `json:"time_ns"`
@@ -94,12 +99,16 @@ func (a *Against) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// compareWorst orders requests, the worst first. It is a total order, so that a merge does not depend on who is merged into whom.
+// compareWorst orders requests, the worst first. It is a total order, so that a merge does not
+// depend on who is merged into whom.
 func compareWorst(a, b *Request) int {
 	return cmp.Or(
-		cmp.Compare(b.Duration, a.Duration), cmp.Compare(b.Lost, a.Lost), a.Start.Compare(b.Start), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Build, b.Build),
-		cmp.Compare(a.Snapshot, b.Snapshot), cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.TraceID, b.TraceID), cmp.Compare(a.Against, b.Against),
-		cmp.Compare(a.Words, b.Words), cmp.Compare(a.Place, b.Place), cmp.Compare(a.HolderPlace, b.HolderPlace), cmp.Compare(a.Doing, b.Doing),
+		cmp.Compare(b.Duration, a.Duration), cmp.Compare(b.Lost, a.Lost), a.Start.Compare(b.Start),
+		cmp.Compare(a.ID, b.ID), cmp.Compare(a.Build, b.Build),
+		cmp.Compare(a.Snapshot, b.Snapshot), cmp.Compare(a.Mark, b.Mark), cmp.Compare(a.TraceID, b.TraceID),
+		cmp.Compare(a.Against, b.Against),
+		cmp.Compare(a.Words, b.Words), cmp.Compare(a.Place, b.Place), cmp.Compare(a.HolderPlace, b.HolderPlace),
+		cmp.Compare(a.Doing, b.Doing),
 		cmp.Compare(a.Breakdown, b.Breakdown), slices.CompareFunc(a.Path, b.Path, compareSteps),
 	)
 }
@@ -113,7 +122,10 @@ const maxText = 512
 
 // bounded returns r with texts of bounded length. Nothing of r is shared.
 func (r Request) bounded() Request {
-	for _, s := range []*string{&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot, &r.Build, &r.TraceID} {
+	for _, s := range []*string{
+		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot,
+		&r.Build, &r.TraceID,
+	} {
 		*s = shorten(*s)
 	}
 	r.Key, r.Start = r.Key.bounded(), wallClock(r.Start)

@@ -19,7 +19,8 @@ const killedIn = "EVENKEEL_TEST_HISTORY_DIR"
 
 const batchSize = 20
 
-// writeUntilKilled adds batches, and says of each that it is on the disk. The file is so small that it is written anew all the time.
+// writeUntilKilled adds batches, and says of each that it is on the disk. The file is so small that
+// it is written anew all the time.
 func writeUntilKilled(dir string) {
 	s, err := Open(Options{Dir: dir, MaxBytes: 1 << 20, Build: "v1"})
 	if err != nil || s.Err() != nil {
@@ -40,8 +41,9 @@ func writeUntilKilled(dir string) {
 	}
 }
 
-// TestKilled kills a service time and again, a hundred times in make check, at any moment. After each its history is readable,
-// has all that was flushed, and of what was not no more than the last batch; the next process goes on with it.
+// TestKilled kills a service time and again, a hundred times in make check, at any moment. After
+// each its history is readable, has all that was flushed, and of what was not no more than the last
+// batch; the next process goes on with it.
 func TestKilled(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	kills := 15
@@ -57,7 +59,8 @@ func TestKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, err := os.ReadDir(dir); err != nil || len(list) > 3 { // with the lock, and a new file of this kill alone
+		if list, err := os.ReadDir(dir); err != nil || len(list) > 3 {
+			// with the lock, and a new file of this kill alone
 			t.Fatalf("kill %d: %v in the folder, %v", kill+1, list, err)
 		}
 		h, good, lost, err := ReadLog(b)
@@ -75,7 +78,8 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d requests after %d kills, of which %d cut a line off", had, kills, cut)
 }
 
-// killed has a service write until it has flushed so many batches, and kills it a moment later. It returns how many it has flushed.
+// killed has a service write until it has flushed so many batches, and kills it a moment later. It
+// returns how many it has flushed.
 func killed(t *testing.T, dir string, batches int, then time.Duration) (flushed int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// The file of a store is lines, each with its checksum (CRC-32C, in hexadecimal) and JSON. The first is a whole history, those after it
-// are what came since:
+// The file of a store is lines, each with its checksum (CRC-32C, in hexadecimal) and JSON. The
+// first is a whole history, those after it are what came since:
 //
 //	9a3c01e7 {"history":{"version":1,...}}
 //	04b1d2f0 {"requests":[...],"counts":[...]}
 //	1f00a9c3 {"requests":[...],"us                  <- a write that a kill cut short
 //
-// Invariant: a line is written by one write(2), and only when all before it are whole. So a kill leaves the lines before it, and at most one
-// that is cut short, which has no line feed or a wrong checksum. When the file has grown to its limit, a new one is written beside it,
-// synced, and renamed over it: a reader, and who opens it after a kill, finds the one or the other.
+// Invariant: a line is written by one write(2), and only when all before it are whole. So a kill
+// leaves the lines before it, and at most one that is cut short, which has no line feed or a wrong
+// checksum. When the file has grown to its limit, a new one is written beside it, synced, and
+// renamed over it: a reader, and who opens it after a kill, finds the one or the other.
 
 // record is a line of the file.
 type record struct {
@@ -85,9 +86,10 @@ func lineOf(text []byte) []byte {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 }
 
-// ReadLog reads the file of a [Store], also one whose process was killed: a copy of it, say, from a machine that is gone. good is how many
-// bytes of b are whole lines; lost is how many lines are not what was written, which are left out. The error is an [ErrVersion], or says that
-// there is not one whole line.
+// ReadLog reads the file of a [Store], also one whose process was killed: a copy of it, say, from a
+// machine that is gone. good is how many bytes of b are whole lines; lost is how many lines are not
+// what was written, which are left out. The error is an [ErrVersion], or says that there is not one
+// whole line.
 func ReadLog(b []byte) (h *History, good, lost int, err error) {
 	h = &History{}
 	good, lost, err = h.readLog(b)

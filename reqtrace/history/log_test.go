@@ -34,8 +34,9 @@ func TestReadLogErrors(t *testing.T) {
 	}
 }
 
-// FuzzReadLog: of a file that is cut off anywhere, all lines before the cut are read and nothing of the one that is cut. Of one
-// in which a byte is wrong, all lines but that one are. And whatever is read can be written, and read again as the same.
+// FuzzReadLog: of a file that is cut off anywhere, all lines before the cut are read and nothing of
+// the one that is cut. Of one in which a byte is wrong, all lines but that one are. And whatever is
+// read can be written, and read again as the same.
 func FuzzReadLog(f *testing.F) {
 	f.Add([]byte("some requests of several lines"), 100, 7, byte(1))
 	f.Add([]byte{0, 1, 2, 3, 200, 255}, 9, 200, byte('\n'))
@@ -46,7 +47,10 @@ func FuzzReadLog(f *testing.F) {
 		var records []record
 		for i, s := range seeds {
 			r := slow(i, night.Add(time.Duration(s)*time.Minute), lockKey, time.Duration(s)*ms)
-			records = append(records, record{Requests: []Request{r}, Counts: []classCount{{r.Start, "GET /", Count{Slow: 1}}}})
+			records = append(records, record{
+				Requests: []Request{r},
+				Counts:   []classCount{{r.Start, "GET /", Count{Slow: 1}}},
+			})
 		}
 		b, ends := logOf(t, records...)
 		if len(b) == 0 {
@@ -75,7 +79,8 @@ func FuzzReadLog(f *testing.F) {
 		}
 		b[at] ^= flip
 		h, _, lost, _ := ReadLog(b)
-		if want := of(func(i int) bool { return at < ends[i] && (i == 0 || at >= ends[i-1]) }); text(t, h) != want || lost == 0 {
+		if want := of(func(i int) bool { return at < ends[i] && (i == 0 || at >= ends[i-1]) }); text(t, h) != want ||
+			lost == 0 {
 			t.Errorf("byte %d ^ %d: %d lines lost: %s, want %s", at, flip, lost, text(t, h), want)
 		}
 		again, _ := logOf(t, record{History: h})

@@ -18,9 +18,10 @@ const (
 
 // Options configure [Open]. The zero value works.
 type Options struct {
-	// Dir is the folder of the history's files, made where it is not there; nobody else may read it. Other files in it are left alone, and a history.log that
-	// holds no history is renamed to history.log.damaged. One process at a time
-	// writes there (on systems without flock(2), see to that). Default: "", which keeps the history in memory alone.
+	// Dir is the folder of the history's files, made where it is not there; nobody else may read
+	// it. Other files in it are left alone, and a history.log that holds no history is renamed to
+	// history.log.damaged. One process at a time writes there (on systems without flock(2), see to
+	// that). Default: "", which keeps the history in memory alone.
 	Dir string
 
 	// Build names the build of the service that runs. Default: "", not known.
@@ -32,13 +33,16 @@ type Options struct {
 	// Keys is how many causes an hour tells apart. Default: 0, which is 64; limits: 32 to 4096.
 	Keys int
 
-	// MaxBytes is how large the file may be. While it is written anew there are two. Default: 0, which is 8 MiB; limits: 1 MiB to 1 GiB.
+	// MaxBytes is how large the file may be. While it is written anew there are two. Default: 0,
+	// which is 8 MiB; limits: 1 MiB to 1 GiB.
 	MaxBytes int64
 
-	// FlushEvery is how long it may take until what was added is on the disk. Default: 0, which is 5 s; limits: 10 ms to 1 min.
+	// FlushEvery is how long it may take until what was added is on the disk. Default: 0, which is
+	// 5 s; limits: 10 ms to 1 min.
 	FlushEvery time.Duration
 
-	// Logger gets a warning when the history cannot be kept on the disk, and when it can again. Default: nil, which is slog.Default().
+	// Logger gets a warning when the history cannot be kept on the disk, and when it can again.
+	// Default: nil, which is slog.Default().
 	Logger *slog.Logger
 }
 

@@ -33,8 +33,9 @@ var (
 
 // PageOptions say what a page has beside the history. The zero value works.
 type PageOptions struct {
-	Title   string    // of the page, such as the service's name. "": Slow requests
-	Now     time.Time // when it is written; its times are of that zone. Zero: the time at which the last slow request was seen
+	Title string // of the page, such as the service's name. "": Slow requests
+	// when it is written; its times are of that zone. Zero: the time at which the last slow request was seen
+	Now     time.Time
 	Since   time.Time // what is older is left out. Zero: nothing is
 	Status  []string  // lines beneath the sentence: what the recorder does
 	Sources []string  // what was merged, or why it was not: addresses of replicas
@@ -94,8 +95,9 @@ type fact struct{ Name, Value string }
 
 type classRow struct{ Name, Slow, Kept, Seen, Missed string }
 
-// WritePage writes a history as one page that needs nothing but itself: neither a script nor the network. It has names of functions and
-// routes, and what a service marks its requests with: who may see that, sees more of the service than its answers show.
+// WritePage writes a history as one page that needs nothing but itself: neither a script nor the
+// network. It has names of functions and routes, and what a service marks its requests with: who
+// may see that, sees more of the service than its answers show.
 func WritePage(w io.Writer, h *History, o PageOptions) error {
 	list := h.Summaries(o.Since)
 	if o.Now.IsZero() {
@@ -106,13 +108,16 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 	sum := sha256.Sum256([]byte(style))
 	coverage := h.Coverage(o.Since)
 	p := pageData{
-		CSP:   fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:])),
-		Style: template.CSS(style), Title: cmp.Or(o.Title, "Slow requests"), Sentence: h.Sentence(o.Since), PageOptions: o,
+		CSP: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'",
+			base64.StdEncoding.EncodeToString(sum[:])),
+		Style: template.CSS(style), Title: cmp.Or(o.Title, "Slow requests"), Sentence: h.Sentence(o.Since),
+		PageOptions: o,
 	}
 	p.Scope = coverage.String()
 	if len(list) > 0 {
 		b := h.band(o.Since, o.Now)
-		p.Scope = fmt.Sprintf("From %s to %s: %s.", clock(time.Unix(b.from, 0), o.Now), clock(o.Now, o.Now)+o.Now.Format(" MST"), p.Scope)
+		p.Scope = fmt.Sprintf("From %s to %s: %s.", clock(time.Unix(b.from, 0), o.Now),
+			clock(o.Now, o.Now)+o.Now.Format(" MST"), p.Scope)
 		p.Band, p.Legend = b.chart(h, o.Now), b.legend()
 		p.Builds = len(h.builds) > 1
 	}
@@ -130,7 +135,8 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 		for _, s := range list[pageCauses:] {
 			n += s.Requests
 		}
-		p.More = fmt.Sprintf("And %s, which made %s requests slow.", textfmt.Plural(len(list)-pageCauses, "more cause"), textfmt.Count(float64(n)))
+		p.More = fmt.Sprintf("And %s, which made %s requests slow.", textfmt.Plural(len(list)-pageCauses, "more cause"),
+			textfmt.Count(float64(n)))
 	}
 	p.Classes = classRows(h, o.Since)
 	p.HasKept = coverage.Kept > 0
@@ -187,9 +193,12 @@ func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 func newCauseRow(s *Summary, o *PageOptions) causeRow {
 	w := &s.Worst
 	r := causeRow{
-		Class: causeClass(s.Key.Cause), Words: s.Key.Words(), Requests: requestsText(s.Requests), Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
-		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now), Width: chart.LabelNumber(chart.Significant(100*s.Share, 3)),
-		WorstTime: textfmt.Duration(w.Duration), WorstAt: clock(w.Start, o.Now) + w.Start.In(o.Now.Location()).Format(":05"), WorstDoes: w.Words,
+		Class: causeClass(s.Key.Cause), Words: s.Key.Words(), Requests: requestsText(s.Requests),
+		Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
+		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now),
+		Width:     chart.LabelNumber(chart.Significant(100*s.Share, 3)),
+		WorstTime: textfmt.Duration(w.Duration),
+		WorstAt:   clock(w.Start, o.Now) + w.Start.In(o.Now.Location()).Format(":05"), WorstDoes: w.Words,
 		Tiles: tiles(w), Steps: steps(w),
 	}
 	r.In = strings.TrimPrefix(s.in(), ", in ")
@@ -251,7 +260,10 @@ func stepText(s Step) string {
 func steps(q *Request) (list []stepRow) {
 	at := time.Duration(0)
 	for _, s := range q.Path {
-		list = append(list, stepRow{causeClass(s.Cause), "+" + textfmt.Duration(at), textfmt.Duration(s.Time), verdict.Phrase(s.Cause), textfmt.Printable(s.Place)})
+		list = append(list, stepRow{
+			causeClass(s.Cause), "+" + textfmt.Duration(at), textfmt.Duration(s.Time),
+			verdict.Phrase(s.Cause), textfmt.Printable(s.Place),
+		})
 		at += s.Time
 	}
 	return list
@@ -266,7 +278,8 @@ func classRows(h *History, since time.Time) (rows []classRow) {
 	for _, name := range names[:min(len(names), pageCauses)] {
 		c := all[name]
 		rows = append(rows, classRow{
-			verdict.ClassText(name), textfmt.Count(float64(c.Slow)), textfmt.Count(float64(c.Kept)), textfmt.Count(float64(c.Seen)),
+			verdict.ClassText(name), textfmt.Count(float64(c.Slow)), textfmt.Count(float64(c.Kept)),
+			textfmt.Count(float64(c.Seen)),
 			textfmt.Count(float64(c.Limited + c.Off + c.Failed + c.Cut)),
 		})
 	}

@@ -33,10 +33,12 @@ func TestPage(t *testing.T) {
 	})
 	m := styleElement.FindStringSubmatch(p)
 	sum := sha256.Sum256([]byte(m[1]))
-	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(html.UnescapeString(p), want) {
+	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'"; !strings.Contains(html.UnescapeString(p), want) {
 		t.Errorf("the page does not allow its style: %s", want)
 	}
-	if strings.Contains(p, "<script") || strings.Contains(p, "http") && !strings.Contains(p, "http-equiv") || strings.Contains(p, " style=") {
+	if strings.Contains(p, "<script") || strings.Contains(p, "http") && !strings.Contains(p, "http-equiv") ||
+		strings.Contains(p, " style=") {
 		t.Error("a script, an address or a style that its policy does not allow")
 	}
 	p = styleElement.ReplaceAllString(p, "<style>...</style>")
@@ -50,11 +52,13 @@ func TestPageOfLittle(t *testing.T) {
 	}
 	h := &History{}
 	h.Count(night, "GET /", Count{Slow: 4, Off: 4})
-	if p := pageOf(t, h, PageOptions{Now: night}); !strings.Contains(p, "4 requests were slow, and none of them is explained") || !strings.Contains(p, "4 while recording was off") {
+	if p := pageOf(t, h, PageOptions{Now: night}); !strings.Contains(p,
+		"4 requests were slow, and none of them is explained") || !strings.Contains(p, "4 while recording was off") {
 		t.Error(p)
 	}
 	h.Add(slow(1, night, Key{reqtrace.CauseLock, "main.get", "", "GET /"}, ms))
-	if got, want := h.Sentence(time.Time{}), "4 requests were slow (1 explained): 100% waiting for a lock"; !strings.HasPrefix(got, want) {
+	if got, want := h.Sentence(time.Time{}),
+		"4 requests were slow (1 explained): 100% waiting for a lock"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q is said of one request of four", got)
 	}
 	h = &History{}
@@ -73,15 +77,22 @@ func TestPageEscapes(t *testing.T) {
 	r.ID, r.Mark, r.Words, r.Place, r.HolderPlace, r.Doing, r.Breakdown, r.Snapshot, r.Build, r.TraceID, r.Path[0].Place = evil, evil, evil, evil, evil, evil, evil, evil, evil, evil, evil
 	h.Built("old", night.Add(-time.Hour))
 	h.Add(r)
-	p := pageOf(t, h, PageOptions{Title: evil, Status: []string{evil}, Sources: []string{evil}, SnapshotURL: func(s string) string { return "javascript:" + s }})
-	if strings.Contains(p, "<script") || strings.Contains(p, "<img") || strings.Contains(p, `href="javascript`) || strings.Count(p, "</style>") != 1 {
+	p := pageOf(t, h, PageOptions{
+		Title: evil, Status: []string{evil}, Sources: []string{evil},
+		SnapshotURL: func(s string) string { return "javascript:" + s },
+	})
+	if strings.Contains(p, "<script") || strings.Contains(p, "<img") || strings.Contains(p, `href="javascript`) ||
+		strings.Count(p, "</style>") != 1 {
 		t.Error("markup is taken as such")
 	}
 }
 
 // TestBand: every explained request is in the picture, however long its time is.
 func TestBand(t *testing.T) {
-	for _, span := range []time.Duration{0, 10 * time.Minute, 3 * time.Hour, 47 * time.Hour, 60 * time.Hour, 100 * 24 * time.Hour} {
+	for _, span := range []time.Duration{
+		0, 10 * time.Minute, 3 * time.Hour, 47 * time.Hour, 60 * time.Hour,
+		100 * 24 * time.Hour,
+	} {
 		h := &History{keepHours: 8784}
 		const n = 1000
 		for i := range n {

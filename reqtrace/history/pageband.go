@@ -20,7 +20,8 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 	x := chart.Axis{Hi: float64(int64(len(b.bins)) * b.width)}
 	y := chart.Axis{Hi: step * math.Ceil(float64(most)/step)}
 	c := chart.Chart{
-		ID: "over-time", Class: "band", Title: "Slow requests over time, by cause", YLabel: "slow requests in " + widthText(b.width),
+		ID: "over-time", Class: "band", Title: "Slow requests over time, by cause", YLabel: "slow requests in " +
+			widthText(b.width),
 		Desc: fmt.Sprintf("%s at most in %s.", requestsText(most), widthText(b.width)),
 		Y:    y.YTicks(chart.LinearTicks(0, y.Hi, step), chart.LabelNumber), X: b.xTicks(x, now),
 	}
@@ -70,7 +71,10 @@ func (b *band) xTicks(x chart.Axis, now time.Time) (ticks []chart.Tick) {
 		if step >= 24*3600 {
 			text = t.Format("2 Jan")
 		}
-		ticks = append(ticks, chart.Tick{At: chart.PercentAt(x.Frac(float64(at - b.from))), Label: text, Minor: len(ticks)%2 == 1})
+		ticks = append(ticks, chart.Tick{
+			At: chart.PercentAt(x.Frac(float64(at - b.from))), Label: text,
+			Minor: len(ticks)%2 == 1,
+		})
 	}
 	return ticks
 }
@@ -83,7 +87,8 @@ func (b *band) legend() (rows []legendRow) {
 			n += bin[cause]
 		}
 		if n > 0 {
-			rows = append(rows, legendRow{causeClass(cause), fmt.Sprintf("%s (%s)", verdict.Phrase(cause), textfmt.Count(float64(n)))})
+			rows = append(rows, legendRow{causeClass(cause), fmt.Sprintf("%s (%s)", verdict.Phrase(cause),
+				textfmt.Count(float64(n)))})
 		}
 	}
 	return rows

@@ -10,19 +10,21 @@ import (
 	"time"
 )
 
-// Store is a [History] on disk, safe for concurrent use. What is added is in memory at once, and on the disk after Options.FlushEvery: a kill
-// loses that much, a crash of the machine as much, as each write is synced.
+// Store is a [History] on disk, safe for concurrent use. What is added is in memory at once, and on
+// the disk after Options.FlushEvery: a kill loses that much, a crash of the machine as much, as
+// each write is synced.
 //
-// Where the disk fails, or another process has the folder, the store goes on in memory, Err says why, and each flush tries again: then it takes
-// over what is in the folder, and writes all of its own.
+// Where the disk fails, or another process has the folder, the store goes on in memory, Err says
+// why, and each flush tries again: then it takes over what is in the folder, and writes all of its
+// own.
 type Store struct {
 	o    Options
 	stop chan struct{}
 	gone chan struct{}
 	once sync.Once
 
-	// Lock order: disk, mu, counting. disk is held over writes, mu over work in memory (of milliseconds where all is written anew), and
-	// counting over a few operations on a map.
+	// Lock order: disk, mu, counting. disk is held over writes, mu over work in memory (of
+	// milliseconds where all is written anew), and counting over a few operations on a map.
 	disk   sync.Mutex
 	file   *file       // nil: the folder is not taken yet, or any more, or there is none
 	has    atomic.Bool // whether it was taken
@@ -50,14 +52,17 @@ const (
 	maxCounts  = 1 << 10 // minutes and classes that wait to be counted
 )
 
-// Open opens the history in Options.Dir, or begins it. It fails for options that make no sense alone: a folder that cannot be used is said
-// by Err, and tried again.
+// Open opens the history in Options.Dir, or begins it. It fails for options that make no sense
+// alone: a folder that cannot be used is said by Err, and tried again.
 func Open(o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{o: o, stop: make(chan struct{}), gone: make(chan struct{}), counts: map[countKey]Count{}, history: newHistory(o)}
+	s := &Store{
+		o: o, stop: make(chan struct{}), gone: make(chan struct{}), counts: map[countKey]Count{},
+		history: newHistory(o),
+	}
 	s.history.addSource(fmt.Sprintf("%016x", rand.Uint64()))
 	if o.Build != "" {
 		s.history.Built(o.Build, time.Now())
@@ -87,7 +92,10 @@ func (s *Store) add(r Request) bool {
 	}
 	r = r.bounded()
 	if worst := s.history.add(r); !worst { // details are of the worst alone
-		r = Request{ID: r.ID, Start: r.Start, Duration: r.Duration, Cut: r.Cut, Key: r.Key, Lost: r.Lost, Build: r.Build}
+		r = Request{
+			ID: r.ID, Start: r.Start, Duration: r.Duration, Cut: r.Cut, Key: r.Key, Lost: r.Lost,
+			Build: r.Build,
+		}
 	}
 	s.later(func(p *record) { p.Requests = append(p.Requests, r) })
 	return true
@@ -104,8 +112,9 @@ func (s *Store) later(add func(*record)) {
 	}
 }
 
-// AddAll adds what a trace says: its slow requests, of which it returns those that no trace had before, and its usual ones. Requests that
-// the trace had too many of count as failed, of the class [Others].
+// AddAll adds what a trace says: its slow requests, of which it returns those that no trace had
+// before, and its usual ones. Requests that the trace had too many of count as failed, of the class
+// [Others].
 func (s *Store) AddAll(e *Explained) (added []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +136,9 @@ func (s *Store) AddAll(e *Explained) (added []Request) {
 	return added
 }
 
-// Count adds slow requests that the service's own clock saw. It waits for no disk and no other work of the store, so requests may call it. Of more
-// than 1,024 minutes and classes between two flushes or looks at the history, the rest are one, of the class [Others].
+// Count adds slow requests that the service's own clock saw. It waits for no disk and no other work
+// of the store, so requests may call it. Of more than 1,024 minutes and classes between two flushes
+// or looks at the history, the rest are one, of the class [Others].
 func (s *Store) Count(at time.Time, class string, c Count) {
 	s.counting.Lock()
 	defer s.counting.Unlock()
@@ -279,7 +289,8 @@ func (s *Store) takeOver() error {
 			}
 			s.o.Logger.Warn("the folder of the history of slow requests has a file that holds none: it is kept under another name", "dir", s.o.Dir, "name", asideName, "error", err)
 		} else if lost > 0 {
-			s.o.Logger.Warn("the history of slow requests lacks what a kill or a disk cut off", "dir", s.o.Dir, "lines", lost, "bytes", len(b)-good)
+			s.o.Logger.Warn("the history of slow requests lacks what a kill or a disk cut off", "dir", s.o.Dir, "lines",
+				lost, "bytes", len(b)-good)
 		}
 	}
 	s.mu.Lock()
@@ -309,8 +320,9 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. Where it takes too much, minutes of all but the last hours go, then the
-// oldest hours, and then the rarest causes of the last one.
+// whole returns all of the history as a line that leaves room for more. Where it takes too much,
+// minutes of all but the last hours go, then the oldest hours, and then the rarest causes of the
+// last one.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
 	for hours, fine, keys, limit := s.o.Hours, fineHours, s.o.Keys, int(s.o.MaxBytes*3/4); ; {

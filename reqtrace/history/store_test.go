@@ -101,8 +101,8 @@ func TestStoreFlushes(t *testing.T) {
 	})
 }
 
-// TestStoreShared: of two processes in one folder the second goes on in memory, and takes the folder over when the first is gone, with
-// what both have.
+// TestStoreShared: of two processes in one folder the second goes on in memory, and takes the
+// folder over when the first is gone, with what both have.
 func TestStoreShared(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, Options{Dir: dir})
@@ -144,7 +144,8 @@ func TestStoreShared(t *testing.T) {
 	}
 }
 
-// TestStoreLeavesOthersAlone: of what is in its folder a store writes over its own files alone, and removes what a kill has left of them.
+// TestStoreLeavesOthersAlone: of what is in its folder a store writes over its own files alone, and
+// removes what a kill has left of them.
 func TestStoreLeavesOthersAlone(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"history.log.tmp", tempPrefix + "mine" + tempSuffix, tempPrefix + "1"} {
@@ -259,7 +260,8 @@ func TestStoreBounded(t *testing.T) {
 		}
 	}
 	order := s.Snapshot().order()
-	if n := len(order); n < 3 || n > hours-5 || order[n-1]-order[0] != int64(n-1) || order[n-1] != night.Unix()/3600+hours-1 {
+	if n := len(order); n < 3 || n > hours-5 || order[n-1]-order[0] != int64(n-1) ||
+		order[n-1] != night.Unix()/3600+hours-1 {
 		t.Errorf("%d hours, from %d to %d", len(order), order[0], order[len(order)-1])
 	}
 }
@@ -269,7 +271,8 @@ func longKey(i int) Key {
 	return Key{lockKey.Cause, fmt.Sprintf("main.f%d", i), "main.refresh", strings.Repeat("x", maxText)}
 }
 
-// TestStoreBoundedInAnHour: so does one of more causes in an hour than there is room for, and it is there when it is opened again.
+// TestStoreBoundedInAnHour: so does one of more causes in an hour than there is room for, and it is
+// there when it is opened again.
 func TestStoreBoundedInAnHour(t *testing.T) {
 	testutil.Long(t, "writes more causes than the limit twice")
 	const causes = 1400 // of some 900 bytes each
@@ -323,7 +326,8 @@ func TestStoreKeepsWhatIsNone(t *testing.T) {
 		}
 		s := open(t, Options{Dir: dir})
 		fill(s, 0, 1)
-		if err := s.Flush(); (err == nil) != (i == 0) || i > 0 && !strings.Contains(err.Error(), "history.log.damaged") {
+		if err := s.Flush(); (err == nil) != (i == 0) || i > 0 &&
+			!strings.Contains(err.Error(), "history.log.damaged") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if i > 0 {
@@ -344,7 +348,10 @@ func TestStoreCoarsens(t *testing.T) {
 	for minute := range hours * 60 {
 		for i := range 6 {
 			id++
-			s.Add(slow(id, night.Add(time.Duration(minute)*time.Minute), Key{lockKey.Cause, fmt.Sprint("main.f", i), "main.refresh", fmt.Sprint("GET /", i)}, ms))
+			s.Add(slow(id, night.Add(time.Duration(minute)*time.Minute), Key{
+				lockKey.Cause, fmt.Sprint("main.f", i),
+				"main.refresh", fmt.Sprint("GET /", i),
+			}, ms))
 		}
 	}
 	if err := s.Flush(); err != nil {
@@ -404,11 +411,15 @@ func TestCountWaitsForNothing(t *testing.T) {
 func TestStoreInMemory(t *testing.T) {
 	s := open(t, Options{})
 	e := explained(t, nil, Trace{Threshold: ms})
-	e.Slow, e.Dropped, e.Usual = []Request{slow(1, night, lockKey, ms), slow(1, night, lockKey, ms), slow(2, night, runKey, ms)}, 4, Usual{"GET /": {3, e.Usual[""].Parts}}
+	e.Slow, e.Dropped, e.Usual = []Request{
+		slow(1, night, lockKey, ms), slow(1, night, lockKey, ms),
+		slow(2, night, runKey, ms),
+	}, 4, Usual{"GET /": {3, e.Usual[""].Parts}}
 	if added := s.AddAll(e); len(added) != 2 || added[1].Key != runKey {
 		t.Errorf("%+v", added)
 	}
-	if c := s.Since(night).CoverageByClass(night); c[Others].Failed != 4 || c["GET /orders"].Seen != 1 || s.Flush() != nil || s.Err() != nil || s.Usual()["GET /"].Requests != 3 {
+	if c := s.Since(night).CoverageByClass(night); c[Others].Failed != 4 || c["GET /orders"].Seen != 1 ||
+		s.Flush() != nil || s.Err() != nil || s.Usual()["GET /"].Requests != 3 {
 		t.Errorf("%v", c)
 	}
 	for i := range 2 * maxCounts {
@@ -424,7 +435,8 @@ func TestOptions(t *testing.T) {
 		"Hours": {Hours: -1}, "Keys": {Keys: 3}, "MaxBytes": {MaxBytes: 7}, "FlushEvery": {FlushEvery: time.Hour},
 	} {
 		var oe *OptionError
-		if _, err := Open(o); !errors.As(err, &oe) || oe.Option != want || !strings.Contains(err.Error(), "it goes from") {
+		if _, err := Open(o); !errors.As(err, &oe) || oe.Option != want ||
+			!strings.Contains(err.Error(), "it goes from") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

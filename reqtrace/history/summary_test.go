@@ -39,7 +39,8 @@ func TestLeads(t *testing.T) {
 		}
 	}
 	first, last := list[0], list[len(list)-1]
-	if first.Key != lockKey || !slices.Equal(first.Classes, []string{"GET /orders", "GET /carts", "GET /users"}) || first.Requests != 40 || last.Key != machine || fresh != maxNew {
+	if first.Key != lockKey || !slices.Equal(first.Classes, []string{"GET /orders", "GET /carts", "GET /users"}) ||
+		first.Requests != 40 || last.Key != machine || fresh != maxNew {
 		t.Errorf("%+v is first, %+v is last, %d are new", first, last, fresh)
 	}
 	if got := h.Sentence(time.Time{}); got != "170 requests were slow: 24% waiting for a lock that main.refresh holds, in main.get, in GET /orders and 2 more (new)" {
@@ -51,12 +52,16 @@ func TestLeads(t *testing.T) {
 		t.Errorf("the machine leads: %q", got)
 	}
 	long := strings.Repeat("évenkeel", 20)
-	for _, k := range []Key{{reqtrace.CauseLock, "main.get", "main.refresh", long}, {reqtrace.CauseLock, long, long, long}} {
+	for _, k := range []Key{
+		{reqtrace.CauseLock, "main.get", "main.refresh", long},
+		{reqtrace.CauseLock, long, long, long},
+	} {
 		h = &History{}
 		h.Add(slow(1, night, k, 50*ms))
 		h.Add(slow(2, night, k, 50*ms))
 		h.Add(slow(3, night, runKey, 50*ms))
-		if got := h.Sentence(time.Time{}); utf8.RuneCountInString(got) > 150 || !strings.Contains(got, "waiting for a lock") {
+		if got := h.Sentence(time.Time{}); utf8.RuneCountInString(got) > 150 ||
+			!strings.Contains(got, "waiting for a lock") {
 			t.Errorf("%d characters: %q", utf8.RuneCountInString(got), got)
 		}
 	}
@@ -79,7 +84,10 @@ func TestWeights(t *testing.T) {
 	h.Count(night, "GET /unseen", Count{Slow: 1000, Off: 1000}) // says nothing
 	h.Add(slow(999, night, Key{reqtrace.CauseRunning, "main.f", "", "uncounted"}, 50*ms))
 	for _, s := range h.Summaries(time.Time{}) {
-		want := map[reqtrace.Cause]float64{reqtrace.CauseLock: 30, reqtrace.CauseSleep: 10, reqtrace.CauseNetwork: 160, reqtrace.CauseRunning: 1}[s.Key.Cause] / 201
+		want := map[reqtrace.Cause]float64{
+			reqtrace.CauseLock: 30, reqtrace.CauseSleep: 10, reqtrace.CauseNetwork: 160,
+			reqtrace.CauseRunning: 1,
+		}[s.Key.Cause] / 201
 		if math.Abs(s.Share-want) > 1e-9 {
 			t.Errorf("%v has %v, want %v", s.Key, s.Share, want)
 		}

@@ -23,13 +23,15 @@ const (
 // Usual is what the usual requests of each class took, by its name.
 type Usual map[string]UsualRequest
 
-// UsualRequest is the sum of some usual requests of a class: those around the median. What the machine stood still is left out.
+// UsualRequest is the sum of some usual requests of a class: those around the median. What the
+// machine stood still is left out.
 type UsualRequest struct {
 	Requests uint64         `json:"requests"`
 	Parts    reqtrace.Parts `json:"parts_ns"`
 }
 
-// UnmarshalJSON reads what was written, also by a later release: the time of a cause that this one does not know is [reqtrace.CauseUnknown].
+// UnmarshalJSON reads what was written, also by a later release: the time of a cause that this one
+// does not know is [reqtrace.CauseUnknown].
 func (u *UsualRequest) UnmarshalJSON(b []byte) error {
 	var j struct {
 		Requests uint64                   `json:"requests"`

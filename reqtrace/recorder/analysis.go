@@ -59,7 +59,8 @@ func (p *pace) yield() {
 		return
 	default:
 	}
-	rest := time.NewTimer(restFor * min(worked, 10*yieldAfter)) // at most ten times, because the machine may have stood still
+	// at most ten times, because the machine may have stood still
+	rest := time.NewTimer(restFor * min(worked, 10*yieldAfter))
 	defer rest.Stop()
 	select {
 	case <-rest.C:

@@ -101,7 +101,8 @@ func TestAnalyze(t *testing.T) {
 	}
 	for _, hurry := range []chan struct{}{nil, hurried} {
 		got, took, err := analyze(t.Context(), hurry, job, bytes.NewReader(b))
-		if err != nil || took <= 0 || len(got.Slow) != len(want.Slow) || len(got.Slow) == 0 || got.Slow[0].Words != want.Slow[0].Words {
+		if err != nil || took <= 0 || len(got.Slow) != len(want.Slow) || len(got.Slow) == 0 ||
+			got.Slow[0].Words != want.Slow[0].Words {
 			t.Errorf("%v, %v: %+v", took, err, got)
 		}
 	}
@@ -113,7 +114,9 @@ func TestAnalyze(t *testing.T) {
 	if _, _, err := analyze(ctx, hurried, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if e, _, err := analyze(t.Context(), hurried, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
+	if e, _, err := analyze(t.Context(), hurried,
+		job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil ||
+		len(e.Slow) == 0 {
 		t.Errorf("a trace that breaks off: %v", err)
 	}
 }
@@ -136,7 +139,8 @@ func TestAnalyzePanics(t *testing.T) {
 			time.Sleep(20 * time.Second)
 		}
 		end(t, r)
-		if n := r.Stats().Failures[string(failPanic)]; n != 3 || strings.Count(log.String(), "panicked") != 2 { // once in a line's message and once in its error
+		if n := r.Stats().Failures[string(failPanic)]; n != 3 || strings.Count(log.String(), "panicked") != 2 {
+			// once in a line's message and once in its error
 			t.Errorf("%d failures:\n%s", n, log.String())
 		}
 	})
@@ -164,7 +168,8 @@ func TestMemory(t *testing.T) {
 	}
 	write := func(name, text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700),
+			os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -193,7 +198,9 @@ func TestApart(t *testing.T) {
 	}
 	leaks.Test(t)
 	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
-	e, _, err := analyzeApart(t.Context(), sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`), &history.Head{Trace: history.Trace{Threshold: time.Second}}, strings.NewReader("trace"))
+	e, _, err := analyzeApart(t.Context(),
+		sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`),
+		&history.Head{Trace: history.Trace{Threshold: time.Second}}, strings.NewReader("trace"))
 	if err != nil || e.Requests != 7 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -211,7 +218,8 @@ func TestApart(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), &history.Head{}, cancels(cancel)); !errors.Is(err, context.Canceled) {
+	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), &history.Head{}, cancels(cancel)); !errors.Is(err,
+		context.Canceled) {
 		t.Error(err)
 	}
 }

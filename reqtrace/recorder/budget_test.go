@@ -18,7 +18,10 @@ func TestMeasuredInPlace(t *testing.T) {
 		usual = 200 * time.Microsecond // of a request, with a random error of 5%
 		model = 6 * time.Millisecond   // per second
 	)
-	for name, truth := range map[string]time.Duration{"cheaper": 3 * time.Millisecond, "dearer": 20 * time.Millisecond} {
+	for name, truth := range map[string]time.Duration{
+		"cheaper": 3 * time.Millisecond,
+		"dearer":  20 * time.Millisecond,
+	} {
 		for seed := range uint64(20) {
 			lot := rand.New(rand.NewPCG(seed, 1))
 			b := budget{event: model * 55 / (10 * rate * requestBytes), perRequest: requestBytes}
@@ -43,7 +46,8 @@ func TestMeasuredInPlace(t *testing.T) {
 				continue // the random error is large compared with it in some runs: then it is not known
 			}
 			if d := (got - truth).Abs(); known && d > time.Duration(2*within*float64(of)) {
-				t.Errorf("%s, seed %d: %v a second, known to ± %v, and it is %v", name, seed, got, time.Duration(within*float64(of)), truth)
+				t.Errorf("%s, seed %d: %v a second, known to ± %v, and it is %v", name, seed, got,
+					time.Duration(within*float64(of)), truth)
 			}
 		}
 	}
@@ -89,7 +93,10 @@ func TestSaysOff(t *testing.T) {
 		if s.Off < s.Passed/2 || s.Off+s.Covered > s.Passed {
 			t.Errorf("off for %v, on for %v of %v", s.Off, s.Covered, s.Passed)
 		}
-		for what, text := range map[string]string{"page": fetched(r, "/"), "JSON": fetched(r, "/stats"), "log": log.String()} {
+		for what, text := range map[string]string{
+			"page": fetched(r, "/"), "JSON": fetched(r, "/stats"),
+			"log": log.String(),
+		} {
 			if !strings.Contains(text, "Options.CPU") || !strings.Contains(text, "5%") {
 				t.Errorf("%s: %s", what, text)
 			}

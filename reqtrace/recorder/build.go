@@ -18,8 +18,8 @@ func thisBuild() string {
 	return buildName(info, executableHash)
 }
 
-// buildName names a build; info may be nil. One that was built without a commit, or with changes that are in none, is told from others
-// by its hash alone, "" if that cannot be had.
+// buildName names a build; info may be nil. One that was built without a commit, or with changes
+// that are in none, is told from others by its hash alone, "" if that cannot be had.
 func buildName(info *debug.BuildInfo, hash func() string) string {
 	var parts []string
 	known := false

@@ -28,7 +28,10 @@ func TestBuildName(t *testing.T) {
 		{info("v1.2.3"), "h", "v1.2.3"},
 		{info("(devel)", commit, "vcs.modified=false"), "h", "(devel) 0123456789ab"},
 		{info("(devel)", commit, "vcs.modified=true"), "h", "(devel) 0123456789ab executable h"},
-		{info("v1.2.4-0.20261122-0123456789ab+dirty", commit, "vcs.modified=true"), "h", "v1.2.4-0.20261122-0123456789ab+dirty 0123456789ab executable h"},
+		{
+			info("v1.2.4-0.20261122-0123456789ab+dirty", commit, "vcs.modified=true"), "h",
+			"v1.2.4-0.20261122-0123456789ab+dirty 0123456789ab executable h",
+		},
 		{info("(devel)"), "h", "(devel) executable h"},
 		{info(""), "h", "executable h"},
 		{nil, "h", "executable h"},

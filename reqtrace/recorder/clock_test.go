@@ -11,8 +11,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// TestClock: however the wall clock is set, snapshots are taken when requests were slow and at no other time, each is kept, and each slow request
-// is accounted for.
+// TestClock: however the wall clock is set, snapshots are taken when requests were slow and at no
+// other time, each is kept, and each slow request is accounted for.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each = 20 * time.Second
@@ -36,7 +36,10 @@ func TestClock(t *testing.T) {
 			}
 		}
 		const year = 365 * 24 * time.Hour
-		for _, by := range []time.Duration{0, time.Hour, -2 * time.Hour, 10 * year, -10 * year, -50 * year, 50 * year, 300 * 24 * time.Hour} {
+		for _, by := range []time.Duration{
+			0, time.Hour, -2 * time.Hour, 10 * year, -10 * year, -50 * year, 50 * year,
+			300 * 24 * time.Hour,
+		} {
 			f.set.Add(int64(by))
 			slow()
 		}
@@ -52,7 +55,8 @@ func TestClock(t *testing.T) {
 		if c := coverage(r); c.Slow != n || c.Seen != n {
 			t.Errorf("%d slow requests: %+v", n, c)
 		}
-		if list, err := filepath.Glob(filepath.Join(dir, "snapshots", "*-slow*"+traceSuffix)); err != nil || len(list) != int(n) {
+		if list, err := filepath.Glob(filepath.Join(dir, "snapshots", "*-slow*"+traceSuffix)); err != nil ||
+			len(list) != int(n) {
 			t.Errorf("%d snapshots of %d are kept, %v", len(list), n, err)
 		}
 	})
@@ -82,7 +86,8 @@ func TestClockSetBack(t *testing.T) {
 	for i := range int64(3) {
 		after = append(after, keep(i))
 		if !s.has(after[i]) || s.has(before[i]) {
-			t.Errorf("%d after the clock was set back: the new one is there: %v, the oldest too: %v", i, s.has(after[i]), s.has(before[i]))
+			t.Errorf("%d after the clock was set back: the new one is there: %v, the oldest too: %v", i,
+				s.has(after[i]), s.has(before[i]))
 		}
 	}
 	for _, id := range after {

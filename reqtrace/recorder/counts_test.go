@@ -39,7 +39,8 @@ func TestSeenAfterAll(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				end(t, r)
 				c := coverage(r)
-				if sum := c.Seen + c.Cut + c.Limited + c.Off + c.Failed; c.Slow != r.slow.Load() || sum != c.Slow || c.Seen == 0 || c.Failed < 100 {
+				if sum := c.Seen + c.Cut + c.Limited + c.Off + c.Failed; c.Slow != r.slow.Load() || sum != c.Slow ||
+					c.Seen == 0 || c.Failed < 100 {
 					t.Errorf("%d slow requests: %+v", r.slow.Load(), c)
 				}
 			})
@@ -72,7 +73,8 @@ func TestClassesOfAnotherRouter(t *testing.T) {
 	})
 	s := httptest.NewServer(r.Middleware(router{"/slow": slowHandler}))
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
+	// an analysis takes a small part of a processor, and the machine may be busy
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	asked := uint64(0)
 	for again := true; again; {
@@ -96,7 +98,8 @@ func TestClassesOfAnotherRouter(t *testing.T) {
 	var slow, seen uint64
 	for class, c := range r.History().CoverageByClass(time.Time{}) {
 		slow, seen = slow+c.Slow, seen+c.Seen
-		if c.Seen > 0 && (c.Slow != c.Seen+c.Cut || !strings.Contains(class, "slowHandler")) { // those that no trace has are of no class
+		if c.Seen > 0 && (c.Slow != c.Seen+c.Cut || !strings.Contains(class, "slowHandler")) {
+			// those that no trace has are of no class
 			t.Errorf("class %q: %+v", class, c)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
-// TestCrowd: what each generation says of 100,000 goroutines that wait counts once, at a goroutine's price, and not as what requests record, too.
+// TestCrowd: what each generation says of 100,000 goroutines that wait counts once, at a
+// goroutine's price, and not as what requests record, too.
 func TestCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

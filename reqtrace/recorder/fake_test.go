@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// fake is a process with a flight recorder that records numbers of slow requests, in virtual time. What is not a test's to set belongs to
-// the recorder's goroutine.
+// fake is a process with a flight recorder that records numbers of slow requests, in virtual time.
+// What is not a test's to set belongs to the recorder's goroutine.
 type fake struct {
 	event    time.Duration // what an event takes
 	busy     float64       // processors that the process takes
@@ -88,7 +88,8 @@ func (f *fake) writeTo(w io.Writer) (int64, error) {
 		panic("a defect")
 	}
 	for g := byte(1); f.lists && time.Duration(g-1)*time.Second <= time.Since(f.since); g++ {
-		if _, err := w.Write(append([]byte{1, g}, make([]byte, listedBytes*f.parked)...)); err != nil { // a batch of this generation
+		if _, err := w.Write(append([]byte{1, g}, make([]byte, listedBytes*f.parked)...)); err != nil {
+			// a batch of this generation
 			return 0, err
 		}
 	}
@@ -189,7 +190,10 @@ func slowRequest(r *Recorder, class string) uint64 {
 // seen says that a trace has shown a slow request.
 func seen(number uint64, cause reqtrace.Cause) history.Request {
 	m := history.Mark("", number)
-	return history.Request{ID: m, Mark: m, Start: time.Now().Add(-100 * time.Millisecond), Duration: 100 * time.Millisecond, Key: history.Key{Cause: cause, Class: "GET /"}, Lost: 90 * time.Millisecond}
+	return history.Request{
+		ID: m, Mark: m, Start: time.Now().Add(-100 * time.Millisecond),
+		Duration: 100 * time.Millisecond, Key: history.Key{Cause: cause, Class: "GET /"}, Lost: 90 * time.Millisecond,
+	}
 }
 
 // coverage returns what became of the slow requests.

@@ -18,8 +18,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// files are the snapshots on disk. Each method fails alone where the disk or the directory fails, and works again when these do.
-// Any goroutine may call any of them.
+// files are the snapshots on disk. Each method fails alone where the disk or the directory fails,
+// and works again when these do. Any goroutine may call any of them.
 type files struct {
 	dir         string      // "": there is none
 	most        int64       // bytes
@@ -189,11 +189,12 @@ func (s *files) close() {
 	s.temporary = nil
 }
 
-// prune removes the oldest snapshots, until the rest fits. What is called by a later time than the newest was taken before the clock was set
-// back, and is older than all others.
+// prune removes the oldest snapshots, until the rest fits. What is called by a later time than the
+// newest was taken before the clock was set back, and is older than all others.
 func (s *files) prune(newest string) {
 	list, sum := s.list()
-	i, found := slices.BinarySearchFunc(list, newest, func(a stored, id string) int { return strings.Compare(a.id, id) })
+	i, found := slices.BinarySearchFunc(list, newest,
+		func(a stored, id string) int { return strings.Compare(a.id, id) })
 	if found {
 		i++
 	}
@@ -312,7 +313,8 @@ func (s *files) has(id string) bool {
 
 // inDir reports whether a snapshot is in dir.
 func (s *files) inDir(id string) bool {
-	if s.dir == "" || id == "" || strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune("0123456789-.abcdefghijklmnopqrstuvwxyz", c) }) {
+	if s.dir == "" || id == "" || strings.ContainsFunc(id,
+		func(c rune) bool { return !strings.ContainsRune("0123456789-.abcdefghijklmnopqrstuvwxyz", c) }) {
 		return false
 	}
 	info, err := os.Lstat(filepath.Join(s.dir, id+traceSuffix))

@@ -29,7 +29,8 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// TestDiskFull: while the disk is full snapshots are lost, and counted, the history is in memory, and all comes back with room on it.
+// TestDiskFull: while the disk is full snapshots are lost, and counted, the history is in memory,
+// and all comes back with room on it.
 func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 //	./snapshot/ID       one that was kept
 //	./snapshot/ID.json  what its analysis needs: [history.Head]
 //
-// Whoever may ask it sees names of functions, files and routes, the ids of requests, and can have snapshots taken: it belongs on a mux that
-// only those who operate the service can reach.
+// Whoever may ask it sees names of functions, files and routes, the ids of requests, and can have
+// snapshots taken: it belongs on a mux that only those who operate the service can reach.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -55,10 +55,12 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// below returns the path below where the handler is mounted. The pattern of a ServeMux says where that is. Without one, as behind another router or
-// [http.StripPrefix], it is the last part of the path.
+// below returns the path below where the handler is mounted. The pattern of a ServeMux says where
+// that is. Without one, as behind another router or [http.StripPrefix], it is the last part of the
+// path.
 func below(q *http.Request) string {
-	if _, mount, ok := strings.Cut(q.Pattern, "/"); ok && mount != "" { // "/" is everything: another router may be below it
+	if _, mount, ok := strings.Cut(q.Pattern, "/"); ok && mount != "" {
+		// "/" is everything: another router may be below it
 		if rest, ok := strings.CutPrefix(q.URL.Path, "/"+mount); ok {
 			return rest
 		}

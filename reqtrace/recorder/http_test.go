@@ -17,7 +17,8 @@ func TestPaths(t *testing.T) {
 		mux.Handle("GET example.com/one/{name}/", r)
 		mux.Handle("/stripped/", http.StripPrefix("/stripped", r))
 		root := http.NewServeMux()
-		root.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.ServeHTTP(w, q) })) // a router that sets no pattern
+		// a router that sets no pattern
+		root.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.ServeHTTP(w, q) }))
 		for _, c := range []struct {
 			h    http.Handler
 			path string

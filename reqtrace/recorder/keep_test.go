@@ -67,7 +67,8 @@ func TestKeeps(t *testing.T) {
 			len(h.Noted) != 2 || h.Noted[1] != last || h.Snapshot != newest.Snapshot {
 			t.Errorf("%+v: %s", h, body)
 		}
-		if status, body := askPage(t, r, "snapshot/"+newest.Snapshot); status != 200 || int64(len(body)) != newest.Bytes {
+		if status, body := askPage(t, r, "snapshot/"+newest.Snapshot); status != 200 ||
+			int64(len(body)) != newest.Bytes {
 			t.Errorf("%d: %d bytes", status, len(body))
 		}
 		_, page := askPage(t, r, "")

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	tickEvery   = time.Second
-	settle      = 100 * time.Millisecond // after the request that asks for a snapshot: it ends, and others that are slow with it
+	tickEvery = time.Second
+	// after the request that asks for a snapshot: it ends, and others that are slow with it
+	settle      = 100 * time.Millisecond
 	leastWindow = 2 * time.Second
 	leastBytes  = 1 << 20
 	maxPending  = 4096 // slow requests that wait for a snapshot
@@ -147,7 +148,8 @@ func (l *loop) guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			if !l.broken { // it is told once: what panics in each tick would fill the log
-				l.r.log.Warn("recorder: a defect; it is off until the service starts again", "panic", v, "stack", string(debug.Stack()))
+				l.r.log.Warn("recorder: a defect; it is off until the service starts again", "panic", v, "stack",
+					string(debug.Stack()))
 			}
 			l.broken = true
 			l.off()

@@ -131,7 +131,8 @@ func (o Options) withDefaults() (Options, error) {
 	case !(o.Quantile >= .5 && o.Quantile <= .9999):
 		return o, &OptionError{"Quantile", fmt.Sprintf("%v; it goes from 0.5 to 0.9999", o.Quantile)}
 	case !(o.CPU >= .001 && o.CPU <= 1):
-		return o, &OptionError{"CPU", fmt.Sprintf("%v; it goes from 0.001 to 1, which is all that the process takes", o.CPU)}
+		return o, &OptionError{"CPU", fmt.Sprintf("%v; it goes from 0.001 to 1, which is all that the process takes",
+			o.CPU)}
 	case o.MaxBytes < leastBytes || o.MaxBytes > 32<<20:
 		return o, &OptionError{"MaxBytes", fmt.Sprintf("%d; it goes from %d to %d", o.MaxBytes, leastBytes, 32<<20)}
 	case o.KeepBytes < 1<<20 || o.KeepBytes > 64<<30:
@@ -146,7 +147,10 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	case len(o.Analyze) > 0:
 		if _, err := exec.LookPath(o.Analyze[0]); err != nil {
-			return o, &OptionError{"Analyze", fmt.Sprintf("%v; write the path of a program that is there, or leave it out", err)}
+			return o, &OptionError{
+				"Analyze",
+				fmt.Sprintf("%v; write the path of a program that is there, or leave it out", err),
+			}
 		}
 	}
 	return o, nil

@@ -21,8 +21,9 @@ type process interface {
 	start(window time.Duration, bytes int) error // starts the flight recorder
 	stop()
 	writeTo(w io.Writer) (int64, error)
-	wall() time.Time    // now, for who reads it: it may be set. How long something took is asked of time.Since alone
-	cpu() time.Duration // that the process has taken; 0 where that is not known: then the budget is that of a process that idles
+	wall() time.Time // now, for who reads it: it may be set. How long something took is asked of time.Since alone
+	// that the process has taken; 0 where that is not known: then the budget is that of a process that idles
+	cpu() time.Duration
 	goroutines() int
 	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
 	watching() time.Duration  // what watching the CPU quota takes per second, while the flight recorder is on
@@ -45,7 +46,10 @@ type runtimeProcess struct {
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
-	return &runtimeProcess{shared: shared, command: command, samples: []metrics.Sample{{Name: "/sched/goroutines:goroutines"}}}
+	return &runtimeProcess{
+		shared: shared, command: command,
+		samples: []metrics.Sample{{Name: "/sched/goroutines:goroutines"}},
+	}
 }
 
 func (p *runtimeProcess) start(window time.Duration, bytes int) error {

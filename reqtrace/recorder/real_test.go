@@ -72,13 +72,17 @@ func (s *shop) get(t *testing.T, path string) (status int, body []byte) {
 	return res.StatusCode, body
 }
 
-// TestReal: in a real process a planted sleep and a planted lock are named, and the page, the JSON and the snapshots show them; the
-// next process goes on with the history.
+// TestReal: in a real process a planted sleep and a planted lock are named, and the page, the JSON
+// and the snapshots show them; the next process goes on with the history.
 func TestReal(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	leaks.Test(t)
 	dir := t.TempDir()
-	o := Options{Slow: 100 * time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, InProcess: true, Logger: quiet, Build: "one", TraceID: func(context.Context) string { return "4bf92f35" }}
+	o := Options{
+		Slow: 100 * time.Millisecond, Every: time.Second, Dir: dir,
+		CPU: 1, InProcess: true, Logger: quiet, Build: "one",
+		TraceID: func(context.Context) string { return "4bf92f35" },
+	}
 	r, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +92,8 @@ func TestReal(t *testing.T) {
 	r.Subscribe(func(e Explained) { explained <- e })
 	s := newShop(t, r)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
+	// an analysis takes a small part of a processor, and the machine may be busy
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	until := func(path string, cause reqtrace.Cause) history.Request {
 		t.Helper()
@@ -113,34 +118,43 @@ func TestReal(t *testing.T) {
 			}
 		}
 	}
-	if q := until("/sleep", reqtrace.CauseSleep); q.Key.Class != "GET /sleep" || q.Lost < plantedTime/2 || q.TraceID != "4bf92f35" || q.Build != "one" {
+	if q := until("/sleep", reqtrace.CauseSleep); q.Key.Class != "GET /sleep" || q.Lost < plantedTime/2 ||
+		q.TraceID != "4bf92f35" || q.Build != "one" {
 		t.Errorf("%+v", q)
 	}
 	q := until("/lock", reqtrace.CauseLock)
-	if !strings.HasSuffix(q.Key.Function, ".buy") || !strings.HasSuffix(q.Key.Holder, ".refresh") || q.Key.Class != "GET /lock" {
+	if !strings.HasSuffix(q.Key.Function, ".buy") || !strings.HasSuffix(q.Key.Holder, ".refresh") ||
+		q.Key.Class != "GET /lock" {
 		t.Errorf("%+v", q)
 	}
 
-	if status, body := s.get(t, "/debug/evenkeel/"); status != http.StatusOK || !bytes.Contains(body, []byte("refresh")) || !bytes.Contains(body, []byte(`href="snapshot/`)) {
+	if status, body := s.get(t, "/debug/evenkeel/"); status != http.StatusOK ||
+		!bytes.Contains(body, []byte("refresh")) || !bytes.Contains(body, []byte(`href="snapshot/`)) {
 		t.Errorf("the page: %d, %s", status, body)
 	}
 	var h history.History
-	if _, body := s.get(t, "/debug/evenkeel/json?since=1h"); json.Unmarshal(body, &h) != nil || len(h.Summaries(time.Time{})) < 2 {
+	if _, body := s.get(t, "/debug/evenkeel/json?since=1h"); json.Unmarshal(body, &h) != nil ||
+		len(h.Summaries(time.Time{})) < 2 {
 		t.Errorf("the history: %s", body)
 	}
-	for stats := (Stats{}); stats.Analyzed == 0 || stats.Cost.Analysis == 0; time.Sleep(time.Millisecond) { // the cost of an analysis is known when it has ended
+	for stats := (Stats{}); stats.Analyzed == 0 || stats.Cost.Analysis == 0; time.Sleep(time.Millisecond) {
+		// the cost of an analysis is known when it has ended
 		if _, body := s.get(t, "/debug/evenkeel/stats"); json.Unmarshal(body, &stats) != nil || ctx.Err() != nil {
 			t.Fatalf("the statistics: %s", body)
 		}
 	}
-	for path, want := range map[string]int{"json?since=x": 400, "snapshot/x": 404, "snapshot/../../history": 404, "x": 404} {
+	for path, want := range map[string]int{
+		"json?since=x": 400, "snapshot/x": 404, "snapshot/../../history": 404,
+		"x": 404,
+	} {
 		if status, body := s.get(t, "/debug/evenkeel/"+path); status != want {
 			t.Errorf("%s: %d, %s", path, status, body)
 		}
 	}
 	for _, path := range []string{"snapshot", "snapshot/" + q.Snapshot} {
 		_, body := s.get(t, "/debug/evenkeel/"+path)
-		if _, err := reqtrace.Analyze(t.Context(), bytes.NewReader(body), reqtrace.Options{}); err != nil && !errors.Is(err, reqtrace.ErrNoRequests) {
+		if _, err := reqtrace.Analyze(t.Context(), bytes.NewReader(body), reqtrace.Options{}); err != nil &&
+			!errors.Is(err, reqtrace.ErrNoRequests) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -200,7 +214,10 @@ func TestNeighbours(t *testing.T) {
 	if _, err := Start(t.Context(), Options{}); !errors.Is(err, ErrFlightRecorder) {
 		t.Errorf("beside another flight recorder: %v", err)
 	}
-	r, err = Start(t.Context(), Options{Recorder: theirs, Slow: time.Millisecond, Every: time.Second, CPU: 1, InProcess: true, Logger: quiet})
+	r, err = Start(t.Context(), Options{
+		Recorder: theirs, Slow: time.Millisecond, Every: time.Second, CPU: 1,
+		InProcess: true, Logger: quiet,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +228,8 @@ func TestNeighbours(t *testing.T) {
 		default:
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
+	// an analysis takes a small part of a processor, and the machine may be busy
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	var consumers sync.WaitGroup
 	for again := true; again; {
@@ -298,7 +316,8 @@ func TestAnalyzer(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// Where Stop comes late the snapshot has been taken, and Stop takes one more.
-	if list, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(list) == 0 || uint64(len(list)) != s.Snapshots {
+	if list, err := os.ReadDir(filepath.Join(dir, "snapshots")); err != nil || len(list) == 0 ||
+		uint64(len(list)) != s.Snapshots {
 		t.Errorf("%v of %d snapshots, %v", list, s.Snapshots, err)
 	}
 }
@@ -312,7 +331,10 @@ func TestChaos(t *testing.T) {
 	}
 	leaks.Test(t)
 	dir := filepath.Join(t.TempDir(), "recorder")
-	r, err := Start(t.Context(), Options{Slow: time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, Analyze: []string{"/bin/sh", "-c", "kill -9 $$"}, Logger: quiet})
+	r, err := Start(t.Context(), Options{
+		Slow: time.Millisecond, Every: time.Second, Dir: dir, CPU: 1,
+		Analyze: []string{"/bin/sh", "-c", "kill -9 $$"}, Logger: quiet,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,9 +53,10 @@ type answer struct {
 // running says that this process has a recorder.
 var running atomic.Bool
 
-// Start begins to record and returns the recorder in charge, which [Recorder.Stop] ends; ctx is of Start alone. It returns an
-// [*OptionError] when the options cannot work, [ErrRunning] or [ErrFlightRecorder] when something else records, and the error of
-// a history in Options.Dir that cannot be used; then nothing has changed.
+// Start begins to record and returns the recorder in charge, which [Recorder.Stop] ends; ctx is of
+// Start alone. It returns an [*OptionError] when the options cannot work, [ErrRunning] or
+// [ErrFlightRecorder] when something else records, and the error of a history in Options.Dir that
+// cannot be used; then nothing has changed.
 func Start(ctx context.Context, o Options) (*Recorder, error) {
 	fake := o.process != nil // tests have several
 	o, err := o.withDefaults()
@@ -96,7 +97,8 @@ func start(o Options, free func()) (*Recorder, error) {
 	}
 	r := &Recorder{
 		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan ask),
-		stop: make(chan context.Context, 1), ending: make(chan struct{}), done: make(chan struct{}), hooks: map[int]func(Explained){},
+		stop: make(chan context.Context, 1), ending: make(chan struct{}), done: make(chan struct{}),
+		hooks: map[int]func(Explained){},
 	}
 	r.threshold.Store(int64(o.Slow))
 	if o.Slow == 0 {
@@ -126,8 +128,9 @@ func (r *Recorder) Stop(ctx context.Context) error {
 	}
 }
 
-// Snapshot writes an execution trace of the last seconds to w, for `evenkeel explain` or `go tool trace`: where the recorder was
-// off to stay within its budget, of the two seconds after the call. The budget is not asked, but pays for it afterwards.
+// Snapshot writes an execution trace of the last seconds to w, for `evenkeel explain` or `go tool
+// trace`: where the recorder was off to stay within its budget, of the two seconds after the call.
+// The budget is not asked, but pays for it afterwards.
 func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	got := make(chan answer, 1)
 	select {
@@ -154,7 +157,8 @@ func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// Threshold returns from which time on a request is slow; ok is false where Options.Quantile decides and too few requests are known.
+// Threshold returns from which time on a request is slow; ok is false where Options.Quantile
+// decides and too few requests are known.
 func (r *Recorder) Threshold() (d time.Duration, ok bool) {
 	d = time.Duration(r.threshold.Load())
 	return d, d != math.MaxInt64

@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// TestBudget: over an hour, what the recorder takes is within its share, whatever that is, and coverage is how long the flight recorder
-// was on for.
+// TestBudget: over an hour, what the recorder takes is within its share, whatever that is, and
+// coverage is how long the flight recorder was on for.
 func TestBudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		share    float64
@@ -65,7 +65,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestMeasured: what a request records counts for those that come later too, also where there were none as it was measured.
+// TestMeasured: what a request records counts for those that come later too, also where there were
+// none as it was measured.
 func TestMeasured(t *testing.T) {
 	b := budget{event: time.Microsecond, perRequest: requestBytes}
 	b.measured(1000, 0, time.Second)
@@ -105,7 +106,10 @@ func TestCounts(t *testing.T) {
 				return nil, 0, ctx.Err()
 			}
 		}, want: func(c history.Coverage) bool { return c.Seen == 0 && c.Failed >= 2 && c.Limited > 0 }},
-		"off": {options: Options{CPU: .001}, cause: func(f *fake) { f.parked = 1_000_000 }, want: func(c history.Coverage) bool { return c.Off > 100 }},
+		"off": {
+			options: Options{CPU: .001}, cause: func(f *fake) { f.parked = 1_000_000 },
+			want: func(c history.Coverage) bool { return c.Off > 100 },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -132,7 +136,8 @@ func TestCounts(t *testing.T) {
 				time.Sleep(2 * maxAnalysis)
 				end(t, r)
 				got := coverage(r)
-				if sum := got.Seen + got.Cut + got.Limited + got.Off + got.Failed; got.Slow != requests || sum != requests {
+				if sum := got.Seen + got.Cut + got.Limited + got.Off + got.Failed; got.Slow != requests ||
+					sum != requests {
 					t.Errorf("%+v: %d are accounted for", got, sum)
 				}
 				if !c.want(got) {
@@ -143,14 +148,18 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestLateNote: a request that ended while the snapshot was written is in it, though its note comes later, and counts once.
+// TestLateNote: a request that ended while the snapshot was written is in it, though its note comes
+// later, and counts once.
 func TestLateNote(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.hangs = make(chan bool)
 		f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
 			time.Sleep(time.Second)
-			return &history.Explained{Slow: []history.Request{seen(1, reqtrace.CauseLock), seen(2, reqtrace.CauseLock)}}, 0, nil
+			return &history.Explained{Slow: []history.Request{
+				seen(1, reqtrace.CauseLock),
+				seen(2, reqtrace.CauseLock),
+			}}, 0, nil
 		}
 		r := begin(t, f, Options{TraceID: func(context.Context) string { return "trace" }})
 		var told []Explained
@@ -170,7 +179,8 @@ func TestLateNote(t *testing.T) {
 	})
 }
 
-// TestLate: where the recorder itself comes late, requests may have waited before their handlers: a snapshot shows them.
+// TestLate: where the recorder itself comes late, requests may have waited before their handlers: a
+// snapshot shows them.
 func TestLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -212,7 +222,9 @@ func TestEvery(t *testing.T) {
 			t.Errorf("%d snapshots, the first after %v", len(taken), taken[0].Sub(began))
 		}
 		for i := range taken[1:] {
-			if d := taken[i+1].Sub(taken[i]); (d < 10*time.Second || d > 10*time.Second+3*time.Second+settle) && i+2 < len(taken) { // Stop takes the last one
+			if d := taken[i+1].Sub(taken[i]); (d < 10*time.Second || d > 10*time.Second+3*time.Second+settle) &&
+				i+2 < len(taken) {
+				// Stop takes the last one
 				t.Errorf("%v between two", d)
 			}
 		}
@@ -359,7 +371,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestAsked: a snapshot that is asked for is taken, also where the recorder was off; who does not wait for it leaves nothing behind.
+// TestAsked: a snapshot that is asked for is taken, also where the recorder was off; who does not
+// wait for it leaves nothing behind.
 func TestAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -386,7 +399,8 @@ func TestAsked(t *testing.T) {
 	})
 }
 
-// TestTakenAway: where another flight recorder was started while the recorder was off, it says so, and goes on when that is over.
+// TestTakenAway: where another flight recorder was started while the recorder was off, it says so,
+// and goes on when that is over.
 func TestTakenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -501,7 +515,8 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
-// TestProfile: after slow requests that were running a CPU profile is taken, where the program allows it, and not again for minutes.
+// TestProfile: after slow requests that were running a CPU profile is taken, where the program
+// allows it, and not again for minutes.
 func TestProfile(t *testing.T) {
 	for cause, want := range map[reqtrace.Cause]int{reqtrace.CauseRunning: 2, reqtrace.CauseLock: 0} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// What a request does here: it reads the clock twice, adds to one or two counters and compares. One that was slow also sends a
-// note, without waiting; where there is no room, it is counted. Nothing of that takes a lock, allocates where the request was not
-// slow, or can fail.
+// What a request does here: it reads the clock twice, adds to one or two counters and compares. One
+// that was slow also sends a note, without waiting; where there is no room, it is counted. Nothing
+// of that takes a lock, allocates where the request was not slow, or can fail.
 
 // noteRoom is how many notes may wait for the recorder's goroutine.
 const noteRoom = 1024
@@ -28,8 +28,9 @@ type note struct {
 	panicked bool
 }
 
-// Middleware watches the requests that next serves, and marks them as [region.Middleware] does: a request's class is the pattern
-// of its route. It hands w and q on as they are. What panics goes on to panic, with the same value.
+// Middleware watches the requests that next serves, and marks them as [region.Middleware] does: a
+// request's class is the pattern of its route. It hands w and q on as they are. What panics goes on
+// to panic, with the same value.
 //
 // It belongs around all that may wait, and inside of what puts a trace id into the context. Requests that last
 // for long on purpose, such as streams and WebSockets, belong on a mux without it: each of them would be slow.
@@ -60,9 +61,10 @@ type Request struct {
 	request region.Request
 }
 
-// Begin marks the start of a request that Middleware does not see: of gRPC, of a queue. The calling goroutine is the one that
-// serves it, and calls End. class is of what kind it is, such as the method's name; a program has few of them. id is what the
-// page calls it by; "" is none. It costs what [Recorder.Middleware] does.
+// Begin marks the start of a request that Middleware does not see: of gRPC, of a queue. The calling
+// goroutine is the one that serves it, and calls End. class is of what kind it is, such as the
+// method's name; a program has few of them. id is what the page calls it by; "" is none. It costs
+// what [Recorder.Middleware] does.
 //
 //	defer rec.Begin(ctx, info.FullMethod, "").End()
 func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
@@ -74,7 +76,8 @@ func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
 	return q
 }
 
-// End marks the end of the request. Where a defer calls it, as above, a panic asks for a snapshot, and goes on with the same value.
+// End marks the end of the request. Where a defer calls it, as above, a panic asks for a snapshot,
+// and goes on with the same value.
 func (q Request) End() {
 	v := recover()
 	if q.r != nil {

@@ -19,7 +19,11 @@ func TestNeverBlocks(t *testing.T) {
 		f := newFake()
 		f.hangs = make(chan bool)
 		r := begin(t, f, Options{Slow: time.Millisecond})
-		h := r.Middleware(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { time.Sleep(2 * time.Millisecond) }))
+		h := r.Middleware(http.HandlerFunc(func(w http.ResponseWriter,
+			q *http.Request,
+		) {
+			time.Sleep(2 * time.Millisecond)
+		}))
 		time.Sleep(2 * time.Second) // it measures its slice, which hangs
 		const requests = 20_000
 		start := time.Now()
@@ -34,7 +38,8 @@ func TestNeverBlocks(t *testing.T) {
 		}
 		close(f.hangs)
 		end(t, r)
-		if c := coverage(r); c.Slow != requests || c.Failed < requests-noteRoom || c.Failed+c.Limited+c.Off != requests {
+		if c := coverage(r); c.Slow != requests || c.Failed < requests-noteRoom ||
+			c.Failed+c.Limited+c.Off != requests {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -125,7 +130,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestQuantile: the quantile of a histogram is that of the requests, to an eighth; requests of five minutes before do not count.
+// TestQuantile: the quantile of a histogram is that of the requests, to an eighth; requests of five
+// minutes before do not count.
 func TestQuantile(t *testing.T) {
 	var h times
 	if h.quantile(.99) != math.MaxInt64 {
@@ -162,8 +168,9 @@ func TestQuantile(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
-		"Slow": {Slow: time.Microsecond}, "Quantile": {Quantile: math.NaN()}, "Every": {Every: -1}, "MaxWindow": {MaxWindow: time.Hour},
-		"MaxBytes": {MaxBytes: 1}, "KeepBytes": {KeepBytes: -1}, "CPU": {CPU: 2}, "Analyze": {Analyze: []string{""}},
+		"Slow": {Slow: time.Microsecond}, "Quantile": {Quantile: math.NaN()}, "Every": {Every: -1},
+		"MaxWindow": {MaxWindow: time.Hour},
+		"MaxBytes":  {MaxBytes: 1}, "KeepBytes": {KeepBytes: -1}, "CPU": {CPU: 2}, "Analyze": {Analyze: []string{""}},
 	} {
 		r, err := Start(t.Context(), o)
 		var wrong *OptionError

@@ -90,7 +90,10 @@ func (l *loop) snapshot() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
-	l.under = &analysis{file: file, keep: why == "panic" || why == "stop", notes: notes, bytes: min(n, maxAnalyzed), cancel: cancel}
+	l.under = &analysis{
+		file: file, keep: why == "panic" || why == "stop", notes: notes, bytes: min(n, maxAnalyzed),
+		cancel: cancel,
+	}
 	go func() {
 		var res result
 		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, head, file)
@@ -228,7 +231,8 @@ func (l *loop) isNew(k history.Key) bool {
 func (l *loop) tell(q history.Request) {
 	fresh := l.isNew(q.Key)
 	if fresh {
-		l.r.log.Info("slow requests have a new cause", "cause", q.Key.Cause.String(), "function", q.Key.Function, "holder", q.Key.Holder, "class", q.Key.Class,
+		l.r.log.Info("slow requests have a new cause", "cause", q.Key.Cause.String(), "function", q.Key.Function,
+			"holder", q.Key.Holder, "class", q.Key.Class,
 			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
 	}
 	l.r.tell(Explained{Request: q, New: fresh})

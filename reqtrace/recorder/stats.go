@@ -13,8 +13,9 @@ type Stats struct {
 	On        bool          `json:"on"`                     // it records now
 	Why       string        `json:"why,omitempty"`          // why it is off, or what cannot be kept; "": nothing to say
 	Threshold time.Duration `json:"threshold_ns,omitempty"` // from which on a request is slow; 0: not known yet
-	Window    time.Duration `json:"window_ns"`              // that a snapshot goes back, at least, unless Bytes are too few
-	Bytes     int           `json:"window_bytes"`
+	// that a snapshot goes back, at least, unless Bytes are too few
+	Window time.Duration `json:"window_ns"`
+	Bytes  int           `json:"window_bytes"`
 
 	// Coverage. How long the recorder was on, and how long it was off to stay within Options.CPU.
 	Passed  time.Duration `json:"passed_ns"`
@@ -41,8 +42,9 @@ type Stats struct {
 // larger of a model and a measurement. It is measured once the recorder has compared what requests
 // take with and without tracing, which needs a dozen times on and off.
 type Cost struct {
-	Tracing   time.Duration `json:"tracing_ns"`
-	Within    time.Duration `json:"tracing_within_ns,omitempty"` // Tracing is known to ± this, at 95% confidence; 0: not known
+	Tracing time.Duration `json:"tracing_ns"`
+	// Tracing is known to ± this, at 95% confidence; 0: not known
+	Within    time.Duration `json:"tracing_within_ns,omitempty"`
 	Snapshots time.Duration `json:"snapshots_ns"`
 	Analysis  time.Duration `json:"analysis_ns"`
 	Budget    time.Duration `json:"budget_ns"` // what Options.CPU allowed
@@ -87,13 +89,17 @@ func (s *Stats) lines() []string {
 		tracing += ", estimated"
 	}
 	list := []string{
-		state + ", for " + textfmt.Share(s.Coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) + "; slow: " + threshold,
+		state + ", for " + textfmt.Share(s.Coverage()) + " of the time since " + s.Since.UTC().Format(time.RFC3339) +
+			"; slow: " + threshold,
 		"the recorder took " + textfmt.Duration(s.Cost.Total()) + " of CPU time (tracing " + tracing + ", snapshots " +
-			textfmt.Duration(s.Cost.Snapshots) + ", analysis " + textfmt.Duration(s.Cost.Analysis) + ") of the " + textfmt.Duration(s.Cost.Budget) + " that Options.CPU allows",
+			textfmt.Duration(s.Cost.Snapshots) + ", analysis " +
+			textfmt.Duration(s.Cost.Analysis) + ") of the " + textfmt.Duration(s.Cost.Budget) +
+			" that Options.CPU allows",
 	}
 	if s.On && s.Off > s.Passed/100 {
 		off := textfmt.Share(float64(s.Off) / float64(s.Passed))
-		list = append(list, "off for "+off+" of the time to stay within its CPU budget; raise recorder.Options.CPU to see more")
+		list = append(list, "off for "+off+
+			" of the time to stay within its CPU budget; raise recorder.Options.CPU to see more")
 	}
 	if s.LastFailure != "" {
 		list = append(list, "the last snapshot that was lost: "+s.LastFailure)

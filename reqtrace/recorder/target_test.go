@@ -41,7 +41,8 @@ type world struct {
 func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, time.Duration, error) {
 	w.mu.Lock()
 	now := time.Now()
-	kept := min(time.Since(w.since), w.window+time.Second/2, time.Duration(float64(w.room)/(w.rate*requestBytes)*float64(time.Second)))
+	kept := min(time.Since(w.since), w.window+time.Second/2,
+		time.Duration(float64(w.room)/(w.rate*requestBytes)*float64(time.Second)))
 	e := &history.Explained{}
 	for i := len(w.slow) - 1; i >= 0; i-- {
 		s := &w.slow[i]
@@ -50,7 +51,8 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 		}
 		m := history.Mark("", s.number)
 		e.Slow = append(e.Slow, history.Request{
-			ID: fmt.Sprint(s.number), Mark: m, Start: s.start, Duration: s.end.Sub(s.start), Cut: s.start.Before(now.Add(-kept)),
+			ID: fmt.Sprint(s.number), Mark: m, Start: s.start, Duration: s.end.Sub(s.start),
+			Cut: s.start.Before(now.Add(-kept)),
 			Key: history.Key{Cause: s.cause, Class: s.class}, Lost: time.Millisecond,
 		})
 	}
@@ -130,5 +132,6 @@ func tenMinutes(t *testing.T, busy, rate float64, seed uint64) {
 			t.Errorf("seed %d: the share of %v is %.0f%%, and it says %.0f%%", seed, cause, 100*share, 100*x.Share)
 		}
 	}
-	t.Logf("seed %d: on for %.0f%%, %v of %.2f s; %v", seed, 100*s.Coverage(), cost.Round(time.Millisecond), allowed, coverage(r))
+	t.Logf("seed %d: on for %.0f%%, %v of %.2f s; %v", seed, 100*s.Coverage(), cost.Round(time.Millisecond), allowed,
+		coverage(r))
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// times counts requests by how long they took, for a quantile of the last minutes: eight steps an octave, so a quantile is exact
-// to an eighth. Any goroutine may add; the rest is the recorder's goroutine's.
+// times counts requests by how long they took, for a quantile of the last minutes: eight steps an
+// octave, so a quantile is exact to an eighth. Any goroutine may add; the rest is the recorder's
+// goroutine's.
 type times struct {
 	now    [buckets]atomic.Uint32
 	before [quantileMinutes][buckets]uint32 // of whole minutes, in a ring

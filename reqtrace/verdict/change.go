@@ -15,22 +15,24 @@ import (
 
 // When a difference between two sides is worth naming.
 const (
-	changeShare  = .05                   // of the mean of the slowest 1% of the old side: less is not named, and not tested
+	// of the mean of the slowest 1% of the old side: less is not named, and not tested
+	changeShare  = .05
 	changeTime   = 20 * time.Microsecond // likewise
 	changeDetail = .5                    // of a row's difference: a function, a holder or a class that is named with it
-	aloneTimes   = 3                     // one trace a side: a difference is this many times as far from 0 as its interval reaches
-	aloneShare   = .25                   // and at least this share of the old side's mean
-	otherLoad    = .1                    // requests a second differ by more: it is said
-	otherMix     = .02                   // of all requests: so much a class may gain before it is said
-	fewSlow      = 30                    // requests in the slowest 1% of a side; of fewer it is said
+	// one trace a side: a difference is this many times as far from 0 as its interval reaches
+	aloneTimes = 3
+	aloneShare = .25 // and at least this share of the old side's mean
+	otherLoad  = .1  // requests a second differ by more: it is said
+	otherMix   = .02 // of all requests: so much a class may gain before it is said
+	fewSlow    = 30  // requests in the slowest 1% of a side; of fewer it is said
 )
 
 // ChangeOptions configure [Compare]. The zero value works.
 type ChangeOptions struct {
 	// Old and New are how the sides are called. Default: "old" and "new".
 	Old, New string
-	// Confidence is how likely all intervals that decide on names hold together. Default: 0, which is 0.95; limits: 0.5 to
-	// 0.9999.
+	// Confidence is how likely all intervals that decide on names hold together. Default: 0, which
+	// is 0.95; limits: 0.5 to 0.9999.
 	Confidence float64
 }
 
@@ -45,24 +47,28 @@ func (e *OptionError) Error() string { return "verdict: Options." + e.Option + "
 // Change says what made the slowest 1% of the requests slower, or faster, from one version of a service to another.
 // [Compare] makes it; nothing in it changes afterwards, so any goroutine may read it.
 //
-// The mean of the slowest 1% of a side is over all of its traces, each with the same weight. Unlike a p99 it can be taken
-// apart: the differences of Rows add up to that of Slow, with what a changed mix of classes did (see [ClassChange]), and so do
-// those of ByCause; those of all requests add up to All. In Rows, ByCause and Classes, Slow is of what requests take beyond
-// the time at which the slowest 1% of the sides begin, shared among a request's causes by what each takes more than usual.
+// The mean of the slowest 1% of a side is over all of its traces, each with the same weight. Unlike
+// a p99 it can be taken apart: the differences of Rows add up to that of Slow, with what a changed
+// mix of classes did (see [ClassChange]), and so do those of ByCause; those of all requests add up
+// to All. In Rows, ByCause and Classes, Slow is of what requests take beyond the time at which the
+// slowest 1% of the sides begin, shared among a request's causes by what each takes more than
+// usual.
 type Change struct {
 	Sentence string        `json:"sentence"` // all of it in one sentence
 	Named    bool          `json:"named"`    // there is a cause worth naming
 	Causes   []CauseChange `json:"causes"`   // those that are named, the largest difference first
 	Old      Side          `json:"old"`
 	New      Side          `json:"new"`
-	Slow     Difference    `json:"slow"`                // of the mean of the slowest 1%
-	All      Difference    `json:"all"`                 // of the mean of all requests
-	Rows     []CauseChange `json:"rows"`                // by cause and function, the largest difference first
-	ByCause  []CauseChange `json:"by_cause"`            // by cause alone
-	Classes  []ClassChange `json:"classes"`             // by class of requests; none where there is one class
-	Level    float64       `json:"level"`               // of each interval; with it all that are tested hold together by ChangeOptions.Confidence
-	Caveats  []string      `json:"caveats"`             // what makes the comparison less than it seems, and what to do about it
-	Alone    bool          `json:"one_trace,omitempty"` // a side has one trace: the machine may have differed
+	Slow     Difference    `json:"slow"`     // of the mean of the slowest 1%
+	All      Difference    `json:"all"`      // of the mean of all requests
+	Rows     []CauseChange `json:"rows"`     // by cause and function, the largest difference first
+	ByCause  []CauseChange `json:"by_cause"` // by cause alone
+	Classes  []ClassChange `json:"classes"`  // by class of requests; none where there is one class
+	// of each interval; with it all that are tested hold together by ChangeOptions.Confidence
+	Level float64 `json:"level"`
+	// what makes the comparison less than it seems, and what to do about it
+	Caveats []string `json:"caveats"`
+	Alone   bool     `json:"one_trace,omitempty"` // a side has one trace: the machine may have differed
 
 	table *changeTable
 }
@@ -91,15 +97,18 @@ func (d Difference) Beyond() bool { return d.Low > 0 || d.High < 0 }
 
 // CauseChange is the difference that a cause makes, at one function or at all.
 type CauseChange struct {
-	Cause    reqtrace.Cause `json:"cause"` // assist-wait counts as assist
-	Phrase   string         `json:"phrase"`
-	Function string         `json:"function,omitempty"` // what both builds are matched by; numbers of closures are left out
-	Site     string         `json:"site,omitempty"`     // function (file:line) in the new build, else in the old one
-	Holder   string         `json:"holder,omitempty"`   // function that held what was waited for, in at least half of the difference
-	Class    string         `json:"class,omitempty"`    // of the requests that at least half of the difference is of, where there are several
-	Slow     Difference     `json:"slow"`
-	All      Difference     `json:"all"`
-	Named    bool           `json:"named,omitempty"`
+	Cause  reqtrace.Cause `json:"cause"` // assist-wait counts as assist
+	Phrase string         `json:"phrase"`
+	// what both builds are matched by; numbers of closures are left out
+	Function string `json:"function,omitempty"`
+	Site     string `json:"site,omitempty"` // function (file:line) in the new build, else in the old one
+	// function that held what was waited for, in at least half of the difference
+	Holder string `json:"holder,omitempty"`
+	// of the requests that at least half of the difference is of, where there are several
+	Class string     `json:"class,omitempty"`
+	Slow  Difference `json:"slow"`
+	All   Difference `json:"all"`
+	Named bool       `json:"named,omitempty"`
 }
 
 // ClassChange is the difference that a class of requests makes. Its time differs because its requests take more or less
@@ -115,23 +124,27 @@ type ClassChange struct {
 	AllMix   Difference `json:"all_mix"`
 }
 
-// Compare says what differs between the reports of two versions of a service. Take several traces of each, old and new in
-// turns: three a side are enough to tell what the machine does to a trace from what the versions do. With one a side
-// intervals are twice as wide, and nothing is named that makes less than a quarter of the old mean.
+// Compare says what differs between the reports of two versions of a service. Take several traces
+// of each, old and new in turns: three a side are enough to tell what the machine does to a trace
+// from what the versions do. With one a side intervals are twice as wide, and nothing is named that
+// makes less than a quarter of the old mean.
 //
-// A cause, or a function for a cause, is named where its interval leaves 0 out, and its difference is at least 5% of the
-// old mean. An interval is the wider of two. One is of Student's t over the traces of both sides, as for trials whose
-// units are few clusters (Hayes, Moulton: Cluster Randomised Trials, 2nd edition, chapter 10): requests of one trace are
-// not independent. The other is of the blocks within the traces, with what neighbours have in common (Newey, West:
-// Econometrica 55, 1987), so that traces that agree by chance do not make an interval narrow. All intervals that decide are
-// corrected for how many there are (Bonferroni). There is no chance in the method: the same reports give the same change.
+// A cause, or a function for a cause, is named where its interval leaves 0 out, and its difference
+// is at least 5% of the old mean. An interval is the wider of two. One is of Student's t over the
+// traces of both sides, as for trials whose units are few clusters (Hayes, Moulton: Cluster
+// Randomised Trials, 2nd edition, chapter 10): requests of one trace are not independent. The other
+// is of the blocks within the traces, with what neighbours have in common (Newey, West:
+// Econometrica 55, 1987), so that traces that agree by chance do not make an interval narrow. All
+// intervals that decide are corrected for how many there are (Bonferroni). There is no chance in
+// the method: the same reports give the same change.
 func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) {
 	o.Old, o.New = cmp.Or(o.Old, "old"), cmp.Or(o.New, "new")
 	if o.Confidence == 0 {
 		o.Confidence = .95
 	}
 	if !(o.Confidence >= .5 && o.Confidence <= .9999) {
-		return nil, &OptionError{"Confidence", fmt.Sprintf("%g; it goes from 0.5 to 0.9999, or is 0 for 0.95", o.Confidence)}
+		return nil, &OptionError{"Confidence", fmt.Sprintf("%g; it goes from 0.5 to 0.9999, or is 0 for 0.95",
+			o.Confidence)}
 	}
 	sides, alone := [2][]*reqtrace.Report{older, newer}, min(len(older), len(newer)) == 1
 	for i, name := range []string{o.Old, o.New} {
@@ -146,7 +159,8 @@ func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) 
 	t.level = 1 - (1-o.Confidence)/float64(max(t.tested(), 1))
 	c.Level = t.level
 	c.Slow, c.All = t.difference(t.whole)
-	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])), time.Duration(math.Round(t.slowness.tails[1]))
+	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])),
+		time.Duration(math.Round(t.slowness.tails[1]))
 	for _, g := range t.sorted(t.byCause) {
 		c.ByCause = append(c.ByCause, t.row(g))
 	}
@@ -160,7 +174,8 @@ func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) 
 	return c, nil
 }
 
-// comparable reports why a side cannot be compared. Where one of the sides is alone, a single trace, only blocks tell how requests vary.
+// comparable reports why a side cannot be compared. Where one of the sides is alone, a single
+// trace, only blocks tell how requests vary.
 func comparable(side []*reqtrace.Report, name string, alone bool) error {
 	if len(side) == 0 {
 		return fmt.Errorf("verdict: no trace of %s: take one at least, better three", name)
@@ -210,7 +225,8 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// notOfProgram is what causes say that are not a change of the program, because the machine or other processes made them.
+// notOfProgram is what causes say that are not a change of the program, because the machine or
+// other processes made them.
 var notOfProgram = map[reqtrace.Cause]string{
 	reqtrace.CauseMachine:     "The machine stood still",
 	reqtrace.CauseDescheduled: "Other processes had the CPU",
@@ -230,7 +246,8 @@ func (c *Change) name() {
 			if row.Cause != cause.Cause || row.Function == "" || !c.worth(row) {
 				continue
 			}
-			// What one function takes less than another takes more of the same cause has moved: the code has another name.
+			// What one function takes less than another takes more of the same cause has moved: the
+			// code has another name.
 			if sum := float64(cause.Slow.More) / float64(row.Slow.More); sum < changeDetail {
 				continue
 			}
@@ -241,7 +258,8 @@ func (c *Change) name() {
 			c.Causes = append(c.Causes, *cause)
 		}
 	}
-	slices.SortStableFunc(c.Causes, func(p, q CauseChange) int { return cmp.Compare(q.Slow.More.Abs(), p.Slow.More.Abs()) })
+	slices.SortStableFunc(c.Causes,
+		func(p, q CauseChange) int { return cmp.Compare(q.Slow.More.Abs(), p.Slow.More.Abs()) })
 	c.Named = len(c.Causes) > 0
 }
 
@@ -371,7 +389,8 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 			slow += r.Tail.Requests
 			procs[i][r.Procs] = true
 			if r.Broken != "" {
-				add("Trace %d of %s is cut off or corrupt. Only the part before that is compared (%s).", k+1, name, r.Broken)
+				add("Trace %d of %s is cut off or corrupt. Only the part before that is compared (%s).", k+1, name,
+					r.Broken)
 			}
 			rates[i] += float64(r.Requests) / max(r.Trace.Seconds(), 1e-9) / float64(len(sides[i]))
 		}
@@ -380,22 +399,28 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		}
 	}
 	if !slices.Equal(slices.Sorted(maps.Keys(procs[0])), slices.Sorted(maps.Keys(procs[1]))) {
-		add("GOMAXPROCS differs. It is %v in %s and %v in %s.", slices.Sorted(maps.Keys(procs[0])), c.Old.Name, slices.Sorted(maps.Keys(procs[1])), c.New.Name)
+		add("GOMAXPROCS differs. It is %v in %s and %v in %s.", slices.Sorted(maps.Keys(procs[0])), c.Old.Name,
+			slices.Sorted(maps.Keys(procs[1])), c.New.Name)
 	}
 	if ratio := rates[1] / rates[0]; math.Abs(math.Log(ratio)) > math.Log(1+otherLoad) {
-		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same load on both.", textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
+		add("The load differs. It is %s requests/s in %s and %s in %s. Put the same load on both.",
+			textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
 	}
 	for _, x := range c.Classes {
 		if x.NewShare-x.OldShare > otherMix { // as much less are others
 			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared in the same mix.", classText(x.Class),
-				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name, textfmt.SignedDuration(x.SlowMix.More))
+				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name,
+				textfmt.SignedDuration(x.SlowMix.More))
 		}
 	}
 	for _, x := range c.ByCause {
-		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.Beyond() && x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
-			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase, moreOrLess(x.All))
+		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.Beyond() &&
+			x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
+			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase,
+				moreOrLess(x.All))
 		}
-		if who := notOfProgram[x.Cause]; who != "" && x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
+		if who := notOfProgram[x.Cause]; who != "" &&
+			x.Slow.More.Abs() >= time.Duration(changeShare*float64(c.Slow.Old)) {
 			add("%s for %s of a request of the slowest 1%% in %s, %s in %s. That is not a change of the program.",
 				who, textfmt.Duration(x.Slow.Old), c.Old.Name, textfmt.Duration(x.Slow.New), c.New.Name)
 		}

@@ -65,12 +65,16 @@ func (s synthetic) report(rng *rand.Rand) *reqtrace.Report {
 		}
 		add := func(c reqtrace.Cause, site, holder string, d time.Duration) {
 			if d > 0 {
-				q.parts = append(q.parts, reqtrace.BlockPart{Class: q.class, Cause: c, Site: site, Holder: holder, All: d})
+				q.parts = append(q.parts, reqtrace.BlockPart{
+					Class: q.class, Cause: c, Site: site, Holder: holder,
+					All: d,
+				})
 				q.took += d
 			}
 		}
 		add(reqtrace.CauseRunning, "", "", took)
-		add(reqtrace.CauseLock, fmt.Sprintf("main.(*cache).get.func%d (cache.go:%d)", s.line, s.line), "main.refresh (cache.go:7)", waits(locked, q.at))
+		add(reqtrace.CauseLock, fmt.Sprintf("main.(*cache).get.func%d (cache.go:%d)", s.line, s.line),
+			"main.refresh (cache.go:7)", waits(locked, q.at))
 		add(reqtrace.CauseRunqueueBusy, "main.index (index.go:9)", "", waits(queued, q.at))
 		if rng.IntN(50) == 0 {
 			add(reqtrace.CauseSleep, "main.retry (retry.go:3)", "", s.sleep)
@@ -170,7 +174,9 @@ func TestChangeNull(t *testing.T) {
 			t.Logf("%s, %d traces a side: %d of %d named, %d beyond", name, traces, named, n, beyond)
 			most := n / 100
 			if s.stalls == 0 {
-				most = n / 20 // its slowest 1% differ by more than 5% of their small mean as soon as an interval fails, and 95% of them are to hold
+				// its slowest 1% differ by more than 5% of their small mean as soon as an interval
+				// fails, and 95% of them are to hold
+				most = n / 20
 			}
 			if named > most || traces > 1 && beyond > n/20+1 {
 				t.Errorf("%s, %d traces a side: of %d where nothing differs a cause is named in %d, the whole differs in %d", name, traces, n, named, beyond)
@@ -179,13 +185,15 @@ func TestChangeNull(t *testing.T) {
 	}
 }
 
-// TestChangePlanted: a cause that makes the mean of the slowest 1% longer by a fifth is named, and others seldom: what a slow
-// request computes beyond the usual counts a little, too, once something else has made it slow.
+// TestChangePlanted: a cause that makes the mean of the slowest 1% longer by a fifth is named, and
+// others seldom: what a slow request computes beyond the usual counts a little, too, once something
+// else has made it slow.
 func TestChangePlanted(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	names, n := tried(3, 100)
-	least := map[string]float64{"quiet": .95, "noisy": .9, "two classes": .9, "no tail": .95, "few stalls": .7} // the others are too noisy for three traces
+	// the others are too noisy for three traces
+	least := map[string]float64{"quiet": .95, "noisy": .9, "two classes": .9, "no tail": .95, "few stalls": .7}
 	for _, name := range names {
 		s, rng := services[name], rand.New(rand.NewPCG(17, 1))
 		right, wrong, grown, strength := 0, 0, 0., 1.05
@@ -199,7 +207,8 @@ func TestChangePlanted(t *testing.T) {
 			c := compared(t, older, planted.side(rng, 3))
 			grown += float64(c.Slow.New)/float64(c.Slow.Old) - 1
 			for _, x := range c.Causes {
-				if x.Cause == reqtrace.CauseSleep && x.Function == "main.retry" && x.Site == "main.retry (retry.go:3)" && x.Slow.More > 0 {
+				if x.Cause == reqtrace.CauseSleep && x.Function == "main.retry" &&
+					x.Site == "main.retry (retry.go:3)" && x.Slow.More > 0 {
 					right++
 				} else {
 					wrong++
@@ -252,7 +261,8 @@ func addsUp(t *testing.T, c *Change) {
 			slow, all = slow+x.Slow.More, all+x.All.More
 		}
 		if n := time.Duration(len(rows) + len(c.Classes)); (slow-c.Slow.More).Abs() > n || (all-c.All.More).Abs() > n {
-			t.Errorf("%s add up to %v, want %v; of all requests to %v, want %v", what, slow, c.Slow.More, all, c.All.More)
+			t.Errorf("%s add up to %v, want %v; of all requests to %v, want %v", what, slow, c.Slow.More, all,
+				c.All.More)
 		}
 	}
 	slow := mixSlow
@@ -334,13 +344,15 @@ func TestChangeFaster(t *testing.T) {
 	s.sleep = 40 * ms
 	more := s.side(rng, 3)
 	c, back := compared(t, more, less), compared(t, less, more)
-	if len(c.Causes) != 1 || c.Causes[0].Cause != reqtrace.CauseSleep || c.Causes[0].Slow.More >= 0 || c.Causes[0].Site != "main.retry (retry.go:3)" {
+	if len(c.Causes) != 1 || c.Causes[0].Cause != reqtrace.CauseSleep || c.Causes[0].Slow.More >= 0 ||
+		c.Causes[0].Site != "main.retry (retry.go:3)" {
 		t.Errorf("%v", c)
 	}
 	if (c.Slow.More+back.Slow.More).Abs() > 1 || (c.Causes[0].Slow.Low+back.Causes[0].Slow.High).Abs() > 1 {
 		t.Errorf("%v; and back: %v", c, back)
 	}
-	if slow, _ := c.Of(reqtrace.CauseSleep, reqtrace.CauseLock); slow.More >= 0 || (slow.More-c.Causes[0].Slow.More).Abs() > 5*ms {
+	if slow, _ := c.Of(reqtrace.CauseSleep, reqtrace.CauseLock); slow.More >= 0 ||
+		(slow.More-c.Causes[0].Slow.More).Abs() > 5*ms {
 		t.Errorf("sleep and lock together: %+v", slow)
 	}
 	again := compared(t, more, less)
@@ -358,7 +370,8 @@ func TestChangeOfAll(t *testing.T) {
 	older := s.side(rng, 3)
 	s.sleep = 40 * ms
 	c := compared(t, older, s.side(rng, 3))
-	if c.Named || len(c.Caveats) != 1 || !strings.HasPrefix(c.Caveats[0], "Of all requests, waiting for a timer takes ") {
+	if c.Named || len(c.Caveats) != 1 ||
+		!strings.HasPrefix(c.Caveats[0], "Of all requests, waiting for a timer takes ") {
 		t.Errorf("%v %q", c, c.Caveats)
 	}
 }
@@ -372,7 +385,8 @@ func TestChangeAlone(t *testing.T) {
 	older := s.side(rng, 1)
 	s.sleep = 200 * ms
 	c := compared(t, older, s.side(rng, 1))
-	if len(c.Causes) != 1 || c.Causes[0].Cause != reqtrace.CauseSleep || !c.Alone || !strings.Contains(c.Caveats[0], "A side has one trace") {
+	if len(c.Causes) != 1 || c.Causes[0].Cause != reqtrace.CauseSleep || !c.Alone ||
+		!strings.Contains(c.Caveats[0], "A side has one trace") {
 		t.Errorf("%v %q", c, c.Caveats)
 	}
 	s.sleep = 16 * ms
@@ -385,7 +399,8 @@ func TestChangeRefuses(t *testing.T) {
 	t.Parallel()
 	good := []*reqtrace.Report{services["few requests"].report(rand.New(rand.NewPCG(21, 1)))}
 	var option *OptionError
-	if _, err := Compare(good, good, ChangeOptions{Confidence: 1}); !errors.As(err, &option) || option.Option != "Confidence" {
+	if _, err := Compare(good, good, ChangeOptions{Confidence: 1}); !errors.As(err, &option) ||
+		option.Option != "Confidence" {
 		t.Errorf("confidence 1: %v", err)
 	}
 	for want, side := range map[string][]*reqtrace.Report{
@@ -422,7 +437,15 @@ func TestStudentQuantile(t *testing.T) {
 		level float64
 		n     int
 		want  float64
-	}{{.95, 1, 12.706}, {.95, 2, 4.303}, {.95, 4, 2.776}, {.99, 4, 4.604}, {.99, 5, 4.032}, {.95, 30, 2.042}, {.95, 1000, 1.962}} { // tables of the distribution
+	}{
+		{.95, 1, 12.706},
+		{.95, 2, 4.303},
+		{.95, 4, 2.776},
+		{.99, 4, 4.604},
+		{.99, 5, 4.032},
+		{.95, 30, 2.042},
+		{.95, 1000, 1.962},
+	} { // tables of the distribution
 		if got := studentQuantile(x.level, x.n); math.Abs(got-x.want) > .001 {
 			t.Errorf("t of %g with %d degrees of freedom is %.4f, want %g", x.level, x.n, got, x.want)
 		}
@@ -440,7 +463,8 @@ func TestChangeText(t *testing.T) {
 	golden.Written(t, "change.golden.txt", func(b *bytes.Buffer) error { return c.WriteText(b, Options{}) })
 }
 
-// TestRequestsOfOneMoment: one trace a side tells how requests vary by its blocks, and requests that began in one block do not; three traces do.
+// TestRequestsOfOneMoment: one trace a side tells how requests vary by its blocks, and requests
+// that began in one block do not; three traces do.
 func TestRequestsOfOneMoment(t *testing.T) {
 	moment := func(d time.Duration) *reqtrace.Report {
 		var all []syntheticRequest
@@ -449,15 +473,20 @@ func TestRequestsOfOneMoment(t *testing.T) {
 				{Cause: reqtrace.CauseRunning, All: time.Millisecond + time.Duration(i*i)*7*time.Microsecond},
 				{Cause: reqtrace.CauseLock, Site: "main.get (a.go:1)", All: d * time.Duration(1+i%7)},
 			}
-			all = append(all, syntheticRequest{at: time.Duration(100+i) * time.Microsecond, took: parts[0].All + parts[1].All, parts: parts})
+			all = append(all, syntheticRequest{
+				at:   time.Duration(100+i) * time.Microsecond,
+				took: parts[0].All + parts[1].All, parts: parts,
+			})
 		}
 		return reportOf(5*time.Second, all)
 	}
 	older, newer := moment(time.Millisecond), moment(1400*time.Microsecond)
-	if c, err := Compare([]*reqtrace.Report{older}, []*reqtrace.Report{newer}, ChangeOptions{}); err == nil || !strings.Contains(err.Error(), "take three traces") {
+	if c, err := Compare([]*reqtrace.Report{older}, []*reqtrace.Report{newer}, ChangeOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "take three traces") {
 		t.Errorf("%+v, %v", c, err)
 	}
-	c, err := Compare([]*reqtrace.Report{older, older, moment(1100 * time.Microsecond)}, []*reqtrace.Report{newer, newer, moment(1500 * time.Microsecond)}, ChangeOptions{})
+	c, err := Compare([]*reqtrace.Report{older, older, moment(1100 * time.Microsecond)},
+		[]*reqtrace.Report{newer, newer, moment(1500 * time.Microsecond)}, ChangeOptions{})
 	if err != nil || c.Slow.Low >= c.Slow.High {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -141,9 +141,10 @@ func (t *changeTable) setUsual() {
 	}
 }
 
-// muchUnclassed is the share of a trace's requests without a class from which on classes are not compared. A request
-// without marks has one only where it waited in its handler, so those that a new lock makes wait have one and the others
-// do not: what the lock takes would pass for another mix.
+// muchUnclassed is the share of a trace's requests without a class from which on classes are not
+// compared. A request without marks has one only where it waited in its handler, so those that a
+// new lock makes wait have one and the others do not: what the lock takes would pass for another
+// mix.
 const muchUnclassed = .02
 
 // unclassed reports whether too many requests of a trace have no class.
@@ -159,8 +160,9 @@ func unclassed(r *reqtrace.Report) bool {
 	return float64(without) > muchUnclassed*float64(all)
 }
 
-// classesOf returns the classes that are compared. Where a trace has more classes than its blocks name, a class is one of
-// the others unless all traces name it; where the classes of many requests are not known, all are one.
+// classesOf returns the classes that are compared. Where a trace has more classes than its blocks
+// name, a class is one of the others unless all traces name it; where the classes of many requests
+// are not known, all are one.
 func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
 	for _, side := range sides {
 		if slices.ContainsFunc(side, unclassed) {
@@ -204,7 +206,10 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 			t.ofClass[classOf(c.Class)][b] += float64(c.Requests)
 		}
 		for _, p := range r.Blocks[b].Parts {
-			t.line(lineKey{classOf(p.Class), kin(p.Cause), builtFunction(p.Site), builtFunction(p.Holder)}).sum[statAll][b] += float64(p.All)
+			t.line(lineKey{
+				classOf(p.Class), kin(p.Cause), builtFunction(p.Site),
+				builtFunction(p.Holder),
+			}).sum[statAll][b] += float64(p.All)
 		}
 	}
 	t.all = total(t.requests)
@@ -274,7 +279,8 @@ func (t *changeTable) sum() {
 			}
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(keys), compareLines) { // in order, as sums of floating point depend on it
+	for _, k := range slices.SortedFunc(maps.Keys(keys), compareLines) {
+		// in order, as sums of floating point depend on it
 		line := t.newGroup(groupKey{k.cause, k.function})
 		mix := t.newGroup(groupKey{})
 		for stat := range numStats {
@@ -294,7 +300,8 @@ func (t *changeTable) sum() {
 }
 
 func compareLines(p, q lineKey) int {
-	return cmp.Or(cmp.Compare(p.class, q.class), cmp.Compare(p.cause, q.cause), cmp.Compare(p.function, q.function), cmp.Compare(p.holder, q.holder))
+	return cmp.Or(cmp.Compare(p.class, q.class), cmp.Compare(p.cause, q.cause), cmp.Compare(p.function, q.function),
+		cmp.Compare(p.holder, q.holder))
 }
 
 // estimate works out a line of each trace, and what the mix of classes does to it.
@@ -305,8 +312,9 @@ func compareLines(p, q lineKey) int {
 //	x' - x = r̄ (x'/r' - x/r)  +  (r' - r) (x/r)‾
 //	         └ the line ─────┘    └ the mix ────┘
 //
-// x and r vary from trace to trace and from block to block, so x/r enters linearized: (x - (x/r)(r_k - r)) / r in trace k.
-// Where a side has no request of the class there is nothing to compare, and all of it is the mix's.
+// x and r vary from trace to trace and from block to block, so x/r enters linearized: (x -
+// (x/r)(r_k - r)) / r in trace k. Where a side has no request of the class there is nothing to
+// compare, and all of it is the mix's.
 func (t *changeTable) estimate(line, mix *estimate, k lineKey, stat int) {
 	var mean, rate [2]float64
 	for s, side := range t.sides {

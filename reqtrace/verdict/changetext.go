@@ -36,7 +36,8 @@ func (c *Change) WriteText(w io.Writer, o Options) error {
 // Scope says in a line what is compared.
 func (c *Change) Scope() string {
 	side := func(s *Side) string {
-		return fmt.Sprintf("%s: %s, %s in %s", s.Name, textfmt.Plural(s.Traces, "trace"), textfmt.Plural(s.Requests, "request"), textfmt.Duration(s.Trace))
+		return fmt.Sprintf("%s: %s, %s in %s", s.Name, textfmt.Plural(s.Traces, "trace"),
+			textfmt.Plural(s.Requests, "request"), textfmt.Duration(s.Trace))
 	}
 	return side(&c.Old) + "; " + side(&c.New)
 }
@@ -47,23 +48,30 @@ func (t *text) sides(c *Change) {
 	longest := max(c.Old.Slow.Total(), c.New.Slow.Total(), 1)
 	for _, s := range []*Side{&c.Old, &c.New} {
 		width := int(float64(mixWidth)*float64(s.Slow.Total())/float64(longest) + .5)
-		t.line("%-14s%10s  %s", textfmt.Visible(textfmt.Printable(s.Name), 13), textfmt.Duration(s.Slow.Total()), t.mix(s.Slow, width))
+		t.line("%-14s%10s  %s", textfmt.Visible(textfmt.Printable(s.Name), 13), textfmt.Duration(s.Slow.Total()),
+			t.mix(s.Slow, width))
 	}
 	t.legend([]reqtrace.Parts{c.Old.Slow, c.New.Slow})
 }
 
 // changes writes the differences by cause, which add up.
 func (t *text) changes(c *Change) {
-	part := func(d Difference) time.Duration { return time.Duration(leastRow * float64(max(d.Old, d.New))) } // of less there is no row
+	// of less there is no row
+	part := func(d Difference) time.Duration { return time.Duration(leastRow * float64(max(d.Old, d.New))) }
 	table := textfmt.NewTable(6)
-	table.Add(t.style.Bold, []string{"what makes the difference", "old", "new", "slowest 1%", "interval", "all requests"})
+	table.Add(t.style.Bold, []string{
+		"what makes the difference", "old", "new", "slowest 1%", "interval",
+		"all requests",
+	})
 	row := func(name string, slow, all Difference, named bool) {
 		style := func(s string) string { return s }
 		if named {
 			style = t.style.Bold
 		}
 		table.Add(style, []string{
-			"  " + name, textfmt.Duration(slow.Old), textfmt.Duration(slow.New), textfmt.SignedDuration(slow.More), intervalText(slow), textfmt.SignedDuration(all.More) + " " + intervalText(all),
+			"  " + name, textfmt.Duration(slow.Old), textfmt.Duration(slow.New),
+			textfmt.SignedDuration(slow.More), intervalText(slow), textfmt.SignedDuration(all.More) + " " +
+				intervalText(all),
 		})
 	}
 	for i := range c.ByCause {
@@ -74,7 +82,10 @@ func (t *text) changes(c *Change) {
 		row(x.Phrase, x.Slow, x.All, x.Named)
 	}
 	if slow, all := c.Mix(); slow != 0 || all != 0 {
-		table.Add(nil, []string{"  another mix of classes", "", "", textfmt.SignedDuration(slow), "", textfmt.SignedDuration(all)})
+		table.Add(nil, []string{
+			"  another mix of classes", "", "", textfmt.SignedDuration(slow), "",
+			textfmt.SignedDuration(all),
+		})
 	}
 	row("all, as a mean", c.Slow, c.All, false)
 	t.line("")
@@ -101,7 +112,8 @@ func (t *text) changedPlaces(c *Change) {
 		if n++; n == 1 {
 			t.head("where in the code, of the slowest 1%")
 		}
-		t.line("  %9s %-22s  %s", textfmt.SignedDuration(x.Slow.More), intervalText(x.Slow), textfmt.Printable(x.Words()))
+		t.line("  %9s %-22s  %s", textfmt.SignedDuration(x.Slow.More), intervalText(x.Slow),
+			textfmt.Printable(x.Words()))
 	}
 }
 
@@ -115,7 +127,8 @@ func (t *text) changedClasses(c *Change) {
 		x := &c.Classes[i]
 		table.Add(nil, []string{
 			"  " + textfmt.Printable(classText(x.Class)), textfmt.Share(x.OldShare), textfmt.Share(x.NewShare),
-			textfmt.SignedDuration(x.Slow.More) + " " + intervalText(x.Slow), textfmt.SignedDuration(x.SlowMix.More) + " " + intervalText(x.SlowMix),
+			textfmt.SignedDuration(x.Slow.More) + " " + intervalText(x.Slow), textfmt.SignedDuration(x.SlowMix.More) +
+				" " + intervalText(x.SlowMix),
 		})
 	}
 	t.line("")

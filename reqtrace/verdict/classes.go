@@ -12,7 +12,8 @@ import (
 const (
 	leastSlow      = 5  // requests of it among the slowest 1%
 	leastSlowShare = .6 // of the slowest 1%
-	mostOfAll      = .5 // of its share of the slowest 1%: its share of all requests, those without a class counted as its own
+	// of its share of the slowest 1%: its share of all requests, those without a class counted as its own
+	mostOfAll = .5
 )
 
 // SlowClass is the class that most of the slowest 1% of the requests are of, where the rest are of others.
@@ -52,15 +53,16 @@ func countClasses(r *reqtrace.Report) (all, slow, unknown int) {
 	return all, slow, unknown
 }
 
-// classCaveat says that the slowest may be of another class than the rest, where several are known but not those of most
-// requests; "": they are, or nothing hints at it.
+// classCaveat says that the slowest may be of another class than the rest, where several are known
+// but not those of most requests; "": they are, or nothing hints at it.
 func classCaveat(r *reqtrace.Report) string {
 	if r.Class != "" || len(r.Classes) < 3 || !worth(r) || slowClass(r) != nil {
 		return ""
 	}
 	top := r.Classes[0]
 	all, slow, unknown := countClasses(r)
-	if top.Name == "" || top.Slow < leastSlow || float64(top.Slow) < leastSlowShare*float64(slow) || float64(top.Requests) > mostOfAll*float64(all) || 2*unknown < all {
+	if top.Name == "" || top.Slow < leastSlow || float64(top.Slow) < leastSlowShare*float64(slow) ||
+		float64(top.Requests) > mostOfAll*float64(all) || 2*unknown < all {
 		return ""
 	}
 	return fmt.Sprintf("%s of the slowest 1%% are %s. The class of %s of all requests is unknown, because they left no stack in a handler; wrap handlers with region.Middleware.",
@@ -75,7 +77,8 @@ type ClassRow struct {
 	Slow     float64 // its share of the slowest 1%, 0 to 1
 }
 
-// Classes returns the classes of the report's requests, those with most of the slowest 1% first; none where all are of one.
+// Classes returns the classes of the report's requests, those with most of the slowest 1% first;
+// none where all are of one.
 func (v *Verdict) Classes() []ClassRow {
 	if v.report == nil || len(v.report.Classes) < 2 {
 		return nil
@@ -83,7 +86,10 @@ func (v *Verdict) Classes() []ClassRow {
 	_, slow, _ := countClasses(v.report)
 	var rows []ClassRow
 	for _, c := range v.report.Classes {
-		rows = append(rows, ClassRow{ClassText(c.Name), c.Requests, c.P50, c.P99, float64(c.Slow) / float64(max(slow, 1))})
+		rows = append(rows, ClassRow{
+			ClassText(c.Name), c.Requests, c.P50, c.P99,
+			float64(c.Slow) / float64(max(slow, 1)),
+		})
 	}
 	return rows
 }

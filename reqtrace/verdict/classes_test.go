@@ -8,10 +8,15 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestClassCaveat: where the class of most requests is not known, a hint stands among the caveats, and only if there are several.
+// TestClassCaveat: where the class of most requests is not known, a hint stands among the caveats,
+// and only if there are several.
 func TestClassCaveat(t *testing.T) {
 	for want, classes := range map[bool][]reqtrace.Class{
-		true:  {{Name: "main.report", Requests: 480, Slow: 115}, {Name: "main.hello", Requests: 20, Slow: 5}, {Requests: 11500}},
+		true: {
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 20, Slow: 5},
+			{Requests: 11500},
+		},
 		false: {{Name: "main.report", Requests: 480, Slow: 115}, {Requests: 11520, Slow: 5}},
 	} {
 		r := knownReport()
@@ -33,14 +38,37 @@ func TestSlowClass(t *testing.T) {
 		class   string // Options.Class
 		want    bool
 	}{
-		{"another one", []reqtrace.Class{{Name: "main.report", Requests: 480, Slow: 115}, {Name: "main.hello", Requests: 11520, Slow: 5}}, "", true},
-		{"some are not known", []reqtrace.Class{{Name: "main.report", Requests: 480, Slow: 115}, {Name: "main.hello", Requests: 7520, Slow: 5}, {Requests: 4000}}, "", true},
-		{"most are not known", []reqtrace.Class{{Name: "main.report", Requests: 480, Slow: 115}, {Requests: 11520, Slow: 5}}, "", false},
-		{"the slow ones are not known", []reqtrace.Class{{Requests: 480, Slow: 115}, {Name: "main.hello", Requests: 11520, Slow: 5}}, "", false},
-		{"as the rest", []reqtrace.Class{{Name: "main.report", Requests: 11000, Slow: 115}, {Name: "main.hello", Requests: 1000, Slow: 5}}, "", false},
-		{"too few", []reqtrace.Class{{Name: "main.report", Requests: 4, Slow: 4}, {Name: "main.hello", Requests: 100}}, "", false},
+		{"another one", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 11520, Slow: 5},
+		}, "", true},
+		{"some are not known", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 7520, Slow: 5},
+			{Requests: 4000},
+		}, "", true},
+		{"most are not known", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Requests: 11520, Slow: 5},
+		}, "", false},
+		{"the slow ones are not known", []reqtrace.Class{
+			{Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 11520, Slow: 5},
+		}, "", false},
+		{"as the rest", []reqtrace.Class{
+			{Name: "main.report", Requests: 11000, Slow: 115},
+			{Name: "main.hello", Requests: 1000, Slow: 5},
+		}, "", false},
+		{
+			"too few",
+			[]reqtrace.Class{{Name: "main.report", Requests: 4, Slow: 4}, {Name: "main.hello", Requests: 100}},
+			"", false,
+		},
 		{"one class", []reqtrace.Class{{Name: "main.report", Requests: 12000, Slow: 120}}, "", false},
-		{"alone", []reqtrace.Class{{Name: "main.report", Requests: 480, Slow: 115}, {Name: "main.hello", Requests: 11520, Slow: 5}}, "main.report", false},
+		{"alone", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 11520, Slow: 5},
+		}, "main.report", false},
 	} {
 		r := knownReport()
 		r.Classes, r.Class = tt.classes, tt.class

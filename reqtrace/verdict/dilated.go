@@ -11,9 +11,11 @@ import (
 
 // Limits for the work that a holder does at a time, without its waits for a CPU.
 const (
-	longHold    = 5 * time.Millisecond // a hold of this length is always named
-	mostDilated = 30                   // a shorter one is named if other processes made it at most this many times as long
-	mostOwn     = 10                   // what requests compute is named if other processes made it at most this many times as long
+	longHold = 5 * time.Millisecond // a hold of this length is always named
+	// a shorter one is named if other processes made it at most this many times as long
+	mostDilated = 30
+	// what requests compute is named if other processes made it at most this many times as long
+	mostOwn = 10
 )
 
 // computes are the causes during which the kernel can take the CPU from a request.

@@ -14,8 +14,8 @@
 // twice as long as the median; otherwise Named is false and the sentence ends in "no cause to name".
 // Caveats say what makes a report less than it seems, and [Limits] what no trace can show.
 //
-// [Compare] says what has changed: the causes that made the slowest 1% slower from one version of a service to the next, out
-// of several reports of each.
+// [Compare] says what has changed: the causes that made the slowest 1% slower from one version of a
+// service to the next, out of several reports of each.
 //
 // Words and sentences are for people and may change between releases. A program looks at Causes, whose
 // names do not ([reqtrace.Cause]).

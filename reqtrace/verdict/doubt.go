@@ -19,11 +19,15 @@ import (
 const (
 	tooMuchSteal = .1  // for what stolen time looks like to be named
 	profileRate  = 100 // samples that a CPU profile takes in a second of running (runtime/pprof)
-	runsWith     = 50  // times: who ran while others were in the run queue is named unless so many times as long was lost
+	// times: who ran while others were in the run queue is named unless so many times as long was lost
+	runsWith = 50
 )
 
 // machineLike are the causes that waits of threads for a processor look like.
-var machineLike = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle}
+var machineLike = []reqtrace.Cause{
+	reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy,
+	reqtrace.CauseRunqueueIdle,
+}
 
 // doubt says in a sentence why an excess has no cause to name though there is a first one; "": it is named.
 func (v *Verdict) doubt() string {
@@ -34,8 +38,11 @@ func (v *Verdict) doubt() string {
 	c := &v.Causes[0]
 	known := c.Site != "" || c.Holder != "" && !areRequests(c.Holder, r)
 	like := slices.Contains(machineLike, c.Cause) || waits(c.Cause) && slices.Contains(machineLike, c.Doing)
-	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) || c.Cause == reqtrace.CauseStopped) { // whose place is what it is stopped for
-		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.", textfmt.Share(r.Machine.Steal))
+	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
+		c.Cause == reqtrace.CauseStopped) {
+		// whose place is what it is stopped for
+		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.",
+			textfmt.Share(r.Machine.Steal))
 	}
 	if waits(c.Cause) && c.Doing == reqtrace.CauseDescheduled {
 		return "According to the CPU profile, its holder had a CPU for less than half of that time."
@@ -49,13 +56,15 @@ func (v *Verdict) doubt() string {
 		return ""
 	case r.Machine.Threads > 0 && r.Machine.Steal < muchSteal: // the threads' waits for a CPU are a cause of their own
 		return ""
-	case known && c.Cause == reqtrace.CauseRunqueueBusy: // it had a processor of Go's, whether or not the kernel let it run
+	// it had a processor of Go's, whether or not the kernel let it run
+	case known && c.Cause == reqtrace.CauseRunqueueBusy:
 		times = runsWith
 	case known:
 		return ""
 	case c.Cause == reqtrace.CauseRunning && r.Samples > 0:
 		if n, least := sampled(&r.Tail), leastSamples(r); n < least {
-			return fmt.Sprintf("The CPU profile has %s of it, and %d would prove that it ran, so trace for longer.", textfmt.Plural(n, "sample"), least)
+			return fmt.Sprintf("The CPU profile has %s of it, and %d would prove that it ran, so trace for longer.",
+				textfmt.Plural(n, "sample"), least)
 		}
 		return ""
 	}
@@ -71,7 +80,8 @@ const otherRequests = "other requests"
 
 // areRequests reports whether a holder is no more than that requests held each other up.
 func areRequests(holder string, r *reqtrace.Report) bool {
-	return holder == otherRequests || slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })
+	return holder == otherRequests ||
+		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })
 }
 
 // waits reports whether a cause is what its holder did.
@@ -93,8 +103,9 @@ func lostTime(r *reqtrace.Report) time.Duration {
 	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
 }
 
-// tookAtLeast returns for how much of the trace's time some of the slowest 1% had more than usual of what waits for a processor look like:
-// those of the same time may wait for the same, so each moment counts once.
+// tookAtLeast returns for how much of the trace's time some of the slowest 1% had more than usual
+// of what waits for a processor look like: those of the same time may wait for the same, so each
+// moment counts once.
 func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
 	usual := machineLikeTime(&r.Median.Parts)
 	type span struct{ from, to time.Duration }

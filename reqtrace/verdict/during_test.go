@@ -25,7 +25,8 @@ func TestDuringErrors(t *testing.T) {
 		t.Fatal("the trace goes on after a panic")
 	}
 	_, err := verdict.During(t.Context(), reqtrace.Options{}, func() {
-		if _, err := verdict.During(t.Context(), reqtrace.Options{}, nothing); err == nil || !strings.Contains(err.Error(), "end the other trace") {
+		if _, err := verdict.During(t.Context(), reqtrace.Options{}, nothing); err == nil ||
+			!strings.Contains(err.Error(), "end the other trace") {
 			t.Errorf("a trace within a trace: %v", err)
 		}
 	})

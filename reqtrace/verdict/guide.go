@@ -42,40 +42,71 @@ var kindsByCause = [...]kind{
 
 // kindsByOp are the rows of what was asked for ([reqtrace.Blame.Op]), whatever the cause of the wait.
 var kindsByOp = map[string]kind{
-	"mutex":                           {"mutex", "move I/O and long computing out of the lock"},
-	"RWMutex":                         {"rwmutex", "prepare the new value without the lock, and swap it in with atomic.Pointer"},
-	"Once":                            {"once", "do it at the start, before the first request"},
-	"condition":                       {"condition", "signal before the slow work"},
-	"group of goroutines":             {"group", "answer without the slowest piece of work"},
-	"semaphore":                       {"semaphore", "release it before the slow work, or raise its limit"},
-	"connection pool":                 {"pool", "close rows and commit before other work, or raise SetMaxOpenConns"},
-	"singleflight":                    {"singleflight", "refresh ahead of expiry, so that no request waits for the call"},
-	"gRPC stream":                     {"grpc-stream", "raise MaxConcurrentStreams of the server, or spread calls over more connections"},
-	"rate limiter":                    {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
-	"sleep":                           {"sleep", "wait for the event itself instead of a time"},
-	"pause before a retry":            {"retry", "find out why the first attempt fails, or pause for less"},
-	"SQLite lock":                     {"sqlite", "do other work before the transaction begins or after it commits"},
-	"TLS handshake":                   {"dial", "read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again"},
-	"client, which reads the answer":  {"client", "set ReadTimeout and WriteTimeout, or put a proxy that buffers in front"},
-	"client, which sends the request": {"client", "set ReadTimeout and WriteTimeout, or put a proxy that buffers in front"},
-	"name server":                     {"dns", "keep connections open, so that names are not looked up for each"},
-	"new connection":                  {"dial", "read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again"},
-	"connection to a server":          {"dial", "read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again"},
+	"mutex": {"mutex", "move I/O and long computing out of the lock"},
+	"RWMutex": {
+		"rwmutex",
+		"prepare the new value without the lock, and swap it in with atomic.Pointer",
+	},
+	"Once":                {"once", "do it at the start, before the first request"},
+	"condition":           {"condition", "signal before the slow work"},
+	"group of goroutines": {"group", "answer without the slowest piece of work"},
+	"semaphore":           {"semaphore", "release it before the slow work, or raise its limit"},
+	"connection pool":     {"pool", "close rows and commit before other work, or raise SetMaxOpenConns"},
+	"singleflight": {
+		"singleflight",
+		"refresh ahead of expiry, so that no request waits for the call",
+	},
+	"gRPC stream": {
+		"grpc-stream",
+		"raise MaxConcurrentStreams of the server, or spread calls over more connections",
+	},
+	"rate limiter":         {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
+	"sleep":                {"sleep", "wait for the event itself instead of a time"},
+	"pause before a retry": {"retry", "find out why the first attempt fails, or pause for less"},
+	"SQLite lock":          {"sqlite", "do other work before the transaction begins or after it commits"},
+	"TLS handshake": {
+		"dial",
+		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
+	},
+	"client, which reads the answer": {
+		"client",
+		"set ReadTimeout and WriteTimeout, or put a proxy that buffers in front",
+	},
+	"client, which sends the request": {
+		"client",
+		"set ReadTimeout and WriteTimeout, or put a proxy that buffers in front",
+	},
+	"name server": {"dns", "keep connections open, so that names are not looked up for each"},
+	"new connection": {
+		"dial",
+		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
+	},
+	"connection to a server": {
+		"dial",
+		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
+	},
 }
 
 // syncs are the system calls that wait for a disk; files are others on files.
 var (
-	syncs    = []string{"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"}
-	files    = []string{"read", "pread", "pread64", "preadv", "write", "pwrite", "pwrite64", "pwritev", "open", "openat", "stat", "fstat", "lstat", "fstatat", "newfstatat", "getdents", "getdents64", "readdirent", "unlink", "unlinkat", "rename", "renameat", "mkdir", "mkdirat", "ftruncate", "truncate", "mmap"}
+	syncs = []string{"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"}
+	files = []string{
+		"read", "pread", "pread64", "preadv", "write", "pwrite", "pwrite64", "pwritev", "open",
+		"openat", "stat", "fstat", "lstat", "fstatat", "newfstatat", "getdents", "getdents64",
+		"readdirent", "unlink", "unlinkat", "rename", "renameat", "mkdir", "mkdirat", "ftruncate", "truncate", "mmap",
+	}
 	syncKind = kind{"fsync", "let one sync serve many requests (group commit)"}
 	fileKind = kind{"file", "keep in memory what is read again, and write outside of requests"}
 )
 
 // stopKinds are the rows of what the world was stopped for.
 var stopKinds = map[string]kind{
-	"all goroutines stack trace": {"stop-stacks", "write the goroutine profile instead (debug=1), which stops the world for a moment only"},
-	"read mem stats":             {"stop-memstats", "read runtime/metrics instead of runtime.ReadMemStats"},
-	"GOMAXPROCS":                 {"stop-gomaxprocs", "set GOMAXPROCS once, before the first request"},
+	"all goroutines stack trace": {
+		"stop-stacks",
+		"write the goroutine profile instead (debug=1), which stops the world for a moment only",
+	},
+	"read mem stats": {"stop-memstats", "read runtime/metrics instead of runtime.ReadMemStats"},
+	"GOMAXPROCS":     {"stop-gomaxprocs", "set GOMAXPROCS once, before the first request"},
 }
 
 // readerKind is the guide's row for an RWMutex that a reader holds while a writer waits.

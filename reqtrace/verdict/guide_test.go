@@ -55,11 +55,18 @@ func TestKinds(t *testing.T) {
 	}{
 		{reqtrace.CauseLock, nil, "lock"},
 		{reqtrace.CauseLock, []reqtrace.Blame{{Op: "RWMutex", Time: 6 * ms}}, "rwmutex"},
-		{reqtrace.CauseLock, []reqtrace.Blame{{Op: "RWMutex", Holder: "main.report", Writer: "main.refresh", Time: 6 * ms}}, "rwmutex-reader"},
+		{reqtrace.CauseLock, []reqtrace.Blame{{
+			Op: "RWMutex", Holder: "main.report", Writer: "main.refresh",
+			Time: 6 * ms,
+		}}, "rwmutex-reader"},
 		{reqtrace.CauseLock, []reqtrace.Blame{{Op: "RWMutex", Time: 3 * ms}, {Op: "mutex", Time: 4 * ms}}, "lock"},
 		{reqtrace.CauseChannel, []reqtrace.Blame{{Op: "connection pool", Time: 8 * ms}}, "pool"},
 		{reqtrace.CauseSleep, []reqtrace.Blame{{Op: "rate limiter", Time: 8 * ms}}, "rate-limiter"},
-		{reqtrace.CauseSleep, []reqtrace.Blame{{Op: "pause before a retry", Inside: "retry.Do", Time: 8 * ms}}, "retry"},
+		{
+			reqtrace.CauseSleep,
+			[]reqtrace.Blame{{Op: "pause before a retry", Inside: "retry.Do", Time: 8 * ms}},
+			"retry",
+		},
 		{reqtrace.CauseSleep, []reqtrace.Blame{{Op: "sleep", Inside: "poll.Wait", Time: 8 * ms}}, "library-sleep"},
 		{reqtrace.CauseSyscall, []reqtrace.Blame{{Op: "fdatasync", Time: 8 * ms}}, "fsync"},
 		{reqtrace.CauseSyscall, []reqtrace.Blame{{Op: "pread", Time: 8 * ms}}, "file"},

@@ -12,7 +12,8 @@ import (
 // mostWords is how many words a sentence has at most.
 const mostWords = 25
 
-// headline says in at most three sentences what to mend: the cause with its share, who held or did what, and where requests wait.
+// headline says in at most three sentences what to mend: the cause with its share, who held or did
+// what, and where requests wait.
 func (n *NamedCause) headline() string {
 	b := n.blame()
 	t := fmt.Sprintf("%s of the extra time is %s%s.", textfmt.Share(n.whole()), asked(n.Cause, n.Op), n.because())
@@ -24,10 +25,12 @@ func (n *NamedCause) headline() string {
 	return t
 }
 
-// line is where the time goes in the end: where the holder of what is waited for spends it, else where the request does.
+// line is where the time goes in the end: where the holder of what is waited for spends it, else
+// where the request does.
 func (n *NamedCause) line() string {
 	switch {
-	case n.Cause == reqtrace.CauseThrottled, n.Cause == reqtrace.CauseDescheduled: // other processes or the quota can stop any line
+	// other processes or the quota can stop any line
+	case n.Cause == reqtrace.CauseThrottled, n.Cause == reqtrace.CauseDescheduled:
 		return ""
 	case n.held() && n.DoingAt != "":
 		return n.DoingAt
@@ -53,7 +56,8 @@ func (v *Verdict) sameLine() (same []NamedCause) {
 	return same
 }
 
-// lineHeadline is headline of several causes that come down to one line: some requests are at that line, and others wait for them.
+// lineHeadline is headline of several causes that come down to one line: some requests are at that
+// line, and others wait for them.
 func lineHeadline(same []NamedCause) string {
 	sum, itself, first := 0., 0., NamedCause{}
 	for _, n := range same {
@@ -183,7 +187,8 @@ func (n *NamedCause) fix() string {
 // figures are the numbers below the headline, a sentence each.
 func (v *Verdict) figures() []string {
 	r := v.report
-	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean))}
+	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean),
+		textfmt.Duration(r.Median.Mean))}
 	if leading := v.Leading(); len(leading) > 1 {
 		line := leading[0].line()
 		for i := range leading[1:] {
@@ -193,19 +198,22 @@ func (v *Verdict) figures() []string {
 		}
 	}
 	if c := v.Class; c != nil {
-		list = append(list, fmt.Sprintf("%s of the slowest 1%% are %s. Of all requests, %s are.", textfmt.Share(c.Slow), c.Name, textfmt.Share(c.All)))
+		list = append(list, fmt.Sprintf("%s of the slowest 1%% are %s. Of all requests, %s are.", textfmt.Share(c.Slow),
+			c.Name, textfmt.Share(c.All)))
 	}
 	list = append(list, v.knows()...)
 	if v.Excess <= 0 {
 		return list
 	}
 	if v.GC.Direct < worthShare {
-		return append(list, fmt.Sprintf("The garbage collector takes %s of the extra time.", textfmt.Share(v.GC.Direct)))
+		return append(list, fmt.Sprintf("The garbage collector takes %s of the extra time.",
+			textfmt.Share(v.GC.Direct)))
 	}
 	list = append(list, fmt.Sprintf("The garbage collector takes at least %s of the extra time. The queue behind it adds to that.", textfmt.Share(v.GC.Direct)))
 	memory := ""
 	if r.Allocated > 0 && r.Trace > 0 {
-		memory = fmt.Sprintf(", which takes %s of memory per second", textfmt.Bytes(float64(r.Allocated)/r.Trace.Seconds()))
+		memory = fmt.Sprintf(", which takes %s of memory per second",
+			textfmt.Bytes(float64(r.Allocated)/r.Trace.Seconds()))
 	}
 	return append(list, "To measure all of it: evenkeel run -variant 'no gc: GOGC=off'"+memory+".")
 }
@@ -233,7 +241,8 @@ func (n *NamedCause) also() string {
 func leftOut(r *reqtrace.Report) []string {
 	list := []string{} // a list in JSON too
 	if m := &r.Machine; m.Stalls > 0 {
-		list = append(list, fmt.Sprintf("%s (%s) during which the whole machine stood still.", textfmt.Duration(m.Time), textfmt.Plural(m.Stalls, "time")))
+		list = append(list, fmt.Sprintf("%s (%s) during which the whole machine stood still.", textfmt.Duration(m.Time),
+			textfmt.Plural(m.Stalls, "time")))
 	}
 	cut := func(n int, when string) {
 		if n > 0 {
@@ -243,7 +252,8 @@ func leftOut(r *reqtrace.Report) []string {
 	cut(r.CutStart, "began")
 	cut(r.CutEnd, "ended")
 	if r.Unmarked > 0 {
-		list = append(list, fmt.Sprintf("%s without a region, because others have one.", textfmt.Plural(r.Unmarked, "request")))
+		list = append(list, fmt.Sprintf("%s without a region, because others have one.",
+			textfmt.Plural(r.Unmarked, "request")))
 	}
 	if r.Measured > 0 {
 		list = append(list, textfmt.Plural(r.Measured, "request")+" to /debug/pprof and status pages.")

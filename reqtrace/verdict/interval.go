@@ -16,13 +16,17 @@ func (t *changeTable) difference(g *group) (slow, all Difference) {
 func (t *changeTable) interval(e *estimate) Difference {
 	more, reach := e.more(), e.reach(t.level)
 	ns := func(x float64) time.Duration { return time.Duration(math.Round(x)) }
-	return Difference{Old: ns(e.raw[0]), New: ns(e.raw[1]), More: ns(more), Low: ns(more - reach), High: ns(more + reach)}
+	return Difference{
+		Old: ns(e.raw[0]), New: ns(e.raw[1]), More: ns(more), Low: ns(more - reach),
+		High: ns(more + reach),
+	}
 }
 
 func (e *estimate) more() float64 { return average(e.values[1]) - average(e.values[0]) }
 
-// reach returns how far an interval of that level reaches on either side: the wider of the one that the traces give, and
-// the one that their blocks do; with one trace a side that is all there is, and made wider.
+// reach returns how far an interval of that level reaches on either side: the wider of the one that
+// the traces give, and the one that their blocks do; with one trace a side that is all there is,
+// and made wider.
 func (e *estimate) reach(level float64) float64 {
 	var within, between, per float64
 	blocks, traces := 0, 0
@@ -84,8 +88,8 @@ func studentQuantile(level float64, n int) float64 {
 	return math.Sqrt(float64(n)) * math.Tan(lo)
 }
 
-// studentWithin returns the probability that |t| with n degrees of freedom is less than √n tan(angle): Abramowitz, Stegun:
-// Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+// studentWithin returns the probability that |t| with n degrees of freedom is less than √n
+// tan(angle): Abramowitz, Stegun: Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
 func studentWithin(angle float64, n int) float64 {
 	sin, cos := math.Sincos(angle)
 	if n%2 == 0 {

@@ -23,7 +23,8 @@ func quotaLine(q *reqtrace.Quota) string {
 	if q == nil || q.CPUs == 0 || q.Throttled == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The quota of %s was used up in %d of %d periods, for %s in all.", cpus(q.CPUs), q.Throttled, max(q.Periods, q.Throttled), textfmt.Duration(q.Time))
+	return fmt.Sprintf("The quota of %s was used up in %d of %d periods, for %s in all.", cpus(q.CPUs), q.Throttled,
+		max(q.Periods, q.Throttled), textfmt.Duration(q.Time))
 }
 
 func cpus(n float64) string {
@@ -42,7 +43,8 @@ func (v *Verdict) procs() string {
 		return ""
 	}
 	if most := int(max(math.Ceil(r.Quota.CPUs), 1)); r.Procs > most {
-		return fmt.Sprintf(" Set GOMAXPROCS to %d, because %d exceeds the quota of %s.", most, r.Procs, cpus(r.Quota.CPUs))
+		return fmt.Sprintf(" Set GOMAXPROCS to %d, because %d exceeds the quota of %s.", most, r.Procs,
+			cpus(r.Quota.CPUs))
 	}
 	return ""
 }
@@ -52,14 +54,17 @@ func (v *Verdict) procs() string {
 func (v *Verdict) knows() (list []string) {
 	r := v.report
 	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {
-		list = append(list, q+fmt.Sprintf(" That is %s of the extra time.", textfmt.Share(r.Tail.Share(reqtrace.CauseThrottled))))
+		list = append(list, q+fmt.Sprintf(" That is %s of the extra time.",
+			textfmt.Share(r.Tail.Share(reqtrace.CauseThrottled))))
 	}
-	if v.Named || len(v.Causes) == 0 || !worth(r) || v.Causes[0].Cause != reqtrace.CauseRunqueueBusy || v.Causes[0].Holder != "" {
+	if v.Named || len(v.Causes) == 0 || !worth(r) || v.Causes[0].Cause != reqtrace.CauseRunqueueBusy ||
+		v.Causes[0].Holder != "" {
 		return list
 	}
 	for _, p := range places(r) {
 		if p.Cause == reqtrace.CauseRunqueueBusy && p.Holder != "" {
-			return append(list, fmt.Sprintf("Most often, %s ran before them, up to %s at a time.", p.Holder, textfmt.Duration(p.Longest)))
+			return append(list, fmt.Sprintf("Most often, %s ran before them, up to %s at a time.", p.Holder,
+				textfmt.Duration(p.Longest)))
 		}
 	}
 	return list

@@ -16,7 +16,8 @@ func TestThrottled(t *testing.T) {
 		return &reqtrace.Quota{CPUs: cpus, Periods: 50, Throttled: 21, Time: 1400 * ms}
 	}
 	report := func(more reqtrace.Cause, q *reqtrace.Quota) *reqtrace.Report {
-		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseThrottled: 40 * ms, more: 50 * ms}))
+		r := fakeReport(partsOf(times{reqtrace.CauseRunning: ms}),
+			partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseThrottled: 40 * ms, more: 50 * ms}))
 		r.Tail.Sites, r.Quota = nil, q
 		return r
 	}
@@ -47,7 +48,8 @@ func TestThrottled(t *testing.T) {
 // before.
 func TestDescheduled(t *testing.T) {
 	report := func(cause reqtrace.Cause, sites ...reqtrace.Blame) *reqtrace.Report {
-		return fakeReport(partsOf(times{reqtrace.CauseRunning: ms}), partsOf(times{reqtrace.CauseRunning: ms, cause: 50 * ms}), sites...)
+		return fakeReport(partsOf(times{reqtrace.CauseRunning: ms}),
+			partsOf(times{reqtrace.CauseRunning: ms, cause: 50 * ms}), sites...)
 	}
 	v := Of(report(reqtrace.CauseDescheduled, reqtrace.Blame{
 		Cause: reqtrace.CauseDescheduled, Site: "main.ask (x.go:7)", Holder: "main.refresh (x.go:9)", Time: 50 * ms,
@@ -57,9 +59,11 @@ func TestDescheduled(t *testing.T) {
 		t.Errorf("%s\n%s", v.Sentence, v.Fix)
 	}
 	v = Of(report(reqtrace.CauseLock, reqtrace.Blame{
-		Cause: reqtrace.CauseLock, Op: "mutex", Site: "main.ask (x.go:7)", Holder: "main.refresh (x.go:9)", Doing: reqtrace.CauseDescheduled, Time: 50 * ms,
+		Cause: reqtrace.CauseLock, Op: "mutex", Site: "main.ask (x.go:7)", Holder: "main.refresh (x.go:9)",
+		Doing: reqtrace.CauseDescheduled, Time: 50 * ms,
 	}))
-	if v.Named || !strings.Contains(v.Sentence, "its holder had a CPU for less than half of that time") || !strings.Contains(v.Sentence, "main.refresh (x.go:9) holds while waiting for a CPU") {
+	if v.Named || !strings.Contains(v.Sentence, "its holder had a CPU for less than half of that time") ||
+		!strings.Contains(v.Sentence, "main.refresh (x.go:9) holds while waiting for a CPU") {
 		t.Error(v.Sentence)
 	}
 
@@ -67,8 +71,12 @@ func TestDescheduled(t *testing.T) {
 		reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.burn (x.go:8)", Time: 15 * ms, Longest: 9 * ms},
 		reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: "main.sort (x.go:9)", Time: 12 * ms})
 	r.Machine.RunDelay = 3e9
-	r.Blocks = []reqtrace.Block{{Slow: []reqtrace.SlowRequest{{Time: 51 * ms, Parts: []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Time: 50 * ms}}}}}}
-	if v = Of(r); v.Named || !slices.Contains(v.Figures, "Most often, main.burn (x.go:8) ran before them, up to 9 ms at a time.") {
+	r.Blocks = []reqtrace.Block{{Slow: []reqtrace.SlowRequest{{
+		Time:  51 * ms,
+		Parts: []reqtrace.Blame{{Cause: reqtrace.CauseRunqueueBusy, Time: 50 * ms}},
+	}}}}
+	if v = Of(r); v.Named || !slices.Contains(v.Figures,
+		"Most often, main.burn (x.go:8) ran before them, up to 9 ms at a time.") {
 		t.Errorf("%v %s %q", v.Named, v.Sentence, v.Figures)
 	}
 }
@@ -82,16 +90,32 @@ func TestDilated(t *testing.T) {
 		first              reqtrace.Cause
 		says               string
 	}{
-		{20 * ms, 80 * ms, 20 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 80% because its holder waited for a CPU (other processes ran). main.refresh (x.go:9) holds it while computing, up to 20 ms at a time."},
+		{
+			20 * ms, 80 * ms, 20 * ms, reqtrace.CauseLock,
+			"100% of the extra time is waiting for a mutex, 80% because its holder waited for a CPU (other processes ran). main.refresh (x.go:9) holds it while computing, up to 20 ms at a time.",
+		},
 		{4 * ms, 96 * ms, 4 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 96% because"},
 		{2 * ms, 98 * ms, 20 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 98% because"},
-		{2 * ms, 98 * ms, 2 * ms, reqtrace.CauseDescheduled, "98% of the extra time is waiting for a CPU (other processes ran)."},
-		{ms / 2, 5 * ms, ms / 2, reqtrace.CauseDescheduled, "91% of the extra time is waiting for a CPU (other processes ran)."},
+		{
+			2 * ms, 98 * ms, 2 * ms, reqtrace.CauseDescheduled,
+			"98% of the extra time is waiting for a CPU (other processes ran).",
+		},
+		{
+			ms / 2, 5 * ms, ms / 2, reqtrace.CauseDescheduled,
+			"91% of the extra time is waiting for a CPU (other processes ran).",
+		},
 	} {
 		median := partsOf(times{reqtrace.CauseRunning: ms})
-		v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseLock: tt.lock, reqtrace.CauseDescheduled: tt.off}),
+		v := Of(fakeReport(median, partsOf(times{
+			reqtrace.CauseRunning: ms, reqtrace.CauseLock: tt.lock,
+			reqtrace.CauseDescheduled: tt.off,
+		}),
 			reqtrace.Blame{Cause: reqtrace.CauseDescheduled, Site: ask, Holder: refresh, Time: tt.off},
-			reqtrace.Blame{Cause: reqtrace.CauseLock, Op: "mutex", Site: ask, Holder: refresh, Doing: reqtrace.CauseRunning, Time: tt.lock, Longest: tt.longest}))
+			reqtrace.Blame{
+				Cause: reqtrace.CauseLock,
+				Op:    "mutex", Site: ask, Holder: refresh, Doing: reqtrace.CauseRunning, Time: tt.lock,
+				Longest: tt.longest,
+			}))
 		if v.Causes[0].Cause != tt.first || !strings.HasPrefix(v.Sentence, tt.says) {
 			t.Errorf("%v and %v: %s", tt.lock, tt.off, v.Sentence)
 		}
@@ -115,7 +139,10 @@ func TestDilatedOwn(t *testing.T) {
 		{ms, 4 * ms, "80% of the extra time is waiting for a CPU (other processes ran)."},
 	} {
 		median := partsOf(times{reqtrace.CauseRunning: ms})
-		v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms + tt.own, reqtrace.CauseDescheduled: tt.off})))
+		v := Of(fakeReport(median, partsOf(times{
+			reqtrace.CauseRunning:     ms + tt.own,
+			reqtrace.CauseDescheduled: tt.off,
+		})))
 		if !strings.HasPrefix(v.Sentence, tt.want) {
 			t.Errorf("%v and %v: %s", tt.own, tt.off, v.Sentence)
 		}
@@ -130,7 +157,10 @@ func TestDilatedQueue(t *testing.T) {
 		"other requests":      "80% of the extra time is waiting for a CPU (other processes ran).",
 	} {
 		median := partsOf(times{reqtrace.CauseRunning: ms})
-		v := Of(fakeReport(median, partsOf(times{reqtrace.CauseRunning: ms, reqtrace.CauseRunqueueBusy: 20 * ms, reqtrace.CauseDescheduled: 80 * ms}),
+		v := Of(fakeReport(median, partsOf(times{
+			reqtrace.CauseRunning: ms, reqtrace.CauseRunqueueBusy: 20 * ms,
+			reqtrace.CauseDescheduled: 80 * ms,
+		}),
 			reqtrace.Blame{Cause: reqtrace.CauseDescheduled, Holder: holder, Time: 80 * ms},
 			reqtrace.Blame{Cause: reqtrace.CauseRunqueueBusy, Holder: holder, Time: 20 * ms, Longest: 9 * ms}))
 		if !strings.HasPrefix(v.Sentence, want) {

@@ -56,7 +56,8 @@ func TestRecordedVerdicts(t *testing.T) {
 	golden.Written(t, "recorded.golden.txt", func(b *bytes.Buffer) error {
 		for i, name := range names {
 			v := verdictOn(t, traces[i])
-			if len(v.Causes) == 0 || v.Causes[0].Cause != reqtrace.CauseLock || !strings.HasPrefix(v.Causes[0].Site, "main.(*cache).get (main.go:") {
+			if len(v.Causes) == 0 || v.Causes[0].Cause != reqtrace.CauseLock ||
+				!strings.HasPrefix(v.Causes[0].Site, "main.(*cache).get (main.go:") {
 				t.Errorf("%s: %+v", name, v.Causes)
 			}
 			fmt.Fprintf(b, "%s: %s\n", name, v.Sentence)
@@ -81,7 +82,10 @@ func TestCutOff(t *testing.T) {
 		t.Error("the trace is not cut off")
 	}
 	text := strings.Join(strings.Fields(out.String()), " ") // as it is before it is wrapped
-	for _, want := range []string{"main.(*cache).get (main.go:", "The trace is cut off or corrupt. The report is of the ", v.Report().Broken} {
+	for _, want := range []string{
+		"main.(*cache).get (main.go:",
+		"The trace is cut off or corrupt. The report is of the ", v.Report().Broken,
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q", want)
 		}

@@ -29,7 +29,8 @@ func asked(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "":
 		return Phrase(c)
-	case c == reqtrace.CauseSyscall && strings.Contains(op, "."): // the name is the function that makes the call by its number
+	// the name is the function that makes the call by its number
+	case c == reqtrace.CauseSyscall && strings.Contains(op, "."):
 		return "in a system call by " + op
 	case c == reqtrace.CauseSyscall:
 		return "in the system call " + op
@@ -75,8 +76,9 @@ var stops = map[string]string{
 // stopsFor says what a holder stops the world for.
 func stopsFor(op string) string { return cmp.Or(stops[op], "stops the world ("+op+")") }
 
-// doing says what a holder does meanwhile: "computing", "waiting for the network in http.Get (http.go:47)"; "" where that is not
-// known. The place is left out where it is in the holder's own function.
+// doing says what a holder does meanwhile: "computing", "waiting for the network in http.Get
+// (http.go:47)"; "" where that is not known. The place is left out where it is in the holder's own
+// function.
 func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseUnknown {
 		return ""
@@ -91,8 +93,8 @@ func doing(b *reqtrace.Blame) string {
 	return t
 }
 
-// holderAt returns the holder with its line: of what it does meanwhile, where that is in the holder's function, else of where it
-// lets go.
+// holderAt returns the holder with its line: of what it does meanwhile, where that is in the
+// holder's function, else of where it lets go.
 func holderAt(b *reqtrace.Blame) string {
 	if b.DoingAt != "" && functionOf(b.DoingAt) == functionOf(b.Holder) {
 		return b.DoingAt
@@ -112,8 +114,8 @@ func while(b *reqtrace.Blame) string {
 	return " while " + t
 }
 
-// Words says what took a time, who held what was waited for, and where: "waiting for a mutex that main.refresh (refresh.go:29)
-// holds while waiting for the network, in main.look (look.go:12)".
+// Words says what took a time, who held what was waited for, and where: "waiting for a mutex that
+// main.refresh (refresh.go:29) holds while waiting for the network, in main.look (look.go:12)".
 func Words(b *reqtrace.Blame) string {
 	t := asked(b.Cause, b.Op)
 	switch w := while(b); {
@@ -139,7 +141,8 @@ func Words(b *reqtrace.Blame) string {
 	return t + " in " + b.Site
 }
 
-// Where says in words where a time was spent: the place, what was asked for there, who had it and what that one did meanwhile.
+// Where says in words where a time was spent: the place, what was asked for there, who had it and
+// what that one did meanwhile.
 func Where(b *reqtrace.Blame) string { return strings.Join(whereParts(b), ", ") }
 
 // whereParts is Where in pieces of a line each.

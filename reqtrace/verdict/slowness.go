@@ -14,8 +14,9 @@ const slowest = .01
 
 // slowness says how much a request counts in the difference between two means of the slowest 1%.
 //
-// Let S(x) be the share of a side's requests that take longer than x. The mean of the slowest 1% is the area under S cut off
-// at 1%, over 1%, and so the difference of the two is an area between two curves:
+// Let S(x) be the share of a side's requests that take longer than x. The mean of the slowest 1% is
+// the area under S cut off at 1%, over 1%, and so the difference of the two is an area between two
+// curves:
 //
 //	1% ┼────────╮· · · · ╭ new, cut off           φ   0 │ part of it │ 1
 //	   │        │░░░░░░░░╰──╮
@@ -24,19 +25,20 @@ const slowest = .01
 //	   └────────┴───────────┴──────────────> x
 //	          p99 old    p99 new
 //
-// At each x the difference of what both sides have there, S'(x) - S(x), is that of requests of some causes. Right of both
-// 99th percentiles all of it counts (φ = 1), left of both none, and between them the part below 1%. So a request of length X
-// counts ∫φ from 0 to X, and the sums of that, over 1%, differ by exactly what the means of the slowest 1% do. It is the same
-// for old and new requests. Would each side's slowest 1% be taken apart by itself, a new cause would push requests with
-// other causes out of the 1%, and these causes would seem to take less.
+// At each x the difference of what both sides have there, S'(x) - S(x), is that of requests of some
+// causes. Right of both 99th percentiles all of it counts (φ = 1), left of both none, and between
+// them the part below 1%. So a request of length X counts ∫φ from 0 to X, and the sums of that,
+// over 1%, differ by exactly what the means of the slowest 1% do. It is the same for old and new
+// requests. Would each side's slowest 1% be taken apart by itself, a new cause would push requests
+// with other causes out of the 1%, and these causes would seem to take less.
 type slowness struct {
 	times []time.Duration // where the curves fall, in order
 	upTo  []float64       // ns: what a request of that time counts
 	tails [2]float64      // ns: means of the slowest 1%
 }
 
-// newSlowness takes the traces of each side with equal weights. It needs to know no more than the slowest 1% of each side and
-// at least these of each trace.
+// newSlowness takes the traces of each side with equal weights. It needs to know no more than the
+// slowest 1% of each side and at least these of each trace.
 func newSlowness(sides [2][]*reqtrace.Report) *slowness {
 	var all []slowRequest
 	for s, reports := range sides {

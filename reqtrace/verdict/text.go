@@ -48,7 +48,8 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 		t.samples()
 		t.slowest()
 		t.line("\nunknown: %s of all server time, %s of that of p99+",
-			textfmt.Percent(100*r.Total.Share(reqtrace.CauseUnknown)), textfmt.Percent(100*r.Tail.Parts.Share(reqtrace.CauseUnknown)))
+			textfmt.Percent(100*r.Total.Share(reqtrace.CauseUnknown)),
+			textfmt.Percent(100*r.Tail.Parts.Share(reqtrace.CauseUnknown)))
 	}
 	for _, c := range v.Caveats {
 		t.wrap("! ", c, nil)
@@ -80,7 +81,8 @@ func newText(o Options) *text {
 
 func (t *text) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", a...) }
 
-// wrap writes sentences, wrapped, each line in a style; nil: plain. Lines after the first are indented as far as first is long.
+// wrap writes sentences, wrapped, each line in a style; nil: plain. Lines after the first are
+// indented as far as first is long.
 func (t *text) wrap(first, sentences string, style func(string) string) {
 	if style == nil {
 		style = func(s string) string { return s }
@@ -134,7 +136,10 @@ func (t *text) classes() {
 	table := textfmt.NewTable(5)
 	table.Add(t.style.Bold, []string{"class (-class NAME explains one alone)", "requests", "p50", "p99", "of p99+"})
 	for _, c := range rows[:min(len(rows), textClasses)] {
-		table.Add(nil, []string{"  " + c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99), textfmt.Share(c.Slow)})
+		table.Add(nil, []string{
+			"  " + c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50),
+			textfmt.Duration(c.P99), textfmt.Share(c.Slow),
+		})
 	}
 	t.line("")
 	table.Render(&t.out)
@@ -148,7 +153,8 @@ func (t *text) bands() {
 	t.head(fmt.Sprintf("%-9s%9s%10s  %s", "band", "requests", "mean", "where the time of its requests went"))
 	for i := range t.r.Bands {
 		b := &t.r.Bands[i]
-		t.line("%-9s%9s%10s  %s", textfmt.Printable(b.Name), textfmt.Count(float64(b.Requests)), textfmt.Duration(b.Mean), t.mix(b.Parts, mixWidth))
+		t.line("%-9s%9s%10s  %s", textfmt.Printable(b.Name), textfmt.Count(float64(b.Requests)),
+			textfmt.Duration(b.Mean), t.mix(b.Parts, mixWidth))
 		all = append(all, b.Parts)
 	}
 	t.legend(all)
@@ -193,12 +199,16 @@ func (t *text) table(rows int) {
 			share, bar = textfmt.Share(row.Share), strings.Repeat("█", int(math.Round(row.Share*shareWidth)))
 		}
 		table.Add(nil, []string{
-			"  " + Phrase(row.Cause), textfmt.Duration(row.Median), textfmt.Duration(row.Tail), textfmt.SignedDuration(row.Excess), share,
+			"  " + Phrase(row.Cause), textfmt.Duration(row.Median), textfmt.Duration(row.Tail),
+			textfmt.SignedDuration(row.Excess), share,
 			bar + strings.Repeat(" ", shareWidth-len([]rune(bar))),
 		})
 	}
 	if median, tail := t.r.Median.Mean, t.r.Tail.Mean; rows >= len(list) {
-		table.Add(nil, []string{"  all", textfmt.Duration(median), textfmt.Duration(tail), textfmt.SignedDuration(tail - median)})
+		table.Add(nil, []string{
+			"  all", textfmt.Duration(median), textfmt.Duration(tail),
+			textfmt.SignedDuration(tail - median),
+		})
 	}
 	t.line("")
 	table.Render(&t.out)
@@ -212,7 +222,8 @@ func (t *text) places() {
 	t.head("where in the code, in p99+ and (more than in the median)")
 	for _, p := range list[:min(len(list), textPlaces)] {
 		parts := whereParts(&p.Blame)
-		t.line("  %9s (%s)  %s: %s", textfmt.Duration(p.Time), textfmt.SignedDuration(p.Excess), Phrase(p.Cause), textfmt.Printable(parts[0]))
+		t.line("  %9s (%s)  %s: %s", textfmt.Duration(p.Time), textfmt.SignedDuration(p.Excess), Phrase(p.Cause),
+			textfmt.Printable(parts[0]))
 		for _, part := range parts[1:] {
 			t.line("              %s", textfmt.Printable(part))
 		}
@@ -227,7 +238,9 @@ func (t *text) samples() {
 	}
 	t.head("running, in p99+, by the samples of a CPU profile (and 95% interval)")
 	for _, s := range list[:min(len(list), textPlaces)] {
-		t.line("  %9s (%s to %s)  %s", textfmt.Share(s.Share), textfmt.Share(s.Low), textfmt.Share(s.High), textfmt.Printable(cmp.Or(s.Site, "no function of the program's")))
+		t.line("  %9s (%s to %s)  %s", textfmt.Share(s.Share),
+			textfmt.Share(s.Low), textfmt.Share(s.High),
+			textfmt.Printable(cmp.Or(s.Site, "no function of the program's")))
 	}
 }
 

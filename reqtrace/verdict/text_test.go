@@ -15,7 +15,8 @@ import (
 func TestText(t *testing.T) {
 	v := Of(knownReport())
 	golden.Written(t, "explain.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{}) })
-	golden.Written(t, "explain-color.golden.txt", func(b *bytes.Buffer) error { return v.WriteText(b, Options{Color: true}) })
+	golden.Written(t, "explain-color.golden.txt",
+		func(b *bytes.Buffer) error { return v.WriteText(b, Options{Color: true}) })
 
 	var short strings.Builder
 	err := v.WriteText(&short, Options{Rows: 2})
@@ -50,7 +51,8 @@ func TestTextFits(t *testing.T) {
 
 func TestTextHasNoControlCharacters(t *testing.T) {
 	evil := "\x1b[2J\x07evil"
-	r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}), partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 9 * ms}),
+	r := fakeReport(partsOf(times{reqtrace.CauseRunning: 2 * ms}),
+		partsOf(times{reqtrace.CauseRunning: 2 * ms, reqtrace.CauseLock: 9 * ms}),
 		reqtrace.Blame{Cause: reqtrace.CauseLock, Site: evil, Time: 9 * ms})
 	r.Slowest[0].ID, r.Slowest[1].ID, r.Bands[0].Name = evil, evil, evil
 	if text := textOf(t, r); strings.ContainsAny(text, "\x1b\x07") || !strings.Contains(text, "evil") {

@@ -28,16 +28,18 @@ const (
 // it; nothing in it changes afterwards, so any goroutine may read it. One that was read from JSON has no
 // report: its tables are empty.
 type Verdict struct {
-	Sentence string        `json:"sentence"`      // what to mend and why, in at most three sentences
-	Fix      string        `json:"fix,omitempty"` // the one edit that usually mends it, at its line; empty where Named is false
-	Figures  []string      `json:"figures"`       // the numbers that go with it, a line each
-	LeftOut  []string      `json:"left_out"`      // what none of the figures has in it, a line each
-	Named    bool          `json:"named"`         // there is an excess worth naming, and its first cause is not as likely the machine's
-	Excess   time.Duration `json:"excess_ns"`     // what the slowest 1% take more than the median, on average
-	Causes   []NamedCause  `json:"causes"`        // with a share, the largest first, those of one line together
-	GC       GCShare       `json:"gc"`
-	Class    *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others
-	Caveats  []string      `json:"caveats"`         // what makes the report less than it seems, and what to do about it
+	Sentence string `json:"sentence"` // what to mend and why, in at most three sentences
+	// the one edit that usually mends it, at its line; empty where Named is false
+	Fix     string   `json:"fix,omitempty"`
+	Figures []string `json:"figures"`  // the numbers that go with it, a line each
+	LeftOut []string `json:"left_out"` // what none of the figures has in it, a line each
+	// there is an excess worth naming, and its first cause is not as likely the machine's
+	Named   bool          `json:"named"`
+	Excess  time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
+	Causes  []NamedCause  `json:"causes"`    // with a share, the largest first, those of one line together
+	GC      GCShare       `json:"gc"`
+	Class   *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others
+	Caveats []string      `json:"caveats"`         // what makes the report less than it seems, and what to do about it
 
 	report *reqtrace.Report
 }
@@ -61,7 +63,9 @@ type NamedCause struct {
 	DoingAt string         `json:"doing_at,omitempty"`
 	DoingOp string         `json:"doing_op,omitempty"`
 	Longest time.Duration  `json:"longest_ns,omitzero"` // that the holder did so, or ran, at a stretch
-	Waited  time.Duration  `json:"waited_ns,omitzero"`  // in addition to Excess: how long that holder, or a request that computes, waited for a CPU; part of the excess of CauseDescheduled
+	// in addition to Excess: how long that holder, or a request that computes, waited for a CPU;
+	// part of the excess of CauseDescheduled
+	Waited time.Duration `json:"waited_ns,omitzero"`
 
 	behind time.Duration // part of Excess that is in Waited of others
 
@@ -119,15 +123,17 @@ func (v *Verdict) sentence(doubt string) string {
 		c := &v.Causes[0]
 		b := c.blame()
 		b.Longest = 0
-		return fmt.Sprintf("No cause is certain. %s of the extra time is %s. %s", textfmt.Share(c.Share), Words(&b), doubt)
+		return fmt.Sprintf("No cause is certain. %s of the extra time is %s. %s", textfmt.Share(c.Share), Words(&b),
+			doubt)
 	case v.Excess <= 0:
 		return "No cause to name. The slowest 1% take as long as the median request."
 	}
-	return fmt.Sprintf("No cause to name. The slowest 1%% take only %s more than the median request.", textfmt.Duration(v.Excess))
+	return fmt.Sprintf("No cause to name. The slowest 1%% take only %s more than the median request.",
+		textfmt.Duration(v.Excess))
 }
 
-// Leading returns the causes that the sentence and the figures name: at most four, none but the first with less than a tenth of the
-// excess; none where Named is false.
+// Leading returns the causes that the sentence and the figures name: at most four, none but the
+// first with less than a tenth of the excess; none where Named is false.
 func (v *Verdict) Leading() []NamedCause {
 	if !v.Named {
 		return nil
@@ -217,13 +223,15 @@ func caveats(r *reqtrace.Report) []string {
 		return list
 	}
 	if n := r.Tail.Requests; n < fewRequests {
-		add("p99+ is %s of %s. Trace for longer, or under more load, before you believe its shares.", textfmt.Plural(n, "request"), textfmt.Count(float64(r.Requests)))
+		add("p99+ is %s of %s. Trace for longer, or under more load, before you believe its shares.",
+			textfmt.Plural(n, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if cut := r.CutStart + r.CutEnd; float64(cut) > manyCut*float64(r.Requests+cut) {
 		add("The trace's edges cut off %s, next to %s whole ones. The slowest are the likeliest to be cut; trace for longer.", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if r.Sampled > 0 {
-		add("The figures are of one in %d of the %s requests, chosen by chance. More do not fit.", r.Sampled, textfmt.Count(float64(r.Requests)))
+		add("The figures are of one in %d of the %s requests, chosen by chance. More do not fit.", r.Sampled,
+			textfmt.Count(float64(r.Requests)))
 	}
 	if c := classCaveat(r); c != "" {
 		list = append(list, c)
@@ -239,10 +247,12 @@ func caveats(r *reqtrace.Report) []string {
 			add("Running includes what the kernel and the hypervisor took from single threads. See that the machine has CPUs to spare.")
 		}
 		if runningAt(&r.Tail).Site == "" {
-			add("The CPU profile has %s of the running of p99+. No function has %s of it for sure; %s.", textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
+			add("The CPU profile has %s of the running of p99+. No function has %s of it for sure; %s.",
+				textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
 	}
-	if list := namedCauses(r); len(list) > 0 && waits(list[0].Cause) && list[0].Doing == reqtrace.CauseRunning && r.Samples == 0 && r.Machine.Threads == 0 && worth(r) {
+	if list := namedCauses(r); len(list) > 0 && waits(list[0].Cause) && list[0].Doing == reqtrace.CauseRunning &&
+		r.Samples == 0 && r.Machine.Threads == 0 && worth(r) {
 		add("The trace does not show whether the holder computed or waited for a CPU. Take a CPU profile during the trace, as evenkeel explain URL does.")
 	}
 	list = append(list, machineCaveats(&r.Machine)...)
@@ -261,7 +271,8 @@ func moreSamples(r *reqtrace.Report) string {
 func machineCaveats(m *reqtrace.Machine) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if m.Stalls > 0 {
-		add("The machine stood still for at most %s, and held up %s. No CPU did anything then, though there was work.", textfmt.Duration(m.Longest), textfmt.Plural(m.Requests, "request"))
+		add("The machine stood still for at most %s, and held up %s. No CPU did anything then, though there was work.",
+			textfmt.Duration(m.Longest), textfmt.Plural(m.Requests, "request"))
 	}
 	if m.Steal >= muchSteal {
 		add("The hypervisor took %s of the CPUs' time during the trace (steal).", textfmt.Percent(100*m.Steal))
@@ -289,8 +300,8 @@ func (v *Verdict) Places() []Place {
 	return places(v.report)
 }
 
-// Running returns the functions that the slowest 1% were running in, most first; none where the samples of a CPU profile
-// are too few to tell ([reqtrace.EnoughSamples]).
+// Running returns the functions that the slowest 1% were running in, most first; none where the
+// samples of a CPU profile are too few to tell ([reqtrace.EnoughSamples]).
 func (v *Verdict) Running() []reqtrace.Sample {
 	if v.report == nil || sampled(&v.report.Tail) < reqtrace.EnoughSamples {
 		return nil
@@ -308,7 +319,8 @@ func (v *Verdict) Scope() string {
 	if r.Marked {
 		how = "marked by regions"
 	}
-	t := fmt.Sprintf("%s (%s) in %s, GOMAXPROCS %d", textfmt.Plural(r.Requests, "whole request"), how, textfmt.Duration(r.Trace), r.Procs)
+	t := fmt.Sprintf("%s (%s) in %s, GOMAXPROCS %d", textfmt.Plural(r.Requests, "whole request"), how,
+		textfmt.Duration(r.Trace), r.Procs)
 	if r.Class != "" {
 		t = fmt.Sprintf("class %s: %s", r.Class, t)
 	}

@@ -46,8 +46,10 @@ func Phrase(c reqtrace.Cause) string {
 
 // causeOrder is the order of the causes in bars and legends: kin stand together.
 var causeOrder = []reqtrace.Cause{
-	reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
-	reqtrace.CauseStoppedOther, reqtrace.CauseThrottled, reqtrace.CauseDescheduled, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
+	reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep,
+	reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
+	reqtrace.CauseStoppedOther, reqtrace.CauseThrottled, reqtrace.CauseDescheduled, reqtrace.CauseRunqueueBusy,
+	reqtrace.CauseRunqueueIdle, reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSyscall,
 	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseMachine, reqtrace.CauseUnknown,
 }
 
@@ -56,7 +58,10 @@ var causeOrder = []reqtrace.Cause{
 // it returns all causes.
 func Causes(share float64, of ...reqtrace.Parts) []reqtrace.Cause {
 	return slices.DeleteFunc(slices.Clone(causeOrder), func(c reqtrace.Cause) bool {
-		return len(of) > 0 && !slices.ContainsFunc(of, func(p reqtrace.Parts) bool { return p.Of(c) > 0 && p.Share(c) >= share })
+		return len(of) > 0 && !slices.ContainsFunc(of, func(p reqtrace.Parts) bool {
+			return p.Of(c) > 0 &&
+				p.Share(c) >= share
+		})
 	})
 }
 
@@ -68,7 +73,8 @@ type Group struct {
 
 // gcCauses are what requests lose to the collector themselves.
 var gcCauses = []reqtrace.Cause{
-	reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
+	reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped,
+	reqtrace.CauseRunqueueGC,
 }
 
 // Groups returns the groups: gc, assists and queue.

@@ -2,10 +2,11 @@
 //
 //	nethttp [-backends epoll,io_uring] [-short] [-run REGEXP]
 //
-// None of them is copied: an overlay (go help build) has Server.Serve and ServeTLS, and so all that serves, be httpd's. It fails
-// where a test fails that known.txt does not have, and where one passes that it has: each of these runs alone, in a process of its own.
-// GOTOOLCHAIN says which Go, as ever. With -short the tests run as with go test -short. It is to be started in module tools. An interrupt ends the
-// tests too.
+// None of them is copied: an overlay (go help build) has Server.Serve and ServeTLS, and so all that
+// serves, be httpd's. It fails where a test fails that known.txt does not have, and where one
+// passes that it has: each of these runs alone, in a process of its own. GOTOOLCHAIN says which Go,
+// as ever. With -short the tests run as with go test -short. It is to be started in module tools.
+// An interrupt ends the tests too.
 package main
 
 import (
@@ -127,7 +128,8 @@ func toolchain() (goroot, version string, err error) {
 	if !strings.HasPrefix(goroot, env[2]+string(filepath.Separator)) {
 		return goroot, version, nil
 	}
-	link, err := filepath.Abs(filepath.Join("..", ".bin", "goroot-"+version)) // always the same: what cgo builds depends on it
+	// always the same: what cgo builds depends on it
+	link, err := filepath.Abs(filepath.Join("..", ".bin", "goroot-"+version))
 	if err != nil {
 		return "", "", err
 	}
@@ -139,7 +141,8 @@ func toolchain() (goroot, version string, err error) {
 		return "", "", err
 	}
 	for name, value := range map[string]string{
-		"GOROOT": link, "GOTOOLCHAIN": "local", "PATH": filepath.Join(link, "bin") + string(filepath.ListSeparator) + os.Getenv("PATH"),
+		"GOROOT": link, "GOTOOLCHAIN": "local",
+		"PATH": filepath.Join(link, "bin") + string(filepath.ListSeparator) + os.Getenv("PATH"),
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return "", "", err
@@ -195,7 +198,10 @@ func (b *binary) build(ctx context.Context, tmp string) error {
 
 // run runs tests in a process.
 func (b *binary) run(ctx context.Context, args ...string) (*results, error) {
-	args = append([]string{"tool", "test2json", b.path, "-test.v=test2json", "-test.timeout=" + bound, fmt.Sprint("-test.short=", b.short)}, args...)
+	args = append([]string{
+		"tool", "test2json", b.path, "-test.v=test2json", "-test.timeout=" + bound,
+		fmt.Sprint("-test.short=", b.short),
+	}, args...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = b.dir, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go tool test2json leaves what it runs behind

@@ -42,7 +42,8 @@ func TestOverlay(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "server.go"), []byte("package http\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := overlay(t.TempDir(), other, t.TempDir()); err == nil || !strings.Contains(err.Error(), "see how it serves now") {
+	if _, err := overlay(t.TempDir(), other, t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "see how it serves now") {
 		t.Errorf("of a server without Serve: %v", err)
 	}
 }

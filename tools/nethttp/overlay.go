@@ -23,7 +23,8 @@ func (s *Server) Serve(l net.Listener) error { return HookServe(s, l) }
 
 // ServeItself is Serve as it was.
 func (s *Server) ServeItself(l net.Listener) error {`},
-	{"func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {", `// HookServeTLS is what ServeTLS is in the tests.
+	{`func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {`, `
+// HookServeTLS is what ServeTLS is in the tests.
 var HookServeTLS func(s *Server, l net.Listener, certFile, keyFile string) error
 
 func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
@@ -70,7 +71,8 @@ func init() {
 	}
 	http.HookServe = func(srv *http.Server, ln net.Listener) error {
 		_, own := ln.(*listener)
-		_, config := ln.(interface{ HTTP2Config() http.HTTP2Config }) // no listener: from Go 1.27 on, so does x/net/http2 configure srv
+		// Not a listener: from Go 1.27 on, x/net/http2 configures srv so.
+		_, config := ln.(interface{ HTTP2Config() http.HTTP2Config })
 		if own || config || alone(srv) {
 			return srv.ServeItself(ln)
 		}
@@ -94,8 +96,8 @@ func init() {
 // imports is a file of net/http's tests.
 const imports = "package http_test\n\nimport _ \"evenkeel.dev/httpd\"\n"
 
-// overlay writes what go test -overlay reads, and the files that this names, to the folder tmp, and returns the first one's name.
-// Package net/http is at nethttp, package httpd at httpd.
+// overlay writes what go test -overlay reads, and the files that this names, to the folder tmp, and
+// returns the first one's name. Package net/http is at nethttp, package httpd at httpd.
 func overlay(tmp, nethttp, httpd string) (string, error) {
 	file := filepath.Join(nethttp, "server.go")
 	b, err := os.ReadFile(file)

@@ -42,7 +42,8 @@ func dependencies(dir string) ([]dependency, error) {
 	if err != nil {
 		return nil, err
 	}
-	public := slices.DeleteFunc(strings.Fields(all), func(path string) bool { return strings.Contains(path+"/", "/internal/") })
+	public := slices.DeleteFunc(strings.Fields(all),
+		func(path string) bool { return strings.Contains(path+"/", "/internal/") })
 	out, err := output(dir, env, append([]string{"go", "list", "-deps", "-json=Module"}, public...)...)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,8 @@ func dependencies(dir string) ([]dependency, error) {
 			}
 		}
 		if d.licence == "" {
-			return nil, fmt.Errorf("%s %s, in %s: its licence is none that is known: read it, and teach tools/release its words, or do without", d.path, d.version, m.Dir)
+			return nil, fmt.Errorf("%s %s, in %s: unknown licence: read it, and teach tools/release its words",
+				d.path, d.version, m.Dir)
 		}
 		deps = append(deps, d)
 	}

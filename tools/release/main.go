@@ -103,7 +103,8 @@ func environment(dir, proxy string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := []string{"file://" + filepath.ToSlash(proxy), "file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")), others}
+	from := []string{"file://" + filepath.ToSlash(proxy), "file://" +
+		filepath.ToSlash(filepath.Join(cache, "cache", "download")), others}
 	return append(os.Environ(),
 		"GOPROXY="+strings.Join(from, ","), "GOSUMDB=off", "GONOSUMDB=", "GONOPROXY=", "GOPRIVATE=",
 		"GOMODCACHE="+filepath.Join(dir, "modules"), "GOBIN="+filepath.Join(dir, "bin"),

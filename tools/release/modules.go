@@ -178,7 +178,8 @@ func (r *releaser) zip(tree, proxy string, m mod) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for name, text := range map[string][]byte{"list": []byte(r.version + "\n"), r.version + ".mod": goMod, r.version + ".info": info} {
+	for name, text := range map[string][]byte{"list": []byte(r.version + "\n"), r.version + ".mod": goMod, r.version +
+		".info": info} {
 		if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
 			return 0, err
 		}

@@ -45,9 +45,13 @@ require (
 
 // TestVersion: what is none is refused before a go.mod file names it.
 func TestVersion(t *testing.T) {
-	for version, ok := range map[string]bool{"v0.1.0": true, "v1.2.3-rc.1": true, "": false, "banana": false, "v1": false, "0.1.0": false, "v2.0.0": false} {
+	for version, ok := range map[string]bool{
+		"v0.1.0": true, "v1.2.3-rc.1": true, "": false, "banana": false,
+		"v1": false, "0.1.0": false, "v2.0.0": false,
+	} {
 		r := &releaser{top: t.TempDir(), version: version}
-		if err := r.writeMods(); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "write it as v0.1.0") {
+		if err := r.writeMods(); (err == nil) != ok || err != nil &&
+			!strings.Contains(err.Error(), "write it as v0.1.0") {
 			t.Errorf("%q: %v", version, err)
 		}
 	}
@@ -77,12 +81,15 @@ func TestDependencies(t *testing.T) {
 	dir := t.TempDir()
 	mit := "Permission is hereby granted, free of charge\n"
 	for name, text := range map[string]string{
-		"go.mod":                 "module evenkeel.dev\n\ngo 1.26.0\n\nrequire (\n\texample.com/linked v1.0.0\n\texample.com/tested v1.0.0\n)\n\nreplace example.com/linked => ./linked\n\nreplace example.com/tested => ./tested\n",
+		"go.mod": "module evenkeel.dev\n\ngo 1.26.0\n\n" +
+			"require (\n\texample.com/linked v1.0.0\n\texample.com/tested v1.0.0\n)\n\n" +
+			"replace example.com/linked => ./linked\n\nreplace example.com/tested => ./tested\n",
 		"a/a.go":                 "package a\n\nimport _ \"evenkeel.dev/internal/b\"\n",
 		"internal/b/b.go":        "package b\n\nimport _ \"example.com/linked\"\n",
 		"internal/helper/all.go": "package helper\n\nimport _ \"example.com/tested\"\n",
-		"linked/go.mod":          "module example.com/linked\n", "linked/l.go": "package linked\n", "linked/LICENSE": mit,
-		"tested/go.mod": "module example.com/tested\n", "tested/t.go": "package tested\n", "tested/LICENSE": mit,
+		"linked/go.mod":          "module example.com/linked\n", "linked/l.go": "package linked\n",
+		"linked/LICENSE": mit,
+		"tested/go.mod":  "module example.com/tested\n", "tested/t.go": "package tested\n", "tested/LICENSE": mit,
 	} {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

@@ -19,7 +19,8 @@ func (r *releaser) scratch(dir, tree string, mods []mod, env []string) error {
 	text := "package main\n\n"
 	for _, m := range mods {
 		get = append(get, m.path+"@"+r.version)
-		list, err := output(filepath.Join(tree, m.dir), env, "go", "list", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
+		list, err := output(filepath.Join(tree, m.dir), env, "go", "list", "-f",
+			`{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...")
 		if err != nil {
 			return err
 		}

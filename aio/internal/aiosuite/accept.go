@@ -79,7 +79,8 @@ func accepts(r *rig) {
 		if a, b := conn.LocalAddr().String(), peer.RemoteAddr().String(); !r.sys.Bubble && a != b {
 			r.t.Errorf("the local address is %v; the peer's remote one is %v", a, b)
 		}
-		if a, b := conn.RemoteAddr(), peer.LocalAddr(); !r.sys.Bubble && (a.Network() != b.Network() || a.Network() == "tcp" && a.String() != b.String()) {
+		if a, b := conn.RemoteAddr(), peer.LocalAddr(); !r.sys.Bubble &&
+			(a.Network() != b.Network() || a.Network() == "tcp" && a.String() != b.String()) {
 			r.t.Errorf("the remote address is %v; the peer's local one is %v", a, b)
 		}
 		message := pattern(i, 0, 100)

@@ -330,7 +330,10 @@ func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	switch {
 	case f == nil:
 		return 0, syscall.EBADF
-	case slices.ContainsFunc(b.flights, func(fl *flight) bool { return fl.fd == f && fl.op.Kind.Dir() == proactor.Out }):
+	case slices.ContainsFunc(b.flights, func(fl *flight) bool {
+		return fl.fd == f &&
+			fl.op.Kind.Dir() == proactor.Out
+	}):
 		b.violation("Send while an operation that writes is in flight")
 	case b.dice.hit(b.o.Faults.Again):
 		return 0, syscall.EAGAIN

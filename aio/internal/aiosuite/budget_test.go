@@ -128,9 +128,9 @@ func TestTurnIsBounded(t *testing.T) {
 	}
 }
 
-// TestBurstBesideBusyConnections: connections that wait to be accepted do so in the share of a Listener, which is theirs
-// together, and not four at a time with a round of all busy connections in between. (With completions one accept is with
-// the kernel at a time.)
+// TestBurstBesideBusyConnections: connections that wait to be accepted do so in the share of a
+// Listener, which is theirs together, and not four at a time with a round of all busy connections
+// in between. (With completions one accept is with the kernel at a time.)
 func TestBurstBesideBusyConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const busy, each, burst = 100, 100, 64
@@ -172,8 +172,9 @@ func TestBurstBesideBusyConnections(t *testing.T) {
 	})
 }
 
-// TestManyDeadlinesAtOnce: 100,000 operations that are late at once, in queues of 1,000, come back a turn's budget at a time,
-// and in as few turns as that takes; a small write meanwhile is served by the next two.
+// TestManyDeadlinesAtOnce: 100,000 operations that are late at once, in queues of 1,000, come back
+// a turn's budget at a time, and in as few turns as that takes; a small write meanwhile is served
+// by the next two.
 func TestManyDeadlinesAtOnce(t *testing.T) {
 	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
 		for name, at := range map[string]func(i int) int{
@@ -241,8 +242,9 @@ func manyDeadlinesAtOnce(t *testing.T, mode aiosuite.Mode, at func(i int) int) {
 // quick is the tag of small writes beside others.
 const quick = "quick"
 
-// TestSmallBesideQueued: what comes anew waits for its turn among those that come anew, for one transfer of each, and for as
-// many of those that have had theirs and have more to do; and not longer when it comes with all of them at once.
+// TestSmallBesideQueued: what comes anew waits for its turn among those that come anew, for one
+// transfer of each, and for as many of those that have had theirs and have more to do; and not
+// longer when it comes with all of them at once.
 func TestSmallBesideQueued(t *testing.T) {
 	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -283,7 +285,8 @@ func TestSmallBesideQueued(t *testing.T) {
 						quickly++
 						others, turns := b.quickAt-begun, b.polls-polls
 						if most := 2*conns + 2*connTransfers; others > most {
-							t.Errorf("%d transfers of others came before small write %d, want %d at most", others, quickly, most)
+							t.Errorf("%d transfers of others came before small write %d, want %d at most", others,
+								quickly, most)
 						}
 						if turns > 2 {
 							t.Errorf("a small write took %d turns beside %d queued ones, want 2 at most", turns, left)

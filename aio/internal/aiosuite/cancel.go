@@ -145,7 +145,8 @@ func cancelWrite(r *rig) {
 	r.until(writes[0])
 	sent := writes[0].result.Size
 	if err := writes[0].result.Error; err != aio.ErrCancelled || sent == 0 || sent == len(writes[0].buf) {
-		r.t.Fatalf("a write to a peer that does not read: %d of %d bytes, %v; want a part and ErrCancelled", sent, len(writes[0].buf), err)
+		r.t.Fatalf("a write to a peer that does not read: %d of %d bytes, %v; want a part and ErrCancelled", sent,
+			len(writes[0].buf), err)
 	}
 	r.wantPending(writes[1], read)
 	got := sink(peer)

@@ -50,7 +50,8 @@ func (r *rig) wantCut(reads, writes []*ticket, err error) {
 		r.want(k, 0, err)
 	}
 	if n := writes[0].result.Size; n == 0 || n == len(writes[0].buf) || writes[0].result.Error != err {
-		r.t.Errorf("the write: %d of %d bytes, %v; want a part and %v", n, len(writes[0].buf), writes[0].result.Error, err)
+		r.t.Errorf("the write: %d of %d bytes, %v; want a part and %v", n, len(writes[0].buf), writes[0].result.Error,
+			err)
 	}
 	r.want(writes[1], 0, err)
 }
@@ -204,7 +205,11 @@ func (r *rig) closed(conn *aio.Conn) {
 	if err := r.w.Shutdown(context.Background()); err != nil {
 		r.t.Error("Shutdown after Close:", err)
 	}
-	for _, k := range []ticket{{conn: conn, buf: []byte{1}}, {conn: conn, op: aio.OpWrite, buf: []byte{1}}, {op: aio.OpPost}} {
+	for _, k := range []ticket{
+		{conn: conn, buf: []byte{1}},
+		{conn: conn, op: aio.OpWrite, buf: []byte{1}},
+		{op: aio.OpPost},
+	} {
 		if _, err := r.submit(k); err != aio.ErrWatcherClosed {
 			r.t.Errorf("%v: %v, want ErrWatcherClosed", k.op, err)
 		}

@@ -36,7 +36,8 @@ func attached(r *rig) {
 		r.t.Errorf("Close of an attached connection: %v, want net.ErrClosed", err)
 	}
 	if conn.LocalAddr().String() != local || conn.RemoteAddr().String() != remote {
-		r.t.Errorf("addresses %v and %v of the handle, %v and %v before", conn.LocalAddr(), conn.RemoteAddr(), local, remote)
+		r.t.Errorf("addresses %v and %v of the handle, %v and %v before", conn.LocalAddr(), conn.RemoteAddr(), local,
+			remote)
 	}
 	if again, err := r.w.Attach(own); again != nil || err != aio.ErrClosed {
 		r.t.Errorf("Attach for the second time: %v, %v; want ErrClosed", again, err)

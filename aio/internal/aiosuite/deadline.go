@@ -145,7 +145,8 @@ func manyDeadlines(r *rig) {
 	}
 }
 
-// manyDeadlinesInAnyOrder: long queues of operations, all late at once, leave in whatever order, some hundred in a WaitIO.
+// manyDeadlinesInAnyOrder: long queues of operations, all late at once, leave in whatever order,
+// some hundred in a WaitIO.
 func manyDeadlinesInAnyOrder(r *rig) {
 	const conns, each, most = 4, 500, 500
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -223,7 +224,8 @@ func writeUntilDeadline(r *rig) {
 	r.until(k)
 	sent := k.result.Size
 	if sent == 0 || sent == len(all) || k.result.Error != aio.ErrDeadline {
-		r.t.Fatalf("a write to a peer that does not read: %d of %d bytes, %v; want a part and ErrDeadline", sent, len(all), k.result.Error)
+		r.t.Fatalf("a write to a peer that does not read: %d of %d bytes, %v; want a part and ErrDeadline", sent,
+			len(all), k.result.Error)
 	}
 	got := sink(peer)
 	rest := r.write(conn, all[sent:])

@@ -275,7 +275,8 @@ func syscallConn(r *rig) {
 	}
 	control(nil)
 	for _, transfer := range []func(func(uintptr) bool) error{raw.Read, raw.Write} {
-		if err := transfer(func(uintptr) bool { r.t.Error("called"); return true }); !errors.Is(err, errors.ErrUnsupported) {
+		if err := transfer(func(uintptr) bool { r.t.Error("called"); return true }); !errors.Is(err,
+			errors.ErrUnsupported) {
 			r.t.Errorf("%v, want ErrUnsupported", err)
 		}
 	}

@@ -31,7 +31,8 @@ func dials(r *rig) {
 		conn := r.accepted(k)
 		peer, err := ln.Accept()
 		Must(r.t, err)
-		if a, b := conn.LocalAddr(), peer.RemoteAddr(); !r.sys.Bubble && (a.Network() != b.Network() || a.Network() == "tcp" && a.String() != b.String()) {
+		if a, b := conn.LocalAddr(), peer.RemoteAddr(); !r.sys.Bubble &&
+			(a.Network() != b.Network() || a.Network() == "tcp" && a.String() != b.String()) {
 			r.t.Errorf("the local address is %v; the peer's remote one is %v", a, b)
 		}
 		if a, b := conn.RemoteAddr().String(), peer.LocalAddr().String(); !r.sys.Bubble && a != b {
@@ -82,7 +83,8 @@ func dialRefused(r *rig) {
 		named{"udp", "127.0.0.1:1"},
 		&net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, &net.UnixAddr{Name: "x", Net: "unixgram"},
 		&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: -1}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1<<16 + 80},
-		&net.TCPAddr{IP: net.IP{127, 0, 0}, Port: 1}, &net.TCPAddr{IP: make(net.IP, 17), Port: 1}, &net.TCPAddr{IP: net.IP{}, Port: 1 << 16},
+		&net.TCPAddr{IP: net.IP{127, 0, 0}, Port: 1}, &net.TCPAddr{IP: make(net.IP, 17), Port: 1},
+		&net.TCPAddr{IP: net.IP{}, Port: 1 << 16},
 	} {
 		r.refuse(aio.ErrUnresolved, ticket{op: aio.OpDial, to: to})
 	}
@@ -95,7 +97,8 @@ func dialRefused(r *rig) {
 func dialToNobody(r *rig) {
 	ln, _ := r.sys.Listener(r.t)
 	to := ln.Addr()
-	if tcp, ok := to.(*net.TCPAddr); ok { // a port that is free may be another process's before long: that of a connection is not
+	if tcp, ok := to.(*net.TCPAddr); ok {
+		// a port that is free may be another process's before long: that of a connection is not
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: tcp.IP}}
 		c, err := d.Dial("tcp", to.String())
 		Must(r.t, err)

@@ -204,7 +204,8 @@ func closeAfterWritesAtItsDeadline(r *rig) {
 	r.want(read, 0, aio.ErrClosed)
 	r.want(writes[1], 0, aio.ErrClosed)
 	if k := writes[0]; k.result.Size == 0 || k.result.Size == len(k.buf) || k.result.Error != aio.ErrClosed {
-		r.t.Errorf("the write that waited: %d of %d bytes, %v; want a part and ErrClosed", k.result.Size, len(k.buf), k.result.Error)
+		r.t.Errorf("the write that waited: %d of %d bytes, %v; want a part and ErrClosed", k.result.Size, len(k.buf),
+			k.result.Error)
 	}
 	data, err := sink(peer)()
 	if err != nil {

@@ -82,8 +82,8 @@ func newConnBesideQueued(r *rig) {
 	r.soonBeside(r.read(conn, 1), others)
 }
 
-// pingBesideBulk: what has come for one connection is read in the next two turns, though another one is read as fast as it
-// can be, with a buffer that takes all that is there.
+// pingBesideBulk: what has come for one connection is read in the next two turns, though another
+// one is read as fast as it can be, with a buffer that takes all that is there.
 func pingBesideBulk(r *rig) {
 	const pings, most = 20, 3
 	bulk, bulkPeer := r.pair()

@@ -141,7 +141,8 @@ func late(r *rig) {
 	}
 	r.until(k)
 	s := r.w.Stats()
-	if second := s.Late - first.Late; s.Expired != 2 || second < soon || second > time.Since(start) || s.LateMax != max(first.LateMax, second) {
+	if second := s.Late - first.Late; s.Expired != 2 || second < soon || second > time.Since(start) ||
+		s.LateMax != max(first.LateMax, second) {
 		r.t.Errorf("a deadline that passed while nobody waited: %+v, before it %+v", s, first)
 	}
 }

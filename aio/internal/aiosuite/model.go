@@ -120,13 +120,16 @@ func (p *player) check(m *model) {
 			written = append(written, k.buf[:k.result.Size]...)
 		}
 		if k.op == aio.OpWrite && end != nil && k.result.Size > 0 {
-			p.t.Errorf("connection %d: write %d sent %d bytes, and CloseWrite %d came before it", m.id, k.number, k.result.Size, end.number)
+			p.t.Errorf("connection %d: write %d sent %d bytes, and CloseWrite %d came before it", m.id, k.number,
+				k.result.Size, end.number)
 		}
 		if reason := m.allows(k); reason != "" {
-			p.t.Errorf("connection %d, operation %d: size %d, %v: %s", m.id, k.number, k.result.Size, k.result.Error, reason)
+			p.t.Errorf("connection %d, operation %d: size %d, %v: %s", m.id, k.number, k.result.Size, k.result.Error,
+				reason)
 		}
 		if k.result.Error == io.EOF && m.ended && !m.vanished && !closed && len(read) != len(m.sent) {
-			p.t.Errorf("connection %d, operation %d: the end after %d bytes of %d", m.id, k.number, len(read), len(m.sent))
+			p.t.Errorf("connection %d, operation %d: the end after %d bytes of %d", m.id, k.number, len(read),
+				len(m.sent))
 		}
 	}
 	if !bytes.HasPrefix(m.sent, read) {

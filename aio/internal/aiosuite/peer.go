@@ -117,7 +117,8 @@ func resetWhileWaiting(r *rig) {
 		r.t.Error("a reset, and no operation got ECONNRESET")
 	}
 	if write.result.Size == 0 || write.result.Size == len(write.buf) || next.result.Size != 0 {
-		r.t.Errorf("sent before the reset: %d of %d bytes, and %d of the next write's", write.result.Size, len(write.buf), next.result.Size)
+		r.t.Errorf("sent before the reset: %d of %d bytes, and %d of the next write's", write.result.Size,
+			len(write.buf), next.result.Size)
 	}
 }
 

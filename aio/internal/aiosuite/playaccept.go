@@ -58,7 +58,8 @@ func (p *player) uninvite() {
 	}
 	k := d.accepts[p.next()%len(d.accepts)]
 	if over, n := p.times(k) > 0, p.cancelled(k); n > 1 || n == 1 && (over || d.closed) {
-		p.t.Errorf("operation %d, an accept (over: %t, the listener closed: %t): Cancel found %d", k.number, over, d.closed, n)
+		p.t.Errorf("operation %d, an accept (over: %t, the listener closed: %t): Cancel found %d", k.number, over,
+			d.closed, n)
 	}
 }
 
@@ -103,7 +104,8 @@ func (p *player) welcome() {
 			d.dialled = d.dialled[1:]
 		case k.result.Error == nil:
 			p.t.Errorf("operation %d has accepted what nobody has dialled", k.number)
-		case k.result.Error == aio.ErrDeadline, k.result.Error == aio.ErrClosed && d.closed, k.result.Error == aio.ErrCancelled && k.cancelled:
+		case k.result.Error == aio.ErrDeadline, k.result.Error == aio.ErrClosed && d.closed,
+			k.result.Error == aio.ErrCancelled && k.cancelled:
 		default:
 			p.t.Errorf("operation %d, an accept: %v: there is no reason for it", k.number, k.result.Error)
 		}

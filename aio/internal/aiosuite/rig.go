@@ -311,7 +311,8 @@ func (r *rig) checkSize(k *ticket) {
 	case own && (len(res.Buffer) != len(k.buf) || &res.Buffer[0] != &k.buf[0] || res.Swap):
 		r.t.Errorf("operation %d did not get its own buffer back", k.number)
 	case !own && k.vec == nil && (len(res.Buffer) != res.Size || cap(res.Buffer) != res.Size):
-		r.t.Errorf("operation %d: size %d, but a swap buffer of %d, %d with what is behind it", k.number, res.Size, len(res.Buffer), cap(res.Buffer))
+		r.t.Errorf("operation %d: size %d, but a swap buffer of %d, %d with what is behind it", k.number, res.Size,
+			len(res.Buffer), cap(res.Buffer))
 	case !own && k.vec == nil && !res.Swap && res.Size > 0:
 		r.t.Errorf("operation %d: %d bytes, not in the swap buffer", k.number, res.Size)
 	case res.Error == nil && res.Size == 0 && !ending:
@@ -326,7 +327,8 @@ func (r *rig) checkSize(k *ticket) {
 		r.t.Errorf("operation %d was not cancelled, and says so", k.number)
 	case res.Error == io.EOF && k.op == aio.OpWrite:
 		r.t.Errorf("operation %d: a write found the peer's end", k.number)
-	case errors.Is(res.Error, syscall.ECANCELED), errors.Is(res.Error, syscall.EAGAIN), errors.Is(res.Error, syscall.ENOBUFS):
+	case errors.Is(res.Error, syscall.ECANCELED), errors.Is(res.Error, syscall.EAGAIN),
+		errors.Is(res.Error, syscall.ENOBUFS):
 		r.t.Errorf("operation %d: %v is none of the user's business", k.number, res.Error)
 	}
 }

@@ -33,7 +33,8 @@ func faults(rng *rand.Rand) aiosuite.Faults {
 		return aiosuite.Faults{}
 	}
 	for _, chance := range []*float64{
-		&all.ShortRead, &all.ShortWrite, &all.Again, &all.Spurious, &all.Delay, &all.Reorder, &all.NoBuffers, &all.Cancelled, &all.LateCancel,
+		&all.ShortRead, &all.ShortWrite, &all.Again, &all.Spurious, &all.Delay, &all.Reorder, &all.NoBuffers,
+		&all.Cancelled, &all.LateCancel,
 	} {
 		*chance *= 1.6 * rng.Float64()
 		if rng.IntN(3) == 0 {

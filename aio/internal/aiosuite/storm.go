@@ -29,7 +29,10 @@ func (r *rig) storm(end func(*aio.Watcher)) {
 	const conns, dials = 8, 30
 	_ = r.w.Close()
 	opened := leaks.Files()
-	r.open(aio.Options{MaxQueued: 8, MaxQueuedBytes: 3000, MaxWatcherBytes: 9000, MaxConns: conns + 4, Logger: slog.New(slog.DiscardHandler)})
+	r.open(aio.Options{
+		MaxQueued: 8, MaxQueuedBytes: 3000, MaxWatcherBytes: 9000, MaxConns: conns + 4,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	r.rough = true
 	w := r.w
 	var all, busy sync.WaitGroup

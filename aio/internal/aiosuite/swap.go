@@ -168,7 +168,8 @@ func swapBufferFair(r *rig) {
 	r.t.Errorf("a read without a buffer had no turn in %d WaitIO: %+v", turns, r.w.Stats())
 }
 
-// swapBufferInTurn: of many connections that have the next message as soon as one was read, none gets far ahead of another.
+// swapBufferInTurn: of many connections that have the next message as soon as one was read, none
+// gets far ahead of another.
 func swapBufferInTurn(r *rig) {
 	if r.sys.Faulty || r.w.Stats().Backend == "fake "+Completion.String() {
 		return // a read may take longer than it must; that backend is asked anew, behind what it has

@@ -25,14 +25,17 @@ func (r *rig) tryWrite(conn *aio.Conn, buf []byte) (int, error) {
 	if n > 0 {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.tickets = append(r.tickets, &ticket{number: len(r.tickets), op: aio.OpWrite, conn: conn, buf: buf[:n], times: 1, result: aio.Result{Size: n}})
+		r.tickets = append(r.tickets, &ticket{
+			number: len(r.tickets), op: aio.OpWrite, conn: conn, buf: buf[:n],
+			times: 1, result: aio.Result{Size: n},
+		})
 		r.direct++
 	}
 	return n, err
 }
 
-// sendNow has TryWrite send as long as there is room, and returns how much that was. Where it may find none though there is, it is
-// asked more often.
+// sendNow has TryWrite send as long as there is room, and returns how much that was. Where it may
+// find none though there is, it is asked more often.
 func (r *rig) sendNow(conn *aio.Conn, buf []byte) (sent int) {
 	r.t.Helper()
 	tries := 1
@@ -64,7 +67,8 @@ func tryWrite(r *rig) {
 	r.same("at the peer", data, all)
 }
 
-// tryWritev: what was sent is the beginning of all buffers together, as far as 64 KiB and what stands before; and it waits as TryWrite does.
+// tryWritev: what was sent is the beginning of all buffers together, as far as 64 KiB and what
+// stands before; and it waits as TryWrite does.
 func tryWritev(r *rig) {
 	conn, peer := r.pair()
 	all := pattern(4, 0, 300<<10)
@@ -78,7 +82,10 @@ func tryWritev(r *rig) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if n > 0 {
-			r.tickets = append(r.tickets, &ticket{number: len(r.tickets), op: aio.OpWrite, conn: conn, times: 1, result: aio.Result{Size: n}})
+			r.tickets = append(r.tickets, &ticket{
+				number: len(r.tickets), op: aio.OpWrite, conn: conn, times: 1,
+				result: aio.Result{Size: n},
+			})
 			r.direct++
 		}
 		return n
@@ -176,7 +183,8 @@ func tryWriteInParts(r *rig) {
 	r.same("at the peer", data, all)
 }
 
-// tryWriteToAccepted: a connection to which nothing was submitted since it was accepted has room again once its peer has read.
+// tryWriteToAccepted: a connection to which nothing was submitted since it was accepted has room
+// again once its peer has read.
 func tryWriteToAccepted(r *rig) {
 	l, dial := r.listener()
 	k := r.accept(l)

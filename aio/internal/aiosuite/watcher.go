@@ -85,7 +85,9 @@ func Pump[R any](t testing.TB, w Waiter[R], f func(R)) {
 
 // EchoAllocates returns how many allocations an echo takes of a message that there sends: read and write
 // begin an operation with a buffer of the message's size, and wait returns its end.
-func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) error, wait func() ([]byte, error)) float64 {
+func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) error,
+	wait func() ([]byte, error),
+) float64 {
 	t.Helper()
 	message, answer, buf := make([]byte, 64), make([]byte, 64), make([]byte, 64)
 	ended := func() []byte {

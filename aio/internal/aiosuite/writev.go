@@ -95,7 +95,8 @@ func (r *rig) restAfter(conn *aio.Conn, peer net.Conn, k *ticket, err error) {
 	r.t.Helper()
 	sent := k.result.Size
 	if sent == 0 || sent == len(k.buf) || k.result.Error != err {
-		r.t.Fatalf("a Writev to a peer that does not read: %d of %d bytes, %v; want a part and %v", sent, len(k.buf), k.result.Error, err)
+		r.t.Fatalf("a Writev to a peer that does not read: %d of %d bytes, %v; want a part and %v", sent, len(k.buf),
+			k.result.Error, err)
 	}
 	got := sink(peer)
 	rest := r.writev(conn, k.buf[sent:], 777)

@@ -41,7 +41,10 @@ func TestRegisteredWhenItWaits(t *testing.T) {
 	if _, err := p.Accept(&listener, &conn); err != nil {
 		t.Fatal(err)
 	}
-	read, write := proactor.Op{Desc: &conn, Buf: make([]byte, 1)}, proactor.Op{Desc: &conn, Kind: proactor.Send, Buf: make([]byte, 1)}
+	read, write := proactor.Op{Desc: &conn, Buf: make([]byte, 1)}, proactor.Op{
+		Desc: &conn, Kind: proactor.Send,
+		Buf: make([]byte, 1),
+	}
 	k.refuse = syscall.ENOSPC
 	for range 2 {
 		if read.Err = nil; !p.Start(&read) || read.Err != syscall.ENOSPC {

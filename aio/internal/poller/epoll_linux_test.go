@@ -14,7 +14,8 @@ import (
 // TestEpollSetupFails: what cannot be set up leaves no descriptor open.
 func TestEpollSetupFails(t *testing.T) {
 	refuse := func(int, int, *sys.EpollEvent) error { return syscall.ENOSPC } // max_user_watches is used up
-	if _, err := newEpoll(refuse); err != syscall.ENOSPC {                    // the runtime's poller opens its own at the first
+	if _, err := newEpoll(refuse); err != syscall.ENOSPC {
+		// the runtime's poller opens its own at the first
 		t.Fatalf("a wake event that cannot be registered: %v, want ENOSPC", err)
 	}
 	opened := leaks.Files()
@@ -39,8 +40,9 @@ func TestWakeWhileFetching(t *testing.T) {
 	}
 }
 
-// busy has a goroutine beside the test that can always run, and one processor for both: the scheduler does not look at the
-// network then, which is left to sysmon, every 10 ms. It returns how many turns that goroutine had so far.
+// busy has a goroutine beside the test that can always run, and one processor for both: the
+// scheduler does not look at the network then, which is left to sysmon, every 10 ms. It returns how
+// many turns that goroutine had so far.
 func busy(t *testing.T) *atomic.Int64 {
 	procs := runtime.GOMAXPROCS(1)
 	var over atomic.Bool
@@ -90,12 +92,14 @@ func TestWakeBesideBusy(t *testing.T) {
 		}
 	}
 	if quick < rounds/2 {
-		t.Errorf("%d of %d times a Wait was over while another goroutine had less than 100 turns, want half of them", quick, rounds)
+		t.Errorf("%d of %d times a Wait was over while another goroutine had less than 100 turns, want half of them",
+			quick, rounds)
 	}
 }
 
-// TestYieldBesideBusy: a Yield lets others run for about a millisecond, as a Sleep of that does, and not until sysmon looks at the network,
-// which is ten times as long. Another goroutine's turns are counted: it has none while a busy machine lets this process wait.
+// TestYieldBesideBusy: a Yield lets others run for about a millisecond, as a Sleep of that does,
+// and not until sysmon looks at the network, which is ten times as long. Another goroutine's turns
+// are counted: it has none while a busy machine lets this process wait.
 func TestYieldBesideBusy(t *testing.T) {
 	p, err := NewEpoll()
 	if err != nil {

@@ -61,35 +61,123 @@ func TestKqueueEvents(t *testing.T) {
 		// The write filter says nothing of reads: without its own edge, a read is not tried.
 		{"write edge alone", proactor.Recv, [][]Kevent{{write(0, 9000)}}, []receipt{again}, outcome{}, 1},
 		// Both filters report in one call, each in its own event.
-		{"both filters", proactor.Recv, [][]Kevent{{write(0, 9000), read(0, 3)}}, []receipt{again, {3, 0}}, outcome{3, nil, true}, 2},
+		{
+			"both filters", proactor.Recv,
+			[][]Kevent{{write(0, 9000), read(0, 3)}},
+			[]receipt{again, {3, 0}},
+			outcome{3, nil, true},
+			2,
+		},
 		// The event is "the state at the time of the report": data that somebody took meanwhile.
-		{"data taken by another", proactor.Recv, [][]Kevent{{read(0, 3)}, {}, {read(0, 2)}}, []receipt{again, again, {2, 0}}, outcome{2, nil, true}, 3},
+		{
+			"data taken by another", proactor.Recv,
+			[][]Kevent{{read(0, 3)}, {}, {read(0, 2)}},
+			[]receipt{again, again, {2, 0}},
+			outcome{2, nil, true},
+			3,
+		},
 		// EV_EOF: "If the read direction of the socket has shutdown, then the filter also sets
 		// EV_EOF in flags, and returns the socket error (if any) in fflags".
 		{"end", proactor.Recv, [][]Kevent{{read(EV_EOF, 0)}}, []receipt{again, {0, 0}}, outcome{0, io.EOF, true}, 2},
 		// "It is possible for EOF to be returned ... while there is still data pending in the
 		// socket buffer": libevent's pull request 103 shows 12 bytes with EV_EOF.
-		{"end with data", proactor.Recv, [][]Kevent{{read(EV_EOF, 12)}}, []receipt{again, {12, 0}}, outcome{12, nil, true}, 2},
-		{"reset", proactor.Recv, [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF, Fflags: uint32(syscall.ECONNRESET), Udata: gen}}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
+		{
+			"end with data", proactor.Recv,
+			[][]Kevent{{read(EV_EOF, 12)}},
+			[]receipt{again, {12, 0}},
+			outcome{12, nil, true},
+			2,
+		},
+		{
+			"reset", proactor.Recv,
+			[][]Kevent{{{
+				Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR | EV_EOF,
+				Fflags: uint32(syscall.ECONNRESET), Udata: gen,
+			}}},
+			[]receipt{again, {0, syscall.ECONNRESET}},
+			outcome{0, syscall.ECONNRESET, true},
+			2,
+		},
 		// EVFILT_WRITE: "data will contain the amount of space remaining in the write buffer".
 		{"room", proactor.Send, [][]Kevent{{write(0, 2048)}}, []receipt{again, {8, 0}}, outcome{8, nil, true}, 2},
 		{"read edge alone", proactor.Send, [][]Kevent{{read(0, 3)}}, []receipt{again}, outcome{}, 1},
 		// "The filter will set EV_EOF when the reader disconnects".
-		{"reader gone", proactor.Send, [][]Kevent{{write(EV_EOF, 2048)}}, []receipt{again, {0, syscall.EPIPE}}, outcome{0, syscall.EPIPE, true}, 2},
+		{
+			"reader gone", proactor.Send,
+			[][]Kevent{{write(EV_EOF, 2048)}},
+			[]receipt{again, {0, syscall.EPIPE}},
+			outcome{0, syscall.EPIPE, true},
+			2,
+		},
 		// Only the read filter tells (Go's runtime/netpoll_kqueue.go).
-		{"reader gone, told by the read filter", proactor.Send, [][]Kevent{{read(EV_EOF, 0)}}, []receipt{again, {0, syscall.EPIPE}}, outcome{0, syscall.EPIPE, true}, 2},
-		{"failed, told by the write filter", proactor.Recv, [][]Kevent{{write(EV_EOF, 0)}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
+		{
+			"reader gone, told by the read filter",
+			proactor.Send,
+			[][]Kevent{{read(EV_EOF, 0)}},
+			[]receipt{again, {0, syscall.EPIPE}},
+			outcome{0, syscall.EPIPE, true},
+			2,
+		},
+		{
+			"failed, told by the write filter", proactor.Recv,
+			[][]Kevent{{write(EV_EOF, 0)}},
+			[]receipt{again, {0, syscall.ECONNRESET}},
+			outcome{0, syscall.ECONNRESET, true},
+			2,
+		},
 		// A half-close: the write direction has not ended, and its edge comes later.
-		{"half-close, then room", proactor.Send, [][]Kevent{{read(EV_EOF, 0)}, {write(0, 4096)}}, []receipt{again, again, {8, 0}}, outcome{8, nil, true}, 3},
+		{
+			"half-close, then room", proactor.Send,
+			[][]Kevent{{read(EV_EOF, 0)}, {write(0, 4096)}},
+			[]receipt{again, again, {8, 0}},
+			outcome{8, nil, true},
+			3,
+		},
 		// ENOBUFS is the operation's, and package aio tries it again.
-		{"no buffers", proactor.Send, [][]Kevent{{write(0, 4096)}}, []receipt{again, {0, syscall.ENOBUFS}}, outcome{0, syscall.ENOBUFS, true}, 2},
+		{
+			"no buffers", proactor.Send,
+			[][]Kevent{{write(0, 4096)}},
+			[]receipt{again, {0, syscall.ENOBUFS}},
+			outcome{0, syscall.ENOBUFS, true},
+			2,
+		},
 		// EV_ERROR: the filter is dead, so the socket is asked, once.
-		{"error, socket failed", proactor.Recv, [][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
-		{"error of the other filter, socket failed", proactor.Recv, [][]Kevent{{write(EV_ERROR, int64(syscall.ENOMEM))}}, []receipt{again, {0, syscall.ECONNRESET}}, outcome{0, syscall.ECONNRESET, true}, 2},
-		{"error, socket well", proactor.Recv, [][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}}, []receipt{again, again}, outcome{}, 2},
+		{
+			"error, socket failed", proactor.Recv,
+			[][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}},
+			[]receipt{again, {0, syscall.ECONNRESET}},
+			outcome{0, syscall.ECONNRESET, true},
+			2,
+		},
+		{
+			"error of the other filter, socket failed", proactor.Recv,
+			[][]Kevent{{write(EV_ERROR, int64(syscall.ENOMEM))}},
+			[]receipt{again, {0, syscall.ECONNRESET}},
+			outcome{0, syscall.ECONNRESET, true},
+			2,
+		},
+		{
+			"error, socket well", proactor.Recv,
+			[][]Kevent{{read(EV_ERROR, int64(syscall.ENOMEM))}},
+			[]receipt{again, again},
+			outcome{},
+			2,
+		},
 		// Of a descriptor with the same number before, and of one that never was.
-		{"stale", proactor.Recv, [][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR, Udata: gen + 7}}}, []receipt{again}, outcome{}, 1},
-		{"unknown", proactor.Recv, [][]Kevent{{{Ident: 77, Filter: EVFILT_READ, Udata: gen}}}, []receipt{again}, outcome{}, 1},
+		{
+			"stale", proactor.Recv,
+			[][]Kevent{{{Ident: 5, Filter: EVFILT_READ, Flags: EV_CLEAR, Udata: gen + 7}}},
+			[]receipt{again},
+			outcome{},
+			1,
+		},
+		{
+			"unknown", proactor.Recv,
+			[][]Kevent{{{Ident: 77, Filter: EVFILT_READ, Udata: gen}}},
+			[]receipt{again},
+			outcome{},
+			1,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScript()
@@ -111,7 +199,8 @@ func TestKqueueEvents(t *testing.T) {
 				over = over || slices.Contains(done, op)
 			}
 			got := outcome{op.Size, op.Err, over}
-			if diff := cmp.Diff(c.want, got, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
+			if diff := cmp.Diff(c.want, got,
+				cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if s.calls != c.calls {

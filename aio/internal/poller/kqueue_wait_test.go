@@ -17,7 +17,8 @@ func TestKqueueSetupFails(t *testing.T) {
 	}
 	s = newScript()
 	s.changeErr[Kevent{Ident: wakeFd, Filter: EVFILT_READ, Flags: EV_ADD}] = syscall.ENOMEM
-	if _, err := NewKqueueOver(s); err != syscall.ENOMEM || !s.ended || !slices.Equal(s.closed, []int{wakeFd, wakeFd + 1}) {
+	if _, err := NewKqueueOver(s); err != syscall.ENOMEM || !s.ended ||
+		!slices.Equal(s.closed, []int{wakeFd, wakeFd + 1}) {
 		t.Errorf("without a wake event: %v, queue closed: %t, descriptors closed: %v", err, s.ended, s.closed)
 	}
 }

@@ -60,7 +60,8 @@ func TestStaleEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if second.Num != first.Num || second.Gen == first.Gen {
-		t.Fatalf("descriptors %d/%d and %d/%d: want one number, two generations", first.Num, first.Gen, second.Num, second.Gen)
+		t.Fatalf("descriptors %d/%d and %d/%d: want one number, two generations", first.Num, first.Gen, second.Num,
+			second.Gen)
 	}
 	second.Ready = 0
 	if p.n, _ = p.poll(p.room()); p.n == 0 {

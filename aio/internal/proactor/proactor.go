@@ -28,15 +28,18 @@ import (
 type Kind uint8
 
 const (
-	Recv      Kind = iota // into Rest; the peer's end is io.EOF
-	Send                  // Rest; may send less
-	Sendv                 // what the Vec in Tag gives next; may send less
-	Readable              // into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a Recv would not block
-	Posted                // nothing: it goes from its submission to its return, and no backend sees it
-	ShutWrite             // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
-	Closing               // nothing: the descriptor is released when it is at the head of its queue, and no backend sees it
-	Accept                // nothing: of a listener, a connection is there to be taken by Backend.Accept
-	Connect               // nothing: what Backend.Connect has begun is over
+	Recv  Kind = iota // into Rest; the peer's end is io.EOF
+	Send              // Rest; may send less
+	Sendv             // what the Vec in Tag gives next; may send less
+	// into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a
+	// Recv would not block
+	Readable
+	Posted    // nothing: it goes from its submission to its return, and no backend sees it
+	ShutWrite // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
+	// nothing: the descriptor is released when it is at the head of its queue, and no backend sees it
+	Closing
+	Accept  // nothing: of a listener, a connection is there to be taken by Backend.Accept
+	Connect // nothing: what Backend.Connect has begun is over
 )
 
 // Mode says how the results of an operation come.
@@ -175,7 +178,9 @@ type Desc struct {
 	Bytes   atomic.Int64 // of writes submitted and not yet returned
 	Subs    Queue        // under subMu: submitted, and not in Queues yet
 	Owner   any          // the connection, as the user knows it
-	Dormant any          // the tag of a Readable that waits without an Op (see [Sleeper]), and is all that Queues[In] has; nil: there is none
+	// the tag of a Readable that waits without an Op (see [Sleeper]), and is all that Queues[In]
+	// has; nil: there is none
+	Dormant any
 }
 
 // Ready is what a readiness backend knows of a descriptor.
@@ -184,7 +189,8 @@ type Ready uint8
 const (
 	CanRead  Ready = 1 << iota // a receive may succeed
 	CanWrite                   // a send may succeed
-	Hup                        // the peer has ended, or something else: a short transfer tells nothing, and edges may not come any more
+	// the peer has ended, or something else: a short transfer tells nothing, and edges may not come any more
+	Hup
 )
 
 // Addr is the address of one end of a connection, in little memory: IP, or else Other. One that is not
@@ -287,8 +293,9 @@ type Backend interface {
 
 // Sleeper is a Backend for which what waits need not exist: a connection that is silent costs no Op.
 type Sleeper interface {
-	// Sleeps reports whether op, of which Start has just said false, waits for an edge, and nothing refers to it: it may be
-	// forgotten, and another one like it, in flight as it was, put in its place.
+	// Sleeps reports whether op, of which Start has just said false, waits for an edge, and nothing
+	// refers to it: it may be forgotten, and another one like it, in flight as it was, put in its
+	// place.
 	Sleeps(op *Op) bool
 
 	// OnEdge has revive called, by Poll, for a descriptor that is Dormant, at an edge of what it waits for.
@@ -320,7 +327,8 @@ func Refused(feature, calls string, err error) error {
 	case syscall.EMFILE, syscall.ENFILE:
 		return call.Err
 	case syscall.EPERM, syscall.EACCES, syscall.ENOSYS, os.ErrNoDeadline:
-		return &MissingError{feature, "permission for " + call.Syscall + "(2), which a seccomp filter refuses (" + call.Err.Error() + "): have it allow " + calls}
+		return &MissingError{feature, "permission for " + call.Syscall + "(2), which a seccomp filter refuses (" +
+			call.Err.Error() + "): have it allow " + calls}
 	}
 	return err
 }

@@ -31,8 +31,10 @@ func FuzzVec(f *testing.F) {
 			for i := 0; sent < len(all); i++ {
 				next, n := v.Next()
 				got := bytes.Join(next, nil)
-				if n != len(got) || n == 0 || len(next) > maxBuffers || n >= 2*MaxTransfer || !bytes.HasPrefix(all[sent:], got) {
-					t.Fatalf("after %d of %d bytes: %d in %d buffers, which says %d", sent, len(all), len(got), len(next), n)
+				if n != len(got) || n == 0 || len(next) > maxBuffers || n >= 2*MaxTransfer ||
+					!bytes.HasPrefix(all[sent:], got) {
+					t.Fatalf("after %d of %d bytes: %d in %d buffers, which says %d", sent, len(all), len(got),
+						len(next), n)
 				}
 				if len(next) < maxBuffers && n < min(len(all)-sent, MaxTransfer) {
 					t.Fatalf("after %d of %d bytes: %d in %d buffers, and more would do", sent, len(all), n, len(next))

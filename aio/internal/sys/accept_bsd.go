@@ -13,8 +13,9 @@ import (
 // unnamed is the address of a unix socket that was bound to no name, as most peers are.
 var unnamed net.Addr = &net.UnixAddr{Net: "unix"}
 
-// Accept is accept(2) on a listening socket. The connection is in non-blocking mode, and not inherited by other
-// programs. The socket's mode is that of all who have a duplicate of it, so it is set each time that it is not: see accept_linux.go.
+// Accept is accept(2) on a listening socket. The connection is in non-blocking mode, and not
+// inherited by other programs. The socket's mode is that of all who have a duplicate of it, so it
+// is set each time that it is not: see accept_linux.go.
 func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {
 	if mode, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && mode&unix.O_NONBLOCK == 0 {
 		_ = unix.SetNonblock(fd, true)

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unnamed is the address of a unix socket that was bound to no name, as most peers are, by the name that it has in package net on Linux.
+// unnamed is the address of a unix socket that was bound to no name, as most peers are, by the name
+// that it has in package net on Linux.
 var unnamed net.Addr = &net.UnixAddr{Net: "unix", Name: "@"}
 
 // Accept is accept4(2) on a listening socket. The connection is in non-blocking mode, and not
@@ -17,7 +18,8 @@ var unnamed net.Addr = &net.UnixAddr{Net: "unix", Name: "@"}
 // that of all who have a duplicate of it, whose os.File.Fd, or os/exec with it, ends it, so it is set
 // each time that it is not. The peer's address is known though it has reset the connection already.
 func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.Errno) {
-	if mode, _, errno := unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0); errno == 0 && mode&unix.O_NONBLOCK == 0 {
+	if mode, _, errno := unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0); errno == 0 &&
+		mode&unix.O_NONBLOCK == 0 {
 		_, _, _ = unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_SETFL, mode|unix.O_NONBLOCK)
 	}
 	var raw unix.RawSockaddrAny
@@ -39,7 +41,8 @@ func Accept(fd int) (conn int, ip netip.AddrPort, other net.Addr, errno syscall.
 func Local(fd int) (ip netip.AddrPort, other net.Addr) {
 	var raw unix.RawSockaddrAny
 	n := uint32(unix.SizeofSockaddrAny)
-	if _, _, errno := unix.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&raw)), uintptr(unsafe.Pointer(&n))); errno != 0 {
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&raw)),
+		uintptr(unsafe.Pointer(&n))); errno != 0 {
 		return ip, nil
 	}
 	return address(&raw, n)

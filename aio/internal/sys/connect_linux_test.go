@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestConnectedToItself: a socket that the kernel gave the port that it connects to, where nobody listens, is connected to itself, which
-// says that it was refused.
+// TestConnectedToItself: a socket that the kernel gave the port that it connects to, where nobody
+// listens, is connected to itself, which says that it was refused.
 func TestConnectedToItself(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

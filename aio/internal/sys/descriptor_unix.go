@@ -62,7 +62,8 @@ func ShutWrite(fd int) syscall.Errno {
 // non-blocking mode. Without it the kernel goes on sending in the background. A time of 0, which
 // resets the connection, stays.
 func Unlinger(fd int) {
-	if l, err := unix.GetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER); err == nil && l.Onoff != 0 && l.Linger > 0 {
+	if l, err := unix.GetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER); err == nil && l.Onoff != 0 &&
+		l.Linger > 0 {
 		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 	}
 }

@@ -34,7 +34,8 @@ func (m *Message) Clear() { clear(m.iov) }
 // Sendmsg is sendmsg(2) on a socket, without waiting and without SIGPIPE.
 func Sendmsg(fd int, m *Message) (int, syscall.Errno) {
 	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(m.Header()), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(m.Header()),
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return int(n), 0
 		}

@@ -30,14 +30,18 @@ func SetNoDelay(fd int, on bool) error {
 	return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, bit(on))
 }
 
-// SetKeepAlive sets SO_KEEPALIVE, and with it idle time, interval and count as net.TCPConn.SetKeepAliveConfig does, where a socket has its own:
-// zero is package net's default, and what is negative stays as it is.
+// SetKeepAlive sets SO_KEEPALIVE, and with it idle time, interval and count as
+// net.TCPConn.SetKeepAliveConfig does, where a socket has its own: zero is package net's default,
+// and what is negative stays as it is.
 func SetKeepAlive(fd int, k net.KeepAliveConfig) error {
 	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, bit(k.Enable)); err != nil || !k.Enable {
 		return err
 	}
 	const probes, seconds = 9, 15
-	values := []int{wholeSeconds(cmp.Or(k.Idle, seconds*time.Second)), wholeSeconds(cmp.Or(k.Interval, seconds*time.Second)), cmp.Or(k.Count, probes)}
+	values := []int{
+		wholeSeconds(cmp.Or(k.Idle, seconds*time.Second)),
+		wholeSeconds(cmp.Or(k.Interval, seconds*time.Second)), cmp.Or(k.Count, probes),
+	}
 	for i, option := range keepAliveOptions {
 		if values[i] < 0 {
 			continue
@@ -137,8 +141,9 @@ func inet(ip netip.AddrPort) (domain int, to unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(ip.Port()), Addr: a.As16(), ZoneId: uint32(zone)}
 }
 
-// Connected says how far what Connect began is: EINPROGRESS, 0, or why it failed (connect(2), EINPROGRESS). Where nobody listens
-// at a port that connections are given, one may be given that very port, and is connected to itself: it was refused, as by package net.
+// Connected says how far what Connect began is: EINPROGRESS, 0, or why it failed (connect(2),
+// EINPROGRESS). Where nobody listens at a port that connections are given, one may be given that
+// very port, and is connected to itself: it was refused, as by package net.
 func Connected(fd int) syscall.Errno {
 	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {

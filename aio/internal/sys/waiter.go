@@ -82,8 +82,9 @@ func (w *Waiter) Wait(timeout time.Duration) error {
 	return err
 }
 
-// Wake ends a Wait. The runtime makes the goroutine runnable at once, without a system call; an edge would be found when nothing
-// else can run. What calls it has ready say so before, as a Wait that begins may miss it.
+// Wake ends a Wait. The runtime makes the goroutine runnable at once, without a system call; an
+// edge would be found when nothing else can run. What calls it has ready say so before, as a Wait
+// that begins may miss it.
 func (w *Waiter) Wake() { _ = w.file.SetReadDeadline(past) }
 
 // Close closes the descriptor and ends a Wait.

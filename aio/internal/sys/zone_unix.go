@@ -21,7 +21,8 @@ type zone struct {
 	read time.Time
 }
 
-// withZone is addr in the zone of an interface, by that one's name as package net has it; by its index where it has none.
+// withZone is addr in the zone of an interface, by that one's name as package net has it; by its
+// index where it has none.
 func withZone(addr netip.Addr, index uint32) netip.Addr {
 	if index == 0 {
 		return addr

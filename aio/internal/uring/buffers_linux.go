@@ -28,10 +28,11 @@ type buffers struct {
 	spent   []uint16 // used up; their bytes may still be read
 	tail    uint16
 
-	half   int      // of the swap memory: what is no longer than that is joined whole
-	joints [][]byte // each as large as the swap memory, for two joined messages or more; two at most, made when they are needed
-	joint  int      // the one in use
-	joined int      // its bytes that are in use
+	half int // of the swap memory: what is no longer than that is joined whole
+	// each as large as the swap memory, for two joined messages or more; two at most, made when they are needed
+	joints [][]byte
+	joint  int // the one in use
+	joined int // its bytes that are in use
 }
 
 // bufferEntry is struct io_uring_buf. The first one's last field is the ring's tail.
@@ -53,7 +54,8 @@ func newBuffers(r *ring, size int) *buffers {
 	if err != nil {
 		return nil
 	}
-	b := &buffers{page: page, half: size / 2, entries: unsafe.Slice((*bufferEntry)(unsafe.Pointer(&page[0])), bufferCount)}
+	b := &buffers{page: page, half: size / 2, entries: unsafe.Slice((*bufferEntry)(unsafe.Pointer(&page[0])),
+		bufferCount)}
 	reg := struct {
 		addr    uint64
 		entries uint32
@@ -102,7 +104,8 @@ func (b *buffers) recycle() {
 	}
 }
 
-// take returns the bytes that a completion is about. One of EAGAIN has used no buffer up, though Linux before 6.18 names one (5fda51255439).
+// take returns the bytes that a completion is about. One of EAGAIN has used no buffer up, though
+// Linux before 6.18 names one (5fda51255439).
 func (b *buffers) take(c cqe) []byte {
 	id := uint16(c.flags >> cqeBufferShift)
 	from := b.used[id]

@@ -10,8 +10,10 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// TestNothingUsesNoBuffer: a read without a buffer that finds nothing leaves the buffers as they were. Linux 6.12 to 6.17 name the one
-// that it would have had, and do not use it up (io_uring/net.c, io_recv; mended by 5fda51255439, in 6.18 and later 6.12): another one has it next.
+// TestNothingUsesNoBuffer: a read without a buffer that finds nothing leaves the buffers as they
+// were. Linux 6.12 to 6.17 name the one that it would have had, and do not use it up
+// (io_uring/net.c, io_recv; mended by 5fda51255439, in 6.18 and later 6.12): another one has it
+// next.
 func TestNothingUsesNoBuffer(t *testing.T) {
 	b, ops := opened(t)
 	defer func() {
@@ -34,7 +36,11 @@ func TestNothingUsesNoBuffer(t *testing.T) {
 			t.Fatalf("Poll with nothing to read: %v, %v", done, err)
 		}
 		queue(b, []*proactor.Op{op})
-		b.complete(nil, cqe{userData: uint64(op.Slot), res: -int32(syscall.EAGAIN), flags: cqeBuffer | first<<cqeBufferShift}) // as those kernels say it
+		// as those kernels say it
+		b.complete(nil, cqe{
+			userData: uint64(op.Slot), res: -int32(syscall.EAGAIN),
+			flags: cqeBuffer | first<<cqeBufferShift,
+		})
 		b.queued = b.queued[:0]
 		b.Recycle()
 		sent := bytes.Repeat([]byte{byte('a' + i%26)}, 1+30*(i%7))
@@ -48,7 +54,8 @@ func TestNothingUsesNoBuffer(t *testing.T) {
 			}
 		}
 		if len(done) != 1 || err != nil || done[0].Err != nil || !bytes.Equal(done[0].Buf, sent) {
-			t.Fatalf("message %d: %d operations, %v; it has %.40q…, sent was %.40q…", i, len(done), err, done[0].Buf, sent)
+			t.Fatalf("message %d: %d operations, %v; it has %.40q…, sent was %.40q…", i, len(done), err, done[0].Buf,
+				sent)
 		}
 		op.Desc.Queues[proactor.In].Pop()
 		b.Release(op.Desc)

@@ -87,11 +87,13 @@ func released(b *Backend, ops []*proactor.Op) (back []*proactor.Op) {
 func TestNothingInKernel(t *testing.T) {
 	b, ops := opened(t)
 	if sent, taken := *b.ring.sqTail, *b.ring.cqHead; sent == 0 || sent != taken || *b.ring.cqTail != taken {
-		t.Errorf("after a Poll: %d entries, %d completions, %d of them taken; want one for each", sent, *b.ring.cqTail, taken)
+		t.Errorf("after a Poll: %d entries, %d completions, %d of them taken; want one for each", sent, *b.ring.cqTail,
+			taken)
 	}
 	queue(b, ops)
 	if back := released(b, ops); len(back) != 2 || len(ops[0].Buf) != 4096 || ops[0].Size != 10 {
-		t.Errorf("%d operations came back, the buffer has %d bytes, %d of them read; want 2, 4096 and 10", len(back), len(ops[0].Buf), ops[0].Size)
+		t.Errorf("%d operations came back, the buffer has %d bytes, %d of them read; want 2, 4096 and 10", len(back),
+			len(ops[0].Buf), ops[0].Size)
 	}
 	if done, err := b.Poll(nil); len(done) != 0 || err != nil {
 		t.Errorf("Poll of what was cancelled: %v, %v", done, err)

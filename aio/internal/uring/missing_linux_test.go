@@ -28,7 +28,8 @@ func TestMissing(t *testing.T) {
 		{"mmap", syscall.ENOSYS, "have it allow io_uring_setup, "},
 	} {
 		err := missing(os.NewSyscallError(tt.call, tt.err))
-		if need := (*proactor.MissingError)(nil); !errors.As(err, &need) || need.Feature != "io_uring" || !strings.Contains(need.Need, tt.want) {
+		if need := (*proactor.MissingError)(nil); !errors.As(err, &need) || need.Feature != "io_uring" ||
+			!strings.Contains(need.Need, tt.want) {
 			t.Errorf("%s, %v: %v, want %q", tt.call, tt.err, err, tt.want)
 		}
 	}
@@ -75,7 +76,8 @@ func TestSubmitPastAnError(t *testing.T) {
 			got[c.userData] = append(got[c.userData], c.res)
 		}
 		refused := -int32(syscall.EINVAL)
-		if want := map[uint64][]int32{0: {0}, 1: {refused}, 2: {0}, 3: {refused}, 4: {0}}; !maps.EqualFunc(got, want, slices.Equal) {
+		if want := map[uint64][]int32{0: {0}, 1: {refused}, 2: {0}, 3: {refused}, 4: {0}}; !maps.EqualFunc(got, want,
+			slices.Equal) {
 			t.Errorf("flags %#x: completions %d, want %d", flags, got, want)
 		}
 	}

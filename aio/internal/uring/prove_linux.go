@@ -46,7 +46,8 @@ func (r *ring) prove() error {
 	return nil
 }
 
-// prove has bytes come into the buffers, and sees that they are where take says, also where a receive before has found nothing.
+// prove has bytes come into the buffers, and sees that they are where take says, also where a
+// receive before has found nothing.
 func (b *buffers) prove(r *ring) bool {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -69,7 +70,8 @@ func (b *buffers) prove(r *ring) bool {
 		if _, errno := sys.Send(pair[0], []byte{sent}); errno != 0 {
 			return false
 		}
-		if c, ok := receive(); !ok || c.res != 1 || c.flags&(cqeBuffer|cqeBufferMore) != cqeBuffer|cqeBufferMore || b.take(c)[0] != sent {
+		if c, ok := receive(); !ok || c.res != 1 || c.flags&(cqeBuffer|cqeBufferMore) != cqeBuffer|cqeBufferMore ||
+			b.take(c)[0] != sent {
 			return false
 		}
 	}

@@ -77,7 +77,8 @@ func All(err syscall.Errno, calls ...Call) error {
 		if c.test == 0 {
 			filter = append(filter, skipUnless(unix.BPF_JEQ, uint32(c.nr), 1))
 		} else {
-			filter = append(filter, skipUnless(unix.BPF_JEQ, uint32(c.nr), 3), load(offArgs+8*c.arg), skipUnless(c.test, c.want, 1))
+			filter = append(filter, skipUnless(unix.BPF_JEQ, uint32(c.nr), 3), load(offArgs+8*c.arg),
+				skipUnless(c.test, c.want, 1))
 		}
 		filter = append(filter, ret(unix.SECCOMP_RET_ERRNO|uint32(err)))
 	}
@@ -95,7 +96,8 @@ func install(filter []unix.SockFilter) error {
 		return fmt.Errorf("refuse: prctl(PR_SET_NO_NEW_PRIVS): %w", err)
 	}
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
+		uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {
 		return fmt.Errorf("refuse: a kernel with seccomp filters: %w", errno)
 	}

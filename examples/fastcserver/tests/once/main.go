@@ -61,7 +61,8 @@ func run(args []string, stdout io.Writer) error {
 	fmt.Fprintf(stdout, row, "", "requests/s", "p50", "p99", "max", "handler p50", "handler p99")
 	var shown []series
 	for _, path := range []string{
-		"/cgo" + work, "/blockcall" + work, "/yield" + work, "/adaptive" + work, "/go" + work, "/many/cgo", "/many/fast",
+		"/cgo" + work, "/blockcall" + work, "/yield" + work, "/adaptive" + work, "/go" + work, "/many/cgo",
+		"/many/fast",
 	} {
 		s, err := l.run(path, requests, connections)
 		if err != nil {
