@@ -39,9 +39,10 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 	}
 	module := rootDir()
 	name := pkg
-	for _, nested := range []string{"bench", "examples"} {
+	for _, nested := range []string{"bench/explain/real", "bench", "examples"} {
 		if rest, ok := strings.CutPrefix(pkg, nested+"/"); ok {
 			module, name = filepath.Join(module, nested), rest
+			break
 		}
 	}
 	path := filepath.Join(r.h.dir, strings.ReplaceAll(pkg, "/", "-"))
@@ -65,6 +66,18 @@ func (r *Run) Dir() (string, error) {
 	}
 	dir := filepath.Join(r.h.Keep, fmt.Sprintf("%d-%s-%s", r.Round, r.Way, r.Load))
 	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Leave writes a file into the directory of -keep. Without -keep it does nothing.
+func (r *Run) Leave(name string, b []byte) error {
+	if r.h.Keep == "" {
+		return nil
+	}
+	dir, err := r.Dir()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), b, 0o600)
 }
 
 // AnyCore lets a child run on all cores.
@@ -123,14 +136,14 @@ func (c *Child) Line(within time.Duration) (string, error) {
 	return strings.TrimSpace(s), nil
 }
 
-// Await reads lines until one begins with a text, and returns what follows it.
-func (c *Child) Await(begin string) (rest string, err error) {
+// Await reads lines until one has a text, and returns what follows it.
+func (c *Child) Await(text string) (rest string, err error) {
 	for {
 		s, err := c.Line(0)
 		if err != nil {
 			return "", err
 		}
-		if rest, ok := strings.CutPrefix(s, begin); ok {
+		if _, rest, ok := strings.Cut(s, text); ok {
 			return strings.TrimSpace(rest), nil
 		}
 	}

@@ -8,6 +8,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,7 +52,8 @@ type Case struct {
 
 // Claim is a statement about a case, which its results meet, miss or leave inconclusive.
 type Claim struct {
-	// Load, Way and Figure name the values: one of each round.
+	// Load, Way and Figure name the values: one of each round. Of a share or a total, an empty Way is
+	// all ways, and an empty Load all loads.
 	Load, Way, Figure string
 	// Over is the way that each value is divided by, that of the same round. Default: it is not divided.
 	Over string
@@ -109,7 +111,7 @@ func (c Claim) name() string {
 	if c.Target.notSlower {
 		figure = "p99 and p99.9"
 	}
-	name := c.Way + ": " + figure
+	name := cmp.Or(c.Way, "all") + ": " + figure
 	if c.Of != "" {
 		name += " of " + c.Of
 	}
@@ -187,11 +189,16 @@ type Result struct {
 	Out  *Output
 }
 
+// is reports whether the run is of a way and a load. An empty one is any.
+func (r *Run) is(way, load string) bool {
+	return (way == "" || r.Way == way) && (load == "" || r.Load == load)
+}
+
 // Of returns a figure's values of a way under a load, a run each, and their rounds. Runs that
-// failed are not among them.
+// failed are not among them. An empty way is all ways, and an empty load all loads.
 func (res *Result) Of(way, load, figure string) (xs []float64, rounds []int) {
 	for _, r := range res.Runs {
-		if x, ok := r.Values[figure]; ok && r.Way == way && r.Load == load && r.Error == "" {
+		if x, ok := r.Values[figure]; ok && r.is(way, load) && r.Error == "" {
 			xs, rounds = append(xs, x), append(rounds, r.Round)
 		}
 	}

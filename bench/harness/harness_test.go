@@ -105,6 +105,21 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// TestAllWays: a share or a total without a way and a load is of all of them.
+func TestAllWays(t *testing.T) {
+	run := func(way, load, err string) *Run {
+		return &Run{Way: way, Load: load, Error: err, Values: map[string]float64{"hit": 1, "all": 1}}
+	}
+	runs := []*Run{run("a", "low", ""), run("b", "high", ""), run("b", "low", ""), run("c", "low", "it ended")}
+	got := judged(
+		t, runs, Claim{Figure: "hit", Of: "all", Target: AtLeast(50)},
+		Claim{Load: "low", Figure: "hit", Total: true, Target: AtMost(2)},
+	)
+	if len(got) != 2 || got[0].Name != "all: hit of all" || got[0].Measured != 100 || got[1].Measured != 3 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestNotSlower: six times as slow misses the target, and too few rounds are inconclusive.
 func TestNotSlower(t *testing.T) {
 	for _, tt := range []struct {

@@ -69,7 +69,7 @@ func (s *set) judge(res *Result) {
 
 // failed reports whether a run that the claim is about has failed.
 func (res *Result) failed(c Claim) bool {
-	return slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.Way == c.Way && r.Load == c.Load && r.Error != "" })
+	return slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.is(c.Way, c.Load) && r.Error != "" })
 }
 
 func sum(xs []float64) (total float64) {

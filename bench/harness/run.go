@@ -82,6 +82,9 @@ func (h *Harness) run(ctx context.Context, c *Case) error {
 	res.Out.Printf("%s: %s\n", c.Name, c.What)
 	err := h.rounds(ctx, res)
 	if len(res.Runs) == 0 {
+		if h.Quick {
+			return err // a machine that lacks what the case needs
+		}
 		return cmp.Or(err, errors.New("nothing was measured"))
 	}
 	s.Raw["runs"] = res.Runs
