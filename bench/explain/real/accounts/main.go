@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one, one of its features at a time. The
-// suite's driver knows what each of them suffers from; nothing in here says it.
+// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one. PLANT says what makes its
+// slowest requests slow.
 package main
 
 import (
@@ -24,10 +24,11 @@ type accounts struct{ db *sql.DB }
 
 func main() {
 	log.SetFlags(0)
-	n := os.Getenv("FEATURE")
+	plant := os.Getenv("PLANT")
 	dir := os.Getenv("DIR")
 	driver := "sqlite3"
-	if n == "30" || n == "41" || n == "60" || n == "106" {
+	switch plant {
+	case "sql-writer", "sql-pool-asks", "sql-nothing", "sqlite":
 		driver = "sqlite"
 	}
 	a, err := open(driver, filepath.Join(dir, "accounts.db"))
@@ -35,24 +36,24 @@ func main() {
 		log.Fatal("accounts: ", err)
 	}
 	serve := a.balance
-	switch n {
-	case "29":
+	switch plant {
+	case "sql-pool-c":
 		a.db.SetMaxOpenConns(2)
 		go every(600*time.Millisecond, a.statements)
-	case "30":
+	case "sql-writer":
 		serve = a.post
 		go every(600*time.Millisecond, a.month)
-	case "41":
+	case "sql-pool-asks":
 		a.db.SetMaxOpenConns(2)
 		go every(700*time.Millisecond, func() { go a.settle(7); a.settle(8) })
-	case "42":
+	case "sql-pool-syncs":
 		a.db.SetMaxOpenConns(2)
 		go every(900*time.Millisecond, func() { go a.export(filepath.Join(dir, "7")); a.export(filepath.Join(dir, "8")) })
-	case "60", "105", "106":
+	case "sql-nothing", "sqlite-c", "sqlite":
 	default:
-		log.Fatalf("accounts: FEATURE=%s: there is none", n)
+		log.Fatalf("accounts: PLANT=%s: there is no such plant", plant)
 	}
-	http.HandleFunc("GET /accounts/{which}", func(w http.ResponseWriter, r *http.Request) {
+	http.HandleFunc("GET /{which}", func(w http.ResponseWriter, r *http.Request) {
 		work := serve
 		if r.PathValue("which") == "large" {
 			work = a.history
@@ -90,7 +91,8 @@ func open(driver, file string) (*accounts, error) {
 	}
 	for _, q := range []string{
 		"CREATE TABLE entries (id INTEGER PRIMARY KEY, account INTEGER, amount INTEGER)",
-		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 40000) INSERT INTO entries SELECT i, i % 977, i * 31 % 1000 FROM n",
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 40000) " +
+			"INSERT INTO entries SELECT i, i % 977, i * 31 % 1000 FROM n",
 	} {
 		if _, err := db.Exec(q); err != nil {
 			return nil, err
@@ -104,7 +106,8 @@ func (a *accounts) balance(ctx context.Context, id int) (sum int, err error) {
 	return sum, err
 }
 
-const historyQuery = "SELECT sum(a.amount * b.amount) FROM entries a JOIN entries b ON b.id = (a.id * 7919) % 40000 + 1 WHERE a.amount % 7 <> ?"
+const historyQuery = "SELECT sum(a.amount * b.amount) FROM entries a " +
+	"JOIN entries b ON b.id = (a.id * 7919) % 40000 + 1 WHERE a.amount % 7 <> ?"
 
 func (a *accounts) history(ctx context.Context, account int) (sum int, err error) {
 	err = a.db.QueryRowContext(ctx, historyQuery, account).Scan(&sum)
