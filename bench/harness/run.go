@@ -109,6 +109,10 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 		if end != nil {
 			defer end()
 		}
+		if _, ok := err.(notHere); ok {
+			res.Out.Printf("%s is left out: %v\n", c.Name, err)
+			return nil
+		}
 		if err != nil {
 			return err
 		}
