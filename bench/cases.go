@@ -8,6 +8,7 @@ import (
 	"evenkeel.dev/bench/explain"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
+	"evenkeel.dev/bench/tailstat"
 )
 
 // cases returns all cases. A group of them has a package.
@@ -15,5 +16,6 @@ func cases() []harness.Case {
 	return slices.Concat(
 		explain.Cases(),
 		httpd.Cases(),
+		tailstat.Cases(),
 	)
 }
