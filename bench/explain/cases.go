@@ -109,7 +109,8 @@ func realCase() harness.Case {
 // wrong prints what was said where it was not right.
 func wrong(res *harness.Result) {
 	for _, r := range res.Runs {
-		if r.Values["planted"] > r.Values["right"] || r.Values["named"] > 0 {
+		v := r.Values
+		if v["planted"] > v["right"] || v["held"] > v["holder right"] || v["named"] > 0 {
 			res.Out.Printf("%s %s: %v\n", r.Way, r.Load, r.Extra["said"])
 		}
 	}
@@ -215,7 +216,7 @@ func reader(b []byte) io.Reader { return bytes.NewReader(b) }
 func sharesCase() harness.Case {
 	s := &suite{}
 	for _, name := range []string{
-		"assist", "stopped", "mutex-asks", "bursts", "read", "behind", "pool",
+		"assist", "stopped", "mutex-asks", "bursts", "read", "middleware", "worker-sleeps",
 	} {
 		s.plants = append(s.plants, *(&suite{plants: plants}).plant(name))
 	}
@@ -281,7 +282,7 @@ const (
 // diffCase compares groups of traces.
 func diffCase() harness.Case {
 	s := &suite{}
-	for _, name := range []string{"mutex-asks", "behind", "pool", "bursts"} {
+	for _, name := range []string{"mutex-asks", "middleware", "worker-sleeps", "bursts"} {
 		s.plants = append(s.plants, *(&suite{plants: plants}).plant(name))
 	}
 	c := s.newCase("diff", "groups of three traces of the same program, and with a cause that takes a fifth longer")

@@ -55,7 +55,8 @@ func TestPlants(t *testing.T) {
 		return err
 	}
 	c.Ways = []string{
-		"mutex-asks", "pool", "behind", "read", "c", "limiter", "assist", "stopped", "bursts", "nothing", "machine",
+		"mutex-asks", "worker-sleeps", "middleware", "read", "c", "limiter", "assist", "stopped", "bursts",
+		"nothing", "machine",
 	}
 	for length := 1500 * time.Millisecond; length < 30*time.Second; length *= 2 {
 		h := &harness.Harness{Cases: []harness.Case{c}, Rounds: 1, Length: length, Out: t.Output()}

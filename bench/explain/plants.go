@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -72,32 +73,53 @@ var (
 	twoProcs = load{procs: "2"}
 )
 
+// guards are what something holds while it works.
+var guards = []struct {
+	name, op string
+	cause    reqtrace.Cause
+	load     load
+	does     string
+}{
+	{"mutex", "mutex", lock, load{}, "asks computes syncs"},
+	{"rwmutex", "RWMutex", lock, h2Load, "asks computes syncs"},
+	{"reader", "RWMutex", lock, load{}, "asks"},
+	{"once", "Once", lock, load{}, "asks"},
+	{"cond", "condition", lock, load{}, "asks computes"},
+	{"waitgroup", "group of goroutines", lock, load{}, "computes"},
+	{"flight", "singleflight", lock, grpcLoad, "asks computes"},
+	{"semaphore", "semaphore", channel, load{}, "computes syncs"},
+	{"channel", "", channel, grpcLoad, "asks syncs"},
+	{"worker", "", channel, load{}, "computes sleeps"},
+	{"owner", "", channel, load{protocol: "x/net"}, "computes"},
+}
+
+var doings = map[string]reqtrace.Cause{"asks": network, "computes": running, "syncs": syscall, "sleeps": asleep}
+
+// guarded are the plants of guards.
+func guarded() (list []plant) {
+	types := map[string]string{"semaphore": "weighted", "channel": "slots", "reader": "reader rwmutex"}
+	for _, g := range guards {
+		for does := range strings.FieldsSeq(g.does) {
+			t := held(g.cause, "", "fold writeAndSync (*env)."+does, doings[does], g.op)
+			for of := range strings.FieldsSeq(cmp.Or(types[g.name], g.name)) {
+				t.at = append(t.at, functions("(*"+of+").use (*"+of+").refresh")...)
+				t.holder = append(t.holder, functions("(*"+of+").refresh (*"+of+").read (*"+of+").load (*"+of+").run")...)
+			}
+			list = append(list, plant{g.name + "-" + does, "", g.load, t})
+		}
+	}
+	return list
+}
+
 // plants are all kinds of causes that explain names. Most are by an engineer who had read
 // docs/guides/explain.md and not the code of reqtrace, and who wrote down the truth before the first
-// run. The code of these has not been tuned to the verdicts, nor the verdicts to it.
-var plants = []plant{
-	{"mutex-asks", "", load{}, held(lock, "(*prices).of", "(*prices).reload", network, "mutex")},
-	{"mutex-computes", "", load{}, held(lock, "(*cache).get", "(*cache).trim", running, "mutex")},
-	{"rwmutex-syncs", "", load{}, held(lock, "(*sessions).find", "(*sessions).keep", syscall, "RWMutex")},
-	{"rwmutex-reader", "", load{}, held(lock, "(*orders).status", "(*orders).export", network, "RWMutex")},
-	{"once", "", load{}, held(lock, "(*pages).render", "(*pages).turn (*pages).load", network, "Once")},
-	{"cond", "", load{}, held(lock, "(*tray).take", "(*tray).refill", running, "condition")},
-	{"waitgroup", "", load{}, held(lock, "(*issue).read", "(*issue).set", running, "group of goroutines")},
-	{"singleflight", "", grpcLoad, held(
-		lock, "(*register).find", "(*register).renew (*register).read", running, "singleflight")},
-	{"semaphore", "", load{}, held(channel, "(*reviews).read", "(*reviews).bring", running, "semaphore")},
-	{"channel-semaphore", "", grpcLoad, held(
-		channel, "(*scanner).scan", "(*scanner).batch (*scanner).keep writeAndSync", syscall, "semaphore")},
-	{"worker", "", load{}, held(channel, "(*darkroom).develop", "(*darkroom).worker (*photo).expose", running, "")},
-	{"pool", "", load{}, held(channel, "(*labels).print", "(*labels).printer", asleep, "")},
-	{"owner", "", load{protocol: "x/net"}, held(channel, "(*board).ask", "(*board).own", running, "")},
+// run. Neither they nor the verdicts have been tuned to each other.
+var plants = append(guarded(), []plant{
 	{"grpc-streams", "", grpcLoad, truth{
 		causes: []reqtrace.Cause{channel}, at: functions("(*branch).ask"), words: "MaxConcurrentStreams",
 	}},
-
 	{"limiter", "", grpcLoad, itself(asleep, "(*telegraph).send", "rate limiter")},
 	{"retries", "", load{}, itself(asleep, "(*relay).again", "")},
-	{"behind", "", grpcLoad, itself(network, "(*env).get", "")},
 	{"middleware", "", load{}, truth{
 		causes: []reqtrace.Cause{network}, at: functions("(*env).get"), words: "main.(*frontDesk).answer",
 	}},
@@ -133,7 +155,7 @@ var plants = []plant{
 	{"nothing-xnet", "", load{protocol: "x/net"}, truth{}},
 	{"nothing-grpc", "", grpcLoad, truth{}},
 	{"machine", "", load{protocol: "grpc", freeze: 100 * time.Millisecond}, truth{words: "machine stood still"}},
-}
+}...)
 
 // Programs that others wrote, below explain/real.
 const (

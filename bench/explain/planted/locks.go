@@ -3,14 +3,13 @@
 package main
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"log"
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,103 +21,69 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// each makes a handler of what each request does.
-func each(f func()) http.Handler {
-	return handler(func(context.Context, bool) error { f(); return nil })
+// guard is what each request uses for next to no time, and what a refresh holds while it does some work.
+type guard interface {
+	use()
+	refresh(work func())
 }
 
-// prices are asked of the service behind, under a mutex.
-type prices struct {
-	*env
-	mu sync.Mutex
+// guards make guards, by name.
+var guards = map[string]func() guard{
+	"mutex":   func() guard { return new(mutex) },
+	"rwmutex": func() guard { return new(rwmutex) },
+	"reader":  func() guard { return new(reader) },
+	"once": func() guard {
+		o := new(once)
+		o.now.Store(new(sync.Once))
+		return o
+	},
+	"cond": func() guard {
+		c := new(cond)
+		c.filled.L = &c.mu
+		return c
+	},
+	"waitgroup": func() guard {
+		w := new(waitgroup)
+		w.ready.Store(new(sync.WaitGroup))
+		return w
+	},
+	"flight":    func() guard { return new(flight) },
+	"semaphore": func() guard { return &weighted{semaphore.NewWeighted(8)} },
+	"channel":   func() guard { return &slots{make(chan bool, 2)} },
+	"worker": func() guard {
+		w := &worker{make(chan *job)}
+		go w.run()
+		return w
+	},
+	"owner": func() guard {
+		o := &owner{make(chan chan bool), make(chan func())}
+		go o.run()
+		return o
+	},
 }
 
-func newPrices(e *env) http.Handler {
-	p := &prices{env: e}
-	e.every(500*time.Millisecond, p.reload)
-	return each(p.of)
-}
-
-func (p *prices) of() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-}
-
-func (p *prices) reload() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	warn(p.late(context.Background()))
-}
-
-// cache holds the articles that were read last.
-type cache struct {
-	mu    sync.Mutex
-	order *list.List
-	items map[int]*list.Element
-}
-
-type article struct {
-	key  int
-	text [8]uint64
-}
-
-func makeCache(n int) *cache {
-	c := &cache{order: list.New(), items: map[int]*list.Element{}}
-	for i := range n {
-		c.items[i] = c.order.PushFront(&article{key: i})
+// guarded makes a plant of a guard and of what its holder does, as in mutex-asks. It is nil if there is none.
+func guarded(e *env, name string) http.Handler {
+	name, does, _ := strings.Cut(name, "-")
+	work := map[string]func(){"asks": e.asks, "computes": e.computes, "syncs": e.syncs, "sleeps": e.sleeps}[does]
+	if guards[name] == nil || work == nil {
+		return nil
 	}
-	return c
-}
-
-func newCache(e *env) http.Handler {
-	c := makeCache(200_000)
-	e.every(700*time.Millisecond, c.trim)
-	return each(func() { c.get(7) })
-}
-
-func (c *cache) get(key int) *article {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.items[key]
-	c.order.MoveToFront(e)
-	return e.Value.(*article)
-}
-
-// trim weighs all articles.
-func (c *cache) trim() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for e := c.order.Front(); e != nil; e = e.Next() {
-		a := e.Value.(*article)
-		a.text[0] = fold(uint64(a.key), 200)
+	if does == "syncs" {
+		e.page = make([]byte, 32<<20)
 	}
+	g := guards[name]()
+	e.every(700*time.Millisecond, func() { g.refresh(work) })
+	return handler(func(context.Context, bool) error { g.use(); return nil })
 }
 
-// sessions are written to a file under a write lock.
-type sessions struct {
-	mu   sync.RWMutex
-	of   map[int]string
-	file string
-	page []byte
-}
+func (e *env) asks() { warn(e.late(context.Background())) }
 
-func newSessions(e *env) http.Handler {
-	s := &sessions{file: filepath.Join(e.dir, "sessions"), page: make([]byte, 32<<20)}
-	e.every(900*time.Millisecond, s.keep)
-	return each(func() { s.find(7) })
-}
+func (e *env) computes() { e.sum.Store(fold(7, int(40_000_000*e.strength))) }
 
-func (s *sessions) find(id int) string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.of[id]
-}
+func (e *env) syncs() { warn(writeAndSync(filepath.Join(e.dir, "kept"), e.page)) }
 
-func (s *sessions) keep() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	warn(writeAndSync(s.file, s.page))
-}
+func (e *env) sleeps() { time.Sleep(e.stronger(60 * time.Millisecond)) }
 
 func writeAndSync(file string, text []byte) error {
 	f, err := os.Create(file)
@@ -129,329 +94,211 @@ func writeAndSync(file string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// newReaders has nothing slow: a session and an article for each request.
-func newReaders(*env) http.Handler {
-	s, c := &sessions{of: map[int]string{}}, makeCache(1000)
-	return each(func() { s.find(c.get(7).key) })
+type mutex struct{ mu sync.Mutex }
+
+func (m *mutex) use() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 }
 
-// orders are exported under a read lock, behind which a writer waits, and behind that all readers.
-type orders struct {
-	*env
-	mu sync.RWMutex
-	of map[int]int
+func (m *mutex) refresh(work func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	work()
 }
 
-func newOrders(e *env) http.Handler {
-	o := &orders{env: e, of: map[int]int{}}
-	e.every(10*time.Millisecond, o.receive)
-	e.every(700*time.Millisecond, o.export)
-	return each(func() { o.status(7) })
+type rwmutex struct{ mu sync.RWMutex }
+
+func (m *rwmutex) use() {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 }
 
-func (o *orders) status(id int) int {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	return o.of[id]
+func (m *rwmutex) refresh(work func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	work()
 }
 
-func (o *orders) receive() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.of[len(o.of)%100]++
+// reader is refreshed under a read lock. A writer waits behind that, and all readers behind the writer.
+type reader struct{ rwmutex }
+
+func (r *reader) refresh(work func()) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	time.AfterFunc(5*time.Millisecond, r.write)
+	work()
 }
 
-func (o *orders) export() {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	warn(o.late(context.Background()))
+func (r *reader) write() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 }
 
-// pages are rendered from a template that is loaded once, and replaced now and then.
-type pages struct {
-	*env
-	current atomic.Pointer[sync.Once]
+// once is loaded by the first that uses it after a refresh, which is mostly the refresh itself.
+type once struct {
+	now  atomic.Pointer[sync.Once]
+	work atomic.Pointer[func()]
 }
 
-func newPages(e *env) http.Handler {
-	p := &pages{env: e}
-	p.current.Store(new(sync.Once))
-	e.every(700*time.Millisecond, p.turn)
-	return each(p.render)
+func (o *once) use() { o.now.Load().Do(o.load) }
+
+func (o *once) refresh(work func()) {
+	o.work.Store(&work)
+	o.now.Store(new(sync.Once))
+	o.use()
 }
 
-func (p *pages) render() { p.current.Load().Do(p.load) }
-
-func (p *pages) turn() {
-	once := new(sync.Once)
-	p.current.Store(once)
-	once.Do(p.load)
+func (o *once) load() {
+	if work := o.work.Load(); work != nil {
+		(*work)()
+	}
 }
 
-func (p *pages) load() { warn(p.late(context.Background())) }
-
-// tray is refilled while requests wait for a condition.
-type tray struct {
+type cond struct {
 	mu     sync.Mutex
 	filled sync.Cond
 	empty  bool
-	sheets uint64
 }
 
-func newTray(e *env) http.Handler {
-	t := &tray{}
-	t.filled.L = &t.mu
-	e.every(700*time.Millisecond, t.refill)
-	return each(t.take)
-}
-
-func (t *tray) take() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.empty {
-		t.filled.Wait()
+func (c *cond) use() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.empty {
+		c.filled.Wait()
 	}
-	t.sheets--
 }
 
-func (t *tray) refill() {
-	t.mu.Lock()
-	t.empty = true
-	t.mu.Unlock()
-	sheets := fold(7, 50_000_000)
-	t.mu.Lock()
-	t.sheets, t.empty = sheets, false
-	t.mu.Unlock()
-	t.filled.Broadcast()
+func (c *cond) refresh(work func()) {
+	c.set(true)
+	work()
+	c.set(false)
+	c.filled.Broadcast()
 }
 
-// issue is set anew by work that is no request's, for which requests wait with a WaitGroup.
-type issue struct {
-	sum   atomic.Uint64
+func (c *cond) set(empty bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.empty = empty
+}
+
+type waitgroup struct {
 	ready atomic.Pointer[sync.WaitGroup]
 }
 
-func newIssue(e *env) http.Handler {
-	s := &issue{}
-	s.ready.Store(&sync.WaitGroup{})
-	e.every(700*time.Millisecond, s.compose)
-	return each(s.read)
-}
+func (w *waitgroup) use() { w.ready.Load().Wait() }
 
-func (s *issue) read() { s.ready.Load().Wait() }
-
-func (s *issue) compose() {
-	ready := &sync.WaitGroup{}
+func (w *waitgroup) refresh(work func()) {
+	ready := new(sync.WaitGroup)
 	ready.Add(1)
-	s.ready.Store(ready)
-	s.set(ready)
-}
-
-func (s *issue) set(ready *sync.WaitGroup) {
-	s.sum.Store(fold(9, 50_000_000))
+	w.ready.Store(ready)
+	work()
 	ready.Done()
 }
 
-// register reads its names by singleflight.
-type register struct {
+// flight has one of those that find it stale do the work, by singleflight.
+type flight struct {
 	group singleflight.Group
-	names atomic.Pointer[[]uint64]
+	stale atomic.Pointer[func()]
 }
 
-func newRegister(e *env) http.Handler {
-	r := &register{}
-	r.renew()
-	e.every(700*time.Millisecond, r.renew)
-	return each(func() { r.find(7) })
-}
-
-func (r *register) find(i int) uint64 {
-	names := r.names.Load()
-	if names == nil {
-		v, _, _ := r.group.Do("names", r.read)
-		names = v.(*[]uint64)
-	}
-	return (*names)[i]
-}
-
-func (r *register) renew() {
-	r.names.Store(nil)
-	_, _, _ = r.group.Do("names", r.read)
-}
-
-func (r *register) read() (any, error) {
-	names := make([]uint64, 1<<16)
-	x := uint64(5)
-	for i := range 50_000_000 {
-		x = (x ^ x>>29) * 0x9e3779b97f4a7c15
-		names[i%len(names)] = x
-	}
-	r.names.Store(&names)
-	return &names, nil
-}
-
-// reviews are read by eight at once, or brought in (x/sync's semaphore).
-type reviews struct {
-	desks *semaphore.Weighted
-	sum   uint64
-}
-
-func newReviews(e *env) http.Handler {
-	v := &reviews{desks: semaphore.NewWeighted(8)}
-	e.every(500*time.Millisecond, v.bring)
-	return handler(func(ctx context.Context, _ bool) error { return v.read(ctx) })
-}
-
-func (v *reviews) read(ctx context.Context) error {
-	if err := v.desks.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	v.desks.Release(1)
-	return nil
-}
-
-func (v *reviews) bring() {
-	warn(v.desks.Acquire(context.Background(), 8))
-	defer v.desks.Release(8)
-	v.sum = fold(v.sum, 50_000_000)
-}
-
-// scanner scans two at a time: a channel as a semaphore.
-type scanner struct {
-	slots  chan struct{}
-	file   string
-	sheets []byte
-}
-
-func newScanner(e *env) http.Handler {
-	s := &scanner{slots: make(chan struct{}, 2), file: filepath.Join(e.dir, "scans"), sheets: make([]byte, 32<<20)}
-	e.every(900*time.Millisecond, s.batch)
-	return each(s.scan)
-}
-
-func (s *scanner) scan() {
-	s.slots <- struct{}{}
-	s.sheets[0]++
-	<-s.slots
-}
-
-// batch scans all that is left, and keeps it.
-func (s *scanner) batch() {
-	for range cap(s.slots) {
-		s.slots <- struct{}{}
-	}
-	warn(s.keep())
-	for range cap(s.slots) {
-		<-s.slots
+func (f *flight) use() {
+	if f.stale.Load() != nil {
+		_, _, _ = f.group.Do("", f.read)
 	}
 }
 
-func (s *scanner) keep() error { return writeAndSync(s.file, s.sheets) }
-
-// darkroom has a worker that gets a large job now and then.
-type darkroom struct{ jobs chan *photo }
-
-type photo struct {
-	size int
-	sum  uint64
-	done chan struct{}
+func (f *flight) refresh(work func()) {
+	f.stale.Store(&work)
+	_, _, _ = f.group.Do("", f.read)
 }
 
-func newDarkroom(e *env) http.Handler {
-	d := &darkroom{make(chan *photo)}
-	go d.worker()
-	e.every(700*time.Millisecond, func() { d.develop(50_000_000) })
-	return each(func() { d.develop(1000) })
+func (f *flight) read() (any, error) {
+	if work := f.stale.Load(); work != nil {
+		(*work)()
+	}
+	f.stale.Store(nil)
+	return nil, nil
 }
 
-func (d *darkroom) develop(size int) uint64 {
-	p := &photo{size: size, done: make(chan struct{})}
-	d.jobs <- p
-	<-p.done
-	return p.sum
+// weighted is x/sync's semaphore.
+type weighted struct{ desks *semaphore.Weighted }
+
+func (w *weighted) use() {
+	warn(w.desks.Acquire(context.Background(), 1))
+	w.desks.Release(1)
 }
 
-func (d *darkroom) worker() {
-	for p := range d.jobs {
-		p.expose()
-		close(p.done)
+func (w *weighted) refresh(work func()) {
+	warn(w.desks.Acquire(context.Background(), 8))
+	work()
+	w.desks.Release(8)
+}
+
+// slots are a channel as a semaphore.
+type slots struct{ free chan bool }
+
+func (s *slots) use() {
+	s.free <- true
+	<-s.free
+}
+
+func (s *slots) refresh(work func()) {
+	for range cap(s.free) {
+		s.free <- true
+	}
+	work()
+	for range cap(s.free) {
+		<-s.free
 	}
 }
 
-func (p *photo) expose() { p.sum = fold(3, p.size) }
+// worker is single, and gets a large job now and then.
+type worker struct{ jobs chan *job }
 
-// labels are printed by two printers, which are too few for a batch.
-type labels struct {
-	*env
-	jobs chan chan bool
+type job struct {
+	work func()
+	done chan bool
 }
 
-func newLabels(e *env) http.Handler {
-	l := &labels{e, make(chan chan bool, 256)}
-	for range 2 {
-		go l.printer()
-	}
-	e.every(500*time.Millisecond, l.batch)
-	return each(l.print)
+func (w *worker) use() { w.refresh(func() {}) }
+
+func (w *worker) refresh(work func()) {
+	j := &job{work, make(chan bool)}
+	w.jobs <- j
+	<-j.done
 }
 
-func (l *labels) print() {
-	done := make(chan bool, 1)
-	l.jobs <- done
-	<-done
-}
-
-func (l *labels) printer() {
-	for done := range l.jobs {
-		time.Sleep(l.stronger(time.Millisecond))
-		done <- true
+func (w *worker) run() {
+	for j := range w.jobs {
+		j.work()
+		close(j.done)
 	}
 }
 
-func (l *labels) batch() {
-	for range 100 {
-		go l.print()
-	}
+// owner is a goroutine that answers questions, and tidies up now and then.
+type owner struct {
+	questions chan chan bool
+	tidy      chan func()
 }
 
-// board belongs to one goroutine, which is asked, and which tidies up now and then.
-type board struct {
-	questions chan chan int
-	notes     []uint64
-}
-
-func newBoard(e *env) http.Handler {
-	b := &board{questions: make(chan chan int), notes: make([]uint64, 600_000)}
-	tidy := make(chan bool)
-	e.every(500*time.Millisecond, func() { tidy <- true })
-	go b.own(tidy)
-	return each(b.ask)
-}
-
-func (b *board) ask() {
-	answer := make(chan int, 1)
-	b.questions <- answer
+func (o *owner) use() {
+	answer := make(chan bool, 1)
+	o.questions <- answer
 	<-answer
 }
 
-func (b *board) own(tidy chan bool) {
+func (o *owner) refresh(work func()) { o.tidy <- work }
+
+func (o *owner) run() {
 	for {
 		select {
-		case answer := <-b.questions:
-			answer <- len(b.notes)
-		case <-tidy:
-			b.arrange()
+		case answer := <-o.questions:
+			answer <- true
+		case work := <-o.tidy:
+			work()
 		}
 	}
-}
-
-func (b *board) arrange() {
-	x := uint64(time.Now().UnixNano()) | 1
-	for i := range b.notes {
-		x = fold(x, 1)
-		b.notes[i] = x
-	}
-	slices.Sort(b.notes)
 }
 
 // branch asks the head office over gRPC, which takes four calls at a time.

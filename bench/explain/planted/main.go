@@ -21,6 +21,7 @@ import (
 	_ "net/http/pprof"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -36,6 +37,9 @@ type env struct {
 	without  bool
 	strength float64
 	client   http.Client
+
+	sum  atomic.Uint64
+	page []byte
 }
 
 // handler answers a request, a small one or a large one.
@@ -67,11 +71,15 @@ func main() {
 		MaxIdleConnsPerHost: 200,
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // its certificate is made for this run
 	}
-	plant := plants[os.Getenv("PLANT")]
-	if plant == nil {
-		log.Fatalf("PLANT=%s: there is no such plant", os.Getenv("PLANT"))
+	name := os.Getenv("PLANT")
+	h := guarded(e, name)
+	if plant := plants[name]; plant != nil {
+		h = plant(e)
 	}
-	serve(plant(e), os.Getenv("PROTOCOL"))
+	if h == nil {
+		log.Fatalf("PLANT=%s: there is no such plant", name)
+	}
+	serve(h, os.Getenv("PROTOCOL"))
 }
 
 // serve says where the service is and where its profiles are, and serves until the process ends.

@@ -67,7 +67,10 @@ type authors struct {
 	page  atomic.Pointer[[]*author] // the last one: a page that nobody keeps would be on a stack
 }
 
-func newAuthors(*env) http.Handler { return each((&authors{known: listOf(1_500_000)}).list) }
+func newAuthors(*env) http.Handler {
+	s := &authors{known: listOf(1_500_000)}
+	return handler(func(context.Context, bool) error { s.list(); return nil })
+}
 
 func (s *authors) list() {
 	page := make([]*author, 8192)
@@ -97,7 +100,7 @@ func newArchive(e *env) http.Handler {
 			runtime.GC()
 		}
 	}()
-	return each(func() { time.Sleep(3 * time.Millisecond) })
+	return handler(func(context.Context, bool) error { time.Sleep(3 * time.Millisecond); return nil })
 }
 
 // registry reads memory statistics, which stops the world, while a long copy cannot be preempted.
@@ -110,7 +113,7 @@ func newRegistry(e *env) http.Handler {
 	r := &registry{books: make([]byte, 400<<20), copied: make([]byte, 400<<20)}
 	e.every(700*time.Millisecond, r.save)
 	e.every(5*time.Millisecond, r.measure)
-	return each(func() { r.heap.Load() })
+	return newNothing(e)
 }
 
 func (r *registry) save() { copy(r.copied, r.books) }
@@ -133,7 +136,7 @@ func newWatchdog(e *env) http.Handler {
 		go func() { <-make(chan bool) }()
 	}
 	e.every(700*time.Millisecond, w.look)
-	return each(func() { w.bytes.Load() })
+	return newNothing(e)
 }
 
 func (w *watchdog) look() { w.bytes.Store(int64(runtime.Stack(w.picture, true))) }
@@ -147,7 +150,7 @@ type index struct {
 func newIndex(e *env) http.Handler {
 	x := &index{env: e}
 	e.every(800*time.Millisecond, x.rebuild)
-	return each(func() {})
+	return newNothing(e)
 }
 
 func (x *index) rebuild() {

@@ -32,15 +32,10 @@ import (
 
 // plants make what answers requests, by name.
 var plants = map[string]func(*env) http.Handler{
-	"mutex-asks": newPrices, "mutex-computes": newCache, "rwmutex-syncs": newSessions, "rwmutex-reader": newOrders,
-	"once": newPages, "cond": newTray, "waitgroup": newIssue, "singleflight": newRegister, "semaphore": newReviews,
-	"channel-semaphore": newScanner, "worker": newDarkroom, "pool": newLabels, "owner": newBoard,
-	"grpc-streams": newBranch,
+	"nothing": newNothing, "nothing-h2": newNothing, "nothing-xnet": newNothing, "nothing-grpc": newNothing,
+	"machine": newNothing, // the load stops the process
 
-	"nothing": newReaders, "nothing-h2": newReaders, "nothing-xnet": newReaders, "nothing-grpc": newReaders,
-	"machine": newReaders, // the load stops the process
-
-	"limiter": whenLarge(newTelegraph), "retries": whenLarge(newRelay), "behind": whenLarge(newCabinet),
+	"limiter": whenLarge(newTelegraph), "retries": whenLarge(newRelay), "grpc-streams": newBranch,
 	"middleware": newFrontDesk, "dns": whenLarge(newAgencies), "tls": whenLarge(newPayments), "upload": newUploads,
 	"proxy": newBalancer, "fan-out": newJoiner,
 	"fsync": whenLarge(newCopies), "read": whenLarge(newPlates), "child": whenLarge(newConverter),
@@ -48,6 +43,12 @@ var plants = map[string]func(*env) http.Handler{
 
 	"assist": newImports, "gc": newAuthors, "stopped": newArchive, "readmemstats": newRegistry, "stack": newWatchdog,
 	"bursts": newIndex,
+}
+
+// newNothing has guards that nothing holds for long.
+func newNothing(*env) http.Handler {
+	a, b := new(mutex), new(rwmutex)
+	return handler(func(context.Context, bool) error { a.use(); b.use(); return nil })
 }
 
 // whenLarge makes a handler of what only large requests do.
@@ -96,13 +97,6 @@ func (r *relay) again(ctx context.Context) error {
 	return nil
 }
 
-// cabinet has large files in the service behind.
-type cabinet struct{ *env }
-
-func newCabinet(e *env) func(context.Context) error { return (&cabinet{e}).open }
-
-func (c *cabinet) open(ctx context.Context) error { return c.late(ctx) }
-
 // frontDesk asks the service behind, below middleware that many services have.
 type frontDesk struct {
 	*env
@@ -129,13 +123,13 @@ func (d *frontDesk) limited(next http.Handler) http.Handler {
 }
 
 func (d *frontDesk) answer(w http.ResponseWriter, r *http.Request) {
-	ask := handler(func(ctx context.Context, large bool) error {
-		if large {
-			return d.late(ctx)
-		}
-		return d.get(ctx, d.upstream)
-	})
-	ask.ServeHTTP(w, r)
+	ask := d.late
+	if r.URL.Path != "/large" {
+		ask = func(ctx context.Context) error { return d.get(ctx, d.upstream) }
+	}
+	if err := ask(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+	}
 }
 
 // agencies are found by their names.
