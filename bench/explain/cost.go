@@ -3,19 +3,18 @@
 package explain
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
 	rtrace "runtime/trace"
+	"slices"
 	sys "syscall"
 	"testing"
 	"time"
@@ -28,16 +27,20 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// analyses are the traces that are analyzed.
-var analyses = []struct {
+// analyzed is a trace that is analyzed.
+type analyzed struct {
 	load      string
-	megabytes int  // at least
-	service   bool // of a service under load; else of many goroutines
-}{
-	{"a service, 20 MB", 20, true},
-	{"10,000 goroutines, 10 MB", 10, false},
-	{"10,000 goroutines, 130 MB", 130, false},
-	{"10,000 goroutines, 500 MB", 500, false},
+	megabytes int // at least
+	plant     string
+}
+
+const many = "many" // goroutines, which serve each other
+
+var analyses = []analyzed{
+	{"a service, 20 MB", 20, "nothing"},
+	{"10,000 goroutines, 10 MB", 10, many},
+	{"10,000 goroutines, 130 MB", 130, many},
+	{"10,000 goroutines, 500 MB", 500, many},
 }
 
 // analysisCase compares the analysis of traces with only reading them.
@@ -47,7 +50,7 @@ func analysisCase() harness.Case {
 	c := harness.Case{
 		Name: "explain/analysis", What: "time and memory of an analysis, next to only reading the same trace",
 		Ways: []string{read, analyze}, Figures: []string{"wall", "CPU", "peak heap of the trace", "MB/s"},
-		Length: 10 * time.Second,
+		Length: 5 * time.Second,
 		Open:   func(context.Context, *harness.Run) (func(), error) { return func() { clear(files) }, nil },
 	}
 	c.Run = func(ctx context.Context, r *harness.Run) error {
@@ -66,7 +69,7 @@ func analysisCase() harness.Case {
 	for _, a := range analyses {
 		c.Loads = append(c.Loads, a.load)
 		figure, most := "CPU", 1.5
-		if a.service {
+		if a.plant != many {
 			figure, most = "wall", 3
 		}
 		c.Claims = append(c.Claims,
@@ -87,45 +90,21 @@ func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]by
 		return nil, err
 	}
 	name := filepath.Join(dir, "trace")
-	for _, a := range analyses {
-		if a.load != r.Load {
-			continue
+	a := analyses[slices.IndexFunc(analyses, func(a analyzed) bool { return a.load == r.Load })]
+	size := harness.Unless(r, a.megabytes, 1) * 1_000_000
+	var b []byte
+	for length := r.Length; len(b) < size; length *= 2 {
+		if b, err = a.trace(ctx, r, length); err != nil {
+			return nil, err
 		}
-		size := harness.Unless(r, a.megabytes, 1) * 1_000_000
-		if !a.service {
-			err = writeMany(ctx, r, name, size)
-			break
-		}
-		var b []byte
-		for length := r.Length; len(b) < size && err == nil; length *= 2 {
-			b, err = busyTrace(ctx, r, length)
-		}
-		err = errors.Join(err, os.WriteFile(name, b, 0o600))
-	}
-	if err != nil {
-		return nil, err
 	}
 	files[r.Load] = name
-	return os.ReadFile(name)
+	return b, os.WriteFile(name, b, 0o600)
 }
 
-// writeMany has a program of many goroutines write a trace of itself.
-func writeMany(ctx context.Context, r *harness.Run, file string, size int) error {
-	path, err := r.Program(ctx, "bench/explain/planted")
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, path)
-	cmd.Env = append(os.Environ(), "WRITE="+file, fmt.Sprint("BYTES=", size))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("planted: %w\n%s", err, out)
-	}
-	return nil
-}
-
-// busyTrace takes a trace of a service that does little, under all the load that it bears.
-func busyTrace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
-	c, end, err := (&plant{name: "nothing"}).start(ctx, r, nil)
+// trace takes a trace of the program, which bears as much load as it can if it has any.
+func (a *analyzed) trace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
+	c, end, err := (&plant{name: a.plant}).start(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +112,10 @@ func busyTrace(ctx context.Context, r *harness.Run, length time.Duration) ([]byt
 	loading, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
+		if a.plant == many {
+			done <- nil
+			return
+		}
 		_, err := loadgen.Run(loading, loadgen.Options{
 			Targets: []loadgen.Target{{URL: "http://" + c.addr + "/small"}}, Connections: 32, Duration: time.Hour,
 		})
@@ -223,7 +206,7 @@ func middlewareCase() harness.Case {
 			{Way: way, Figure: off, Target: harness.AtMost(20), Unit: " ns"},
 			{Way: way, Figure: on, Target: harness.AtMost(6), Unit: " µs"},
 		},
-		Run: func(_ context.Context, r *harness.Run) error {
+		Run: func(ctx context.Context, r *harness.Run) error {
 			bare := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(hello) }))
 			marked := region.Middleware(bare)
 			req, err := http.NewRequest(http.MethodGet, "http://a.example/", http.NoBody)
@@ -247,11 +230,11 @@ func middlewareCase() harness.Case {
 				return err
 			}
 			defer rtrace.Stop()
-			without, err := perRequest(bare)
+			without, err := perRequest(ctx, bare)
 			if err != nil {
 				return err
 			}
-			with, err := perRequest(marked)
+			with, err := perRequest(ctx, marked)
 			r.Set(on, (with-without).Seconds()*1e6)
 			return err
 		},
@@ -268,41 +251,14 @@ func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (nowhere) WriteHeader(int)             {}
 
 // perRequest returns what a request to net/http's server takes, over one connection.
-func perRequest(h http.Handler) (time.Duration, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-	go func() { _ = srv.Serve(ln) }()
+func perRequest(ctx context.Context, h http.Handler) (time.Duration, error) {
+	srv := httptest.NewServer(h)
 	defer srv.Close()
-	c, err := net.Dial("tcp", ln.Addr().String())
+	res, err := loadgen.Run(ctx, loadgen.Options{
+		Targets: []loadgen.Target{{URL: srv.URL}}, Connections: 1, Requests: 3000, Warmup: 50 * time.Millisecond,
+	})
 	if err != nil {
 		return 0, err
 	}
-	defer c.Close()
-	const warmup, n = 200, 3000
-	in := bufio.NewReader(c)
-	var start time.Time
-	for i := range warmup + n {
-		if i == warmup {
-			start = time.Now()
-		}
-		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
-			return 0, err
-		}
-		for { // the header, and as many bytes as the answer has
-			line, err := in.ReadSlice('\n')
-			if err != nil {
-				return 0, err
-			}
-			if len(line) == 2 {
-				break
-			}
-		}
-		if _, err := in.Discard(len(hello)); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(start) / n, nil
+	return res.Duration / 3000, nil
 }

@@ -56,10 +56,6 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("planted: ")
-	if file := os.Getenv("WRITE"); file != "" {
-		check(writeMany(file))
-		return
-	}
 	e := &env{
 		dir: os.Getenv("DIR"), upstream: os.Getenv("UPSTREAM"), names: os.Getenv("NAMES"),
 		secure: os.Getenv("SECURE"), office: os.Getenv("OFFICE"), without: os.Getenv("WITHOUT") != "",

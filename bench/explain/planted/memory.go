@@ -3,18 +3,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha512"
-	"errors"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/trace"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,36 +168,15 @@ type shard struct {
 	seen int
 }
 
-const manyGoroutines = 10_000
-
-// writeMany traces such a program until the trace has BYTES bytes.
-func writeMany(file string) (err error) {
-	bytes, err := strconv.ParseInt(os.Getenv("BYTES"), 10, 64)
-	if err != nil {
-		return err
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	buffered := bufio.NewWriterSize(f, 1<<20)
-	defer func() { err = errors.Join(err, buffered.Flush(), f.Close()) }()
+func newMany(e *env) http.Handler {
 	m := &many{jobs: make(chan chan int)}
 	for i := range 16 {
 		go m.work(&m.shards[i])
 	}
-	for i := range manyGoroutines {
+	for i := range 10_000 {
 		go m.serve(&m.shards[i%len(m.shards)], rand.New(rand.NewPCG(1, uint64(i))))
 	}
-	w := &counter{w: buffered}
-	if err := trace.Start(w); err != nil {
-		return err
-	}
-	for w.n.Load() < bytes {
-		time.Sleep(10 * time.Millisecond)
-	}
-	trace.Stop()
-	return nil
+	return newNothing(e)
 }
 
 func (m *many) serve(s *shard, r *rand.Rand) {
@@ -237,16 +210,4 @@ func (s *shard) count() int {
 	defer s.mu.Unlock()
 	s.seen++
 	return s.seen
-}
-
-// counter counts the bytes that are written.
-type counter struct {
-	w io.Writer
-	n atomic.Int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n.Add(int64(n))
-	return n, err
 }

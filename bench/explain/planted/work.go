@@ -42,7 +42,7 @@ var plants = map[string]func(*env) http.Handler{
 	"c": whenLarge(newSeals), "running": whenLarge(newGallery),
 
 	"assist": newImports, "gc": newAuthors, "stopped": newArchive, "readmemstats": newRegistry, "stack": newWatchdog,
-	"bursts": newIndex,
+	"bursts": newIndex, "many": newMany,
 }
 
 // newNothing has guards that nothing holds for long.
