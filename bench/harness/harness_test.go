@@ -51,6 +51,13 @@ func TestJudge(t *testing.T) {
 		{"a sum", []float64{0, 0, 1}, nil, None("a", "", "x"), Missed, "1"},
 		{"one ratio", []float64{1}, []float64{2}, Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(1)}, Inconclusive, "0.5x"},
 		{
+			"differences",
+			[]float64{3, 3, 3, 3, 3},
+			[]float64{2, 2, 2, 2, 2},
+			Claim{Way: "a", Minus: "b", Figure: "x", Target: AtMost(1)},
+			Met, "1 [1..1]",
+		},
+		{
 			"ratios",
 			[]float64{1, 1.1, 1, 1.2, 1.1},
 			[]float64{2, 2, 2, 2, 2},

@@ -53,6 +53,8 @@ func (s *set) judge(res *Result) {
 		case c.Of != "":
 			trials, _ := res.Of(c.Way, c.Load, c.Of)
 			s.share(c, int(sum(xs)), int(sum(trials)))
+		case c.Minus != "":
+			s.values(c, res.Differences(c.Way, c.Load, c.Minus, c.Figure), "")
 		case c.Over != "":
 			s.values(c, res.Ratios(c.Way, c.Load, c.Over, cmp.Or(c.OverLoad, c.Load), c.Figure), "x")
 		default:
