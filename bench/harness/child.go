@@ -34,7 +34,8 @@ func rootDir() string {
 // Program builds a package once, and returns the path of its program. The package is named by its
 // folder below the root of the repository, such as examples/hello. flags are those of go build.
 func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string, error) {
-	if path, ok := r.h.programs[pkg]; ok {
+	key := strings.Join(append([]string{pkg}, flags...), " ")
+	if path, ok := r.h.programs[key]; ok {
 		return path, nil
 	}
 	module := rootDir()
@@ -45,7 +46,7 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 			break
 		}
 	}
-	path := filepath.Join(r.h.dir, strings.ReplaceAll(pkg, "/", "-"))
+	path := filepath.Join(r.h.dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(pkg, "/", "-"), len(r.h.programs)))
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", path}, flags...), "./"+name)...)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOWORK=off")
@@ -55,7 +56,7 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 	if r.h.programs == nil {
 		r.h.programs = map[string]string{}
 	}
-	r.h.programs[pkg] = path
+	r.h.programs[key] = path
 	return path, nil
 }
 
