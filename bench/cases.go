@@ -8,6 +8,7 @@ import (
 	"evenkeel.dev/bench/explain"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
+	"evenkeel.dev/bench/recorder"
 	"evenkeel.dev/bench/tailstat"
 )
 
@@ -16,6 +17,7 @@ func cases() []harness.Case {
 	return slices.Concat(
 		explain.Cases(),
 		httpd.Cases(),
+		recorder.Cases(),
 		tailstat.Cases(),
 	)
 }
