@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -237,7 +236,8 @@ func costCase() harness.Case {
 			{Load: "search", Way: always, Over: without, Figure: perRequest, Target: harness.AtMost(1.03)},
 			{Load: "msgpush", Way: always, Over: without, Figure: perRequest, Target: harness.AtMost(1.03)},
 			harness.None("", "", failed),
-		}, sameLatency("hello", always, without), sameLatency("hello", budgeted, without), sameLatency("msgpush", always, without)),
+		}, sameLatency("hello", always, without), sameLatency("hello", budgeted, without),
+			sameLatency("msgpush", always, without)),
 		Run: func(ctx context.Context, r *harness.Run) error {
 			path, err := r.Program(ctx, "examples/"+r.Load)
 			if err != nil {

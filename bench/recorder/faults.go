@@ -31,7 +31,7 @@ const (
 func faultsCase() harness.Case {
 	const blocked = time.Second // a request that takes so long waits for something: nothing that is planted does
 	c := harness.Case{
-		Name: "recorder/faults", What: "a million requests while the disk is full, the directory is gone, or the clock is set",
+		Name: "recorder/faults", What: "a million requests while the disk is full, the directory gone, or the clock set",
 		Ways: []string{diskFull, dirGone, clockSet}, Rounds: 1, Needs: "root, for the full disk",
 		Figures: []string{"requests", failed, "blocked", "longest, ms", "hit", "slow", unknownFate},
 	}
@@ -116,6 +116,9 @@ func faultsCase() harness.Case {
 		r.Set("hit", float64(hit))
 		r.Set("slow", float64(cover.Slow))
 		r.Set(unknownFate, unaccounted(cover))
+		if r.Quick && r.Values[failed]+r.Values[unknownFate] > 0 {
+			return fmt.Errorf("of %d requests: %v", res.Requests(), r.Values)
+		}
 		return nil
 	}
 	return c

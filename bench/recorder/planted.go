@@ -29,7 +29,7 @@ const (
 func plantedCase() harness.Case {
 	const way = always
 	return harness.Case{
-		Name: "recorder/planted", What: "planted causes: the recorder's shares of them, next to what the service counts itself",
+		Name: "recorder/planted", What: "the recorder's shares of planted causes, next to the service's own count",
 		Ways: []string{way}, Rounds: 1, Length: 10 * time.Minute,
 		Figures: []string{offTruth, "third explained after, s", "seen", "slow", unknownFate},
 		Claims: []harness.Claim{
@@ -77,7 +77,9 @@ func plantedCase() harness.Case {
 
 // truth sets how far the recorder's shares are off the truth, and what became of slow requests. Those
 // that nobody planted are in neither share.
-func (s *service) truth(ctx context.Context, r *harness.Run, h *history.History, of func(*history.Summary) float64) error {
+func (s *service) truth(
+	ctx context.Context, r *harness.Run, h *history.History, of func(*history.Summary) float64,
+) error {
 	var truth map[string]float64
 	if err := get(ctx, s.url+"/truth", &truth); err != nil {
 		return err
@@ -177,7 +179,7 @@ func soakCase() harness.Case {
 	const way = "an hour"
 	grows := []string{"MB", "descriptors", "goroutines"}
 	c := harness.Case{
-		Name: "recorder/soak", What: "a service with planted causes: what the last third of an hour takes over the third before",
+		Name: "recorder/soak", What: "what a service takes in the last third of an hour, next to the third before",
 		Ways: []string{way}, Rounds: 1, Length: time.Hour,
 		Claims: []harness.Claim{
 			{Way: way, Figure: "disk MB", Target: harness.AtMost(64 + 2*8)}, // KeepBytes, and a history that is written anew
