@@ -6,8 +6,10 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,6 +152,13 @@ func (c *Child) Await(text string) (rest string, err error) {
 	}
 }
 
+// AwaitURL reads lines until a log line has a text such as msg=listening, and returns the url in it.
+func (c *Child) AwaitURL(text string) (string, error) {
+	rest, err := c.Await(text + " url=")
+	url, _, _ := strings.Cut(rest, " ")
+	return url, err
+}
+
 // Drain discards what the child says from now on, so that it never waits for a reader.
 func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
 
@@ -157,6 +166,34 @@ func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
 func (c *Child) Say(line string) error {
 	_, err := io.WriteString(c.Input, line+"\n")
 	return err
+}
+
+// Get reads an answer of a server, over a connection of its own.
+func Get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("%s: %s: %s", url, res.Status, b), err)
+	}
+	return b, err
+}
+
+// Wait waits, and reports whether ctx goes on.
+func Wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 // Measure runs an open or closed load and sets requests, failed, late, p50, p99, p99.9 and max (in ms),
