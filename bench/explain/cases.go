@@ -233,6 +233,9 @@ func sharesCase() harness.Case {
 
 // share traces a plant with its cause and without it, in an order that changes with the round.
 func (s *suite) share(ctx context.Context, r *harness.Run) error {
+	if r.Quick && r.Way != "mutex-asks" {
+		return harness.NotHere(errOnePlant)
+	}
 	p := *s.plant(r.Way)
 	var reports [2]*reqtrace.Report // with, without
 	for i := range 2 {
@@ -266,6 +269,8 @@ func (s *suite) share(ctx context.Context, r *harness.Run) error {
 	return nil
 }
 
+var errOnePlant = errors.New("a quick run has one plant")
+
 // noRequests returns an error, but not that a short trace of a quick run has no requests.
 func noRequests(r *harness.Run, err error) error {
 	if r.Quick && errors.Is(err, reqtrace.ErrNoRequests) {
@@ -297,6 +302,9 @@ func diffCase() harness.Case {
 
 // compare traces a program as it is, and one with the way's strength, in turns.
 func (s *suite) compare(ctx context.Context, r *harness.Run) error {
+	if r.Quick && r.Load != "mutex-asks" {
+		return harness.NotHere(errOnePlant)
+	}
 	p := s.plant(r.Load)
 	strength := "STRENGTH=1"
 	if r.Way != "the same" {

@@ -121,7 +121,7 @@ func (a *analyzed) trace(ctx context.Context, r *harness.Run, length time.Durati
 		})
 		done <- err
 	}()
-	b, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", c.admin, length.Seconds()))
+	b, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", c.admin, length.Seconds()))
 	stop()
 	return b, errors.Join(err, <-done)
 }

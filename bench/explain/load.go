@@ -186,7 +186,7 @@ func (l *load) calls(o *loadgen.Options, c *program) (io.Closer, error) {
 
 // stopAndGo stops the program now and then, until ctx ends, as a machine does that stands still.
 func (l *load) stopAndGo(ctx context.Context, c *program) {
-	for l.freeze > 0 && wait(ctx, 500*time.Millisecond) {
+	for l.freeze > 0 && harness.Wait(ctx, 500*time.Millisecond) {
 		if c.Signal(sys.SIGSTOP) != nil {
 			return
 		}
@@ -207,7 +207,7 @@ func (l *load) writeAndSync(ctx context.Context, dir string) {
 		return
 	}
 	defer f.Close()
-	for b := make([]byte, 64<<20); wait(ctx, 500*time.Millisecond); {
+	for b := make([]byte, 64<<20); harness.Wait(ctx, 500*time.Millisecond); {
 		if _, err := f.WriteAt(b, 0); err != nil || f.Sync() != nil {
 			return
 		}
@@ -216,7 +216,7 @@ func (l *load) writeAndSync(ctx context.Context, dir string) {
 
 // upload posts bodies that come in pieces, seven per second until ctx ends.
 func (l *load) upload(ctx context.Context, c *program) {
-	for l.uploads && wait(ctx, time.Second/7) {
+	for l.uploads && harness.Wait(ctx, time.Second/7) {
 		go func() {
 			body, w := io.Pipe()
 			go func() {
@@ -236,16 +236,6 @@ func (l *load) upload(ctx context.Context, c *program) {
 	}
 }
 
-// wait waits, and reports whether ctx goes on.
-func wait(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}
-
 // fetch takes a trace, and a CPU profile that begins before it and ends after it. Otherwise the
 // profile's own request would be a slow one.
 func fetch(ctx context.Context, addr string, length time.Duration) ([]byte, error) {
@@ -255,11 +245,11 @@ func fetch(ctx context.Context, addr string, length time.Duration) ([]byte, erro
 	seconds := (timeout + length) / time.Second
 	go func() {
 		defer close(profiled)
-		_, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds))
+		_, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds))
 		end(errors.Join(errors.New("the CPU profile ended before the trace did"), err))
 	}()
 	time.Sleep(edge)
-	trace, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, length.Seconds()))
+	trace, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, length.Seconds()))
 	early := context.Cause(ctx)
 	end(nil)
 	<-profiled
@@ -267,22 +257,4 @@ func fetch(ctx context.Context, addr string, length time.Duration) ([]byte, erro
 		return nil, early
 	}
 	return trace, err
-}
-
-// get reads an answer over a connection of its own.
-func get(ctx context.Context, url string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if res.StatusCode != http.StatusOK {
-		err = errors.Join(fmt.Errorf("%s: %s: %s", url, res.Status, b), err)
-	}
-	return b, err
 }

@@ -128,7 +128,6 @@ var plants = append(guarded(), []plant{
 	{"upload", "", load{uploads: true}, truth{
 		causes: []reqtrace.Cause{network}, at: functions("uploads.receive"), words: "the client, which sends the request",
 	}},
-	{"proxy", "", load{}, itself(network, "(*balancer).ServeHTTP", "")},
 	{"fan-out", "", load{rate: 100}, itself(network, "(*env).get", "")},
 	{"fsync", "", load{protocol: "grpc", env: []string{"STREAM_WORKERS=8"}}, itself(
 		syscall, "writeAndSync", "fsync|write")},
@@ -191,12 +190,7 @@ var realPrograms = []plant{
 	// Prometheus' TSDB. One of thirty queries is one over an hour.
 	{"tsdb", "tsdb", ofPromQL, truth{causes: []reqtrace.Cause{running}, words: "queryRange"}},
 
-	// database/sql over SQLite, and bbolt.
-	{"sql-pool-c", accounts, small, held(
-		channel, "(*accounts).balance", "(*accounts).statement", reqtrace.CauseCgo, "connection pool")},
-	{"sql-writer", accounts, load{rate: 50, small: "/small"}, truth{
-		causes: []reqtrace.Cause{asleep, syscall}, at: functions("(*accounts).post"),
-	}},
+	// database/sql over SQLite, and bbolt, of which a commit syncs.
 	{"sql-pool-asks", accounts, small, held(
 		channel, "(*accounts).balance", "(*accounts).confirm (*accounts).settle", network, "connection pool")},
 	{"sql-pool-syncs", accounts, small, held(

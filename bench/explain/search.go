@@ -51,11 +51,10 @@ func searchCase() harness.Case {
 				return err
 			}
 			defer c.Stop()
-			url, err := c.Await("msg=listening url=")
+			url, err := c.AwaitURL("msg=listening")
 			if err != nil {
 				return err
 			}
-			url, _, _ = strings.Cut(url, " ")
 			c.Drain()
 			if r.Way == found {
 				return foundIn(ctx, r, url)
@@ -99,7 +98,7 @@ func foundIn(ctx context.Context, r *harness.Run, url string) error {
 		done := make(chan error, 1)
 		go func() {
 			var err error
-			taken, err = get(ctx, traceURL(url, r.Length+more))
+			taken, err = harness.Get(ctx, traceURL(url, r.Length+more))
 			at = time.Now()
 			done <- err
 		}()
@@ -141,7 +140,7 @@ func refreshed(ctx context.Context, r *harness.Run, url string) error {
 		go func() {
 			time.Sleep(edge)
 			var err error
-			taken, err = get(ctx, traceURL(url, r.Length))
+			taken, err = harness.Get(ctx, traceURL(url, r.Length))
 			done <- err
 		}()
 	}

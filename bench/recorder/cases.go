@@ -8,12 +8,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/bench/harness"
@@ -55,17 +52,15 @@ func start(ctx context.Context, r *harness.Run, path string, recorded bool, args
 	}
 	s := &service{Child: c}
 	if recorded {
-		s.page, err = c.Await("msg=recording url=")
+		s.page, err = c.AwaitURL("msg=recording")
 	}
 	if err == nil {
-		s.url, err = c.Await("msg=listening url=")
+		s.url, err = c.AwaitURL("msg=listening")
 	}
 	if err != nil {
 		c.Stop()
 		return nil, err
 	}
-	s.page, _, _ = strings.Cut(s.page, " ")
-	s.url, _, _ = strings.Cut(s.url, " ")
 	return s, nil
 }
 
@@ -93,13 +88,13 @@ func (s *service) load(path string, rate float64, length time.Duration) loadgen.
 
 // sleep asks the service for a request that takes so long.
 func (s *service) sleep(ctx context.Context, d time.Duration) error {
-	_, err := fetch(ctx, s.url+"/sleep?for="+url.QueryEscape(d.String()))
+	_, err := harness.Get(ctx, s.url+"/sleep?for="+url.QueryEscape(d.String()))
 	return err
 }
 
 // slowEachSecond asks for a slow request each second, until ctx ends.
 func (s *service) slowEachSecond(ctx context.Context) {
-	for each(ctx, time.Second) {
+	for harness.Wait(ctx, time.Second) {
 		_ = s.sleep(ctx, 30*time.Millisecond) // another slow request asks for a snapshot too
 	}
 }
@@ -115,7 +110,7 @@ func (s *service) history(ctx context.Context) (*history.History, error) {
 
 // settled returns the history when it is known what became of all slow requests, or will not be.
 func (s *service) settled(ctx context.Context) (h *history.History, err error) {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && each(ctx, 500*time.Millisecond); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && harness.Wait(ctx, 500*time.Millisecond); {
 		if h, err = s.history(ctx); err != nil {
 			return nil, err
 		}
@@ -133,38 +128,11 @@ func unaccounted(c history.Coverage) float64 {
 
 // get reads JSON.
 func get(ctx context.Context, url string, v any) error {
-	text, err := fetch(ctx, url)
+	text, err := harness.Get(ctx, url)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(text, v)
-}
-
-func fetch(ctx context.Context, url string) ([]byte, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	res, err := http.DefaultClient.Do(q)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", url, res.Status, text)
-	}
-	return text, err
-}
-
-// each waits, and reports whether ctx goes on.
-func each(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // measure loads a service, and sets what the recorder counts between before and after.

@@ -78,7 +78,7 @@ func faultsCase() harness.Case {
 		removed := make(chan int, 1)
 		go func() {
 			n := 0
-			for ; r.Way == dirGone && each(during, 5*time.Millisecond); n++ {
+			for ; r.Way == dirGone && harness.Wait(during, 5*time.Millisecond); n++ {
 				_ = os.RemoveAll(kept) // it may be written to at this moment
 			}
 			removed <- n

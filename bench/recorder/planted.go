@@ -49,7 +49,7 @@ func plantedCase() harness.Case {
 			began := time.Now()
 			end := s.during(ctx, s.load("", 300, length))
 			seen := false
-			for time.Since(began) < length && each(ctx, time.Second) {
+			for time.Since(began) < length && harness.Wait(ctx, time.Second) {
 				if time.Since(began) < third || seen {
 					continue
 				}
@@ -65,8 +65,8 @@ func plantedCase() harness.Case {
 			if err := end(); err != nil {
 				return err
 			}
-			time.Sleep(5 * time.Second) // the last window's analysis
-			h, err := s.history(ctx)
+			harness.Wait(ctx, 5*time.Second) // the last window's analysis
+			h, err := s.settled(ctx)
 			if err != nil {
 				return err
 			}
@@ -132,6 +132,9 @@ func targetsCase() harness.Case {
 		}
 	}
 	c.Run = func(ctx context.Context, r *harness.Run) error {
+		if r.Quick && (r.Load == busy || r.Way != c.Ways[0]) {
+			return harness.NotHere(errors.New("a quick run measures one service"))
+		}
 		evenkeel, err := r.Program(ctx, "cmd/evenkeel")
 		if err != nil {
 			return err
@@ -207,7 +210,7 @@ func soakCase() harness.Case {
 		const looks = 60
 		taken := map[string][]float64{}
 		for range looks {
-			if !each(ctx, r.Length/looks) {
+			if !harness.Wait(ctx, r.Length/looks) {
 				break
 			}
 			if err := s.look(ctx, taken); err != nil {

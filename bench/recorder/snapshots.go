@@ -69,7 +69,7 @@ func snapshotsCase() harness.Case {
 				return err
 			}
 			for range 60 { // of a quick run, until there is a snapshot
-				if r.Way == most || len(took) > 0 || !each(ctx, time.Second) {
+				if r.Way == most || len(took) > 0 || !harness.Wait(ctx, time.Second) {
 					break
 				}
 			}
@@ -120,14 +120,14 @@ func wholeCase() harness.Case {
 					return err
 				}
 				for end := time.Now().Add(20 * time.Second); stats.Analyzed == before && time.Now().Before(end); {
-					if !each(ctx, 50*time.Millisecond) {
+					if !harness.Wait(ctx, 50*time.Millisecond) {
 						return context.Cause(ctx)
 					}
 					if stats, err = s.stats(ctx); err != nil {
 						return err
 					}
 				}
-				if !each(ctx, 1100*time.Millisecond) {
+				if !harness.Wait(ctx, 1100*time.Millisecond) {
 					return context.Cause(ctx)
 				}
 			}
@@ -162,12 +162,12 @@ func stopsCase() harness.Case {
 			every := harness.Unless(r, 6*time.Second, 3*time.Second)
 			end := s.during(ctx, s.load("/sleep?for=10ms", 1000, time.Hour)) // ten are under way at any time
 			for range harness.Unless(r, 4, 1) {
-				each(ctx, every)
+				harness.Wait(ctx, every)
 				err = errors.Join(err, s.Signal(syscall.SIGSTOP))
-				each(ctx, stopped)
+				harness.Wait(ctx, stopped)
 				err = errors.Join(err, s.Signal(syscall.SIGCONT))
 			}
-			each(ctx, every) // the last one's analysis
+			harness.Wait(ctx, every) // the last one's analysis
 			if err := errors.Join(err, end(), context.Cause(ctx)); err != nil {
 				return err
 			}

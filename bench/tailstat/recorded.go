@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/bench/harness"
@@ -75,12 +74,11 @@ func record(ctx context.Context, r *harness.Run) error {
 		return err
 	}
 	defer c.Stop()
-	url, err := c.Await("msg=listening url=")
+	url, err := c.AwaitURL("msg=listening")
 	if err != nil {
 		return err
 	}
 	c.Drain()
-	url, _, _ = strings.Cut(url, " ")
 	if r.Load == neighbour {
 		ctx, end := context.WithCancel(ctx)
 		defer end()

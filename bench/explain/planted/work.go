@@ -16,8 +16,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,8 +35,8 @@ var plants = map[string]func(*env) http.Handler{
 
 	"limiter": whenLarge(newTelegraph), "retries": whenLarge(newRelay), "grpc-streams": newBranch,
 	"middleware": newFrontDesk, "dns": whenLarge(newAgencies), "tls": whenLarge(newPayments), "upload": newUploads,
-	"proxy": newBalancer, "fan-out": newJoiner,
-	"fsync": whenLarge(newCopies), "read": whenLarge(newPlates), "child": whenLarge(newConverter),
+	"fan-out": newJoiner,
+	"fsync":   whenLarge(newCopies), "read": whenLarge(newPlates), "child": whenLarge(newConverter),
 	"c": whenLarge(newSeals), "running": whenLarge(newGallery),
 
 	"assist": newImports, "gc": newAuthors, "stopped": newArchive, "readmemstats": newRegistry, "stack": newWatchdog,
@@ -166,28 +164,6 @@ func (u uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) { fmt.Fprintl
 func (uploads) receive(r *http.Request) int {
 	b, _ := io.ReadAll(r.Body)
 	return len(b)
-}
-
-// balancer has thirty backends, which take turns.
-type balancer struct {
-	backends []*httputil.ReverseProxy
-	turn     atomic.Uint64
-}
-
-func newBalancer(e *env) http.Handler {
-	b := &balancer{}
-	for i := range 30 {
-		to, err := url.Parse(fmt.Sprintf("%s/shard/%d", e.upstream, i))
-		check(err)
-		b.backends = append(b.backends, &httputil.ReverseProxy{
-			Transport: e.client.Transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
-		})
-	}
-	return b
-}
-
-func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	b.backends[b.turn.Add(1)%uint64(len(b.backends))].ServeHTTP(w, r)
 }
 
 // joiner asks four of 120 shards at once.

@@ -28,21 +28,14 @@ func main() {
 	dir := os.Getenv("DIR")
 	driver := "sqlite3"
 	switch plant {
-	case "sql-writer", "sql-pool-asks", "sql-nothing", "sqlite":
+	case "sql-pool-asks", "sql-nothing", "sqlite":
 		driver = "sqlite"
 	}
 	a, err := open(driver, filepath.Join(dir, "accounts.db"))
 	if err != nil {
 		log.Fatal("accounts: ", err)
 	}
-	serve := a.balance
 	switch plant {
-	case "sql-pool-c":
-		a.db.SetMaxOpenConns(2)
-		go every(600*time.Millisecond, a.statements)
-	case "sql-writer":
-		serve = a.post
-		go every(600*time.Millisecond, a.month)
 	case "sql-pool-asks":
 		a.db.SetMaxOpenConns(2)
 		go every(700*time.Millisecond, func() { go a.settle(7); a.settle(8) })
@@ -54,7 +47,7 @@ func main() {
 		log.Fatalf("accounts: PLANT=%s: there is no such plant", plant)
 	}
 	http.HandleFunc("GET /{which}", func(w http.ResponseWriter, r *http.Request) {
-		work := serve
+		work := a.balance
 		if r.PathValue("which") == "large" {
 			work = a.history
 		}
@@ -112,42 +105,4 @@ const historyQuery = "SELECT sum(a.amount * b.amount) FROM entries a " +
 func (a *accounts) history(ctx context.Context, account int) (sum int, err error) {
 	err = a.db.QueryRowContext(ctx, historyQuery, account).Scan(&sum)
 	return sum, err
-}
-
-func (a *accounts) post(ctx context.Context, account int) (int, error) {
-	res, err := a.db.ExecContext(ctx, "INSERT INTO entries (account, amount) VALUES (?, 1)", account)
-	if err != nil {
-		return 0, err
-	}
-	id, err := res.LastInsertId()
-	return int(id), err
-}
-
-func (a *accounts) statements() {
-	for account := range 2 {
-		go a.statement(account)
-	}
-}
-
-func (a *accounts) statement(account int) {
-	var sum int
-	if err := a.db.QueryRow(historyQuery, account).Scan(&sum); err != nil {
-		log.Print(err)
-	}
-}
-
-func (a *accounts) month() {
-	tx, err := a.db.Begin()
-	if err != nil {
-		log.Print(err)
-		return
-	}
-	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.Exec("UPDATE entries SET amount = amount + 1"); err != nil {
-		log.Print(err)
-		return
-	}
-	if err := tx.Commit(); err != nil {
-		log.Print(err)
-	}
 }
