@@ -3,7 +3,6 @@
 package tailstat
 
 import (
-	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -123,13 +122,13 @@ func disturb(ctx context.Context) {
 // recordedRuns are what runsCase has measured, by way and load, in the order of rounds.
 type recordedRuns map[string][]tailstat.Run
 
-// open reads the newest results of runsCase.
+// open reads the results of runsCase on a machine.
 func (rs recordedRuns) open(context.Context, *harness.Run) (end func(), err error) {
 	names, _ := filepath.Glob("results/tailstat-runs.*.json.gz")
 	if len(names) == 0 {
 		return nil, harness.NotHere(errors.New("no runs were recorded: -run tailstat/runs does it"))
 	}
-	f, err := os.Open(slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(modified(a), modified(b)) }))
+	f, err := os.Open(names[len(names)-1])
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +150,6 @@ func (rs recordedRuns) open(context.Context, *harness.Run) (end func(), err erro
 		}
 	}
 	return func() { clear(rs) }, nil
-}
-
-func modified(name string) int64 {
-	if info, err := os.Stat(name); err == nil {
-		return info.ModTime().UnixNano()
-	}
-	return 0
 }
 
 const (
