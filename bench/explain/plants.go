@@ -111,9 +111,9 @@ func guarded() (list []plant) {
 	return list
 }
 
-// plants are all kinds of causes that explain names. Most are by an engineer who had read
-// docs/guides/explain.md and not the code of reqtrace, and who wrote down the truth before the first
-// run. Neither they nor the verdicts have been tuned to each other.
+// plants are all kinds of causes that explain names. Most kinds and their truths are by an engineer who
+// had read docs/guides/explain.md and not the code of reqtrace, and who wrote the truth down before the
+// first run.
 var plants = append(guarded(), []plant{
 	{"grpc-streams", "", grpcLoad, truth{
 		causes: []reqtrace.Cause{channel}, at: functions("(*branch).ask"), words: "MaxConcurrentStreams",
