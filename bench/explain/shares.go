@@ -94,7 +94,7 @@ const (
 func diffCase() harness.Case {
 	s := some("mutex-asks", "middleware", "worker-sleeps", "bursts")
 	c := s.newCase("diff", "groups of three traces of the same program, and with a cause that takes a fifth longer")
-	c.Rounds, c.Loads, c.Ways, c.Run = 5, c.Ways, []string{"the same", "a fifth longer"}, s.compare
+	c.Rounds, c.Loads, c.Ways, c.Run = 10, c.Ways, []string{"the same", "a fifth longer"}, s.compare
 	c.Figures = []string{"named", "right", "more"}
 	c.Claims = []harness.Claim{
 		harness.None("the same", "", "named"),
