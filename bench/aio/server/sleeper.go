@@ -1,26 +1,23 @@
+//go:build linux
+
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"log"
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"evenkeel.dev/bench/aio/wire"
+	"evenkeel.dev/loadgen"
 )
 
-// sleep is a goroutine beside the server's: how late it wakes is what the server's loop costs
-// every other goroutine of the process.
+// sleep is a goroutine in the server's process. How late it wakes is what the server's loop costs every
+// other goroutine.
 type sleep struct {
 	mu   sync.Mutex
-	late *hdrhistogram.Histogram // guarded by mu
+	late loadgen.Histogram // guarded by mu
 }
 
 func startSleep() *sleep {
-	s := &sleep{late: wire.NewHistogram()}
+	s := &sleep{}
 	go func() {
 		const nap = 5 * time.Millisecond
 		for {
@@ -28,39 +25,25 @@ func startSleep() *sleep {
 			time.Sleep(nap)
 			late := time.Since(start) - nap
 			s.mu.Lock()
-			if err := s.late.RecordValue(int64(max(late, 1))); err != nil {
-				log.Fatal("server: -sleeper: ", err)
-			}
+			s.late.Record(late)
 			s.mu.Unlock()
 		}
 	}()
 	return s
 }
 
-// reset forgets the lateness so far.
-func (s *sleep) reset() {
-	if s == nil {
-		return
-	}
+// begin forgets the lateness so far.
+func (s *sleep) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.late.Reset()
+	s.late = loadgen.Histogram{}
 }
 
-// report prints the lateness since reset.
-func (s *sleep) report() {
-	if s == nil {
-		return
-	}
+// end says the lateness since begin.
+func (s *sleep) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sum, err := wire.Summary(s.late)
-	if err != nil {
-		log.Fatal("server: -sleeper: ", err)
-	}
-	b, err := json.Marshal(sum)
-	if err != nil {
-		log.Fatal("server: -sleeper: ", err)
-	}
-	fmt.Println(wire.Sleeper + string(b))
+	say(map[string]float64{
+		"late, mean": milliseconds(s.late.Mean()), "late, p99": milliseconds(s.late.Quantile(.99)),
+	})
 }

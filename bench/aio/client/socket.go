@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -10,21 +12,21 @@ import (
 	"unsafe"
 )
 
-// This file hands addresses of Go memory to the kernel. That is safe because each call returns
-// before its memory can go: no call keeps an address, and what is addressed lives on the heap.
+// This file passes addresses of Go memory to the kernel. That is safe because no call keeps an
+// address after it has returned, and what is addressed lives on the heap.
 
-// base is what times are measured from; a difference of nanoseconds is all that is kept.
+// base is what times are counted from, in nanoseconds.
 var base = time.Now()
 
 func now() int64 { return int64(time.Since(base)) }
 
-// read and write leave the scheduler out of it: the thread is the client's alone.
+// read and write do not tell Go's scheduler, because the thread has nothing else to run.
 func read(fd int, p []byte) (int, error)  { return transfer(syscall.SYS_READ, fd, p) }
 func write(fd int, p []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, p) }
 
 var errClosed = errors.New("the server closed the connection")
 
-// transfer returns 0 and nil where the call would have to wait.
+// transfer returns 0 and nil if the call would have to wait.
 func transfer(call uintptr, fd int, p []byte) (int, error) {
 	for {
 		n, _, e := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
@@ -42,7 +44,7 @@ func transfer(call uintptr, fd int, p []byte) (int, error) {
 	}
 }
 
-// poller is an epoll instance that is asked without waiting.
+// poller is an epoll instance that is polled without waiting.
 type poller struct {
 	fd     int
 	events []syscall.EpollEvent
@@ -60,7 +62,8 @@ func (p *poller) add(fd, index int, events uint32) error {
 
 // wait returns the events there are.
 func (p *poller) wait() ([]syscall.EpollEvent, error) {
-	n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
+	at := uintptr(unsafe.Pointer(&p.events[0]))
+	n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.fd), at, uintptr(len(p.events)), 0, 0, 0)
 	if e == syscall.EINTR {
 		return nil, nil
 	}
@@ -82,6 +85,16 @@ func socket() (int, error) {
 		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1))
 }
 
+// connect connects. On loopback that is done when the call returns, unless the accept queue is full.
+func connect(to syscall.SockaddrInet4) (int, error) {
+	fd, err := socket()
+	if err != nil {
+		return -1, err
+	}
+	err = errors.Join(syscall.SetNonblock(fd, false), syscall.Connect(fd, &to), syscall.SetNonblock(fd, true))
+	return fd, err
+}
+
 // message writes what connection i sends as its message seq into p, whose rest is a pattern.
 func message(p []byte, i int, seq uint32) {
 	binary.LittleEndian.PutUint32(p, uint32(i))
@@ -89,7 +102,7 @@ func message(p []byte, i int, seq uint32) {
 	binary.LittleEndian.PutUint32(p[len(p)-4:], seq)
 }
 
-// pattern returns a message but for what [message] writes.
+// pattern returns a message without what [message] writes.
 func pattern(size int) []byte {
 	p := make([]byte, size)
 	for i := range p {

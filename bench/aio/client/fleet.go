@@ -1,0 +1,218 @@
+//go:build linux
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/loadgen"
+)
+
+// conn is a connection with one message under way.
+type conn struct {
+	fd   int
+	got  int // bytes of the answer
+	seq  uint32
+	sent int64
+	rx   []byte
+}
+
+// fleet is all connections.
+type fleet struct {
+	*config
+	poll  *poller
+	conns []conn
+	tx    []byte
+	hist  loadgen.Histogram
+	last  int64 // when an answer was complete
+}
+
+func newFleet(c *config) (*fleet, error) {
+	p, err := newPoller()
+	return &fleet{config: c, poll: p, tx: pattern(c.size)}, err
+}
+
+// dial opens n more connections and has a message answered on each. It does so in batches that fit
+// into any accept queue.
+func (f *fleet) dial(n int) error {
+	const batch = 250
+	arena := make([]byte, n*f.size)
+	for n > 0 {
+		from := len(f.conns)
+		for range min(n, batch) {
+			c := conn{rx: arena[:f.size:f.size]}
+			arena = arena[f.size:]
+			var err error
+			if c.fd, err = connect(f.to); err != nil {
+				return fmt.Errorf("connection %d: %w", len(f.conns), err)
+			}
+			if err := f.poll.add(c.fd, len(f.conns), syscall.EPOLLIN); err != nil {
+				return err
+			}
+			f.conns = append(f.conns, c)
+		}
+		n -= len(f.conns) - from
+		if err := f.round(from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round sends a message on every connection from one on, and waits for all answers.
+func (f *fleet) round(from int) error {
+	for i := from; i < len(f.conns); i++ {
+		if err := f.send(i, now()); err != nil {
+			return err
+		}
+	}
+	f.last = now()
+	for left := len(f.conns) - from; left > 0; {
+		n, err := f.turn(false)
+		if err != nil {
+			return err
+		}
+		left -= n
+	}
+	return nil
+}
+
+// send sends connection i's next message. One message always fits into an empty socket.
+func (f *fleet) send(i int, at int64) error {
+	c := &f.conns[i]
+	c.seq++
+	c.sent, c.got = at, 0
+	message(f.tx, i, c.seq)
+	n, err := write(c.fd, f.tx)
+	if err == nil && n < len(f.tx) {
+		err = errors.New("the socket does not take a whole message")
+	}
+	if err != nil {
+		return fmt.Errorf("connection %d: %w", i, err)
+	}
+	return nil
+}
+
+// turn takes the answers that are there and, if again is true, sends the next message after each.
+// It returns how many answers were complete.
+func (f *fleet) turn(again bool) (answered int, err error) {
+	events, err := f.poll.wait()
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range events {
+		i := int(e.Fd)
+		c := &f.conns[i]
+		n, err := read(c.fd, c.rx[c.got:])
+		if err != nil {
+			return 0, fmt.Errorf("connection %d: %w", i, err)
+		}
+		if c.got += n; c.got < len(c.rx) {
+			continue
+		}
+		t := now()
+		message(f.tx, i, c.seq)
+		if err := check(c.rx, f.tx, i); err != nil {
+			return 0, err
+		}
+		answered++
+		f.last = t
+		c.got = 0
+		if !again {
+			continue
+		}
+		f.hist.Record(time.Duration(t - c.sent))
+		if err := f.send(i, t); err != nil {
+			return 0, err
+		}
+	}
+	if answered == 0 && now()-f.last > int64(patience) {
+		return 0, fmt.Errorf("no answer for %v on any of %d connections", patience, len(f.conns))
+	}
+	return answered, nil
+}
+
+// during keeps every connection's message going for d, and until one is answered. It returns the number
+// of answers and the time that they took.
+func (f *fleet) during(d time.Duration) (n int64, took time.Duration, err error) {
+	start := now()
+	f.last = start
+	for n == 0 || now()-start < int64(d) {
+		answered, err := f.turn(true)
+		if err != nil {
+			return 0, 0, err
+		}
+		n += int64(answered)
+	}
+	return n, time.Duration(now() - start), nil
+}
+
+// measure runs a load for the warm-up, and then for the measured time. The load returns how many
+// messages were answered, and in what time.
+func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) (values, error) {
+	if _, _, err := load(f.warmup); err != nil {
+		return nil, err
+	}
+	f.hist = loadgen.Histogram{}
+	before, err := f.begin()
+	if err != nil {
+		return nil, err
+	}
+	n, took, err := load(f.length)
+	if err != nil {
+		return nil, err
+	}
+	used, err := f.end(before)
+	v := values{"messages/s": float64(n) / took.Seconds(), "CPU µs/message": float64(used) / 1e3 / float64(n)}
+	return v.latencies(&f.hist), err
+}
+
+// begin marks the beginning of the measured time, and returns the server's CPU time. The signals of
+// begin and end differ, because of two equal ones a process that is not running gets one.
+func (f *fleet) begin() (cpu int64, err error) {
+	if f.mark {
+		err = syscall.Kill(f.pid, syscall.SIGUSR2)
+	}
+	cpu, cerr := cpuTime(f.pid)
+	return cpu, errors.Join(err, cerr)
+}
+
+// end marks the end of the measured time, and returns the CPU time since begin.
+func (f *fleet) end(before int64) (cpu int64, err error) {
+	after, err := cpuTime(f.pid)
+	if f.mark {
+		err = errors.Join(err, syscall.Kill(f.pid, syscall.SIGWINCH))
+	}
+	return after - before, err
+}
+
+// pingpong measures one message under way on each connection.
+func pingpong(c *config) (values, error) {
+	f, err := newFleet(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.dial(c.conns); err != nil {
+		return nil, err
+	}
+	still()
+	for i := range f.conns {
+		if err := f.send(i, now()); err != nil {
+			return nil, err
+		}
+	}
+	v, err := f.measure(f.during)
+	if err != nil || !c.trace {
+		return v, err
+	}
+	if calls, err := f.traced(); err != nil { // it may need root, and the other figures stand
+		log.Print("client: system calls are not counted: ", err)
+	} else {
+		v["syscalls/message"] = calls
+	}
+	return v, nil
+}
