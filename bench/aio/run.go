@@ -75,75 +75,77 @@ func (g *group) run(ctx context.Context, r *harness.Run) error {
 // oneP gives servers and clients one processor of Go's, for the one core that they have.
 var oneP = []string{"GOMAXPROCS=1"}
 
-// serve starts a fresh server.
-func (g *group) serve(ctx context.Context, r *harness.Run, l load) (srv *harness.Child, addr string, err error) {
-	argv := []string{g.cepoll}
+// argv returns the command line of a server.
+func (g *group) argv(ctx context.Context, r *harness.Run, l load) ([]string, error) {
 	if r.Way == cepoll && g.cepoll == "" {
-		return nil, "", harness.NotHere(errors.New("it needs a C compiler named cc"))
+		return nil, harness.NotHere(errors.New("it needs a C compiler named cc"))
 	}
-	if r.Way != cepoll {
-		program, err := r.Program(ctx, "bench/aio/server")
-		if err != nil {
-			return nil, "", err
-		}
-		buf := l.buf
-		if r.Way == control {
-			buf = cmp.Or(buf, own) // package net has no shared one
-		}
-		way := server[r.Way]
-		if way == nil {
-			way = []string{"-way", r.Way}
-		}
-		argv = slices.Concat([]string{
-			program, "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(buf),
-			"-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
-		}, way, l.more)
+	if r.Way == cepoll {
+		return []string{g.cepoll}, nil
 	}
-	if srv, err = r.Start(ctx, 0, oneP, argv...); err != nil {
-		return nil, "", err
+	program, err := r.Program(ctx, "bench/aio/server")
+	if r.Way == control {
+		l.buf = cmp.Or(l.buf, own) // package net has no shared one
 	}
-	if addr, err = srv.Line(0); err != nil {
-		srv.Stop()
-		if strings.HasSuffix(r.Way, "uring") && strings.Contains(err.Error(), "io_uring") {
-			err = harness.NotHere(err)
-		}
+	way := server[r.Way]
+	if way == nil {
+		way = []string{"-way", r.Way}
 	}
-	return srv, addr, err
+	return slices.Concat([]string{
+		program, "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(l.buf), "-size", strconv.Itoa(l.size),
+		"-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
+	}, way, l.more), err
 }
 
-// client starts a fresh client.
-func client(ctx context.Context, r *harness.Run, l load, addr string, pid int) (*harness.Child, error) {
+// start starts a fresh server and a fresh client.
+func (g *group) start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
+	argv, err := g.argv(ctx, r, l)
+	if err != nil {
+		return nil, nil, err
+	}
 	program, err := r.Program(ctx, "bench/aio/client")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return r.Start(
-		ctx, 1, oneP, program, "-addr", addr, "-pid", strconv.Itoa(pid), "-load", l.client,
-		"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
-		"-length", r.Length.String(), "-warmup", r.Warmup.String(),
-		"-trace="+strconv.FormatBool(l.trace), "-mark="+strconv.FormatBool(slices.Contains(l.more, sleeper)),
-	)
+	oneP := []string{"GOMAXPROCS=1"} // for the one core that each has
+	if srv, err = r.Start(ctx, 0, oneP, argv...); err != nil {
+		return nil, nil, err
+	}
+	addr, err := srv.Line(0)
+	if err == nil {
+		client, err = r.Start(
+			ctx, 1, oneP, program, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
+			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
+			"-length", r.Length.String(), "-warmup", r.Warmup.String(),
+			"-trace="+strconv.FormatBool(l.trace),
+		)
+	} else if strings.HasSuffix(r.Way, "uring") && strings.Contains(err.Error(), "io_uring") {
+		err = harness.NotHere(err)
+	}
+	if err != nil {
+		srv.Stop()
+	}
+	return srv, client, err
 }
 
-// exchange has a client load a server, and returns what both say.
+// exchange returns what the client and the server say.
 func (g *group) exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
-	srv, addr, err := g.serve(ctx, r, l)
+	srv, cl, err := g.start(ctx, r, l)
 	if err != nil {
 		return nil, err
 	}
 	defer srv.Stop()
-	cl, err := client(ctx, r, l, addr, srv.Pid())
-	if err != nil {
-		return nil, err
-	}
 	defer cl.Stop()
 	v, err := said(cl, r.Warmup+r.Length)
 	if err != nil || !l.says {
 		return v, err
 	}
-	more, err := said(srv, 0)
+	if slices.Contains(l.more, sleeper) {
+		err = srv.Signal(syscall.SIGUSR2)
+	}
+	more, serr := said(srv, 0)
 	maps.Copy(v, more)
-	return v, err
+	return v, errors.Join(err, serr)
 }
 
 // said reads values.
@@ -155,18 +157,14 @@ func said(c *harness.Child, within time.Duration) (v values, err error) {
 	return v, json.Unmarshal([]byte(text), &v)
 }
 
-// hold returns the bytes that a connection which has had an answer keeps in the server. The connections
-// before them have brought in the code and fixed pools.
+// hold returns the bytes that a connection which has had an answer keeps in the server. The
+// connections before them have brought in the code and fixed pools.
 func (g *group) hold(ctx context.Context, r *harness.Run, l load) (values, error) {
-	srv, addr, err := g.serve(ctx, r, l)
+	srv, cl, err := g.start(ctx, r, l)
 	if err != nil {
 		return nil, err
 	}
 	defer srv.Stop()
-	cl, err := client(ctx, r, l, addr, srv.Pid())
-	if err != nil {
-		return nil, err
-	}
 	defer cl.Stop()
 	if _, err := cl.Await("warm"); err != nil {
 		return nil, err
@@ -208,7 +206,8 @@ func columns() (names []string) {
 	return names
 }
 
-// regression measures each number of connections with a fresh server, and fits a line by least squares.
+// regression measures each number of connections with a fresh server, and fits a line by least
+// squares.
 func (g *group) regression(ctx context.Context, r *harness.Run, l load) (values, error) {
 	v := values{}
 	var n, x, y, xx, xy float64

@@ -46,7 +46,7 @@ func burst(c *config) (values, error) {
 		}
 	}
 	still()
-	before, err := f.begin()
+	before, err := cpuTime(f.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +55,11 @@ func burst(c *config) (values, error) {
 		return nil, err
 	}
 	took := time.Duration(b.last - start)
-	used, err := f.end(before)
+	after, err := cpuTime(f.pid)
 	n := float64(c.conns)
 	v := values{
 		"ms": milliseconds(took), "connections/s": n / took.Seconds(), "stalled": float64(b.stalled),
-		"CPU µs/connection": float64(used) / 1e3 / n,
+		"CPU µs/connection": float64(after-before) / 1e3 / n,
 	}
 	return v.latencies(&f.hist), err
 }

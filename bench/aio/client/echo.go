@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// echo measures one large message at a time on one connection, as gaio's BenchmarkEcho64K does: write
-// it, read it back whole.
+// echo measures one large message at a time on one connection, as gaio's BenchmarkEcho64K does:
+// write it, read it back whole.
 func echo(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {

@@ -36,47 +36,26 @@ func newFleet(c *config) (*fleet, error) {
 	return &fleet{config: c, poll: p, tx: pattern(c.size)}, err
 }
 
-// dial opens n more connections and has a message answered on each. It does so in batches that fit
-// into any accept queue.
+// dial opens n more connections, and has a message answered on each.
 func (f *fleet) dial(n int) error {
-	const batch = 250
 	arena := make([]byte, n*f.size)
-	for n > 0 {
-		from := len(f.conns)
-		for range min(n, batch) {
-			c := conn{rx: arena[:f.size:f.size]}
-			arena = arena[f.size:]
-			var err error
-			if c.fd, err = connect(f.to); err != nil {
-				return fmt.Errorf("connection %d: %w", len(f.conns), err)
-			}
-			if err := f.poll.add(c.fd, len(f.conns), syscall.EPOLLIN); err != nil {
+	for range n {
+		i := len(f.conns)
+		fd, err := connect(f.to)
+		if err != nil {
+			return fmt.Errorf("connection %d: %w", i, err)
+		}
+		f.conns = append(f.conns, conn{fd: fd, rx: arena[:f.size:f.size]})
+		arena = arena[f.size:]
+		f.last = now()
+		if err := errors.Join(f.poll.add(fd, i, syscall.EPOLLIN), f.send(i, f.last)); err != nil {
+			return err
+		}
+		for answered := 0; answered == 0; {
+			if answered, err = f.turn(false); err != nil {
 				return err
 			}
-			f.conns = append(f.conns, c)
 		}
-		n -= len(f.conns) - from
-		if err := f.round(from); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// round sends a message on every connection from one on, and waits for all answers.
-func (f *fleet) round(from int) error {
-	for i := from; i < len(f.conns); i++ {
-		if err := f.send(i, now()); err != nil {
-			return err
-		}
-	}
-	f.last = now()
-	for left := len(f.conns) - from; left > 0; {
-		n, err := f.turn(false)
-		if err != nil {
-			return err
-		}
-		left -= n
 	}
 	return nil
 }
@@ -136,8 +115,8 @@ func (f *fleet) turn(again bool) (answered int, err error) {
 	return answered, nil
 }
 
-// during keeps every connection's message going for d, and until one is answered. It returns the number
-// of answers and the time that they took.
+// during keeps every connection's message going for d, and until one is answered. It returns the
+// number of answers and the time that they took.
 func (f *fleet) during(d time.Duration) (n int64, took time.Duration, err error) {
 	start := now()
 	f.last = start
@@ -158,7 +137,7 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 		return nil, err
 	}
 	f.hist = loadgen.Histogram{}
-	before, err := f.begin()
+	before, err := cpuTime(f.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -166,28 +145,11 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 	if err != nil {
 		return nil, err
 	}
-	used, err := f.end(before)
-	v := values{"messages/s": float64(n) / took.Seconds(), "CPU µs/message": float64(used) / 1e3 / float64(n)}
-	return v.latencies(&f.hist), err
-}
-
-// begin marks the beginning of the measured time, and returns the server's CPU time. The signals of
-// begin and end differ, because of two equal ones a process that is not running gets one.
-func (f *fleet) begin() (cpu int64, err error) {
-	if f.mark {
-		err = syscall.Kill(f.pid, syscall.SIGUSR2)
-	}
-	cpu, cerr := cpuTime(f.pid)
-	return cpu, errors.Join(err, cerr)
-}
-
-// end marks the end of the measured time, and returns the CPU time since begin.
-func (f *fleet) end(before int64) (cpu int64, err error) {
 	after, err := cpuTime(f.pid)
-	if f.mark {
-		err = errors.Join(err, syscall.Kill(f.pid, syscall.SIGWINCH))
+	v := values{
+		"messages/s": float64(n) / took.Seconds(), "CPU µs/message": float64(after-before) / 1e3 / float64(n),
 	}
-	return after - before, err
+	return v.latencies(&f.hist), err
 }
 
 // pingpong measures one message under way on each connection.

@@ -10,12 +10,10 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"evenkeel.dev/bench/aio/wire"
 )
 
-// bulk measures a ping-pong on one connection while others, c.conns of them, send as fast as they can
-// and read what comes back.
+// bulk measures a ping-pong on one connection while others, c.conns of them, send as fast as they
+// can and read what comes back.
 func bulk(c *config) (values, error) {
 	const chunk = 64 << 10 // bytes of a transfer
 	f, err := newFleet(c)
@@ -85,8 +83,8 @@ func (c *config) dial() (net.Conn, error) {
 	return conn, errors.Join(conn.(*net.TCPConn).SetLinger(0), conn.SetDeadline(time.Now().Add(2*patience)))
 }
 
-// closed reads c.count connections, one after the other, that the server writes to and closes at once.
-// A reset says that something was lost, too.
+// closed reads c.count connections, one after the other, to which the server writes ten times and
+// which it closes at once. A reset says that something was lost, too.
 func closed(c *config) (values, error) {
 	incomplete := 0
 	for range c.count {
@@ -95,7 +93,7 @@ func closed(c *config) (values, error) {
 			return nil, err
 		}
 		got, err := io.ReadAll(conn)
-		if err != nil || len(got) != wire.ClosedWrites*wire.ClosedSize {
+		if err != nil || len(got) != 10*c.size {
 			incomplete++
 		}
 		_ = conn.Close()
@@ -122,8 +120,8 @@ func drain(c *config) (values, error) {
 	return values{}, errors.Join(errs...)
 }
 
-// unread measures new connections, from connect to the answer to a message, one after the other, while
-// c.conns connections to which the server sends never read.
+// unread measures new connections, from connect to the answer to a message, one after the other,
+// while c.conns connections to which the server sends never read.
 func unread(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {
@@ -155,11 +153,11 @@ func unread(c *config) (values, error) {
 	return values{}.latencies(&f.hist), nil
 }
 
-// reads has the server read c.count messages, one under way on each connection, each sent by one call.
-// The server answers each of its reads with the read's size, in four bytes. A message that took
-// several reads was cut.
+// reads has the server read c.count messages, one under way on each connection, each sent by one
+// call. The server answers each of its reads with the read's size, in four bytes. A message that
+// took several reads was cut.
 func reads(c *config) (values, error) {
-	sizes := wire.MixedSizes
+	sizes := []int{100, 1000, 4000, 8000, 16_000, 30_000}
 	if c.size != 0 {
 		sizes = []int{c.size}
 	}

@@ -37,7 +37,6 @@ type config struct {
 	warmup time.Duration
 	pid    int
 	trace  bool
-	mark   bool
 }
 
 // patience is how long no answer may arrive.
@@ -68,7 +67,6 @@ func main() {
 	flag.DurationVar(&c.warmup, "warmup", 200*time.Millisecond, "load before the measured time")
 	flag.IntVar(&c.pid, "pid", 0, "process `id` of the server, to read its CPU time")
 	flag.BoolVar(&c.trace, "trace", false, "of pingpong: count the server's system calls after the measured time")
-	flag.BoolVar(&c.mark, "mark", false, "send the server SIGUSR2 before the measured time and SIGWINCH after it")
 	flag.Parse()
 	if err := run(&c, *load); err != nil {
 		log.Fatalf("client: %s: %v", *load, err)
@@ -116,8 +114,8 @@ func (v values) latencies(h *loadgen.Histogram) values {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// cpuTime returns the CPU time of all threads that the process has had, in nanoseconds. The clock of
-// another process is what clock_getcpuclockid(3) names, because /proc counts in ticks.
+// cpuTime returns the CPU time of all threads that the process has had, in nanoseconds. The clock
+// of another process is what clock_getcpuclockid(3) names, because /proc counts in ticks.
 func cpuTime(pid int) (int64, error) {
 	const sched = 2 // CPUCLOCK_SCHED
 	var t syscall.Timespec

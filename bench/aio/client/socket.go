@@ -9,38 +9,31 @@ import (
 	"fmt"
 	"syscall"
 	"time"
-	"unsafe"
 )
-
-// This file passes addresses of Go memory to the kernel. That is safe because no call keeps an
-// address after it has returned, and what is addressed lives on the heap.
 
 // base is what times are counted from, in nanoseconds.
 var base = time.Now()
 
 func now() int64 { return int64(time.Since(base)) }
 
-// read and write do not tell Go's scheduler, because the thread has nothing else to run.
-func read(fd int, p []byte) (int, error)  { return transfer(syscall.SYS_READ, fd, p) }
-func write(fd int, p []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, p) }
-
 var errClosed = errors.New("the server closed the connection")
 
+func read(fd int, p []byte) (int, error)  { return transfer(syscall.Read, fd, p) }
+func write(fd int, p []byte) (int, error) { return transfer(syscall.Write, fd, p) }
+
 // transfer returns 0 and nil if the call would have to wait.
-func transfer(call uintptr, fd int, p []byte) (int, error) {
+func transfer(call func(int, []byte) (int, error), fd int, p []byte) (int, error) {
 	for {
-		n, _, e := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		n, err := call(fd, p)
 		switch {
-		case e == syscall.EINTR:
+		case err == syscall.EINTR:
 			continue
-		case e == syscall.EAGAIN:
+		case err == syscall.EAGAIN:
 			return 0, nil
-		case e != 0:
-			return 0, e
-		case n == 0:
+		case err == nil && n == 0:
 			return 0, errClosed
 		}
-		return int(n), nil
+		return max(n, 0), err
 	}
 }
 
@@ -62,15 +55,11 @@ func (p *poller) add(fd, index int, events uint32) error {
 
 // wait returns the events there are.
 func (p *poller) wait() ([]syscall.EpollEvent, error) {
-	at := uintptr(unsafe.Pointer(&p.events[0]))
-	n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.fd), at, uintptr(len(p.events)), 0, 0, 0)
-	if e == syscall.EINTR {
-		return nil, nil
+	n, err := syscall.EpollWait(p.fd, p.events, 0)
+	if err != nil && err != syscall.EINTR {
+		return nil, err
 	}
-	if e != 0 {
-		return nil, e
-	}
-	return p.events[:n], nil
+	return p.events[:max(n, 0)], nil
 }
 
 // socket returns a non-blocking socket that resets its connection when it is closed, so that no
@@ -85,7 +74,8 @@ func socket() (int, error) {
 		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1))
 }
 
-// connect connects. On loopback that is done when the call returns, unless the accept queue is full.
+// connect connects. On loopback that is done when the call returns, unless the accept queue is
+// full.
 func connect(to syscall.SockaddrInet4) (int, error) {
 	fd, err := socket()
 	if err != nil {

@@ -28,12 +28,12 @@ func (f *fleet) traced() (float64, error) {
 }
 
 // counters are descriptors of perf_event_open(2), one for each thread of a process. They count its
-// system calls by the kernel's tracepoint raw_syscalls:sys_enter. strace would stop the process at each
-// call, and change how much it batches.
+// system calls by the kernel's tracepoint raw_syscalls:sys_enter. strace would stop the process at
+// each call, and change how much it batches.
 type counters []int
 
-// openCounters begins a count. Each counter counts the threads that its thread starts, too. A thread
-// that another one started before that has its counter would have none, which is an error.
+// openCounters begins a count. Each counter counts the threads that its thread starts, too. A
+// thread that another one started before that has its counter would have none, which is an error.
 func openCounters(pid int) (c counters, err error) {
 	text, err := os.ReadFile("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id")
 	if err != nil {
@@ -83,27 +83,18 @@ func threads(pid int) (tids []int, err error) {
 	return tids, err
 }
 
-// attributes is the beginning of struct perf_event_attr, as its first version had it.
-type attributes struct {
-	kind, size                uint32
-	config, period            uint64
-	sampleType, readFormat    uint64
-	flags                     uint64
-	wakeup, breakpoint        uint32
-	breakpointAddr, reserved8 uint64
-}
-
 // openCounter returns a counter of a thread and of those that it starts. The kernel does not keep the
-// address of the attributes.
+// address of the attributes, which are the beginning of struct perf_event_attr on a little-endian
+// machine.
 func openCounter(event uint64, tid int) (int, error) {
 	const (
 		tracepoint = 2      // PERF_TYPE_TRACEPOINT
+		size       = 64     // PERF_ATTR_SIZE_VER0
 		inherit    = 1 << 1 // attr.inherit
 		cloexec    = 1 << 3 // PERF_FLAG_FD_CLOEXEC
-		size       = 64     // PERF_ATTR_SIZE_VER0
+		none       = ^uintptr(0)
 	)
-	a := &attributes{kind: tracepoint, size: size, config: event, flags: inherit}
-	none := ^uintptr(0) // of processors that are chosen, and of groups
+	a := &[size / 8]uint64{0: tracepoint | size<<32, 1: event, 5: inherit}
 	at := uintptr(unsafe.Pointer(a))
 	fd, _, e := syscall.Syscall6(syscall.SYS_PERF_EVENT_OPEN, at, uintptr(tid), none, none, cloexec, 0)
 	if e != 0 {

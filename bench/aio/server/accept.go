@@ -3,20 +3,17 @@
 package main
 
 import (
-	"log"
 	"net"
 	"runtime"
 	"syscall"
-
-	"github.com/panjf2000/gnet/v2"
 
 	"evenkeel.dev/aio"
 )
 
 // The servers in this file accept connections and keep them, and say what that took.
 
-// early is how many connections come before those that are counted. They have brought in the code and
-// the pools.
+// early is how many connections come before those that are counted. They have brought in the code
+// and the pools.
 const early = 512
 
 // accepted counts connections. It is owned by the goroutine that accepts.
@@ -71,42 +68,6 @@ func acceptRaw(c config, ready func(net.Addr)) error {
 			return err
 		}
 	}
-}
-
-func acceptNet(c config, ready func(net.Addr)) error {
-	ln, err := listen()
-	if err != nil {
-		return err
-	}
-	ready(ln.Addr())
-	kept := make([]net.Conn, c.count+early)
-	for a := (accepted{config: c}); ; {
-		conn, err := ln.Accept()
-		if err == nil {
-			kept[a.seen%len(kept)] = conn // or the collector would close it
-			err = a.one()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func acceptGnet(c config, ready func(net.Addr)) error {
-	return runGnet(&gnetAccept{gnetEcho{ready: ready}, accepted{config: c}})
-}
-
-type gnetAccept struct {
-	gnetEcho
-	seen accepted
-}
-
-// OnOpen is called by the one loop that there is.
-func (e *gnetAccept) OnOpen(gnet.Conn) ([]byte, gnet.Action) {
-	if err := e.seen.one(); err != nil {
-		log.Fatal("gnet: ", err)
-	}
-	return nil, gnet.None
 }
 
 func acceptAio(c config, ready func(net.Addr)) error {

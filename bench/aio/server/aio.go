@@ -31,8 +31,8 @@ func serveAio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// listenAio accepts in the loop of w. begin takes each connection and each every other result, until one
-// of them fails.
+// listenAio accepts in the loop of w. begin takes each connection and each takes every other
+// result, until one of them fails.
 func listenAio(
 	w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error,
 ) error {

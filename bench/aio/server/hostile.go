@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/bench/aio/wire"
 	"evenkeel.dev/loadgen"
 )
 
@@ -25,9 +24,9 @@ func closedAio(c config, ready func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	part := bytes.Repeat([]byte{7}, wire.ClosedSize)
+	part := bytes.Repeat([]byte{7}, c.size)
 	return listenAio(w, ready, func(conn *aio.Conn) error {
-		for range wire.ClosedWrites {
+		for range 10 {
 			if err := conn.Write(nil, part, aio.NoDeadline); err != nil {
 				return err
 			}
@@ -58,8 +57,8 @@ func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 // errAll says that all connections are there.
 var errAll = errors.New("all have come")
 
-// deadlinesAio has c.count reads of each silent peer end at their deadlines, which are 10 µs apart. It
-// says how late they ended, and for how long WaitIO was silent in that time.
+// deadlinesAio has c.count reads of each silent peer end at their deadlines, which are 10 µs apart.
+// It says how late they ended, and for how long WaitIO was silent in that time.
 func deadlinesAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
@@ -107,14 +106,14 @@ func deadlinesAio(c config, ready func(net.Addr)) error {
 	select {}
 }
 
-// queuedAio submits c.count writes on each connection but the first, and then small ones on that, one
-// after the other, until the others are written. It says how long the small ones took.
+// queuedAio submits c.count writes on each connection but the first, and then small ones on that,
+// one after the other, until the others are written. It says how long the small ones took.
 func queuedAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
 		return err
 	}
-	part, small := bytes.Repeat([]byte{7}, wire.QueuedSize), []byte("small")
+	part, small := bytes.Repeat([]byte{7}, c.size), []byte("small")
 	for range c.count {
 		for _, conn := range conns[1:] {
 			if err := conn.Write(nil, part, aio.NoDeadline); err != nil {
@@ -151,19 +150,20 @@ func queuedAio(c config, ready func(net.Addr)) error {
 	select {}
 }
 
-// unreadAio sends c.count writes to each of the first connections, which nobody reads, and echoes on the others.
+// unreadAio sends c.count writes to each of the first connections, which nobody reads, and echoes
+// on the others.
 func unreadAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
 		return err
 	}
-	part := bytes.Repeat([]byte{7}, 512)
+	part := bytes.Repeat([]byte{7}, c.size)
 	unread := make(chan *aio.Conn, c.conns)
 	go func() { // the loop has its turn after each connection, because submitting is not what is measured
 		for conn := range unread {
 			for range c.count {
 				if err := conn.Write(&part, part, aio.NoDeadline); err != nil {
-					log.Fatal("server: unread: ", err)
+					log.Fatal("unread: ", err)
 				}
 			}
 			runtime.Gosched()

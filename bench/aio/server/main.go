@@ -1,9 +1,9 @@
 //go:build linux
 
-// Command server is every Go server of package aio's cases: by -way a library, used as its documentation
-// recommends with one loop if it has loops, and by -do what it does. The first line that it prints is
-// its address. Some print values after that, as a line of JSON, by the names of the bench's figures.
-// SIGUSR1 gives memory back to the system, and SIGTERM ends the server.
+// Command server is every Go server of package aio's cases: by -way a library, used as its
+// documentation recommends with one loop if it has loops, and by -do what it does. The first line
+// that it prints is its address. Some print values after that, as a line of JSON, by the names of
+// the bench's figures. SIGUSR1 gives memory back to the system, and SIGTERM ends the server.
 package main
 
 import (
@@ -28,6 +28,7 @@ import (
 // config is what a server is told.
 type config struct {
 	buf     int  // bytes of a connection's own buffer; 0: the library's shared one, if it has one
+	size    int  // bytes of a write of closed, queued, unread
 	sizes   bool // answer each read with its size
 	backend aio.Backend
 	conns   int // of the hostile ones
@@ -40,13 +41,13 @@ type serve func(c config, ready func(net.Addr)) error
 
 // echoes are the echo servers by their ways.
 var echoes = map[string]serve{
-	"net": serveNet, "gaio": serveGaio, "gnet": serveGnet, "nbio": serveNbio, "netpoll": serveNetpoll,
+	"net": serveNet, "gaio": serveGaio, "gnet": serveGnet, "nbio": serveNbio,
 	"aio": serveAio, "aio/gaio": serveOverAio,
 }
 
 // others are the servers that do something else, by what they do and their ways.
 var others = map[string]serve{
-	"accept by accept4": acceptRaw, "accept by net": acceptNet, "accept by gnet": acceptGnet, "accept by aio": acceptAio,
+	"accept by accept4": acceptRaw, "accept by aio": acceptAio,
 	"closed by aio": closedAio, "deadlines by aio": deadlinesAio, "queued by aio": queuedAio, "unread by aio": unreadAio,
 }
 
@@ -58,10 +59,11 @@ func main() {
 	do := flag.String("do", "echo", "echo, reads, accept, closed, deadlines, queued or unread")
 	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
 	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's buffer; 0: the library's shared one (gaio, aio)")
+	flag.IntVar(&c.size, "size", 100, "of closed, queued, unread: `bytes` of a write")
 	flag.IntVar(&c.conns, "conns", 100, "of deadlines, queued, unread: `connections` that they are about")
 	flag.IntVar(&c.count, "count", 1000, "`operations` of each of these; of accept: connections that are counted")
 	flag.StringVar(&c.order, "order", "up", "of deadlines: in which `order` they are submitted: up, random or down")
-	sleeper := flag.Bool("sleeper", false, "say how late a goroutine wakes that sleeps, from SIGUSR2 to SIGWINCH")
+	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps, and say on SIGUSR2 how late it woke")
 	slow := flag.Duration("slowcalls", 0, "run goroutines that are in uninterruptible system calls of this `length`")
 	flag.Parse()
 	var s *sleep
@@ -72,7 +74,7 @@ func main() {
 		slowCalls(*slow)
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	go obey(signals, s)
 	c.sizes = *do == "reads"
 	serve := others[*do+" by "+*way]
@@ -104,9 +106,7 @@ func obey(signals <-chan os.Signal, s *sleep) {
 			debug.FreeOSMemory()
 			fmt.Println("settled")
 		case syscall.SIGUSR2:
-			s.begin()
-		case syscall.SIGWINCH:
-			s.end()
+			s.report()
 		}
 	}
 }
@@ -119,8 +119,9 @@ type pool struct {
 	free [][]byte
 }
 
-// answer returns what the server sends back. A read into the connection's own buffer is written from
-// there. One into the library's buffer is copied, because the write may end after the next WaitIO.
+// answer returns what the server sends back. A read into the connection's own buffer is written
+// from there. One into the library's buffer is copied, because the write may end after the next
+// WaitIO.
 func (p *pool) answer(data []byte) []byte {
 	switch {
 	case p.sizes:

@@ -3,13 +3,10 @@
 package main
 
 import (
-	"context"
-	"io"
 	"log"
 	"net"
 	"syscall"
 
-	"github.com/cloudwego/netpoll"
 	"github.com/lesismal/nbio"
 	"github.com/lesismal/nbio/logging"
 	"github.com/panjf2000/gnet/v2"
@@ -46,9 +43,9 @@ func serveNet(c config, ready func(net.Addr)) error {
 	}
 }
 
-// serveGaio is the echo server of gaio's README, with a buffer of the connection's own that read and
-// write use in turns. Without such a buffer it reads into gaio's swap buffer, with which gaio takes
-// least memory while connections are idle.
+// serveGaio is the echo server of gaio's README, with a buffer of the connection's own that read
+// and write use in turns. Without such a buffer it reads into gaio's swap buffer, with which gaio
+// takes least memory while connections are idle.
 func serveGaio(c config, ready func(net.Addr)) error {
 	w, err := gaio.NewWatcher()
 	if err != nil {
@@ -99,8 +96,8 @@ func accepting(ready func(net.Addr), begin func(net.Conn) error, loop func() err
 	return <-failed
 }
 
-// serveNbio is the echo server of nbio's README with one poller. The README copies the data before the
-// write. Write copies what the socket does not take, so here nothing is copied twice.
+// serveNbio is the echo server of nbio's README with one poller. The README copies the data before
+// the write. Write copies what the socket does not take, so here nothing is copied twice.
 func serveNbio(_ config, ready func(net.Addr)) error {
 	logging.SetLevel(logging.LevelNone)
 	engine := nbio.NewEngine(nbio.Config{
@@ -122,47 +119,16 @@ func serveNbio(_ config, ready func(net.Addr)) error {
 	select {}
 }
 
-// serveNetpoll echoes by netpoll's no-copy interfaces, with one poller and its default goroutine pool.
-func serveNetpoll(_ config, ready func(net.Addr)) error {
-	if err := netpoll.Configure(netpoll.Config{PollerNum: 1, LoggerOutput: io.Discard}); err != nil {
-		return err
-	}
-	loop, err := netpoll.NewEventLoop(func(_ context.Context, conn netpoll.Connection) error {
-		r, w := conn.Reader(), conn.Writer()
-		data, err := r.Next(r.Len())
-		if err != nil {
-			return err
-		}
-		if _, err := w.WriteBinary(data); err != nil {
-			return err
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		return r.Release() // after Flush, because data is the reader's memory
-	})
-	if err != nil {
-		return err
-	}
-	ln, err := listen()
-	if err != nil {
-		return err
-	}
-	ready(ln.Addr())
-	return loop.Serve(ln)
-}
-
 // gnetEcho is the echo server of gnet's examples.
 type gnetEcho struct {
 	gnet.BuiltinEventEngine
 	ready func(net.Addr)
 }
 
-// serveGnet runs one event loop and the goroutine that accepts. It logs only what is fatal, because the
-// clients end by resetting their connections.
-func serveGnet(_ config, ready func(net.Addr)) error { return runGnet(&gnetEcho{ready: ready}) }
-
-func runGnet(h gnet.EventHandler) error {
+// serveGnet runs one event loop and the goroutine that accepts. It logs only what is fatal, because
+// the clients end by resetting their connections.
+func serveGnet(_ config, ready func(net.Addr)) error {
+	h := &gnetEcho{ready: ready}
 	return gnet.Run(h, "tcp://127.0.0.1:0", gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
 }
 

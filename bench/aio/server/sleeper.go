@@ -9,11 +9,12 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// sleep is a goroutine in the server's process. How late it wakes is what the server's loop costs every
-// other goroutine.
+// sleep is a goroutine in the server's process. How late it wakes is what the server's loop costs
+// every other goroutine.
 type sleep struct {
 	mu   sync.Mutex
-	late loadgen.Histogram // guarded by mu
+	late [200]time.Duration // the last, guarded by mu
+	n    int                // guarded by mu
 }
 
 func startSleep() *sleep {
@@ -25,25 +26,21 @@ func startSleep() *sleep {
 			time.Sleep(nap)
 			late := time.Since(start) - nap
 			s.mu.Lock()
-			s.late.Record(late)
+			s.late[s.n%len(s.late)] = late
+			s.n++
 			s.mu.Unlock()
 		}
 	}()
 	return s
 }
 
-// begin forgets the lateness so far.
-func (s *sleep) begin() {
+// report says how late it woke, in the last second at least.
+func (s *sleep) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.late = loadgen.Histogram{}
-}
-
-// end says the lateness since begin.
-func (s *sleep) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	say(map[string]float64{
-		"late, mean": milliseconds(s.late.Mean()), "late, p99": milliseconds(s.late.Quantile(.99)),
-	})
+	var h loadgen.Histogram
+	for _, late := range s.late[:min(s.n, len(s.late))] {
+		h.Record(late)
+	}
+	say(map[string]float64{"late, mean": milliseconds(h.Mean()), "late, p99": milliseconds(h.Quantile(.99))})
 }

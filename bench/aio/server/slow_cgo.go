@@ -37,8 +37,8 @@ import (
 )
 
 // slowCalls has four goroutines be in system calls of that length, one after the other. The runtime
-// lends their threads to the kernel for as long. No signal interrupts the calls, as none interrupts a
-// disk's, because clone(2) with CLONE_VFORK returns when the new process has ended. The kernel
+// lends their threads to the kernel for as long. No signal interrupts the calls, as none interrupts
+// a disk's, because clone(2) with CLONE_VFORK returns when the new process has ended. The kernel
 // interrupts other calls for the work of a ring that is left to their thread.
 func slowCalls(length time.Duration) {
 	for range 4 {
