@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"evenkeel.dev/bench/aio"
+	"evenkeel.dev/bench/fastc"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
 )
@@ -14,6 +15,7 @@ import (
 func cases() []harness.Case {
 	return slices.Concat(
 		aio.Cases(),
+		fastc.Cases(),
 		httpd.Cases(),
 	)
 }
