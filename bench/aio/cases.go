@@ -60,10 +60,8 @@ type load struct {
 type group struct {
 	harness.Case
 	loads []load
-	// measure measures a way under a load. Default: [group.exchange].
-	measure func(g *group, ctx context.Context, r *harness.Run, l load) (values, error)
-
-	cepoll string // the built server in C; "": there is no compiler
+	// measure measures a way under a load. Default: [exchange].
+	measure func(ctx context.Context, r *harness.Run, l load) (values, error)
 }
 
 // values are what is measured, by the names of figures. The client and some servers print them.
@@ -111,7 +109,7 @@ var groups = []*group{
 			Ways: all, Length: length, Figures: []string{"MB/s", "p50", "p99", perEcho},
 		},
 		loads: []load{{
-			name: "64 KiB", conns: 1, size: 64 << 10, buf: 64 << 10, client: "echo", claims: []harness.Claim{
+			name: "64 KiB", conns: 1, size: 64 << 10, buf: 64 << 10, client: "pingpong", claims: []harness.Claim{
 				{Figure: "MB/s", Over: gaio, Target: harness.AtLeast(1.8)},
 				{Figure: "MB/s", Over: control, Target: harness.AtLeast(1)},
 				{Figure: "MB/s", Over: gnet, Target: harness.AtLeast(1)},
@@ -147,7 +145,7 @@ var groups = []*group{
 			Name: "aio/idle", What: "memory of a connection that has had one answer, next to package net and its peers",
 			Ways: slices.Concat(inGo, []string{overGaioEpoll, overGaioURing}), Figures: []string{keeps},
 		},
-		measure: (*group).hold,
+		measure: hold,
 		loads: []load{{
 			name: "8,000", conns: 8000, size: 64, client: "hold",
 			claims: slices.Concat(idle(epoll), idle(uring), idle(overGaioEpoll), idle(overGaioURing)),
@@ -174,9 +172,9 @@ var groups = []*group{
 			Name: "aio/regression", What: "gaio's regression: ms to connect, send 1 KiB and read it back, by connections",
 			Ways: withGaio, Figures: append(columns(), slope),
 		},
-		measure: (*group).regression,
+		measure: regression,
 		loads: []load{{
-			name: "1,000 B", size: 1024, buf: own, client: "burst",
+			name: "1 KiB", size: 1024, buf: own, client: "burst",
 			claims: []harness.Claim{{Figure: slope, Over: gaio, Target: harness.AtMost(1)}},
 		}},
 	},
@@ -256,8 +254,7 @@ var hostile = []load{
 	deadlines("up"), deadlines("random"), deadlines("down"),
 	{
 		name: "queued writes", ways: both, conns: 101, size: 100, do: "queued", client: "drain", count: 1000,
-		says:   true,
-		claims: []harness.Claim{{Figure: "max", Target: harness.AtMost(20), Unit: " ms"}},
+		says: true, claims: []harness.Claim{{Figure: "max", Target: harness.AtMost(20), Unit: " ms"}},
 	},
 	{
 		name: "peers that do not read", ways: both, conns: 500, size: 512, do: "unread", client: "unread", count: 980,
@@ -294,7 +291,7 @@ func deadlines(order string) load {
 func Cases() (list []harness.Case) {
 	for _, g := range groups {
 		c := g.Case
-		c.Needs = "20,000 open files, cc for the server in C, root to count system calls"
+		c.Needs = "20,000 open files, cgo for the server in C, root to count system calls"
 		for _, l := range g.loads {
 			c.Loads = append(c.Loads, l.name)
 			c.Claims = append(c.Claims, l.all()...)
@@ -304,9 +301,6 @@ func Cases() (list []harness.Case) {
 			return ways != nil && !slices.Contains(ways, way)
 		}
 		c.Run = g.run
-		if slices.Contains(c.Ways, cepoll) {
-			c.Open = g.compile
-		}
 		list = append(list, c)
 	}
 	return list

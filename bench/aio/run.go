@@ -7,11 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,25 +17,6 @@ import (
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
 )
-
-// compile builds the server in C. Without a compiler it is left out.
-func (g *group) compile(ctx context.Context, _ *harness.Run) (end func(), err error) {
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		return nil, nil
-	}
-	dir, err := os.MkdirTemp("", "evenkeel-cepoll-")
-	if err != nil {
-		return nil, err
-	}
-	end = func() { _ = os.RemoveAll(dir) }
-	g.cepoll = filepath.Join(dir, "cepoll")
-	cmd := exec.CommandContext(ctx, cc, "-O2", "-Wall", "-o", g.cepoll, "aio/cepoll/cepoll.c")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return end, fmt.Errorf("cc: %w\n%s", err, out)
-	}
-	return end, nil
-}
 
 // Of a quick run.
 const (
@@ -63,25 +40,23 @@ func (g *group) run(ctx context.Context, r *harness.Run) error {
 	}
 	measure := g.measure
 	if measure == nil {
-		measure = (*group).exchange
+		measure = exchange
 	}
-	v, err := measure(g, ctx, r, l)
+	v, err := measure(ctx, r, l)
 	for name, x := range v {
 		r.Set(name, x)
 	}
 	return err
 }
 
-// oneP gives servers and clients one processor of Go's, for the one core that they have.
-var oneP = []string{"GOMAXPROCS=1"}
-
-// argv returns the command line of a server.
-func (g *group) argv(ctx context.Context, r *harness.Run, l load) ([]string, error) {
-	if r.Way == cepoll && g.cepoll == "" {
-		return nil, harness.NotHere(errors.New("it needs a C compiler named cc"))
-	}
+// command returns the command line of a server.
+func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
 	if r.Way == cepoll {
-		return []string{g.cepoll}, nil
+		program, err := r.Program(ctx, "bench/aio/cepoll")
+		if err != nil {
+			err = harness.NotHere(err) // it needs cgo
+		}
+		return []string{program}, err
 	}
 	program, err := r.Program(ctx, "bench/aio/server")
 	if r.Way == control {
@@ -98,8 +73,8 @@ func (g *group) argv(ctx context.Context, r *harness.Run, l load) ([]string, err
 }
 
 // start starts a fresh server and a fresh client.
-func (g *group) start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
-	argv, err := g.argv(ctx, r, l)
+func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
+	argv, err := command(ctx, r, l)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,10 +91,10 @@ func (g *group) start(ctx context.Context, r *harness.Run, l load) (srv, client 
 		client, err = r.Start(
 			ctx, 1, oneP, program, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
 			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
-			"-length", r.Length.String(), "-warmup", r.Warmup.String(),
-			"-trace="+strconv.FormatBool(l.trace),
+			"-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
 		)
-	} else if strings.HasSuffix(r.Way, "uring") && strings.Contains(err.Error(), "io_uring") {
+	} else if said := err.Error(); strings.Contains(said, "needs a build with cgo") ||
+		strings.HasSuffix(r.Way, "uring") && strings.Contains(said, "io_uring") {
 		err = harness.NotHere(err)
 	}
 	if err != nil {
@@ -129,8 +104,8 @@ func (g *group) start(ctx context.Context, r *harness.Run, l load) (srv, client 
 }
 
 // exchange returns what the client and the server say.
-func (g *group) exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
-	srv, cl, err := g.start(ctx, r, l)
+func exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
+	srv, cl, err := start(ctx, r, l)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +134,8 @@ func said(c *harness.Child, within time.Duration) (v values, err error) {
 
 // hold returns the bytes that a connection which has had an answer keeps in the server. The
 // connections before them have brought in the code and fixed pools.
-func (g *group) hold(ctx context.Context, r *harness.Run, l load) (values, error) {
-	srv, cl, err := g.start(ctx, r, l)
+func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
+	srv, cl, err := start(ctx, r, l)
 	if err != nil {
 		return nil, err
 	}
@@ -208,12 +183,12 @@ func columns() (names []string) {
 
 // regression measures each number of connections with a fresh server, and fits a line by least
 // squares.
-func (g *group) regression(ctx context.Context, r *harness.Run, l load) (values, error) {
+func regression(ctx context.Context, r *harness.Run, l load) (values, error) {
 	v := values{}
 	var n, x, y, xx, xy float64
 	for _, conns := range steps[:harness.Unless(r, len(steps), 2)] {
 		l.conns = conns
-		one, err := g.exchange(ctx, r, l)
+		one, err := exchange(ctx, r, l)
 		if err != nil {
 			return nil, err
 		}

@@ -3,9 +3,12 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"log"
+	"os"
 	"syscall"
 	"time"
 
@@ -45,10 +48,13 @@ func (f *fleet) dial(n int) error {
 		if err != nil {
 			return fmt.Errorf("connection %d: %w", i, err)
 		}
+		if f.size >= large { // the kernel adds something to it
+			err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, 4*f.size)
+		}
 		f.conns = append(f.conns, conn{fd: fd, rx: arena[:f.size:f.size]})
 		arena = arena[f.size:]
 		f.last = now()
-		if err := errors.Join(f.poll.add(fd, i, syscall.EPOLLIN), f.send(i, f.last)); err != nil {
+		if err := errors.Join(err, f.poll.add(fd, i, syscall.EPOLLIN), f.send(i, f.last)); err != nil {
 			return err
 		}
 		for answered := 0; answered == 0; {
@@ -146,8 +152,9 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 		return nil, err
 	}
 	after, err := cpuTime(f.pid)
+	rate := float64(n) / took.Seconds()
 	v := values{
-		"messages/s": float64(n) / took.Seconds(), "CPU µs/message": float64(after-before) / 1e3 / float64(n),
+		"messages/s": rate, "MB/s": rate * float64(f.size) / 1e6, "CPU µs/message": float64(after-before) / 1e3 / float64(n),
 	}
 	return v.latencies(&f.hist), err
 }
@@ -177,4 +184,28 @@ func pingpong(c *config) (values, error) {
 		v["syscalls/message"] = calls
 	}
 	return v, nil
+}
+
+// hold opens connections that have spoken once and are silent then: some to warm the server up, and
+// the others when its input has a line. It keeps them until the next line.
+func hold(c *config) (values, error) {
+	const first = 100
+	f, err := newFleet(c)
+	if err != nil {
+		return nil, err
+	}
+	input := bufio.NewReader(os.Stdin)
+	for _, part := range []struct {
+		conns int
+		said  string
+	}{{first, "warm"}, {c.conns, "held"}} {
+		if err := f.dial(part.conns); err != nil {
+			return nil, err
+		}
+		fmt.Println(part.said)
+		if _, err := input.ReadString('\n'); err != nil && err != io.EOF {
+			return nil, err
+		}
+	}
+	return values{}, nil
 }

@@ -47,7 +47,7 @@ type values map[string]float64
 
 // loads are what the client does, by -load.
 var loads = map[string]func(*config) (values, error){
-	"pingpong": pingpong, "echo": echo, "burst": burst, "hold": hold,
+	"pingpong": pingpong, "burst": burst, "hold": hold,
 	"bulk": bulk, "closed": closed, "drain": drain, "reads": reads, "silent": silent, "unread": unread,
 }
 

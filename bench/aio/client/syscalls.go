@@ -83,9 +83,9 @@ func threads(pid int) (tids []int, err error) {
 	return tids, err
 }
 
-// openCounter returns a counter of a thread and of those that it starts. The kernel does not keep the
-// address of the attributes, which are the beginning of struct perf_event_attr on a little-endian
-// machine.
+// openCounter returns a counter of a thread and of those that it starts. The kernel does not keep
+// the address of the attributes, which are the beginning of struct perf_event_attr on a
+// little-endian machine.
 func openCounter(event uint64, tid int) (int, error) {
 	const (
 		tracepoint = 2      // PERF_TYPE_TRACEPOINT
