@@ -7,7 +7,7 @@
 //     latency from the time a request was due, HDR histograms.
 //   - [evenkeel.dev/gctrace]: what the garbage collector cost, from the lines of
 //     GODEBUG=gctrace=1 or from runtime/metrics.
-//   - [evenkeel.dev/tailstat]: whether two sets of runs differ in their tail, or nobody can tell.
+//   - [evenkeel.dev/tailstat]: whether two sets of runs differ in their tail, or the result is inconclusive.
 //
 // To explain:
 //
@@ -18,13 +18,19 @@
 //     short traces; on disk, and as a page.
 //   - [evenkeel.dev/reqtrace/region]: what a service imports to mark its requests in a trace.
 //   - [evenkeel.dev/reqtrace/recorder]: in a live service: the flight recorder, kept when a request was slow, explained and counted.
-//   - [evenkeel.dev/contrib/prometheus], a module of its own: what a recorder and a gate have to say, as metrics of Prometheus.
-//   - [evenkeel.dev/contrib/otel], a module of its own: the same for OpenTelemetry, and a span for each slow request that says why.
+//   - [evenkeel.dev/contrib/prometheus], a module of its own, exports metrics to Prometheus:
+//     [evenkeel.dev/contrib/prometheus/promrecorder] those of a recorder,
+//     [evenkeel.dev/contrib/prometheus/promgate] of a gate,
+//     [evenkeel.dev/contrib/prometheus/promaio] of a Watcher, and
+//     [evenkeel.dev/contrib/prometheus/promhttpd] of a server.
+//   - [evenkeel.dev/contrib/otel], a module of its own, exports to OpenTelemetry:
+//     [evenkeel.dev/contrib/otel/otelrecorder] a recorder's metrics, and a span for each slow
+//     request that says why, and [evenkeel.dev/contrib/otel/otelgate] a gate's metrics.
 //
 // To remove:
 //
 //   - [evenkeel.dev/gcgate]: it decides when to collect, and tells the load balancer first, so
-//     that no request meets a collection. [evenkeel.dev/gcgate/httpgate] counts the requests of a
+//     that no request overlaps a collection. [evenkeel.dev/gcgate/httpgate] counts the requests of a
 //     net/http server for it; [evenkeel.dev/gcgate/haproxy] and [evenkeel.dev/gcgate/health] tell
 //     balancers, [evenkeel.dev/gcgate/client] is a Go client that needs none;
 //     [evenkeel.dev/gcgate/capacity] says by formulas what replicas need. For adapters of one's

@@ -21,7 +21,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"evenkeel.dev/aio"
-	evenkeel "evenkeel.dev/contrib/prometheus"
+	"evenkeel.dev/contrib/prometheus/promaio"
+	"evenkeel.dev/contrib/prometheus/promgate"
+	"evenkeel.dev/contrib/prometheus/promrecorder"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/httpgate"
@@ -65,14 +67,14 @@ func startObserved(t *testing.T) *observed {
 	}
 	t.Cleanup(func() { gate.Stop(context.Background()) })
 	rec, err := recorder.Start(t.Context(), recorder.Options{
-		Slow: time.Millisecond, Every: time.Second, CPU: 1, Dir: t.TempDir(), Logger: quiet,
+		Slow: time.Millisecond, Every: time.Second, CPU: 1, InProcess: true, Dir: t.TempDir(), Logger: quiet,
 		TraceID: func(context.Context) string { return "4bf92f3577b34da6a3ce929d0e0e4736" },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rec.Stop(context.Background()) })
-	slow, err := evenkeel.NewRecorder(rec, evenkeel.Options{})
+	slow, err := promrecorder.New(rec, promrecorder.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func startObserved(t *testing.T) *observed {
 	}
 	t.Cleanup(func() { watcher.Close() })
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(evenkeel.NewGate(gate), slow, evenkeel.NewWatcher(watcher))
+	registry.MustRegister(promgate.New(gate), slow, promaio.New(watcher))
 	handler, err := httpgate.New(gate, httpgate.Options{})
 	if err != nil {
 		t.Fatal(err)

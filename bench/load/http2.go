@@ -173,7 +173,7 @@ func (b *bench) ghz(addr string) (sample, error) {
 
 const grpcConnections = "2"
 
-// grpc compares the closed loop of examples/loadgrpc, which is loadgen with Options.Call, with ghz's, and has the stalling service
+// grpc compares the closed loop of load/loadgrpc, which is loadgen with Options.Call, with ghz's, and has the stalling service
 // measured by it.
 func (b *bench) grpc() error {
 	addr, stop, err := b.serve("-grpc")
@@ -196,7 +196,7 @@ func (b *bench) grpc() error {
 	})
 }
 
-// loadgrpc runs the example.
+// loadgrpc runs the program of that name.
 func (b *bench) loadgrpc(addr string, args ...string) (sample, error) {
 	out, cpu, err := b.command("loadgrpc", append([]string{"-json", "-addr", addr}, args...)...)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 )
@@ -23,7 +24,11 @@ func fetchPage(ctx context.Context, c *http.Client, page string, most int64, wan
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answered %s%s: %s", resp.Status, firstLine(resp.Body), wanted)
+		err := fmt.Errorf("it answered %s%s: %s", resp.Status, firstLine(resp.Body), wanted)
+		if resp.StatusCode == http.StatusNotFound {
+			err = goneError{err}
+		}
+		return nil, err
 	}
 	b, err := readAtMost(resp.Body, most)
 	if err != nil {
@@ -31,6 +36,11 @@ func fetchPage(ctx context.Context, c *http.Client, page string, most int64, wan
 	}
 	return b, nil
 }
+
+// goneError is the error for a page that is not there.
+type goneError struct{ error }
+
+func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // fetchError says what an error of c means.
 func fetchError(ctx context.Context, c *http.Client, err error) error {

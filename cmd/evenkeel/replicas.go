@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,16 +27,18 @@ const (
 
 const recorderWanted = `is its recorder there (debug.Handle("` + recorderPath + `", rec))?`
 
-// replica is where a history can be had: a recorder in a service, or a file.
+// replica is where a history is available: a recorder in a service, or a file.
 type replica struct {
 	name string // as the user wrote it
 	url  string // of its JSON; "": name is a file
+	kept *findings
 }
 
 // answer is what a replica said.
 type answer struct {
 	replica
 	history *history.History
+	failed  []string // what is not in it, and why
 	err     error
 }
 
@@ -45,7 +46,7 @@ type answer struct {
 func newReplica(name string, files bool) (replica, error) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		if _, err := os.Stat(name); files && err == nil {
-			return replica{name: name}, nil
+			return replica{name: name, kept: &findings{}}, nil
 		}
 		what := "no URL of a recorder"
 		if files {
@@ -64,7 +65,7 @@ func newReplica(name string, files bool) (replica, error) {
 		u = u.JoinPath("json")
 	}
 	u.Fragment = ""
-	return replica{name, u.String()}, nil
+	return replica{name, u.String(), &findings{}}, nil
 }
 
 // newReplicas reads operands; one that is there twice is an error.
@@ -89,74 +90,75 @@ func newReplicaClient() *http.Client {
 	return &http.Client{Transport: t, Timeout: replicaPatience}
 }
 
-// ask asks all replicas, for the time since which is wanted; zero: all.
-func ask(ctx context.Context, c *http.Client, list []replica, since time.Duration) []answer {
-	answers := make([]answer, len(list))
+// ask asks all replicas.
+func (v *topView) ask(ctx context.Context) []answer {
+	answers := make([]answer, len(v.replicas))
+	var n counter
+	defer n.show(v.app)()
 	turns := make(chan bool, atOnce)
 	var wg sync.WaitGroup
-	for i, r := range list {
+	for i, r := range v.replicas {
 		wg.Go(func() {
 			turns <- true
 			defer func() { <-turns }()
-			h, err := r.history(ctx, c, since)
-			answers[i] = answer{r, h, err}
+			h, err := r.history(ctx, v.client, v.since, &n)
+			answers[i] = answer{r, h, r.kept.failed, err}
 		})
 	}
 	wg.Wait()
 	return answers
 }
 
-// history returns what the replica has.
-func (r *replica) history(ctx context.Context, c *http.Client, since time.Duration) (*history.History, error) {
-	if r.url == "" {
-		return readHistory(r.name)
-	}
-	at := r.url
+// history returns what the replica has, of the time since which is wanted; zero: all. What its
+// snapshots say is in it.
+func (r *replica) history(
+	ctx context.Context, c *http.Client, since time.Duration, n *counter,
+) (*history.History, error) {
+	var from time.Time
 	if since > 0 {
-		u, err := url.Parse(at)
+		from = time.Now().Add(-since)
+	}
+	if r.url != "" {
+		u, err := url.Parse(r.url)
 		if err != nil {
 			return nil, err
 		}
-		q := u.Query()
-		q.Set("since", since.String())
-		u.RawQuery = q.Encode()
-		at = u.String()
+		return r.kept.history(ctx, served{c, u, since}, from, n)
 	}
-	b, err := fetchPage(ctx, c, at, maxHistoryBytes, recorderWanted)
-	if err != nil {
-		return nil, err
+	if fi, err := os.Stat(r.name); err == nil && fi.IsDir() {
+		return r.kept.history(ctx, folder(r.name), from, n)
 	}
-	h, err := parseHistory(b)
-	if err != nil {
-		return nil, fmt.Errorf("its answer is none of a recorder (%w): %s", err, recorderWanted)
-	}
-	return h, nil
+	h, _, err := readHistory(r.name)
+	return h, err
 }
 
-// readHistory reads a file: JSON, the file of a recorder's folder, or that folder.
-func readHistory(name string) (*history.History, error) {
-	if fi, err := os.Stat(name); err == nil && fi.IsDir() {
-		name = filepath.Join(name, "history.log")
-	}
+// readHistory reads a file: JSON, or the file of a recorder's folder.
+func readHistory(name string) (h *history.History, source string, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer f.Close()
 	b, err := readAtMost(f, maxHistoryBytes)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	return parseHistory(b)
 }
 
-func parseHistory(b []byte) (*history.History, error) {
+// parseHistory returns a history, and for JSON the names of the processes in it.
+func parseHistory(b []byte) (h *history.History, source string, err error) {
 	if text := bytes.TrimSpace(b); len(text) == 0 || text[0] == '{' || text[0] == '<' {
-		h := &history.History{}
-		return h, json.Unmarshal(b, h)
+		var names struct{ Sources []string }
+		h = &history.History{}
+		if err := json.Unmarshal(b, h); err != nil {
+			return nil, "", err
+		}
+		err = json.Unmarshal(b, &names)
+		return h, strings.Join(names.Sources, " "), err
 	}
-	h, _, _, err := history.ReadLog(b)
-	return h, err
+	h, _, _, err = history.ReadLog(b)
+	return h, "", err
 }
 
 // merged is what replicas say together.
@@ -180,6 +182,9 @@ func merge(answers []answer) (*merged, error) {
 		if err != nil {
 			m.missing = append(m.missing, fmt.Sprintf("%s: %v", a.name, err))
 			continue
+		}
+		for _, why := range a.failed {
+			m.missing = append(m.missing, a.name+": "+why)
 		}
 		m.answered++
 	}

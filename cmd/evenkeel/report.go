@@ -17,8 +17,9 @@ evenkeel report [flags] URL|FILE...
 
 Says what made a service's requests slow, of all its replicas together: when, why, since when, and
 what the worst request of each cause met. Each operand is the URL of a recorder in a replica, as for
-evenkeel top, or a file: JSON that a recorder or evenkeel top -json has written, or the folder or the
-file history.log in which a recorder keeps its history, also of a process that was killed.
+evenkeel top, or a file: JSON that a recorder or evenkeel top -json has written, or the folder of a
+recorder, also of a process that was killed. This command analyses the snapshots that a recorder
+serves or that are in its folder. The file history.log of the folder has no snapshots.
 
   evenkeel report -html slow.html http://10.0.0.1:6060 http://10.0.0.2:6060
   evenkeel report -since 12h -html night.html http://10.0.0.1:6060
@@ -64,7 +65,7 @@ func runReport(ctx context.Context, a *app, args []string) error {
 	defer v.client.CloseIdleConnections()
 	ctx, release := a.catch(ctx)
 	defer release()
-	m, err := merge(ask(ctx, v.client, v.replicas, v.since))
+	m, err := merge(v.ask(ctx))
 	if ctx.Err() != nil {
 		return errInterrupted
 	}

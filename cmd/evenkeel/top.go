@@ -16,7 +16,8 @@ evenkeel top [flags] URL...
 
 Shows what makes a service's requests slow, of all its replicas together, and on a terminal again
 every two seconds. Each URL is that of a recorder (package evenkeel.dev/reqtrace/recorder) in a replica;
-without a path it is /debug/evenkeel/ there.
+without a path it is /debug/evenkeel/ there. This command fetches the snapshots that a recorder
+keeps, the newest first, and analyses each of them once.
 
   evenkeel top http://10.0.0.1:6060 http://10.0.0.2:6060   the last hour, live; Ctrl-C ends
   evenkeel top -since 10m http://127.0.0.1:6060            the last ten minutes
@@ -27,7 +28,8 @@ without a path it is /debug/evenkeel/ there.
 Each slow request counts for the one cause that took most of it beyond the usual request of its
 class. What replicas counted is added, nothing is averaged. A replica that does not answer is
 named, and the others are shown; exit code 1 where none does. NEW are causes that were first seen
-within the last hour, or that no build before the last had, if that was watched for an hour.
+within the last hour, or that no build before the last had, if that was watched for an hour. They
+need a recorder with Options.InProcess or Analyze.
 `
 
 func runTop(ctx context.Context, a *app, args []string) error {
@@ -76,7 +78,7 @@ type topView struct {
 
 // once shows it once.
 func (v *topView) once(ctx context.Context, asJSON bool) error {
-	m, err := merge(ask(ctx, v.client, v.replicas, v.since))
+	m, err := merge(v.ask(ctx))
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -112,7 +114,7 @@ func (v *topView) follow(ctx context.Context, every time.Duration) error {
 	defer t.Stop()
 	screen := screen{app: v.app}
 	for {
-		m, err := merge(ask(ctx, v.client, v.replicas, v.since))
+		m, err := merge(v.ask(ctx))
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -11,16 +11,17 @@
 //	etcdctl get --prefix /evenkeel/gcgate/
 //
 // [Turns.TryAcquire] is one transaction that takes the first free slot, whatever K is: one
-// round trip. It waits for no holder. [Turns.Acquire] does the same while nobody waits; else it puts a key of its
-// own below /evenkeel/gcgate/GROUP/queue/0/, whose revision is its place, watches the group, and takes a slot, in one transaction
-// that holds only while no older key is there, when it comes to that: first come, first served. With Options.Last the key is below queue/1/,
-// and all of queue/0/ go first. TryAcquire passes nobody who waits.
+// round trip. It waits for no holder. [Turns.Acquire] does the same while nobody waits; else it
+// puts a key of its own below /evenkeel/gcgate/GROUP/queue/0/, whose revision is its place, watches
+// the group, and takes a slot, in one transaction that holds only while no older key is there, when
+// it comes to that: first come, first served. With Options.Last the key is below queue/1/, and all
+// of queue/0/ go first. TryAcquire passes nobody who waits.
 //
 // The keys hang on an etcd lease that is granted at the first TryAcquire and kept alive until
 // [Turns.Close]. A lease for each turn would cost two more writes to the cluster's log, one of
 // them while requests are drained; keeping one alive is a message every third of the TTL that
-// writes nothing. The lease ends with the process, so that a dead holder's slot, and the place of one that waits, is free after
-// Options.TTL.
+// writes nothing. The lease ends with the process, so that a dead holder's slot, and the place of
+// one that waits, is free after Options.TTL.
 //
 // When it is unknown whether a transaction was applied, because no answer came in time, the
 // lease is given up: it is revoked in the background as soon as etcd answers, and by the TTL

@@ -34,7 +34,8 @@ func (t *Turns) explain(err error) error {
 	case errors.Is(err, context.Canceled), code == codes.Canceled:
 		return fmt.Errorf("etcdturn: group %q: given up: %w", t.options.Group, err)
 	case errors.Is(err, context.DeadlineExceeded), code == codes.DeadlineExceeded, code == codes.Unavailable:
-		return fmt.Errorf("etcdturn: no answer from etcd at %v: check that it runs, has a leader and can be reached: %w",
+		return fmt.Errorf("etcdturn: no answer from etcd at %v: check that it runs, has a leader and can be "+
+			"reached: %w",
 			t.client.Endpoints(), err)
 	}
 	return fmt.Errorf("etcdturn: etcd at %v refused: check its alarms, and the user's rights below %s: %w",

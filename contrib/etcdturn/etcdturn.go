@@ -109,8 +109,9 @@ func (t *Turns) Holders() string {
 	return strings.Join(t.holders, ", ")
 }
 
-// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, when somebody waits in
-// [Turns.Acquire], and when this Turns holds one already. It waits for etcd, until ctx or Options.TTL ends.
+// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, when somebody waits
+// in [Turns.Acquire], and when this Turns holds one already. It waits for etcd, until ctx or
+// Options.TTL ends.
 func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
@@ -118,7 +119,9 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 }
 
 // acquire calls try, which takes a slot, while no other call does.
-func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc, try func(context.Context) (*lease, error)) (gcgate.Lease, error) {
+func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
+	try func(context.Context) (*lease, error),
+) (gcgate.Lease, error) {
 	select {
 	case t.busy <- struct{}{}:
 		defer func() { <-t.busy }()
@@ -162,8 +165,8 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	return nil
 }
 
-// tryOnce takes a slot for the session, which it opens if there is none. w is this process's place in the queue; nil: it has none,
-// and whoever has goes first.
+// tryOnce takes a slot for the session, which it opens if there is none. w is this process's place
+// in the queue; nil: it has none, and whoever has goes first.
 func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	s, err := t.open(ctx)
 	if err != nil {
@@ -213,7 +216,8 @@ func (t *Turns) key(slot int) string { return t.prefix + strconv.Itoa(slot) }
 // has them. It takes none when anybody waits; with w none when somebody goes before w, which it
 // removes or else reads, too.
 func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
-	first := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), "=", 0)} // no such key
+	// No such key.
+	first := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), "=", 0)}
 	var then []clientv3.Op
 	otherwise := []clientv3.Op{clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))}
 	if w != nil {

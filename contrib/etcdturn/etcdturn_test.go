@@ -3,7 +3,6 @@ package etcdturn_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,8 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"evenkeel.dev/contrib/etcdturn"
-	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/turntest"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 func TestOptions(t *testing.T) {
@@ -46,76 +44,15 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestNobodyThere needs no etcd: nothing listens where it looks.
-func TestNobodyThere(t *testing.T) {
-	turns := newTurns(t, etcdturn.Options{Endpoints: []string{"127.0.0.1:1"}}) // a port that is free now may be somebody's soon
-	wantNoAnswer(t, tryBriefly(t, turns))
-	wantNoAnswer(t, turns.Check(t.Context()))
-	done := make(chan error)
-	go func() { // Close ends a TryAcquire that waits
-		_, err := turns.TryAcquire(context.Background())
-		done <- err
-	}()
-	time.Sleep(20 * time.Millisecond)
-	if err := turns.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	if err := <-done; !errors.Is(err, etcdturn.ErrClosed) {
-		t.Errorf("TryAcquire during Close: %v, want ErrClosed", err)
-	}
-	if _, err := turns.TryAcquire(t.Context()); !errors.Is(err, etcdturn.ErrClosed) {
-		t.Errorf("TryAcquire after Close: %v, want ErrClosed", err)
-	}
-	if err := turns.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
-}
-
-// TestTurns runs the suite of all Turns.
-func TestTurns(t *testing.T) {
-	s := sharedServer(t)
-	for _, k := range []int{1, 2} {
-		if err := turntest.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
-			return newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Group: fmt.Sprint(group, k), K: k, TTL: time.Minute}), nil
-		}); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestHolder: the error says who has the turn.
-func TestHolder(t *testing.T) {
-	s := sharedServer(t)
-	a, b := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, Holder: "replica a"}), newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}})
-	if err := a.Check(t.Context()); err != nil {
-		t.Errorf("Check: %v", err)
-	}
-	l := take(t, a)
-	wantHeld(t, a)
-	if _, err := tryAcquire(b); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "replica a") {
-		t.Errorf("TryAcquire: %v, want ErrHeld that names the holder", err)
-	}
-	release(t, l)
-	release(t, l) // idempotent
-}
-
-func TestManySlots(t *testing.T) {
-	s := sharedServer(t)
-	client := newClient(t, s)
-	const k = 64
-	for range k {
-		take(t, newTurns(t, etcdturn.Options{Client: client, K: k}))
-	}
-	wantHeld(t, newTurns(t, etcdturn.Options{Client: client, K: k}))
-}
-
 // TestRoundTrips counts the calls of a turn when the lease is there already.
 func TestRoundTrips(t *testing.T) {
 	s := sharedServer(t)
 	var calls atomic.Int64
 	config := etcdturn.ClientConfig(s.addr)
 	config.DialOptions = append(config.DialOptions, grpc.WithChainUnaryInterceptor(
-		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, o ...grpc.CallOption) error {
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker,
+			o ...grpc.CallOption,
+		) error {
 			calls.Add(1)
 			return call(ctx, method, req, reply, conn, o...)
 		}))
@@ -124,16 +61,17 @@ func TestRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: 3})) // so that the first slot is taken
+	// So that the first slot is taken.
+	turnsuite.Take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, K: 3}))
 	turns := newTurns(t, etcdturn.Options{Client: client, K: 3})
 	defer turns.Close()
-	release(t, take(t, turns))
+	turnsuite.Release(t, turnsuite.Take(t, turns))
 	calls.Store(0)
-	l := take(t, turns)
+	l := turnsuite.Take(t, turns)
 	if n := calls.Load(); n != 1 {
 		t.Errorf("TryAcquire took %d calls, want 1", n)
 	}
-	release(t, l)
+	turnsuite.Release(t, l)
 	if n := calls.Load(); n != 2 {
 		t.Errorf("TryAcquire and Release took %d calls, want 2", n)
 	}
@@ -149,28 +87,13 @@ func newClient(t testing.TB, s *server) *clientv3.Client {
 	return client
 }
 
-func TestCloseLeavesNothing(t *testing.T) {
+// TestCloseKeepsTheClient tests that Close leaves nothing but the client, which Options has.
+func TestCloseKeepsTheClient(t *testing.T) {
 	s := sharedServer(t)
 	before := goleak.IgnoreCurrent()
-	for range 3 {
-		turns, err := etcdturn.New(etcdturn.Options{Endpoints: []string{s.addr}, Group: "g", TTL: time.Minute, Logger: quiet})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := take(t, turns) // at once: the one before was revoked
-		if err := turns.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		wantLost(t, l)
-		if err := l.Release(t.Context()); err != nil {
-			t.Errorf("Release after Close: %v", err)
-		}
-		verifyNoLeak(t, before)
-	}
-
 	client := newClient(t, s)
 	turns := newTurns(t, etcdturn.Options{Client: client})
-	release(t, take(t, turns))
+	turnsuite.Release(t, turnsuite.Take(t, turns))
 	if err := turns.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}

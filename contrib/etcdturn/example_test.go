@@ -22,7 +22,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer turns.Close()
-	gate, err := gcgate.Start(context.Background(), gcgate.Options{Turns: turns}) // and Signals: what the balancer reads
+	// And Signals: what the balancer reads.
+	gate, err := gcgate.Start(context.Background(), gcgate.Options{Turns: turns})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -48,9 +48,9 @@ type Options struct {
 	// minute.
 	TTL time.Duration
 
-	// Last, while it returns true, lets all others go first that wait: for the leader of a group of which a leader's
-	// collection costs the most. It is asked when this replica begins to wait and once a second from then on, and must not
-	// block. Default: nil, in order of arrival.
+	// Last, while it returns true, lets all others go first that wait: for the leader of a group of
+	// which a leader's collection costs the most. It is asked when this replica begins to wait and
+	// once a second from then on, and must not block. Default: nil, in order of arrival.
 	Last func() bool
 
 	// Logger gets Warn for a turn that was lost and Debug for the rest. Default: nil, which

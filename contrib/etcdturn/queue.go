@@ -12,8 +12,8 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Keys of those who wait, below the group's prefix: each hangs on its process's lease, and the revision at which it was made is
-// its place. Those in the second go when the first is empty.
+// Keys of those who wait, below the group's prefix: each hangs on its process's lease, and the
+// revision at which it was made is its place. Those in the second go when the first is empty.
 const (
 	queueKeys = "queue/"
 	inOrder   = queueKeys + "0/"
@@ -23,7 +23,8 @@ const (
 // leaveTimeout bounds what giving a place up may take; past it the lease is given up with it.
 const leaveTimeout = time.Second
 
-// lookAgain is how often a process that waits looks whether Options.Last has changed, and whether an event was missed.
+// lookAgain is how often a process that waits looks whether Options.Last has changed, and whether
+// an event was missed.
 const lookAgain = time.Second
 
 // place is a place in the queue. It is owned by one call of Acquire.
@@ -37,7 +38,8 @@ type place struct {
 	gone     bool  // then: its lease has ended, or somebody has deleted the key
 }
 
-// Acquire waits for a slot until ctx ends: of those who wait, who came first gets it. While etcd is away it fails, as TryAcquire does.
+// Acquire waits for a slot until ctx ends: of those who wait, who came first gets it. While etcd is
+// away it fails, as TryAcquire does.
 func (t *Turns) Acquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -120,11 +122,13 @@ func (t *Turns) tryNext(ctx context.Context, w *place) (*lease, error) {
 	return t.tryOnce(ctx, w)
 }
 
-// awaitChange returns nil when a key of the group was deleted since the last look, and now and then.
+// awaitChange returns nil when a key of the group was deleted since the last look, and now and
+// then.
 func (t *Turns) awaitChange(ctx context.Context, w *place) error {
 	watching, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
-	for answer := range t.client.Watch(watching, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(w.looked+1), clientv3.WithFilterPut()) {
+	for answer := range t.client.Watch(watching, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(w.looked+1),
+		clientv3.WithFilterPut()) {
 		if err := answer.Err(); err != nil {
 			return fmt.Errorf("the queue cannot be watched: %w", err)
 		}

@@ -12,12 +12,14 @@ import (
 
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 // queued returns the keys of those who wait, in order.
 func queued(t testing.TB, client *clientv3.Client) (keys []string) {
 	t.Helper()
-	answer, err := client.Get(t.Context(), "/evenkeel/gcgate/g/queue/", clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	answer, err := client.Get(t.Context(), "/evenkeel/gcgate/g/queue/", clientv3.WithPrefix(),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,17 +32,17 @@ func queued(t testing.TB, client *clientv3.Client) (keys []string) {
 // awaitQueued waits until so many wait.
 func awaitQueued(t testing.TB, client *clientv3.Client, n int) {
 	t.Helper()
-	for end := time.Now().Add(eventTimeout); len(queued(t, client)) != n; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(turnsuite.Patience); len(queued(t, client)) != n; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%q wait, want %d", queued(t, client), n)
 		}
 	}
 }
 
-// acquire is Acquire within eventTimeout.
+// acquire is Acquire within turnsuite.Patience.
 func acquire(t testing.TB, turns *etcdturn.Turns) gcgate.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), turnsuite.Patience)
 	defer cancel()
 	l, err := turns.Acquire(ctx)
 	if err != nil {
@@ -54,11 +56,12 @@ func acquire(t testing.TB, turns *etcdturn.Turns) gcgate.Lease {
 func TestHoldersWhileWaiting(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
-	held := take(t, newTurns(t, etcdturn.Options{Client: client, Holder: "first"}))
-	second, third := newTurns(t, etcdturn.Options{Client: client, Holder: "second"}), newTurns(t, etcdturn.Options{Client: client})
+	held := turnsuite.Take(t, newTurns(t, etcdturn.Options{Client: client, Holder: "first"}))
+	second, third := newTurns(t, etcdturn.Options{Client: client, Holder: "second"}),
+		newTurns(t, etcdturn.Options{Client: client})
 	names := func(want string) {
 		t.Helper()
-		for end := time.Now().Add(eventTimeout); third.Holders() != want; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(turnsuite.Patience); third.Holders() != want; time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("the holder is %q, want %q", third.Holders(), want)
 			}
@@ -92,13 +95,17 @@ func TestQueueOrder(t *testing.T) {
 	client := newClient(t, s)
 	for _, tt := range []struct{ come, want string }{{"abcde", "abcde"}, {"LaMb", "abLM"}} {
 		t.Run(tt.come, func(t *testing.T) {
-			held := take(t, newTurns(t, etcdturn.Options{Client: client}))
+			held := turnsuite.Take(t, newTurns(t, etcdturn.Options{Client: client}))
 			var mu sync.Mutex
 			var went []byte
 			var running sync.WaitGroup
 			for i := range len(tt.come) {
 				who := tt.come[i]
-				turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, TTL: time.Minute, Last: func() bool { return who < 'a' }})
+				turns := newTurns(t,
+					etcdturn.Options{
+						Endpoints: []string{s.addr}, TTL: time.Minute,
+						Last: func() bool { return who < 'a' },
+					})
 				running.Go(func() {
 					l := acquire(t, turns)
 					if l == nil {
@@ -107,11 +114,11 @@ func TestQueueOrder(t *testing.T) {
 					mu.Lock()
 					went = append(went, who)
 					mu.Unlock()
-					release(t, l)
+					turnsuite.Release(t, l)
 				})
 				awaitQueued(t, client, i+1)
 			}
-			release(t, held)
+			turnsuite.Release(t, held)
 			running.Wait()
 			if string(went) != tt.want {
 				t.Errorf("%s came, %s went, want %s", tt.come, went, tt.want)
@@ -130,7 +137,8 @@ func TestQueueIsNotPassed(t *testing.T) {
 	if _, err := client.Put(t.Context(), key, "somebody"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tryAcquire(turns); !errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "somebody") {
+	if _, err := turnsuite.TryAcquire(turns); !errors.Is(err, gcgate.ErrHeld) ||
+		!strings.Contains(err.Error(), "somebody") {
 		t.Errorf("while somebody waits: %v, want ErrHeld that names it", err)
 	}
 	done := make(chan gcgate.Lease)
@@ -139,14 +147,15 @@ func TestQueueIsNotPassed(t *testing.T) {
 	if _, err := client.Delete(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	release(t, <-done)
+	turnsuite.Release(t, <-done)
 }
 
-// TestQueueGivesUp: a place is gone when its context has ended, when its Turns are closed, and when its process is dead.
+// TestQueueGivesUp: a place is gone when its context has ended, when its Turns are closed, and when
+// its process is dead.
 func TestQueueGivesUp(t *testing.T) {
 	s := sharedServer(t)
 	client := newClient(t, s)
-	held := take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}}))
+	held := turnsuite.Take(t, newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}}))
 	turns := newTurns(t, etcdturn.Options{Endpoints: []string{s.addr}, TTL: time.Minute})
 	done := make(chan error)
 	wait := func(ctx context.Context) {
@@ -179,5 +188,5 @@ func TestQueueGivesUp(t *testing.T) {
 		t.Errorf("Acquire during Close: %v, want ErrClosed", err)
 	}
 	awaitQueued(t, client, 0)
-	release(t, held)
+	turnsuite.Release(t, held)
 }

@@ -21,13 +21,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"evenkeel.dev/contrib/etcdturn"
+	"evenkeel.dev/internal/testutil"
+	"evenkeel.dev/internal/turnsuite"
 )
 
-// Bounds of what a test waits for.
-const (
-	startTimeout = 20 * time.Second
-	eventTimeout = 20 * time.Second
-)
+// startTimeout bounds the start of etcd.
+const startTimeout = 20 * time.Second
 
 // server is an etcd of the test's own.
 type server struct {
@@ -53,8 +52,8 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each start takes as much of a
-// processor as a test. TestMain ends it.
+// shared is the etcd of the tests that do not kill theirs, once one of them has started it: each
+// start takes as much of a processor as a test. TestMain ends it.
 var shared struct {
 	sync.Once
 	*server
@@ -89,7 +88,7 @@ func (s *server) wipe(t testing.TB) {
 	}
 	defer client.Close()
 	revokeAll(t, client)
-	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
 	defer cancel()
 	if _, err := client.Delete(ctx, "\x00", clientv3.WithFromKey()); err != nil {
 		t.Fatal(err)
@@ -99,14 +98,15 @@ func (s *server) wipe(t testing.TB) {
 // revokeAll ends all leases, as their TTL would.
 func revokeAll(t testing.TB, client *clientv3.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), eventTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), turnsuite.Patience)
 	defer cancel()
 	leases, err := client.Leases(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range leases.Leases {
-		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) { // its time may be over
+		if _, err := client.Revoke(ctx, l.ID); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			// Its time may be over.
 			t.Fatal(err)
 		}
 	}
@@ -123,19 +123,18 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// need skips the test unless it may use a real etcd; then a missing one fails it.
+// need ends a test that must not start etcd, or cannot.
 func need(t testing.TB) {
 	t.Helper()
-	if os.Getenv("EVENKEEL_E2E") != "1" {
-		t.Skip("needs a real etcd: set EVENKEEL_E2E=1")
-	}
+	testutil.Slow(t, "starts etcd")
 	if _, err := exec.LookPath("etcd"); err != nil {
-		t.Fatal("etcd is missing: install it (Debian: etcd-server), or unset EVENKEEL_E2E")
+		testutil.Missing(t, "etcd (Debian: etcd-server)")
 	}
 }
 
-// freeAddr returns an address for a server that is started later. Its port is none of those that the kernel gives to
-// connections, nor that the tests of other packages take (10000 to 29999), so that nobody has it meanwhile.
+// freeAddr returns an address for a server that is started later. Its port is none of those that
+// the kernel gives to connections, nor that the tests of other packages take (10000 to 29999), so
+// that nobody has it meanwhile.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
@@ -269,7 +268,7 @@ func (p *proxy) pass(to, from net.Conn, stopped *bool) {
 // awaitHeld waits until something is held back.
 func (p *proxy) awaitHeld(t testing.TB) {
 	t.Helper()
-	for end := time.Now().Add(eventTimeout); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(turnsuite.Patience); ; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		n := p.holding
 		p.mu.Unlock()
@@ -277,7 +276,7 @@ func (p *proxy) awaitHeld(t testing.TB) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("nothing is held back after %v", eventTimeout)
+			t.Fatalf("nothing is held back after %v", turnsuite.Patience)
 		}
 	}
 }

@@ -78,8 +78,9 @@ func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, 
 	}
 }
 
-// keepOn has the client keep s alive again, which it has stopped to do: s has ended, or the client has waited for the first answer
-// for three seconds, whatever the TTL. It returns an error when s has ended, or expires before etcd answers.
+// keepOn has the client keep s alive again, which it has stopped to do: s has ended, or the client
+// has waited for the first answer for three seconds, whatever the TTL. It returns an error when s
+// has ended, or expires before etcd answers.
 func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
 	ctx, cancel := context.WithDeadline(s.ctx, expires)
 	defer cancel()

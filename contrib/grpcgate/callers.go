@@ -37,7 +37,8 @@ type conn struct {
 }
 
 // connKey is the same for all streams of a connection, and another for each connection that is open
-// where its address is a pointer, as of TCP and Unix sockets; else the address has to tell them apart.
+// where its address is a pointer, as of TCP and Unix sockets; else the address has to tell them
+// apart.
 func connKey(a net.Addr) any {
 	switch a := a.(type) {
 	case nil:
@@ -88,7 +89,8 @@ func (c *callers) called(ctx context.Context) {
 	}
 }
 
-// look has the next calls of clients that do not watch noted, or no more. Those noted before stay, unless afresh.
+// look has the next calls of clients that do not watch noted, or no more. Those noted before stay,
+// unless afresh.
 func (c *callers) look(on, afresh bool) {
 	n := int32(0)
 	if on {

@@ -34,8 +34,9 @@
 // # Turns
 //
 // When all replicas have said NOT_SERVING at once, calls fail with UNAVAILABLE. So the gates need
-// Turns ([gcgate.FileTurns], evenkeel.dev/contrib/etcdturn). Calls with grpc.WaitForReady, or with waitForReady
-// in the method's configuration, do not fail then: they wait for the first that is back.
+// Turns ([gcgate.FileTurns], evenkeel.dev/contrib/etcdturn). Calls with grpc.WaitForReady, or with
+// waitForReady in the method's configuration, do not fail then: they wait for the first that is
+// back.
 //
 // # The way back
 //

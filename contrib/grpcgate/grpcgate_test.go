@@ -24,8 +24,8 @@ func turns(t *testing.T) gcgate.Turns {
 	return gcgate.FileTurns{Path: filepath.Join(t.TempDir(), "turn")}
 }
 
-// TestCallsKeepAwayFromCollections: two replicas that are asked to collect at once, time and again, fail no
-// call, and nearly none meets a collection.
+// TestCallsKeepAwayFromCollections: two replicas that are asked to collect at once, time and again,
+// fail no call, and nearly none overlaps a collection.
 func TestCallsKeepAwayFromCollections(t *testing.T) {
 	gate := wide(turns(t))
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
@@ -58,7 +58,8 @@ func report(t *testing.T, l *load, replicas ...*replica) {
 		met += r.met()
 	}
 	slices.Sort(closing)
-	t.Logf("%d calls, %d failed; %d collections announced; from the announcement to the last new call %v (median), %v (longest); %d calls after the last Watch was sent, %d met a collection",
+	t.Logf("%d calls, %d failed; %d collections announced; from the announcement to the last new call %v (median), "+
+		"%v (longest); %d calls after the last Watch was sent, %d met a collection",
 		l.sent.Load(), l.failed.Load(), len(closing), closing[len(closing)/2], closing[len(closing)-1], after, met)
 }
 
@@ -114,8 +115,8 @@ func TestStreamsAreKept(t *testing.T) {
 	t.Logf("a drain took %v on average, and %v with 20 streams open", without, with)
 }
 
-// TestClientsThatDoNotWatch: the first collection names them, they are served all the same, and who watches is
-// not named.
+// TestClientsThatDoNotWatch: the first collection names them, they are served all the same, and who
+// watches is not named.
 func TestClientsThatDoNotWatch(t *testing.T) {
 	gate := gcgate.Options{Turns: turns(t), AnnounceTimeout: 10 * time.Second} // and the default for DrainTimeout
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
@@ -171,7 +172,8 @@ func TestNobodyWatches(t *testing.T) {
 	if n := a.announced(); n > 0 {
 		t.Errorf("%d collections were announced to nobody", n)
 	}
-	if text := a.log.String(); !strings.Contains(text, "no client watches") || !strings.Contains(text, "healthCheckConfig") {
+	if text := a.log.String(); !strings.Contains(text, "no client watches") ||
+		!strings.Contains(text, "healthCheckConfig") {
 		t.Errorf("the log does not say what to do:\n%s", text)
 	}
 }
@@ -182,7 +184,8 @@ func TestWhenAllAreAway(t *testing.T) {
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
 	c := watching(t, 1, a, b)[0]
 	for _, r := range []*replica{a, b} {
-		if err := r.gate.Stop(t.Context()); err != nil { // it tells its first peer that this process is ready, perhaps only now
+		if err := r.gate.Stop(t.Context()); err != nil {
+			// It tells its first peer that this process is ready, perhaps only now.
 			t.Fatal(err)
 		}
 		if err := r.signal.Drain(t.Context(), time.Second); err != nil {
@@ -195,7 +198,8 @@ func TestWhenAllAreAway(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.EmptyCall(ctx, &testpb.Empty{}, grpc.WaitForReady(true)); status.Code(err) != codes.DeadlineExceeded {
+	if _, err := c.EmptyCall(ctx, &testpb.Empty{},
+		grpc.WaitForReady(true)); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a call that waits for a server got %v while there is none, want its deadline", err)
 	}
 	waited := make(chan error, 1)

@@ -14,14 +14,20 @@ import (
 )
 
 // ServerOptions are the two interceptors, for grpc.NewServer. They come before other chained
-// interceptors when these options are given first: what an interceptor before them does is not counted.
+// interceptors when these options are given first: what an interceptor before them does is not
+// counted.
 func (s *Signal) ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(s.UnaryInterceptor), grpc.ChainStreamInterceptor(s.StreamInterceptor)}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(s.UnaryInterceptor),
+		grpc.ChainStreamInterceptor(s.StreamInterceptor),
+	}
 }
 
-// UnaryInterceptor is a [grpc.UnaryServerInterceptor] that counts calls, and refuses them with UNAVAILABLE
-// under [gcgate.PolicyShed]. Before a gate has this signal it does nothing.
-func (s *Signal) UnaryInterceptor(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// UnaryInterceptor is a [grpc.UnaryServerInterceptor] that counts calls, and refuses them with
+// UNAVAILABLE under [gcgate.PolicyShed]. Before a gate has this signal it does nothing.
+func (s *Signal) UnaryInterceptor(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler,
+) (any, error) {
 	g := s.gate.Load()
 	if g == nil || isHealth(info.FullMethod) {
 		return handler(ctx, req)
@@ -29,16 +35,19 @@ func (s *Signal) UnaryInterceptor(ctx context.Context, req any, info *grpc.Unary
 	s.callers.called(ctx)
 	if g.Refusing() {
 		g.CountRefused()
-		return nil, status.Error(codes.Unavailable, fmt.Sprintf("collecting garbage: try another replica, or again in %v", g.Remaining()))
+		return nil, status.Error(codes.Unavailable,
+			fmt.Sprintf("collecting garbage: try another replica, or again in %v", g.Remaining()))
 	}
 	t := g.Enter()
 	defer t.Exit()
 	return handler(ctx, req)
 }
 
-// StreamInterceptor is a [grpc.StreamServerInterceptor]. It counts messages where [Options].Messages says so,
-// and refuses nothing. Before a gate has this signal it does nothing.
-func (s *Signal) StreamInterceptor(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+// StreamInterceptor is a [grpc.StreamServerInterceptor]. It counts messages where
+// [Options].Messages says so, and refuses nothing. Before a gate has this signal it does nothing.
+func (s *Signal) StreamInterceptor(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handler grpc.StreamHandler,
+) error {
 	g := s.gate.Load()
 	if g == nil || isHealth(info.FullMethod) {
 		return handler(srv, stream)
@@ -76,7 +85,8 @@ func (c *countedStream) count(another bool) {
 	}
 }
 
-// end ends the last message: a goroutine of the handler's may still receive one, which nobody works on.
+// end ends the last message: a goroutine of the handler's may still receive one, which nobody works
+// on.
 func (c *countedStream) end() {
 	c.mu.Lock()
 	c.over = true

@@ -38,8 +38,10 @@ func TestCallsAreCountedAndHealthIsNot(t *testing.T) {
 		}()
 		inFlight(t, s, 0, 2)
 		for _, method := range []string{"Check", "List", "Watch"} {
-			unary("/grpc.health.v1.Health/"+method, func(context.Context, any) (any, error) { inFlight(t, s, 0, 2); return nil, nil })
-			s.StreamInterceptor(nil, &fakeStream{ctx: client(t, 1)}, &grpc.StreamServerInfo{FullMethod: "/grpc.health.v1.Health/" + method},
+			unary("/grpc.health.v1.Health/"+method,
+				func(context.Context, any) (any, error) { inFlight(t, s, 0, 2); return nil, nil })
+			s.StreamInterceptor(nil, &fakeStream{ctx: client(t, 1)},
+				&grpc.StreamServerInfo{FullMethod: "/grpc.health.v1.Health/" + method},
 				func(any, grpc.ServerStream) error { inFlight(t, s, 0, 2); return nil })
 		}
 	})
@@ -67,7 +69,8 @@ func TestMessagesCountOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{Messages: func(method string) bool { return method == "/a.B/Short" }})
 		stream := func(method string, handler grpc.StreamHandler) {
-			s.StreamInterceptor(nil, &fakeStream{ctx: client(t, 1), left: 3}, &grpc.StreamServerInfo{FullMethod: method}, handler)
+			s.StreamInterceptor(nil, &fakeStream{ctx: client(t, 1), left: 3},
+				&grpc.StreamServerInfo{FullMethod: method}, handler)
 		}
 		stream("/a.B/Long", func(_ any, ss grpc.ServerStream) error {
 			ss.RecvMsg(nil)
@@ -132,7 +135,8 @@ func TestMessagesAreNoUnheededDrain(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.StreamInterceptor(nil, &chattyStream{fakeStream{ctx: ctx}}, &grpc.StreamServerInfo{FullMethod: "/a.B/Chat"},
+			s.StreamInterceptor(nil, &chattyStream{fakeStream{ctx: ctx}},
+				&grpc.StreamServerInfo{FullMethod: "/a.B/Chat"},
 				func(_ any, ss grpc.ServerStream) error {
 					for ss.RecvMsg(nil) == nil {
 						time.Sleep(100 * time.Microsecond)
@@ -156,18 +160,20 @@ func TestMessagesAreNoUnheededDrain(t *testing.T) {
 }
 
 // TestRefuses: under PolicyShed calls get UNAVAILABLE while the gate is away, streams go on.
-// TestReaderThatOutlivesItsHandler: a message that comes when the handler has returned is nobody's work.
+// TestReaderThatOutlivesItsHandler: a message that comes when the handler has returned is nobody's
+// work.
 func TestReaderThatOutlivesItsHandler(t *testing.T) {
 	s := newSignal(t, Options{Messages: func(string) bool { return true }})
 	stream := &lateStream{fakeStream: fakeStream{ctx: client(t, 1)}, more: make(chan struct{})}
 	received := make(chan struct{})
-	err := s.StreamInterceptor(nil, stream, &grpc.StreamServerInfo{FullMethod: "/a.B/C"}, func(_ any, st grpc.ServerStream) error {
-		go func() {
-			defer close(received)
-			_ = st.RecvMsg(nil)
-		}()
-		return nil
-	})
+	err := s.StreamInterceptor(nil, stream, &grpc.StreamServerInfo{FullMethod: "/a.B/C"},
+		func(_ any, st grpc.ServerStream) error {
+			go func() {
+				defer close(received)
+				_ = st.RecvMsg(nil)
+			}()
+			return nil
+		})
 	close(stream.more)
 	<-received
 	if err != nil {
@@ -207,7 +213,8 @@ func TestRefuses(t *testing.T) {
 		heap := gcgatetest.NewHeap()
 		heap.Rate = 0
 		g, err := gcgate.Start(t.Context(), gcgate.Options{
-			Collector: heap, Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"}, DisablePeriod: true, OnEvent: look, Logger: quiet,
+			Collector: heap, Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"},
+			DisablePeriod: true, OnEvent: look, Logger: quiet,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -12,16 +12,19 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// interopCalls are the cases of grpc-go's own interop client that any client and server have to manage. They end the process where a call
-// fails, or its answer is another than it should be. DoCancelAfterBegin is not among them: it closes its stream right after it has cancelled
-// it, and where the machine is busy the answer is there before grpc-go has seen the cancellation.
+// interopCalls are the cases of grpc-go's own interop client that any client and server have to
+// manage. They end the process where a call fails, or its answer is another than it should be.
+// DoCancelAfterBegin is not among them: it closes its stream right after it has cancelled it, and
+// where the machine is busy the answer is there before grpc-go has seen the cancellation.
 var interopCalls = []func(context.Context, testpb.TestServiceClient, ...grpc.CallOption){
-	interop.DoEmptyUnaryCall, interop.DoLargeUnaryCall, interop.DoClientStreaming, interop.DoServerStreaming, interop.DoPingPong,
+	interop.DoEmptyUnaryCall, interop.DoLargeUnaryCall, interop.DoClientStreaming, interop.DoServerStreaming,
+	interop.DoPingPong,
 	interop.DoEmptyStream, interop.DoCancelAfterFirstResponse, interop.DoCustomMetadata, interop.DoStatusCodeAndMessage,
 	interop.DoSpecialStatusMessage,
 }
 
-// TestInteropClients: grpc-go's own interop clients notice nothing of collections, which both replicas are asked for at once, time and again.
+// TestInteropClients: grpc-go's own interop clients notice nothing of collections, which both
+// replicas are asked for at once, time and again.
 func TestInteropClients(t *testing.T) {
 	gate := wide(turns(t))
 	a := startService(t, patient, gate, interop.NewTestServer())
@@ -41,7 +44,8 @@ func TestInteropClients(t *testing.T) {
 	}
 	called(t, len(clients), a, b)
 	asked := uint64(0)
-	for end := time.Now().Add(4 * eventTimeout); asked < collections/4 || cases.Load() < int64(2*len(clients)*len(interopCalls)); asked++ {
+	for end := time.Now().Add(4 * eventTimeout); asked < collections/4 ||
+		cases.Load() < int64(2*len(clients)*len(interopCalls)); asked++ {
 		if time.Now().After(end) {
 			t.Errorf("%d cases in %v", cases.Load(), 4*eventTimeout)
 			break

@@ -10,18 +10,18 @@ import (
 	"evenkeel.dev/contrib/grpcgate/client"
 )
 
-// TestClientInPython: gRPC's other implementation, which C++, Python, Ruby and PHP share, takes the same
-// service configuration.
+// TestClientInPython: gRPC's other implementation, which C++, Python, Ruby and PHP share, takes the
+// same service configuration.
 func TestClientInPython(t *testing.T) {
 	python := ""
-	for _, name := range []string{"../../.bin/python/bin/python", "python3"} { // the first is what .ci/pypi installs
+	for _, name := range []string{"../../.bin/python/bin/python", "python3"} { // the first is what .ci/setup installs
 		if exec.Command(name, "-c", "import grpc").Run() == nil {
 			python = name
 			break
 		}
 	}
 	if python == "" {
-		t.Skip("no Python with grpcio: .ci/pypi installs one from PyPI")
+		t.Skip("no Python with grpcio: .ci/setup installs one from PyPI")
 	}
 	gate := wide(turns(t))
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)
@@ -56,13 +56,15 @@ func TestClientInPython(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("grpcio %s: %d calls, %d failed, %d met one of %d collections", got.Version, got.Calls, got.Failed, a.met()+b.met(), collections)
+	t.Logf("grpcio %s: %d calls, %d failed, %d met one of %d collections", got.Version, got.Calls, got.Failed,
+		a.met()+b.met(), collections)
 	if got.Failed > 0 || got.Calls == 0 {
 		t.Errorf("%d of %d calls failed, the first with %s", got.Failed, got.Calls, got.First)
 	}
 	for _, r := range []*replica{a, b} {
 		if r.announced() < collections/2 || r.calls.Load() == 0 {
-			t.Errorf("%d of %d collections were announced, and %d calls came", r.announced(), collections/2, r.calls.Load())
+			t.Errorf("%d of %d collections were announced, and %d calls came", r.announced(), collections/2,
+				r.calls.Load())
 		}
 	}
 	wantHeeded(t, 1, a, b)

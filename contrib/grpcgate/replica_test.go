@@ -58,8 +58,8 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// replica is a grpc-go server with a gate over a heap that stands in for the process's, so that there
-// may be two.
+// replica is a grpc-go server with a gate over a heap that stands in for the process's, so that
+// there may be two.
 type replica struct {
 	testpb.UnimplementedTestServiceServer
 	addr   string
@@ -69,7 +69,9 @@ type replica struct {
 
 	calls atomic.Int64 // unary ones that have come, all in all
 	after atomic.Int64 // of these, since each Watch was sent that this process is away
-	again atomic.Int64 // of these, in a collection, not the first on their connection: with the answer to that their client had heard of it
+	// Of these, in a collection, not the first on their connection: with the answer to that their
+	// client had heard of it.
+	again atomic.Int64
 
 	mu      sync.Mutex
 	clients map[string]struct{} // connections on which calls have come
@@ -161,7 +163,8 @@ func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service
 	if r.signal, err = grpcgate.New(o); err != nil {
 		t.Fatal(err)
 	}
-	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap, r.onEvent
+	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap,
+		r.onEvent
 	gate.Logger, gate.DisablePeriod = o.Logger, true
 	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
 		t.Fatal(err)
@@ -217,8 +220,9 @@ func watched(t *testing.T, n int, replicas ...*replica) {
 	}
 }
 
-// called waits until each replica has had calls from so many clients. One that has not called yet is idle for the signal, which waits for no
-// call as proof that it has the replica back: where the machine is busy, it may find both away.
+// called waits until each replica has had calls from so many clients. One that has not called yet
+// is idle for the signal, which waits for no call as proof that it has the replica back: where the
+// machine is busy, it may find both away.
 func called(t *testing.T, n int, replicas ...*replica) {
 	t.Helper()
 	for _, r := range replicas {
@@ -299,9 +303,10 @@ func (r *replica) announced() uint64 { return r.gate.Stats().Phases[gcgate.State
 // met is how many calls met a collection.
 func (r *replica) met() uint64 { return r.gate.Stats().Overlapped }
 
-// wantHeeded fails the test where so many clients go on calling a replica that is about to collect, or collects: without the signal they do so
-// all the time. One that had no processor may hear of it only with the answer to a call that meets the collection: that one does not count. Some
-// that had none for a tenth of a second are a drain that was not heeded.
+// wantHeeded fails the test where so many clients go on calling a replica that is about to collect,
+// or collects: without the signal they do so all the time. One that had no processor may hear of it
+// only with the answer to a call that meets the collection: that one does not count. Some that had
+// none for a tenth of a second are a drain that was not heeded.
 func wantHeeded(t *testing.T, clients uint64, replicas ...*replica) {
 	t.Helper()
 	again, heard := uint64(0), uint64(0)
@@ -313,7 +318,8 @@ func wantHeeded(t *testing.T, clients uint64, replicas ...*replica) {
 		}
 	}
 	if again*4 > heard {
-		t.Errorf("%d calls went to a replica that collected, after one that had; clients were told of it %d times", again, heard)
+		t.Errorf("%d calls went to a replica that collected, after one that had; clients were told of it %d times",
+			again, heard)
 	}
 }
 

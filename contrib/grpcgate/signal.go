@@ -41,8 +41,8 @@ const (
 // and a call has come on its connection since; a connection on which calls were rare before the
 // drain is waited for 20 ms, and any for [Options].ReturnTimeout.
 //
-// To count calls for a gate whose signals are others (HAProxy's runtime API, say), call [Signal.Attach]
-// with it in the place of naming this signal among its options.
+// To count calls for a gate whose signals are others (HAProxy's runtime API, say), call
+// [Signal.Attach] with it in the place of naming this signal among its options.
 type Signal struct {
 	options Options // with defaults
 	gate    atomic.Pointer[gcgate.Gate]
@@ -67,8 +67,9 @@ func New(o Options) (*Signal, error) {
 	return &Signal{options: o, watches: make(map[*watch]struct{})}, nil
 }
 
-// Register registers the health service. Call it before the server serves; [grpc.Server.RegisterService]
-// ends the process where another health service is registered already: give that as [Options].Health.
+// Register registers the health service. Call it before the server serves;
+// [grpc.Server.RegisterService] ends the process where another health service is registered
+// already: give that as [Options].Health.
 func (s *Signal) Register(r grpc.ServiceRegistrar) {
 	grpc_health_v1.RegisterHealthServer(r, &service{signal: s})
 }
@@ -120,10 +121,11 @@ func (s *Signal) nobody() error {
 	return fmt.Errorf("grpcgate: no client watches grpc.health.v1.Health%s: %s", s.callers.names(), advice)
 }
 
-const advice = "give the clients the service configuration of contrib/grpcgate/client (round_robin and healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
+const advice = "give the clients the service configuration of contrib/grpcgate/client (round_robin and " +
+	"healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
 
-// WhyUnheeded implements [gcgate.Explainer]: who calls without a Watch while this process is away, and what to do;
-// "" where nobody does.
+// WhyUnheeded implements [gcgate.Explainer]: who calls without a Watch while this process is away,
+// and what to do; "" where nobody does.
 func (s *Signal) WhyUnheeded() string {
 	if s.callers.names() == "" {
 		return ""
@@ -131,8 +133,8 @@ func (s *Signal) WhyUnheeded() string {
 	return fmt.Sprintf("clients call that do not watch health%s: %s", s.callers.names(), advice)
 }
 
-// Drain implements [gcgate.Signal]: it has each Watch sent NOT_SERVING, and waits until that was done.
-// A client that opens a Watch meanwhile is sent the same.
+// Drain implements [gcgate.Signal]: it has each Watch sent NOT_SERVING, and waits until that was
+// done. A client that opens a Watch meanwhile is sent the same.
 func (s *Signal) Drain(ctx context.Context, _ time.Duration) error {
 	s.flip(true)
 	return s.wait(ctx, func(time.Time) error {
@@ -144,7 +146,8 @@ func (s *Signal) Drain(ctx context.Context, _ time.Duration) error {
 		}
 		switch {
 		case behind > 0:
-			return fmt.Errorf("grpcgate: %d of %d Watch streams could not be sent NOT_SERVING yet: their clients do not read", behind, len(s.watches))
+			return fmt.Errorf("grpcgate: %d of %d Watch streams could not be sent NOT_SERVING yet: their clients "+
+				"do not read", behind, len(s.watches))
 		case len(s.watches) == 0:
 			return s.nobody()
 		}
@@ -152,8 +155,8 @@ func (s *Signal) Drain(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// Ready implements [gcgate.Signal]: it has each Watch sent SERVING, if the service itself says so, and
-// waits until their clients have this process back.
+// Ready implements [gcgate.Signal]: it has each Watch sent SERVING, if the service itself says so,
+// and waits until their clients have this process back.
 func (s *Signal) Ready(ctx context.Context) error {
 	s.flip(false)
 	err := s.wait(ctx, func(now time.Time) error {
@@ -203,7 +206,8 @@ func (s *Signal) flip(away bool) {
 	}
 }
 
-// wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check with mu held.
+// wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check with
+// mu held.
 func (s *Signal) wait(ctx context.Context, check func(now time.Time) error) error {
 	tick := time.NewTicker(waitTick)
 	defer tick.Stop()

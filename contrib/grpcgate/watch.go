@@ -11,24 +11,31 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// service is grpc.health.v1: the service's own health, but for SERVING in a Watch while this process is away.
+// service is grpc.health.v1: the service's own health, but for SERVING in a Watch while this
+// process is away.
 type service struct {
 	grpc_health_v1.UnimplementedHealthServer
 	signal *Signal
 }
 
 // Check implements [grpc_health_v1.HealthServer].
-func (s *service) Check(ctx context.Context, r *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (s *service) Check(
+	ctx context.Context, r *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
 	return s.signal.options.Health.Check(ctx, r)
 }
 
 // List implements [grpc_health_v1.HealthServer].
-func (s *service) List(ctx context.Context, r *grpc_health_v1.HealthListRequest) (*grpc_health_v1.HealthListResponse, error) {
+func (s *service) List(
+	ctx context.Context, r *grpc_health_v1.HealthListRequest,
+) (*grpc_health_v1.HealthListResponse, error) {
 	return s.signal.options.Health.List(ctx, r)
 }
 
 // Watch implements [grpc_health_v1.HealthServer].
-func (s *service) Watch(r *grpc_health_v1.HealthCheckRequest, stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) error {
+func (s *service) Watch(r *grpc_health_v1.HealthCheckRequest,
+	stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse],
+) error {
 	w := s.signal.open(stream)
 	if w == nil {
 		return status.Error(codes.Unimplemented, "too many Watch streams: see Options.MaxWatches of grpcgate")
@@ -38,7 +45,8 @@ func (s *service) Watch(r *grpc_health_v1.HealthCheckRequest, stream grpc.Server
 }
 
 // watch is one Watch stream. The service's own health sends on it as on any; a goroutine of its own
-// sends what changes when this process goes away and comes back. Fields without a remark do not change.
+// sends what changes when this process goes away and comes back. Fields without a remark do not
+// change.
 type watch struct {
 	grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]
 	signal *Signal
@@ -182,7 +190,8 @@ func (w *watch) leave(now time.Time) {
 	}
 }
 
-// isBack reports whether the client has this process back, as far as can be told. signal.mu is held.
+// isBack reports whether the client has this process back, as far as can be told. signal.mu is
+// held.
 func (w *watch) isBack(now time.Time, s *Signal) bool {
 	told := !w.told.IsZero()
 	switch {

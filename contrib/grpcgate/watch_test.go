@@ -68,7 +68,10 @@ func client(t *testing.T, port int) context.Context {
 // watchBy opens a Watch on the connection of ctx, and ends it with the test.
 func watchBy(t *testing.T, s *Signal, ctx context.Context, name string) *fakeWatch {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &fakeWatch{ctx: ctx, end: cancel, got: make(chan grpc_health_v1.HealthCheckResponse_ServingStatus, 64), ended: make(chan error, 1)}
+	f := &fakeWatch{
+		ctx: ctx, end: cancel, got: make(chan grpc_health_v1.HealthCheckResponse_ServingStatus, 64),
+		ended: make(chan error, 1),
+	}
 	go func() {
 		f.ended <- (&service{signal: s}).Watch(&grpc_health_v1.HealthCheckRequest{Service: name}, f)
 		close(f.ended)
@@ -108,7 +111,8 @@ func newSignal(t *testing.T, o Options) *Signal {
 	}
 	heap := gcgatetest.NewHeap()
 	heap.Rate = 0
-	g, err := gcgate.Start(t.Context(), gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, DisablePeriod: true, Logger: quiet})
+	g, err := gcgate.Start(t.Context(),
+		gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, DisablePeriod: true, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +123,8 @@ func newSignal(t *testing.T, o Options) *Signal {
 
 func call(t *testing.T, s *Signal, ctx context.Context) {
 	t.Helper()
-	_, err := s.UnaryInterceptor(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, func(context.Context, any) (any, error) { return nil, nil })
+	_, err := s.UnaryInterceptor(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+		func(context.Context, any) (any, error) { return nil, nil })
 	if err != nil {
 		t.Error(err)
 	}
@@ -180,7 +185,8 @@ func TestDrainNamesNoClientThatIsGone(t *testing.T) {
 		b.stuck = make(chan struct{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Drain(ctx, time.Second); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 of 2") {
+		if err := s.Drain(ctx, time.Second); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "1 of 2") {
 			t.Errorf("Drain returned %v", err)
 		}
 		b.end()
@@ -193,8 +199,8 @@ func TestDrainNamesNoClientThatIsGone(t *testing.T) {
 	})
 }
 
-// TestReadyWaitsForACallWhereCallsAreFrequent: a busy client's next call is the proof, an idle client
-// is taken for back soon, and neither holds the turn for long.
+// TestReadyWaitsForACallWhereCallsAreFrequent: a busy client's next call is the proof, an idle
+// client is taken for back soon, and neither holds the turn for long.
 func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{})
@@ -210,7 +216,8 @@ func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 			return took(t, s.Ready)
 		}
 		if d := round(); d < defaultReturnTimeout || d > defaultReturnTimeout+waitTick {
-			t.Errorf("Ready took %v although the busy client did not come back, want the bound of %v", d, defaultReturnTimeout)
+			t.Errorf("Ready took %v although the busy client did not come back, want the bound of %v", d,
+				defaultReturnTimeout)
 		}
 		stop := make(chan struct{})
 		go func() {
@@ -230,8 +237,8 @@ func TestReadyWaitsForACallWhereCallsAreFrequent(t *testing.T) {
 	})
 }
 
-// TestAShortTimeWithoutACallSaysNothing: a client that has not called between two collections that follow one another at
-// once is waited for as it was before.
+// TestAShortTimeWithoutACallSaysNothing: a client that has not called between two collections that
+// follow one another at once is waited for as it was before.
 func TestAShortTimeWithoutACallSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{})
@@ -252,7 +259,8 @@ func TestAShortTimeWithoutACallSaysNothing(t *testing.T) {
 	})
 }
 
-// TestIdleClientsHoldUpNoCollection: with clients that never call, collections follow one another closely.
+// TestIdleClientsHoldUpNoCollection: with clients that never call, collections follow one another
+// closely.
 func TestIdleClientsHoldUpNoCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{Logger: quiet})
@@ -295,7 +303,8 @@ func TestWhatTheServiceSaysOfItselfStands(t *testing.T) {
 		own := health.NewServer()
 		own.SetServingStatus("index", notServing)
 		s := newSignal(t, Options{Health: own})
-		all, index, other := watchBy(t, s, client(t, 1), ""), watchBy(t, s, client(t, 1), "index"), watchBy(t, s, client(t, 2), "other")
+		all, index, other := watchBy(t, s, client(t, 1), ""), watchBy(t, s, client(t, 1), "index"),
+			watchBy(t, s, client(t, 2), "other")
 		all.wants(t, serving)
 		index.wants(t, notServing)
 		other.wants(t, unknown)
@@ -311,10 +320,12 @@ func TestWhatTheServiceSaysOfItselfStands(t *testing.T) {
 		index.wants(t, serving)
 		all.wants(t)
 		other.wants(t)
-		if r, err := (&service{signal: s}).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil || r.GetStatus() != notServing {
+		if r, err := (&service{signal: s}).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil ||
+			r.GetStatus() != notServing {
 			t.Errorf("Check says %v, %v", r, err)
 		}
-		if r, err := (&service{signal: s}).List(t.Context(), &grpc_health_v1.HealthListRequest{}); err != nil || len(r.GetStatuses()) != 2 {
+		if r, err := (&service{signal: s}).List(t.Context(), &grpc_health_v1.HealthListRequest{}); err != nil ||
+			len(r.GetStatuses()) != 2 {
 			t.Errorf("List says %v, %v", r, err)
 		}
 	})
@@ -326,7 +337,8 @@ func TestCheckIsNoPlaceForADrain(t *testing.T) {
 		s := newSignal(t, Options{})
 		watchBy(t, s, client(t, 1), "")
 		took(t, drain(s))
-		if r, err := (&service{signal: s}).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil || r.GetStatus() != serving {
+		if r, err := (&service{signal: s}).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{}); err != nil ||
+			r.GetStatus() != serving {
 			t.Errorf("Check says %v, %v while the process is away", r, err)
 		}
 	})
@@ -359,7 +371,8 @@ func TestClientsThatDoNotWatchAreNamed(t *testing.T) {
 			}
 			call(t, s, watching)
 			call(t, s, client(t, 8))
-			if why := s.WhyUnheeded(); !strings.Contains(why, "(10.0.0.8)") || !strings.Contains(why, "healthCheckConfig") {
+			if why := s.WhyUnheeded(); !strings.Contains(why, "(10.0.0.8)") ||
+				!strings.Contains(why, "healthCheckConfig") {
 				t.Errorf("of a client that does not watch it says %q", why)
 			}
 			took(t, s.Ready)
@@ -386,7 +399,8 @@ func TestCheckWaitsForAWatch(t *testing.T) {
 		s := newSignal(t, Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Check(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no client watches") {
+		if err := s.Check(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "no client watches") {
 			t.Errorf("Check returned %v", err)
 		}
 		checked := make(chan error, 1)
@@ -400,7 +414,10 @@ func TestCheckWaitsForAWatch(t *testing.T) {
 }
 
 func TestOptionsThatCannotWork(t *testing.T) {
-	for option, o := range map[string]Options{"MaxWatches": {MaxWatches: -1}, "ReturnTimeout": {ReturnTimeout: time.Minute}} {
+	for option, o := range map[string]Options{
+		"MaxWatches":    {MaxWatches: -1},
+		"ReturnTimeout": {ReturnTimeout: time.Minute},
+	} {
 		_, err := New(o)
 		var refused *OptionError
 		if !errors.As(err, &refused) || refused.Option != option {

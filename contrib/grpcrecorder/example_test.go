@@ -11,7 +11,8 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// A server that can say why its calls were slow, which the recorder's page does, on an address of its own.
+// A server whose recorder keeps snapshots of slow calls, for evenkeel report. Its page is on an
+// address of its own.
 func Example() {
 	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 50 * time.Millisecond})
 	if err != nil {

@@ -39,7 +39,9 @@ func (sleeper) HalfDuplexCall(testpb.TestService_HalfDuplexCallServer) error { r
 
 func start(t *testing.T) *recorder.Recorder {
 	t.Helper()
-	rec, err := recorder.Start(t.Context(), recorder.Options{Slow: planted / 3, Every: time.Second, CPU: 1, Logger: slog.New(slog.DiscardHandler)})
+	rec, err := recorder.Start(t.Context(), recorder.Options{
+		Slow: planted / 3, Every: time.Second, CPU: 1, InProcess: true, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +58,10 @@ func TestCalls(t *testing.T) {
 	rec := start(t)
 	explained := make(chan recorder.Explained, 100)
 	rec.Subscribe(func(e recorder.Explained) { explained <- e })
-	server := grpc.NewServer(grpc.ChainUnaryInterceptor(grpcrecorder.UnaryInterceptor(rec)), grpc.ChainStreamInterceptor(
-		grpcrecorder.StreamInterceptor(rec, func(method string) bool { return strings.HasSuffix(method, "/HalfDuplexCall") })))
+	server := grpc.NewServer(grpc.ChainUnaryInterceptor(grpcrecorder.UnaryInterceptor(rec)),
+		grpc.ChainStreamInterceptor(
+			grpcrecorder.StreamInterceptor(rec,
+				func(method string) bool { return strings.HasSuffix(method, "/HalfDuplexCall") })))
 	testpb.RegisterTestServiceServer(server, sleeper{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -72,7 +76,8 @@ func TestCalls(t *testing.T) {
 	t.Cleanup(func() { conn.Close() })
 	client := testpb.NewTestServiceClient(conn)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // an analysis takes a small part of a processor, and the machine may be busy
+	// An analysis takes a small part of a processor, and the machine may be busy.
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	for _, open := range []func() (grpc.ClientStream, error){
 		func() (grpc.ClientStream, error) { return client.FullDuplexCall(ctx) },
@@ -87,7 +92,8 @@ func TestCalls(t *testing.T) {
 	calls := uint64(0)
 	var e recorder.Explained
 	for {
-		if _, err := client.EmptyCall(metadata.AppendToOutgoingContext(ctx, "x-request-id", "a"), &testpb.Empty{}); err != nil {
+		if _, err := client.EmptyCall(metadata.AppendToOutgoingContext(ctx, "x-request-id", "a"),
+			&testpb.Empty{}); err != nil {
 			t.Fatalf("%v: %+v, the last that was explained: %+v", err, rec.Stats(), e)
 		}
 		calls++
@@ -122,7 +128,8 @@ func TestPanic(t *testing.T) {
 			t.Errorf("%d requests", n)
 		}
 	}()
-	_, err := grpcrecorder.UnaryInterceptor(rec)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/a/B"}, func(context.Context, any) (any, error) { panic("a defect") })
+	_, err := grpcrecorder.UnaryInterceptor(rec)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/a/B"},
+		func(context.Context, any) (any, error) { panic("a defect") })
 	t.Errorf("it returns %v", err)
 }
 
@@ -130,10 +137,11 @@ func TestPanic(t *testing.T) {
 func TestNoStreams(t *testing.T) {
 	rec := start(t)
 	handled := false
-	err := grpcrecorder.StreamInterceptor(rec, nil)(nil, nil, &grpc.StreamServerInfo{FullMethod: "/a/B"}, func(any, grpc.ServerStream) error {
-		handled = true
-		return context.Canceled
-	})
+	err := grpcrecorder.StreamInterceptor(rec, nil)(nil, nil, &grpc.StreamServerInfo{FullMethod: "/a/B"},
+		func(any, grpc.ServerStream) error {
+			handled = true
+			return context.Canceled
+		})
 	if n := rec.Stats().Requests; err != context.Canceled || !handled || n != 0 {
 		t.Errorf("error %v, handled %t, %d requests", err, handled, n)
 	}

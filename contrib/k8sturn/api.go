@@ -46,15 +46,16 @@ func (o object) holder() string {
 	return *o.Spec.HolderIdentity
 }
 
-// newer reports whether o is not older than p. Versions are numbers where etcd is below, and else not
-// comparable: then what comes later is taken for newer.
+// newer reports whether o is not older than p. Versions are numbers where etcd is below, and else
+// not comparable: then what comes later is taken for newer.
 func (o object) newer(p object) bool {
 	a, aerr := strconv.ParseUint(o.Metadata.ResourceVersion, 10, 64)
 	b, berr := strconv.ParseUint(p.Metadata.ResourceVersion, 10, 64)
 	return aerr != nil || berr != nil || a >= b
 }
 
-// statusError is what the API server answers when it does not do what it was asked for: meta/v1.Status.
+// statusError is what the API server answers when it does not do what it was asked for:
+// meta/v1.Status.
 type statusError struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -78,7 +79,8 @@ type api struct {
 func newAPI(o Options) *api {
 	return &api{
 		client: o.Client, group: o.Group,
-		base: strings.TrimSuffix(o.URL, "/") + "/apis/coordination.k8s.io/v1/namespaces/" + url.PathEscape(o.Namespace) + "/leases",
+		base: strings.TrimSuffix(o.URL, "/") + "/apis/coordination.k8s.io/v1/namespaces/" +
+			url.PathEscape(o.Namespace) + "/leases",
 	}
 }
 
@@ -116,8 +118,8 @@ func (a *api) create(ctx context.Context, name string, s spec) (o object, err er
 	return o, err
 }
 
-// patch changes the Lease if it has this version yet, and leaves what it does not know as it is. It puts the group's label on, without which
-// no list or watch shows it.
+// patch changes the Lease if it has this version yet, and leaves what it does not know as it is. It
+// puts the group's label on, without which no list or watch shows it.
 func (a *api) patch(ctx context.Context, name, version string, s spec) (o object, err error) {
 	var change object
 	change.Metadata.ResourceVersion, change.Metadata.Labels, change.Spec = version, a.labels(), s
@@ -125,8 +127,8 @@ func (a *api) patch(ctx context.Context, name, version string, s spec) (o object
 	return o, err
 }
 
-// resending is a whose requests are sent once more where the connection ended in the place of an answer: as the server restarts, say. A patch
-// that was carried out already is a conflict then.
+// resending is a whose requests are sent once more where the connection ended in the place of an
+// answer: as the server restarts, say. A patch that was carried out already is a conflict then.
 func (a api) resending() *api {
 	a.resends = true
 	return &a
@@ -138,7 +140,8 @@ type event struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// watch calls each with the changes since a version, until the server ends it or each returns an error.
+// watch calls each with the changes since a version, until the server ends it or each returns an
+// error.
 func (a *api) watch(ctx context.Context, version string, each func(event) error) error {
 	q := a.query()
 	q.Set("watch", "1")
@@ -173,8 +176,8 @@ func (a *api) do(ctx context.Context, method, path, contentType string, in, out 
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out)
 }
 
-// send returns the answer to a request that was granted, else a [*statusError] or what kept it from being
-// answered.
+// send returns the answer to a request that was granted, else a [*statusError] or what kept it from
+// being answered.
 func (a *api) send(ctx context.Context, method, path, contentType string, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {

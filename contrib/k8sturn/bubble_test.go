@@ -13,10 +13,11 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/turnsuite"
 )
 
-// transport leads to a server without a network, for tests in a bubble of synctest. What between returns is the
-// answer to a request that is no watch, which serve has the server carry out.
+// transport leads to a server without a network, for tests in a bubble of synctest. What between
+// returns is the answer to a request that is no watch, which serve has the server carry out.
 type transport struct {
 	s       *server
 	between func(r *http.Request, serve func() *http.Response) (*http.Response, error) // nil: nothing
@@ -57,8 +58,8 @@ func (stream) Header() http.Header { return http.Header{} }
 func (stream) WriteHeader(int)     {}
 func (stream) Flush()              {}
 
-// TestReleaseGoesWrong has a Release fail while its process wants the next turn, which is its own then, and not what
-// the one before left.
+// TestReleaseGoesWrong has a Release fail while its process wants the next turn, which is its own
+// then, and not what the one before left.
 func TestReleaseGoesWrong(t *testing.T) {
 	for name, carriedOut := range map[string]bool{"request lost": false, "answer lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -79,31 +80,32 @@ func TestReleaseGoesWrong(t *testing.T) {
 					},
 				}}})
 				near := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
-				l := take(t, turns)
+				l := turnsuite.Take(t, turns)
 				cut.Store(true)
 				ctx, giveUp := context.WithCancel(t.Context())
 				released := make(chan error)
 				go func() { released <- l.Release(ctx) }()
 				synctest.Wait()
-				next, err := tryAcquire(turns)
+				next, err := turnsuite.TryAcquire(turns)
 				giveUp()
 				if err := <-released; !errors.Is(err, context.Canceled) {
 					t.Errorf("Release: %v, want Canceled", err)
 				}
 				if errors.Is(err, gcgate.ErrHeld) { // by the Release that was under way
-					next = take(t, turns)
+					next = turnsuite.Take(t, turns)
 				}
 				time.Sleep(time.Minute) // what goes on in the background has ended
-				wantNotLost(t, next)
-				wantHeld(t, near)
-				release(t, next)
-				release(t, take(t, near))
+				turnsuite.WantNotLost(t, next)
+				turnsuite.WantHeld(t, near)
+				turnsuite.Release(t, next)
+				turnsuite.Release(t, turnsuite.Take(t, near))
 			})
 		})
 	}
 }
 
-// TestRefusedRenewal has a renewal refused, and the question that follows too: both are asked again after a pause.
+// TestRefusedRenewal has a renewal refused, and the question that follows too: both are asked again
+// after a pause.
 func TestRefusedRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 1000
@@ -119,7 +121,7 @@ func TestRefusedRenewal(t *testing.T) {
 				return serve(), nil
 			},
 		}}})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		refuses.Store(true)
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
 		time.Sleep(2 * keptDuration / 3)
@@ -128,12 +130,13 @@ func TestRefusedRenewal(t *testing.T) {
 			t.Errorf("it asked %d times in %v, want every 250ms", n, keptDuration/3)
 		}
 		time.Sleep(2 * keptDuration) // renewed with the new version
-		wantNotLost(t, l)
-		release(t, l)
+		turnsuite.WantNotLost(t, l)
+		turnsuite.Release(t, l)
 	})
 }
 
-// TestRenewalThatHangs: a server that does not answer keeps nobody from hearing that the turn has expired.
+// TestRenewalThatHangs: a server that does not answer keeps nobody from hearing that the turn has
+// expired.
 func TestRenewalThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -148,7 +151,7 @@ func TestRenewalThatHangs(t *testing.T) {
 				return serve(), nil
 			},
 		}}})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		hangs.Store(true)
 		s.change(t, lease0, map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}})
 		begin := time.Now()
@@ -181,7 +184,7 @@ func TestCloseDuringRelease(t *testing.T) {
 				return serve(), nil
 			},
 		}}})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		released := make(chan error)
 		go func() { released <- l.Release(t.Context()) }()
 		synctest.Wait()
@@ -194,6 +197,7 @@ func TestCloseDuringRelease(t *testing.T) {
 		if n := patches.Load(); n != 2 {
 			t.Errorf("%d patches, want one of each", n)
 		}
-		release(t, take(t, newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
+		turnsuite.Release(t, turnsuite.Take(t,
+			newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 // sick is a way to a server that answers with other codes than it does; 0: with its own.
@@ -21,29 +22,32 @@ type sick struct {
 
 // client returns one that goes this way.
 func (f *sick) client(s *server) *http.Client {
-	return &http.Client{Transport: &transport{s, func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
-		code := f.reads.Load()
-		if r.Method != http.MethodGet {
-			code = f.writes.Load()
-		}
-		if code == 0 {
-			answer := serve()
+	return &http.Client{Transport: &transport{
+		s,
+		func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+			code := f.reads.Load()
 			if r.Method != http.MethodGet {
-				time.Sleep(time.Duration(f.slow.Load()))
+				code = f.writes.Load()
 			}
-			return answer, nil
-		}
-		if r.Method != http.MethodGet && f.carriesOut.Load() {
-			serve()
-		}
-		return &http.Response{StatusCode: int(code), Body: http.NoBody}, nil
-	}}}
+			if code == 0 {
+				answer := serve()
+				if r.Method != http.MethodGet {
+					time.Sleep(time.Duration(f.slow.Load()))
+				}
+				return answer, nil
+			}
+			if r.Method != http.MethodGet && f.carriesOut.Load() {
+				serve()
+			}
+			return &http.Response{StatusCode: int(code), Body: http.NoBody}, nil
+		},
+	}}
 }
 
 // wantRefused has a TryAcquire fail, and not because another one has the turn.
 func wantRefused(t *testing.T, turns *k8sturn.Turns) {
 	t.Helper()
-	if _, err := tryAcquire(turns); err == nil || errors.Is(err, gcgate.ErrHeld) {
+	if _, err := turnsuite.TryAcquire(turns); err == nil || errors.Is(err, gcgate.ErrHeld) {
 		t.Errorf("TryAcquire: %v, want a refusal", err)
 	}
 }
@@ -58,7 +62,8 @@ func releaseInDoubt(t *testing.T, way *sick, l gcgate.Lease) {
 	}
 }
 
-// TestWritesFail while reads work: however often a turn is wanted, one loop looks at the Lease, and ever more rarely.
+// TestWritesFail while reads work: however often a turn is wanted, one loop looks at the Lease, and
+// ever more rarely.
 func TestWritesFail(t *testing.T) {
 	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +73,7 @@ func TestWritesFail(t *testing.T) {
 				var way sick
 				turns := newTurns(t, s, k8sturn.Options{Client: way.client(s)})
 				if exists {
-					release(t, take(t, turns))
+					turnsuite.Release(t, turnsuite.Take(t, turns))
 				}
 				way.writes.Store(http.StatusInternalServerError)
 				before := s.count(http.MethodGet)
@@ -84,48 +89,50 @@ func TestWritesFail(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileInDoubt has a Release fail, and a TryAcquire refused that would have made use of what it left: it is
-// freed all the same, long before the Duration.
+// TestRefusedWhileInDoubt has a Release fail, and a TryAcquire refused that would have made use of
+// what it left: it is freed all the same, long before the Duration.
 func TestRefusedWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
 		var way sick
 		far := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		l := take(t, far)
+		l := turnsuite.Take(t, far)
 		releaseInDoubt(t, &way, l)
 		way.writes.Store(http.StatusTooManyRequests)
 		wantRefused(t, far)
 		time.Sleep(time.Second)
-		wantHeld(t, near)
+		turnsuite.WantHeld(t, near)
 		way.reads.Store(0)
 		way.writes.Store(0)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 	})
 }
 
-// TestTakenWhileInDoubt has a Release fail, and the next TryAcquire wait for its answer: what it has taken is not released.
+// TestTakenWhileInDoubt has a Release fail, and the next TryAcquire wait for its answer: what it
+// has taken is not released.
 func TestTakenWhileInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
 		var way sick
 		turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: way.client(s)})
-		l := take(t, turns)
+		l := turnsuite.Take(t, turns)
 		releaseInDoubt(t, &way, l)
 		way.reads.Store(0)
 		way.writes.Store(0)
 		way.slow.Store(int64(5 * time.Second))
-		next := take(t, turns)
+		next := turnsuite.Take(t, turns)
 		way.slow.Store(0)
-		wantNotLost(t, next)
-		wantHeld(t, newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)}))
+		turnsuite.WantNotLost(t, next)
+		turnsuite.WantHeld(t, newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)}))
 		time.Sleep(2 * time.Minute) // renewed
-		wantNotLost(t, next)
-		release(t, next)
+		turnsuite.WantNotLost(t, next)
+		turnsuite.Release(t, next)
 	})
 }
 
-// TestInDoubtAgain has two TryAcquire in doubt, the second just before what the first one left is given up.
+// TestInDoubtAgain has two TryAcquire in doubt, the second just before what the first one left is
+// given up.
 func TestInDoubtAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const duration = time.Minute
@@ -133,7 +140,7 @@ func TestInDoubtAgain(t *testing.T) {
 		var way sick
 		far := newTurns(t, s, k8sturn.Options{Duration: duration, Client: way.client(s)})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		release(t, take(t, far))
+		turnsuite.Release(t, turnsuite.Take(t, far))
 		synctest.Wait()
 		way.writes.Store(http.StatusInternalServerError)
 		wantRefused(t, far)
@@ -142,15 +149,15 @@ func TestInDoubtAgain(t *testing.T) {
 		way.carriesOut.Store(true)
 		wantRefused(t, far)
 		time.Sleep(time.Second)
-		wantHeld(t, near)
+		turnsuite.WantHeld(t, near)
 		way.reads.Store(0)
 		way.writes.Store(0)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 	})
 }
 
-// TestArrivesLate has a request that was given up long ago arrive just before the next one, which it refuses then. The turn
-// that nobody has is freed, long before the Duration.
+// TestArrivesLate has a request that was given up long ago arrive just before the next one, which
+// it refuses then. The turn that nobody has is freed, long before the Duration.
 func TestArrivesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -166,17 +173,18 @@ func TestArrivesLate(t *testing.T) {
 			},
 		}}})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		l := take(t, far)
+		l := turnsuite.Take(t, far)
 		holder = s.spec(lease0)["holderIdentity"]
-		release(t, l)
+		turnsuite.Release(t, l)
 		synctest.Wait()
 		late.Store(true)
-		wantHeld(t, far)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.WantHeld(t, far)
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 	})
 }
 
-// TestInDoubtDuringRelease has a TryAcquire in doubt while what the Release before it left is being freed: so is what it leaves itself.
+// TestInDoubtDuringRelease has a TryAcquire in doubt while what the Release before it left is being
+// freed: so is what it leaves itself.
 func TestInDoubtDuringRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serverWithoutNet()
@@ -202,14 +210,14 @@ func TestInDoubtDuringRelease(t *testing.T) {
 			},
 		}}})
 		near := newTurns(t, s, k8sturn.Options{Client: (&sick{}).client(s)})
-		if err := take(t, far).Release(t.Context()); err == nil {
+		if err := turnsuite.Take(t, far).Release(t.Context()); err == nil {
 			t.Error("Release: no error")
 		}
 		time.Sleep(time.Second)
 		wantRefused(t, far)
 		close(freed)
-		wantHeld(t, near)
-		release(t, takeWithin(t, near, 5*time.Second))
+		turnsuite.WantHeld(t, near)
+		turnsuite.Release(t, turnsuite.TakeWithin(t, near, 5*time.Second))
 		if n := patches.Load(); n != 4 {
 			t.Errorf("%d patches, want 4", n)
 		}

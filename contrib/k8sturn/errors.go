@@ -11,7 +11,8 @@ import (
 var ErrClosed = errors.New("k8sturn: closed: make new Turns with New")
 
 // errUnwatched is of a watch that was granted, and told nothing.
-var errUnwatched = errors.New("the watch of Leases ended at once: a proxy on the way must pass on answers that have no end")
+var errUnwatched = errors.New("the watch of Leases ended at once: a proxy on the way must pass on answers that " +
+	"have no end")
 
 // Why a turn that is held cannot be relied on any more.
 var (
@@ -45,9 +46,12 @@ func (t *Turns) explain(err error) error {
 	case errors.Is(err, errUnwatched):
 		return fmt.Errorf("k8sturn: the API server at %s: %w", t.options.URL, err)
 	case !errors.As(err, &refusal):
-		return fmt.Errorf("k8sturn: no answer from the API server at %s: check that it runs and can be reached: %w", t.options.URL, err)
+		return fmt.Errorf("k8sturn: no answer from the API server at %s: check that it runs and can be reached: %w",
+			t.options.URL, err)
 	case refusal.Code == http.StatusUnauthorized, refusal.Code == http.StatusForbidden:
-		return fmt.Errorf("k8sturn: the service account may not use Leases in namespace %q: give it get, list, watch, create and patch of leases in coordination.k8s.io (deploy/kubernetes has the Role): %w", t.options.Namespace, err)
+		return fmt.Errorf("k8sturn: the service account may not use Leases in namespace %q: give it get, list, "+
+			"watch, create and patch of leases in coordination.k8s.io (deploy/kubernetes has the Role): %w",
+			t.options.Namespace, err)
 	}
 	return fmt.Errorf("k8sturn: the API server at %s refused: %w", t.options.URL, err)
 }

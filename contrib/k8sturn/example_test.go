@@ -18,7 +18,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer turns.Close()
-	gate, err := gcgate.Start(context.Background(), gcgate.Options{Turns: turns}) // and Signals: what the balancer reads
+	// And Signals: what the balancer reads.
+	gate, err := gcgate.Start(context.Background(), gcgate.Options{Turns: turns})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,7 +29,10 @@ func Example() {
 
 // New does not wait for the API server, but it checks its options.
 func ExampleNew() {
-	_, err := k8sturn.New(k8sturn.Options{URL: "https://127.0.0.1:6443", Client: &http.Client{}, Group: "search", K: 100})
+	_, err := k8sturn.New(k8sturn.Options{
+		URL: "https://127.0.0.1:6443", Client: &http.Client{}, Group: "search",
+		K: 100,
+	})
 	fmt.Println(err)
 	// Output:
 	// k8sturn: Options.K: 100 is out of range: use 1 to 16

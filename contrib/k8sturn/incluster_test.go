@@ -34,8 +34,8 @@ func pod(t *testing.T, server *httptest.Server) (dir string) {
 	return dir
 }
 
-// TestInCluster asks a server with TLS as a pod does. When the token is refused, as one that has expired is,
-// the file is read again.
+// TestInCluster asks a server with TLS as a pod does. When the token is refused, as one that has
+// expired is, the file is read again.
 func TestInCluster(t *testing.T) {
 	var valid atomic.Value // the token
 	valid.Store("first")

@@ -33,17 +33,20 @@ type Turns struct {
 	dismiss    context.CancelFunc // ends what runs in the background
 	background sync.WaitGroup
 
-	mu       sync.Mutex         // never held during a request
-	watching bool               // guarded by mu; the observer runs
-	slots    map[string]slot    // guarded by mu
-	answered map[string]bool    // guarded by mu; slots that this process's own requests told of since the last list was asked for
+	mu       sync.Mutex      // never held during a request
+	watching bool            // guarded by mu; the observer runs
+	slots    map[string]slot // guarded by mu
+	// Guarded by mu; slots that this process's own requests told of since the last list was asked
+	// for.
+	answered map[string]bool
 	synced   chan struct{}      // guarded by mu; closed while slots is what the server has
 	unsynced error              // guarded by mu; why it is not
 	held     *lease             // guarded by mu; nil: none
 	taking   string             // guarded by mu; the Lease that the TryAcquire that runs asks for
 	cancel   context.CancelFunc // guarded by mu; ends the TryAcquire that runs
 
-	// left has the Leases that this process may have by mistake, with when that is over. There is one settle for each. Guarded by mu.
+	// left has the Leases that this process may have by mistake, with when that is over. There is
+	// one settle for each. Guarded by mu.
 	left map[string]time.Time
 }
 
@@ -60,8 +63,8 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns the part of this process in a group, or an [*OptionError]. It does not wait for the API
-// server: one that is away fails TryAcquire, not New. Close it at the end.
+// New returns the part of this process in a group, or an [*OptionError]. It does not wait for the
+// API server: one that is away fails TryAcquire, not New. Close it at the end.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -70,7 +73,8 @@ func New(o Options) (*Turns, error) {
 	t := &Turns{
 		options: o, api: newAPI(o),
 		busy: make(chan struct{}, 1), closing: make(chan struct{}), synced: make(chan struct{}),
-		slots: make(map[string]slot), answered: make(map[string]bool), left: make(map[string]time.Time), cancel: func() {},
+		slots: make(map[string]slot), answered: make(map[string]bool), left: make(map[string]time.Time),
+		cancel: func() {},
 	}
 	for i := range o.K {
 		t.names = append(t.names, "gcgate-"+o.Group+"-"+strconv.Itoa(i))
@@ -99,9 +103,9 @@ func (t *Turns) log() *slog.Logger { return cmp.Or(t.options.Logger, t.gateLog.L
 // TurnCount returns Options.K. See [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }
 
-// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, and when this Turns holds
-// one already. While all slots are taken it asks nobody: a watch tells. Else it waits for the API server,
-// until ctx or Options.Duration ends.
+// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, and when this Turns
+// holds one already. While all slots are taken it asks nobody: a watch tells. Else it waits for the
+// API server, until ctx or Options.Duration ends.
 func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
 	defer cancel()
@@ -138,8 +142,8 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	return nil, err
 }
 
-// begin lets Close cancel a TryAcquire, unless the answer is known without asking anybody, and has the
-// server watched. What it returns is closed once it is known what the server has.
+// begin lets Close cancel a TryAcquire, unless the answer is known without asking anybody, and has
+// the server watched. What it returns is closed once it is known what the server has.
 func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) (synced <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,13 +210,15 @@ func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
 	return t.holdLocked(name, o, asked), nil
 }
 
-// stale takes in that a slot is not as it was seen, where no watch may tell: one that has lost its label, whose end was told before the
-// answer to a request of this process, or whose versions went back.
+// stale takes in that a slot is not as it was seen, where no watch may tell: one that has lost its
+// label, whose end was told before the answer to a request of this process, or whose versions went
+// back.
 func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 	o, err := t.api.get(ctx, name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	told := t.slots[name].object.Metadata.ResourceVersion != seen.object.Metadata.ResourceVersion // by the watch, meanwhile
+	// By the watch, meanwhile.
+	told := t.slots[name].object.Metadata.ResourceVersion != seen.object.Metadata.ResourceVersion
 	switch {
 	case err == nil && told:
 		t.seeLocked(name, o)
@@ -230,8 +236,9 @@ func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 	}
 }
 
-// expired reports whether the holder of a slot has not renewed it for its duration, by this process's own
-// clock alone: the times in the Lease are of other clocks (as client-go's leaderelection has it).
+// expired reports whether the holder of a slot has not renewed it for its duration, by this
+// process's own clock alone: the times in the Lease are of other clocks (as client-go's
+// leaderelection has it).
 func (t *Turns) expired(s slot) bool {
 	duration := time.Duration(s.object.Spec.LeaseDurationSeconds) * time.Second
 	if duration <= 0 {
@@ -267,8 +274,8 @@ func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	return l
 }
 
-// leaveLocked has a Lease that this process may have by mistake released in the background: a request may still be on its way, so that
-// goes on until the Lease would have expired. mu is held.
+// leaveLocked has a Lease that this process may have by mistake released in the background: a
+// request may still be on its way, so that goes on until the Lease would have expired. mu is held.
 func (t *Turns) leaveLocked(name string) {
 	if t.ctx.Err() != nil {
 		return
@@ -280,7 +287,8 @@ func (t *Turns) leaveLocked(name string) {
 	}
 }
 
-// settle looks at a Lease in left, ever more rarely, until it has released it or the time for that is over.
+// settle looks at a Lease in left, ever more rarely, until it has released it or the time for that
+// is over.
 func (t *Turns) settle(name string) {
 	for pause := retryPause; ; pause = min(2*pause, settleMax) {
 		t.mu.Lock()
@@ -317,16 +325,17 @@ func (t *Turns) free(ctx context.Context, name string) (released bool, err error
 	return err == nil, err
 }
 
-// mistaken reports whether this process does not want a Lease that it may have. One that it asks for is taken as it is.
+// mistaken reports whether this process does not want a Lease that it may have. One that it asks
+// for is taken as it is.
 func (t *Turns) mistaken(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Now().Before(t.left[name]) && t.taking != name
 }
 
-// Close releases what is held, whose Lost is closed, and ends what runs in the background. It waits at most
-// a second for the API server; when that was too short, the error says so, and the turn is free after
-// Options.Duration.
+// Close releases what is held, whose Lost is closed, and ends what runs in the background. It waits
+// at most a second for the API server; when that was too short, the error says so, and the turn is
+// free after Options.Duration.
 func (t *Turns) Close() error {
 	t.mu.Lock()
 	select {
@@ -357,7 +366,9 @@ func (t *Turns) Close() error {
 			_, err = t.free(ctx, name)
 		}
 		if err != nil && !isCode(err, http.StatusNotFound) {
-			failed = errors.Join(failed, fmt.Errorf("k8sturn: Lease %s not released, it expires by itself after %v: %w", name, t.options.Duration, err))
+			failed = errors.Join(failed,
+				fmt.Errorf("k8sturn: Lease %s not released, it expires by itself after %v: %w", name,
+					t.options.Duration, err))
 		}
 	}
 	if t.options.ownClient {

@@ -28,12 +28,13 @@ type lease struct {
 	version string // of the Lease, as this process wrote it last; guarded by mu
 }
 
-// Lost is closed when the turn was lost before Release: it could not be renewed in time, the Lease was
-// deleted or has another holder, or Turns was closed.
+// Lost is closed when the turn was lost before Release: it could not be renewed in time, the Lease
+// was deleted or has another holder, or Turns was closed.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// Release frees the slot if it is still ours. When the API server does not answer it returns an error, and
-// the slot is freed in the background, after Options.Duration at the latest. Further calls do nothing.
+// Release frees the slot if it is still ours. When the API server does not answer it returns an
+// error, and the slot is freed in the background, after Options.Duration at the latest. Further
+// calls do nothing.
 func (l *lease) Release(ctx context.Context) error {
 	t := l.turns
 	t.mu.Lock()
@@ -68,7 +69,8 @@ func (l *lease) Release(ctx context.Context) error {
 	return fmt.Errorf("lease %s not released yet, which goes on in the background: %w", l.name, t.explain(err))
 }
 
-// lose tells that the turn was lost, and makes room for the next one of this process. Release does that itself.
+// lose tells that the turn was lost, and makes room for the next one of this process. Release does
+// that itself.
 func (l *lease) lose(why error) {
 	l.once.Do(func() {
 		l.stop()
@@ -82,15 +84,16 @@ func (l *lease) lose(why error) {
 			return
 		}
 		if why != ErrClosed {
-			l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time", "lease", l.name, "reason",
-				why)
+			l.turns.log().Warn("k8sturn: turn lost, another replica may collect at the same time",
+				"lease", l.name, "reason", why)
 		}
 		close(l.lost)
 	})
 }
 
-// keep renews the Lease until ctx is done because it was released or Turns was closed, or until it is lost.
-// asked is when the request was sent that took it: the duration runs from there at the earliest.
+// keep renews the Lease until ctx is done because it was released or Turns was closed, or until it
+// is lost. asked is when the request was sent that took it: the duration runs from there at the
+// earliest.
 func (l *lease) keep(ctx context.Context, asked time.Time) {
 	defer l.stop()
 	duration := l.turns.options.Duration
@@ -150,8 +153,8 @@ func (l *lease) renew(ctx context.Context, expires time.Time) error {
 	return err
 }
 
-// again takes the Lease's newest version, after somebody changed it: a label, say. It returns errChanged when
-// the turn is lost.
+// again takes the Lease's newest version, after somebody changed it: a label, say. It returns
+// errChanged when the turn is lost.
 func (l *lease) again(ctx context.Context, expires time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, expires)
 	defer cancel()

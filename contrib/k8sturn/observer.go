@@ -47,7 +47,8 @@ func (t *Turns) observe() {
 // watches logs that the Leases can be watched again, if the log has a line that they cannot.
 func (t *Turns) watches() { t.unwatched.Over(t.log(), "k8sturn: the Leases can be watched again") }
 
-// follow lists the Leases and watches them until that ends. It reports whether the watch was one: it told something, or lasted.
+// follow lists the Leases and watches them until that ends. It reports whether the watch was one:
+// it told something, or lasted.
 func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	t.mu.Lock()
 	clear(t.answered)
@@ -136,7 +137,8 @@ func (t *Turns) learn(e event) error {
 	return nil
 }
 
-// seeLocked takes in a version of a Lease, unless it was on its way while a newer one was written. mu is held.
+// seeLocked takes in a version of a Lease, unless it was on its way while a newer one was written.
+// mu is held.
 func (t *Turns) seeLocked(name string, o object) {
 	if old := t.slots[name]; !old.exists || o.newer(old.object) {
 		t.setLocked(name, o)

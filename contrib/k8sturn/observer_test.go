@@ -12,14 +12,15 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestWatchEndsAtOnce while lists work, as for a service account that may not watch: the Leases are listed ever more rarely, and
-// the log has it once.
+// TestWatchEndsAtOnce while lists work, as for a service account that may not watch: the Leases are
+// listed ever more rarely, and the log has it once.
 func TestWatchEndsAtOnce(t *testing.T) {
 	for name, code := range map[string]int{
 		"refused":   http.StatusForbidden,
@@ -42,7 +43,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 						return serve.RoundTrip(r)
 					})},
 				})
-				release(t, take(t, turns))
+				turnsuite.Release(t, turnsuite.Take(t, turns))
 				time.Sleep(during)
 				synctest.Wait()
 				if n := s.count(http.MethodGet); n < 12 || n > 40 {
@@ -51,7 +52,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 				if n := strings.Count(text.String(), "level=WARN"); n != 1 {
 					t.Errorf("%d warnings, want one", n)
 				}
-				release(t, take(t, turns)) // it goes without a watch, if need be
+				turnsuite.Release(t, turnsuite.Take(t, turns)) // it goes without a watch, if need be
 				watches.Store(true)
 				time.Sleep(during)
 				before := s.count(http.MethodGet)
@@ -81,7 +82,7 @@ func TestWatchComesAndGoes(t *testing.T) {
 				return serve.RoundTrip(r)
 			})},
 		})
-		release(t, take(t, turns))
+		turnsuite.Release(t, turnsuite.Take(t, turns))
 		for range 5 { // two minutes
 			refuses.Store(true)
 			s.endWatches()
@@ -92,7 +93,8 @@ func TestWatchComesAndGoes(t *testing.T) {
 		synctest.Wait()
 		ended, again := strings.Count(text.String(), "cannot watch"), strings.Count(text.String(), "watched again")
 		if ended != 2 || again != 2 || !strings.Contains(text.String(), "times=3") {
-			t.Errorf("%d and %d warnings, want two of each, the second of three times:\n%s", ended, again, text.String())
+			t.Errorf("%d and %d warnings, want two of each, the second of three times:\n%s", ended, again,
+				text.String())
 		}
 	})
 }
@@ -104,35 +106,36 @@ func TestVersionsGoBack(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := serverWithoutNet()
 			turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
-			release(t, take(t, turns))
+			turnsuite.Release(t, turnsuite.Take(t, turns))
 			s.restore(back)
 			s.endWatches()
 			time.Sleep(time.Second) // for the next list
-			l, err := tryAcquire(turns)
+			l, err := turnsuite.TryAcquire(turns)
 			if err != nil {
 				t.Fatal(err)
 			}
-			release(t, l)
+			turnsuite.Release(t, l)
 		})
 	})
 	t.Run("not heard of", func(t *testing.T) { // the watch goes on
 		synctest.Test(t, func(t *testing.T) {
 			s := serverWithoutNet()
 			turns := newTurns(t, s, k8sturn.Options{Client: &http.Client{Transport: &transport{s: s}}})
-			release(t, take(t, turns))
+			turnsuite.Release(t, turnsuite.Take(t, turns))
 			synctest.Wait()
 			s.restore(back)
-			wantHeld(t, turns) // refused, and looked at
-			l, err := tryAcquire(turns)
+			turnsuite.WantHeld(t, turns) // refused, and looked at
+			l, err := turnsuite.TryAcquire(turns)
 			if err != nil {
 				t.Fatal(err)
 			}
-			release(t, l)
+			turnsuite.Release(t, l)
 		})
 	})
 }
 
-// TestListOvertaken has a turn taken while a list is on its way that does not have it yet: it is not lost by that.
+// TestListOvertaken has a turn taken while a list is on its way that does not have it yet: it is
+// not lost by that.
 func TestListOvertaken(t *testing.T) {
 	for name, exists := range map[string]bool{"POST": false, "PATCH": true} {
 		t.Run(name, func(t *testing.T) {
@@ -140,26 +143,27 @@ func TestListOvertaken(t *testing.T) {
 				s := serverWithoutNet()
 				var slowWrites, slowLists atomic.Bool
 				writes, lists := make(chan struct{}), make(chan struct{})
-				turns := newTurns(t, s, k8sturn.Options{Duration: time.Minute, Client: &http.Client{Transport: &transport{
-					s,
-					func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
-						if r.Method != http.MethodGet && slowWrites.Load() {
-							<-writes
-						}
-						answer := serve()
-						if r.Method == http.MethodGet && slowLists.Load() {
-							<-lists
-						}
-						return answer, nil
-					},
-				}}})
+				turns := newTurns(t, s,
+					k8sturn.Options{Duration: time.Minute, Client: &http.Client{Transport: &transport{
+						s,
+						func(r *http.Request, serve func() *http.Response) (*http.Response, error) {
+							if r.Method != http.MethodGet && slowWrites.Load() {
+								<-writes
+							}
+							answer := serve()
+							if r.Method == http.MethodGet && slowLists.Load() {
+								<-lists
+							}
+							return answer, nil
+						},
+					}}})
 				if exists {
-					release(t, take(t, turns))
+					turnsuite.Release(t, turnsuite.Take(t, turns))
 				}
 				slowWrites.Store(true)
 				took := make(chan gcgate.Lease)
 				go func() {
-					l, err := tryAcquire(turns)
+					l, err := turnsuite.TryAcquire(turns)
 					if err != nil {
 						t.Error(err)
 					}
@@ -176,8 +180,8 @@ func TestListOvertaken(t *testing.T) {
 				if l == nil {
 					t.FailNow()
 				}
-				wantNotLost(t, l)
-				release(t, l)
+				turnsuite.WantNotLost(t, l)
+				turnsuite.Release(t, l)
 			})
 		})
 	}

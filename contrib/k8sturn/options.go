@@ -29,17 +29,18 @@ type Options struct {
 	URL string
 
 	// Client sends the requests, and proves who this process is; with client-go it is what
-	// rest.HTTPClientFor(config) returns, for the URL config.Host. It must not have a Timeout, since
-	// a watch has no end. Default: nil, which is one with the token and the certificates of the pod's
-	// service account. It has to be set if URL is.
+	// rest.HTTPClientFor(config) returns, for the URL config.Host. It must not have a Timeout,
+	// since a watch has no end. Default: nil, which is one with the token and the certificates of
+	// the pod's service account. It has to be set if URL is.
 	Client *http.Client
 
 	// Namespace is that of the Leases. Default: empty, which is the pod's own, or else "default".
 	Namespace string
 
 	// Group names the replicas that take turns with one another: those behind one Service. It is
-	// part of the Leases' names, and the value of their label. Default: empty, which is the program's file name. Limit: 63
-	// bytes of a-z, 0-9, '-' and '.', with a letter or digit at both ends and around each '.'.
+	// part of the Leases' names, and the value of their label. Default: empty, which is the
+	// program's file name. Limit: 63 bytes of a-z, 0-9, '-' and '.', with a letter or digit at both
+	// ends and around each '.'.
 	Group string
 
 	// K is how many of the group may collect at once; it must be the same in all of them, else the
@@ -92,7 +93,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.Group = filepath.Base(os.Args[0])
 	}
 	if len(o.Group) > maxGroup || !groupName.MatchString(o.Group) {
-		return o, refuse("Group", "%.40q is no part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at both ends and around each '.'", o.Group, maxGroup)
+		return o, refuse("Group",
+			"%.40q is no part of an object's name: use up to %d of a-z, 0-9, '-' and '.', a letter or digit at "+
+				"both ends and around each '.'", o.Group, maxGroup)
 	}
 	if o.K == 0 {
 		o.K = 1
@@ -115,7 +118,8 @@ func (o Options) withDefaults() (Options, error) {
 		o.Duration = 10 * time.Second
 	}
 	if o.Duration < minDuration || o.Duration > maxDuration {
-		return o, refuse("Duration", "%v is out of range: use %v to %v, 0 for 10s", o.Duration, minDuration, maxDuration)
+		return o, refuse("Duration", "%v is out of range: use %v to %v, 0 for 10s", o.Duration, minDuration,
+			maxDuration)
 	}
 	o.Duration = (o.Duration + time.Second - 1).Truncate(time.Second)
 	if o.URL == "" {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// port is one of this process for as long as the test lasts, whether a server listens on it or not: else another process may have it when
-// the server comes back. Who connects meanwhile is hung up on.
+// port is one of this process for as long as the test lasts, whether a server listens on it or not:
+// else another process may have it when the server comes back. Who connects meanwhile is hung up
+// on.
 type port struct {
 	net.Listener
 

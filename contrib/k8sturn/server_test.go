@@ -17,9 +17,10 @@ import (
 	"time"
 )
 
-// server is the part of a kube-apiserver that serves Leases: optimistic concurrency by resourceVersion, merge
-// patches, lists and watches by label, and what the validation of a Lease refuses. It is no kube-apiserver: e2e/apiserver has one, which
-// does not fail as it is told; e2e/kubernetes/gate_test.go reads what is sent as the types of the API.
+// server is the part of a kube-apiserver that serves Leases: optimistic concurrency by
+// resourceVersion, merge patches, lists and watches by label, and what the validation of a Lease
+// refuses. It is no kube-apiserver: e2e/apiserver has one, which does not fail as it is told;
+// e2e/kubernetes/gate_test.go reads what is sent as the types of the API.
 type server struct {
 	url  string
 	http *httptest.Server
@@ -85,8 +86,8 @@ func (s *server) set(change func()) {
 	s.moves.Broadcast()
 }
 
-// hold holds back requests or answers from now on. A request that was held back is carried out later, whoever
-// waits for it.
+// hold holds back requests or answers from now on. A request that was held back is carried out
+// later, whoever waits for it.
 func (s *server) hold(requests, answers bool) {
 	s.set(func() { s.requests, s.answers = requests, answers })
 }
@@ -126,7 +127,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if code >= http.StatusBadRequest {
-		answer = map[string]any{"kind": "Status", "status": "Failure", "code": code, "reason": http.StatusText(code), "message": answer}
+		answer = map[string]any{
+			"kind": "Status", "status": "Failure", "code": code, "reason": http.StatusText(code),
+			"message": answer,
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
@@ -152,7 +156,10 @@ func (s *server) serve(r *http.Request, body []byte) (code int, answer any) {
 				items = append(items, s.objects[key])
 			}
 		}
-		return http.StatusOK, map[string]any{"kind": "LeaseList", "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items}
+		return http.StatusOK, map[string]any{
+			"kind":     "LeaseList",
+			"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items,
+		}
 	case r.Method == http.MethodPost && name == "":
 		if in["kind"] != "Lease" || in["apiVersion"] != "coordination.k8s.io/v1" {
 			return http.StatusBadRequest, "the object must be a Lease"
@@ -170,7 +177,8 @@ func (s *server) serve(r *http.Request, body []byte) (code int, answer any) {
 		if r.Header.Get("Content-Type") != "application/merge-patch+json" {
 			return http.StatusUnsupportedMediaType, "no merge patch"
 		}
-		if v, ok := in["metadata"].(map[string]any)["resourceVersion"]; ok && v != old["metadata"].(map[string]any)["resourceVersion"] {
+		if v, ok := in["metadata"].(map[string]any)["resourceVersion"]; ok &&
+			v != old["metadata"].(map[string]any)["resourceVersion"] {
 			return http.StatusConflict, "the object has been modified"
 		}
 		return s.store("MODIFIED", name, merge(old, in).(map[string]any))
@@ -208,7 +216,7 @@ var (
 func (s *server) store(kind, name string, o map[string]any) (code int, answer any) {
 	spec, _ := o["spec"].(map[string]any)
 	for field, v := range spec {
-		valid := true
+		var valid bool
 		switch field {
 		case "holderIdentity":
 			_, valid = v.(string)
@@ -238,7 +246,7 @@ func (s *server) store(kind, name string, o map[string]any) (code int, answer an
 		}
 	}
 	s.version++
-	o = merge(o, map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}}).(map[string]any)
+	o = withVersion(o, s.version)
 	s.objects[name] = o
 	s.changes = append(s.changes, change{s.version, kind, o})
 	s.moves.Broadcast()
@@ -248,11 +256,17 @@ func (s *server) store(kind, name string, o map[string]any) (code int, answer an
 	return http.StatusOK, o
 }
 
+// withVersion returns an object with another version.
+func withVersion(o map[string]any, version int) map[string]any {
+	metadata := map[string]any{"resourceVersion": strconv.Itoa(version)}
+	return merge(o, map[string]any{"metadata": metadata}).(map[string]any)
+}
+
 // remove deletes an object, as an operator may.
 func (s *server) remove(name string) {
 	s.set(func() {
 		s.version++
-		o := merge(s.objects[name], map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}}).(map[string]any)
+		o := withVersion(s.objects[name], s.version)
 		delete(s.objects, name)
 		s.changes = append(s.changes, change{s.version, "DELETED", o})
 	})
@@ -262,7 +276,8 @@ func (s *server) remove(name string) {
 func (s *server) change(t testing.TB, name string, patch map[string]any) {
 	t.Helper()
 	s.set(func() {
-		if code, answer := s.store("MODIFIED", name, merge(s.objects[name], patch).(map[string]any)); code != http.StatusOK {
+		if code, answer := s.store("MODIFIED", name,
+			merge(s.objects[name], patch).(map[string]any)); code != http.StatusOK {
 			t.Errorf("%d: %v", code, answer)
 		}
 	})
@@ -288,7 +303,7 @@ func (s *server) restore(n int) {
 		s.version, s.changes = s.version-n, nil
 		for name, o := range s.objects {
 			version, _ := strconv.Atoi(o["metadata"].(map[string]any)["resourceVersion"].(string))
-			s.objects[name] = merge(o, map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(version - n)}}).(map[string]any)
+			s.objects[name] = withVersion(o, version-n)
 		}
 	})
 }
@@ -329,7 +344,10 @@ func (s *server) serveWatch(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.counts["WATCH"]++
 	if since < s.oldest {
-		send("ERROR", map[string]any{"kind": "Status", "code": http.StatusGone, "reason": "Expired", "message": "too old resource version"})
+		send("ERROR", map[string]any{
+			"kind": "Status", "code": http.StatusGone, "reason": "Expired",
+			"message": "too old resource version",
+		})
 		return
 	}
 	for next := 0; ; {

@@ -17,11 +17,13 @@ const (
 	// slices of 10 ms before it answers.
 	askTimeout = 250 * time.Millisecond
 
-	// unsteadyTimeout is enough of these for one that did not answer lately, where much depends on not waiting for it.
+	// unsteadyTimeout is enough of these for one that did not answer lately, where much depends on
+	// not waiting for it.
 	unsteadyTimeout = 100 * time.Millisecond
 
-	// silentFor is how long a member that does not answer is taken to be one that collects. It counts while it is asked time and again:
-	// one that misses two questions with a pause between them may have been there all the time.
+	// silentFor is how long a member that does not answer is taken to be one that collects. It
+	// counts while it is asked time and again: one that misses two questions with a pause between
+	// them may have been there all the time.
 	silentFor = 5 * time.Second
 
 	// wantFor is how long a member wants the turn after it last tried to take it: twice the longest
@@ -38,7 +40,8 @@ type question struct {
 	From string `json:"from"`
 	wish
 	Alone bool `json:"alone,omitempty"` // who asks is about to collect without the turn
-	After bool `json:"after,omitempty"` // who asks leads, cannot have the turn, and waits for this member to collect first
+	// Who asks leads, cannot have the turn, and waits for this member to collect first.
+	After bool `json:"after,omitempty"`
 }
 
 // wish is a member's wish for the turn.
@@ -47,8 +50,8 @@ type wish struct {
 	Last  bool  `json:"last,omitempty"`  // it leads, and has memory left to let the others go first
 }
 
-// before reports whether the wish of member id is fulfilled before that of other. Clocks that differ
-// make it unfair, and nothing else.
+// before reports whether the wish of member id is fulfilled before that of other. Clocks that
+// differ make it unfair, and nothing else.
 func (w wish) before(id string, v wish, other string) bool {
 	switch {
 	case w.Last != v.Last:
@@ -68,8 +71,8 @@ type report struct {
 	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 when the next one is due
 }
 
-// Answer answers a question that [Options].Ask of another member has put. It does not block. The error
-// is about the question.
+// Answer answers a question that [Options].Ask of another member has put. It does not block. The
+// error is about the question.
 func (m *Member) Answer(asked []byte) (answer []byte, err error) {
 	var q question
 	if err := json.Unmarshal(asked, &q); err != nil {
@@ -146,8 +149,8 @@ type answered struct {
 	err    error
 }
 
-// askAll asks the other voters of st at once, and returns when all have answered or the time is over, for those that did not answer lately
-// another one.
+// askAll asks the other voters of st at once, and returns when all have answered or the time is
+// over, for those that did not answer lately another one.
 func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, q question, st Status) []answered {
 	asked, err := json.Marshal(q)
 	var all []answered
@@ -187,7 +190,8 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 	return all
 }
 
-// heard notes since when a member is silent, and tells the log when it loses its say and gets it back.
+// heard notes since when a member is silent, and tells the log when it loses its say and gets it
+// back.
 func (m *Member) heard(a answered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -35,7 +35,8 @@ func TestMemberThatComesAndGoes(t *testing.T) {
 			m.heard(answered{voter: Voter{ID: "b"}})
 		}
 		log := text.String()
-		if strings.Count(log, "does not answer") != 2 || strings.Count(log, "answers again") != 2 || !strings.Contains(log, "times=5") {
+		if strings.Count(log, "does not answer") != 2 || strings.Count(log, "answers again") != 2 ||
+			!strings.Contains(log, "times=5") {
 			t.Errorf("the log is not two lines of each, the second for five times:\n%s", log)
 		}
 	})

@@ -11,9 +11,9 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Raft is a Raft group as this process's member of it sees it. evenkeel.dev/contrib/raftgate/etcdraft
-// and evenkeel.dev/contrib/raftgate/hashiraft implement it; for another library it is some thirty
-// lines. Its methods may be called from any goroutine.
+// Raft is a Raft group as this process's member of it sees it.
+// evenkeel.dev/contrib/raftgate/etcdraft and evenkeel.dev/contrib/raftgate/hashiraft implement it;
+// for another library it is some thirty lines. Its methods may be called from any goroutine.
 type Raft interface {
 	// Status tells how the group stands. It must return at once, or nearly.
 	Status() Status
@@ -31,10 +31,12 @@ type Status struct {
 	Voters []Voter // all members that vote, this one included
 }
 
-// leads reports whether this member leads. A node that has stopped has no id, and knows of no leader.
+// leads reports whether this member leads. A node that has stopped has no id, and knows of no
+// leader.
 func (s Status) leads() bool { return s.ID != "" && s.Leader == s.ID }
 
-// yieldsTo reports whether another member collects before this one, where both are about to without the turn.
+// yieldsTo reports whether another member collects before this one, where both are about to without
+// the turn.
 func (s Status) yieldsTo(id string) bool { return id != s.Leader && (s.leads() || id < s.ID) }
 
 // Voter is a member that may be handed the leadership.
@@ -56,22 +58,24 @@ type Member struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu           sync.Mutex
-	closed       bool                      // guarded by mu
-	holds        bool                      // the turn; guarded by mu
-	wanted       time.Time                 // since when this member wants the turn; zero: it does not; guarded by mu
-	wantedAt     uint64                    // how many times it had collected then: it may have gone without the turn since; guarded by mu
-	tried        time.Time                 // when it last tried to take it; guarded by mu
-	promised     uint64                    // how often it let another member go first; guarded by mu
-	hurried      bool                      // a collection that another member asked for runs; guarded by mu
-	hurriedAlone bool                      // likewise, one that does not wait for the turn; guarded by mu
-	letGo        bool                      // it let another member go first, without the turn, since it last looked; guarded by mu
-	going        bool                      // it collects without the turn, or is about to, whoever asks; guarded by mu
-	silent       map[string]time.Time      // members that do not answer, and since when; guarded by mu
-	stalled      map[string]time.Time      // when a member did not answer last; guarded by mu
-	ignored      map[string]bool           // those of them that have no say any more; guarded by mu
-	outages      map[string]*gcgate.Outage // what the log knows of them; guarded by mu
-	stats        Stats                     // guarded by mu
+	mu     sync.Mutex
+	closed bool      // guarded by mu
+	holds  bool      // the turn; guarded by mu
+	wanted time.Time // since when this member wants the turn; zero: it does not; guarded by mu
+	// How many times it had collected then: it may have gone without the turn since; guarded by mu.
+	wantedAt     uint64
+	tried        time.Time // when it last tried to take it; guarded by mu
+	promised     uint64    // how often it let another member go first; guarded by mu
+	hurried      bool      // a collection that another member asked for runs; guarded by mu
+	hurriedAlone bool      // likewise, one that does not wait for the turn; guarded by mu
+	// It let another member go first, without the turn, since it last looked; guarded by mu.
+	letGo   bool
+	going   bool                      // it collects without the turn, or is about to, whoever asks; guarded by mu
+	silent  map[string]time.Time      // members that do not answer, and since when; guarded by mu
+	stalled map[string]time.Time      // when a member did not answer last; guarded by mu
+	ignored map[string]bool           // those of them that have no say any more; guarded by mu
+	outages map[string]*gcgate.Outage // what the log knows of them; guarded by mu
+	stats   Stats                     // guarded by mu
 }
 
 var (

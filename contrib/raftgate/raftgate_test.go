@@ -33,8 +33,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestRounds lets replicas of a log fill their heaps in step: all collect as often, never two at once and none
-// while it leads, and there is one transfer for three collections.
+// TestRounds lets replicas of a log fill their heaps in step: all collect as often, never two at
+// once and none while it leads, and there is one transfer for three collections.
 func TestRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -65,12 +65,13 @@ func TestRounds(t *testing.T) {
 	})
 }
 
-// TestFollowersServeReads: reads that come to a follower while it collects are no drain that nobody heeds, for which the group's only
-// turn would be held for seconds.
+// TestFollowersServeReads: reads that come to a follower while it collects are no drain that nobody
+// heeds, for which the group's only turn would be held for seconds.
 func TestFollowersServeReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
-		g.start(func(m *member, _ *gcgate.Options) { m.heap.Rate = 20 << 20 }) // 3.75 s from the trigger to the hard threshold
+		// 3.75 s from the trigger to the hard threshold.
+		g.start(func(m *member, _ *gcgate.Options) { m.heap.Rate = 20 << 20 })
 		ctx, cancel := context.WithCancel(t.Context())
 		var reads sync.WaitGroup
 		for _, id := range g.ids {
@@ -120,8 +121,8 @@ func TestOnlyTheLeaderAllocates(t *testing.T) {
 	})
 }
 
-// TestSuccessorStalls: one that does not answer is not chosen; one that stalls when it was told is given up
-// after the bound, and another one is tried.
+// TestSuccessorStalls: one that does not answer is not chosen; one that stalls when it was told is
+// given up after the bound, and another one is tried.
 func TestSuccessorStalls(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -163,7 +164,8 @@ func lead(g *group, id string) *raftgate.Member {
 	return m.Member
 }
 
-// TestUnsteady: a member that stalled lately is not handed the leadership where another one can have it.
+// TestUnsteady: a member that stalled lately is not handed the leadership where another one can
+// have it.
 func TestUnsteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -203,7 +205,8 @@ func TestNobodyTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
 		g.frozen["b"], g.frozen["c"] = true, true
-		if err := lead(g, "a").Drain(t.Context(), time.Second); !errors.Is(err, raftgate.ErrNoSuccessor) || !strings.Contains(err.Error(), "b: ") {
+		if err := lead(g, "a").Drain(t.Context(), time.Second); !errors.Is(err, raftgate.ErrNoSuccessor) ||
+			!strings.Contains(err.Error(), "b: ") {
 			t.Errorf("error %v", err)
 		}
 		if s := g.members["a"].Stats(); s.GivenUp != 2 || s.KeptLeading != 1 || s.Transfers != 0 {
@@ -212,8 +215,8 @@ func TestNobodyTakesOver(t *testing.T) {
 	})
 }
 
-// TestWithoutTurn: a leader without the turn hands over to a member that has collected lately; where there is none, to one that it
-// has asked to collect first.
+// TestWithoutTurn: a leader without the turn hands over to a member that has collected lately;
+// where there is none, to one that it has asked to collect first.
 func TestWithoutTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -260,7 +263,8 @@ type taken struct{}
 
 func (taken) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
 
-// TestRoundsWithoutTurns: members that fill their heaps in step and can have no turn collect one after the other, none while it leads.
+// TestRoundsWithoutTurns: members that fill their heaps in step and can have no turn collect one
+// after the other, none while it leads.
 func TestRoundsWithoutTurns(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -301,7 +305,8 @@ func TestRoundsWithoutTurns(t *testing.T) {
 					most = collections + 1
 				}
 				if g.most != 1 || collections < 20 || len(g.transfers) > most {
-					t.Errorf("%d at once, %d collections, %d transfers: want 1, and %d transfers at most", g.most, collections, len(g.transfers), most)
+					t.Errorf("%d at once, %d collections, %d transfers: want 1, and %d transfers at most", g.most,
+						collections, len(g.transfers), most)
 				}
 				for i, id := range g.order {
 					if g.ledBy[i] == id {
@@ -318,9 +323,11 @@ func TestRoundsWithoutTurns(t *testing.T) {
 	}
 }
 
-// TestOneGoesWithoutTurn: of two that are about to collect one waits for the other, whoever comes first by id or in time.
+// TestOneGoesWithoutTurn: of two that are about to collect one waits for the other, whoever comes
+// first by id or in time.
 func TestOneGoesWithoutTurn(t *testing.T) {
-	for _, between := range []bool{false, true} { // b comes after c has gone, or while c looks whether somebody collects
+	for _, between := range []bool{false, true} {
+		// B comes after c has gone, or while c looks whether somebody collects.
 		synctest.Test(t, func(t *testing.T) {
 			g := newGroup(t, "a", "b", "c")
 			drain := func(id string) error {
@@ -353,7 +360,8 @@ func TestOneGoesWithoutTurn(t *testing.T) {
 	}
 }
 
-// TestWishEndsWithItsCollection: a member that has collected without the turn wants it no more, and holds nobody up.
+// TestWishEndsWithItsCollection: a member that has collected without the turn wants it no more, and
+// holds nobody up.
 func TestWishEndsWithItsCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -376,8 +384,8 @@ func TestWishEndsWithItsCollection(t *testing.T) {
 	})
 }
 
-// TestStandsBack: without the turn, a member waits while another one collects, and not for longer than the
-// gate waits for it.
+// TestStandsBack: without the turn, a member waits while another one collects, and not for longer
+// than the gate waits for it.
 func TestStandsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -435,7 +443,8 @@ func TestSilentMember(t *testing.T) {
 	})
 }
 
-// TestMissesTwoQuestions: a member that misses one question, and after a while in which nobody asks it another one, may have the turn.
+// TestMissesTwoQuestions: a member that misses one question, and after a while in which nobody asks
+// it another one, may have the turn.
 func TestMissesTwoQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -446,8 +455,8 @@ func TestMissesTwoQuestions(t *testing.T) {
 	})
 }
 
-// TestEmptyBeforeSteady: the leadership goes to a member that has collected, although it missed a question lately, and to no
-// steadier one that has to hand it on at once.
+// TestEmptyBeforeSteady: the leadership goes to a member that has collected, although it missed a
+// question lately, and to no steadier one that has to hand it on at once.
 func TestEmptyBeforeSteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -468,7 +477,8 @@ func TestEmptyBeforeSteady(t *testing.T) {
 	})
 }
 
-// TestStoppedGateIsNotWaitedFor: a follower whose gate has stopped collects no more, and the leader does not wait for that.
+// TestStoppedGateIsNotWaitedFor: a follower whose gate has stopped collects no more, and the leader
+// does not wait for that.
 func TestStoppedGateIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
@@ -499,8 +509,8 @@ func TestStoppedGateIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestAgreement has seven members want the turn all the time, for a while, while the leadership moves: two
-// never have it, and everybody gets it.
+// TestAgreement has seven members want the turn all the time, for a while, while the leadership
+// moves: two never have it, and everybody gets it.
 func TestAgreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c", "d", "e", "f", "g")
@@ -543,8 +553,8 @@ func TestAgreement(t *testing.T) {
 	})
 }
 
-// TestPromise has the leadership move while a member asks, so that each of two lets the other go first. One of
-// them has the turn then, and not both.
+// TestPromise has the leadership move while a member asks, so that each of two lets the other go
+// first. One of them has the turn then, and not both.
 func TestPromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b")

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// behindMax is how many entries a successor may have to catch up with: meanwhile nothing is written.
+	// behindMax is how many entries a successor may have to catch up with: meanwhile nothing is
+	// written.
 	behindMax = 256
 
 	// slowFactor is how many times longer than its answer a transfer to a member may take, and than
@@ -18,29 +19,31 @@ const (
 	// yet take place, and leave the group without a leader.
 	slowFactor = 10
 
-	// steadyAfter is how long a member that did not answer is handed the leadership only if nobody else
-	// takes it: one that stalls now and then does so when it leads, too.
+	// steadyAfter is how long a member that did not answer is handed the leadership only if nobody
+	// else takes it: one that stalls now and then does so when it leads, too.
 	steadyAfter = 10 * time.Second
 
 	// standBackPause is between two looks at whether another member collects.
 	standBackPause = 2 * time.Millisecond
 
-	// beginWithin is how long a member that was asked to collect may take to begin: its gate looks for the turn first, and on a
-	// busy machine it comes late.
+	// beginWithin is how long a member that was asked to collect may take to begin: its gate looks
+	// for the turn first, and on a busy machine it comes late.
 	beginWithin = 100 * time.Millisecond
 
-	// sweepFactor is how many times longer than its mark phase a member may be away: the gate waits for the sweep, for as long again.
+	// sweepFactor is how many times longer than its mark phase a member may be away: the gate waits
+	// for the sweep, for as long again.
 	sweepFactor = 2
 )
 
-// Drain hands the leadership over, if this member leads, to the one of the others that answers at once
-// and whose heap is the emptiest, so that it leads for long. It returns nil when this member does not
-// lead any more, and [ErrNoSuccessor] when nobody took over: the gate tries again while it collects.
+// Drain hands the leadership over, if this member leads, to the one of the others that answers at
+// once and whose heap is the emptiest, so that it leads for long. It returns nil when this member
+// does not lead any more, and [ErrNoSuccessor] when nobody took over: the gate tries again while it
+// collects.
 //
 // At a collection without the turn it first waits, as long as the gate waits for it, until no other
 // member collects, and then hands over only to a member that has collected lately: else two members
-// whose heaps are full would hand the leadership to and fro, which costs more than collecting. Where there
-// is none it asks one of the others to collect now, and waits for that.
+// whose heaps are full would hand the leadership to and fro, which costs more than collecting.
+// Where there is none it asks one of the others to collect now, and waits for that.
 func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	m.mu.Lock()
 	turn := m.holds
@@ -64,7 +67,8 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	}
 }
 
-// goes has this member tell from now on that it collects, and reports true, unless it let another one go first since it looked.
+// goes has this member tell from now on that it collects, and reports true, unless it let another
+// one go first since it looked.
 func (m *Member) goes() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,7 +76,8 @@ func (m *Member) goes() bool {
 	return m.going
 }
 
-// Ready needs to tell nobody: a member that is back follows, and hears of what it missed by the log.
+// Ready needs to tell nobody: a member that is back follows, and hears of what it missed by the
+// log.
 func (m *Member) Ready(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,8 +85,8 @@ func (m *Member) Ready(context.Context) error {
 	return nil
 }
 
-// Describe tells the gate that clients stay with a member that does not lead, because it serves reads
-// and hands proposals on, and that Drain knows what is allowed without the turn.
+// Describe tells the gate that clients stay with a member that does not lead, because it serves
+// reads and hands proposals on, and that Drain knows what is allowed without the turn.
 func (m *Member) Describe() gcgate.Description {
 	return gcgate.Description{KeepsRequests: true, DrainWithoutTurn: m.drainWithoutTurn}
 }
@@ -95,8 +100,8 @@ func (m *Member) drainWithoutTurn() (patience time.Duration, err error) {
 	return 2*askTimeout + patience, nil
 }
 
-// standBack waits until no other member collects, or returns ctx's error. Of two that are about to, the one with the lower id goes
-// first, but the leader last.
+// standBack waits until no other member collects, or returns ctx's error. Of two that are about to,
+// the one with the lower id goes first, but the leader last.
 func (m *Member) standBack(ctx context.Context) error {
 	for ctx.Err() == nil {
 		m.mu.Lock()
@@ -117,7 +122,8 @@ func (m *Member) standBack(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// handOver hands the leadership to the best successor, and to the next best where that does not take it.
+// handOver hands the leadership to the best successor, and to the next best where that does not
+// take it.
 func (m *Member) handOver(ctx context.Context) error {
 	var failed error
 	for tried := map[string]bool{}; ; {
@@ -135,7 +141,8 @@ func (m *Member) handOver(ctx context.Context) error {
 	}
 }
 
-// handOverAlone is handOver without the turn: to a member whose heap is not full. It has one collect first where there is none.
+// handOverAlone is handOver without the turn: to a member whose heap is not full. It has one
+// collect first where there is none.
 func (m *Member) handOverAlone(ctx context.Context) error {
 	var failed error
 	var asked string // to collect
@@ -160,7 +167,8 @@ func (m *Member) handOverAlone(ctx context.Context) error {
 			_ = m.standBack(ctx)
 		case asked == "":
 			asked, since = best.ID, time.Now()
-			m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, After: true}, Status{ID: st.ID, Voters: []Voter{best.Voter}})
+			m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, After: true},
+				Status{ID: st.ID, Voters: []Voter{best.Voter}})
 		case time.Since(since) > beginWithin:
 			tried[asked] = true // it does not collect
 			asked = ""
@@ -191,8 +199,9 @@ func (m *Member) transfer(ctx context.Context, to candidate) error {
 	return nil
 }
 
-// successor returns the voter to hand the leadership to, without an id where there is none, and whether another one is
-// away, so that there may be one later. Being asked proves that a member does not stall: what it is told next it does at once.
+// successor returns the voter to hand the leadership to, without an id where there is none, and
+// whether another one is away, so that there may be one later. Being asked proves that a member
+// does not stall: what it is told next it does at once.
 func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool) (best candidate, away bool) {
 	shortest := m.options.TransferTimeout
 	for _, a := range m.askAll(ctx, 2*shortest, 2*shortest, question{From: st.ID}, st) {

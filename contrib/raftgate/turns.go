@@ -34,7 +34,8 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 		case a.err == nil && !a.report.Go:
 			return nil, fmt.Errorf("raftgate: %w: %s: %s", gcgate.ErrHeld, a.voter.ID, a.report.Why)
 		case a.err != nil && m.hasSay(a):
-			return nil, fmt.Errorf("raftgate: %w, or so it is taken: %s does not answer: %w", gcgate.ErrHeld, a.voter.ID, a.err)
+			return nil, fmt.Errorf("raftgate: %w, or so it is taken: %s does not answer: %w", gcgate.ErrHeld,
+				a.voter.ID, a.err)
 		}
 	}
 	m.mu.Lock()

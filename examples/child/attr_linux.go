@@ -15,11 +15,12 @@ const (
 	wNoWait = 0x01000000 // WNOWAIT
 )
 
-// reap waits for the end of the child, kills those whom it started and left behind, and only then takes its state: as long as it is a
-// zombie nobody else can have its number, nor its group's.
+// reap waits for the end of the child, kills those whom it started and left behind, and only then
+// takes its state: as long as it is a zombie nobody else can have its number, nor its group's.
 func (c *Child) reap() {
 	for {
-		if _, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idPid, uintptr(c.Pid()), 0, wExited|wNoWait, 0, 0); errno != syscall.EINTR {
+		if _, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idPid, uintptr(c.Pid()), 0, wExited|wNoWait, 0,
+			0); errno != syscall.EINTR {
 			break
 		}
 	}

@@ -18,7 +18,8 @@ func (e *early) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAwaitedLineIsInTheOutput: who hears of the line has it, and what was written with it, in the output.
+// TestAwaitedLineIsInTheOutput: who hears of the line has it, and what was written with it, in the
+// output.
 func TestAwaitedLineIsInTheOutput(t *testing.T) {
 	a := &awaited{match: regexp.MustCompile(`listening at (\S+)`), found: make(chan string, 1)}
 	to := &early{a: a}

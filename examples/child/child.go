@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package child starts the programs that the tests of examples and e2e and the drivers of bench run,
-// waits for what they say first, and ends them. Whatever happens to the program that starts one, no
-// child is left over: it leads a process group, which is killed when the child has ended, and on
-// Linux the kernel kills the child with its parent.
+// Package child starts the programs that the tests of examples and e2e and the drivers of bench
+// run, waits for what they say first, and ends them. Whatever happens to the program that starts
+// one, no child is left over: it leads a process group, which is killed when the child has ended,
+// and on Linux the kernel kills the child with its parent.
 //
 // It is the one starter of the nested modules, which import nothing internal of the root's.
 package child
@@ -31,7 +31,8 @@ type Options struct {
 	Args []string // the program, looked up in PATH, and its arguments
 	Env  []string // NAME=VALUE beside this process's environment; default none
 
-	// Ready is awaited by Start: a line of standard output that it matches. Default nil: nothing is.
+	// Ready is awaited by Start: a line of standard output that it matches. Default nil: nothing
+	// is.
 	Ready *regexp.Regexp
 	// ReadyTimeout is how long Ready is awaited; default a minute, which only what hangs takes.
 	ReadyTimeout time.Duration

@@ -36,8 +36,11 @@ func start(t *testing.T, o child.Options) *child.Child {
 
 func TestReady(t *testing.T) {
 	c := start(t, child.Options{
-		Args: []string{"sh", "-c", "echo first; echo $WHAT now; echo $WHAT 7; echo complaint >&2; read line; echo $line"},
-		Env:  []string{"WHAT=ready"}, Ready: regexp.MustCompile(`^ready ([0-9])$`), Input: true,
+		Args: []string{
+			"sh", "-c",
+			"echo first; echo $WHAT now; echo $WHAT 7; echo complaint >&2; read line; echo $line",
+		},
+		Env: []string{"WHAT=ready"}, Ready: regexp.MustCompile(`^ready ([0-9])$`), Input: true,
 	})
 	if c.Match != "7" || c.State() != nil {
 		t.Errorf("match %q, state %v", c.Match, c.State())
@@ -61,25 +64,33 @@ func TestNotReady(t *testing.T) {
 		ctx                context.Context
 		limit              time.Duration
 	}{
-		{"it ends", "echo hello; echo no such flag >&2; exit 7", "sh: ended early: exit status 7\nno such flag", t.Context(), 0},
+		{
+			"it ends", "echo hello; echo no such flag >&2; exit 7", "sh: ended early: exit status 7\nno such flag",
+			t.Context(), 0,
+		},
 		{"it says nothing", "exec sleep 100", "sh: not ready after 1ms", t.Context(), time.Millisecond},
 		{"the start is given up", "exec sleep 100", "sh: not wanted any more", ctx, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := child.Start(tt.ctx, child.Options{Args: []string{"sh", "-c", tt.script}, Ready: ready, ReadyTimeout: tt.limit})
+			_, err := child.Start(tt.ctx,
+				child.Options{Args: []string{"sh", "-c", tt.script}, Ready: ready, ReadyTimeout: tt.limit})
 			if err == nil || !strings.HasPrefix(err.Error(), tt.says) {
 				t.Errorf("%v, want %q", err, tt.says)
 			}
 		})
 	}
-	if _, err := child.Start(t.Context(), child.Options{Args: []string{filepath.Join(t.TempDir(), "none")}}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := child.Start(t.Context(),
+		child.Options{Args: []string{filepath.Join(t.TempDir(), "none")}}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a program that is not there: %v", err)
 	}
 }
 
 // TestGroup ends a child that has left another one behind, and one that does not listen.
 func TestGroup(t *testing.T) {
-	c := start(t, child.Options{Args: []string{"sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo ready $!; exec sleep 1000"}, Ready: ready})
+	c := start(t, child.Options{Args: []string{
+		"sh", "-c",
+		"sleep 1000 >/dev/null 2>&1 & echo ready $!; exec sleep 1000",
+	}, Ready: ready})
 	if err := c.Stop(); err != nil || c.State().Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
 		t.Errorf("stop: %v, %v", err, c.State())
 	}
@@ -92,7 +103,10 @@ func TestGroup(t *testing.T) {
 			t.Fatalf("what the child had started is left: %s", stat)
 		}
 	}
-	deaf := start(t, child.Options{Args: []string{"sh", "-c", "trap '' TERM; echo ready x; while :; do sleep 1000; done"}, Ready: ready, StopTimeout: time.Millisecond})
+	deaf := start(t, child.Options{Args: []string{
+		"sh", "-c",
+		"trap '' TERM; echo ready x; while :; do sleep 1000; done",
+	}, Ready: ready, StopTimeout: time.Millisecond})
 	if err := deaf.Stop(); err == nil || err.Error() != "sh was killed: it had not ended 1ms after SIGTERM" {
 		t.Errorf("stop: %v", err)
 	}

@@ -1,7 +1,11 @@
-// Command echoserver sends back what it receives, to any number of connections, with one
-// goroutine and one buffer a connection:
+//go:build unix
+
+// Command echoserver sends back what it receives, to any number of connections, with one goroutine
+// and one buffer per connection. It also does so over TLS, and says what an idle connection holds:
 //
-//	go run ./echoserver           # from examples/; then: nc 127.0.0.1 7000
+//	go run ./echoserver                          # from examples/; then: nc 127.0.0.1 7000
+//	go run ./echoserver -tls parked              # then: openssl s_client -connect 127.0.0.1:7000
+//	go run ./echoserver -tls parked -n 10000     # 10,000 connections of its own, then it ends
 //
 // README.md says more.
 package main
@@ -13,53 +17,88 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
+	"slices"
+	"strings"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/examples/internal/command"
 )
 
 const (
 	bufferSize = 16 << 10 // of a connection
 	lastWords  = 3 * time.Second
+	maxConns   = 1 << 20
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	var s settings
+	command.Command{
+		Name: "echoserver", Flags: s.register, Check: s.check,
+		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
+			switch {
+			case s.load != "":
+				return load(ctx, s, stdout)
+			case s.tls != "":
+				return serveTLS(ctx, s, log)
+			}
+			return serve(ctx, s, log)
+		},
+	}.Main()
 }
 
-// run serves until ctx is done and returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("echoserver", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	addr := flags.String("addr", "127.0.0.1:7000", "`host:port` to listen on; port 0 lets the kernel choose")
-	var backend aio.Backend
-	flags.TextVar(&backend, "backend", aio.BackendAuto, "how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return 0
-	} else if err != nil {
-		return 2 // flags has said why
+// settings is the command line.
+type settings struct {
+	addr    string
+	backend aio.Backend
+	tls     string // "": plain
+	n       int
+	load    string
+}
+
+func (s *settings) register(fs *flag.FlagSet) {
+	command.AddrFlag(fs, &s.addr, "127.0.0.1:7000")
+	fs.TextVar(&s.backend, "backend", aio.BackendAuto,
+		"how to ask the kernel: auto, io_uring or epoll (kqueue on macOS and the BSDs)")
+	fs.StringVar(&s.tls, "tls", "",
+		"speak TLS; `how` an idle connection waits: parked (without a goroutine), goroutine, or net (over package net)")
+	fs.IntVar(&s.n, "n", 0,
+		"with -tls: open so many `connections`, say what an idle one holds, and end; 0: serve until a signal")
+	fs.StringVar(&s.load, "load", "",
+		"be the client that opens -n connections and trusts this `certificate`; echoserver starts it itself")
+}
+
+func (s *settings) check() error {
+	switch {
+	case s.tls != "" && !slices.Contains(waits, s.tls):
+		return fmt.Errorf("-tls %s: it must be one of %s", s.tls, strings.Join(waits, ", "))
+	case s.n < 0 || s.n > maxConns:
+		return fmt.Errorf("-n %d: it must be 0 to %d", s.n, maxConns)
+	case s.n > 0 && s.tls == "" && s.load == "":
+		return errors.New("-n measures connections of TLS: add -tls")
 	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(stderr, "echoserver: unexpected argument %q\n", flags.Arg(0))
-		flags.Usage()
-		return 2
-	}
-	log := slog.New(slog.NewTextHandler(stdout, nil))
-	w, err := aio.New(aio.Options{Backend: backend, Logger: log})
+	return nil
+}
+
+// newWatcher returns the Watcher that -backend asks for.
+func newWatcher(s settings, log *slog.Logger) (*aio.Watcher, error) {
+	w, err := aio.New(aio.Options{Backend: s.backend, Logger: log})
 	if err != nil {
-		fmt.Fprintf(stderr, "echoserver: %v; choose another with -backend, or leave it out\n", err)
-		return 1
+		return nil, fmt.Errorf("%w; choose another with -backend, or leave it out", err)
+	}
+	return w, nil
+}
+
+// serve echoes until ctx is done.
+func serve(ctx context.Context, s settings, log *slog.Logger) error {
+	w, err := newWatcher(s, log)
+	if err != nil {
+		return err
 	}
 	defer w.Close()
-	l, err := w.Listen("tcp", *addr, aio.ListenOptions{})
+	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
 	if err != nil {
-		fmt.Fprintf(stderr, "echoserver: cannot listen: %v; choose another address with -addr\n", err)
-		return 1
+		return command.CannotListen(err)
 	}
 	log.Info("listening", "addr", l.Addr(), "backend", w.Stats().Backend)
 
@@ -68,23 +107,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		<-ctx.Done()
 		end, cancel := context.WithTimeout(context.Background(), lastWords)
 		defer cancel()
-		stopped <- w.Shutdown(end) // the echo in WaitIO finishes its writes meanwhile
+		stopped <- w.Shutdown(end) // the echo in WaitIO finishes its writes until then
 	}()
 	if err := echo(w, l); err != aio.ErrWatcherClosed {
-		fmt.Fprintf(stderr, "echoserver: cannot serve: %v\n", err)
-		return 1
+		return fmt.Errorf("cannot serve: %w", err)
 	}
 	if err := <-stopped; err != nil {
 		log.Warn("echoes that peers did not read were cut off", "after", lastWords)
 	}
-	s := w.Stats()
-	log.Info("stopped", "operations", s.Operations, "read", s.BytesRead, "written", s.BytesWritten)
-	return 0
+	stats := w.Stats()
+	log.Info("stopped", "operations", stats.Operations, "read", stats.BytesRead, "written", stats.BytesWritten)
+	return nil
 }
 
-// echo is the whole service, until WaitIO fails: with aio.ErrWatcherClosed, mostly. A connection's
-// buffer is either read into or written, so a peer that does not read its echo is not read from: it
-// blocks, and nobody else does.
+// echo is the whole service, until WaitIO fails, in the end with aio.ErrWatcherClosed. A
+// connection's buffer is either being read into or being written. So the service does not read from
+// a peer that does not read its echo, and nobody else waits for that peer.
 //
 // Each operation has one result, also one that is refused. A submission itself fails only when w is
 // closed, which WaitIO says too.

@@ -16,15 +16,21 @@ import (
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
+// needs skips the test if the kernel doesn't have a backend.
+func needs(t *testing.T, backend aio.Backend) {
+	t.Helper()
+	w, err := aio.New(aio.Options{Backend: backend})
+	if err != nil {
+		t.Skipf("needs %v: %v", backend, err)
+	}
+	w.Close()
+}
+
 func TestEchoserver(t *testing.T) {
 	path := program.Path(t)
 	for _, backend := range []aio.Backend{aio.BackendAuto, aio.BackendIOUring, aio.BackendEpoll} {
 		t.Run(backend.String(), func(t *testing.T) {
-			if w, err := aio.New(aio.Options{Backend: backend}); err != nil {
-				t.Skipf("needs %v: %v", backend, err)
-			} else {
-				w.Close()
-			}
+			needs(t, backend)
 			p := program.Start(t, path, "-backend", backend.String())
 			var clients sync.WaitGroup
 			for i := range 20 {
@@ -61,6 +67,10 @@ func TestEchoserver(t *testing.T) {
 		program.Refuses(t, path, 2, "flag provided but not defined: -port", "-port", "7000")
 		program.Refuses(t, path, 2, `unexpected argument "7000"`, "7000")
 		program.Refuses(t, path, 2, `no backend "iocp": it is auto, io_uring, epoll or kqueue`, "-backend", "iocp")
+		program.Refuses(t, path, 2, "-tls long: it must be one of parked, goroutine, net", "-tls", "long")
+		program.Refuses(t, path, 2, "-n -1: it must be 0 to", "-n", "-1")
+		program.Refuses(t, path, 2, "-n measures connections of TLS: add -tls", "-n", "1")
+		program.Refuses(t, path, 1, "-load: the certificate is not base64", "-load", "?")
 		p := program.Start(t, path)
 		program.Refuses(t, path, 1, "address already in use; choose another address with -addr", "-addr", p.Addr)
 		p.Stop(syscall.SIGTERM)
@@ -72,7 +82,7 @@ func TestEchoserver(t *testing.T) {
 	})
 }
 
-// TestWaitFails: where WaitIO cannot wait, echo ends with its error.
+// TestWaitFails tests that echo ends with the error of a WaitIO that cannot wait.
 func TestWaitFails(t *testing.T) {
 	occupied.Test(t, echo)
 }

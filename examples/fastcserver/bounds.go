@@ -28,7 +28,8 @@ func work(size, loop string) (n, loops int, err error) {
 		return 0, 0, err
 	}
 	if most := maxWork / (n * n * n); loops > most {
-		return 0, 0, fmt.Errorf("size %d leaves loop a range of 1 to %d, as size*size*size*loop is at most %d; it is %d", n, most, maxWork, loops)
+		return 0, 0, fmt.Errorf("size %d leaves loop a range of 1 to %d, as size*size*size*loop is at most %d; it "+
+			"is %d", n, most, maxWork, loops)
 	}
 	return n, loops, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/examples/internal/program"
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // fetch gets a path from a running server, on a connection of its own.
@@ -32,6 +33,7 @@ func fetch(t *testing.T, p *program.Program, path string) string {
 }
 
 func TestFastcserver(t *testing.T) {
+	testutil.Slow(t, "builds a service")
 	path := program.Build(t)
 	t.Run("answers", func(t *testing.T) { testAnswers(t, path) })
 	t.Run("refuses", func(t *testing.T) { testRefuses(t, path) })
@@ -45,7 +47,10 @@ func testAnswers(t *testing.T, path string) {
 		t.Run("FASTC="+way, func(t *testing.T) {
 			t.Setenv("FASTC", way)
 			p := program.Start(t, path)
-			for _, endpoint := range []string{"/cgo/62/2", "/blockcall/62/2", "/yield/62/2", "/adaptive/62/2", "/many/cgo", "/many/fast"} {
+			for _, endpoint := range []string{
+				"/cgo/62/2", "/blockcall/62/2", "/yield/62/2", "/adaptive/62/2",
+				"/many/cgo", "/many/fast",
+			} {
 				body := fetch(t, p, endpoint)
 				if first, ok := answers[endpoint]; ok && first != body {
 					t.Errorf("%s: %s, and before %s", endpoint, body, first)
@@ -92,13 +97,22 @@ func testRunOnce(t *testing.T, path string) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	for _, want := range []string{"/cgo/20/1 ", "/blockcall/20/1 ", "/yield/20/1 ", "/adaptive/20/1 ", "/go/20/1 ", "/many/cgo ", "/many/fast ", "handler times of /cgo/20/1 and /blockcall/20/1", "█"} {
+	for _, want := range []string{
+		"/cgo/20/1 ", "/blockcall/20/1 ", "/yield/20/1 ", "/adaptive/20/1 ", "/go/20/1 ",
+		"/many/cgo ", "/many/fast ", "handler times of /cgo/20/1 and /blockcall/20/1", "█",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	for _, args := range [][]string{{"200", "x", "20", "1"}, {"200"}, {"10", "20", "20", "1"}, {"200", "4", "20000", "1"}} {
-		if text, err := once(p.Addr, args...); err == nil || !strings.Contains(text, "usage: ") && !strings.Contains(text, "at least one each") && !strings.Contains(text, "from 1 to 512") {
+	for _, args := range [][]string{
+		{"200", "x", "20", "1"},
+		{"200"},
+		{"10", "20", "20", "1"},
+		{"200", "4", "20000", "1"},
+	} {
+		if text, err := once(p.Addr, args...); err == nil || !strings.Contains(text, "usage: ") &&
+			!strings.Contains(text, "at least one each") && !strings.Contains(text, "from 1 to 512") {
 			t.Errorf("%v: %v\n%s", args, err, text)
 		}
 	}
@@ -108,16 +122,15 @@ func testRunOnce(t *testing.T, path string) {
 			t.Errorf("the server's log has %d lines with %s", n, want)
 		}
 	}
-	if text, err := once(p.Addr, "200", "4", "20", "1"); err == nil || !strings.Contains(text, "start the server in another terminal") {
+	if text, err := once(p.Addr, "200", "4", "20", "1"); err == nil ||
+		!strings.Contains(text, "start the server in another terminal") {
 		t.Errorf("without the server: %v\n%s", err, text)
 	}
 }
 
 // TestWithoutCgo wants the package to build, and the program to say what is missing.
 func TestWithoutCgo(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: it compiles much of the standard library again; make check runs it")
-	}
+	testutil.Long(t, "it compiles much of the standard library again")
 	t.Setenv("CGO_ENABLED", "0")
 	program.Refuses(t, program.Build(t), 1, "build it with CGO_ENABLED=1")
 }

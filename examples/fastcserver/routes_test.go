@@ -43,7 +43,8 @@ func TestProducts(t *testing.T) {
 	n := 0
 	for range 2 {
 		for _, tt := range []struct{ size, loop int }{{62, 2}, {1, 1}, {5, 1000}, {150, 1}} {
-			a, b, out := make([]float64, tt.size*tt.size), make([]float64, tt.size*tt.size), make([]float64, tt.size*tt.size)
+			a, b, out := make([]float64, tt.size*tt.size), make([]float64, tt.size*tt.size),
+				make([]float64, tt.size*tt.size)
 			matrix.Fill(a, b, tt.size)
 			matrix.Product(a, b, out, tt.size, tt.loop)
 			want := product{tt.size, tt.loop, matrix.Trace(out, tt.size), matrix.Sum(out, tt.size)}
@@ -86,7 +87,8 @@ func TestOtherEndpoints(t *testing.T) {
 		Adaptive struct{ Calls, Timed, Slow uint64 }
 	}
 	_, body := get(h, "/stats")
-	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Fastc == "" || s.Adaptive.Timed+s.Adaptive.Slow == 0 || s.Adaptive.Calls == 0 {
+	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Fastc == "" || s.Adaptive.Timed+s.Adaptive.Slow == 0 ||
+		s.Adaptive.Calls == 0 {
 		t.Errorf("/stats: %s, %v", body, err)
 	}
 }
@@ -131,7 +133,8 @@ func refused(t *testing.T, h http.Handler, path, says string) {
 	t.Helper()
 	code, body := get(h, path)
 	var answer struct{ Error string }
-	if err := json.Unmarshal([]byte(body), &answer); code != 400 || err != nil || !strings.Contains(answer.Error, says) {
+	if err := json.Unmarshal([]byte(body), &answer); code != 400 || err != nil ||
+		!strings.Contains(answer.Error, says) {
 		t.Errorf("%s: status %d, %s, %v; want %q", path, code, body, err, says)
 	}
 }

@@ -12,7 +12,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -25,41 +24,47 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev/examples/internal/httpserver"
+	"evenkeel.dev/examples/internal/record"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/httpgate"
-	"evenkeel.dev/reqtrace/recorder"
 )
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:5050", "`host:port` to listen on; port 0 lets the kernel choose")
-	var admin adminOptions
-	flag.StringVar(&admin.addr, "admin", "", "`host:port` of the recorder's page, which those who use the service must not reach; default: no recorder")
-	flag.DurationVar(&admin.recorder.Slow, "slow", 0, "how long a request takes that is slow; default: 1% of them are")
-	flag.Float64Var(&admin.recorder.CPU, "recorder-cpu", 0, "part of the process's CPU time that the recorder may take; default 0.02")
-	flag.StringVar(&admin.recorder.Dir, "recorder-dir", "", "`folder` that the recorder keeps its history in; default: none")
 	var gate gateOptions
-	flag.TextVar(&gate.policy, "policy", gcgate.PolicyAuto, "the gate's `policy`: auto, or through, which collects under live traffic")
-	flag.StringVar(&gate.turns, "turns", "", "collect in turn with the replicas that lock the same `file`, and tell clients in the answers' headers")
-	flag.IntVar(&gate.live, "live", 0, "keep so many `MiB` of small objects in memory, and replace 128 KiB of them per request")
+	flag.TextVar(&gate.policy, "policy", gcgate.PolicyAuto,
+		"the gate's `policy`: auto, or through, which collects under live traffic")
+	flag.StringVar(&gate.turns, "turns", "",
+		"collect in turn with the replicas that lock the same `file`, and tell clients in the answers' headers")
+	flag.IntVar(&gate.live, "live", 0,
+		"keep so many `MiB` of small objects in memory, and replace 128 KiB of them per request")
+	var recorder record.Flags
+	recorder.Register(flag.CommandLine)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
-	if err := run(ctx, *addr, gate, admin, log); err != nil {
+	if err := run(ctx, *addr, gate, &recorder, log); err != nil {
 		log.Error("hello ends", "error", err)
 		os.Exit(1)
 	}
 }
 
 // run serves until ctx is done, then finishes what is under way.
-func run(ctx context.Context, addr string, gate gateOptions, admin adminOptions, log *slog.Logger) error {
-	if o := admin.recorder; admin.addr == "" && (o.Slow != 0 || o.CPU != 0 || o.Dir != "") {
-		return errors.New("-slow, -recorder-cpu and -recorder-dir are of the recorder: say with -admin where its page is")
+func run(ctx context.Context, addr string, gate gateOptions, recorder *record.Flags, log *slog.Logger) error {
+	if err := recorder.Check(); err != nil {
+		return err
 	}
 	if gate.live < 0 || gate.live > maxLive {
 		return fmt.Errorf("-live %d: choose 0 to %d", gate.live, maxLive)
 	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
 	gated := httpgate.Guard(gate.handler(), gate.options(log))
 	stopGate := sync.OnceFunc(func() { // the runtime's own collector has the process back
 		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -72,31 +77,20 @@ func run(ctx context.Context, addr string, gate gateOptions, admin adminOptions,
 	mux := http.NewServeMux() // the gate doesn't count what its own page is asked
 	mux.Handle("GET /debug/gate", httpgate.Status(gated.Gate()))
 	mux.Handle("/", gated)
-	srv := http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	if admin.addr != "" {
-		stop, err := admin.record(ctx, &srv, log)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	if err := recorder.Start(log); err != nil {
+		return err
 	}
+	defer recorder.Close()
 
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	log.Info("listening", "url", "http://"+ln.Addr().String())
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	stopGate() // first: balancers must have this process back, for which those that poll need answers
-	end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return srv.Shutdown(end)
+	// The gate stops before the server. Its balancers must have this process back, and those that
+	// poll need answers for that.
+	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() {
+		stopGate()
+		end(context.Cause(ctx))
+	})()
+	return httpserver.Serve(serving, ln, recorder.Around(mux), log)
 }
 
 // maxLive is the most MiB that -live keeps.
@@ -132,44 +126,6 @@ func (o gateOptions) handler() http.Handler {
 		hello(w, r)
 	})
 	return mux
-}
-
-// adminOptions say where the recorder's page is, and what it records.
-type adminOptions struct {
-	addr     string
-	recorder recorder.Options
-}
-
-// record puts a recorder around srv's handler, the gate included: what waits there is the request's time too. Its page is on a
-// server of its own. stop ends both.
-func (o adminOptions) record(ctx context.Context, srv *http.Server, log *slog.Logger) (stop func(), err error) {
-	o.recorder.Logger = log
-	rec, err := recorder.Start(ctx, o.recorder)
-	if err != nil {
-		return nil, err
-	}
-	srv.Handler = rec.Middleware(srv.Handler)
-	end := func() {
-		timeout, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := rec.Stop(timeout); err != nil {
-			log.Warn("the recorder's end", "error", err)
-		}
-	}
-	ln, err := net.Listen("tcp", o.addr)
-	if err != nil {
-		end()
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/debug/evenkeel/", rec)
-	page := http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go page.Serve(ln) // until it is closed
-	log.Info("recording", "url", "http://"+ln.Addr().String()+"/debug/evenkeel/")
-	return func() {
-		end()
-		page.Close()
-	}, nil
 }
 
 func hello(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello, world\n") }

@@ -4,33 +4,20 @@ package main
 
 import (
 	"io"
-	"log/slog"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"evenkeel.dev/examples/internal/program"
-	"evenkeel.dev/reqtrace/recorder"
 )
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
-// TestRecorderNeedsAdmin: what would do nothing is refused.
-func TestRecorderNeedsAdmin(t *testing.T) {
-	for _, o := range []recorder.Options{{Slow: time.Second}, {CPU: .1}, {Dir: "x"}} {
-		err := run(t.Context(), "127.0.0.1:0", gateOptions{}, adminOptions{recorder: o}, slog.New(slog.DiscardHandler))
-		if err == nil || !strings.Contains(err.Error(), "-admin") {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-}
-
-// TestHello runs the program as its user does: it answers through the gate, has its recorder's page, refuses a busy port and
-// ends when it is told to.
+// TestHello runs the program as its user does: it answers through the gate, has its recorder's
+// page, refuses a busy port and ends when it is told to.
 func TestHello(t *testing.T) {
 	path := program.Path(t)
 	p := program.Start(t, path, "-admin", "127.0.0.1:0", "-slow", "1ms")
@@ -72,6 +59,7 @@ func TestHello(t *testing.T) {
 		}
 	}
 	program.Refuses(t, path, 1, "", "-addr", p.Addr)
+	program.Refuses(t, path, 1, "-admin", "-addr", "127.0.0.1:0", "-slow", "1s")
 	program.Refuses(t, path, 1, "choose 0 to", "-addr", "127.0.0.1:0", "-live", "-1")
 	program.Refuses(t, path, 2, "", "-policy", "none")
 	program.Refuses(t, path, 1, "Options.Slow", "-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-slow", "1h")
@@ -80,7 +68,8 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// TestReplica: one of replicas drains by in-band headers, holds what -live says, and has its gate's page.
+// TestReplica: one of replicas drains by in-band headers, holds what -live says, and has its gate's
+// page.
 func TestReplica(t *testing.T) {
 	p := program.Start(t, program.Path(t), "-live", "1", "-turns", filepath.Join(t.TempDir(), "turn"))
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

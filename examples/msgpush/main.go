@@ -32,14 +32,15 @@ type msgpush struct {
 	recorder            record.Flags
 }
 
-func main() { service.Main(newService()) }
+func main() { newService().Command().Main() }
 
 func newService() service.Service {
 	m := &msgpush{}
 	return service.Service{
 		Name: "msgpush", Addr: "127.0.0.1:5100",
-		Flags: m.flags, Check: m.check, Prepare: m.prepare, Around: m.recorder.Around, Handler: m.handler, Beside: beside,
-		Close: m.recorder.Close,
+		Flags: m.flags, Check: m.check, Prepare: m.prepare, Around: m.recorder.Around, Handler: m.handler,
+		Beside: beside,
+		Close:  m.recorder.Close,
 	}
 }
 
@@ -48,7 +49,8 @@ func (m *msgpush) flags(fs *flag.FlagSet) {
 	fs.IntVar(&m.batch, "batch", 64, "`messages` that a request pushes")
 	fs.IntVar(&m.length, "window", 300_000, "`messages` that live")
 	fs.StringVar(&m.shape, "shape", "ptr", "`shape` of a message, one of "+strings.Join(window.Shapes, ", "))
-	fs.UintVar(&m.warm, "warm", 0, "so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
+	fs.UintVar(&m.warm, "warm", 0,
+		"so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	m.recorder.Register(fs)
 }
 

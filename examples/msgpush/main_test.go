@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/examples/internal/service"
 	"evenkeel.dev/examples/msgpush/window"
 	"evenkeel.dev/internal/leaks"
 )
@@ -30,7 +29,7 @@ func start(t *testing.T, args ...string) (url string, stop func() (code int, std
 	code := make(chan int, 1)
 	go func() {
 		defer w.Close()
-		code <- service.Run(ctx, newService(), append([]string{"-addr", "127.0.0.1:0"}, args...), w, &stderr)
+		code <- newService().Command().Exec(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), w, &stderr)
 	}()
 	for lines := bufio.NewScanner(r); url == "" && lines.Scan(); {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
@@ -65,7 +64,8 @@ func get(t *testing.T, url string) string {
 func TestRun(t *testing.T) {
 	turns := filepath.Join(t.TempDir(), "turns")
 	for _, args := range []string{
-		"-shape ptr", "-shape flat -gate", "-shape map -gate=idle", "-gate=shed -health -turns " + turns, "-gate=drain -inband",
+		"-shape ptr", "-shape flat -gate", "-shape map -gate=idle", "-gate=shed -health -turns " +
+			turns, "-gate=drain -inband",
 	} {
 		t.Run(args, func(t *testing.T) {
 			url, stop := start(t, append(strings.Fields(args), "-size", "100", "-batch", "10", "-window", "5000")...)
@@ -99,7 +99,8 @@ func TestRunRefuses(t *testing.T) {
 		{"-size 0", "0 bytes"},
 	} {
 		var out, stderr bytes.Buffer
-		if code := service.Run(t.Context(), newService(), strings.Fields(c.args), &out, &stderr); code != 2 || !strings.Contains(stderr.String(), c.want) {
+		if code := newService().Command().Exec(t.Context(), strings.Fields(c.args), &out, &stderr); code != 2 ||
+			!strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%s: exit code %d, stderr lacks %q:\n%s", c.args, code, c.want, stderr.String())
 		}
 	}

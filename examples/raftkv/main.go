@@ -1,5 +1,5 @@
-// Command raftkv is one member of a small replicated store whose collector is kept out of its writes: the
-// leader hands over before it collects.
+// Command raftkv is one member of a small replicated store whose collector is kept out of its
+// writes: the leader hands over before it collects.
 //
 //	go run ./raftkv -id 1 -addr 127.0.0.1:5301 -gate      # and 2 on :5302, 3 on :5303, from examples/
 //	curl -X PUT -H 'Kv-Client: me' -H 'Kv-Seq: 1' -d hello http://127.0.0.1:5301/kv/a
@@ -46,7 +46,7 @@ type raftkv struct {
 	member *raftgate.Member
 }
 
-func main() { service.Main(newService()) }
+func main() { newService().Command().Main() }
 
 func newService() service.Service {
 	r := &raftkv{}
@@ -60,12 +60,17 @@ func newService() service.Service {
 func (r *raftkv) flags(fs *flag.FlagSet) {
 	r.given = fs
 	fs.Uint64Var(&r.id, "id", 1, "`number` of this member, from 1")
-	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303", "`URLs` of all members, in the order of their numbers")
+	fs.StringVar(&r.members, "members", "http://127.0.0.1:5301,http://127.0.0.1:5302,http://127.0.0.1:5303",
+		"`URLs` of all members, in the order of their numbers")
 	fs.IntVar(&r.length, "window", 100_000, "`messages` of 1 KiB that live beside the store, for the collector to mark")
-	fs.UintVar(&r.warm, "warm", 0, "so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
+	fs.UintVar(&r.warm, "warm", 0,
+		"so many `MiB` are taken from the system at the start, so that what is allocated later is not new to it")
 	fs.IntVar(&r.batch, "batch", 64, "`messages` that each write replaces")
-	fs.DurationVar(&r.transfer, "transfer-timeout", 0, "how long a transfer of the leadership may take before another member is tried; default: raftgate's, 15ms")
-	fs.BoolVar(&r.noTurn, "turn-taken", false, "the turn is never free, as where its holder does not give it back: the gate collects at its hard threshold, without it")
+	fs.DurationVar(&r.transfer, "transfer-timeout", 0,
+		"how long a transfer of the leadership may take before another member is tried; default: raftgate's, 15ms")
+	fs.BoolVar(&r.noTurn, "turn-taken", false,
+		"the turn is never free, as where its holder does not give it back: the gate collects at its hard "+
+			"threshold, without it")
 }
 
 func (r *raftkv) check() (err error) {

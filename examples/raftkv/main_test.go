@@ -33,6 +33,7 @@ import (
 	"evenkeel.dev/examples/internal/program"
 	"evenkeel.dev/examples/raftkv/kv"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/testutil"
 )
 
 // patience bounds what only a hang meets.
@@ -52,7 +53,8 @@ var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 
 func TestMain(m *testing.M) { program.Main(m, main) }
 
-// TestTune: the gate knows how many members there are, so that its trigger leaves the last one its time.
+// TestTune: the gate knows how many members there are, so that its trigger leaves the last one its
+// time.
 func TestTune(t *testing.T) {
 	r := raftkv{members: "http://a,http://b,http://c"}
 	var o gcgate.Options
@@ -62,6 +64,7 @@ func TestTune(t *testing.T) {
 }
 
 func TestRaftkv(t *testing.T) {
+	testutil.Slow(t, "starts a cluster")
 	path := program.Path(t)
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
 	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })
@@ -83,7 +86,8 @@ func start(t *testing.T, path string, args ...string) *group {
 	return startVia(t, func(_ int, url string) string { return url }, path, args...)
 }
 
-// startVia is start, but others reach the member of an index, that listens at a URL, at what via returns.
+// startVia is start, but others reach the member of an index, that listens at a URL, at what via
+// returns.
 func startVia(t *testing.T, via func(index int, url string) string, path string, args ...string) *group {
 	g := &group{t: t, client: &http.Client{}}
 	t.Cleanup(g.client.CloseIdleConnections)
@@ -100,7 +104,8 @@ func startVia(t *testing.T, via func(index int, url string) string, path string,
 	for i, url := range g.urls {
 		events := filepath.Join(dir, fmt.Sprint(i))
 		args := append([]string{
-			path, "-id", fmt.Sprint(i + 1), "-addr", strings.TrimPrefix(url, "http://"), "-members", strings.Join(reached, ","),
+			path, "-id", fmt.Sprint(i + 1), "-addr", strings.TrimPrefix(url, "http://"), "-members",
+			strings.Join(reached, ","),
 			"-gate", "-events", events,
 		}, args...)
 		c, err := child.Start(t.Context(), child.Options{Args: args, Ready: listening})
@@ -115,8 +120,8 @@ func startVia(t *testing.T, via func(index int, url string) string, path string,
 	return g
 }
 
-// freeAddr returns an address for a server that is started later. Its port is none of those that the kernel
-// gives to connections.
+// freeAddr returns an address for a server that is started later. Its port is none of those that
+// the kernel gives to connections.
 func freeAddr(t *testing.T) string {
 	for range 1000 {
 		addr := fmt.Sprintf("127.0.0.1:%d", 31000+rand.IntN(1000))
@@ -180,7 +185,8 @@ func (g *group) leader(but ...int) int {
 	return 0
 }
 
-// write has n clients write until stop is called, which returns the last value of each key: one a client.
+// write has n clients write until stop is called, which returns the last value of each key: one a
+// client.
 func (g *group) write(n int, pause time.Duration) (stop func() (values map[string]string, written int)) {
 	ctx, cancel := context.WithCancel(g.t.Context())
 	var mu sync.Mutex
@@ -219,7 +225,8 @@ func (g *group) check(values map[string]string) {
 	for i, url := range g.urls {
 		for key, want := range values {
 			got := ""
-			for end := time.Now().Add(patience); got != want && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(patience); got != want &&
+				time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 				resp, err := g.client.Get(url + "/kv/" + key)
 				if err != nil {
 					g.t.Fatal(err)
@@ -235,8 +242,8 @@ func (g *group) check(values map[string]string) {
 	}
 }
 
-// collecting returns how many members collected at once at most, and how many collections there were. The
-// members must have ended.
+// collecting returns how many members collected at once at most, and how many collections there
+// were. The members must have ended.
 func (g *group) collecting() (most, all int) {
 	type change struct {
 		T      time.Time    `json:"t"`
@@ -278,21 +285,23 @@ func (g *group) stop() {
 	}
 }
 
-// testTransfers writes while the members collect time and again, some sixty times in make check: no write is lost, and the leader's
-// heap is collected by a follower.
+// testTransfers writes while the members collect time and again, some sixty times in make check: no
+// write is lost, and the leader's heap is collected by a follower.
 func testTransfers(t *testing.T, path string) {
 	// The heap of each member is at its trigger after some 64 MiB, which are 256 writes.
 	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
 	enough := uint64(15)
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		enough = 60
 	}
 	const clients = 4
-	g.clients.AttemptTimeout = 10 * time.Second // a write that a busy machine makes late is not sent again; one that an election lost is
+	// A write that a busy machine makes late is not sent again; one that an election lost is.
+	g.clients.AttemptTimeout = 10 * time.Second
 	begin := g.term()
 	stop := g.write(clients, 2*time.Millisecond)
 	var collections, transfers, kept, alone uint64
-	for end := time.Now().Add(patience); collections < enough && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); collections < enough &&
+		time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		collections, transfers, kept, alone = 0, 0, 0, 0
 		for i := range g.urls {
 			s := g.stats(i)
@@ -310,18 +319,22 @@ func testTransfers(t *testing.T, path string) {
 	retried, redirected := g.clients.Retried.Load(), g.clients.Redirected.Load()
 	g.stop()
 	most, all := g.collecting()
-	t.Logf("%d writes, %d collections (%d without a turn), %d at once, %d transfers, %d kept leading, %d terms, %d retried, %d redirected",
+	t.Logf("%d writes, %d collections (%d without a turn), %d at once, %d transfers, %d kept leading, %d terms, %d "+
+		"retried, %d redirected",
 		written, all, alone, most, transfers, kept, terms, retried, redirected)
-	if most > 1 && alone == 0 && terms <= transfers { // an election that a busy machine caused may lose the turn that a leader gave
+	if most > 1 && alone == 0 && terms <= transfers {
+		// An election that a busy machine caused may lose the turn that a leader gave.
 		t.Errorf("%d members collected at once", most)
 	}
 	if collections < enough || transfers == 0 {
 		t.Errorf("%d collections, %d transfers", collections, transfers)
 	}
-	// A term without a transfer is an election: on a busy machine a leader is not heard of for half a second, or a successor
-	// begins after it was given up. The new leader may be the next one to collect; what the clients had under way may be lost.
+	// A term without a transfer is an election: on a busy machine a leader is not heard of for half
+	// a second, or a successor begins after it was given up. The new leader may be the next one to
+	// collect; what the clients had under way may be lost.
 	elections := max(terms, transfers) - transfers
-	// Whose heap is full when the leader's must be collected is the scheduler's choice here: contrib/raftgate counts how seldom one transfers.
+	// Whose heap is full when the leader's must be collected is the scheduler's choice here:
+	// contrib/raftgate counts how seldom one transfers.
 	if transfers > collections+elections {
 		t.Errorf("%d transfers for %d collections and %d elections", transfers, collections, elections)
 	}
@@ -330,9 +343,11 @@ func testTransfers(t *testing.T, path string) {
 	}
 }
 
-// testTurnTaken writes while nobody gets the turn: members collect at their hard thresholds, and no write is lost.
+// testTurnTaken writes while nobody gets the turn: members collect at their hard thresholds, and no
+// write is lost.
 func testTurnTaken(t *testing.T, path string) {
-	g := start(t, path, "-window", "5000", "-batch", "64", "-min-trigger", "16MiB", "-max-trigger", "16MiB", "-turn-taken")
+	g := start(t, path, "-window", "5000", "-batch", "64", "-min-trigger", "16MiB", "-max-trigger", "16MiB",
+		"-turn-taken")
 	stop := g.write(4, 2*time.Millisecond)
 	var alone uint64
 	for end := time.Now().Add(patience); alone < 3 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -349,8 +364,8 @@ func testTurnTaken(t *testing.T, path string) {
 	g.stop()
 }
 
-// testStoppedFollower stops a member while the leader wants to collect: it is not waited for for ever, nor
-// handed the leadership, and no write is lost.
+// testStoppedFollower stops a member while the leader wants to collect: it is not waited for for
+// ever, nor handed the leadership, and no write is lost.
 func testStoppedFollower(t *testing.T, path string) {
 	g := start(t, path, "-window", "1000", "-batch", "1")
 	write := g.write(2, 2*time.Millisecond)
@@ -376,8 +391,9 @@ func testStoppedFollower(t *testing.T, path string) {
 	g.stop()
 }
 
-// stop stops a process, and returns when none of its threads runs any more: the kernel lets them go on until the one that was
-// chosen to take the signal has had a processor (signal(7); do_signal_stop in Linux' kernel/signal.c).
+// stop stops a process, and returns when none of its threads runs any more: the kernel lets them go
+// on until the one that was chosen to take the signal has had a processor (signal(7);
+// do_signal_stop in Linux' kernel/signal.c).
 func stop(c *child.Child) error {
 	if err := c.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -429,7 +445,8 @@ func testStoppedSuccessor(t *testing.T, path string) {
 	write := g.write(2, 2*time.Millisecond)
 	old := 0
 	armed.Store(true)
-	for end := time.Now().Add(patience); armed.Load(); { // again where it was no leader any more, or nobody was ready to be one
+	for end := time.Now().Add(patience); armed.Load(); {
+		// Again where it was no leader any more, or nobody was ready to be one.
 		if time.Now().After(end) {
 			t.Fatal("nobody was told to lead")
 		}

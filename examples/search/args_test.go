@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/examples/internal/command"
 )
 
 func TestParseArgs(t *testing.T) {
@@ -29,10 +31,11 @@ func TestParseArgs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var stderr bytes.Buffer
-			cfg, err := parseArgs(tt.args, &stderr)
-			if err != nil || stderr.Len() > 0 {
-				t.Fatalf("error %v, stderr %q", err, stderr.String())
+			var cfg config
+			fs := flag.NewFlagSet("search", flag.ContinueOnError)
+			cfg.register(fs)
+			if err := errors.Join(fs.Parse(tt.args), cfg.check()); err != nil {
+				t.Fatal(err)
 			}
 			if cfg.addr != tt.addr || cfg.mode != tt.mode || cfg.match == nil {
 				t.Errorf("got %+v", cfg)
@@ -67,8 +70,8 @@ func TestRunRefusesArgs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			if code := run(t.Context(), tt.args, &stdout, &stderr); code != exitUsage {
-				t.Errorf("exit code %d, want %d", code, exitUsage)
+			if code := newCommand(new(config)).Exec(t.Context(), tt.args, &stdout, &stderr); code != command.Usage {
+				t.Errorf("exit code %d, want %d", code, command.Usage)
 			}
 			if s := stderr.String(); !strings.Contains(s, tt.want) || !strings.Contains(s, "Usage of search") {
 				t.Errorf("stderr lacks %q or the usage:\n%s", tt.want, s)
@@ -77,15 +80,5 @@ func TestRunRefusesArgs(t *testing.T) {
 				t.Errorf("stdout holds %q", stdout.String())
 			}
 		})
-	}
-}
-
-func TestHelp(t *testing.T) {
-	var stderr bytes.Buffer
-	if _, err := parseArgs([]string{"-h"}, &stderr); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("error %v", err)
-	}
-	if code := run(t.Context(), []string{"-h"}, &stderr, &stderr); code != exitOK {
-		t.Errorf("exit code %d", code)
 	}
 }

@@ -23,7 +23,8 @@ func BenchmarkSearch(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				w.header = make(http.Header)
-				h.ServeHTTP(&w, httptest.NewRequest(http.MethodPost, "/search?term=president&cnn=on&bbc=on&nyt=on", nil))
+				h.ServeHTTP(&w,
+					httptest.NewRequest(http.MethodPost, "/search?term=president&cnn=on&bbc=on&nyt=on", nil))
 			}
 			if w.status != http.StatusOK {
 				b.Fatalf("status %d", w.status)

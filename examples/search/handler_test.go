@@ -23,24 +23,53 @@ func TestHandler(t *testing.T) {
 		want    []string
 		wantNot []string
 	}{
-		{"form", "GET", "/", "", 200, []string{`id="cnn" checked`, `id="bbc" checked`, `id="nyt" checked`}, []string{"<section"}},
-		{"POST with query", "POST", "/search?term=president" + all, "", 200, []string{"<mark>president</mark>", "<mark>President</mark>", "feed-cnn", "feed-bbc", "feed-nyt"}, nil},
+		{
+			"form", "GET", "/", "", 200,
+			[]string{`id="cnn" checked`, `id="bbc" checked`, `id="nyt" checked`},
+			[]string{"<section"},
+		},
+		{"POST with query", "POST", "/search?term=president" +
+			all, "", 200, []string{
+			"<mark>president</mark>", "<mark>President</mark>", "feed-cnn", "feed-bbc",
+			"feed-nyt",
+		}, nil},
 		{"GET with query", "GET", "/search?term=topic" + all, "", 200, []string{"<mark>topic</mark>"}, nil},
-		{"POST with form", "POST", "/search", "term=storm&bbc=on", 200, []string{"<mark>storm</mark>", "feed-bbc", `id="bbc" checked`}, []string{"feed-cnn", "feed-nyt", `id="cnn" checked`}},
+		{
+			"POST with form", "POST", "/search", "term=storm&bbc=on", 200,
+			[]string{"<mark>storm</mark>", "feed-bbc", `id="bbc" checked`},
+			[]string{"feed-cnn", "feed-nyt", `id="cnn" checked`},
+		},
 		{"form before query", "POST", "/search?term=topic", "term=storm&bbc=on", 200, []string{"<q>storm</q>"}, nil},
-		{"a box is on or off", "GET", "/search?term=storm&bbc=on&cnn=1", "", 200, []string{"feed-bbc"}, []string{"feed-cnn"}},
+		{
+			"a box is on or off", "GET", "/search?term=storm&bbc=on&cnn=1", "", 200,
+			[]string{"feed-bbc"},
+			[]string{"feed-cnn"},
+		},
 		{"capitals", "GET", "/search?term=STORM&bbc=on", "", 200, []string{"<mark>storm</mark>", "<q>STORM</q>"}, nil},
-		{"no hits", "GET", "/search?term=zebra" + all, "", 200, []string{"<b>0</b> hits", "Nothing found."}, []string{"<li>"}},
-		{"hostile term", "GET", "/search?term=%3Cscript%3Ealert(1)%3C/script%3E" + all, "", 200, []string{"&lt;script&gt;"}, []string{"<script"}},
-		{"more than shown", "GET", "/search?term=e&cnn=on", "", 200, []string{"<b>280</b> hits", "The newest 25 of 280 are shown."}, nil},
+		{"no hits", "GET", "/search?term=zebra" +
+			all, "", 200, []string{"<b>0</b> hits", "Nothing found."}, []string{"<li>"}},
+		{"hostile term", "GET", "/search?term=%3Cscript%3Ealert(1)%3C/script%3E" +
+			all, "", 200, []string{"&lt;script&gt;"}, []string{"<script"}},
+		{
+			"more than shown", "GET", "/search?term=e&cnn=on", "", 200,
+			[]string{"<b>280</b> hits", "The newest 25 of 280 are shown."},
+			nil,
+		},
 
 		{"no term", "GET", "/search?cnn=on", "", 400, []string{"Type a term", `id="cnn" checked`}, nil},
 		{"no feed", "GET", "/search?term=storm", "", 400, []string{"Choose at least one feed"}, nil},
-		{"longest term", "GET", "/search?cnn=on&term=" + strings.Repeat("a", maxTermLen), "", 200, []string{"<b>0</b>"}, nil},
-		{"too long a term", "GET", "/search?cnn=on&term=" + strings.Repeat("a", maxTermLen+1), "", 400, []string{"too long: 201 bytes, and 200 are allowed"}, []string{"aaaa"}},
+		{"longest term", "GET", "/search?cnn=on&term=" +
+			strings.Repeat("a", maxTermLen), "", 200, []string{"<b>0</b>"}, nil},
+		{
+			"too long a term", "GET", "/search?cnn=on&term=" +
+				strings.Repeat("a", maxTermLen+1), "", 400,
+			[]string{"too long: 201 bytes, and 200 are allowed"},
+			[]string{"aaaa"},
+		},
 		{"term not UTF-8", "GET", "/search?cnn=on&term=%ff", "", 400, []string{"not valid UTF-8"}, nil},
 		{"bad query", "GET", "/search?term=%zz", "", 400, []string{"could not be read"}, nil},
-		{"large body", "POST", "/search", "term=" + strings.Repeat("a", maxBodySize), 413, []string{"longer than 16384 bytes"}, nil},
+		{"large body", "POST", "/search", "term=" +
+			strings.Repeat("a", maxBodySize), 413, []string{"longer than 16384 bytes"}, nil},
 		{"method", "PUT", "/search?term=storm" + all, "", 405, nil, nil},
 		{"method on the form", "DELETE", "/", "", 405, nil, nil},
 		{"unknown path", "GET", "/nothing", "", 404, nil, nil},
@@ -76,7 +105,10 @@ func TestHandler(t *testing.T) {
 // TestModesGiveTheSamePages is what makes comparing the two versions fair.
 func TestModesGiveTheSamePages(t *testing.T) {
 	extra, lean := sampleSearcher(t, match.Extra).routes(), sampleSearcher(t, match.Lean).routes()
-	for _, term := range []string{"president", "PRESIDENT", "market", "topic", "zebra", "e", "é", "&", "<b>", "\u212a"} {
+	for _, term := range []string{
+		"president", "PRESIDENT", "market", "topic", "zebra", "e", "é", "&", "<b>",
+		"\u212a",
+	} {
 		var pages [2]string
 		for i, h := range []http.Handler{extra, lean} {
 			r := httptest.NewRequest(http.MethodPost, "/search?cnn=on&bbc=on&nyt=on", nil)
@@ -106,8 +138,14 @@ func TestFeedFailures(t *testing.T) {
 	}{
 		{"down", nil, "connection refused"},
 		{"status", http.NotFound, "answered 404 Not Found"},
-		{"bad XML", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<rss><channel>") }, "XML syntax error"},
-		{"not a feed", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html></html>") }, "not an RSS 2.0 document"},
+		{
+			"bad XML", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<rss><channel>") },
+			"XML syntax error",
+		},
+		{
+			"not a feed", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html></html>") },
+			"not an RSS 2.0 document",
+		},
 		{"huge", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "<rss><channel>")
 			for chunk := strings.Repeat("<!-- more -->", 1000); ; {

@@ -14,14 +14,13 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestGuidesPprof runs what the guide says about pprof on a program that is built as make build
 // builds it: pprof must find the source of each line, ours and the standard library's.
 func TestGuidesPprof(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: the first run compiles pprof; make check runs it")
-	}
+	testutil.Long(t, "the first run compiles pprof")
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	commands := linesOf(t, "../../docs/guides/gc-traces.md", "go tool pprof ")
 	build := linesOf(t, "../../Makefile", "GO_BUILD = ")
@@ -54,7 +53,10 @@ func TestGuidesPprof(t *testing.T) {
 			t.Fatalf("status %d", status)
 		}
 	}
-	for i, source := range []string{`match.go\n(?s:.*)\n.*:.*strings\.ToLower\(`, `strings.go\n(?s:.*)\n.*:.*func ToLower\(`} {
+	for i, source := range []string{
+		`match.go\n(?s:.*)\n.*:.*strings\.ToLower\(`,
+		`strings.go\n(?s:.*)\n.*:.*func ToLower\(`,
+	} {
 		out := shell("../..", strings.Replace(commands[i], "http://127.0.0.1:5000", url, 1))
 		if !regexp.MustCompile(source).MatchString(out) {
 			t.Errorf("%s\nshows no source:\n%s", strings.TrimSpace(commands[i]), out)

@@ -14,7 +14,7 @@ import (
 )
 
 // serve answers on ln until ctx is done, then finishes what is under way.
-func serve(ctx context.Context, ln net.Listener, cfg config, log *slog.Logger) error {
+func serve(ctx context.Context, ln net.Listener, cfg *config, log *slog.Logger) error {
 	addrs, options := cfg.feeds, feed.Options{TTL: cfg.ttl, HoldLock: cfg.locked, Logger: log}
 	if addrs == nil {
 		options.Timeout = time.Minute // nobody's network: only a busy machine is slow

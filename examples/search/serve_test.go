@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/examples/internal/command"
 )
 
 // program is a run of the program inside the test.
@@ -33,7 +35,7 @@ func start(t *testing.T, args ...string) program {
 	p := program{stop: cancel, code: code, stderr: new(bytes.Buffer)}
 	go func() {
 		defer w.Close()
-		code <- run(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), w, p.stderr)
+		code <- newCommand(new(config)).Exec(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), w, p.stderr)
 	}()
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -70,14 +72,15 @@ func TestRun(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			p := start(t, "-alloc", mode)
 			status, body := fetch(t, p.url+"/search?term=storm&cnn=on&bbc=on&nyt=on")
-			if status != http.StatusOK || strings.Count(body, "<section") != 3 || !strings.Contains(body, "<mark>storm</mark>") {
+			if status != http.StatusOK || strings.Count(body, "<section") != 3 ||
+				!strings.Contains(body, "<mark>storm</mark>") {
 				t.Errorf("status %d, page:\n%s", status, body)
 			}
 			if !strings.Contains(body, "sample feeds") {
 				t.Error("the page does not say that the news are invented")
 			}
 			p.stop()
-			if code := <-p.code; code != exitOK || p.stderr.Len() > 0 {
+			if code := <-p.code; code != command.OK || p.stderr.Len() > 0 {
 				t.Errorf("exit code %d, stderr %q", code, p.stderr)
 			}
 			if _, err := http.Get(p.url); err == nil {
@@ -118,7 +121,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	if body := <-got; !strings.Contains(body, "<mark>Storm</mark>") || strings.Contains(body, "sample feeds") {
 		t.Errorf("the request under way was answered with:\n%s", body)
 	}
-	if code := <-p.code; code != exitOK || p.stderr.Len() > 0 {
+	if code := <-p.code; code != command.OK || p.stderr.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", code, p.stderr)
 	}
 }
@@ -140,10 +143,12 @@ func TestRunOnABusyPort(t *testing.T) {
 	}
 	defer ln.Close()
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"-addr", ln.Addr().String()}, &stdout, &stderr); code != exitError {
-		t.Errorf("exit code %d, want %d", code, exitError)
+	if code := newCommand(new(config)).Exec(t.Context(), []string{"-addr", ln.Addr().String()}, &stdout,
+		&stderr); code != command.Failed {
+		t.Errorf("exit code %d, want %d", code, command.Failed)
 	}
-	if s := stderr.String(); !strings.Contains(s, "in use") || !strings.Contains(s, "-addr") || strings.Count(s, "\n") != 1 {
+	if s := stderr.String(); !strings.Contains(s, "in use") || !strings.Contains(s, "-addr") ||
+		strings.Count(s, "\n") != 1 {
 		t.Errorf("stderr %q", s)
 	}
 }

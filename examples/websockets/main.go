@@ -1,10 +1,11 @@
 //go:build unix
 
-// Command websockets says what an idle websocket holds of its server: by gorilla/websocket and by coder/websocket, over
-// net/http and over package httpd, and parked, which takes neither a goroutine nor buffers.
+// Command websockets says what an idle websocket holds of its server: by gorilla/websocket and by
+// coder/websocket, over net/http and over package httpd, and parked, which takes neither a
+// goroutine nor buffers.
 //
-//	go run ./websockets                          # from examples/: 10,000 connections in each way, one after the other; then it ends
-//	go run ./websockets -serve parked            # the server alone; then, elsewhere: websocat ws://127.0.0.1:7003/ws
+//	go run ./websockets                  # from examples/: 10,000 connections in each way, then it ends
+//	go run ./websockets -serve parked    # then, elsewhere: websocat ws://127.0.0.1:7003/ws
 //
 // README.md says more.
 package main
@@ -16,21 +17,25 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/httpd"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	var s settings
+	command.Command{
+		Name: "websockets", Flags: s.register, Check: s.check,
+		Run: func(ctx context.Context, stdout io.Writer, log *slog.Logger) error {
+			if s.serve == nil {
+				return measure(ctx, s.n, stdout)
+			}
+			return serve(ctx, s, log)
+		},
+	}.Main()
 }
 
 // way is one of having a websocket.
@@ -63,68 +68,43 @@ func find(name string) *way {
 // settings is the command line.
 type settings struct {
 	addr  string
-	serve *way
+	way   string
 	n     int
+	serve *way // nil: measure
 }
 
 const maxConns = 1 << 20
 
-func parse(args []string, stderr io.Writer) (settings, error) {
-	var s settings
-	var names []string
-	for _, w := range ways {
-		names = append(names, w.name)
-	}
-	flags := flag.NewFlagSet("websockets", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.IntVar(&s.n, "n", 10_000, "open so many `connections` in each way, and say what an idle one holds")
-	name := flags.String("serve", "", "serve others, in this `way`, until a signal: "+strings.Join(names, ", "))
-	flags.StringVar(&s.addr, "addr", "127.0.0.1:7003", "`host:port` that -serve listens on; port 0 lets the kernel choose")
-	if err := flags.Parse(args); err != nil {
-		return s, err // flags has said why
-	}
-	var err error
-	s.serve = find(*name)
-	switch {
-	case flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case *name != "" && s.serve == nil:
-		err = fmt.Errorf("-serve %s: it must be one of %s", *name, strings.Join(names, ", "))
-	case s.n < 1 || s.n > maxConns:
-		err = fmt.Errorf("-n %d: it must be 1 to %d", s.n, maxConns)
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "websockets: %v\n", err)
-		flags.Usage()
-	}
-	return s, err
+func (s *settings) register(fs *flag.FlagSet) {
+	command.AddrFlag(fs, &s.addr, "127.0.0.1:7003")
+	fs.StringVar(&s.way, "serve", "", "serve others, in this `way`, until a signal: "+names())
+	fs.IntVar(&s.n, "n", 10_000, "open so many `connections` in each way, and say what an idle one holds")
 }
 
-// run measures, or serves until ctx is done, and returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args, stderr)
+func (s *settings) check() error {
+	s.serve = find(s.way)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	case s.serve != nil:
-		err = serve(ctx, s, slog.New(slog.NewTextHandler(stdout, nil)))
-	default:
-		err = measure(ctx, s.n, stdout)
+	case s.way != "" && s.serve == nil:
+		return fmt.Errorf("-serve %s: it must be one of %s", s.way, names())
+	case s.n < 1 || s.n > maxConns:
+		return fmt.Errorf("-n %d: it must be 1 to %d", s.n, maxConns)
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "websockets:", err)
-		return 1
+	return nil
+}
+
+func names() string {
+	var list []string
+	for _, w := range ways {
+		list = append(list, w.name)
 	}
-	return 0
+	return strings.Join(list, ", ")
 }
 
 // serve serves one way until ctx is done.
 func serve(ctx context.Context, s settings, log *slog.Logger) error {
-	ln, err := net.Listen("tcp", s.addr)
+	ln, err := command.Listen(s.addr)
 	if err != nil {
-		return fmt.Errorf("cannot listen: %w; choose another address with -addr", err)
+		return err
 	}
 	if !s.serve.own {
 		return httpserver.Serve(ctx, ln, routes(s.serve), log, "way", s.serve.name)

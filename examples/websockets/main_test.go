@@ -51,7 +51,8 @@ func TestProgram(t *testing.T) {
 	})
 }
 
-// echoes: a way of serving speaks with each library's client: messages whole and in fragments, a ping between, and a close that is answered.
+// echoes: a way of serving speaks with each library's client: messages whole and in fragments, a
+// ping between, and a close that is answered.
 func echoes(t *testing.T, path, way string) {
 	p := program.Start(t, path, "-serve", way)
 	url := "ws://" + p.Addr + "/ws"
@@ -99,7 +100,8 @@ func speakGorilla(t *testing.T, url string) {
 	if !ponged {
 		t.Error("no pong")
 	}
-	c.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseNormalClosure, ""), time.Now().Add(patience))
+	c.WriteControl(gorilla.CloseMessage, gorilla.FormatCloseMessage(gorilla.CloseNormalClosure, ""),
+		time.Now().Add(patience))
 	if _, _, err := c.ReadMessage(); !gorilla.IsCloseError(err, gorilla.CloseNormalClosure) {
 		t.Errorf("the close is answered by %v", err)
 	}
@@ -155,15 +157,19 @@ func speakGobwas(t *testing.T, url string) {
 	}
 }
 
-// refuses: what is too long, and what is no text, ends the connection; no websocket at all, and a foreign page's, is refused.
+// refuses: what is too long, and what is no text, ends the connection; no websocket at all, and a
+// foreign page's, is refused.
 func refuses(t *testing.T, path string) {
 	p := program.Start(t, path, "-serve", "parked")
 	long := make([]byte, maxMessage+1)
 	rand.Read(long)
 	for what, frames := range map[string][]ws.Frame{
-		"too long":    {ws.NewBinaryFrame(long)},
-		"a part each": {ws.NewFrame(ws.OpBinary, false, long[:maxMessage]), ws.NewFrame(ws.OpContinuation, true, long[:1])},
-		"no text":     {ws.NewTextFrame([]byte{0xff})},
+		"too long": {ws.NewBinaryFrame(long)},
+		"a part each": {
+			ws.NewFrame(ws.OpBinary, false, long[:maxMessage]),
+			ws.NewFrame(ws.OpContinuation, true, long[:1]),
+		},
+		"no text": {ws.NewTextFrame([]byte{0xff})},
 	} {
 		c, _, _, err := ws.Dial(t.Context(), "ws://"+p.Addr+"/ws")
 		if err != nil {
@@ -182,7 +188,8 @@ func refuses(t *testing.T, path string) {
 		t.Errorf("no websocket: %v, %v", res, err)
 	}
 	from := http.Header{"Origin": {"http://example.com"}}
-	if _, res, err := gorilla.DefaultDialer.Dial("ws://"+p.Addr+"/ws", from); err == nil || res.StatusCode != http.StatusForbidden {
+	if _, res, err := gorilla.DefaultDialer.Dial("ws://"+p.Addr+"/ws", from); err == nil ||
+		res.StatusCode != http.StatusForbidden {
 		t.Errorf("a foreign page: %v, %v", res, err)
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -201,7 +208,8 @@ func TestWithoutAio(t *testing.T) {
 
 var row = regexp.MustCompile(`\| (\S+).* \| -?\d+ \| -?\d+ \| -?\d+ \| (-?\d+\.\d\d) \|`)
 
-// says runs it with few connections: it says for each way what one holds, and parked ones have no goroutine.
+// says runs it with few connections: it says for each way what one holds, and parked ones have no
+// goroutine.
 func says(t *testing.T, path string) {
 	out, err := exec.Command(path, "-n", "100").CombinedOutput()
 	rows := row.FindAllSubmatch(out, -1)
@@ -210,7 +218,8 @@ func says(t *testing.T, path string) {
 	}
 	for _, r := range rows {
 		goroutines, err := strconv.ParseFloat(string(r[2]), 64)
-		if parked := bytes.HasPrefix(r[1], []byte("parked")); err != nil || parked && goroutines > 0.2 || !parked && goroutines < 0.9 {
+		if parked := bytes.HasPrefix(r[1], []byte("parked")); err != nil || parked && goroutines > 0.2 || !parked &&
+			goroutines < 0.9 {
 			t.Errorf("%s", r[0])
 		}
 	}

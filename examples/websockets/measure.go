@@ -5,145 +5,93 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"regexp"
-	"runtime"
-	"runtime/debug"
-	"strconv"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
 	"evenkeel.dev/examples/child"
+	"evenkeel.dev/examples/internal/idle"
 )
 
 const (
-	warmUp    = 50 // connections before the first measurement: what the first ones make for all is in it
-	dialers   = 16 // at once
+	warmUp    = 50 // connections before the first measurement, which pay for what all share
 	answerEnd = time.Minute
 )
 
-// holding is what the server holds, in bytes, when the collector has done its work.
-type holding struct {
-	Resident, Heap, Stack int64
-	Goroutines            int64
-}
-
-// memory tells it.
+// memory answers with what the server holds.
 func memory(w http.ResponseWriter, _ *http.Request) {
-	runtime.GC() // a sync.Pool keeps what it has for one more
-	debug.FreeOSMemory()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	json.NewEncoder(w).Encode(holding{resident(), int64(m.HeapAlloc), int64(m.StackInuse), int64(runtime.NumGoroutine())})
-}
-
-// resident is VmRSS of proc(5); 0 where there is none.
-func resident() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
-	fields := strings.Fields(after)
-	if len(fields) == 0 {
-		return 0
-	}
-	kilobytes, _ := strconv.ParseInt(fields[0], 10, 64)
-	return kilobytes << 10
+	_ = json.NewEncoder(w).Encode(idle.Read()) // the client went away
 }
 
 // measure opens n connections in each way, and prints what an idle one holds.
 func measure(ctx context.Context, n int, stdout io.Writer) error {
-	fmt.Fprintf(stdout, "| bytes an idle websocket, of %d | resident | of it heap | stack | goroutines |\n|---|---|---|---|---|\n", n)
+	fmt.Fprintf(stdout, "| bytes an idle websocket, of %d | resident | of it heap | stack | goroutines |\n", n)
+	fmt.Fprintln(stdout, "|---|---|---|---|---|")
 	for _, w := range ways {
-		one, err := hold(ctx, w.name, n)
+		before, after, err := hold(ctx, w.name, n)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		fmt.Fprintf(stdout, "| %s | %.0f | %.0f | %.0f | %.2f |\n", w.says, one[0], one[1], one[2], one[3])
+		resident, heap, stack, goroutines := before.Each(after, n)
+		fmt.Fprintf(stdout, "| %s | %.0f | %.0f | %.0f | %.2f |\n", w.says, resident, heap, stack, goroutines)
 	}
 	return nil
 }
 
 var listening = regexp.MustCompile(`msg=listening url=http://(\S+)`)
 
-// hold starts a server, and returns what one of n connections adds to it: resident, heap, stack, goroutines.
-func hold(ctx context.Context, way string, n int) (one [4]float64, err error) {
+// hold starts a server, and returns what it holds before and after n connections.
+func hold(ctx context.Context, way string, n int) (before, after idle.Memory, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return one, err
+		return before, after, err
 	}
-	server, err := child.Start(ctx, child.Options{Args: []string{program, "-serve", way, "-addr", "127.0.0.1:0"}, Ready: listening})
+	server, err := child.Start(ctx, child.Options{
+		Args: []string{program, "-serve", way, "-addr", "127.0.0.1:0"}, Ready: listening,
+	})
 	if err != nil {
-		return one, err
+		return before, after, err
 	}
 	defer server.Kill()
-	few, err := open(ctx, server.Match, warmUp)
-	defer closeAll(few)
+	open := func(n int) (idle.Memory, func(), error) {
+		conns, err := idle.Open(ctx, n, func(ctx context.Context) (net.Conn, error) { return greet(ctx, server.Match) })
+		if err != nil {
+			idle.Close(conns)
+			return idle.Memory{}, func() {}, err
+		}
+		m, err := ask(ctx, server.Match)
+		return m, func() { idle.Close(conns) }, err
+	}
+	before, closeFew, err := open(warmUp)
+	defer closeFew()
 	if err != nil {
-		return one, err
+		return before, after, err
 	}
-	before, err := ask(ctx, server.Match)
-	if err != nil {
-		return one, err
-	}
-	many, err := open(ctx, server.Match, n)
-	defer closeAll(many)
-	if err != nil {
-		return one, err
-	}
-	after, err := ask(ctx, server.Match)
-	for i, d := range [4]int64{
-		after.Resident - before.Resident, after.Heap - before.Heap, after.Stack - before.Stack, after.Goroutines - before.Goroutines,
-	} {
-		one[i] = float64(d) / float64(n)
-	}
-	return one, err
+	after, closeMany, err := open(n)
+	defer closeMany()
+	return before, after, err
 }
 
 // ask asks a server what it holds, over a connection that ends with it.
-func ask(ctx context.Context, addr string) (h holding, err error) {
+func ask(ctx context.Context, addr string) (m idle.Memory, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/memory", nil)
 	if err != nil {
-		return h, err
+		return m, err
 	}
 	r.Close = true
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return h, err
+		return m, err
 	}
 	defer res.Body.Close()
-	return h, json.NewDecoder(res.Body).Decode(&h)
-}
-
-// open opens n websockets, each of which has a message echoed.
-func open(ctx context.Context, addr string, n int) ([]net.Conn, error) {
-	conns, failed := make([]net.Conn, n), make([]error, dialers)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for d := range failed {
-		all.Go(func() {
-			for ctx.Err() == nil && failed[d] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				conns[i], failed[d] = greet(ctx, addr)
-			}
-		})
-	}
-	all.Wait()
-	return conns, errors.Join(append(failed, ctx.Err())...)
+	return m, json.NewDecoder(res.Body).Decode(&m)
 }
 
 // greet opens a websocket, and has a message echoed.
@@ -166,12 +114,4 @@ func greet(ctx context.Context, addr string) (net.Conn, error) {
 		err = fmt.Errorf("the echo of %q is %q", message, got)
 	}
 	return c, err
-}
-
-func closeAll(conns []net.Conn) {
-	for _, c := range conns {
-		if c != nil {
-			c.Close()
-		}
-	}
 }

@@ -49,7 +49,8 @@ func await(c *httpd.Conn) {
 
 var errTooLong = errors.New("the message is too long")
 
-// answer reads a message, or a control frame, and answers it. It returns an error at the connection's end.
+// answer reads a message, or a control frame, and answers it. It returns an error at the
+// connection's end.
 func answer(c *httpd.Conn) error {
 	control := wsutil.ControlFrameHandler(c, ws.StateServerSide) // answers pings and closes
 	from := wsutil.Reader{

@@ -26,8 +26,8 @@ func useGorilla(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// useGorillaSmall is useGorilla with little memory: a small buffer for reads, one for writes only while it writes, and a goroutine of
-// its own, so that net/http's ends, whose buffers go with it.
+// useGorillaSmall is useGorilla with little memory: a small buffer for reads, one for writes only
+// while it writes, and a goroutine of its own, so that net/http's ends, whose buffers go with it.
 func useGorillaSmall(w http.ResponseWriter, r *http.Request) {
 	if c, err := smallUpgrader.Upgrade(w, r, nil); err == nil {
 		go echo(c)

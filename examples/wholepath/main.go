@@ -1,8 +1,11 @@
-// Command wholepath is a service on all of the toolkit's packages at once: what a connection says goes through aio and httpd to
-// net/http, past the recorder and the gate to a handler, and from there into C by fastc.
+// Command wholepath is a service on all of the toolkit's packages at once: what a connection says
+// goes through aio and httpd to net/http, past the recorder and the gate to a handler, and from
+// there into C by fastc.
 //
-//	go run ./wholepath            # from examples/; then: curl 127.0.0.1:5200/report, and see http://127.0.0.1:5201/debug/evenkeel/
+//	go run ./wholepath            # from examples/; then: curl 127.0.0.1:5200/report
 //	go run ./wholepath -nethttp   # the same service, served by net/http alone
+//
+// The recorder's page is http://127.0.0.1:5201/debug/evenkeel/.
 //
 // demo.sh runs two behind HAProxy, which take turns to collect. README.md says more.
 package main
@@ -21,7 +24,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	evenkeel "evenkeel.dev/contrib/prometheus"
+	"evenkeel.dev/contrib/prometheus/promgate"
+	"evenkeel.dev/contrib/prometheus/promhttpd"
+	"evenkeel.dev/contrib/prometheus/promrecorder"
 	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/examples/internal/service"
@@ -42,25 +47,27 @@ type program struct {
 	log      *slog.Logger
 	window   *window.Window
 	recorder *recorder.Recorder
-	slow     *evenkeel.Recorder // its metrics
+	slow     *promrecorder.Collector // its metrics
 	registry *prometheus.Registry
 	page     net.Listener // of the recorder's page and the metrics
 	pages    *http.Server // nil: not yet
 }
 
-func main() { service.Main(newService()) }
+func main() { newService().Command().Main() }
 
 func newService() service.Service {
 	p := &program{}
 	return service.Service{
 		Name: "wholepath", Addr: "127.0.0.1:5200",
-		Flags: p.flags, Check: p.check, Prepare: p.prepare, Serve: p.serve, Around: p.around, Handler: p.handler, Beside: p.beside, Close: p.close,
+		Flags: p.flags, Check: p.check, Prepare: p.prepare, Serve: p.serve, Around: p.around, Handler: p.handler,
+		Beside: p.beside, Close: p.close,
 	}
 }
 
 func (p *program) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&p.nethttp, "nethttp", false, "serve by net/http alone, in the place of package httpd")
-	fs.StringVar(&p.admin, "admin", "127.0.0.1:5201", "`host:port` of the recorder's page and of the metrics, which those who use the service must not reach")
+	fs.StringVar(&p.admin, "admin", "127.0.0.1:5201",
+		"`host:port` of the recorder's page and of the metrics, which those who use the service must not reach")
 	fs.IntVar(&p.size, "size", 1024, "`bytes` of a reading")
 	fs.IntVar(&p.batch, "batch", 16, "`readings` that a request reports")
 	fs.IntVar(&p.length, "window", 30_000, "`readings` that live")
@@ -83,15 +90,17 @@ func (p *program) prepare(log *slog.Logger) (err error) {
 	if p.page, err = net.Listen("tcp", p.admin); err != nil {
 		return fmt.Errorf("cannot listen for the recorder's page: %w; choose another address with -admin", err)
 	}
-	if p.recorder, err = recorder.Start(context.Background(), recorder.Options{Logger: log}); err != nil {
+	if p.recorder, err = recorder.Start(context.Background(),
+		recorder.Options{InProcess: true, Logger: log}); err != nil {
 		return errors.Join(err, p.page.Close())
 	}
-	if p.slow, err = evenkeel.NewRecorder(p.recorder, evenkeel.Options{}); err != nil {
+	if p.slow, err = promrecorder.New(p.recorder, promrecorder.Options{}); err != nil {
 		p.close()
 		return err
 	}
 	p.registry = prometheus.NewRegistry()
-	p.registry.MustRegister(p.slow, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.registry.MustRegister(p.slow, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return nil
 }
 
@@ -100,7 +109,7 @@ func (p *program) serve(srv *http.Server, ln net.Listener) error {
 	if p.nethttp {
 		return srv.Serve(ln)
 	}
-	p.registry.MustRegister(evenkeel.NewServer(srv))
+	p.registry.MustRegister(promhttpd.New(srv))
 	return httpd.Serve(context.Background(), srv, ln, httpd.Options{Logger: p.log}) // who calls this shuts srv down
 }
 
@@ -111,7 +120,7 @@ func (p *program) around(h http.Handler) http.Handler { return p.recorder.Middle
 func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	mux.Handle("GET /stats", window.StatsHandler(g.Stats))
 	if gate := g.Gate(); gate != nil {
-		p.registry.MustRegister(evenkeel.NewGate(gate))
+		p.registry.MustRegister(promgate.New(gate))
 	}
 	pages := http.NewServeMux()
 	pages.Handle("/debug/evenkeel/", p.recorder)
@@ -122,7 +131,8 @@ func (p *program) beside(mux *http.ServeMux, g *gateflags.Gate) {
 	if p.nethttp {
 		by = "net/http"
 	}
-	p.log.Info("serving", "by", by, "c", way(), "page", "http://"+p.page.Addr().String()+"/debug/evenkeel/", "metrics", "http://"+p.page.Addr().String()+"/metrics")
+	p.log.Info("serving", "by", by, "c", way(), "page", "http://"+p.page.Addr().String()+"/debug/evenkeel/", "metrics",
+		"http://"+p.page.Addr().String()+"/metrics")
 }
 
 func (p *program) close() {

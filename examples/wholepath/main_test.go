@@ -15,13 +15,17 @@ import (
 	"evenkeel.dev/internal/leaks"
 
 	"evenkeel.dev/examples/fastcserver/matrix"
-	"evenkeel.dev/examples/internal/service"
+)
+
+var (
+	serving   = regexp.MustCompile(`msg=serving by=(\S+) .* page=(\S+) metrics=(\S+)$`)
+	listening = regexp.MustCompile(`msg=listening url=http://(\S+)`)
 )
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// TestRun: each way of serving answers, has gate and recorder on the path and their metrics beside it, and ends with all that it has
-// begun; by httpd idle connections have no goroutines.
+// TestRun: each way of serving answers, has gate and recorder on the path and their metrics beside
+// it, and ends with all that it has begun; by httpd idle connections have no goroutines.
 func TestRun(t *testing.T) {
 	for _, way := range []struct {
 		by   string
@@ -34,21 +38,22 @@ func TestRun(t *testing.T) {
 			r, w := io.Pipe()
 			var stderr bytes.Buffer
 			code := make(chan int, 1)
-			args := append([]string{"-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-window", "100", "-gate=through"}, way.args...)
+			args := append([]string{"-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-window", "100", "-gate=through"},
+				way.args...)
 			go func() {
 				defer w.Close()
-				code <- service.Run(ctx, newService(), args, w, &stderr)
+				code <- newService().Command().Exec(ctx, args, w, &stderr)
 			}()
 			var log, addr, metrics, page string
 			for lines := bufio.NewScanner(r); addr == "" && lines.Scan(); {
 				log += lines.Text() + "\n"
-				if m := regexp.MustCompile(`msg=serving by=(\S+) .* page=(\S+) metrics=(\S+)$`).FindStringSubmatch(lines.Text()); m != nil {
+				if m := serving.FindStringSubmatch(lines.Text()); m != nil {
 					page, metrics = m[2], m[3]
 					if m[1] != way.by {
 						t.Errorf("it is served by %s", m[1])
 					}
 				}
-				if m := regexp.MustCompile(`msg=listening url=http://(\S+)`).FindStringSubmatch(lines.Text()); m != nil {
+				if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 					addr = m[1]
 				}
 			}
@@ -82,12 +87,18 @@ func TestRun(t *testing.T) {
 			}
 
 			says := get(t, metrics)
-			for _, line := range []string{"evenkeel_gate_requests_total 50\n", "evenkeel_recorder_requests_total 50\n", `evenkeel_gate_policy_info{policy="through"} 1`} {
+			for _, line := range []string{
+				"evenkeel_gate_requests_total 50\n", "evenkeel_recorder_requests_total 50\n",
+				`evenkeel_gate_policy_info{policy="through"} 1`,
+			} {
 				if !strings.Contains(says, line) {
 					t.Errorf("the metrics have no %q", line)
 				}
 			}
-			for _, line := range []string{"evenkeel_httpd_connections 50\n", "evenkeel_httpd_accepted_connections_total 50\n"} {
+			for _, line := range []string{
+				"evenkeel_httpd_connections 50\n",
+				"evenkeel_httpd_accepted_connections_total 50\n",
+			} {
 				if strings.Contains(says, line) == way.each {
 					t.Errorf("the metrics have %q: %t", line, way.each)
 				}
@@ -151,7 +162,8 @@ func TestRefuses(t *testing.T) {
 		{[]string{"-admin", ln.Addr().String(), "-window", "100"}, 1, "choose another address with -admin"},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := service.Run(t.Context(), newService(), append([]string{"-addr", "127.0.0.1:0"}, c.args...), &stdout, &stderr)
+		code := newService().Command().Exec(t.Context(), append([]string{"-addr", "127.0.0.1:0"}, c.args...), &stdout,
+			&stderr)
 		if code != c.code || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%v: exit code %d, want %d; stderr lacks %q:\n%s", c.args, code, c.code, c.want, stderr.String())
 		}

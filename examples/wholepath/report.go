@@ -30,8 +30,8 @@ func (p *program) handler() http.Handler {
 	return mux
 }
 
-// report answers a device that reports its readings: each of them goes through the filter, a call of C that takes less than a
-// microsecond, and the last ones of all devices stay.
+// report answers a device that reports its readings: each of them goes through the filter, a call
+// of C that takes less than a microsecond, and the last ones of all devices stay.
 func (p *program) report(w http.ResponseWriter, _ *http.Request) {
 	f := filters.Get().(*filter)
 	defer filters.Put(f)

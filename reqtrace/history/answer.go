@@ -25,20 +25,19 @@ func ExplainTrace(ctx context.Context, r io.Reader, t Trace, o reqtrace.Options)
 }
 
 // Answer is for a program that you name in reqtrace/recorder's Options.Analyze. The command
-// evenkeel report -snapshot calls it too. Answer reads a [Trace] from the first line of in, as
-// JSON, and the execution trace from the rest. It writes the result of [ExplainTrace] to out, as
-// JSON.
+// evenkeel report -snapshot calls it too. Answer reads a [Head] from the first line of in, as JSON,
+// and the execution trace from the rest. It writes the result of [Head.Explain] to out, as JSON.
 func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')
 	if err != nil {
 		return fmt.Errorf("history: read the first line of the input: %w", err)
 	}
-	var t Trace
-	if err := json.Unmarshal(line, &t); err != nil {
+	var h Head
+	if err := json.Unmarshal(line, &h); err != nil {
 		return fmt.Errorf("history: decode the first line of the input: %w", err)
 	}
-	e, err := ExplainTrace(ctx, r, t, reqtrace.Options{})
+	e, err := h.Explain(ctx, r, reqtrace.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,11 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Count is slow requests that a service's own clock saw, and those of them without a snapshot, by why. Each has one reason at most.
+// Count is slow requests that a service's own clock saw, and those of them that are not explained,
+// by why. Each has one reason at most.
 type Count struct {
 	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
+	Kept    uint64 `json:"kept,omitempty"`    // a snapshot was kept for them, and not analysed
 	Limited uint64 `json:"limited,omitempty"` // a snapshot was taken shortly before, and does not hold them
 	Off     uint64 `json:"off,omitempty"`     // nothing was recorded, to stay within the budget
 	Failed  uint64 `json:"failed,omitempty"`  // the snapshot was not written or not analysed, or had too many
@@ -24,6 +26,7 @@ type Coverage struct {
 
 func (c *Coverage) add(d Coverage) {
 	addTo(&c.Slow, d.Slow)
+	addTo(&c.Kept, d.Kept)
 	addTo(&c.Limited, d.Limited)
 	addTo(&c.Off, d.Off)
 	addTo(&c.Failed, d.Failed)
@@ -39,12 +42,13 @@ func (c Coverage) String() string {
 	if c.Seen > c.Slow {
 		t = fmt.Sprintf("seen %s slow requests, of which the service's own clock counted %s", seen, slow)
 	}
-	others := c.Slow - min(c.Slow, c.Seen+c.Cut+c.Limited+c.Off+c.Failed) // as those of a snapshot that is being analysed
+	others := c.Slow - min(c.Slow, c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed) // as those of a snapshot that is being analysed
 	var why []string
 	for _, r := range []struct {
 		n    uint64
 		what string
 	}{
+		{c.Kept, "in snapshots that are not analysed"},
 		{c.Limited, "too soon after a snapshot"},
 		{c.Cut, "that began before their trace"},
 		{c.Off, "while recording was off to stay within its budget"},

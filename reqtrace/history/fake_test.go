@@ -109,7 +109,10 @@ func act(r *rand.Rand, to ...*History) {
 	class := fmt.Sprintf("GET /%d", r.IntN(4))
 	switch r.IntN(8) {
 	case 0:
-		c := Count{Slow: uint64(r.IntN(9)), Limited: uint64(r.IntN(3)), Off: uint64(r.IntN(2)), Failed: uint64(r.IntN(2))}
+		c := Count{
+			Slow: uint64(r.IntN(9)), Kept: uint64(r.IntN(3)), Limited: uint64(r.IntN(3)),
+			Off: uint64(r.IntN(2)), Failed: uint64(r.IntN(2)),
+		}
 		for _, h := range to {
 			h.Count(at, class, c)
 		}

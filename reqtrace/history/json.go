@@ -197,7 +197,7 @@ func (h *History) readHour(j *jsonHour) error {
 	for _, c := range j.Classes {
 		t := tally{}
 		for _, m := range c.Minutes {
-			if m.Minute > wholeHour || max(m.Slow, m.Limited, m.Off, m.Failed, m.Seen, m.Cut) > maxNumber {
+			if m.Minute > wholeHour || max(m.Slow, m.Kept, m.Limited, m.Off, m.Failed, m.Seen, m.Cut) > maxNumber {
 				return fmt.Errorf("class %q: minute %d has more than there is", c.Class, m.Minute)
 			}
 			t.minutes.at(m.Minute).add(m.Coverage)

@@ -39,7 +39,11 @@ type PageOptions struct {
 	Status  []string  // lines beneath the sentence: what the recorder does
 	Sources []string  // what was merged, or why it was not: addresses of replicas
 
-	// SnapshotURL returns where a trace can be had, by Request.Snapshot; "": nowhere. nil: none can.
+	// Kept are snapshots that the service keeps, and Command is what analyses them.
+	Kept    []Kept
+	Command string
+
+	// SnapshotURL returns where a trace is available, by Request.Snapshot; "": nowhere. nil: none can.
 	SnapshotURL func(snapshot string) string
 }
 
@@ -58,7 +62,12 @@ type pageData struct {
 	Causes  []causeRow
 	More    string // what is not listed
 	Classes []classRow
+	HasKept bool      // some requests count as kept
+	Waiting []keptRow // the newest first
+	Lead    string    // of these
 }
+
+type keptRow struct{ Name, URL, Taken, Slow, Bytes string }
 
 type newRow struct{ What, When string }
 
@@ -83,7 +92,7 @@ type stepRow struct{ Class, At, For, Text, Place string }
 
 type fact struct{ Name, Value string }
 
-type classRow struct{ Name, Slow, Seen, Missed string }
+type classRow struct{ Name, Slow, Kept, Seen, Missed string }
 
 // WritePage writes a history as one page that needs nothing but itself: neither a script nor the network. It has names of functions and
 // routes, and what a service marks its requests with: who may see that, sees more of the service than its answers show.
@@ -124,7 +133,32 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 		p.More = fmt.Sprintf("And %s, which made %s requests slow.", textfmt.Plural(len(list)-pageCauses, "more cause"), textfmt.Count(float64(n)))
 	}
 	p.Classes = classRows(h, o.Since)
+	p.HasKept = coverage.Kept > 0
+	p.keep(&o)
 	return page.Execute(w, &p)
+}
+
+// keep shows the snapshots that wait for an analysis.
+func (p *pageData) keep(o *PageOptions) {
+	if len(o.Kept) == 0 {
+		return
+	}
+	requests := 0
+	for _, k := range slices.Backward(o.Kept) {
+		requests += k.Slow
+		row := keptRow{
+			Name: k.Snapshot, Taken: clock(k.Taken, o.Now) + k.Taken.In(o.Now.Location()).Format(":05"),
+			Slow: textfmt.Count(float64(k.Slow)), Bytes: textfmt.Bytes(float64(k.Bytes)),
+		}
+		if o.SnapshotURL != nil {
+			row.URL = o.SnapshotURL(k.Snapshot)
+		}
+		if len(p.Waiting) < pageCauses {
+			p.Waiting = append(p.Waiting, row)
+		}
+	}
+	p.Lead = fmt.Sprintf("%s kept, with %s. This says why they were slow:",
+		textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
 }
 
 // newText says since when a new cause is there.
@@ -232,7 +266,8 @@ func classRows(h *History, since time.Time) (rows []classRow) {
 	for _, name := range names[:min(len(names), pageCauses)] {
 		c := all[name]
 		rows = append(rows, classRow{
-			verdict.ClassText(name), textfmt.Count(float64(c.Slow)), textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Limited + c.Off + c.Failed + c.Cut)),
+			verdict.ClassText(name), textfmt.Count(float64(c.Slow)), textfmt.Count(float64(c.Kept)), textfmt.Count(float64(c.Seen)),
+			textfmt.Count(float64(c.Limited + c.Off + c.Failed + c.Cut)),
 		})
 	}
 	return rows

@@ -54,6 +54,12 @@ func (h *History) Sentence(since time.Time) string {
 	switch {
 	case n == 0:
 		return "no request was slow"
+	case c.Seen == 0 && c.Kept > 0:
+		kept := textfmt.Count(float64(c.Kept))
+		if c.Kept == n {
+			kept = "all"
+		}
+		return text + "; " + kept + " of them in snapshots that are not analysed"
 	case c.Seen == 0:
 		return text + ", and none of them is explained"
 	case list[0].Key.Cause == reqtrace.CauseMachine:

@@ -78,15 +78,13 @@ func (r reader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// analyze explains a snapshot in the calling goroutine, with what the kernel counted for the
-// process. It stops when ctx ends.
+// analyze explains a snapshot in the calling goroutine. It stops when ctx ends.
 func analyze(
-	ctx context.Context, hurry <-chan struct{}, cpu *reqtrace.CPU, t history.Trace, trace io.Reader,
+	ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 ) (*history.Explained, time.Duration, error) {
 	return analyzeBy(func(yield func()) (*history.Explained, error) {
 		r := reader{io.LimitReader(trace, maxAnalyzed), yield}
-		o := reqtrace.Options{Yield: yield, Beside: &reqtrace.Beside{CPU: cpu}}
-		return history.ExplainTrace(ctx, r, t, o)
+		return head.Explain(ctx, r, reqtrace.Options{Yield: yield})
 	}, hurry)
 }
 

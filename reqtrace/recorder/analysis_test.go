@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -62,7 +61,15 @@ func TestAnalyzeThrottled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _, err := analyze(t.Context(), hurried, cpu, history.Trace{Threshold: 40 * time.Millisecond}, bytes.NewReader(unpacked(t, dir+"throttled.trace.gz")))
+	text, err := json.Marshal(history.Head{Trace: history.Trace{Threshold: 40 * time.Millisecond}, CPU: cpu})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head history.Head // as others read it
+	if err := json.Unmarshal(text, &head); err != nil {
+		t.Fatal(err)
+	}
+	e, _, err := analyze(t.Context(), hurried, &head, bytes.NewReader(unpacked(t, dir+"throttled.trace.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,26 +94,26 @@ var hurried = func() chan struct{} {
 // elsewhere.
 func TestAnalyze(t *testing.T) {
 	leaks.Test(t)
-	b, job := recorded(t), history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "x"}
-	want, err := history.ExplainTrace(t.Context(), bytes.NewReader(b), job, reqtrace.Options{})
+	b, job := recorded(t), &history.Head{Trace: history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "x"}}
+	want, err := history.ExplainTrace(t.Context(), bytes.NewReader(b), job.Trace, reqtrace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, hurry := range []chan struct{}{nil, hurried} {
-		got, took, err := analyze(t.Context(), hurry, nil, job, bytes.NewReader(b))
+		got, took, err := analyze(t.Context(), hurry, job, bytes.NewReader(b))
 		if err != nil || took <= 0 || len(got.Slow) != len(want.Slow) || len(got.Slow) == 0 || got.Slow[0].Words != want.Slow[0].Words {
 			t.Errorf("%v, %v: %+v", took, err, got)
 		}
 	}
-	if e, _, err := analyze(t.Context(), hurried, nil, job, strings.NewReader("garbage")); err == nil {
+	if e, _, err := analyze(t.Context(), hurried, job, strings.NewReader("garbage")); err == nil {
 		t.Errorf("of garbage: %+v", e)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := analyze(ctx, hurried, nil, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
+	if _, _, err := analyze(ctx, hurried, job, bytes.NewReader(b)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if e, _, err := analyze(t.Context(), hurried, nil, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
+	if e, _, err := analyze(t.Context(), hurried, job, io.MultiReader(bytes.NewReader(b), iotest.ErrReader(io.ErrUnexpectedEOF))); err != nil || len(e.Slow) == 0 {
 		t.Errorf("a trace that breaks off: %v", err)
 	}
 }
@@ -186,7 +193,7 @@ func TestApart(t *testing.T) {
 	}
 	leaks.Test(t)
 	sh := func(script string) []string { return []string{"/bin/sh", "-c", script} }
-	e, _, err := analyzeApart(t.Context(), sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`), history.Trace{Threshold: time.Second}, strings.NewReader("trace"))
+	e, _, err := analyzeApart(t.Context(), sh(`read job; case $job in *threshold_ns*) cat >/dev/null; echo '{"requests":7}';; esac`), &history.Head{Trace: history.Trace{Threshold: time.Second}}, strings.NewReader("trace"))
 	if err != nil || e.Requests != 7 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -197,14 +204,14 @@ func TestApart(t *testing.T) {
 		"true":                       "0 bytes",
 		"exec yes":                   "exceeds 8388608 bytes",
 	} {
-		_, _, err := analyzeApart(t.Context(), sh(script), history.Trace{}, bytes.NewReader(make([]byte, 1<<20)))
+		_, _, err := analyzeApart(t.Context(), sh(script), &history.Head{}, bytes.NewReader(make([]byte, 1<<20)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", script, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), history.Trace{}, cancels(cancel)); !errors.Is(err, context.Canceled) {
+	if _, _, err := analyzeApart(ctx, sh("exec sleep 1000"), &history.Head{}, cancels(cancel)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -215,115 +222,4 @@ type cancels context.CancelFunc
 func (c cancels) Read([]byte) (int, error) {
 	c()
 	return 0, io.EOF
-}
-
-// A service with a package that listens during its initialisation, before this module's packages
-// are initialised.
-const (
-	initSource = `package a
-
-import (
-	"os"
-	"syscall"
-)
-
-func init() { // without package net, which is initialised late
-	f, err := os.OpenFile(os.Getenv("SOCKET")+".log", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		panic(err)
-	}
-	f.WriteString("init\n")
-	s, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		panic(err)
-	}
-	if err := syscall.Bind(s, &syscall.SockaddrUnix{Name: os.Getenv("SOCKET")}); err != nil {
-		panic(err)
-	}
-	if err := syscall.Listen(s, 1); err != nil {
-		panic(err)
-	}
-}
-`
-	serviceSource = `package main
-
-import (
-	"context"
-	"encoding/json"
-	"os"
-	"time"
-
-	_ "evenkeel.dev/a"
-	"evenkeel.dev/reqtrace/recorder"
-)
-
-func main() {
-	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 10 * time.Millisecond, Every: time.Second, CPU: 1})
-	if err != nil {
-		panic(err)
-	}
-	explained := make(chan recorder.Explained, 100)
-	rec.Subscribe(func(e recorder.Explained) { explained <- e })
-	for {
-		func() {
-			defer rec.Begin(context.Background(), "nap", "").End()
-			time.Sleep(50 * time.Millisecond)
-		}()
-		select {
-		case e := <-explained:
-			json.NewEncoder(os.Stdout).Encode(e)
-			os.Exit(0)
-		default:
-		}
-	}
-}
-`
-)
-
-// TestInit tests that a service whose init listens is recorded and explained, and that nothing in
-// it is initialised again.
-func TestInit(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs Unix sockets of package syscall")
-	}
-	dir := t.TempDir()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay := map[string]map[string]string{"Replace": {}}
-	for name, source := range map[string]string{"a/a.go": initSource, "a/service/main.go": serviceSource} {
-		file := filepath.Join(dir, filepath.Base(name))
-		if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		overlay["Replace"][filepath.Join(root, name)] = file
-	}
-	list, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	service, socket := filepath.Join(dir, "service"), filepath.Join(dir, "s")
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", service, "./a/service")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, service)
-	cmd.Env = append(os.Environ(), "SOCKET="+socket)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	var e Explained
-	if err != nil || json.Unmarshal(out, &e) != nil || e.Key.Class != "nap" {
-		t.Errorf("%v: %s\n%s", err, out, stderr.String())
-	}
-	if log, err := os.ReadFile(socket + ".log"); err != nil || string(log) != "init\n" {
-		t.Errorf("it was initialised %d times, %v", strings.Count(string(log), "\n"), err)
-	}
 }

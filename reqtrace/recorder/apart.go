@@ -22,9 +22,9 @@ const (
 // analyzeApart runs the program of Options.Analyze in place of analyze: see [history.Answer]. It
 // kills the program when ctx ends.
 func analyzeApart(
-	ctx context.Context, command []string, t history.Trace, trace io.Reader,
+	ctx context.Context, command []string, h *history.Head, trace io.Reader,
 ) (e *history.Explained, took time.Duration, err error) {
-	head, err := json.Marshal(t)
+	head, err := json.Marshal(h)
 	if err != nil {
 		return nil, 0, err
 	}

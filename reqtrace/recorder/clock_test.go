@@ -70,7 +70,9 @@ func TestClockSetBack(t *testing.T) {
 		if _, err := f.Write(make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		s.keep(f)
+		if err := s.keep(f, nil); err != nil {
+			t.Fatal(err)
+		}
 		return f.id
 	}
 	var before, after []string

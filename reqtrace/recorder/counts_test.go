@@ -56,7 +56,9 @@ func slowHandler(http.ResponseWriter, *http.Request) { time.Sleep(300 * time.Mil
 
 // TestClassesOfAnotherRouter: a slow request is counted under the class that it is explained under.
 func TestClassesOfAnotherRouter(t *testing.T) {
-	r, err := Start(t.Context(), Options{Slow: 100 * time.Millisecond, Every: time.Second, CPU: 1, Logger: quiet})
+	r, err := Start(t.Context(), Options{
+		Slow: 100 * time.Millisecond, Every: time.Second, CPU: 1, InProcess: true, Logger: quiet,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 // Package recorder lets a live service say why its requests were slow. It keeps Go's flight
-// recorder running and takes a snapshot of it after a slow request. It finds out why the request
-// was slow, and adds that to a history that spans hours and deployments.
+// recorder running and takes a snapshot of it after a slow request. It keeps the newest snapshots
+// and counts the slow requests in a history that spans hours and deployments. The commands evenkeel
+// top and evenkeel report fetch the snapshots and say why the requests were slow.
 //
 //	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, Dir: "/var/lib/shop/recorder"})
 //	...
@@ -16,7 +17,7 @@
 //
 // Tracing takes 2.5 ms of CPU time per second, 5 to 20 µs per request, 1 µs per second for each
 // goroutine, and up to 4 MB of memory. See docs/guides/recorder.md for the figures. Options.CPU is
-// the budget for tracing, snapshots and their analysis together. The recorder keeps an account of
+// the budget for tracing, snapshots and an analysis by the service together. The recorder keeps an account of
 // the CPU time of the process and of its own. If the budget is too small, it records for a part of
 // the time. It then records when requests come and one of the last minute was slow, or when the
 // account is full. [Stats], the page and the log say for how much of the time it was off. In the
@@ -36,12 +37,16 @@
 //
 // # The analysis
 //
-// One goroutine of the service's own process analyses a snapshot. It works for 0.2 ms and then
-// sleeps for 3.8 ms. It reads at most 4 MB of a snapshot, and takes some megabytes of memory while
-// it runs. The recorder skips the analysis while less than 64 MB are left of the memory limit
-// (GOMEMLIMIT) or of the container. An analysis that panics or takes a minute loses only that
-// snapshot. [Stats] says how many did and why. Options.Analyze names a program that analyses
-// snapshots outside of the service. This package runs nothing at init, and starts no other program.
+// By default the service analyses nothing, because an analysis makes requests of a service with one
+// processor wait. With Options.Dir the snapshots are files there, and remain when the process is
+// killed. Without it they are files without a name, and go with the process.
+//
+// Options.InProcess analyses snapshots in the service. Causes are then on the page, in metrics and
+// in the log, and [Recorder.Subscribe] has them. One goroutine works for 0.2 ms and then sleeps for
+// 3.8 ms. It reads at most 4 MB of a snapshot. It skips the analysis while less than 64 MB are left
+// of the memory limit (GOMEMLIMIT) or of the container. An analysis that panics or takes a minute
+// loses only that snapshot. [Stats] says how many did and why. Options.Analyze names a program that
+// does it outside of the service. This package runs nothing at init, and starts no other program.
 //
 // # What is counted
 //
@@ -49,9 +54,9 @@
 // processor before the handler. A request that is slow only because of that wait is explained if a
 // snapshot has it, but does not cause a snapshot. The recorder takes one if its own heartbeat, once
 // a second, comes late by as much. A slow request without an explanation is counted with the
-// reason: the recorder was off, a snapshot had just been taken, its start was outside the window,
-// or the snapshot failed. In the shares of causes, the explained requests of a class stand for the
-// rest of it.
+// reason: it is in a snapshot that the service keeps, the recorder was off, a snapshot had just been
+// taken, its start was outside the window, or the snapshot failed. In the shares of causes, the
+// explained requests of a class stand for the rest of it.
 //
 // # Others that trace
 //
@@ -61,8 +66,8 @@
 //
 // # SIGTERM and panics
 //
-// The recorder takes no signals. A program that ends calls [Recorder.Stop], which analyses what is
-// left. A panic in a handler, or before a deferred End, asks for a snapshot, if one is due, and
+// The recorder takes no signals. A program that ends calls [Recorder.Stop], which takes a last
+// snapshot. A panic in a handler, or before a deferred End, asks for a snapshot, if one is due, and
 // goes on. If no caller recovers the panic, as net/http's server does, the process ends before the
 // snapshot.
 package recorder

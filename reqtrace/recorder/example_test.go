@@ -15,7 +15,9 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	rec, err := recorder.Start(ctx, recorder.Options{Slow: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	rec, err := recorder.Start(ctx, recorder.Options{
+		Slow: 50 * time.Millisecond, InProcess: true, Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

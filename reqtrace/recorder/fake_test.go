@@ -133,7 +133,12 @@ func (f *fake) memory() int64 {
 	return math.MaxInt64
 }
 
-func (f *fake) analyze(ctx context.Context, _ <-chan struct{}, j history.Trace, _ io.Reader) (*history.Explained, time.Duration, error) {
+func (f *fake) counted() *reqtrace.CPU { return nil }
+
+func (f *fake) analyze(
+	ctx context.Context, _ <-chan struct{}, h *history.Head, _ io.Reader,
+) (*history.Explained, time.Duration, error) {
+	j := h.Trace
 	f.mu.Lock()
 	f.jobs = append(f.jobs, j)
 	f.mu.Unlock()
@@ -146,8 +151,15 @@ func (f *fake) analyze(ctx context.Context, _ <-chan struct{}, j history.Trace, 
 // quiet is a logger for tests.
 var quiet = slog.New(slog.DiscardHandler)
 
-// begin starts a recorder over a fake process.
+// begin starts a recorder over a fake process, which analyses in it.
 func begin(t *testing.T, f *fake, o Options) *Recorder {
+	t.Helper()
+	o.InProcess = true
+	return beginKeeping(t, f, o)
+}
+
+// beginKeeping starts one that keeps its snapshots.
+func beginKeeping(t *testing.T, f *fake, o Options) *Recorder {
 	t.Helper()
 	o.process, o.Logger = f, cmp.Or(o.Logger, quiet)
 	if o.Slow == 0 && o.Quantile == 0 {
@@ -176,7 +188,7 @@ func slowRequest(r *Recorder, class string) uint64 {
 
 // seen says that a trace has shown a slow request.
 func seen(number uint64, cause reqtrace.Cause) history.Request {
-	m := mark("", number)
+	m := history.Mark("", number)
 	return history.Request{ID: m, Mark: m, Start: time.Now().Add(-100 * time.Millisecond), Duration: 100 * time.Millisecond, Key: history.Key{Cause: cause, Class: "GET /"}, Lost: 90 * time.Millisecond}
 }
 

@@ -1,6 +1,8 @@
 package recorder
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,22 +12,43 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"evenkeel.dev/reqtrace/history"
 )
 
 // files are the snapshots on disk. Each method fails alone where the disk or the directory fails, and works again when these do.
 // Any goroutine may call any of them.
 type files struct {
-	dir  string      // "": none is kept
-	most int64       // bytes
-	mine func() bool // whether dir is this process's: nothing is kept or removed in that of another
+	dir         string      // "": there is none
+	most        int64       // bytes
+	mine        func() bool // whether dir is this process's: nothing is kept or removed in that of another
+	temporaries bool        // snapshots that are not in dir are kept too
+
+	mu        sync.Mutex
+	temporary []temporary             // the oldest first
+	known     map[string]history.Kept // of the snapshots in dir; empty: without a head
 }
 
-const traceSuffix = ".trace"
+// temporary is a snapshot that is not in dir. Its file is open.
+type temporary struct {
+	history.Kept
+	file *snapshotFile
+	head []byte
+}
 
 const (
-	maxListed = 1000 // snapshots in dir
-	maxSame   = 100  // that are called by the same millisecond
+	traceSuffix = ".trace"
+	headSuffix  = ".json" // of what an analysis needs, for a snapshot that waits for one
+)
+
+const (
+	maxListed    = 1000     // snapshots in dir
+	maxSame      = 100      // that are called by the same millisecond
+	maxTemporary = 64       // temporary snapshots
+	mostTogether = 16 << 20 // bytes of these
+	maxHead      = 16 << 20 // bytes
 )
 
 // snapshotFile is a snapshot's trace. Whoever has it keeps or drops it.
@@ -38,12 +61,19 @@ type snapshotFile struct {
 // create makes the file of a new snapshot.
 func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
 	if s.dir == "" || !s.mine() {
-		return createTemporary()
+		f, err := createTemporary()
+		if err == nil && s.temporaries {
+			f.id = nameOf(now, why)
+			for i := 1; i <= maxTemporary && s.has(f.id); i++ { // the clock was set back to what it was before
+				f.id = nameOf(now, why) + "-" + strconv.Itoa(i)
+			}
+		}
+		return f, err
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
-	name := now.UTC().Format("20060102-150405.000") + "-" + why
+	name := nameOf(now, why)
 	for id, i := name, 1; ; i++ {
 		path := filepath.Join(s.dir, id+traceSuffix)
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -54,7 +84,11 @@ func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
 	}
 }
 
-// createTemporary makes a file that is not kept.
+func nameOf(now time.Time, why string) string {
+	return now.UTC().Format("20060102-150405.000") + "-" + why
+}
+
+// createTemporary makes a file outside of dir.
 func createTemporary() (*snapshotFile, error) {
 	f, err := os.CreateTemp("", "evenkeel-*"+traceSuffix)
 	if err != nil {
@@ -84,58 +118,200 @@ func (f *snapshotFile) drop() {
 	}
 }
 
-// keep closes the file, and makes room for it.
-func (s *files) keep(f *snapshotFile) {
-	if s.dir == "" || f.id == "" { // which has no name there
+// keep keeps a snapshot, and makes room for it. The head is what others need for its analysis; nil:
+// nobody needs to analyse it. The file is the caller's if keep fails.
+func (s *files) keep(f *snapshotFile, h *history.Head) error {
+	named := f.path != "" && filepath.Dir(f.path) == s.dir
+	if !named && (h == nil || f.id == "") {
 		f.drop()
-		return
+		return nil
+	}
+	if h == nil {
+		f.Close()
+		s.prune(f.id)
+		return nil
+	}
+	head, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	k := keptOf(h, info.Size())
+	if !named {
+		s.keepTemporary(temporary{k, f, head})
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, f.id+headSuffix), head, 0o600); err != nil {
+		return err
 	}
 	f.Close()
-	s.prune(f.id + traceSuffix)
+	s.mu.Lock()
+	if s.known == nil {
+		s.known = map[string]history.Kept{}
+	}
+	s.known[f.id] = k
+	s.mu.Unlock()
+	s.prune(f.id)
+	return nil
+}
+
+func keptOf(h *history.Head, bytes int64) history.Kept {
+	return history.Kept{Snapshot: h.Snapshot, Taken: h.Taken, Slow: len(h.Noted), Bytes: bytes}
+}
+
+// keepTemporary keeps the newest snapshots that fit.
+func (s *files) keepTemporary(t temporary) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.temporary = append(s.temporary, t)
+	sum := int64(0)
+	for _, t := range s.temporary {
+		sum += t.Bytes + int64(len(t.head))
+	}
+	for len(s.temporary) > maxTemporary || sum > mostTogether && len(s.temporary) > 1 {
+		oldest := s.temporary[0]
+		sum -= oldest.Bytes + int64(len(oldest.head))
+		oldest.file.drop()
+		s.temporary = slices.Delete(s.temporary, 0, 1)
+	}
+}
+
+// close drops what has no name.
+func (s *files) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.temporary {
+		t.file.drop()
+	}
+	s.temporary = nil
 }
 
 // prune removes the oldest snapshots, until the rest fits. What is called by a later time than the newest was taken before the clock was set
 // back, and is older than all others.
 func (s *files) prune(newest string) {
 	list, sum := s.list()
-	i, found := slices.BinarySearchFunc(list, newest, func(a fs.FileInfo, name string) int { return strings.Compare(a.Name(), name) })
+	i, found := slices.BinarySearchFunc(list, newest, func(a stored, id string) int { return strings.Compare(a.id, id) })
 	if found {
 		i++
 	}
 	list = slices.Concat(list[i:], list[:i])
 	for len(list) > maxListed || sum > s.most && len(list) > 1 {
-		sum -= list[0].Size()
-		_ = os.Remove(filepath.Join(s.dir, list[0].Name()))
+		sum -= list[0].trace + list[0].head
+		_ = os.Remove(filepath.Join(s.dir, list[0].id+headSuffix))
+		_ = os.Remove(filepath.Join(s.dir, list[0].id+traceSuffix))
 		list = list[1:]
 	}
 }
 
-// list returns the snapshots, the oldest first, and what they take.
-func (s *files) list() (list []fs.FileInfo, sum int64) {
+// stored is a snapshot in dir.
+type stored struct {
+	id          string
+	trace, head int64 // bytes
+}
+
+// list returns the snapshots in dir, the oldest first, and what they take.
+func (s *files) list() (list []stored, sum int64) {
 	entries, _ := os.ReadDir(s.dir) // as far as it can be read
+	heads := map[string]int64{}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && strings.HasSuffix(e.Name(), traceSuffix) {
-			list = append(list, info)
-			sum += info.Size()
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if id, ok := strings.CutSuffix(e.Name(), headSuffix); ok {
+			heads[id] = info.Size()
+		} else if id, ok := strings.CutSuffix(e.Name(), traceSuffix); ok {
+			list = append(list, stored{id: id, trace: info.Size()})
 		}
 	}
-	slices.SortFunc(list, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) }) // which begin with their time
+	for i := range list {
+		list[i].head = heads[list[i].id]
+		sum += list[i].trace + list[i].head
+	}
+	slices.SortFunc(list, func(a, b stored) int { return strings.Compare(a.id, b.id) }) // which begin with their time
 	return list, sum
 }
 
-// open opens a snapshot to read it.
-func (s *files) open(id string) (io.ReadSeekCloser, error) {
-	if s.dir == "" {
-		return nil, errors.New("snapshots are kept where Options.Dir says, and it is empty")
+// kept returns the snapshots that wait for an analysis, the oldest first.
+func (s *files) kept() []history.Kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []history.Kept{}
+	if s.dir != "" && s.mine() {
+		there, _ := s.list()
+		known := make(map[string]history.Kept, len(there))
+		for _, l := range there {
+			k, ok := s.known[l.id]
+			if !ok {
+				k = s.read(l)
+			}
+			if known[l.id] = k; k.Snapshot != "" {
+				list = append(list, k)
+			}
+		}
+		s.known = known
 	}
-	if !s.has(id) {
-		return nil, fmt.Errorf("there is no snapshot %q any more: the oldest go when they take more than Options.KeepBytes", id)
+	for _, t := range s.temporary {
+		list = append(list, t.Kept)
 	}
-	return os.Open(filepath.Join(s.dir, id+traceSuffix))
+	return list
+}
+
+// read returns what the head of a snapshot in dir says; nothing if it has none that can be read.
+func (s *files) read(l stored) (k history.Kept) {
+	var h history.Head
+	if l.head == 0 || l.head > maxHead {
+		return k
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, l.id+headSuffix))
+	if err != nil || json.Unmarshal(text, &h) != nil || h.Snapshot != l.id {
+		return k
+	}
+	return keptOf(&h, l.trace)
+}
+
+// content is a file to be read.
+type content struct {
+	io.ReadSeeker
+	io.Closer
+}
+
+// open opens a snapshot to read it, or its head, whose name is that of the snapshot with headSuffix.
+func (s *files) open(name string) (io.ReadSeekCloser, error) {
+	id, head := strings.CutSuffix(name, headSuffix)
+	s.mu.Lock()
+	i := slices.IndexFunc(s.temporary, func(t temporary) bool { return t.Snapshot == id })
+	if i >= 0 {
+		t := s.temporary[i]
+		s.mu.Unlock()
+		if head {
+			return content{bytes.NewReader(t.head), io.NopCloser(nil)}, nil
+		}
+		return content{io.NewSectionReader(t.file, 0, t.Bytes), io.NopCloser(nil)}, nil
+	}
+	s.mu.Unlock()
+	if !s.inDir(id) {
+		return nil, fmt.Errorf("there is no snapshot %q any more: the oldest go when they take more than "+
+			"Options.KeepBytes, or 16 MiB without Options.Dir", id)
+	}
+	if !head {
+		name += traceSuffix
+	}
+	return os.Open(filepath.Join(s.dir, name))
 }
 
 // has reports whether a snapshot is there.
 func (s *files) has(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.temporary, func(t temporary) bool { return t.Snapshot == id }) || s.inDir(id)
+}
+
+// inDir reports whether a snapshot is in dir.
+func (s *files) inDir(id string) bool {
 	if s.dir == "" || id == "" || strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune("0123456789-.abcdefghijklmnopqrstuvwxyz", c) }) {
 		return false
 	}

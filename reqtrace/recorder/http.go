@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"strconv"
@@ -19,7 +20,9 @@ import (
 //	./json[?since=1h]   the history, as JSON
 //	./stats             [Stats], as JSON
 //	./snapshot          an execution trace of the last seconds, taken now
+//	./snapshots         those that wait for an analysis, as JSON: [history.Kept]
 //	./snapshot/ID       one that was kept
+//	./snapshot/ID.json  what its analysis needs: [history.Head]
 //
 // Whoever may ask it sees names of functions, files and routes, the ids of requests, and can have snapshots taken: it belongs on a mux that
 // only those who operate the service can reach.
@@ -33,9 +36,11 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	switch name := below(q); name {
 	case "":
-		r.servePage(w)
+		r.servePage(w, q)
 	case "json":
 		r.serveHistory(w, q)
+	case "snapshots":
+		serveJSON(w, r.files.kept())
 	case "stats":
 		serveJSON(w, r.Stats())
 	case "snapshot":
@@ -65,7 +70,7 @@ func below(q *http.Request) string {
 	return name
 }
 
-func (r *Recorder) servePage(w http.ResponseWriter) {
+func (r *Recorder) servePage(w http.ResponseWriter, q *http.Request) {
 	stats := r.Stats()
 	o := history.PageOptions{Status: stats.lines(), SnapshotURL: func(id string) string {
 		if !r.files.has(id) {
@@ -73,10 +78,25 @@ func (r *Recorder) servePage(w http.ResponseWriter) {
 		}
 		return "snapshot/" + id
 	}}
+	if r.o.keeps() {
+		o.Now, o.Kept, o.Command = time.Now(), r.files.kept(), "evenkeel report "+pageURL(q)
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err := history.WritePage(w, r.store.Snapshot(), o); err != nil {
 		r.log.Debug("recorder: the page", "error", err)
 	}
+}
+
+// pageURL returns the address of the page that a request asks for.
+func pageURL(q *http.Request) string {
+	page := url.URL{Scheme: "http", Host: q.Host, Path: q.URL.Path}
+	if q.TLS != nil {
+		page.Scheme = "https"
+	}
+	if asked, err := url.ParseRequestURI(q.RequestURI); err == nil { // http.StripPrefix has changed q.URL
+		page.Path = asked.Path
+	}
+	return page.String()
 }
 
 func (r *Recorder) serveHistory(w http.ResponseWriter, q *http.Request) {
@@ -143,6 +163,10 @@ func (r *Recorder) serveKept(w http.ResponseWriter, q *http.Request, id string) 
 		return
 	}
 	defer f.Close()
-	traceHeaders(w, id)
+	if strings.HasSuffix(id, headSuffix) {
+		w.Header().Set("Content-Type", "application/json")
+	} else {
+		traceHeaders(w, id)
+	}
 	http.ServeContent(w, q, "", time.Time{}, f)
 }

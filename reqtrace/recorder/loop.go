@@ -24,7 +24,7 @@ const (
 // loop is the recorder's goroutine, which owns all of its fields. Only it uses the flight recorder.
 //
 //	     armed, and enough in the account             a slow request, then settle
-//	off ───────────────────────────────> on, a slice ───────────────────────────────> snapshot ──> analysis ──> history
+//	off ───────────────────────────────> on, a slice ───────────────────────────────> snapshot ──> kept, or analysed
 //	    <───────────────────────────────              <─────────────────────────────
 //	     what is left is due for a snapshot             at most each Options.Every
 type loop struct {
@@ -96,11 +96,14 @@ func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
 		r: r, p: r.o.process, on: true, since: now, ticked: now, told: now,
-		budget:  budget{share: r.o.CPU, perRequest: requestBytes, perByte: analysisCost},
+		budget:  budget{share: r.o.CPU, perRequest: requestBytes},
 		results: make(chan result, 1), due: time.NewTimer(time.Hour),
 		known: map[history.Key]bool{}, judged: map[history.Key]bool{},
 	}
 	l.due.Stop()
+	if !r.o.keeps() {
+		l.budget.perByte = analysisCost
+	}
 	l.window, l.bytes = size(&r.o, 0, listed(l.p.goroutines()))
 	l.budget.event, l.budget.watching = l.p.calibrate(), l.p.watching()
 	l.cpu = l.p.cpu()
@@ -333,16 +336,21 @@ func (l *loop) expire() {
 	if l.why != "" {
 		return
 	}
-	kept := l.window + 2*time.Second // the runtime keeps whole generations, of a second
-	if l.r.o.Recorder != nil {
-		kept = time.Minute // it is the program's
-	}
+	kept := l.reach()
 	i := 0
 	for i < len(l.pending) && time.Since(l.pending[i].end) > kept {
 		i++
 	}
 	l.count(l.pending[:i], history.Count{Limited: 1})
 	l.pending = l.pending[i:]
+}
+
+// reach returns how far back the flight recorder goes at most.
+func (l *loop) reach() time.Duration {
+	if l.r.o.Recorder != nil {
+		return time.Minute // it is the program's
+	}
+	return l.window + 2*time.Second // the runtime keeps whole generations, of a second
 }
 
 // count counts slow requests, by what became of them.
@@ -359,7 +367,7 @@ func (l *loop) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, maxLast)
 	defer cancel()
 	l.await(ctx)
-	if l.on && (len(l.pending) > 0 || l.r.files.dir != "") {
+	if l.on && (l.r.files.dir != "" || len(l.pending) > 0 && !l.r.o.keeps()) { // else nobody could read it
 		l.why = "stop"
 		l.snapshot()
 		l.await(ctx)
@@ -394,5 +402,6 @@ func (l *loop) close() {
 	l.answer()
 	l.watch(time.Now())
 	l.publish(time.Now())
+	l.r.files.close()
 	l.r.closed = l.r.store.Close()
 }

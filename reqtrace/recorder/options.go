@@ -26,9 +26,8 @@ type Options struct {
 
 	// Dir is the directory of the history and the snapshots, for this process and the next one.
 	// Start creates it if necessary. Each process needs its own directory. While another process
-	// has it, the history is in memory, and the recorder keeps no snapshots. Default: "", which
-	// keeps the history in memory and no snapshot (the trace is in os.TempDir, without a name,
-	// during the analysis).
+	// has it, the recorder works as without one. Default: "", which keeps the history in memory. The
+	// newest snapshots are then files in os.TempDir without a name, 64 at most, of 16 MiB together.
 	Dir string
 
 	// Every is the least time between two snapshots, except those that somebody asks for. Default:
@@ -48,16 +47,23 @@ type Options struct {
 	KeepBytes int64
 
 	// CPU is the share of the process's CPU time that the recorder may take for tracing, snapshots
-	// and their analysis. To stay within it, the recorder is off for some of the time. A process
+	// and the analysis by InProcess or Analyze. To stay within it, the recorder is off for some of the time. A process
 	// that takes less than a quarter of a processor counts as if it took a quarter, so the default
 	// allows at least 5 ms per second. Default: 0, which is 0.02. Limits: 0.001 to 1. With 1 the
 	// recorder is always on.
 	CPU float64
 
-	// Analyze is a program that analyses snapshots outside of the service, with its arguments. One
-	// is /usr/local/bin/evenkeel report -snapshot. Another is a program of yours that calls
-	// [history.Answer]. The path is absolute. Default: nil, which analyses snapshots in this
-	// process.
+	// InProcess analyses each snapshot in this process. Causes are then on the page, in metrics,
+	// alerts and the log, and Subscribe has them. The memory of an analysis and its effect on
+	// requests are not in the budget. A service with one processor, 64 MB of live memory and 2,000
+	// requests/s, analysing each second, took 28 MB more, and its p99 was 0.65 ms instead of 0.21.
+	// Default: false. The recorder then keeps the snapshots, and evenkeel top and evenkeel report
+	// analyse them where they run.
+	InProcess bool
+
+	// Analyze is a program that analyses snapshots outside of the service, with its arguments, in
+	// place of InProcess. One is /usr/local/bin/evenkeel report -snapshot. Another is a program of
+	// yours that calls [history.Answer]. The path is absolute. Default: nil, none.
 	Analyze []string
 
 	// Recorder is a flight recorder that the program has started and still owns. The program
@@ -67,7 +73,8 @@ type Options struct {
 
 	// Profile takes a CPU profile for 10 s after a snapshot in which most slow requests were
 	// running, at most once in 10 minutes. Its samples say where they ran. During these 10 s the
-	// program, or /debug/pprof/profile, cannot take another. Default: false.
+	// program, or /debug/pprof/profile, cannot take another. It needs InProcess or Analyze.
+	// Default: false.
 	Profile bool
 
 	// TraceID returns the id that distributed tracing gave to a request, or "". The recorder calls
@@ -80,12 +87,15 @@ type Options struct {
 	// executable is added.
 	Build string
 
-	// Logger gets a line for each new cause (Info) and for what needs an operator (Warn). Default:
-	// nil: slog.Default().
+	// Logger gets a line for what needs an operator (Warn), and with InProcess or Analyze for each
+	// new cause (Info). Default: nil: slog.Default().
 	Logger *slog.Logger
 
 	process process // a test's; nil: this process
 }
+
+// keeps reports whether the recorder keeps snapshots and leaves their analysis to others.
+func (o *Options) keeps() bool { return !o.InProcess && len(o.Analyze) == 0 }
 
 func (o Options) withDefaults() (Options, error) {
 	o.Quantile = cmp.Or(o.Quantile, .99)
@@ -126,6 +136,10 @@ func (o Options) withDefaults() (Options, error) {
 		return o, &OptionError{"MaxBytes", fmt.Sprintf("%d; it goes from %d to %d", o.MaxBytes, leastBytes, 32<<20)}
 	case o.KeepBytes < 1<<20 || o.KeepBytes > 64<<30:
 		return o, &OptionError{"KeepBytes", fmt.Sprintf("%d; it goes from %d to %d", o.KeepBytes, 1<<20, int64(64)<<30)}
+	case o.InProcess && len(o.Analyze) > 0:
+		return o, &OptionError{"Analyze", "it takes the place of InProcess; set one of them"}
+	case o.Profile && o.keeps():
+		return o, &OptionError{"Profile", "only an analysis says when to take one; set InProcess or Analyze too"}
 	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
 		return o, &OptionError{
 			"Analyze", fmt.Sprintf("%q is not an absolute path; write the whole path of the program", o.Analyze[0]),

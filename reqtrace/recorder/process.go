@@ -7,7 +7,6 @@ import (
 	"runtime/metrics"
 	"runtime/pprof"
 	"runtime/trace"
-	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/internal/cputime"
@@ -29,8 +28,9 @@ type process interface {
 	watching() time.Duration  // what watching the CPU quota takes per second, while the flight recorder is on
 	profile(d time.Duration)  // takes a CPU profile, into the trace
 	memory() int64            // bytes that it may still take; the largest number if that is not known
+	counted() *reqtrace.CPU   // what the kernel has counted; nil if that is not known
 	analyze(
-		ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader,
+		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
 }
 
@@ -41,8 +41,7 @@ type runtimeProcess struct {
 	command  []string
 	samples  []metrics.Sample
 	profiled *time.Timer
-	watch    *cpuwatch.Watch              // while the recorder is on; nil: no CPU quota
-	counted  atomic.Pointer[reqtrace.CPU] // what the kernel counted until the last snapshot; nil: not known
+	watch    *cpuwatch.Watch // while the recorder is on; nil: no CPU quota
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
@@ -84,11 +83,6 @@ func (p *runtimeProcess) stop() {
 }
 
 func (p *runtimeProcess) writeTo(w io.Writer) (int64, error) {
-	defer func() {
-		if p.counted.Store(nil); p.watch != nil {
-			p.counted.Store(p.watch.Recent())
-		}
-	}()
 	if p.shared != nil {
 		return p.shared.WriteTo(w)
 	}
@@ -137,12 +131,19 @@ func (p *runtimeProcess) profile(d time.Duration) {
 func (p *runtimeProcess) memory() int64 { return memoryLeft() }
 
 func (p *runtimeProcess) analyze(
-	ctx context.Context, hurry <-chan struct{}, t history.Trace, trace io.Reader,
+	ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 ) (*history.Explained, time.Duration, error) {
 	if len(p.command) > 0 {
-		return analyzeApart(ctx, p.command, t, trace)
+		return analyzeApart(ctx, p.command, head, trace)
 	}
-	return analyze(ctx, hurry, p.counted.Load(), t, trace)
+	return analyze(ctx, hurry, head, trace)
+}
+
+func (p *runtimeProcess) counted() *reqtrace.CPU {
+	if p.watch == nil {
+		return nil
+	}
+	return p.watch.Recent()
 }
 
 // watchCost is the cost of a hundred reads of cpu.stat.

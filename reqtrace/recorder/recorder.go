@@ -90,7 +90,7 @@ func start(o Options, free func()) (*Recorder, error) {
 		o.process.stop()
 		return nil, fmt.Errorf("recorder: Options.Dir: %w", err)
 	}
-	kept := &files{most: o.KeepBytes, mine: store.HasDir}
+	kept := &files{most: o.KeepBytes, mine: store.HasDir, temporaries: o.keeps()}
 	if o.Dir != "" {
 		kept.dir = filepath.Join(o.Dir, "snapshots")
 	}
@@ -107,9 +107,11 @@ func start(o Options, free func()) (*Recorder, error) {
 	return r, nil
 }
 
-// Stop ends the recorder: what is slow and has no snapshot yet gets one, the flight recorder is switched off, and the history is written. Call it at the
-// end of a program, when SIGTERM has come. ctx bounds how long it waits for a last analysis, which takes 5 s at most; its error
-// is that of ctx, or of the history that could not be written. The history can still be read, and requests that still run are not
+// Stop ends the recorder. It takes a last snapshot if Options.Dir keeps it or an analysis is to
+// come, switches the flight recorder off, and writes the history. Snapshots without Options.Dir are
+// gone then. Call it at the end of a program, when SIGTERM has come. ctx bounds how long it waits
+// for a last analysis, which takes 5 s at most. The error is that of ctx, or of the history that
+// could not be written. The history can still be read, and requests that still run are not
 // disturbed. A later call waits as well.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stopped.Do(func() {
@@ -167,8 +169,10 @@ type Explained struct {
 	New bool // the first request of a cause that is new by [history.Summary]; at most five per hour
 }
 
-// Subscribe has f called for each slow request that is explained, in the recorder's goroutine: f must return soon, and wait for nothing of
-// the recorder's, as Stop and Snapshot do; what panics in it is logged. No request is told twice. cancel ends that; a call that is under way goes on.
+// Subscribe calls f for each slow request that the service explains, so it needs Options.InProcess
+// or Options.Analyze. It calls f in the recorder's goroutine. f must return soon, and must not wait
+// for the recorder, as Stop and Snapshot do. What panics in f is logged. No request is told twice.
+// cancel ends that; a call that is under way goes on.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -271,18 +271,20 @@ func TestFilesOfAnother(t *testing.T) {
 		if _, err := f.WriteString("trace"); err != nil {
 			t.Fatal(err)
 		}
-		s.keep(f)
+		if err := s.keep(f, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	keep(time.Unix(1, 0))
 	before, _ := s.list()
 	mine = false
 	keep(time.Unix(2, 0))
-	if after, _ := s.list(); len(before) != 1 || len(after) != 1 || after[0].Name() != before[0].Name() {
+	if after, _ := s.list(); len(before) != 1 || len(after) != 1 || after[0].id != before[0].id {
 		t.Errorf("%v, then %v", before, after)
 	}
 	mine = true // the other one has ended
 	keep(time.Unix(3, 0))
-	if after, _ := s.list(); len(after) != 1 || after[0].Name() == before[0].Name() {
+	if after, _ := s.list(); len(after) != 1 || after[0].id == before[0].id {
 		t.Errorf("the oldest does not go: %v", after)
 	}
 }
@@ -299,7 +301,9 @@ func TestKeepBytes(t *testing.T) {
 		if _, err := f.Write(make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		s.keep(f)
+		if err := s.keep(f, nil); err != nil {
+			t.Fatal(err)
+		}
 		ids = append(ids, f.id)
 	}
 	for i, id := range ids {
@@ -311,7 +315,9 @@ func TestKeepBytes(t *testing.T) {
 	if err != nil || again.id == ids[4] {
 		t.Fatalf("one file for two snapshots: %v", err)
 	}
-	s.keep(again)
+	if err := s.keep(again, nil); err != nil {
+		t.Fatal(err)
+	}
 	if !s.has(again.id) {
 		t.Errorf("%s is not there", again.id)
 	}

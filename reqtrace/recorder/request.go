@@ -4,10 +4,9 @@ import (
 	"context"
 	"net/http"
 	"runtime/trace"
-	"strconv"
-	"strings"
 	"time"
 
+	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -102,7 +101,7 @@ func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, 
 	if slow {
 		n.number = r.slow.Add(1)
 		if trace.IsEnabled() {
-			trace.Log(ctx, region.IDCategory, mark(id, n.number))
+			trace.Log(ctx, region.IDCategory, history.Mark(id, n.number))
 		}
 		n.traceID = r.traceID(ctx)
 	}
@@ -126,27 +125,4 @@ func (r *Recorder) traceID(ctx context.Context) (id string) {
 		}
 	}()
 	return r.o.TraceID(ctx)
-}
-
-// mark is how a slow request is called in a trace: by the id that it came with, and by the number of its note.
-func mark(id string, number uint64) string {
-	m := "slow-" + strconv.FormatUint(number, 10)
-	if id != "" {
-		m = id[:min(len(id), 64)] + " " + m
-	}
-	return m
-}
-
-// unmark takes a mark apart; number is 0 where it is another's.
-func unmark(m string) (id string, number uint64) {
-	i := strings.LastIndexByte(m, ' ')
-	digits, ok := strings.CutPrefix(m[i+1:], "slow-")
-	if !ok {
-		return m, 0
-	}
-	number, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil {
-		return m, 0
-	}
-	return m[:max(i, 0)], number
 }

@@ -125,19 +125,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-func TestMark(t *testing.T) {
-	for _, id := range []string{"", "a", "a b", "slow-1", "x slow-2"} {
-		if got, n := unmark(mark(id, 7)); got != id || n != 7 {
-			t.Errorf("%q: %q, %d", id, got, n)
-		}
-	}
-	for _, m := range []string{"", "a", "a b", "slow-", "slow-x", "a slow--1"} {
-		if got, n := unmark(m); got != m || n != 0 {
-			t.Errorf("%q: %q, %d", m, got, n)
-		}
-	}
-}
-
 // TestQuantile: the quantile of a histogram is that of the requests, to an eighth; requests of five minutes before do not count.
 func TestQuantile(t *testing.T) {
 	var h times

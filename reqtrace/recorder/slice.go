@@ -39,6 +39,9 @@ func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed tim
 
 // watch tells the history how long the recorder watches the service.
 func (l *loop) watch(now time.Time) {
+	if l.r.o.keeps() { // nobody has looked for causes
+		return
+	}
 	passed := now.Sub(l.r.stats.Since)
 	l.r.store.Watched(l.p.wall(), passed-l.watched[0], l.covered-l.watched[1])
 	l.watched = [2]time.Duration{passed, l.covered}

@@ -35,12 +35,13 @@ func (l *loop) snapshot() {
 		l.due.Reset(tickEvery)
 		return
 	}
+	l.takeNotes()
 	why, notes := l.why, l.pending
 	l.why, l.pending = "", nil
 	l.due.Stop()
 	l.last = time.Now()
 	taken := l.p.wall()
-	if left := l.p.memory(); left < analysisMemory {
+	if left := l.p.memory(); !l.r.o.keeps() && left < analysisMemory {
 		err := fmt.Errorf("%d MB are left, and an analysis needs up to %d MB", left>>20, analysisMemory>>20)
 		l.fail(notes, failMemory, err)
 		return
@@ -56,7 +57,18 @@ func (l *loop) snapshot() {
 	cpu := m.stop()
 	l.budget.snapshot(cpu)
 	l.r.log.Debug("recorder: a snapshot", "took", time.Since(l.last), "cpu", cpu, "bytes", n, "why", why)
-	if err == nil {
+	head := &history.Head{CPU: l.counted(), Trace: history.Trace{
+		Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual(),
+	}}
+	if threshold, ok := l.r.Threshold(); ok && (why != "stop" || len(notes) > 0) {
+		head.Threshold = threshold
+	}
+	switch {
+	case err != nil:
+	case l.r.o.keeps():
+		head.Noted = noted(notes)
+		err = l.r.files.keep(file, head)
+	default:
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
@@ -65,19 +77,45 @@ func (l *loop) snapshot() {
 		return
 	}
 	l.r.update(func(s *Stats) { s.Snapshots++ })
-	threshold, ok := l.r.Threshold()
-	if !ok || why == "stop" && len(notes) == 0 { // nothing is slow
-		l.r.files.keep(file)
+	switch {
+	case l.r.o.keeps():
+		l.failing = ""
+		for i := range notes { // at the time in the head, by which an analysis finds them
+			l.r.store.Count(taken, notes[i].class, history.Count{Slow: 1, Kept: 1})
+		}
+		l.r.update(func(s *Stats) { s.Kept += uint64(len(notes)) })
+		return
+	case head.Threshold == 0: // nothing is slow
+		_ = l.r.files.keep(file, nil) // it has no head to write
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
 	l.under = &analysis{file: file, keep: why == "panic" || why == "stop", notes: notes, bytes: min(n, maxAnalyzed), cancel: cancel}
-	t := history.Trace{Threshold: threshold, Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual()}
 	go func() {
 		var res result
-		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, t, file)
+		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, head, file)
 		l.results <- res // which has room: there is one analysis at a time
 	}()
+}
+
+// counted returns what the kernel has counted in the time of a snapshot.
+func (l *loop) counted() *reqtrace.CPU {
+	cpu := l.p.counted()
+	if cpu == nil {
+		return nil
+	}
+	from := time.Now().Add(-l.reach())
+	cpu.Moments = slices.DeleteFunc(cpu.Moments, func(m reqtrace.CPUMoment) bool { return m.At.Before(from) })
+	return cpu
+}
+
+// noted returns what the analysis of a snapshot needs of the notes.
+func noted(notes []note) (list []history.Noted) {
+	for i := range notes {
+		n := &notes[i]
+		list = append(list, history.Noted{Number: n.number, Class: n.class, TraceID: n.traceID})
+	}
+	return list
 }
 
 // fail records a snapshot that explains none of these requests.
@@ -106,7 +144,7 @@ func (l *loop) result(res result) {
 		l.failing = ""
 		l.explained(a, res.explained)
 	default:
-		l.r.files.keep(a.file)
+		_ = l.r.files.keep(a.file, nil) // it has no head to write
 		l.fail(a.notes, failureOf(res.err), res.err)
 	}
 }
@@ -127,48 +165,25 @@ func failureOf(err error) failure {
 // explained adds the findings of an analysis to the history.
 func (l *loop) explained(a *analysis, e *history.Explained) {
 	if a.keep || len(e.Slow) > 0 {
-		l.r.files.keep(a.file)
+		_ = l.r.files.keep(a.file, nil) // it has no head to write
 	} else {
 		a.file.drop()
 	}
-	l.takeNotes()                                // also of requests that e has
-	open := make(map[uint64]*note, len(a.notes)) // notes that e does not name
-	for i := range a.notes {
-		open[a.notes[i].number] = &a.notes[i]
+	l.takeNotes() // also of requests that e has, which came too late for a.notes
+	late := l.pending
+	added, missed := l.r.store.AddSnapshot(&history.Head{
+		Trace: history.Trace{Taken: l.p.wall()}, Noted: noted(slices.Concat(a.notes, late)),
+	}, e)
+	lost := make(map[uint64]bool, len(missed))
+	for _, n := range missed {
+		lost[n.Number] = true
 	}
-	late := make(map[uint64]bool, len(l.pending)) // and those that came too late for it
-	for i := range l.pending {
-		late[l.pending[i].number] = true
-	}
-	unnoted := map[string]bool{} // slow by the trace alone: they waited before their handler
-	e.Slow = slices.DeleteFunc(e.Slow, func(q history.Request) bool {
-		_, number := unmark(q.Mark)
-		return number > 0 && open[number] == nil && !late[number] // what became of it is counted already
-	})
-	for i := range e.Slow {
-		q := &e.Slow[i]
-		id, number := unmark(q.Mark)
-		q.Mark = id
-		if number == 0 {
-			unnoted[q.ID] = true
-			continue
-		}
-		n := open[number]
-		if n == nil {
-			n = l.takePending(number)
-		}
-		if n != nil { // else e names it twice
-			q.TraceID = n.traceID
-			delete(open, number)
-			l.r.store.Count(l.p.wall(), q.Key.Class, history.Count{Slow: 1})
-		}
-	}
+	found := func(n note) bool { return !lost[n.number] }
+	l.count(slices.DeleteFunc(a.notes, found), history.Count{Limited: 1})
+	l.pending = slices.DeleteFunc(late, found)
 	running := 0
 	clear(l.judged)
-	for _, q := range l.r.store.AddAll(e) {
-		if unnoted[q.ID] {
-			l.r.store.Count(q.Start, q.Key.Class, history.Count{Slow: 1})
-		}
+	for _, q := range added {
 		if q.Cut {
 			continue
 		}
@@ -177,28 +192,8 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 		}
 		l.tell(q)
 	}
-	left := int(min(e.Dropped, uint64(len(open)))) // which AddAll has counted as failed
-	for _, n := range open {
-		var c history.Count
-		if left--; left < 0 {
-			c.Limited = 1
-		}
-		l.count([]note{*n}, c)
-	}
 	l.r.update(func(s *Stats) { s.Analyzed++ })
 	l.profileAfter(running, len(e.Slow))
-}
-
-// takePending removes and returns the note of a slow request that ended while the snapshot was
-// written, and so came too late for it.
-func (l *loop) takePending(number uint64) *note {
-	i := slices.IndexFunc(l.pending, func(n note) bool { return n.number == number })
-	if i < 0 {
-		return nil
-	}
-	n := l.pending[i]
-	l.pending = slices.Delete(l.pending, i, i+1)
-	return &n
 }
 
 // newEach is how many causes are logged as new in an hour, and maxKnown how many are remembered.

@@ -23,8 +23,9 @@ type Stats struct {
 
 	Requests  uint64 `json:"requests"`  // that the service's own clock saw
 	Slow      uint64 `json:"slow"`      // of them
+	Kept      uint64 `json:"kept"`      // of these: snapshots were kept for them, and not analysed
 	Snapshots uint64 `json:"snapshots"` // that were taken
-	Analyzed  uint64 `json:"analyzed"`  // of them
+	Analyzed  uint64 `json:"analyzed"`  // of them, by Options.InProcess or Analyze
 
 	// Failures are snapshots that say nothing, by why.
 	Failures    map[string]uint64 `json:"failures,omitempty"`

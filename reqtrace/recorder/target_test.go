@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -47,7 +48,7 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 		if s.end.Before(now.Add(-kept)) {
 			break
 		}
-		m := mark("", s.number)
+		m := history.Mark("", s.number)
 		e.Slow = append(e.Slow, history.Request{
 			ID: fmt.Sprint(s.number), Mark: m, Start: s.start, Duration: s.end.Sub(s.start), Cut: s.start.Before(now.Add(-kept)),
 			Key: history.Key{Cause: s.cause, Class: s.class}, Lost: time.Millisecond,
@@ -64,6 +65,7 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 // each planted cause. The shares of causes with a tenth or more of them are within 10 points of the
 // truth. The recorder takes no more than its budget.
 func TestTargets(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for _, c := range []struct{ busy, rate float64 }{
 		{.05, 40}, {.07, 40}, {.07, 60}, {.1, 100}, {.1, 300}, {.2, 300}, {.2, 600}, {.3, 1000}, {.5, 1000}, {.5, 2000},
 	} {

@@ -1,8 +1,8 @@
-// Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It counts what made each of
-// its requests slow, as it knows it.
+// Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It
+// counts what made each of its requests slow, as it knows it.
 //
-// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, from -third on a server that it asks. With -plain
-// none is, but for those that ask for it: /sleep?for=300ms.
+// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, or from -third
+// on a server that it asks. With -plain none is, except for those that ask for it: /sleep?for=300ms.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	parked := flag.Int("parked", 0, "`goroutines` that do nothing, beside the service")
 	work := flag.Duration("work", 0, "compute for this `time` in each request")
 	procs := flag.Int("procs", 0, "GOMAXPROCS")
-	analyze := flag.String("analyze", "", "recorder.Options.Analyze")
+	inProcess := flag.Bool("in-process", false, "recorder.Options.InProcess")
 	ballast := flag.Int("ballast", 0, "`megabytes` of live memory")
 	debug := flag.Bool("debug", false, "log what only a driver reads")
 	flag.Parse()
@@ -60,10 +60,7 @@ func main() {
 	}
 	live := hold(*ballast)
 	defer runtime.KeepAlive(live)
-	o := recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, Logger: log}
-	if *analyze != "" {
-		o.Analyze = []string{*analyze}
-	}
+	o := recorder.Options{Slow: *threshold, CPU: *share, Every: *every, Dir: *dir, InProcess: *inProcess, Logger: log}
 	rec, err := recorder.Start(ctx, o)
 	if err == nil {
 		err = run(ctx, *addr, &plant{plain: *plain, work: *work, began: time.Now(), after: *third}, rec, log)
@@ -114,7 +111,9 @@ func run(ctx context.Context, addr string, p *plant, rec *recorder.Recorder, log
 	root.Handle("/", rec.Middleware(mux))
 	root.Handle("/debug/evenkeel/", rec)
 	root.HandleFunc("/truth", func(w http.ResponseWriter, _ *http.Request) {
-		json.NewEncoder(w).Encode(map[string]int64{"lock": p.truth.lock.Load(), "sleep": p.truth.sleep.Load(), "network": p.truth.network.Load()})
+		json.NewEncoder(w).Encode(map[string]int64{
+			"lock": p.truth.lock.Load(), "sleep": p.truth.sleep.Load(), "network": p.truth.network.Load(),
+		})
 	})
 	root.HandleFunc("/self", func(w http.ResponseWriter, _ *http.Request) {
 		json.NewEncoder(w).Encode(map[string]int{"goroutines": runtime.NumGoroutine()})

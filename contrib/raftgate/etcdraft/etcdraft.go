@@ -14,16 +14,17 @@ import (
 	"evenkeel.dev/contrib/raftgate"
 )
 
-// lookEvery is the pause between two looks at who leads, during a transfer. A look is a visit to the
-// node's loop.
+// lookEvery is the pause between two looks at who leads, during a transfer. A look is a visit to
+// the node's loop.
 const lookEvery = 250 * time.Microsecond
 
 // Bounds of what follows a transfer that was given up.
 const (
-	abortTimeout    = time.Second           // until the node's loop hears of it
-	campaignTimeout = time.Second           // the same, of a new election
-	mendLooks       = 200                   // at the group; they are counted, as a process that stands still must not miss them
-	mendEvery       = 10 * time.Millisecond // between two looks
+	abortTimeout    = time.Second // until the node's loop hears of it
+	campaignTimeout = time.Second // the same, of a new election
+	// At the group; they are counted, as a process that stands still must not miss them.
+	mendLooks = 200
+	mendEvery = 10 * time.Millisecond // between two looks
 )
 
 // Node is what is used of a raft.Node.
@@ -43,8 +44,8 @@ type group struct {
 // New returns the group of a node for Options.Raft of raftgate. The ids of its members are [ID].
 func New(node Node) raftgate.Raft { return &group{node: node} }
 
-// ID returns the id of a member as raftgate has it: hexadecimal, as in the log of the library. The id 0,
-// which is nobody's, is empty.
+// ID returns the id of a member as raftgate has it: hexadecimal, as in the log of the library. The
+// id 0, which is nobody's, is empty.
 func ID(id uint64) string {
 	if id == raft.None {
 		return ""
@@ -68,9 +69,10 @@ func (g *group) Status() raftgate.Status {
 	return st
 }
 
-// Transfer hands the leadership over. It returns when the successor leads, or when somebody else does. What is sent while the
-// leadership leaves this member by itself the library forwards to the new leader, which hands it on once more (raft.go,
-// stepFollower); the window is short, and an application closes it that sends no MsgTransferLeader to another member.
+// Transfer hands the leadership over. It returns when the successor leads, or when somebody else
+// does. What is sent while the leadership leaves this member by itself the library forwards to the
+// new leader, which hands it on once more (raft.go, stepFollower); the window is short, and an
+// application closes it that sends no MsgTransferLeader to another member.
 func (g *group) Transfer(ctx context.Context, to string) error {
 	id, err := strconv.ParseUint(to, 16, 64)
 	if err != nil {
@@ -107,17 +109,18 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 	}
 }
 
-// hand notes that a transfer begins or ends. Where nobody leads meanwhile, the successor is about to.
+// hand notes that a transfer begins or ends. Where nobody leads meanwhile, the successor is about
+// to.
 func (g *group) hand(n int) {
 	g.mending.Lock()
 	defer g.mending.Unlock()
 	g.handing += n
 }
 
-// mend watches the group after a transfer that was given up. The successor may stand for the leadership yet,
-// when it hears of it, and then lacks what was written meanwhile: this member gives way to its term, nobody
-// votes for it, and all would wait for an election timeout. This member has all that was written, so it
-// stands itself where nobody has led for two looks.
+// mend watches the group after a transfer that was given up. The successor may stand for the
+// leadership yet, when it hears of it, and then lacks what was written meanwhile: this member gives
+// way to its term, nobody votes for it, and all would wait for an election timeout. This member has
+// all that was written, so it stands itself where nobody has led for two looks.
 func (g *group) mend() {
 	look := time.NewTicker(mendEvery)
 	defer look.Stop()
@@ -131,10 +134,10 @@ func (g *group) mend() {
 	}
 }
 
-// stand looks at the group, and has this member stand where nobody leads, nor did at the look before. It does
-// not where an election is under way, in which this member is a candidate: a new one would have a new term, and
-// the votes of the old one would count no more. What becomes of that one is the library's. Nor does it while another
-// transfer is under way.
+// stand looks at the group, and has this member stand where nobody leads, nor did at the look
+// before. It does not where an election is under way, in which this member is a candidate: a new
+// one would have a new term, and the votes of the old one would count no more. What becomes of that
+// one is the library's. Nor does it while another transfer is under way.
 func (g *group) stand(before bool) (leaderless, done bool) {
 	g.mending.Lock() // another mend must not see a follower that is about to stand
 	defer g.mending.Unlock()

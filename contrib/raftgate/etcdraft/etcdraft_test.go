@@ -72,8 +72,9 @@ func newClusterOf(t *testing.T, n int, preVote bool) *cluster {
 		}
 		nd := &node{id: id, inbox: make(chan letter, 4096)}
 		nd.Node = raft.RestartNode(&raft.Config{
-			ID: id, Storage: s, Applied: 1, ElectionTick: 10_000, HeartbeatTick: 10, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
-			Logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)}, DisableProposalForwarding: true,
+			ID: id, Storage: s, Applied: 1, ElectionTick: 10_000, HeartbeatTick: 10, MaxSizePerMsg: 1 << 20,
+			MaxInflightMsgs: 256,
+			Logger:          &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)}, DisableProposalForwarding: true,
 			PreVote: preVote, CheckQuorum: preVote,
 		})
 		c.nodes = append(c.nodes, nd)
@@ -210,7 +211,8 @@ func (c *cluster) slowDown() {
 	c.delay = 50 * time.Millisecond
 }
 
-// giveUp has a transfer given up when the successor was told, which is frozen and does not hear of it.
+// giveUp has a transfer given up when the successor was told, which is frozen and does not hear of
+// it.
 func (c *cluster) giveUp(g raftgate.Raft, successor uint64) error {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
@@ -265,8 +267,9 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestGivenUp has the successor stall when it is told: the leader takes proposals again, and the leadership
-// goes to the other follower. When the successor wakes up, nothing that was written is lost.
+// TestGivenUp has the successor stall when it is told: the leader takes proposals again, and the
+// leadership goes to the other follower. When the successor wakes up, nothing that was written is
+// lost.
 func TestGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3)
@@ -302,8 +305,9 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// TestLateSuccessor has the successor stand for the leadership after it was given up, without what was written
-// meanwhile: it cannot win, and the group has a leader again long before an election timeout, which is minutes.
+// TestLateSuccessor has the successor stand for the leadership after it was given up, without what
+// was written meanwhile: it cannot win, and the group has a leader again long before an election
+// timeout, which is minutes.
 func TestLateSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3)
@@ -350,7 +354,8 @@ func TestSlowNetwork(t *testing.T) {
 				time.Sleep(5 * time.Second) // nobody looks after the group any more
 				// The successor's term, and that of the one election after it.
 				if s := c.nodes[0].Status(); s.RaftState != raft.StateLeader || s.GetTerm() != term+2 {
-					t.Errorf("PreVote %v: %v of term %d, want the leader of %d", preVote, s.RaftState, s.GetTerm(), term+2)
+					t.Errorf("PreVote %v: %v of term %d, want the leader of %d", preVote, s.RaftState, s.GetTerm(),
+						term+2)
 				}
 				c.propose(c.nodes[0], "c")
 			})
@@ -358,7 +363,8 @@ func TestSlowNetwork(t *testing.T) {
 	}
 }
 
-// TestTransferAfterOneGivenUp: what looks after the group leaves the election to the successor of the next transfer.
+// TestTransferAfterOneGivenUp: what looks after the group leaves the election to the successor of
+// the next transfer.
 func TestTransferAfterOneGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClusterOf(t, 3, false)
@@ -400,8 +406,9 @@ func (*script) Campaign(context.Context) error { return nil }
 
 func (s *script) TransferLeadership(context.Context, uint64, uint64) { s.sent++ }
 
-// TestLeadsNoMore: a member that has lost the leadership by itself asks for no transfer, nor for the end of one: the library would
-// pass that on to who leads now, and the leadership would move once more.
+// TestLeadsNoMore: a member that has lost the leadership by itself asks for no transfer, nor for
+// the end of one: the library would pass that on to who leads now, and the leadership would move
+// once more.
 func TestLeadsNoMore(t *testing.T) {
 	leads, follows := raft.Status{}, raft.Status{}
 	leads.ID, leads.Lead, leads.RaftState = 1, 1, raft.StateLeader

@@ -20,16 +20,17 @@ func ExampleID() {
 	// 8e9e05c52164694d
 }
 
-// A node of the library is all that a member needs of it. This group has one node, which leads once its loop has written
-// what it says.
+// A node of the library is all that a member needs of it. This group has one node, which leads once
+// its loop has written what it says.
 func ExampleNew() {
 	storage := raft.NewMemoryStorage()
 	_ = storage.ApplySnapshot(&raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
 		ConfState: &raftpb.ConfState{Voters: []uint64{1}}, Index: new(uint64(1)), Term: new(uint64(1)),
 	}})
 	node := raft.RestartNode(&raft.Config{
-		ID: 1, Storage: storage, Applied: 1, ElectionTick: 10, HeartbeatTick: 1, MaxSizePerMsg: 1 << 20, MaxInflightMsgs: 256,
-		Logger: &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
+		ID: 1, Storage: storage, Applied: 1, ElectionTick: 10, HeartbeatTick: 1, MaxSizePerMsg: 1 << 20,
+		MaxInflightMsgs: 256,
+		Logger:          &raft.DefaultLogger{Logger: log.New(io.Discard, "", 0)},
 	})
 	defer node.Stop()
 	group := etcdraft.New(node)

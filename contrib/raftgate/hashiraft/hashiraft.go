@@ -66,8 +66,8 @@ func (g group) Transfer(ctx context.Context, to string) error {
 	return fmt.Errorf("hashiraft: %q is no member", to)
 }
 
-// transfer waits for the transfer of before, of which the library says that it has ended a moment before it
-// has.
+// transfer waits for the transfer of before, of which the library says that it has ended a moment
+// before it has.
 func (g group) transfer(ctx context.Context, to raft.Server) error {
 	for {
 		err := g.raft.LeadershipTransferToServer(to.ID, to.Address).Error()

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 // patience bounds what only a hang meets.
 const patience = 30 * time.Second
 
-// stream is the network of a member, which can be made to read nothing, as a process that is stopped.
+// stream is the network of a member, which can be made to read nothing, as a process that is
+// stopped.
 type stream struct {
 	net.Listener
 	mu     sync.Mutex
@@ -109,8 +110,8 @@ type server struct {
 	stream *stream
 }
 
-// newCluster starts members over loopback connections, of which the first is told to stand for the leadership; bound is for a
-// successor to answer.
+// newCluster starts members over loopback connections, of which the first is told to stand for the
+// leadership; bound is for a successor to answer.
 func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*server {
 	servers := map[string]*server{}
 	var members raft.Configuration
@@ -126,7 +127,8 @@ func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*se
 		config := raft.DefaultConfig()
 		config.LocalID, config.Logger = raft.ServerID(id), hclog.NewNullLogger()
 		// No election comes between, also where a busy machine stands still for seconds.
-		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 10*time.Second, 10*time.Second, 5*time.Second
+		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 10*time.Second, 10*time.Second,
+			5*time.Second
 		logs := raft.NewInmemStore()
 		transport := &hashiraft.Transport{NetworkTransport: network, Timeout: bound}
 		var err error
@@ -151,7 +153,8 @@ func newCluster(t *testing.T, bound time.Duration, ids ...string) map[string]*se
 		t.Fatal(err)
 	}
 	stand := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
-	if err := first.TimeoutNow(members.Servers[0].ID, members.Servers[0].Address, stand, &raft.TimeoutNowResponse{}); err != nil {
+	if err := first.TimeoutNow(members.Servers[0].ID, members.Servers[0].Address, stand,
+		&raft.TimeoutNowResponse{}); err != nil {
 		t.Fatal(err)
 	}
 	return servers
@@ -210,8 +213,8 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestGivenUp has the successor stall before it is told: the leader takes writes again, and the leadership
-// goes to the other follower.
+// TestGivenUp has the successor stall before it is told: the leader takes writes again, and the
+// leadership goes to the other follower.
 func TestGivenUp(t *testing.T) {
 	servers := newCluster(t, 50*time.Millisecond, "a", "b", "c")
 	old := leader(t, servers)
@@ -225,7 +228,8 @@ func TestGivenUp(t *testing.T) {
 	if err == nil {
 		t.Fatal("a member that stalls took over")
 	}
-	await(t, "the leader takes writes", func() bool { return servers[old].raft.Apply([]byte("y"), time.Second).Error() == nil })
+	await(t, "the leader takes writes",
+		func() bool { return servers[old].raft.Apply([]byte("y"), time.Second).Error() == nil })
 	await(t, "the other one leads", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -244,7 +248,8 @@ func TestOneAtATime(t *testing.T) {
 	}
 	defer network.Close()
 	var transport raft.Transport = &hashiraft.Transport{NetworkTransport: network}
-	if _, err := transport.AppendEntriesPipeline("b", network.LocalAddr()); err != raft.ErrPipelineReplicationNotSupported {
+	if _, err := transport.AppendEntriesPipeline("b",
+		network.LocalAddr()); err != raft.ErrPipelineReplicationNotSupported {
 		t.Errorf("error %v", err)
 	}
 }
@@ -256,8 +261,9 @@ func TestMember(t *testing.T) {
 	members := map[string]*raftgate.Member{}
 	for id, s := range servers {
 		m, err := raftgate.New(raftgate.Options{
-			Raft: hashiraft.New(s.raft, raft.ServerID(id)), TransferTimeout: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
-			Ask: func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
+			Raft: hashiraft.New(s.raft, raft.ServerID(id)), TransferTimeout: 5 * time.Second,
+			Logger: slog.New(slog.DiscardHandler),
+			Ask:    func(_ context.Context, id string, q []byte) ([]byte, error) { return members[id].Answer(q) },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 // errStalls is what TimeoutNow returns when the successor does not answer in time.
 var errStalls = errors.New("hashiraft: the successor does not answer")
 
-// Transport is a NetworkTransport that does not wait for a successor that stalls, and sends a follower one
-// request at a time. Its methods may be called from any goroutine.
+// Transport is a NetworkTransport that does not wait for a successor that stalls, and sends a
+// follower one request at a time. Its methods may be called from any goroutine.
 type Transport struct {
 	*raft.NetworkTransport
 
@@ -22,9 +22,11 @@ type Transport struct {
 	Timeout time.Duration
 }
 
-// TimeoutNow tells a server to stand for the leadership, and returns when it has heard that, or after
-// Timeout: then the library takes writes again, and the server may hear it later.
-func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest, resp *raft.TimeoutNowResponse) error {
+// TimeoutNow tells a server to stand for the leadership, and returns when it has heard that, or
+// after Timeout: then the library takes writes again, and the server may hear it later.
+func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args *raft.TimeoutNowRequest,
+	resp *raft.TimeoutNowResponse,
+) error {
 	timeout := t.Timeout
 	if timeout <= 0 {
 		timeout = 15 * time.Millisecond
@@ -33,7 +35,8 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 	defer cancel()
 	answer := new(raft.TimeoutNowResponse) // the caller's own is not written to after the return
 	done := make(chan error, 1)
-	go func() { done <- t.NetworkTransport.TimeoutNow(id, target, args, answer) }() // ends with the connection's own deadline
+	// Ends with the connection's own deadline.
+	go func() { done <- t.NetworkTransport.TimeoutNow(id, target, args, answer) }()
 	select {
 	case err := <-done:
 		*resp = *answer
@@ -44,10 +47,10 @@ func (t *Transport) TimeoutNow(id raft.ServerID, target raft.ServerAddress, args
 }
 
 // AppendEntriesPipeline refuses: each follower is sent one request at a time, as with
-// NetworkTransportConfig.MaxRPCsInFlight of 1. With more, a leader that a follower refuses, which each change of
-// leaders makes likelier, can wait for ever within the library; that follower gets no more entries then, and
-// Shutdown does not return (github.com/hashicorp/raft/issues/612, in v1.7.3). What pipelining saves is little
-// (the library's pull request 541).
+// NetworkTransportConfig.MaxRPCsInFlight of 1. With more, a leader that a follower refuses, which
+// each change of leaders makes likelier, can wait for ever within the library; that follower gets
+// no more entries then, and Shutdown does not return (github.com/hashicorp/raft/issues/612, in
+// v1.7.3). What pipelining saves is little (the library's pull request 541).
 func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
 	return nil, raft.ErrPipelineReplicationNotSupported
 }

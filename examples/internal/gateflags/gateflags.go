@@ -52,22 +52,35 @@ type Flags struct {
 
 // Register adds the flags to fs.
 func (f *Flags) Register(fs *flag.FlagSet) {
-	fs.Var(&f.policy, "gate", "put a gate before the collector; -gate=`policy` chooses one of "+strings.Join(policies(), ", "))
-	fs.Var(&f.haproxy, "haproxy", "drain this server by HAProxy's runtime socket, `ADDR,BACKEND/SERVER`; may be repeated")
+	fs.Var(&f.policy, "gate", "put a gate before the collector; -gate=`policy` chooses one of "+
+		strings.Join(policies(), ", "))
+	fs.Var(&f.haproxy, "haproxy",
+		"drain this server by HAProxy's runtime socket, `ADDR,BACKEND/SERVER`; may be repeated")
 	fs.StringVar(&f.agent, "agent", "", "answer HAProxy's agent-check at `host:port`")
 	fs.BoolVar(&f.health, "health", false, "serve /health, which answers 503 while the gate is away")
-	fs.Var(&f.allow, "allow", "answer -health and -agent to these addresses besides this machine's own, `CIDR[,CIDR]`; may be repeated")
+	fs.Var(&f.allow, "allow", "answer -health and -agent to these addresses besides this machine's own, "+
+		"`CIDR[,CIDR]`; may be repeated")
 	fs.BoolVar(&f.inBand, "inband", false, "tell clients in the answers' headers")
-	fs.StringVar(&f.turns, "turns", "", "take turns with other replicas by locks on this `file`, the same for all on one machine")
-	fs.IntVar(&f.replicas, "replicas", 0, "`number` of replicas that take these turns: the trigger is then early enough for all others to go first")
-	fs.StringVar(&f.etcd, "etcd", "", "take turns with other replicas by etcd at these `endpoints`, such as 127.0.0.1:2379,10.0.0.2:2379")
-	fs.BoolVar(&f.leases, "leases", false, "take turns with other replicas by Leases of the Kubernetes cluster that this process runs in")
-	fs.BoolVar(&f.noTurns, "no-turns", false, "take no turns: of several replicas behind one balancer, two that collect at once fail requests")
+	fs.StringVar(&f.turns, "turns", "",
+		"take turns with other replicas by locks on this `file`, the same for all on one machine")
+	fs.IntVar(&f.replicas, "replicas", 0,
+		"`number` of replicas that take these turns: the trigger is then early enough for all others to go first")
+	fs.StringVar(&f.etcd, "etcd", "",
+		"take turns with other replicas by etcd at these `endpoints`, such as 127.0.0.1:2379,10.0.0.2:2379")
+	fs.BoolVar(&f.leases, "leases", false,
+		"take turns with other replicas by Leases of the Kubernetes cluster that this process runs in")
+	fs.BoolVar(&f.noTurns, "no-turns", false,
+		"take no turns: of several replicas behind one balancer, two that collect at once fail requests")
 	fs.StringVar(&f.group, "group", "example", "`name` of the replicas that take turns by -etcd or -leases")
-	fs.Var(&f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT, or 0.9 of the control group's)")
-	fs.Var(&f.minTrigger, "min-trigger", "collect at no smaller heap than this `size`, while there is no gap (default: 32MiB)")
-	fs.Var(&f.maxTrigger, "max-trigger", "let the heap at which to collect follow the allocation up to this `size` (default: half of the memory limit; without one a 32nd of the machine's available memory, up to 512MiB)")
-	fs.StringVar(&f.events, "events", "", "write each change of the gate's state to this `file`, a line of JSON each: t, source, state")
+	fs.Var(&f.limit, "limit", "memory limit, such as `900MiB` (default: the runtime's own, GOMEMLIMIT, or 0.9 of "+
+		"the control group's)")
+	fs.Var(&f.minTrigger, "min-trigger",
+		"collect at no smaller heap than this `size`, while there is no gap (default: 32MiB)")
+	fs.Var(&f.maxTrigger, "max-trigger",
+		"let the heap at which to collect follow the allocation up to this `size` (default: half of the memory "+
+			"limit; without one a 32nd of the machine's available memory, up to 512MiB)")
+	fs.StringVar(&f.events, "events", "",
+		"write each change of the gate's state to this `file`, a line of JSON each: t, source, state")
 }
 
 // Check says which flags do not go together.
@@ -200,7 +213,8 @@ func (g *Gate) start(f *Flags, source string, log *slog.Logger) error {
 	return nil
 }
 
-// Close stops the gate, and then what it used. It may be called again, and from several goroutines: each returns when all has stopped.
+// Close stops the gate, and then what it used. It may be called again, and from several goroutines:
+// each returns when all has stopped.
 func (g *Gate) Close() {
 	g.closed.Do(func() {
 		for _, c := range slices.Backward(g.closes) {

@@ -71,7 +71,10 @@ func TestFlagsRefused(t *testing.T) {
 		{[]string{"-replicas", "2"}, "-replicas is of no use without a gate"},
 		{[]string{"-allow", "10.0.0.0/8"}, "-allow is of no use without a gate"},
 		{[]string{"-gate", "-inband", "-allow", "10.0.0.0/8"}, "-allow says who may poll: add -health or -agent"},
-		{[]string{"-gate", "-health", "-allow", "10.0.0.7"}, `"10.0.0.7" is no prefix: write it as 10.244.0.0/16, or 10.0.0.7/32 for one address`},
+		{
+			[]string{"-gate", "-health", "-allow", "10.0.0.7"},
+			`"10.0.0.7" is no prefix: write it as 10.244.0.0/16, or 10.0.0.7/32 for one address`,
+		},
 		{[]string{"-gate", "-health", "-allow", "10.0.0.0/8,"}, `"" is no prefix`},
 		{[]string{"-gate", "-haproxy", "be/a"}, "ADDR,BACKEND/SERVER"},
 		{[]string{"-gate", "-turns", "f", "-etcd", "127.0.0.1:2379"}, "leave one out"},
@@ -88,7 +91,8 @@ func TestFlagsRefused(t *testing.T) {
 
 // TestTriggerFlags reach the gate.
 func TestTriggerFlags(t *testing.T) {
-	f, err := parse("-gate=through", "-min-trigger", "64MiB", "-max-trigger", "3GiB", "-turns", filepath.Join(t.TempDir(), "turn"), "-replicas", "3")
+	f, err := parse("-gate=through", "-min-trigger", "64MiB", "-max-trigger", "3GiB", "-turns",
+		filepath.Join(t.TempDir(), "turn"), "-replicas", "3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +101,8 @@ func TestTriggerFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if s := g.Stats().(gcgate.Stats); s.Hard < 3<<30 || s.Trigger < 57<<20 || s.Turn.Replicas != 3 || s.Turn.Turns != 1 {
+	if s := g.Stats().(gcgate.Stats); s.Hard < 3<<30 || s.Trigger < 57<<20 || s.Turn.Replicas != 3 ||
+		s.Turn.Turns != 1 {
 		t.Errorf("trigger %d, hard %d, turns %+v", s.Trigger, s.Hard, s.Turn)
 	}
 	f, _ = parse("-gate", "-min-trigger", "2GiB", "-max-trigger", "1GiB")
@@ -109,7 +114,8 @@ func TestTriggerFlags(t *testing.T) {
 
 // TestAllow: who may poll /health and the agent-check besides this machine.
 func TestAllow(t *testing.T) {
-	f, err := parse("-gate=drain", "-no-turns", "-health", "-agent", "127.0.0.1:0", "-haproxy", "127.0.0.1:1,be/a", "-allow", "10.244.0.0/16,fd00::/8", "-allow=192.0.2.7/32")
+	f, err := parse("-gate=drain", "-no-turns", "-health", "-agent", "127.0.0.1:0", "-haproxy", "127.0.0.1:1,be/a",
+		"-allow", "10.244.0.0/16,fd00::/8", "-allow=192.0.2.7/32")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +149,8 @@ func TestAllow(t *testing.T) {
 	mux := http.NewServeMux()
 	g.Register(mux)
 	for from, want := range map[string]int{
-		"10.244.3.4:5": http.StatusOK, "[fd00::1]:5": http.StatusOK, "192.0.2.7:5": http.StatusOK, "127.0.0.1:5": http.StatusOK,
+		"10.244.3.4:5": http.StatusOK, "[fd00::1]:5": http.StatusOK, "192.0.2.7:5": http.StatusOK,
+		"127.0.0.1:5":  http.StatusOK,
 		"10.245.0.1:5": http.StatusForbidden, "192.0.2.8:5": http.StatusForbidden,
 	} {
 		r, w := httptest.NewRequest("GET", "/health", nil), httptest.NewRecorder()

@@ -35,7 +35,9 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logge
 }
 
 // ServeBy is [Serve] where not net/http itself serves, but what has the same results.
-func ServeBy(ctx context.Context, serve func(*http.Server, net.Listener) error, ln net.Listener, h http.Handler, log *slog.Logger, attrs ...any) error {
+func ServeBy(ctx context.Context, serve func(*http.Server, net.Listener) error, ln net.Listener, h http.Handler,
+	log *slog.Logger, attrs ...any,
+) error {
 	srv := New(h, log)
 	served := make(chan error, 1)
 	go func() { served <- serve(srv, ln) }()

@@ -9,7 +9,8 @@ import (
 	"evenkeel.dev/aio/aiotest"
 )
 
-// Test calls run with a Watcher for which another goroutine waits, and a Listener that nobody connects to. run has to end with what WaitIO says of that.
+// Test calls run with a Watcher for which another goroutine waits, and a Listener that nobody
+// connects to. run has to end with what WaitIO says of that.
 func Test(t *testing.T, run func(w *aio.Watcher, l *aio.Listener) error) {
 	t.Helper()
 	closed, err := aio.New(aio.Options{})

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package program runs an example as its user does, for the tests of its folder: as a process, on a port
-// of its own, until SIGTERM.
+// Package program runs an example as its user does, for the tests of its folder: as a process, on a
+// port of its own, until SIGTERM.
 package program
 
 import (
@@ -26,8 +26,8 @@ const patience = 30 * time.Second
 // asProgram in the environment has a test binary be the example.
 const asProgram = "EVENKEEL_TEST_AS_PROGRAM"
 
-// Main is what TestMain calls with the example's main: the test binary is the example too, in the processes that it starts. To link a
-// program again takes longer than most tests of it.
+// Main is what TestMain calls with the example's main: the test binary is the example too, in the
+// processes that it starts. To link a program again takes longer than most tests of it.
 func Main(m *testing.M, main func()) {
 	if os.Getenv(asProgram) != "" {
 		main()
@@ -49,7 +49,8 @@ func Path(t *testing.T) string {
 	return path
 }
 
-// Build builds the example in the current directory, as the test is built, but without what debuggers read, and returns the command's path.
+// Build builds the example in the current directory, as the test is built, but without what
+// debuggers read, and returns the command's path.
 func Build(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "example")
@@ -71,7 +72,8 @@ var listening = regexp.MustCompile(`msg=listening (?:addr=|url=http://)(\S+)`)
 // Start starts it on a free port and waits until it listens.
 func Start(t *testing.T, path string, args ...string) *Program {
 	t.Helper()
-	c, err := child.Start(t.Context(), child.Options{Args: append([]string{path, "-addr", "127.0.0.1:0"}, args...), Ready: listening})
+	c, err := child.Start(t.Context(),
+		child.Options{Args: append([]string{path, "-addr", "127.0.0.1:0"}, args...), Ready: listening})
 	if err != nil {
 		t.Fatal(err)
 	}

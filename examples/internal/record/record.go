@@ -1,5 +1,5 @@
-// Package record is a recorder on a command line: the flags that examples share which can say why they were slow, and what
-// they stand for. The example hello has all of it in one file.
+// Package record is a recorder on a command line: the flags that examples share, and what they
+// stand for.
 package record
 
 import (
@@ -20,8 +20,8 @@ const stopTimeout = 10 * time.Second
 
 // Flags are the flags, parsed, and what they make. The zero value has no recorder.
 type Flags struct {
-	admin string
-	cpu   float64
+	admin   string
+	options recorder.Options
 
 	recorder *recorder.Recorder // nil: none
 	log      *slog.Logger
@@ -31,19 +31,25 @@ type Flags struct {
 
 // Register adds the flags to fs.
 func (f *Flags) Register(fs *flag.FlagSet) {
-	fs.StringVar(&f.admin, "admin", "", "`host:port` of a recorder's page, which those who use the service must not reach; default: no recorder")
-	fs.Float64Var(&f.cpu, "recorder-cpu", 0, "part of the process's CPU time that the recorder may take; default 0.02")
+	fs.StringVar(&f.admin, "admin", "",
+		"`host:port` of a recorder's page, which users of the service must not reach; default: no recorder")
+	fs.DurationVar(&f.options.Slow, "slow", 0, "how long a request takes that is slow; default: 1% of them are")
+	fs.Float64Var(&f.options.CPU, "recorder-cpu", 0,
+		"part of the process's CPU time that the recorder may take; default 0.02")
+	fs.StringVar(&f.options.Dir, "recorder-dir", "", "`folder` that the recorder keeps its history in; default: none")
 }
 
 // Check says what is wrong with the flags.
 func (f *Flags) Check() error {
-	if f.admin == "" && f.cpu != 0 {
-		return errors.New("-recorder-cpu is of the recorder: say with -admin where its page is")
+	if o := f.options; f.admin == "" && (o.Slow != 0 || o.CPU != 0 || o.Dir != "") {
+		return errors.New("-slow, -recorder-cpu and -recorder-dir are of the recorder: say with -admin where its " +
+			"page is")
 	}
 	return nil
 }
 
-// Start starts the recorder that the flags ask for, with its page on a server of its own. Call Close after it.
+// Start starts the recorder that the flags ask for, with its page on a server of its own. Call
+// Close after it.
 func (f *Flags) Start(log *slog.Logger) error {
 	if f.admin == "" {
 		return nil
@@ -52,7 +58,8 @@ func (f *Flags) Start(log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen for the recorder's page: %w; choose another address with -admin", err)
 	}
-	rec, err := recorder.Start(context.Background(), recorder.Options{CPU: f.cpu, Logger: log})
+	f.options.Logger = log
+	rec, err := recorder.Start(context.Background(), f.options)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}

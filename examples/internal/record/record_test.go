@@ -64,10 +64,15 @@ func TestAround(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	if err := parse(t, "-recorder-cpu", "1").Check(); err == nil || !strings.Contains(err.Error(), "-admin") {
-		t.Error(err)
+	for _, args := range [][]string{{"-slow", "1s"}, {"-recorder-cpu", "1"}, {"-recorder-dir", "x"}} {
+		if err := parse(t, args...).Check(); err == nil || !strings.Contains(err.Error(), "-admin") {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
-	for want, args := range map[string][]string{"with -admin": {"-admin", "nowhere"}, "Options.CPU": {"-admin", "127.0.0.1:0", "-recorder-cpu", "2"}} {
+	for want, args := range map[string][]string{
+		"with -admin": {"-admin", "nowhere"},
+		"Options.CPU": {"-admin", "127.0.0.1:0", "-recorder-cpu", "2"},
+	} {
 		f := parse(t, args...)
 		if err := f.Start(nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)

@@ -1,30 +1,19 @@
 // Package service is what the examples with flags for their gate share: one HTTP server from its
-// command line to its graceful end. What an example shows is then all that is in its own folder.
+// command line to its graceful end.
 package service
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
-	"syscall"
 
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/examples/internal/httpserver"
 	"evenkeel.dev/gcgate"
-)
-
-// What a process leaves with.
-const (
-	exitOK    = 0
-	exitError = 1
-	exitUsage = 2
 )
 
 // Service is one example.
@@ -44,58 +33,36 @@ type Service struct {
 	Serve func(*http.Server, net.Listener) error // default nil: net/http's own
 }
 
-// Main runs s as the whole program.
-func Main(s Service) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
-	os.Exit(Run(ctx, s, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// Run runs s until ctx is done and returns its exit code. It logs to stdout; stderr is for the
-// runtime's gctrace lines and for what keeps the program from starting.
-func Run(ctx context.Context, s Service, args []string, stdout, stderr io.Writer) int {
+// Command returns s as a program.
+func (s Service) Command() command.Command {
+	var addr string
 	var gate gateflags.Flags
-	fs := flag.NewFlagSet(s.Name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	addr := fs.String("addr", s.Addr, "`host:port` to listen on; port 0 lets the kernel choose")
-	if s.Flags != nil {
-		s.Flags(fs)
+	return command.Command{
+		Name: s.Name,
+		Flags: func(fs *flag.FlagSet) {
+			command.AddrFlag(fs, &addr, s.Addr)
+			if s.Flags != nil {
+				s.Flags(fs)
+			}
+			gate.Register(fs)
+		},
+		Check: func() error {
+			if s.Check != nil {
+				if err := s.Check(); err != nil {
+					return err
+				}
+			}
+			return gate.Check()
+		},
+		Run: func(ctx context.Context, _ io.Writer, log *slog.Logger) error {
+			ln, err := command.Listen(addr)
+			if err != nil {
+				return err
+			}
+			defer ln.Close()
+			return s.serve(ctx, ln, &gate, log)
+		},
 	}
-	gate.Register(fs)
-	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return exitOK
-	} else if err != nil {
-		return exitUsage // fs has said why
-	}
-	if err := s.check(fs, &gate); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", s.Name, err)
-		fs.Usage()
-		return exitUsage
-	}
-	// Listen before anything else starts: a busy port is the likeliest mishap.
-	ln, err := net.Listen("tcp", *addr)
-	if err != nil {
-		fmt.Fprintf(stderr, "%s: cannot listen: %v; choose another address with -addr\n", s.Name, err)
-		return exitError
-	}
-	defer ln.Close()
-	if err := s.serve(ctx, ln, &gate, slog.New(slog.NewTextHandler(stdout, nil))); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", s.Name, err)
-		return exitError
-	}
-	return exitOK
-}
-
-func (s *Service) check(fs *flag.FlagSet, gate *gateflags.Flags) error {
-	if fs.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
-	if s.Check != nil {
-		if err := s.Check(); err != nil {
-			return err
-		}
-	}
-	return gate.Check()
 }
 
 // serve answers on ln until ctx is done, then stops the gate and finishes what is under way.
@@ -128,7 +95,8 @@ func (s *Service) serve(ctx context.Context, ln net.Listener, flags *gateflags.F
 	if serve == nil {
 		serve = (*http.Server).Serve
 	}
-	// The gate stops first: its peers must have this process back, for which those that poll need answers.
+	// The gate stops first: its peers must have this process back, for which those that poll need
+	// answers.
 	serving, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() {

@@ -18,6 +18,7 @@ import (
 
 	"evenkeel.dev/internal/leaks"
 
+	"evenkeel.dev/examples/internal/command"
 	"evenkeel.dev/examples/internal/gateflags"
 	"evenkeel.dev/gcgate"
 )
@@ -52,13 +53,15 @@ var listening = regexp.MustCompile(`msg=listening url=(\S+)`)
 var client = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // run runs a service, and returns its URL once it listens, and where its exit code goes.
-func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *bytes.Buffer) (url string, code chan int) {
+func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *bytes.Buffer) (url string,
+	code chan int,
+) {
 	t.Helper()
 	r, w := io.Pipe()
 	code = make(chan int, 1)
 	go func() {
 		defer w.Close()
-		code <- Run(ctx, s, args, w, stderr)
+		code <- s.Command().Exec(ctx, args, w, stderr)
 	}()
 	lines := bufio.NewScanner(r)
 	for url == "" && lines.Scan() {
@@ -74,7 +77,12 @@ func run(ctx context.Context, t *testing.T, s Service, args []string, stderr *by
 }
 
 func TestRun(t *testing.T) {
-	for _, args := range [][]string{nil, {"-gate"}, {"-gate=through"}, {"-gate=drain", "-health", "-inband", "-agent", "127.0.0.1:0", "-turns", t.TempDir() + "/turns"}} {
+	for _, args := range [][]string{
+		nil,
+		{"-gate"},
+		{"-gate=through"},
+		{"-gate=drain", "-health", "-inband", "-agent", "127.0.0.1:0", "-turns", t.TempDir() + "/turns"},
+	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
@@ -91,7 +99,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("body %q, %v", body, err)
 			}
 			stop()
-			if got := <-code; got != exitOK || stderr.Len() > 0 {
+			if got := <-code; got != command.OK || stderr.Len() > 0 {
 				t.Errorf("exit code %d, stderr %q", got, stderr.String())
 			}
 		})
@@ -126,7 +134,8 @@ func (l *leaving) Ready(context.Context) error {
 
 func (l *leaving) String() string { return "peer" }
 
-// TestAnswersUntilItsPeersHaveItBack sees that a service that is told to end while it is away answers until its gate has stopped.
+// TestAnswersUntilItsPeersHaveItBack sees that a service that is told to end while it is away
+// answers until its gate has stopped.
 func TestAnswersUntilItsPeersHaveItBack(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -141,7 +150,7 @@ func TestAnswersUntilItsPeersHaveItBack(t *testing.T) {
 	if err := gate.Collect(t.Context()); err != nil && !errors.Is(err, gcgate.ErrStopped) {
 		t.Error(err)
 	}
-	if got := <-code; got != exitOK || !peer.answered.Load() {
+	if got := <-code; got != command.OK || !peer.answered.Load() {
 		t.Errorf("exit code %d, answered its peer: %v; stderr %q", got, peer.answered.Load(), stderr.String())
 	}
 }
@@ -158,26 +167,27 @@ func TestRunRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"-x"}, exitUsage, "-x"},
-		{[]string{"drain"}, exitUsage, `unexpected argument "drain"`},
-		{[]string{"-n", "0"}, exitUsage, "-n must be at least 1"},
-		{[]string{"-turns", "f"}, exitUsage, "-turns is of no use without a gate: add -gate"},
-		{[]string{"-gate=later"}, exitUsage, "auto, drain, idle, through, shed"},
-		{[]string{"-gate=drain"}, exitError, "Signal"},
-		{[]string{"-gate", "-agent", busy}, exitError, "-agent"},
-		{[]string{"-gate", "-events", "/no/such/folder/file"}, exitError, "-events"},
-		{[]string{"-addr", busy}, exitError, "choose another address with -addr"},
+		{[]string{"-x"}, command.Usage, "-x"},
+		{[]string{"drain"}, command.Usage, `unexpected argument "drain"`},
+		{[]string{"-n", "0"}, command.Usage, "-n must be at least 1"},
+		{[]string{"-turns", "f"}, command.Usage, "-turns is of no use without a gate: add -gate"},
+		{[]string{"-gate=later"}, command.Usage, "auto, drain, idle, through, shed"},
+		{[]string{"-gate=drain"}, command.Failed, "Signal"},
+		{[]string{"-gate", "-agent", busy}, command.Failed, "-agent"},
+		{[]string{"-gate", "-events", "/no/such/folder/file"}, command.Failed, "-events"},
+		{[]string{"-addr", busy}, command.Failed, "choose another address with -addr"},
 	} {
 		var stdout, stderr bytes.Buffer
 		s, _ := example()
-		code := Run(t.Context(), s, c.args, &stdout, &stderr)
+		code := s.Command().Exec(t.Context(), c.args, &stdout, &stderr)
 		if code != c.code || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%v: exit code %d, want %d; stderr lacks %q:\n%s", c.args, code, c.code, c.want, stderr.String())
 		}
 	}
 	var out bytes.Buffer
 	s, _ := example()
-	if code := Run(t.Context(), s, []string{"-h"}, &out, &out); code != exitOK || !strings.Contains(out.String(), "-haproxy") {
+	if code := s.Command().Exec(t.Context(), []string{"-h"}, &out, &out); code != command.OK ||
+		!strings.Contains(out.String(), "-haproxy") {
 		t.Errorf("-h: exit code %d:\n%s", code, out.String())
 	}
 }

@@ -2,8 +2,9 @@ package window
 
 import "runtime"
 
-// Warm takes so many bytes from the system, touches them and lets them go: what the process allocates from then on is not new to the
-// kernel, as in one that has run for long. It collects once, also where GOGC is off.
+// Warm takes so many bytes from the system, touches them and lets them go: what the process
+// allocates from then on is not new to the kernel, as in one that has run for long. It collects
+// once, also where GOGC is off.
 func Warm(bytes int) {
 	const piece, page = 1 << 20, 4 << 10
 	kept := make([][]byte, bytes/piece)

@@ -43,7 +43,8 @@ func Check(shape string, size, length int) error {
 	case size < 1 || size > MaxSize:
 		return fmt.Errorf("messages of %d bytes: choose 1 to %d", size, MaxSize)
 	case length < 1 || length > MaxLive/size:
-		return fmt.Errorf("%d messages of %d bytes: choose at least 1, and at most %d bytes in all", length, size, int64(MaxLive))
+		return fmt.Errorf("%d messages of %d bytes: choose at least 1, and at most %d bytes in all", length, size,
+			int64(MaxLive))
 	}
 	return nil
 }

@@ -20,8 +20,9 @@ const (
 // maxValue is the longest value, in bytes.
 const maxValue = 64 << 10
 
-// Handler serves the store: PUT /kv/KEY with the value as its body, GET /kv/KEY for the value as this
-// member knows it. A write to a member that does not lead is answered 421 with the leader's URL.
+// Handler serves the store: PUT /kv/KEY with the value as its body, GET /kv/KEY for the value as
+// this member knows it. A write to a member that does not lead is answered 421 with the leader's
+// URL.
 func (n *Node) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /kv/{key}", n.put)
@@ -34,7 +35,8 @@ func (n *Node) put(w http.ResponseWriter, r *http.Request) {
 	seq, serr := strconv.ParseUint(r.Header.Get(headerSeq), 10, 64)
 	client := r.Header.Get(headerClient)
 	if err = errors.Join(err, serr); err != nil || client == "" {
-		http.Error(w, fmt.Sprintf("a write needs %s, %s and a value up to %d bytes: %v", headerClient, headerSeq, maxValue, err), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("a write needs %s, %s and a value up to %d bytes: %v", headerClient, headerSeq,
+			maxValue, err), http.StatusBadRequest)
 		return
 	}
 	data, err := json.Marshal(command{Client: client, Seq: seq, Key: r.PathValue("key"), Value: string(value)})

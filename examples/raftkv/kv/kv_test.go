@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 // patience bounds what only a hang meets.
 const patience = time.Minute
 
-// TestSnapshot keeps one of three members away until the others have dropped the log that it misses.
+// TestSnapshot keeps one of three members away until the others have dropped the log that it
+// misses.
 func TestSnapshot(t *testing.T) {
 	var urls []string
 	var servers []*httptest.Server
@@ -44,7 +45,8 @@ func TestSnapshot(t *testing.T) {
 		urls, servers = append(urls, s.URL), append(servers, s)
 	}
 	for i := range nodes {
-		n, err := kv.Start(kv.Config{ID: uint64(i) + 1, Members: urls, SnapshotEvery: 50, Log: slog.New(slog.DiscardHandler)})
+		n, err := kv.Start(kv.Config{ID: uint64(i) +
+			1, Members: urls, SnapshotEvery: 50, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

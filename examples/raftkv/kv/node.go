@@ -1,6 +1,7 @@
-// Package kv is a small replicated store: keys and values in memory, agreed on by go.etcd.io/raft/v3, over
-// HTTP. It is as short as it can be, to show what a gate in front of the collector does for a Raft group.
-// Nothing is on disk: a member that has ended must not come back under its id.
+// Package kv is a small replicated store: keys and values in memory, agreed on by
+// go.etcd.io/raft/v3, over HTTP. It is as short as it can be, to show what a gate in front of the
+// collector does for a Raft group. Nothing is on disk: a member that has ended must not come back
+// under its id.
 package kv
 
 import (
@@ -21,9 +22,10 @@ import (
 const (
 	tick          = 10 * time.Millisecond
 	heartbeatTick = 5
-	electionTick  = 50                     // and up to twice that
-	writeTimeout  = 20 * time.Second       // of a write: the server, which answers no later than after 30 s, can still say so
-	holdPause     = 500 * time.Microsecond // between two looks whether a transfer is over
+	electionTick  = 50 // and up to twice that
+	// Of a write: the server, which answers no later than after 30 s, can still say so.
+	writeTimeout = 20 * time.Second
+	holdPause    = 500 * time.Microsecond // between two looks whether a transfer is over
 )
 
 // Config says what to start.
@@ -33,8 +35,8 @@ type Config struct {
 	Applied func()       // called at each write that is applied; may be nil
 	Log     *slog.Logger // nil: slog.Default()
 
-	// SnapshotEvery is how many entries the log may have before its older half is dropped; a member that is
-	// farther behind gets all that is stored. 0: 65,536.
+	// SnapshotEvery is how many entries the log may have before its older half is dropped; a member
+	// that is farther behind gets all that is stored. 0: 65,536.
 	SnapshotEvery uint64
 }
 
@@ -63,12 +65,18 @@ func Start(c Config) (*Node, error) {
 	if c.SnapshotEvery == 0 {
 		c.SnapshotEvery = 1 << 16
 	}
-	n := &Node{config: c, storage: raft.NewMemoryStorage(), voters: &raftpb.ConfState{}, store: newStore(), peers: map[uint64]*peer{}}
+	n := &Node{
+		config: c, storage: raft.NewMemoryStorage(), voters: &raftpb.ConfState{}, store: newStore(),
+		peers: map[uint64]*peer{},
+	}
 	for id := range c.Members {
 		n.voters.Voters = append(n.voters.Voters, uint64(id)+1)
 	}
 	// All members begin with the same snapshot, which says who they are.
-	first := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{ConfState: n.voters, Index: new(uint64(1)), Term: new(uint64(1))}}
+	first := &raftpb.Snapshot{Metadata: &raftpb.SnapshotMetadata{
+		ConfState: n.voters, Index: new(uint64(1)),
+		Term: new(uint64(1)),
+	}}
 	if err := n.storage.ApplySnapshot(first); err != nil {
 		return nil, err
 	}
@@ -131,7 +139,8 @@ func (n *Node) handle(rd raft.Ready) error {
 		n.config.Log.Debug("leader", "id", rd.SoftState.Lead)
 	}
 	if !raft.IsEmptySnap(rd.Snapshot) {
-		if err := errors.Join(n.storage.ApplySnapshot(rd.Snapshot), n.store.unmarshal(rd.Snapshot.GetData())); err != nil {
+		if err := errors.Join(n.storage.ApplySnapshot(rd.Snapshot),
+			n.store.unmarshal(rd.Snapshot.GetData())); err != nil {
 			return err
 		}
 		n.applied = rd.Snapshot.GetMetadata().GetIndex()
@@ -190,8 +199,8 @@ type elsewhere struct{ leader uint64 }
 
 func (e elsewhere) Error() string { return fmt.Sprintf("member %d leads", e.leader) }
 
-// write returns when c is applied here. A proposal that comes during a transfer of the leadership was
-// refused, and is made again where that ends.
+// write returns when c is applied here. A proposal that comes during a transfer of the leadership
+// was refused, and is made again where that ends.
 func (n *Node) write(ctx context.Context, data []byte, r request) error {
 	done := n.store.await(r)
 	defer n.store.forget(r)

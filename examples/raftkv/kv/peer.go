@@ -111,8 +111,8 @@ func (p *peer) post(ctx context.Context, s *stream) error {
 	return nil
 }
 
-// stream is the body of a POST: what is in the queue, and what comes until the stream is closed. net/http's client sends at
-// once what a Read returns (transfer.go, FlushAfterChunkWriter).
+// stream is the body of a POST: what is in the queue, and what comes until the stream is closed.
+// net/http's client sends at once what a Read returns (transfer.go, FlushAfterChunkWriter).
 type stream struct {
 	queue <-chan message
 	close func() // once and again
@@ -154,7 +154,8 @@ func (s *stream) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close has a Read that waits return. The transport calls it, too, where the answer came before the end.
+// Close has a Read that waits return. The transport calls it, too, where the answer came before the
+// end.
 func (s *stream) Close() error {
 	s.close()
 	return nil

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestStream: a Read returns all that waits, and waits itself where nothing does, until the stream's time is over.
+// TestStream: a Read returns all that waits, and waits itself where nothing does, until the
+// stream's time is over.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := make(chan message, 10)

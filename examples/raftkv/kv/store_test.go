@@ -2,7 +2,8 @@ package kv
 
 import "testing"
 
-// TestSentAgainBeforeTheFirstHasEnded: the first attempt, given up, does not take the news from the second.
+// TestSentAgainBeforeTheFirstHasEnded: the first attempt, given up, does not take the news from the
+// second.
 func TestSentAgainBeforeTheFirstHasEnded(t *testing.T) {
 	s, r := newStore(), request{"a", 1}
 	first, second := s.await(r), s.await(r)

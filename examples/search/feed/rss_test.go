@@ -11,7 +11,8 @@ import (
 
 // rss wraps items in a document.
 func rss(items string) string {
-	return `<?xml version="1.0" encoding="UTF-8"?><rss version="2.0" xmlns:media="urn:media" xmlns:atom="urn:atom"><channel><title>Feed</title>` +
+	return `<?xml version="1.0" encoding="UTF-8"?>` +
+		`<rss version="2.0" xmlns:media="urn:media" xmlns:atom="urn:atom"><channel><title>Feed</title>` +
 		items + `</channel></rss>`
 }
 
@@ -24,12 +25,18 @@ func TestParse(t *testing.T) {
 		{"empty channel", rss(""), nil},
 		{
 			"plain item",
-			rss(`<item><title>A Storm</title><link>https://a.example/1?x=1&amp;y=2</link><description>It Rains</description></item>`),
-			[]Item{{Title: "A Storm", Text: "It Rains", Link: "https://a.example/1?x=1&y=2", LowerTitle: "a storm", LowerText: "it rains"}},
+			rss(`<item><title>A Storm</title><link>https://a.example/1?x=1&amp;y=2</link>` +
+				`<description>It Rains</description></item>`),
+			[]Item{{
+				Title: "A Storm", Text: "It Rains", Link: "https://a.example/1?x=1&y=2", LowerTitle: "a storm",
+				LowerText: "it rains",
+			}},
 		},
 		{
 			"other vocabularies do not overwrite",
-			rss(`<item><media:title>no</media:title><title>Yes</title><media:title>no</media:title><atom:link>https://no.example/</atom:link><link>https://yes.example/</link><media:description>no</media:description></item>`),
+			rss(`<item><media:title>no</media:title><title>Yes</title><media:title>no</media:title>` +
+				`<atom:link>https://no.example/</atom:link><link>https://yes.example/</link>` +
+				`<media:description>no</media:description></item>`),
 			[]Item{{Title: "Yes", LowerTitle: "yes", Link: "https://yes.example/"}},
 		},
 		{
@@ -39,7 +46,8 @@ func TestParse(t *testing.T) {
 		},
 		{
 			"CDATA with mark-up",
-			rss(`<item><title><![CDATA[Q&amp;A: <b>bold</b>]]></title><description><![CDATA[<p>One<br/>two</p> 2 < 3 <!-- c -->]]></description></item>`),
+			rss(`<item><title><![CDATA[Q&amp;A: <b>bold</b>]]></title>` +
+				`<description><![CDATA[<p>One<br/>two</p> 2 < 3 <!-- c -->]]></description></item>`),
 			[]Item{{Title: "Q&A: bold", LowerTitle: "q&a: bold", Text: "One two 2 < 3", LowerText: "one two 2 < 3"}},
 		},
 		{
@@ -54,7 +62,10 @@ func TestParse(t *testing.T) {
 		},
 		{"script link", rss(`<item><link>javascript:alert(1)</link></item>`), []Item{{}}},
 		{"relative link", rss(`<item><link>/news/1</link></item>`), []Item{{}}},
-		{"endless link", rss(`<item><link>https://a.example/` + strings.Repeat("a", maxLinkLen) + `</link></item>`), []Item{{}}},
+		{
+			"endless link", rss(`<item><link>https://a.example/` + strings.Repeat("a", maxLinkLen) + `</link></item>`),
+			[]Item{{}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +120,8 @@ func TestParseBoundsItems(t *testing.T) {
 
 func TestParseBoundsTexts(t *testing.T) {
 	long := strings.Repeat("ü", maxTextLen)
-	items, err := Parse(strings.NewReader(rss(fmt.Sprintf("<item><title>%s</title><description>%s</description></item>", long, long))))
+	items, err := Parse(strings.NewReader(rss(fmt.Sprintf("<item><title>%s</title><description>%s</description></item>",
+		long, long))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +155,8 @@ func TestPlainText(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(rss(`<item><title>A &amp; B</title><link>https://a.example/</link><description><![CDATA[<p>x</p>]]></description></item>`))
+	f.Add(rss(`<item><title>A &amp; B</title><link>https://a.example/</link>` +
+		`<description><![CDATA[<p>x</p>]]></description></item>`))
 	f.Add("<html>")
 	f.Fuzz(func(t *testing.T, doc string) {
 		items, err := Parse(strings.NewReader(doc))

@@ -104,7 +104,9 @@ func Assets() http.Handler {
 // protect is the second line of defence: if something did slip through the escaping, a
 // browser would neither run nor load it.
 func protect(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "+
+			"frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 }

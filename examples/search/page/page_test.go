@@ -37,7 +37,10 @@ func TestWrite(t *testing.T) {
 		{
 			"one hit",
 			Page{Term: "t", Results: []Result{{Name: "cnn", Label: "CNN", Hits: []Hit{hit}, Total: 1}}},
-			[]string{"<b>1</b> hit for <q>t</q>", `href="https://a.example/?a=1&amp;b=2"`, "<mark>T</mark></a>", `<section id="feed-cnn"`},
+			[]string{
+				"<b>1</b> hit for <q>t</q>", `href="https://a.example/?a=1&amp;b=2"`, "<mark>T</mark></a>",
+				`<section id="feed-cnn"`,
+			},
 			[]string{"are shown", "This copy"},
 		},
 		{
@@ -77,7 +80,8 @@ func TestWrite(t *testing.T) {
 			if err := Write(w, http.StatusTeapot, tt.page); err != nil {
 				t.Fatal(err)
 			}
-			if w.Code != http.StatusTeapot || !strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+			if w.Code != http.StatusTeapot ||
+				!strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
 				t.Errorf("status %d, headers %v", w.Code, w.Header())
 			}
 			body := w.Body.String()

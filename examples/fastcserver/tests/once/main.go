@@ -1,8 +1,8 @@
-// Command once loads each endpoint of fastcserver, a given number of requests on a given number of connections,
-// and prints what clients and handlers take. run_once.sh runs it.
+// Command once loads each endpoint of fastcserver, a given number of requests on a given number of
+// connections, and prints what clients and handlers take. run_once.sh runs it.
 //
-// It is a closed loop, as ApacheBench is: a service that stalls is asked less. The handler's time is in the
-// answer's Server-Timing header (W3C Server Timing).
+// It is a closed loop, as ApacheBench is: a service that stalls is asked less. The handler's time
+// is in the answer's Server-Timing header (W3C Server Timing).
 package main
 
 import (
@@ -60,7 +60,9 @@ func run(args []string, stdout io.Writer) error {
 	const row = "%-18s %10s %9s %9s %9s %13s %13s\n"
 	fmt.Fprintf(stdout, row, "", "requests/s", "p50", "p99", "max", "handler p50", "handler p99")
 	var shown []series
-	for _, path := range []string{"/cgo" + work, "/blockcall" + work, "/yield" + work, "/adaptive" + work, "/go" + work, "/many/cgo", "/many/fast"} {
+	for _, path := range []string{
+		"/cgo" + work, "/blockcall" + work, "/yield" + work, "/adaptive" + work, "/go" + work, "/many/cgo", "/many/fast",
+	} {
 		s, err := l.run(path, requests, connections)
 		if err != nil {
 			return err
@@ -139,7 +141,8 @@ func (l *load) get(path string) (handler time.Duration, err error) {
 	timing, ok := strings.CutPrefix(resp.Header.Get("Server-Timing"), "handler;dur=")
 	took, err := strconv.ParseFloat(timing, 64)
 	if resp.StatusCode != http.StatusOK || !ok || err != nil {
-		return 0, fmt.Errorf("%s%s: status %s, Server-Timing %q: %.200s", l.url, path, resp.Status, resp.Header.Get("Server-Timing"), body)
+		return 0, fmt.Errorf("%s%s: status %s, Server-Timing %q: %.200s", l.url, path, resp.Status,
+			resp.Header.Get("Server-Timing"), body)
 	}
 	return time.Duration(took * float64(time.Millisecond)), nil
 }

@@ -1,0 +1,112 @@
+// Package figure turns the statistics of a part of the toolkit into metrics: a table has a row for
+// each.
+package figure
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Figure is a metric as a function of statistics of type S.
+type Figure[S any] struct {
+	name, unit, help string
+	kind             Kind
+	points           func(s *S, put PutFunc)
+}
+
+// PutFunc takes a point. It leaves out one that is Unknown.
+type PutFunc func(value float64, attributes ...attribute.KeyValue)
+
+// Kind says how a figure adds up.
+type Kind int
+
+const (
+	Counter Kind = iota
+	UpDown       // what adds up over replicas: bytes, requests in flight
+	Gauge
+)
+
+// Unknown is the value of a figure that is not known. It has no point.
+var Unknown = math.NaN()
+
+// One returns a figure of one point.
+func One[S any](name, unit, help string, k Kind, value func(*S) float64) Figure[S] {
+	return Many(name, unit, help, k, func(s *S, put PutFunc) { put(value(s)) })
+}
+
+// Many returns a figure of any number of points, told apart by attributes.
+func Many[S any](name, unit, help string, k Kind, points func(s *S, put PutFunc)) Figure[S] {
+	return Figure[S]{name, unit, help, k, points}
+}
+
+// instrument makes the observable that is a figure.
+func (f *Figure[S]) instrument(m metric.Meter) (metric.Float64Observable, error) {
+	unit, help := metric.WithUnit(f.unit), metric.WithDescription(f.help)
+	switch f.kind {
+	case Counter:
+		return m.Float64ObservableCounter(f.name, unit, help)
+	case UpDown:
+		return m.Float64ObservableUpDownCounter(f.name, unit, help)
+	}
+	return m.Float64ObservableGauge(f.name, unit, help)
+}
+
+// Register has all figures read at each collection of metrics, from one reading of the statistics.
+func Register[S any](m metric.Meter, figures []Figure[S], stats func() S) (metric.Registration, error) {
+	instruments := make([]metric.Float64Observable, len(figures))
+	all := make([]metric.Observable, len(figures))
+	for i := range figures {
+		var err error
+		if instruments[i], err = figures[i].instrument(m); err != nil {
+			return nil, err
+		}
+		all[i] = instruments[i]
+	}
+	return m.RegisterCallback(func(_ context.Context, to metric.Observer) error {
+		s := stats()
+		for i := range figures {
+			figures[i].points(&s, func(value float64, attributes ...attribute.KeyValue) {
+				if !math.IsNaN(value) {
+					to.ObserveFloat64(instruments[i], value, metric.WithAttributes(attributes...))
+				}
+			})
+		}
+		return nil
+	}, all...)
+}
+
+// Names returns the names of figures.
+func Names[S any](figures []Figure[S]) (names []string) {
+	for i := range figures {
+		names = append(names, figures[i].name)
+	}
+	return names
+}
+
+// Positive returns v, or Unknown if it is 0.
+func Positive[T ~int | ~int64 | ~float64](v T) float64 {
+	if v <= 0 {
+		return Unknown
+	}
+	return float64(v)
+}
+
+// Seconds returns d in seconds, or Unknown if it is 0.
+func Seconds(d time.Duration) float64 {
+	if d <= 0 {
+		return Unknown
+	}
+	return d.Seconds()
+}
+
+// Flag returns 1 for true.
+func Flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

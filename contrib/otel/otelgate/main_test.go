@@ -1,0 +1,9 @@
+package otelgate
+
+import (
+	"testing"
+
+	"evenkeel.dev/internal/leaks"
+)
+
+func TestMain(m *testing.M) { leaks.Main(m) }

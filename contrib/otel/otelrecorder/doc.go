@@ -1,0 +1,68 @@
+// Package otelrecorder exports what a recorder of evenkeel.dev/reqtrace/recorder finds to
+// OpenTelemetry. It makes metrics, and a span for each slow request that says why it was slow:
+//
+//	slow, err := otelrecorder.New(otelrecorder.Options{})
+//	rec, err := recorder.Start(ctx, recorder.Options{TraceID: slow.TraceID, InProcess: true})
+//	err = slow.Attach(rec)
+//	defer slow.Close()
+//	srv.Handler = otelhttp.NewHandler(rec.Middleware(mux), "shop") // begins the span outside
+//
+// # The slow request's span
+//
+// The cause of a slow request is known some seconds after its end, when a snapshot has been taken
+// and analysed. Its span has ended by then, and takes no more attributes. So the package makes
+// another span, "slow request". It is a child of the request's span, in the same trace and over the
+// same time, with these attributes:
+//
+//	evenkeel.cause               what took most of the extra time: "lock", "runqueue-gc", ...
+//	evenkeel.class               what kind of request it was, such as the pattern of its route
+//	evenkeel.words               the cause in words, with functions and lines
+//	evenkeel.lost                seconds that the cause took beyond a usual request's
+//	code.function.name           the function that waited
+//	evenkeel.place               the same, with file and line
+//	evenkeel.holder              the function that held what the request waited for
+//	evenkeel.holder.place        the same, with file and line
+//	evenkeel.snapshot            id of the trace, below the recorder's page: ./snapshot/ID
+//	evenkeel.new                 true for the first one of a new cause
+//
+// The span is exported seconds after the rest of its trace. A tail sampler has to wait for it
+// (decision_wait of the Collector's tail_sampling). A request has no such span if its own span is
+// not sampled, if no snapshot explains it, or if its own span is not remembered any more.
+// [Recorder.TraceID] remembers the last 4,096 slow ones.
+//
+// The recorder's page and its JSON show the trace id of each request, from [Recorder.TraceID].
+//
+// A new cause is a line of recorder.Options.Logger, too. The package
+// go.opentelemetry.io/contrib/bridges/otelslog makes a log record of it.
+//
+// # Metrics
+//
+// All of [recorder.Stats], and the slow requests that it explains, by cause and class, with the
+// trace as exemplar. These need recorder.Options.InProcess or Analyze. There are 16 causes, and
+// [Options].MaxClasses classes.
+//
+//	evenkeel.recorder.requests                    {request}
+//	evenkeel.recorder.requests.slow               {request}, by the service's own clock
+//	evenkeel.recorder.requests.kept               {request}, in snapshots that the service keeps
+//	evenkeel.recorder.requests.explained{evenkeel.cause,evenkeel.class}  {request}
+//	evenkeel.recorder.lost{evenkeel.cause,evenkeel.class}  s, beyond a usual one's
+//	evenkeel.recorder.causes.new                  {cause}, new ones, at most five per hour
+//	evenkeel.recorder.recording                   1 while it records
+//	evenkeel.recorder.threshold                   s, from which on a request is slow
+//	evenkeel.recorder.window                      s, that a snapshot goes back
+//	evenkeel.recorder.window.size                 By
+//	evenkeel.recorder.passed                    s, since it began; covered by passed is the coverage
+//	evenkeel.recorder.covered                     s, while it recorded
+//	evenkeel.recorder.off                 s, how long it was off to stay within recorder.Options.CPU
+//	evenkeel.recorder.snapshots                   {snapshot}
+//	evenkeel.recorder.snapshots.analyzed          {snapshot}
+//	evenkeel.recorder.snapshots.failed{error.type}  {snapshot}, that say nothing
+//	evenkeel.recorder.process.cpu                 s, that the process took
+//	evenkeel.recorder.cpu{evenkeel.recorder.part}  s: "tracing", "snapshots", "analysis"
+//	evenkeel.recorder.cpu.tracing.within          s, ± of tracing's CPU time; 0: not measured yet
+//	evenkeel.recorder.cpu.budget                  s, that it might have taken
+//
+// The tests use OpenTelemetry's SDK for Go with its readers and span processors, without an
+// exporter or a Collector. Names follow
+// https://opentelemetry.io/docs/specs/semconv/general/metrics/ and /naming/.
+package otelrecorder

@@ -1,0 +1,59 @@
+package otelrecorder
+
+import (
+	"fmt"
+
+	global "go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Options configure [New]. The zero value works.
+type Options struct {
+	// MeterProvider gets the metrics. Default: nil, the global one.
+	MeterProvider metric.MeterProvider
+
+	// TracerProvider gets the spans of slow requests. They end in the recorder's goroutine, so its
+	// processor must not wait: use a batching one. Default: nil, the global one.
+	TracerProvider trace.TracerProvider
+
+	// MaxClasses is how many classes of slow requests the metrics tell apart. Later ones share the
+	// class "(others)". Default: 0, which is 32. Limit: 1,024.
+	MaxClasses int
+}
+
+const (
+	defaultMaxClasses = 32
+	limitMaxClasses   = 1024
+)
+
+// scope is the name of the instrumentation.
+const scope = "evenkeel.dev/contrib/otel/otelrecorder"
+
+// An OptionError says which field of [Options] is invalid, and what to set instead.
+type OptionError struct {
+	Option string // the field's name
+	Reason string // what is wrong, and what to set instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("otelrecorder: Options.%s: %s", e.Option, e.Reason)
+}
+
+// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+func (o Options) withDefaults() (Options, error) {
+	if o.MeterProvider == nil {
+		o.MeterProvider = global.GetMeterProvider()
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = global.GetTracerProvider()
+	}
+	if o.MaxClasses == 0 {
+		o.MaxClasses = defaultMaxClasses
+	}
+	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
+		reason := "%d is out of range: use 1 to %d, or 0 for %d"
+		return o, &OptionError{"MaxClasses", fmt.Sprintf(reason, o.MaxClasses, limitMaxClasses, defaultMaxClasses)}
+	}
+	return o, nil
+}

@@ -1,0 +1,72 @@
+package otelrecorder
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// maxSpans bounds the spans that are remembered. The recorder has as many slow requests that wait
+// for a snapshot.
+const maxSpans = 4096
+
+// spans remembers the spans of slow requests until their cause is known. The oldest go first. A
+// trace may have several.
+type spans struct {
+	mu    sync.Mutex
+	of    map[trace.TraceID][]ended // the oldest first; guarded by mu
+	order [maxSpans]trace.TraceID   // a ring, of those that were added; guarded by mu
+	next  int                       // in order; guarded by mu
+}
+
+// ended is a span, and when its request ended.
+type ended struct {
+	span   trace.SpanContext
+	at     time.Time
+	number int // in order
+}
+
+func newSpans() *spans { return &spans{of: map[trace.TraceID][]ended{}} }
+
+// add remembers the span of a request that ended now. Requests call it.
+func (s *spans) add(span trace.SpanContext, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	number := s.next % maxSpans
+	if old := s.order[number]; old.IsValid() {
+		s.remove(old, func(e ended) bool { return e.number == number })
+	}
+	s.order[number] = span.TraceID()
+	s.of[span.TraceID()] = append(s.of[span.TraceID()], ended{span, at, number})
+	s.next++
+}
+
+// take returns the span of the request of a trace that ended at about this time, and forgets it.
+func (s *spans) take(traceID string, at time.Time) (trace.SpanContext, bool) {
+	id, err := trace.TraceIDFromHex(traceID)
+	if err != nil {
+		return trace.SpanContext{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.of[id]
+	if len(list) == 0 {
+		return trace.SpanContext{}, false
+	}
+	nearest := slices.MinFunc(list, func(a, b ended) int {
+		return cmp.Compare(a.at.Sub(at).Abs(), b.at.Sub(at).Abs())
+	})
+	s.order[nearest.number] = trace.TraceID{}
+	s.remove(id, func(e ended) bool { return e.number == nearest.number })
+	return nearest.span, true
+}
+
+// remove is called with mu held.
+func (s *spans) remove(id trace.TraceID, is func(ended) bool) {
+	if s.of[id] = slices.DeleteFunc(s.of[id], is); len(s.of[id]) == 0 {
+		delete(s.of, id)
+	}
+}

@@ -1,0 +1,52 @@
+// Package promrecorder exports what a recorder of evenkeel.dev/reqtrace/recorder finds to
+// Prometheus:
+//
+//	slow, err := promrecorder.New(rec, promrecorder.Options{})
+//	registry.MustRegister(slow)
+//	o := promhttp.HandlerOpts{EnableOpenMetrics: true}
+//	http.Handle("/metrics", promhttp.HandlerFor(registry, o))
+//
+// A figure that is not known has no sample, rather than a 0, such as a threshold that is not
+// chosen yet.
+//
+// # Metrics
+//
+// All of [recorder.Stats], and the slow requests that the recorder has explained since [New], by
+// cause and class. These need recorder.Options.InProcess or Analyze.
+//
+//	evenkeel_recorder_start_timestamp_seconds
+//	evenkeel_recorder_recording                       1 while it records
+//	evenkeel_recorder_threshold_seconds               from which on a request is slow
+//	evenkeel_recorder_window_seconds                  that a snapshot goes back
+//	evenkeel_recorder_window_bytes
+//	evenkeel_recorder_passed_seconds_total         since it began; covered by passed is the coverage
+//	evenkeel_recorder_covered_seconds_total           of them, while it recorded
+//	evenkeel_recorder_off_seconds_total      how long it was off to stay within recorder.Options.CPU
+//	evenkeel_recorder_requests_total
+//	evenkeel_recorder_slow_requests_total             of them, by the service's own clock
+//	evenkeel_recorder_kept_requests_total             of them, in snapshots that the service keeps
+//	evenkeel_recorder_explained_requests_total{cause,class}  of them, those that a snapshot explains
+//	evenkeel_recorder_lost_seconds_total{cause,class}  beyond a usual request's
+//	evenkeel_recorder_new_causes_total                new causes, at most five per hour
+//	evenkeel_recorder_snapshots_total
+//	evenkeel_recorder_analyzed_snapshots_total        of them
+//	evenkeel_recorder_failed_snapshots_total{reason}  of them, those that say nothing
+//	evenkeel_recorder_process_cpu_seconds_total       what the process took
+//	evenkeel_recorder_cpu_seconds_total{part}  "tracing", "snapshots", "analysis"
+//	evenkeel_recorder_tracing_cpu_within_seconds      ± of tracing's CPU time; 0: not measured yet
+//	evenkeel_recorder_cpu_budget_seconds_total        that it might have taken
+//
+// # Cardinality
+//
+// There are 16 causes, and [Options].MaxClasses classes. The first ones have samples of their own,
+// and later ones share the class "(others)". Causes are not split by function here, as they are on
+// the recorder's page, because a deployment can bring any number of functions.
+//
+// # Exemplars
+//
+// A sample with a cause carries the last such request as an exemplar. Its label snapshot is the id
+// of a trace below the recorder's page (./snapshot/ID). Its label trace_id is there if
+// recorder.Options.TraceID is set. The value is the time that the request lost, or its duration.
+// Only the format OpenMetrics has exemplars. Set promhttp.HandlerOpts.EnableOpenMetrics, and start
+// Prometheus with --enable-feature=exemplar-storage.
+package promrecorder

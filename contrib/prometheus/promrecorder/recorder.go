@@ -1,0 +1,206 @@
+package promrecorder
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	prom "github.com/prometheus/client_golang/prometheus"
+
+	"evenkeel.dev/contrib/prometheus/internal/figure"
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+var figures = []figure.Figure[recorder.Stats]{
+	figure.Gauge("evenkeel_recorder_start_timestamp_seconds", "When the recorder began.",
+		func(s *recorder.Stats) float64 { return figure.Timestamp(s.Since) }),
+	figure.Gauge("evenkeel_recorder_recording", "1 while it records.",
+		func(s *recorder.Stats) float64 { return figure.Flag(s.On) }),
+	figure.Gauge("evenkeel_recorder_threshold_seconds", "From which on a request is slow.",
+		func(s *recorder.Stats) float64 { return figure.Seconds(s.Threshold) }),
+	figure.Gauge("evenkeel_recorder_window_seconds", "Time that a snapshot goes back.",
+		func(s *recorder.Stats) float64 { return figure.Seconds(s.Window) }),
+	figure.Gauge("evenkeel_recorder_window_bytes", "Size of the flight recorder's window.",
+		func(s *recorder.Stats) float64 { return figure.Positive(s.Bytes) }),
+	figure.Counter("evenkeel_recorder_passed_seconds_total", "Time since the recorder began.",
+		func(s *recorder.Stats) float64 { return s.Passed.Seconds() }),
+	figure.Counter("evenkeel_recorder_covered_seconds_total", "Time for which it recorded.",
+		func(s *recorder.Stats) float64 { return s.Covered.Seconds() }),
+	figure.Counter("evenkeel_recorder_off_seconds_total",
+		"Time for which it was off to stay within recorder.Options.CPU.",
+		func(s *recorder.Stats) float64 { return s.Off.Seconds() }),
+	figure.Counter("evenkeel_recorder_requests_total", "Requests that the service's own clock saw.",
+		func(s *recorder.Stats) float64 { return float64(s.Requests) }),
+	figure.Counter("evenkeel_recorder_slow_requests_total", "Requests that took longer than the threshold.",
+		func(s *recorder.Stats) float64 { return float64(s.Slow) }),
+	figure.Counter("evenkeel_recorder_kept_requests_total",
+		"Slow requests in snapshots that the service does not analyse.",
+		func(s *recorder.Stats) float64 { return float64(s.Kept) }),
+	figure.Counter("evenkeel_recorder_snapshots_total", "Snapshots that were taken.",
+		func(s *recorder.Stats) float64 { return float64(s.Snapshots) }),
+	figure.Counter("evenkeel_recorder_analyzed_snapshots_total", "Snapshots that were analysed.",
+		func(s *recorder.Stats) float64 { return float64(s.Analyzed) }),
+	figure.Counter("evenkeel_recorder_process_cpu_seconds_total", "Processor time that the process took.",
+		func(s *recorder.Stats) float64 { return s.CPU.Seconds() }),
+	figure.Gauge("evenkeel_recorder_tracing_cpu_within_seconds", "The ± of tracing's CPU time; 0: not measured yet.",
+		func(s *recorder.Stats) float64 { return s.Cost.Within.Seconds() }),
+	figure.Counter("evenkeel_recorder_cpu_budget_seconds_total", "Processor time that the recorder might have taken.",
+		func(s *recorder.Stats) float64 { return s.Cost.Budget.Seconds() }),
+}
+
+// The metrics with labels, and the one that is counted here.
+var (
+	failedDesc = figure.Describe("evenkeel_recorder_failed_snapshots_total", "Snapshots that say nothing.", "reason")
+	costDesc   = figure.Describe("evenkeel_recorder_cpu_seconds_total", "Processor time that the recorder took.",
+		"part")
+	explainedDesc = figure.Describe("evenkeel_recorder_explained_requests_total",
+		"Slow requests that a snapshot explains.", "cause", "class")
+	lostDesc = figure.Describe("evenkeel_recorder_lost_seconds_total",
+		"Time that a cause took of slow requests beyond a usual request's.", "cause", "class")
+	newDesc = figure.Describe("evenkeel_recorder_new_causes_total",
+		"New causes, at most five per hour. None in the first hour that a service is watched.")
+)
+
+// A Collector is a prometheus.Collector of a recorder. [New] makes it. Any goroutine may call its
+// methods.
+type Collector struct {
+	figures figure.Collector[recorder.Stats]
+	cancel  func() // of the subscription
+
+	mu      sync.Mutex
+	classes *classes           // guarded by mu
+	slow    map[labels]*losses // guarded by mu
+	fresh   uint64             // new causes; guarded by mu
+}
+
+// labels tell slow requests apart.
+type labels struct {
+	cause, class string
+}
+
+// losses are the sums over slow requests with the same labels.
+type losses struct {
+	requests uint64
+	lost     time.Duration
+	last     history.Request // the one that ended last
+}
+
+// New returns a collector of all figures of [recorder.Stats], which each scrape reads once, and of
+// the requests that r explains from now on, with recorder.Options.InProcess or Analyze. It works on
+// after r has stopped. [Collector.Close] ends its subscription to further requests.
+func New(r *recorder.Recorder, o Options) (*Collector, error) {
+	c, err := newCollector(r.Stats, o)
+	if err != nil {
+		return nil, err
+	}
+	c.cancel = r.Subscribe(c.add)
+	return c, nil
+}
+
+func newCollector(stats func() recorder.Stats, o Options) (*Collector, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Collector{classes: &classes{max: o.MaxClasses, known: map[string]bool{}}, slow: map[labels]*losses{}}
+	c.figures = figure.Collector[recorder.Stats]{
+		Stats: stats, Figures: figures, Put: c.put,
+		Others: []*prom.Desc{failedDesc, costDesc, explainedDesc, lostDesc, newDesc},
+	}
+	return c, nil
+}
+
+// Close ends the subscription to the recorder. The counts stay.
+func (c *Collector) Close() { c.cancel() }
+
+// add counts a request. The recorder's goroutine calls it.
+func (c *Collector) add(e recorder.Explained) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := labels{e.Key.Cause.String(), c.classes.name(e.Key.Class)}
+	l := c.slow[key]
+	if l == nil {
+		l = &losses{}
+		c.slow[key] = l
+	}
+	l.requests++
+	l.lost += max(e.Lost, 0)
+	if end(&e.Request).After(end(&l.last)) {
+		l.last = e.Request
+		l.last.Path = nil // the rest is short
+	}
+	if e.New {
+		c.fresh++
+	}
+}
+
+func end(q *history.Request) time.Time { return q.Start.Add(q.Duration) }
+
+// classes are the first classes that were seen.
+type classes struct {
+	max   int
+	known map[string]bool
+}
+
+// name returns the label of a class, which is the class itself if there is room.
+func (c *classes) name(class string) string {
+	class = strings.ToValidUTF8(class, "\uFFFD") // a label must be UTF-8
+	if class == history.Others || c.known[class] {
+		return class
+	}
+	if len(c.known) >= c.max {
+		return history.Others
+	}
+	c.known[class] = true
+	return class
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(to chan<- *prom.Desc) { c.figures.Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(to chan<- prom.Metric) { c.figures.Collect(to) }
+
+func (c *Collector) put(s *recorder.Stats, to chan<- prom.Metric) {
+	counter := func(desc *prom.Desc, value float64, labels ...string) prom.Metric {
+		return prom.MustNewConstMetric(desc, prom.CounterValue, value, labels...)
+	}
+	for reason, n := range s.Failures {
+		to <- counter(failedDesc, float64(n), reason)
+	}
+	to <- counter(costDesc, s.Cost.Tracing.Seconds(), "tracing")
+	to <- counter(costDesc, s.Cost.Snapshots.Seconds(), "snapshots")
+	to <- counter(costDesc, s.Cost.Analysis.Seconds(), "analysis")
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to <- counter(newDesc, float64(c.fresh))
+	for key, l := range c.slow {
+		requests := counter(explainedDesc, float64(l.requests), key.cause, key.class)
+		lost := counter(lostDesc, l.lost.Seconds(), key.cause, key.class)
+		to <- withExemplar(requests, &l.last, l.last.Duration)
+		to <- withExemplar(lost, &l.last, l.last.Lost)
+	}
+}
+
+// withExemplar adds a request's ids to a metric. OpenMetrics has room for 128 characters of them,
+// so longer ones are left out.
+func withExemplar(m prom.Metric, q *history.Request, value time.Duration) prom.Metric {
+	ids := prom.Labels{}
+	if q.Snapshot != "" {
+		ids["snapshot"] = q.Snapshot
+	}
+	if q.TraceID != "" {
+		ids["trace_id"] = q.TraceID
+	}
+	if len(ids) == 0 {
+		return m
+	}
+	exemplar := prom.Exemplar{Value: value.Seconds(), Labels: ids, Timestamp: end(q)}
+	with, err := prom.NewMetricWithExemplars(m, exemplar)
+	if err != nil {
+		return m
+	}
+	return with
+}

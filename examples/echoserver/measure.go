@@ -1,0 +1,137 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"evenkeel.dev/examples/child"
+	"evenkeel.dev/examples/internal/idle"
+)
+
+const (
+	warmUp    = 10 // connections before the first measurement, which pay for what all share
+	answerEnd = time.Minute
+)
+
+// certificate makes one for this run.
+func certificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "echoserver"},
+		DNSNames:     []string{"echoserver"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
+}
+
+// measure has a process of its own open the connections, and says what one of them holds here.
+func (v *service) measure(ctx context.Context, addr string, own *x509.Certificate) error {
+	few, err := v.clients(ctx, addr, own, warmUp)
+	if err != nil {
+		return err
+	}
+	defer few.Kill()
+	before := idle.Read()
+	many, err := v.clients(ctx, addr, own, v.settings.n)
+	if err != nil {
+		return err
+	}
+	defer many.Kill()
+	after := idle.Read()
+	resident, heap, stack, _ := before.Each(after, v.settings.n)
+	v.log.Info("idle", "connections", v.settings.n, "goroutines", after.Goroutines,
+		"rss_bytes_each", int64(resident), "heap_bytes_each", int64(heap), "stack_bytes_each", int64(stack))
+	return nil
+}
+
+var ready = regexp.MustCompile(`^(ready)$`)
+
+// clients starts the process that opens n connections, and returns when each has had its echo.
+func (v *service) clients(ctx context.Context, addr string, own *x509.Certificate, n int) (*child.Child, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return child.Start(ctx, child.Options{
+		Args: []string{
+			program, "-addr", addr, "-n", strconv.Itoa(n), "-load", base64.StdEncoding.EncodeToString(own.Raw),
+		},
+		Ready:        ready,
+		ReadyTimeout: 10 * time.Minute,
+	})
+}
+
+// load opens connections, has each echo a message, says ready, and keeps them until ctx is done.
+func load(ctx context.Context, s settings, stdout io.Writer) error {
+	der, err := base64.StdEncoding.DecodeString(s.load)
+	if err != nil {
+		return fmt.Errorf("-load: the certificate is not base64: %w", err)
+	}
+	own, err := x509.ParseCertificate(der)
+	if err != nil {
+		return fmt.Errorf("-load: %w", err)
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: own.DNSNames[0]}
+	config.RootCAs.AddCert(own)
+	conns, err := idle.Open(ctx, s.n, func(ctx context.Context) (net.Conn, error) { return greet(ctx, s.addr, config) })
+	defer idle.Close(conns)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(stdout, "ready"); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// greet opens a connection, and has it echo a message.
+func greet(ctx context.Context, addr string, config *tls.Config) (net.Conn, error) {
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c := tls.Client(raw, config)
+	c.SetDeadline(time.Now().Add(answerEnd))
+	message, answer := []byte("to and fro"), make([]byte, 10)
+	_, err = c.Write(message)
+	if err == nil {
+		_, err = io.ReadFull(c, answer)
+	}
+	if err == nil && !bytes.Equal(answer, message) {
+		err = fmt.Errorf("the echo of %q is %q", message, answer)
+	}
+	if err != nil {
+		raw.Close()
+		return nil, err
+	}
+	c.SetDeadline(time.Time{})
+	return c, nil
+}

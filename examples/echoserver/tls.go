@@ -1,0 +1,245 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/aio"
+	"evenkeel.dev/aio/netconn"
+	"evenkeel.dev/examples/internal/command"
+)
+
+// The ways of -tls in which an idle connection waits.
+const (
+	waitParked    = "parked"
+	waitGoroutine = "goroutine"
+	waitNet       = "net"
+)
+
+var waits = []string{waitParked, waitGoroutine, waitNet}
+
+const (
+	tlsBuffer    = 4 << 10
+	handshakeEnd = 30 * time.Second // for the peer to have done its part
+)
+
+// service echoes over TLS. Each connection is a session.
+type service struct {
+	settings settings
+	watcher  *aio.Watcher
+	log      *slog.Logger
+	config   *tls.Config
+
+	handshakes, echoes atomic.Int64
+
+	failed error // of WaitIO; nil while it is driven, and after it was closed
+}
+
+// serveTLS echoes until ctx is done, or its own load is.
+func serveTLS(ctx context.Context, s settings, log *slog.Logger) error {
+	own, err := certificate()
+	if err != nil {
+		return fmt.Errorf("no certificate: %w", err)
+	}
+	w, err := newWatcher(s, log)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	ln, err := listen(w, s)
+	if err != nil {
+		return command.CannotListen(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{own}}
+	v := &service{settings: s, watcher: w, log: log, config: config}
+	log.Info("listening", "addr", ln.Addr(), "backend", w.Stats().Backend, "tls", s.tls)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := v.start(ln, stop)
+	if s.n == 0 {
+		<-ctx.Done()
+	} else {
+		err = v.measure(ctx, ln.Addr().String(), own.Leaf)
+	}
+	interrupted := ctx.Err() != nil
+	ln.Close()
+	w.Close()
+	ended()
+	if v.failed != nil {
+		return fmt.Errorf("cannot wait for connections: %w", v.failed)
+	}
+	if err != nil && !interrupted {
+		return err
+	}
+	log.Info("stopped", "handshakes", v.handshakes.Load(), "echoes", v.echoes.Load())
+	return nil
+}
+
+// session is a connection. While it is parked, the goroutine in WaitIO owns it, and otherwise the
+// one in serve.
+type session struct {
+	handle *aio.Conn // this and the next: nil unless -tls parked
+	below  *parking
+	tls    *tls.Conn
+}
+
+// buffers are those of echoes under way.
+var buffers = sync.Pool{New: func() any { return new([tlsBuffer]byte) }}
+
+// start accepts and drives. It calls stop if that fails. The function that it returns waits until
+// both have ended.
+func (v *service) start(ln net.Listener, stop func()) (ended func()) {
+	var running sync.WaitGroup
+	running.Go(func() { v.accept(ln) })
+	running.Go(func() {
+		if v.failed = v.drive(); v.failed != nil {
+			stop()
+		}
+	})
+	return running.Wait
+}
+
+// listen returns a listener of connections that wait as -tls says.
+func listen(w *aio.Watcher, s settings) (net.Listener, error) {
+	if s.tls == waitNet {
+		return net.Listen("tcp", s.addr)
+	}
+	l, err := w.Listen("tcp", s.addr, aio.ListenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return netconn.NewListener(l), nil
+}
+
+func (v *service) accept(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case err == nil:
+			go v.greet(v.open(conn))
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			v.log.Warn("cannot accept", "error", err)
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+}
+
+// open puts TLS over a connection that was accepted.
+func (v *service) open(conn net.Conn) *session {
+	s := new(session)
+	if v.settings.tls == waitParked {
+		s.handle = conn.(*netconn.Conn).Handle()
+		s.below = &parking{Conn: conn}
+		conn = s.below
+	}
+	s.tls = tls.Server(conn, v.config)
+	return s
+}
+
+// greet does the handshake, for which a goroutine waits, and serves.
+func (v *service) greet(s *session) {
+	s.tls.SetDeadline(time.Now().Add(handshakeEnd))
+	if err := s.tls.Handshake(); err != nil {
+		s.tls.Close()
+		return
+	}
+	s.tls.SetDeadline(time.Time{})
+	v.handshakes.Add(1)
+	if s.below != nil {
+		s.below.never = true
+	}
+	v.serve(s)
+}
+
+// serve echoes until the peer ends. If the session can be parked, it returns when there is nothing
+// to read.
+func (v *service) serve(s *session) {
+	buffer := buffers.Get().(*[tlsBuffer]byte)
+	defer buffers.Put(buffer)
+	for {
+		n, err := s.tls.Read(buffer[:])
+		if n > 0 {
+			if _, err := s.tls.Write(buffer[:n]); err != nil {
+				s.tls.Close()
+				return
+			}
+			v.echoes.Add(1)
+		}
+		if err == errNothingThere && s.handle.Read(s, nil, aio.NoDeadline) == nil {
+			return // parked: drive goes on with it
+		}
+		if err != nil { // io.EOF most of the time
+			s.tls.Close()
+			return
+		}
+	}
+}
+
+// drive is in WaitIO until the watcher is closed. Bytes for a parked session start a goroutine.
+func (v *service) drive() (failed error) {
+	for {
+		results, err := v.watcher.WaitIO()
+		if err == aio.ErrWatcherClosed {
+			return failed
+		} else if err != nil {
+			failed = err
+			v.watcher.Close() // each operation comes back
+			continue
+		}
+		for _, r := range results {
+			if netconn.Deliver(r) {
+				continue
+			}
+			s := r.Tag.(*session)
+			if r.Error != nil {
+				s.handle.Close() // the peer did not say goodbye, or the watcher is closed
+				continue
+			}
+			s.below.came = append([]byte(nil), r.Buffer[:r.Size]...) // it is the watcher's swap buffer
+			go v.serve(s)
+		}
+	}
+}
+
+// parking is what the tls.Conn of a parked session reads from. It has the bytes that came, and
+// after them an error instead of a wait. One goroutine at a time reads.
+type parking struct {
+	net.Conn
+	came  []byte
+	never bool // waits
+}
+
+func (p *parking) Read(buf []byte) (int, error) {
+	if len(p.came) == 0 {
+		if p.never {
+			return 0, errNothingThere
+		}
+		return p.Conn.Read(buf)
+	}
+	n := copy(buf, p.came)
+	if p.came = p.came[n:]; len(p.came) == 0 {
+		p.came = nil
+	}
+	return n, nil
+}
+
+// errNothingThere is an error after which a tls.Conn can be read again. crypto/tls keeps part of a
+// record, and an error whose Temporary reports true is not the end.
+var errNothingThere error = nothingThere{}
+
+type nothingThere struct{}
+
+func (nothingThere) Error() string   { return "there is nothing to read" }
+func (nothingThere) Timeout() bool   { return true }
+func (nothingThere) Temporary() bool { return true }

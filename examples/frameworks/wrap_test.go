@@ -1,0 +1,91 @@
+// Package frameworks_test wraps services of HTTP frameworks other than net/http's mux for a gate.
+// Each function has the line that it takes. docs/guides/adopt/frameworks.md is its table.
+package frameworks_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
+	"github.com/labstack/echo/v4"
+	"github.com/valyala/fasthttp"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/gcgate/httpgate"
+)
+
+// path is where each of the services answers with what say says.
+const path = "/hello.Hello/Say"
+
+// Gin is a service of gin: its engine is an http.Handler.
+func Gin(g *gcgate.Gate, say func() string) http.Handler {
+	r := gin.New()
+	r.GET(path, func(c *gin.Context) { c.String(http.StatusOK, say()) })
+	return httpgate.Wrap(g, r)
+}
+
+// Echo is a service of echo: its instance is an http.Handler. e.Start would serve without the gate:
+// give the handler to an http.Server.
+func Echo(g *gcgate.Gate, say func() string) http.Handler {
+	e := echo.New()
+	e.GET(path, func(c echo.Context) error { return c.String(http.StatusOK, say()) })
+	return httpgate.Wrap(g, e)
+}
+
+// Chi is a service of chi, whose middlewares are those of net/http.
+func Chi(g *gcgate.Gate, say func() string) http.Handler {
+	r := chi.NewRouter()
+	// The first Use: what is before it is not counted.
+	r.Use(func(next http.Handler) http.Handler { return httpgate.Wrap(g, next) })
+	r.Get(path, func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(say())) })
+	return r
+}
+
+// streamPath is where the Connect service streams.
+const streamPath = "/hello.Hello/Watch"
+
+// Connect is a service of connect-go: its handlers are those of net/http. The streams of Connect's
+// own protocol are told by their content type; those of gRPC look like unary calls, and count.
+func Connect(g *gcgate.Gate, say func() string) (http.Handler, error) {
+	mux := http.NewServeMux()
+	mux.Handle(path, connect.NewUnaryHandler(path,
+		func(context.Context, *connect.Request[emptypb.Empty]) (*connect.Response[wrapperspb.StringValue], error) {
+			return connect.NewResponse(wrapperspb.String(say())), nil
+		}))
+	mux.Handle(streamPath, connect.NewServerStreamHandler(streamPath,
+		func(_ context.Context, _ *connect.Request[emptypb.Empty],
+			s *connect.ServerStream[wrapperspb.StringValue],
+		) error {
+			return s.Send(wrapperspb.String(say()))
+		}))
+	m, err := httpgate.New(g, httpgate.Options{Stream: func(r *http.Request) bool {
+		return httpgate.IsStream(r) || strings.HasPrefix(r.Header.Get("Content-Type"), "application/connect+")
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return m.Wrap(mux), nil
+}
+
+// FastHTTP wraps a handler of fasthttp, which is no http.Handler: it counts the request, and under
+// gcgate.PolicyShed refuses it.
+func FastHTTP(g *gcgate.Gate, next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(c *fasthttp.RequestCtx) {
+		if g.Refusing() {
+			g.CountRefused()
+			c.Response.Header.Set("Retry-After", strconv.Itoa(int(g.Remaining()/time.Second)+1))
+			c.SetStatusCode(fasthttp.StatusServiceUnavailable)
+			return
+		}
+		t := g.Enter()
+		defer t.Exit()
+		next(c)
+	}
+}

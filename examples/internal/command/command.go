@@ -1,0 +1,93 @@
+// Package command is the frame of the examples: flags, signals, the log and exit codes. What an
+// example shows is then all that is in its own folder.
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// The exit codes.
+const (
+	OK     = 0
+	Failed = 1
+	Usage  = 2
+)
+
+// Command is one example.
+type Command struct {
+	Name  string
+	Flags func(*flag.FlagSet) // adds the flags
+	Check func() error        // says what is wrong with them; may be nil
+
+	// Run runs until ctx is done. The log goes to stdout.
+	Run func(ctx context.Context, stdout io.Writer, log *slog.Logger) error
+}
+
+// Main runs c as the whole program, until SIGINT or SIGTERM. A second signal kills.
+func (c Command) Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(c.Exec(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Exec runs c and returns its exit code. stderr is for the runtime's gctrace lines and for what
+// keeps the program from starting.
+func (c Command) Exec(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet(c.Name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	c.Flags(fs)
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return OK
+	} else if err != nil {
+		return Usage // fs has said why
+	}
+	if err := c.check(fs); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", c.Name, err)
+		fs.Usage()
+		return Usage
+	}
+	if err := c.Run(ctx, stdout, slog.New(slog.NewTextHandler(stdout, nil))); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", c.Name, err)
+		return Failed
+	}
+	return OK
+}
+
+func (c Command) check(fs *flag.FlagSet) error {
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if c.Check == nil {
+		return nil
+	}
+	return c.Check()
+}
+
+// AddrFlag adds the flag -addr.
+func AddrFlag(fs *flag.FlagSet, addr *string, byDefault string) {
+	fs.StringVar(addr, "addr", byDefault, "`host:port` to listen on; port 0 lets the kernel choose")
+}
+
+// Listen listens where -addr says. A program calls it before anything else, because a busy port is
+// the likeliest mishap.
+func Listen(addr string) (net.Listener, error) {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, CannotListen(err)
+	}
+	return ln, nil
+}
+
+// CannotListen says what to do about a busy port.
+func CannotListen(err error) error {
+	return fmt.Errorf("cannot listen: %w; choose another address with -addr", err)
+}

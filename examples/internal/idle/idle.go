@@ -1,0 +1,83 @@
+// Package idle says what an idle connection holds of a server, for the examples that measure it.
+package idle
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const dialers = 16 // at once
+
+// Memory is what a process holds, in bytes, after its collector has run.
+type Memory struct {
+	Resident, Heap, Stack int64
+	Goroutines            int64
+}
+
+// Read returns the memory of this process.
+func Read() Memory {
+	runtime.GC() // a sync.Pool keeps what it has for one more
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return Memory{resident(), int64(m.HeapAlloc), int64(m.StackInuse), int64(runtime.NumGoroutine())}
+}
+
+// Each returns what one of n connections adds, if they came after m and before after.
+func (m Memory) Each(after Memory, n int) (resident, heap, stack, goroutines float64) {
+	each := func(from, to int64) float64 { return float64(to-from) / float64(n) }
+	return each(m.Resident, after.Resident), each(m.Heap, after.Heap),
+		each(m.Stack, after.Stack), each(m.Goroutines, after.Goroutines)
+}
+
+// resident is VmRSS of proc(5), or 0 where there is none.
+func resident() int64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	fields := strings.Fields(after)
+	if len(fields) == 0 {
+		return 0
+	}
+	kilobytes, _ := strconv.ParseInt(fields[0], 10, 64)
+	return kilobytes << 10
+}
+
+// Open opens n connections by dial. It returns those that it has, also with an error.
+func Open(ctx context.Context, n int, dial func(context.Context) (net.Conn, error)) ([]net.Conn, error) {
+	conns, failed := make([]net.Conn, n), make([]error, dialers)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for d := range failed {
+		all.Go(func() {
+			for ctx.Err() == nil && failed[d] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				conns[i], failed[d] = dial(ctx)
+			}
+		})
+	}
+	all.Wait()
+	return conns, errors.Join(append(failed, ctx.Err())...)
+}
+
+// Close closes the connections.
+func Close(conns []net.Conn) {
+	for _, c := range conns {
+		if c != nil {
+			c.Close()
+		}
+	}
+}

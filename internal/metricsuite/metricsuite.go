@@ -1,0 +1,182 @@
+// Package metricsuite has the tests that every exporter of metrics passes: contrib/prometheus and
+// contrib/otel differ only in the names.
+package metricsuite
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+// Samples are what an exporter says now. A name includes the labels, in the exporter's form.
+type Samples map[string]float64
+
+// Documented tests that doc.go lists the names that there are, and nothing else.
+func Documented(t *testing.T, names []string) {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, m := range regexp.MustCompile(`(?m)^//\t(evenkeel[._][a-z]+[._][a-z_.]+)`).FindAllSubmatch(text, -1) {
+		if name := string(m[1]); !strings.HasPrefix(name, "evenkeel.holder") { // an attribute of spans
+			listed = append(listed, name)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(names)
+	if !slices.Equal(listed, names) {
+		t.Errorf("doc.go lists\n%s\nand there are\n%s", strings.Join(listed, "\n"), strings.Join(names, "\n"))
+	}
+}
+
+// EachField tests that each field of the statistics changes what is exported, including fields
+// that a later change adds. Fields that are words are left out.
+func EachField(t *testing.T, stats any, export func() Samples, leftOut ...string) {
+	t.Helper()
+	leftOut = append(leftOut, ".Why", ".LastFailure", ".Turn.HeldUpBy")
+	before, seen := export(), 0
+	of := reflect.ValueOf(stats).Elem()
+	fill(of, "", func(path string) {
+		seen++
+		if !slices.Contains(leftOut, path) && maps.Equal(export(), before) {
+			t.Errorf("%v%s is not exported", of.Type(), path)
+		}
+	})
+	if seen < 14 {
+		t.Errorf("%v has %d fields", of.Type(), seen)
+	}
+}
+
+// fill sets each leaf below v to another value, one after the other, and calls f after each.
+func fill(v reflect.Value, path string, f func(path string)) {
+	old := reflect.New(v.Type()).Elem()
+	old.Set(v)
+	defer v.Set(old)
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			v.Set(reflect.ValueOf(time.Unix(1e9, 0)))
+			f(path)
+			return
+		}
+		for i := range v.NumField() {
+			fill(v.Field(i), path+"."+v.Type().Field(i).Name, f)
+		}
+	case reflect.Map:
+		key, elem := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		if key.Kind() == reflect.String {
+			key.SetString("a reason")
+		} else {
+			key.SetUint(1)
+		}
+		fill(elem, path+"[]", func(path string) {
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(key, elem)
+			f(path)
+		})
+	case reflect.String:
+		v.SetString("words")
+		f(path)
+	case reflect.Bool:
+		v.SetBool(true)
+		f(path)
+	case reflect.Float64:
+		v.SetFloat(7)
+		f(path)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7e6)
+		f(path)
+	default:
+		v.SetUint(7)
+		f(path)
+	}
+}
+
+// GateStats returns statistics with a value of each kind, and some that are not known.
+func GateStats() gcgate.Stats {
+	return gcgate.Stats{
+		Policy: gcgate.PolicyDrain, State: gcgate.StateDraining,
+		Entered: 1000, Overlapped: 3, OverlappedOther: 4,
+		Collections: map[gcgate.Reason]uint64{gcgate.ReasonIdleGap: 5},
+		Phases: map[gcgate.State]gcgate.Duration{
+			gcgate.StateDraining: {Count: 2, Total: 30 * time.Millisecond, Max: 20 * time.Millisecond},
+		},
+		Limit: math.MaxInt64,
+		Turn: gcgate.TurnStats{
+			Turns: 1, Load: 0.25, Held: gcgate.Duration{Count: 2, Total: time.Second, Max: time.Second},
+		},
+	}
+}
+
+// Values tests that samples have these values, and that no name of one begins with an unknown one.
+func Values(t *testing.T, samples, want Samples, unknown ...string) {
+	t.Helper()
+	for name, value := range want {
+		if is, ok := samples[name]; !ok || is != value {
+			t.Errorf("%s is %v, %v, want %v", name, is, ok, value)
+		}
+	}
+	for _, prefix := range unknown {
+		for name := range samples {
+			if strings.HasPrefix(name, prefix) {
+				t.Errorf("%s has a sample, but is not known", name)
+			}
+		}
+	}
+}
+
+// Slow returns a slow request that began at a second of 1970.
+func Slow(class string, second int64, lost time.Duration) recorder.Explained {
+	return recorder.Explained{Request: history.Request{
+		Key:   history.Key{Cause: reqtrace.CauseLock, Class: class},
+		Start: time.Unix(second, 0), Duration: 2 * lost, Lost: lost,
+		Snapshot: fmt.Sprintf("snap%d", second), TraceID: "4bf92f3577b34da6a3ce929d0e0e4736",
+	}}
+}
+
+// Exporter is that of a recorder, with a way to tell it of slow requests.
+type Exporter struct {
+	Tell func(recorder.Explained)
+	Slow func(class string) (requests, lost float64) // of requests that waited for a lock
+	New  func() float64                              // new causes
+}
+
+// Requests tests the sums by class, and that the number of classes has a bound. The exporter has
+// room for two of them.
+func Requests(t *testing.T, e Exporter) {
+	t.Helper()
+	first := Slow("GET /a", 100, 50*time.Millisecond)
+	first.New = true
+	e.Tell(first)
+	e.Tell(Slow("GET /a", 300, 250*time.Millisecond))
+	e.Tell(Slow("GET /a", 200, 200*time.Millisecond)) // told late
+	e.Tell(Slow("bad\xff", 100, time.Second))
+	for i := range 98 {
+		e.Tell(Slow(fmt.Sprint("class ", i), int64(i), 500*time.Millisecond))
+	}
+	e.Tell(Slow("GET /a", 1000, 500*time.Millisecond))
+	for class, want := range map[string][2]float64{
+		"GET /a": {4, 1}, "bad\uFFFD": {1, 1}, "(others)": {98, 49}, "class 0": {},
+	} {
+		if requests, lost := e.Slow(class); requests != want[0] || lost != want[1] {
+			t.Errorf("%s: %v requests lost %v s, want %v", class, requests, lost, want)
+		}
+	}
+	if n := e.New(); n != 1 {
+		t.Errorf("%v new causes, want 1", n)
+	}
+}

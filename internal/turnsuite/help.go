@@ -1,0 +1,119 @@
+package turnsuite
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// Patience bounds a wait that only a hang exceeds.
+const Patience = 30 * time.Second
+
+const lookTick = 10 * time.Millisecond
+
+// TryAcquire gives the arbiter time to answer, however slow the machine is.
+func TryAcquire(turns gcgate.Turns) (gcgate.Lease, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	return turns.TryAcquire(ctx)
+}
+
+// Take takes the turn, at once or soon, and fails the test if that takes too long.
+func Take(t testing.TB, turns gcgate.Turns) gcgate.Lease {
+	t.Helper()
+	return TakeWithin(t, turns, Patience)
+}
+
+// TakeWithin is Take with another bound.
+func TakeWithin(t testing.TB, turns gcgate.Turns, bound time.Duration) gcgate.Lease {
+	t.Helper()
+	for end := time.Now().Add(bound); ; time.Sleep(lookTick) {
+		l, err := TryAcquire(turns)
+		if err == nil {
+			return l
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no turn after %v: %v", bound, err)
+		}
+	}
+}
+
+// Release releases the turn, and fails the test if that fails.
+func Release(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := l.Release(ctx); err != nil {
+		t.Fatalf("Release: %v", err)
+	}
+}
+
+// WantHeld fails the test unless TryAcquire returns ErrHeld. It asks again if a busy machine was
+// too slow for an answer.
+func WantHeld(t testing.TB, turns gcgate.Turns) {
+	t.Helper()
+	for end := time.Now().Add(Patience); ; time.Sleep(lookTick) {
+		_, err := TryAcquire(turns)
+		if errors.Is(err, gcgate.ErrHeld) {
+			return
+		}
+		if err == nil || time.Now().After(end) {
+			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
+		}
+	}
+}
+
+// WantLost waits until the turn is lost.
+func WantLost(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	select {
+	case <-l.Lost():
+	case <-time.After(Patience):
+		t.Fatalf("not lost after %v", Patience)
+	}
+}
+
+// WantNotLost fails the test if the turn is lost.
+func WantNotLost(t testing.TB, l gcgate.Lease) {
+	t.Helper()
+	select {
+	case <-l.Lost():
+		t.Fatal("lost")
+	default:
+	}
+}
+
+// WantNoAnswer fails the test unless err says that the arbiter did not answer.
+func WantNoAnswer(t testing.TB, err error) {
+	t.Helper()
+	if err == nil || errors.Is(err, gcgate.ErrHeld) || !strings.Contains(err.Error(), "no answer from") {
+		t.Fatalf("error %v, want no answer", err)
+	}
+}
+
+// Briefly has do wait for an answer until its context ends, and returns its error. If a busy
+// machine had no time to begin, do gets more time, because it had no effect.
+func Briefly(t testing.TB, do func(context.Context) error) error {
+	t.Helper()
+	for limit := 300 * time.Millisecond; ; limit *= 4 {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		err := do(ctx)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), "not asked") || limit > Patience {
+			return err
+		}
+	}
+}
+
+// TryBriefly is TryAcquire by Briefly.
+func TryBriefly(t testing.TB, turns gcgate.Turns) error {
+	t.Helper()
+	return Briefly(t, func(ctx context.Context) error {
+		_, err := turns.TryAcquire(ctx)
+		return err
+	})
+}

@@ -1,0 +1,163 @@
+package history
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+)
+
+// Kept is a snapshot that a recorder keeps for others to analyse.
+type Kept struct {
+	Snapshot string    `json:"snapshot"`
+	Taken    time.Time `json:"taken"`
+	Slow     int       `json:"slow"`  // requests that were slow since the snapshot before
+	Bytes    int64     `json:"bytes"` // of the trace
+}
+
+// Head is what the analysis of a snapshot needs in addition to its trace. It marshals to JSON and
+// back. A Threshold of 0 means that no request was slow.
+type Head struct {
+	Trace
+	CPU   *reqtrace.CPU `json:"cpu,omitempty"`   // nil: not known
+	Noted []Noted       `json:"noted,omitempty"` // slow requests that the trace should have
+}
+
+// Noted is a request that was slow by the service's own clock. Its mark in the trace is its number:
+// see [Mark].
+type Noted struct {
+	Number  uint64 `json:"number"`
+	Class   string `json:"class,omitempty"`
+	TraceID string `json:"trace_id,omitempty"`
+}
+
+// Explain explains the slow requests of the head's trace, as [ExplainTrace] does.
+func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
+	o.Beside = &reqtrace.Beside{CPU: h.CPU}
+	return ExplainTrace(ctx, r, h.Trace, o)
+}
+
+// Mark is how a recorder marks a slow request in a trace: by the id that it came with, and by its
+// number.
+func Mark(id string, number uint64) string {
+	m := "slow-" + strconv.FormatUint(number, 10)
+	if id != "" {
+		m = id[:min(len(id), 64)] + " " + m
+	}
+	return m
+}
+
+// unmark takes a mark apart. The number is 0 if the mark is not a recorder's.
+func unmark(m string) (id string, number uint64) {
+	i := strings.LastIndexByte(m, ' ')
+	digits, ok := strings.CutPrefix(m[i+1:], "slow-")
+	if !ok {
+		return m, 0
+	}
+	number, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return m, 0
+	}
+	return m[:max(i, 0)], number
+}
+
+// AddSnapshot adds what a snapshot says, as AddAll does, and counts its requests as slow. It leaves
+// out marked requests that h does not note, because they are counted elsewhere. Requests without a
+// mark waited before their handlers. missed are those of h.Noted that the trace does not have. They
+// are the caller's to count.
+func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []Noted) {
+	open := make(map[uint64]*Noted, len(h.Noted))
+	for i := range h.Noted {
+		open[h.Noted[i].Number] = &h.Noted[i]
+	}
+	unmarked := map[string]bool{}
+	e.Slow = slices.DeleteFunc(e.Slow, func(q Request) bool {
+		_, number := unmark(q.Mark)
+		return number > 0 && open[number] == nil
+	})
+	for i := range e.Slow {
+		q := &e.Slow[i]
+		id, number := unmark(q.Mark)
+		q.Mark = id
+		if number == 0 {
+			unmarked[q.ID] = true
+		} else if n := open[number]; n != nil { // else e names it twice
+			q.TraceID = n.TraceID
+			delete(open, number)
+			s.Count(q.Start, q.Key.Class, Count{Slow: 1})
+		}
+	}
+	added = s.AddAll(e)
+	for i := range added {
+		if q := &added[i]; unmarked[q.ID] {
+			s.Count(q.Start, q.Key.Class, Count{Slow: 1})
+		}
+	}
+	dropped := e.Dropped // AddAll has counted these as failed
+	for _, n := range h.Noted {
+		switch {
+		case open[n.Number] == nil:
+		case dropped > 0:
+			dropped--
+			s.Count(h.Taken, n.Class, Count{Slow: 1})
+		default:
+			missed = append(missed, n)
+		}
+	}
+	return added, missed
+}
+
+// AddKept adds what a kept snapshot says. Its process has counted the noted requests as slow and
+// kept, so the history of s is for [History.AddFound] alone.
+func (s *Store) AddKept(h *Head, e *Explained) {
+	_, missed := s.AddSnapshot(h, e)
+	for _, n := range h.Noted {
+		s.Count(h.Taken, n.Class, Count{Kept: 1})
+	}
+	for _, n := range missed {
+		s.Count(h.Taken, n.Class, Count{Slow: 1, Limited: 1})
+	}
+}
+
+// AddFound adds what snapshots say that the process of h has kept: found is the history of a store
+// that [Store.AddKept] has filled. The requests of these snapshots count as kept no longer, and as
+// slow in the class that the trace says.
+func (h *History) AddFound(found *History) {
+	h.merge(&History{hours: found.hours, known: found.known, builds: found.builds})
+	for at, x := range found.hours {
+		for class, t := range x.classes {
+			for _, m := range t.minutes {
+				h.hours[at].unkeep(class, m.minute, m.of.Kept)
+			}
+		}
+	}
+}
+
+// unkeep takes off so many slow and kept requests of a class and a minute, or of the sums that
+// these may be part of. A merge has added n to the kept ones.
+func (h *hour) unkeep(class string, minute uint8, n uint64) {
+	slow, kept := n, 2*n
+	for _, name := range []string{class, Others} {
+		t := h.classes[name]
+		if t == nil {
+			continue
+		}
+		for i := range t.minutes {
+			if m := &t.minutes[i]; m.minute == minute || m.minute == wholeHour {
+				kept -= takeFrom(&m.of.Kept, kept)
+				slow -= takeFrom(&m.of.Slow, slow)
+			}
+		}
+	}
+}
+
+// takeFrom takes up to n off a sum, and returns how many.
+func takeFrom(sum *uint64, n uint64) uint64 {
+	n = min(n, *sum)
+	*sum -= n
+	return n
+}
