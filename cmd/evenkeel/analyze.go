@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -35,12 +36,12 @@ func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 	}()
 	select {
 	case <-ctx.Done():
-		return nil, errInterrupted
+		return nil, cli.ErrInterrupted
 	case r := <-c:
 		var none *reqtrace.NoRequestsError
 		switch {
 		case ctx.Err() != nil:
-			return nil, errInterrupted
+			return nil, cli.ErrInterrupted
 		case errors.As(r.err, &none):
 			return nil, fmt.Errorf("%s: %s", name, noRequests(none, o.Region))
 		case r.err != nil:

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -95,7 +96,7 @@ func (s *traceSource) getProfile(ctx context.Context, at string) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		line := firstLine(resp.Body)
+		line := fetch.FirstLine(resp.Body)
 		if strings.Contains(line, "in use") {
 			line += ": one is being taken already, and its samples are in the trace"
 		}

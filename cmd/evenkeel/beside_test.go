@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 // servedUnderLoad serves this process's traces and what else is given, under load until the test ends.
@@ -60,7 +62,7 @@ func TestExplainProfiles(t *testing.T) {
 			break
 		}
 	}
-	r.check(t, exitOK, []string{`"samples": [`, `"site": "evenkeel.burn (beside_test.go:`, `"low": `}, nil)
+	r.check(t, cli.ExitOK, []string{`"samples": [`, `"site": "evenkeel.burn (beside_test.go:`, `"low": `}, nil)
 	r = call("explain", "-json", "-no-profile", at+"0.5")
 	if strings.Contains(r.stdout, `"samples"`) {
 		t.Error("-no-profile has samples: ", r.stdout)
@@ -79,12 +81,12 @@ func TestExplainOwnRequests(t *testing.T) {
 	})
 	for range 2 { // the first one's connections are there still
 		r := call("explain", "-json", at+"0.6")
-		for end := time.Now().Add(time.Minute); r.code == exitFailed && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); r.code == cli.ExitFailed && time.Now().Before(end); {
 			r = call("explain", "-json", at+"1")
 		}
 		// Its handlers may have had the CPU before a request, as "holder". They are no request.
 		own := regexp.MustCompile(`"(class|name|handler|site)": "pprof\.`).MatchString(r.stdout)
-		if r.code != exitOK || own || strings.Contains(r.stdout, `"sleep":`) {
+		if r.code != cli.ExitOK || own || strings.Contains(r.stdout, `"sleep":`) {
 			t.Errorf("exit code %d, %s %s", r.code, r.stdout, r.stderr)
 		}
 	}
@@ -107,10 +109,10 @@ func TestExplainNoProfile(t *testing.T) {
 	} {
 		at := servedUnderLoad(t, tt.serve)
 		r := call("explain", at+"0.5")
-		for end := time.Now().Add(time.Minute); r.code == exitFailed && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); r.code == cli.ExitFailed && time.Now().Before(end); {
 			r = call("explain", at+"1")
 		}
-		if !strings.Contains(r.stderr, tt.said) || r.code != exitOK {
+		if !strings.Contains(r.stderr, tt.said) || r.code != cli.ExitOK {
 			t.Errorf("%s: exit code %d, %s", name, r.code, r.stderr)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -64,11 +65,11 @@ func (l causeLimits) check(c *verdict.Change) (lines []string, err error) {
 		what := "kept"
 		switch {
 		case float64(d.Low) > most:
-			what, err = "exceeded", errLimit
+			what, err = "exceeded", cli.ErrLimit
 		case float64(d.High) > most:
 			what = "inconclusive"
 			if err == nil {
-				err = errCannotTell
+				err = cli.ErrCannotTell
 			}
 		}
 		lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s [%s, %s] of %s", x.text, what, textfmt.SignedDuration(d.More), textfmt.SignedDuration(d.Low),

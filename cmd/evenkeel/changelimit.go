@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
@@ -61,9 +61,6 @@ func (l changeLimits) figures() (names []string) {
 	return names
 }
 
-// errCannotTell says that runs could not tell whether a -fail-if was exceeded, and that it was said already.
-var errCannotTell = errors.New("cannot tell")
-
 // told reports whether a comparison tells of each limit whether it is exceeded.
 func (l changeLimits) told(c *compare.Comparison) bool {
 	return !slices.ContainsFunc(l, func(x changeLimit) bool {
@@ -84,19 +81,19 @@ func (l changeLimits) undecided(c *compare.Comparison) (most changeLimit, rounds
 	return most, rounds
 }
 
-// check holds a comparison against the limits. Its lines say what was found of each; its error is errLimit where one
-// is exceeded for certain, else errCannotTell where one may be.
+// check holds a comparison against the limits. Its lines say what was found of each; its error is cli.ErrLimit where one
+// is exceeded for certain, else cli.ErrCannotTell where one may be.
 func (l changeLimits) check(c *compare.Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
 			what := "kept"
 			switch {
 			case f.Outcome == compare.OutcomeExceeded:
-				what, err = "exceeded", errLimit
+				what, err = "exceeded", cli.ErrLimit
 			case f.Outcome == compare.OutcomeUnknown:
 				what = "cannot tell"
 				if err == nil {
-					err = errCannotTell
+					err = cli.ErrCannotTell
 				}
 			}
 			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.text, what, f.Text))

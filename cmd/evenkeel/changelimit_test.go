@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -92,14 +93,14 @@ func TestCompareFailIf(t *testing.T) {
 		code   int
 		says   []string
 	}{
-		{"a large regression", 10, 1.6, []string{"p99 > +20%"}, exitLimit, []string{`-fail-if p99 > +20%: exceeded: p99 of "head": 1.`, `of "base"'s, within [1.`}},
-		{"none", 10, 1, []string{"p99 > +20%"}, exitOK, []string{"-fail-if p99 > +20%: kept: "}},
-		{"one at the limit", 10, 1.25, []string{"p99 > +20%"}, exitCannotTell, []string{"-fail-if p99 > +20%: cannot tell: ", "the limit lies there", "would"}},
-		{"few runs", 3, 3, []string{"p99 > +20%"}, exitCannotTell, []string{"3 rounds are too few to tell anything; 6 rounds may"}},
-		{"one run", 1, 3, []string{"p99 > +20%"}, exitCannotTell, []string{"not known of two runs of each"}},
-		{"one of two", 10, 1.6, []string{"requests/s < -10%", "p99>20%"}, exitLimit, []string{"-fail-if requests/s < -10%: kept", "-fail-if p99>20%: exceeded"}},
-		{"certain and unknown", 10, 1.6, []string{"p99>20%", "p99>60%"}, exitLimit, []string{"p99>20%: exceeded", "p99>60%: cannot tell"}},
-		{"too few requests", 10, 1.6, []string{"p99.9 > +20%"}, exitCannotTell, []string{"with as many requests as it needs"}},
+		{"a large regression", 10, 1.6, []string{"p99 > +20%"}, cli.ExitLimit, []string{`-fail-if p99 > +20%: exceeded: p99 of "head": 1.`, `of "base"'s, within [1.`}},
+		{"none", 10, 1, []string{"p99 > +20%"}, cli.ExitOK, []string{"-fail-if p99 > +20%: kept: "}},
+		{"one at the limit", 10, 1.25, []string{"p99 > +20%"}, cli.ExitCannotTell, []string{"-fail-if p99 > +20%: cannot tell: ", "the limit lies there", "would"}},
+		{"few runs", 3, 3, []string{"p99 > +20%"}, cli.ExitCannotTell, []string{"3 rounds are too few to tell anything; 6 rounds may"}},
+		{"one run", 1, 3, []string{"p99 > +20%"}, cli.ExitCannotTell, []string{"not known of two runs of each"}},
+		{"one of two", 10, 1.6, []string{"requests/s < -10%", "p99>20%"}, cli.ExitLimit, []string{"-fail-if requests/s < -10%: kept", "-fail-if p99>20%: exceeded"}},
+		{"certain and unknown", 10, 1.6, []string{"p99>20%", "p99>60%"}, cli.ExitLimit, []string{"p99>20%: exceeded", "p99>60%: cannot tell"}},
+		{"too few requests", 10, 1.6, []string{"p99.9 > +20%"}, cli.ExitCannotTell, []string{"with as many requests as it needs"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := []string{"compare", planted(t, tt.rounds, tt.slower)}
@@ -111,7 +112,7 @@ func TestCompareFailIf(t *testing.T) {
 	}
 	name := planted(t, 10, 1.6)
 	r := call("compare", "-markdown", "-fail-if", "p99 > +20%", name)
-	r.check(t, exitLimit, []string{"- -fail-if p99 &#62; +20%: exceeded: ", "| | base | head | ratio | lies within | |\n", "| p99 | ", "| **slower** |\n", "| requests | 2,000 | 2,000 | | | |\n"}, nil)
+	r.check(t, cli.ExitLimit, []string{"- -fail-if p99 &#62; +20%: exceeded: ", "| | base | head | ratio | lies within | |\n", "| p99 | ", "| **slower** |\n", "| requests | 2,000 | 2,000 | | | |\n"}, nil)
 	if strings.Contains(r.stdout, "| p50 |") {
 		t.Error("p50 is in it, which is not judged")
 	}
@@ -127,8 +128,8 @@ func TestFailIfOfOneVariant(t *testing.T) {
 	if err := f.Save(name); err != nil {
 		t.Fatal(err)
 	}
-	call("compare", "-fail-if", "requests/s < -10%", name).check(t, exitFailed, nil, []string{`there is only "head": name the file of the other one`})
-	call("compare", name).check(t, exitOK, []string{"head"}, nil)
+	call("compare", "-fail-if", "requests/s < -10%", name).check(t, cli.ExitFailed, nil, []string{`there is only "head": name the file of the other one`})
+	call("compare", name).check(t, cli.ExitOK, []string{"head"}, nil)
 }
 
 // TestWorkflow holds the example of a workflow to flags that there are, and to pinned actions.

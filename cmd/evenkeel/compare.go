@@ -6,9 +6,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -43,7 +45,7 @@ next line; events are placed on the runs during which they happened, by the cloc
 
 type compareFlags struct {
 	html           string
-	events         list
+	events         cli.List
 	json, markdown bool
 	judging        judgeFlags
 }
@@ -63,25 +65,25 @@ func (f *compareFlags) check(names []string) error {
 		return errors.New("no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
 	case i >= 0 && (slices.Contains(names, "-") || slices.Contains(f.events[i+1:], "-")):
 		return errors.New("-events - and another - both read standard input; give one of them as a file")
-	case f.json && f.markdown || f.html == toStdout && (f.json || f.markdown):
+	case f.json && f.markdown || f.html == cli.ToStdout && (f.json || f.markdown):
 		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page a file")
 	}
 	return f.judging.check()
 }
 
-func runCompare(_ context.Context, a *app, args []string) error {
-	fs := a.newFlags("compare", compareHelp)
+func runCompare(_ context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("compare", compareHelp)
 	var f compareFlags
 	f.register(fs)
-	names, rest, err := a.parse(fs, args)
+	names, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
 	names = append(names, rest...)
 	if err := f.check(names); err != nil {
-		return a.wrong(fs, "%v", err)
+		return a.Wrong(fs, "%v", err)
 	}
-	if err := canSave(append(slices.Clip(f.events), names...), f.html); err != nil {
+	if err := cli.CanSave(append(slices.Clip(f.events), names...), f.html); err != nil {
 		return err
 	}
 	c, err := f.read(names)
@@ -90,7 +92,7 @@ func runCompare(_ context.Context, a *app, args []string) error {
 	}
 	lines, outcome := f.judging.failIf.check(c)
 	for _, l := range lines {
-		fmt.Fprintf(a.stderr, "evenkeel compare: %s\n", l)
+		fmt.Fprintf(a.Stderr, "evenkeel compare: %s\n", l)
 	}
 	return cmp.Or(f.write(a, c, lines), outcome)
 }
@@ -103,7 +105,7 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 			return nil, err
 		}
 		if n == "-" {
-			names[i] = stdinName
+			names[i] = cli.StdinName
 		}
 		files = append(files, f)
 	}
@@ -127,20 +129,18 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 }
 
 // write writes the page, and the comparison to standard output in the form that was asked for.
-func (f *compareFlags) write(a *app, c *compare.Comparison, lines []string) error {
-	if f.html == toStdout {
-		return page.Compare(a.stdout, c)
-	}
-	if err := a.page(c, f.html); err != nil {
+func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) error {
+	err := a.SavePage(f.html, func(w io.Writer) error { return page.Compare(w, c) })
+	if err != nil || f.html == cli.ToStdout {
 		return err
 	}
 	switch {
 	case f.json:
-		return c.JSON(a.stdout)
+		return c.JSON(a.Stdout)
 	case f.markdown:
-		return c.Markdown(a.stdout, lines)
+		return c.Markdown(a.Stdout, lines)
 	}
-	return c.Text(a.stdout, a.style)
+	return c.Text(a.Stdout, a.Style)
 }
 
 func readRunFile(name string) (*runfile.File, error) {
@@ -149,7 +149,7 @@ func readRunFile(name string) (*runfile.File, error) {
 	}
 	f, err := runfile.Read(os.Stdin)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", stdinName, err)
+		return nil, fmt.Errorf("%s: %w", cli.StdinName, err)
 	}
 	return f, nil
 }
@@ -158,5 +158,5 @@ func readEvents(name string) (*runfile.Events, error) {
 	if name != "-" {
 		return runfile.ReadEventsFile(name)
 	}
-	return runfile.ReadEvents(os.Stdin, stdinName)
+	return runfile.ReadEvents(os.Stdin, cli.StdinName)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -49,7 +50,7 @@ func TestCompareFiles(t *testing.T) {
 		{one + " " + one, []string{one + ": a", one + ": b", one + ": a (2)", one + ": b (2)"}, ""},
 	} {
 		r := call(append([]string{"compare"}, strings.Fields(tt.args)...)...)
-		r.check(t, exitOK, []string{tt.notes}, nil)
+		r.check(t, cli.ExitOK, []string{tt.notes}, nil)
 		head, _, _ := strings.Cut(r.stdout, "\n")
 		if got := strings.Join(strings.Fields(head), " "); got != strings.Join(tt.heads, " ") {
 			t.Errorf("%s: columns %q, want %q", tt.args, got, tt.heads)
@@ -69,10 +70,10 @@ func TestCompareBase(t *testing.T) {
 	if err := f.Save(name); err != nil {
 		t.Fatal(err)
 	}
-	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, exitOK,
+	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, cli.ExitOK,
 		[]string{"requests/s 3,003 0.43x [0.43–0.43] 7,003\n", `ratio to "default"; the true ratio lies within the brackets with a probability of 95%`}, nil)
-	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, exitOK, []string{`"verdict": "slower"`, `"base": "default"`}, nil)
-	call("compare", "-base", "of", name).check(t, exitFailed, nil, []string{`-base: no column is called "of"; there are "off", "default"`})
+	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, cli.ExitOK, []string{`"verdict": "slower"`, `"base": "default"`}, nil)
+	call("compare", "-base", "of", name).check(t, cli.ExitFailed, nil, []string{`-base: no column is called "of"; there are "off", "default"`})
 }
 
 func TestCompareRejects(t *testing.T) {
@@ -103,29 +104,29 @@ func TestCompareRejects(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			r := call("compare", good, file)
-			r.check(t, exitFailed, nil, []string{"evenkeel compare: " + file + ": ", tt.want})
+			r.check(t, cli.ExitFailed, nil, []string{"evenkeel compare: " + file + ": ", tt.want})
 			if r.stdout != "" {
 				t.Errorf("a table was printed: %s", r.stdout)
 			}
 		})
 	}
-	call("compare", dir).check(t, exitFailed, nil, []string{dir})
+	call("compare", dir).check(t, cli.ExitFailed, nil, []string{dir})
 }
 
 func TestComparePage(t *testing.T) {
 	dir := t.TempDir()
 	file, page := write(t, filepath.Join(dir, "one.json"), 2, "a", "b"), filepath.Join(dir, "page.html")
-	call("compare", "-html", page, file).check(t, exitOK, []string{"requests/s"}, []string{"wrote " + page})
+	call("compare", "-html", page, file).check(t, cli.ExitOK, []string{"requests/s"}, []string{"wrote " + page})
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := call("compare", file, "-html", "-")
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	if r.stdout != string(b) || !strings.Contains(r.stdout, "</html>") {
 		t.Error("-html - and -html FILE differ")
 	}
-	call("compare", "-html", filepath.Join(dir, "no", "page.html"), file).check(t, exitFailed, nil, []string{"cannot write", "no such file or directory"})
+	call("compare", "-html", filepath.Join(dir, "no", "page.html"), file).check(t, cli.ExitFailed, nil, []string{"cannot write", "no such file or directory"})
 }
 
 func TestCompareEvents(t *testing.T) {
@@ -153,7 +154,7 @@ func TestCompareEvents(t *testing.T) {
 	late := events("late.ndjson", line("11:00:00", "deployment", "v3"))
 	bad := events("bad.ndjson", line("10:00:09", "deployment", "v2")+"deployed v3\n\n")
 
-	call("compare", "-events", gate, file, "-events", deploy, "-html", page).check(t, exitOK,
+	call("compare", "-events", gate, file, "-events", deploy, "-html", page).check(t, cli.ExitOK,
 		[]string{"events during v\n deployment: v2 1x, 1 s in all, longest 1 s\n replica 1: collecting 1x, 310 ms in all, longest 310 ms\n"}, nil)
 	b, err := os.ReadFile(page)
 	if err != nil {
@@ -162,18 +163,18 @@ func TestCompareEvents(t *testing.T) {
 	if !strings.Contains(string(b), `id="lanes-0"`) {
 		t.Error("the page has no lanes")
 	}
-	call("compare", "-events", late, file).check(t, exitOK, []string{"! " + late + ": no event in it (2026-11-21T11:00:00.000Z to"}, nil)
+	call("compare", "-events", late, file).check(t, cli.ExitOK, []string{"! " + late + ": no event in it (2026-11-21T11:00:00.000Z to"}, nil)
 	for _, tt := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"-events", bad, file}, exitFailed, bad + ":2: not one JSON object"},
-		{[]string{"-events", filepath.Join(dir, "none"), file}, exitFailed, filepath.Join(dir, "none")},
-		{[]string{"-events", dir, file}, exitFailed, dir},
-		{[]string{"-events", gate}, exitUsage, "no file"},
-		{[]string{"-events", "-", "-"}, exitUsage, "both read standard input"},
-		{[]string{"-events", "-", "-events", "-", file}, exitUsage, "both read standard input"},
+		{[]string{"-events", bad, file}, cli.ExitFailed, bad + ":2: not one JSON object"},
+		{[]string{"-events", filepath.Join(dir, "none"), file}, cli.ExitFailed, filepath.Join(dir, "none")},
+		{[]string{"-events", dir, file}, cli.ExitFailed, dir},
+		{[]string{"-events", gate}, cli.ExitUsage, "no file"},
+		{[]string{"-events", "-", "-"}, cli.ExitUsage, "both read standard input"},
+		{[]string{"-events", "-", "-events", "-", file}, cli.ExitUsage, "both read standard input"},
 	} {
 		r := call(append([]string{"compare"}, tt.args...)...)
 		r.check(t, tt.code, nil, []string{tt.want})

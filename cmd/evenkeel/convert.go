@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/exchange"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
@@ -37,9 +38,9 @@ What a format does not say is in the notes of the run, which tables show; what i
 on standard error. docs/guides/results-that-add-up.md has both for each format.
 `
 
-func runConvert(_ context.Context, a *app, args []string) error {
+func runConvert(_ context.Context, a *cli.App, args []string) error {
 	var o exchange.Options
-	fs := a.newFlags("convert", convertHelp)
+	fs := a.NewFlags("convert", convertHelp)
 	from := fs.String("from", "", "read this `format` (default: found by the contents)")
 	to := fs.String("to", "", "write this `format` (default run, which is run.json)")
 	output := fs.String("o", "", "write to this `file` (default, and with -: standard output)")
@@ -50,19 +51,19 @@ func runConvert(_ context.Context, a *app, args []string) error {
 		return nil
 	})
 	fs.StringVar(&o.Label, "label", "", "`name` of the run in tables (default the format's)")
-	fs.Var((*decimal)(&o.Rate), "rate", "the `requests` a second that were asked for, where the file does not say it")
+	fs.Var((*cli.Decimal)(&o.Rate), "rate", "the `requests` a second that were asked for, where the file does not say it")
 	which := fs.String("run", "", "of several runs write this one: `LABEL`, or LABEL#REPEAT")
-	names, rest, err := a.parse(fs, args)
+	names, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
 	if names = append(names, rest...); len(names) != 1 {
-		return a.wrong(fs, "%d files; it reads one", len(names))
+		return a.Wrong(fs, "%d files; it reads one", len(names))
 	}
 	if !(o.Rate >= 0 && o.Rate <= 1e9) {
-		return a.wrong(fs, "-rate %v; write requests a second, such as 2000", o.Rate)
+		return a.Wrong(fs, "-rate %v; write requests a second, such as 2000", o.Rate)
 	}
-	if err := canSave(names, *output); err != nil {
+	if err := cli.CanSave(names, *output); err != nil {
 		return err
 	}
 	o.Format = exchange.Format(*from)
@@ -74,7 +75,7 @@ func runConvert(_ context.Context, a *app, args []string) error {
 	if format == "" {
 		format = exchange.FormatRun
 		if f.Runs[0].Import == nil {
-			return a.wrong(fs, "%s is a run.json already; say with -to what to write", names[0])
+			return a.Wrong(fs, "%s is a run.json already; say with -to what to write", names[0])
 		}
 	}
 	run := &f.Runs[0]
@@ -84,15 +85,15 @@ func runConvert(_ context.Context, a *app, args []string) error {
 		}
 	}
 	write := func(w io.Writer) error { return exchange.Write(w, f, run, format) }
-	if *output == "" || *output == toStdout {
-		err = write(a.stdout)
+	if *output == "" || *output == cli.ToStdout {
+		err = write(a.Stdout)
 	} else {
 		err = runfile.Save(*output, write)
 	}
 	if err != nil {
 		return err
 	}
-	a.sayNotes(f, run, format)
+	sayNotes(a, f, run, format)
 	return nil
 }
 
@@ -100,7 +101,7 @@ func runConvert(_ context.Context, a *app, args []string) error {
 func readForeign(name string, o exchange.Options) (*runfile.File, error) {
 	in := os.Stdin
 	if name == "-" {
-		name = stdinName
+		name = cli.StdinName
 	} else {
 		var err error
 		if in, err = os.Open(name); err != nil {
@@ -134,9 +135,9 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 }
 
 // sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not take.
-func (a *app) sayNotes(f *runfile.File, run *runfile.Run, format exchange.Format) {
+func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
 	if format != exchange.FormatRun {
-		fmt.Fprintf(a.stderr, "evenkeel convert: %s\n", exchange.LeftOut(run, format))
+		fmt.Fprintf(a.Stderr, "evenkeel convert: %s\n", exchange.LeftOut(run, format))
 		return
 	}
 	said := map[string]bool{}
@@ -144,7 +145,7 @@ func (a *app) sayNotes(f *runfile.File, run *runfile.Run, format exchange.Format
 		for _, n := range r.Notes {
 			if !said[n] {
 				said[n] = true
-				fmt.Fprintf(a.stderr, "evenkeel convert: %s\n", n)
+				fmt.Fprintf(a.Stderr, "evenkeel convert: %s\n", n)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/listeners"
 	"evenkeel.dev/reqtrace"
@@ -139,6 +140,6 @@ func (s *traceSource) commandLine(ctx context.Context, u *url.URL) ([]byte, erro
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answered %s", at.String(), resp.Status)
 	}
-	line, err := readAtMost(resp.Body, maxCmdline)
+	line, err := fetch.AtMost(resp.Body, maxCmdline)
 	return bytes.TrimRight(line, "\x00"), err
 }

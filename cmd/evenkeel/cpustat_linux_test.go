@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/golden"
 )
 
@@ -132,14 +133,14 @@ func TestExplainThrottled(t *testing.T) {
 func TestExplainCPUStat(t *testing.T) {
 	const trace = "testdata/throttled.trace.gz"
 	r := call("explain", "-cpu-stat", "testdata/throttled.cpu.log", "-fail-if", "throttled>50%", trace)
-	r.check(t, exitLimit, nil, []string{"-fail-if throttled>50%: it is "})
+	r.check(t, cli.ExitLimit, nil, []string{"-fail-if throttled>50%: it is "})
 	golden.Written(t, "throttled.golden.txt", func(b *bytes.Buffer) error { _, err := b.WriteString(r.stdout); return err })
-	call("explain", trace).check(t, exitOK, []string{"No cause is certain.", "A CPU quota looks the same,", "A CPU quota is likely,"}, nil)
+	call("explain", trace).check(t, cli.ExitOK, []string{"No cause is certain.", "A CPU quota looks the same,", "A CPU quota is likely,"}, nil)
 
-	call("explain", "-cpu-stat", trace, trace).check(t, exitFailed, nil, []string{"-cpu-stat testdata/throttled.trace.gz: line 1: "})
-	call("explain", "-cpu-stat", "none.log", trace).check(t, exitFailed, nil, []string{"-cpu-stat: open none.log"})
-	call("explain", "-cpu-stat", "17", trace).check(t, exitUsage, nil, []string{"-cpu-stat names a process, and this trace is a file"})
-	call("explain", "-cpu-stat", "17", "-against", trace, trace).check(t, exitUsage, nil, []string{"give it without -against"})
+	call("explain", "-cpu-stat", trace, trace).check(t, cli.ExitFailed, nil, []string{"-cpu-stat testdata/throttled.trace.gz: line 1: "})
+	call("explain", "-cpu-stat", "none.log", trace).check(t, cli.ExitFailed, nil, []string{"-cpu-stat: open none.log"})
+	call("explain", "-cpu-stat", "17", trace).check(t, cli.ExitUsage, nil, []string{"-cpu-stat names a process, and this trace is a file"})
+	call("explain", "-cpu-stat", "17", "-against", trace, trace).check(t, cli.ExitUsage, nil, []string{"give it without -against"})
 }
 
 func testThrottled(t *testing.T, group string) {
@@ -147,11 +148,11 @@ func testThrottled(t *testing.T, group string) {
 	var r result
 	for end := time.Now().Add(2 * time.Minute); ; { // another load may take the CPUs before the quota is used up
 		r = call("explain", "-json", "-no-profile", "-fail-if", "throttled>10%", base+"/debug/pprof/trace?seconds=2")
-		if r.code == exitLimit || time.Now().After(end) {
+		if r.code == cli.ExitLimit || time.Now().After(end) {
 			break
 		}
 	}
-	r.check(t, exitLimit, []string{`"cpus": 0.15,`, `"throttled": `, `"cause": "throttled"`, `"phrase": "waiting for the CPU quota (throttled)"`, `"silences": `}, []string{"-fail-if throttled>10%"})
+	r.check(t, cli.ExitLimit, []string{`"cpus": 0.15,`, `"throttled": `, `"cause": "throttled"`, `"phrase": "waiting for the CPU quota (throttled)"`, `"silences": `}, []string{"-fail-if throttled>10%"})
 
 	u, err := url.Parse(base)
 	if err != nil {

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -55,7 +57,7 @@ const (
 
 // demo is the demonstration under way.
 type demo struct {
-	app   *app
+	app   *cli.App
 	bin   string // folder of search and hello
 	out   string // folder of the pages
 	loads demoLoads
@@ -64,19 +66,19 @@ type demo struct {
 	machine demoMachine
 }
 
-func runDemo(ctx context.Context, a *app, args []string) error {
+func runDemo(ctx context.Context, a *cli.App, args []string) error {
 	d := &demo{app: a, loads: demoUsual}
-	fs := a.newFlags("demo", demoHelp)
+	fs := a.NewFlags("demo", demoHelp)
 	fs.StringVar(&d.bin, "bin", "bin", "`folder` of the programs search and hello")
 	fs.StringVar(&d.out, "out", "demo", "`folder` for the pages")
 	quick := fs.Bool("quick", false, "load each part for a moment: does everything run?")
 	fs.StringVar(&d.record, "record", "", "measure part 2 alone, in 12 long rounds, and write the runs to this `file`; evenkeel must be of a clean commit")
-	operands, rest, err := a.parse(fs, args)
+	operands, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
 	if len(operands)+len(rest) > 0 {
-		return a.wrong(fs, "it reads nothing; leave out %q", append(operands, rest...)[0])
+		return a.Wrong(fs, "it reads nothing; leave out %q", append(operands, rest...)[0])
 	}
 	if *quick {
 		d.loads = demoQuick
@@ -86,7 +88,7 @@ func runDemo(ctx context.Context, a *app, args []string) error {
 		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
 			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it by make bench-fix", tool)
 		}
-		if err := canSave(nil, d.record); err != nil {
+		if err := cli.CanSave(nil, d.record); err != nil {
 			return err
 		}
 		d.loads, parts = demoFull, parts[1:2]
@@ -99,9 +101,9 @@ func runDemo(ctx context.Context, a *app, args []string) error {
 	if err := os.MkdirAll(d.out, 0o755); err != nil {
 		return err
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
-	defer outlivePipe()()
+	defer cli.OutlivePipe()()
 	d.machine.quota = cpuQuota(os.DirFS("/"))
 	for i, part := range parts {
 		if i > 0 {
@@ -119,16 +121,16 @@ var ofCommit = regexp.MustCompile(`[ -][0-9a-f]{12}$`)
 
 func (d *demo) program(name string) string { return filepath.Join(d.bin, name) }
 
-func (d *demo) say(format string, a ...any) { fmt.Fprintf(d.app.stdout, format+"\n", a...) }
+func (d *demo) say(format string, a ...any) { fmt.Fprintf(d.app.Stdout, format+"\n", a...) }
 
-func (d *demo) head(text string) { d.say("%s", d.app.style.Bold(text)) }
+func (d *demo) head(text string) { d.say("%s", d.app.Style.Bold(text)) }
 
 // quiet returns the app with nothing on standard error but a terminal's progress.
-func (d *demo) quiet() *app {
+func (d *demo) quiet() *cli.App {
 	a := *d.app
-	a.stdout = io.Discard
-	if !a.terminal {
-		a.stderr = io.Discard
+	a.Stdout = io.Discard
+	if !a.Terminal {
+		a.Stderr = io.Discard
 	}
 	return &a
 }
@@ -137,7 +139,7 @@ func (d *demo) quiet() *app {
 func (d *demo) why(ctx context.Context) error {
 	d.head("1. Why was it slow?  evenkeel explain -demo: the recorded trace of a search service")
 	a, wrote := *d.app, &strings.Builder{}
-	a.stderr = wrote
+	a.Stderr = wrote
 	err := runExplain(ctx, &a, []string{"-demo", "-html", filepath.Join(d.out, "explain.html")})
 	d.say("\n%s", strings.TrimSpace(wrote.String()))
 	return err
@@ -160,7 +162,7 @@ func (d *demo) fix(ctx context.Context) error {
 		return err
 	}
 	a := d.quiet()
-	r, err := a.newRunner([]string{
+	r, err := newRunner(a, []string{
 		"-url", "http://" + addr + "/search?term=telescope&cnn=on", "-ready", "http://" + addr + "/",
 		"-rate", fmt.Sprint(demoRate), "-z", d.loads.round.String(), "-warmup", "200ms", "-repeat", fmt.Sprint(rounds),
 		"-pprof", "off", "-figures", "p50,p99",
@@ -180,14 +182,15 @@ func (d *demo) fix(ctx context.Context) error {
 	c := r.compared()
 	d.compared(c)
 	d.say("explain now: %s", textfmt.Printable(now.Sentence))
-	a.stderr = d.app.stdout
-	if err := a.page(c, filepath.Join(d.out, "fix.html")); err != nil || d.record == "" {
+	a.Stderr = d.app.Stdout
+	err = a.SavePage(filepath.Join(d.out, "fix.html"), func(w io.Writer) error { return page.Compare(w, c) })
+	if err != nil || d.record == "" {
 		return err
 	}
 	for i := range r.file.Runs {
 		r.file.Runs[i].Load.Series = loadgen.Series{} // time lines are nine tenths of the file
 	}
-	return a.save(&r.file, d.record)
+	return a.Save(&r.file, d.record)
 }
 
 // rounds returns how many to measure. More of them tell the variants apart on a busy machine. The
@@ -197,7 +200,7 @@ func (d *demo) rounds(ctx context.Context) (int, error) {
 	select {
 	case <-time.After(demoLook):
 	case <-ctx.Done():
-		return 0, errInterrupted
+		return 0, cli.ErrInterrupted
 	}
 	d.machine.add(watch.End())
 	why := d.machine.String()
@@ -211,7 +214,7 @@ func (d *demo) rounds(ctx context.Context) (int, error) {
 // compared prints the two figures, and what the rounds say about them.
 func (d *demo) compared(c *compare.Comparison) {
 	t := textfmt.NewTable(6)
-	t.Add(d.app.style.Bold, []string{"", c.Columns[0].Label, c.Columns[1].Label, "ratio", "95% interval", ""})
+	t.Add(d.app.Style.Bold, []string{"", c.Columns[0].Label, c.Columns[1].Label, "ratio", "95% interval", ""})
 	for _, name := range []string{"p50", "p99"} {
 		row := c.Row(name)
 		if row == nil {
@@ -237,7 +240,7 @@ func (d *demo) table(t *textfmt.Table) {
 // explainFixed traces the fixed service under the load of the rounds.
 func (d *demo) explainFixed(ctx context.Context, r *runner) (*verdict.Verdict, error) {
 	fixed := r.variants[1]
-	p := &progress{w: r.app.stderr, terminal: r.app.terminal}
+	p := &progress{w: r.app.Stderr, terminal: r.app.Terminal}
 	defer p.clear()
 	server, err := proc.Start(proc.Options{Args: append(append([]string(nil), r.command...), fixed.args...)})
 	if err != nil {
@@ -269,7 +272,7 @@ func (d *demo) stop(p *proc.Process) {
 	defer cancel()
 	go func() {
 		select {
-		case <-d.app.hurry:
+		case <-d.app.Hurry:
 			cancel()
 		case <-ctx.Done():
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/internal/textfmt"
@@ -32,7 +33,7 @@ func (d *demo) gates(ctx context.Context) error {
 	late := max(through.late(), gated.late())
 	busy := late > through.p99()/4 || gated.p99() > through.p99()
 	t := textfmt.NewTable(5)
-	t.Add(d.app.style.Bold, []string{"", "overlapped a collection", "requests", "failed", "p99"})
+	t.Add(d.app.Style.Bold, []string{"", "overlapped a collection", "requests", "failed", "p99"})
 	for _, p := range []struct {
 		name string
 		pair *demoPair
@@ -93,7 +94,7 @@ func (d *demo) pair(ctx context.Context, flags ...string) (*demoPair, error) {
 	var before uint64
 	var counting error
 	a := d.quiet()
-	p := &progress{w: a.stderr, terminal: a.terminal}
+	p := &progress{w: a.Stderr, terminal: a.Terminal}
 	defer p.clear()
 	load, err := p.load(ctx, loadgen.Options{
 		Targets: []loadgen.Target{{URL: "http://hello/"}}, Transport: transport,
@@ -102,7 +103,7 @@ func (d *demo) pair(ctx context.Context, flags ...string) (*demoPair, error) {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return nil, errInterrupted
+		return nil, cli.ErrInterrupted
 	case err != nil:
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func startReplica(ctx context.Context, args []string) (*demoReplica, error) {
 	case <-time.After(demoWait):
 		return r, fmt.Errorf("%s did not listen within %v", args[0], demoWait)
 	case <-ctx.Done():
-		return r, errInterrupted
+		return r, cli.ErrInterrupted
 	}
 }
 

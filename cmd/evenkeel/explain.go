@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -79,7 +80,7 @@ type explainFlags struct {
 	html      string
 	perfetto  string
 	failIf    []string // as it was given: what it means depends on -against
-	against   list
+	against   cli.List
 	region    string
 	request   []string
 	class     string
@@ -88,14 +89,14 @@ type explainFlags struct {
 	slowest   int
 }
 
-func runExplain(ctx context.Context, a *app, args []string) error {
+func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	var f explainFlags
-	fs := a.newFlags("explain", explainHelp)
+	fs := a.NewFlags("explain", explainHelp)
 	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, default "+demoPage+")")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
 	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for ui.perfetto.dev (- for standard output, instead of the text)")
-	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", each(&f.failIf, checkLimit))
+	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", cli.Each(&f.failIf, checkLimit))
 	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones slower: a `trace` or a quoted pattern of files; may be repeated")
 	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern (default: those of reqtrace/region, else what servers' goroutines do)")
 	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
@@ -106,8 +107,8 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 	fs.BoolVar(&f.noProfile, "no-profile", false, "of a URL, take no CPU profile while the trace is taken: running has no functions then")
 	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's address)")
 	f.slowest = 10
-	fs.Var((*whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
-	names, rest, err := a.parse(fs, args)
+	fs.Var((*cli.Whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
+	names, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 			f.html = demoPage
 		}
 	} else if f.demo {
-		return a.wrong(fs, "-demo has a trace of its own; leave out the others")
+		return a.Wrong(fs, "-demo has a trace of its own; leave out the others")
 	}
 	for _, list := range [][]string{names, f.against} {
 		for i := range list {
@@ -126,11 +127,11 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		}
 	}
 	if reason := f.wrong(fs, names); reason != "" {
-		return a.wrong(fs, "%s", reason)
+		return a.Wrong(fs, "%s", reason)
 	}
 	o := reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest}
 	if f.against != nil {
-		return a.against(ctx, fs, &f, names, o)
+		return against(ctx, a, fs, &f, names, o)
 	}
 	var failIf limits
 	for _, text := range f.failIf {
@@ -139,40 +140,40 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 			err = errors.New("it is a limit of a difference; name the old version's traces with -against")
 		}
 		if err != nil {
-			return a.wrong(fs, "-fail-if %q: %v", text, err)
+			return a.Wrong(fs, "-fail-if %q: %v", text, err)
 		}
 		failIf = append(failIf, l)
 	}
-	if err := canSave(names, f.html, f.perfetto); err != nil {
+	if err := cli.CanSave(names, f.html, f.perfetto); err != nil {
 		return err
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
 	pid, err := f.readCPU(&o)
 	if err != nil {
 		return err
 	}
-	source, v, err := a.explain(ctx, names[0], pid, !f.noProfile, o)
+	source, v, err := explain(ctx, a, names[0], pid, !f.noProfile, o)
 	if err != nil {
-		return a.wrongOption(fs, source, err)
+		return wrongOption(a, fs, source, err)
 	}
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(a.explainPage(newExplained(names[0], source), v, f.html), a.explainTracks(source, v, f.perfetto), a.printVerdict(source, v, &f))
+	err = errors.Join(explainPage(a, newExplained(names[0], source), v, f.html), explainTracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
 	}
 	hit, limitErr := failIf.check(v)
 	for _, h := range hit {
-		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", h)
+		fmt.Fprintf(a.Stderr, "evenkeel explain: %s\n", h)
 	}
 	switch err = errors.Join(err, limitErr); {
 	case err != nil:
 		return err
 	case len(hit) > 0:
-		return errLimit
+		return cli.ErrLimit
 	case r.Broken != "" && len(f.failIf) == 0:
-		fmt.Fprintf(a.stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source, reqtrace.ErrBroken, r.Broken)
+		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source, reqtrace.ErrBroken, r.Broken)
 	case r.Broken != "": // a limit that a part of the trace keeps is not kept
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
@@ -192,7 +193,7 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return fmt.Sprintf("-slowest %d; it must be from 1 to 1000", f.slowest)
 	case f.against != nil && f.perfetto != "":
 		return "-perfetto is of one trace, and -against compares several; give it without -against"
-	case f.against != nil && given(fs, "slowest"):
+	case f.against != nil && cli.Given(fs, "slowest"):
 		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
 		return "-no-profile is of a URL, and these traces are files"
@@ -200,9 +201,9 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return "-cpu-stat is for one trace, and -against compares several; give it without -against"
 	case f.process() != 0 && !slices.ContainsFunc(names, isURL):
 		return "-cpu-stat names a process, and this trace is a file; give the file that was written during the trace"
-	case f.json && f.html == toStdout:
+	case f.json && f.html == cli.ToStdout:
 		return "-json and -html - both go to standard output; give the page a file"
-	case f.perfetto == toStdout && (f.json || f.html == toStdout):
+	case f.perfetto == cli.ToStdout && (f.json || f.html == cli.ToStdout):
 		return "-perfetto - goes to standard output, as another result does; give one of them a file"
 	}
 	return ""
@@ -225,11 +226,11 @@ func addressed(name string) string {
 func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // wrongOption names the flag that an option is from.
-func (a *app) wrongOption(fs *flag.FlagSet, source string, err error) error {
+func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 	var option *reqtrace.OptionError
 	switch {
 	case errors.As(err, &option) && option.Option == "Requests":
-		return a.wrong(fs, "-request: %s", option.Reason)
+		return a.Wrong(fs, "-request: %s", option.Reason)
 	case errors.As(err, &option) && option.Option == "Class":
 		return fmt.Errorf("%s: -class: %s", source, option.Reason)
 	}
@@ -247,28 +248,28 @@ func checkLimit(text string) (string, error) {
 	return text, err
 }
 
-func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) error {
+func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags) error {
 	switch {
 	case f.json:
-		return writeJSON(a.stdout, source, v)
-	case f.html == toStdout, f.perfetto == toStdout:
+		return writeJSON(a.Stdout, source, v)
+	case f.html == cli.ToStdout, f.perfetto == cli.ToStdout:
 		return nil
 	}
-	o := a.textOptions()
+	o := textOptions(a)
 	if f.demo {
 		o.Rows = demoRows
 	}
-	return v.WriteText(a.stdout, o)
+	return v.WriteText(a.Stdout, o)
 }
 
 // textOptions say how a verdict's text is set on standard output.
-func (a *app) textOptions() verdict.Options {
-	return verdict.Options{Color: a.style.Color, Width: a.width}
+func textOptions(a *cli.App) verdict.Options {
+	return verdict.Options{Color: a.Style.Color, Width: a.Width}
 }
 
 // explain passes the verdict on the trace of that name. source is what a report calls it. pid is
 // the process that serves a URL; 0: the one that listens there.
-func (a *app) explain(ctx context.Context, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
+func explain(ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
 	case isURL(name):
 		s, err := newTraceSource(name, nil)
@@ -279,9 +280,9 @@ func (a *app) explain(ctx context.Context, name string, pid int, profiled bool, 
 			s.process = noProcess
 		}
 		if s.seconds > 0 {
-			fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
+			fmt.Fprintf(a.Stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
 		}
-		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) { fmt.Fprintf(a.stderr, "evenkeel explain: "+format+"\n", v...) })
+		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) { fmt.Fprintf(a.Stderr, "evenkeel explain: "+format+"\n", v...) })
 		if err != nil {
 			return "", nil, err
 		}
@@ -298,8 +299,8 @@ func (a *app) explain(ctx context.Context, name string, pid int, profiled bool, 
 		v, err = analyze(ctx, demoName, bytes.NewReader(demoTrace), o)
 		return demoName, v, err
 	case name == "-":
-		v, err = analyze(ctx, stdinName, os.Stdin, o)
-		return stdinName, v, err
+		v, err = analyze(ctx, cli.StdinName, os.Stdin, o)
+		return cli.StdinName, v, err
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/reqtrace"
@@ -22,33 +23,33 @@ import (
 const changeVersion = 1
 
 // against compares the traces of two versions of a service, and says what made the new one slower.
-func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options) error {
+func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options) error {
 	limits := make(causeLimits, len(f.failIf))
 	for i, text := range f.failIf {
 		var err error
 		if limits[i], err = parseCauseLimit(text); err != nil {
-			return a.wrong(fs, "-fail-if %q: %v", text, err)
+			return a.Wrong(fs, "-fail-if %q: %v", text, err)
 		}
 	}
 	sides := [2][]string{f.against, names}
 	for i := range sides {
 		var err error
 		if sides[i], err = expand(sides[i]); err != nil {
-			return a.wrong(fs, "%v", err)
+			return a.Wrong(fs, "%v", err)
 		}
 	}
-	if err := canSave(append(sides[0], sides[1]...), f.html); err != nil {
+	if err := cli.CanSave(append(sides[0], sides[1]...), f.html); err != nil {
 		return err
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
 	var reports [2][]*reqtrace.Report
 	var broken error
 	for i, list := range sides {
 		for _, name := range list {
-			source, v, err := a.explain(ctx, name, 0, !f.noProfile, o)
+			source, v, err := explain(ctx, a, name, 0, !f.noProfile, o)
 			if err != nil {
-				return a.wrongOption(fs, source, err)
+				return wrongOption(a, fs, source, err)
 			}
 			if r := v.Report(); r.Requests == 0 {
 				return fmt.Errorf("%s: %s", source, v.Sentence)
@@ -62,14 +63,14 @@ func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, na
 	if err != nil {
 		return err
 	}
-	err = errors.Join(a.changePage(c, f.html), a.printChange(c, sides, f)) // the page first: printing may be ended by a closed pipe
+	err = errors.Join(changePage(a, c, f.html), printChange(a, c, sides, f)) // the page first: printing may be ended by a closed pipe
 	lines, limitErr := limits.check(c)
 	for _, l := range lines {
-		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", l)
+		fmt.Fprintf(a.Stderr, "evenkeel explain: %s\n", l)
 	}
 	switch err = errors.Join(err, broken); { // a limit that a part of a trace keeps is not kept
-	case limitErr == errLimit && broken == nil && err == nil:
-		return errLimit
+	case limitErr == cli.ErrLimit && broken == nil && err == nil:
+		return cli.ErrLimit
 	case err != nil:
 		return err
 	}
@@ -100,14 +101,14 @@ func expand(patterns []string) (names []string, err error) {
 	return names, nil
 }
 
-func (a *app) printChange(c *verdict.Change, sides [2][]string, f *explainFlags) error {
+func printChange(a *cli.App, c *verdict.Change, sides [2][]string, f *explainFlags) error {
 	switch {
 	case f.json:
-		return writeChange(a.stdout, sides, c)
-	case f.html == toStdout:
+		return writeChange(a.Stdout, sides, c)
+	case f.html == cli.ToStdout:
 		return nil
 	}
-	return c.WriteText(a.stdout, a.textOptions())
+	return c.WriteText(a.Stdout, textOptions(a))
 }
 
 // writeChange writes a change as indented JSON, which docs/reference/explain-json.md describes.
@@ -124,12 +125,6 @@ func writeChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
 }
 
 // changePage writes the page of a change where asked to.
-func (a *app) changePage(c *verdict.Change, name string) error {
-	switch name {
-	case "":
-		return nil
-	case toStdout:
-		return page.Change(a.stdout, c)
-	}
-	return a.savePage(name, func(w io.Writer) error { return page.Change(w, c) })
+func changePage(a *cli.App, c *verdict.Change, name string) error {
+	return a.SavePage(name, func(w io.Writer) error { return page.Change(w, c) })
 }

@@ -159,11 +159,11 @@ func (r *runner) lastExplanations() (list []explained) {
 // saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what differs between the two.
 func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
-		err = errors.Join(err, r.app.changePage(c, r.flags.explainHTML))
+		err = errors.Join(err, changePage(r.app, c, r.flags.explainHTML))
 	}
 	if len(r.variants) == 1 {
 		for _, x := range r.lastExplanations() {
-			err = errors.Join(err, r.app.explainPage(page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
+			err = errors.Join(err, explainPage(r.app, page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
 		}
 	}
 	return err
@@ -171,16 +171,16 @@ func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
 
 // printExplanations writes the verdicts below the table, and what differs between the variants before them.
 func (r *runner) printExplanations(changes []*verdict.Change) error {
-	o := r.app.textOptions()
+	o := textOptions(r.app)
 	for _, c := range changes {
-		fmt.Fprintf(r.app.stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
-		if err := c.WriteText(r.app.stdout, o); err != nil {
+		fmt.Fprintf(r.app.Stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
+		if err := c.WriteText(r.app.Stdout, o); err != nil {
 			return err
 		}
 	}
 	for _, x := range r.lastExplanations() {
-		fmt.Fprintf(r.app.stdout, "\n%s\n", x.heading(len(r.variants)))
-		if err := x.verdict.WriteText(r.app.stdout, o); err != nil {
+		fmt.Fprintf(r.app.Stdout, "\n%s\n", x.heading(len(r.variants)))
+		if err := x.verdict.WriteText(r.app.Stdout, o); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -33,7 +34,7 @@ func TestRunTraced(t *testing.T) {
 		t.Errorf("the floor: %v", got)
 	}
 	for given, want := range map[bool]int{false: explainRounds, true: 5} {
-		r.flags.repeat, r.flags.variants = 5, list{"a:", "b:"}
+		r.flags.repeat, r.flags.variants = 5, cli.List{"a:", "b:"}
 		if err := r.checkExplain(given); err != nil || r.flags.repeat != want {
 			t.Errorf("-repeat given: %v: %d rounds, want %d; %v", given, r.flags.repeat, want, err)
 		}
@@ -55,12 +56,12 @@ func TestRunTraceFile(t *testing.T) {
 // TestRunTraceFilesDiffer: of variants that would keep their traces in one file only the last one's would be left.
 func TestRunTraceFilesDiffer(t *testing.T) {
 	t.Parallel()
-	variants := list{"a b:", "a/b:", "c:"}
-	r := &runner{flags: &runFlags{urls: list{gone}, variants: variants}}
+	variants := cli.List{"a b:", "a/b:", "c:"}
+	r := &runner{flags: &runFlags{urls: cli.List{gone}, variants: variants}}
 	if err := r.prepare(); err != nil {
 		t.Errorf("no traces are kept: %v", err)
 	}
-	r = &runner{flags: &runFlags{urls: list{gone}, variants: variants, traces: "dir"}}
+	r = &runner{flags: &runFlags{urls: cli.List{gone}, variants: variants, traces: "dir"}}
 	if err := r.prepare(); err == nil || !strings.Contains(err.Error(), `of "a b" and of "a/b"`) || !strings.Contains(err.Error(), filepath.Join("dir", "a_b-1.trace")) {
 		t.Errorf("two of one name: %v", err)
 	}
@@ -74,7 +75,7 @@ func TestRunChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	r := &runner{app: &app{stdout: &out}, flags: &runFlags{}, variants: []variant{{label: "a"}, {label: "b"}, {label: "c"}, {label: "untraced"}}}
+	r := &runner{app: &cli.App{Stdout: &out}, flags: &runFlags{}, variants: []variant{{label: "a"}, {label: "b"}, {label: "c"}, {label: "untraced"}}}
 	r.flags.judging.base = "b"
 	for range 3 {
 		for _, label := range []string{"a", "b", "c"} {

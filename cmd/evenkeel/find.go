@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -109,7 +110,7 @@ func enough(quantile float64) int64 {
 
 // finder is a search for the highest rate that holds.
 type finder struct {
-	app     *app
+	app     *cli.App
 	goal    goal
 	judge   judge
 	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
@@ -138,19 +139,19 @@ func (f *finder) find(ctx context.Context, start float64, output string) error {
 			return err
 		}
 		start = min(loadgen.MaxRate, max(1, res.Throughput()/2))
-		fmt.Fprintf(f.app.stderr, "closed loop: %s requests/s; the search begins at half of that\n", textfmt.Count(res.Throughput()))
+		fmt.Fprintf(f.app.Stderr, "closed loop: %s requests/s; the search begins at half of that\n", textfmt.Count(res.Throughput()))
 	}
 	// Below, a step has too few requests to tell.
 	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
 	found, err := loadgen.RateSearch{Start: max(start, lowest), Lowest: lowest}.Run(ctx, f.step)
 	if ctx.Err() != nil {
-		err = errInterrupted
+		err = cli.ErrInterrupted
 	}
 	if len(f.file.Runs) > 0 {
-		err = errors.Join(err, f.app.save(f.file, output))
+		err = errors.Join(err, f.app.Save(f.file, output))
 	}
-	if output != toStdout {
-		_, werr := fmt.Fprintln(f.app.stdout, foundText(f.goal, found))
+	if output != cli.ToStdout {
+		_, werr := fmt.Fprintln(f.app.Stdout, foundText(f.goal, found))
 		err = errors.Join(err, werr)
 	}
 	if err == nil && found.Rate == 0 {
@@ -182,7 +183,7 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	}
 	f.file.Runs = append(f.file.Runs, run)
 	if res.Interrupted {
-		return 0, errInterrupted
+		return 0, cli.ErrInterrupted
 	}
 	v, why := f.judge(f.goal, s)
 	if v == loadgen.VerdictFails && f.goal.missedHere(res, why) {
@@ -194,7 +195,7 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	if why != "" {
 		why = " (" + why + ")"
 	}
-	fmt.Fprintf(f.app.stderr, "%s requests/s: %s is %s, %s %v%s\n", textfmt.Count(rate), strings.Fields(f.goal.text)[0],
+	fmt.Fprintf(f.app.Stderr, "%s requests/s: %s is %s, %s %v%s\n", textfmt.Count(rate), strings.Fields(f.goal.text)[0],
 		textfmt.Duration(res.Latency.Quantile(f.goal.quantile)), f.goal.text, v, why)
 	return v, nil
 }
@@ -210,8 +211,8 @@ func (g *goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 }
 
 // measureStep puts one load on.
-func (a *app) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
-	p := &progress{w: a.stderr, terminal: a.terminal, label: label}
+func (f *finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
+	p := &progress{w: f.app.Stderr, terminal: f.app.Terminal, label: label}
 	return p.load(ctx, o)
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -50,7 +51,7 @@ func TestFind(t *testing.T) {
 		want := service - math.Log(100)/limit // the time in the queue is exponential, with the rate service - arrivals
 		var out, said bytes.Buffer
 		f := &finder{
-			app: &app{stdout: &out, stderr: &said}, judge: judgeByStretches, measure: simulated(service), load: loadgen.Options{Duration: 20 * time.Second},
+			app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, measure: simulated(service), load: loadgen.Options{Duration: 20 * time.Second},
 			file: &runfile.File{Version: runfile.Version},
 		}
 		if err := f.goal.Set("p99<20ms"); err != nil {
@@ -81,7 +82,7 @@ func TestFindDisturbed(t *testing.T) {
 	queue := simulated(20000)
 	known := false // the system tells what its processors did
 	f := &finder{
-		app: &app{stdout: io.Discard, stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: time.Second},
+		app: &cli.App{Stdout: io.Discard, Stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: time.Second},
 		file: &runfile.File{Version: runfile.Version}, service: runfile.Watched{Elsewhere: true},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 			r, err := queue(ctx, o, label)
@@ -229,7 +230,7 @@ func TestFindLateGenerator(t *testing.T) {
 	var out, said bytes.Buffer
 	measure := simulated(5000)
 	f := &finder{
-		app: &app{stdout: &out, stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: 20 * time.Second},
+		app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: 20 * time.Second},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 			r, err := measure(ctx, o, label)
 			if o.Rate > 2000 {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 func TestParsePermutes(t *testing.T) {
@@ -35,11 +37,11 @@ func TestParsePermutes(t *testing.T) {
 		{"- -b", []string{"-"}, nil, 0, true},
 		{"-s -h x", []string{"x"}, nil, 0, false}, // a flag's value, not a flag
 	} {
-		a := &app{stdout: t.Output(), stderr: t.Output()}
-		fs := a.newFlags("test", "help")
+		a := &cli.App{Stdout: t.Output(), Stderr: t.Output()}
+		fs := a.NewFlags("test", "help")
 		n, b := fs.Int("n", 0, ""), fs.Bool("b", false, "")
 		fs.String("s", "", "")
-		operands, rest, err := a.parse(fs, strings.Fields(tt.args))
+		operands, rest, err := a.Parse(fs, strings.Fields(tt.args))
 		if err != nil {
 			t.Errorf("%s: %v", tt.args, err)
 		}
@@ -61,15 +63,15 @@ func TestParseHelpAndErrors(t *testing.T) {
 		{"-h", flag.ErrHelp, "what it does", ""},
 		{"x --help", flag.ErrHelp, "-n", ""},
 		{"-n 3 -help -- x", flag.ErrHelp, "before or after", ""},
-		{"-bogus", errUsage, "", "-bogus\nevenkeel test -h tells more\n"},
-		{"x -n", errUsage, "", "-n"},
-		{"-n much", errUsage, "", "much"},
+		{"-bogus", cli.ErrUsage, "", "-bogus\nevenkeel test -h tells more\n"},
+		{"x -n", cli.ErrUsage, "", "-n"},
+		{"-n much", cli.ErrUsage, "", "much"},
 	} {
 		var out, err bytes.Buffer
-		a := &app{stdout: &out, stderr: &err}
-		fs := a.newFlags("test", "what it does")
+		a := &cli.App{Stdout: &out, Stderr: &err}
+		fs := a.NewFlags("test", "what it does")
 		fs.Int("n", 0, "number")
-		_, _, got := a.parse(fs, strings.Fields(tt.args))
+		_, _, got := a.Parse(fs, strings.Fields(tt.args))
 		if !errors.Is(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.args, got, tt.want)
 		}
@@ -103,24 +105,24 @@ func TestPeriod(t *testing.T) {
 		{"10 s", -1},
 		{"ten", -1},
 	} {
-		var p period
+		var p cli.Period
 		err := p.Set(tt.in)
 		if got := time.Duration(p); (err != nil) != (tt.want < 0) || err == nil && got != tt.want {
 			t.Errorf("%q: %v, %v, want %v", tt.in, got, err, tt.want)
 		}
 	}
-	p := period(90 * time.Second)
+	p := cli.Period(90 * time.Second)
 	if got := p.String(); got != "1m30s" {
 		t.Errorf("String: %q", got)
 	}
 }
 
 func TestList(t *testing.T) {
-	var l list
+	var l cli.List
 	for _, s := range []string{"a", "", "b, c"} {
 		_ = l.Set(s)
 	}
-	if d := cmp.Diff(list{"a", "", "b, c"}, l); d != "" || l.String() != "a, , b, c" {
+	if d := cmp.Diff(cli.List{"a", "", "b, c"}, l); d != "" || l.String() != "a, , b, c" {
 		t.Errorf("%q %s", l.String(), d)
 	}
 }
@@ -140,7 +142,7 @@ func TestForeignHabits(t *testing.T) {
 		{"-t 4 -c 2 -n 10", "", 0},
 	} {
 		r := call(append(append([]string{"load", "-pprof", "off"}, strings.Fields(tt.args)...), srv.URL)...)
-		r.check(t, exitOK, nil, []string{tt.says})
+		r.check(t, cli.ExitOK, nil, []string{tt.says})
 		if n := strings.Count(r.stderr, "evenkeel load: "); n != tt.hints {
 			t.Errorf("%s: %d hints, want %d: %s", tt.args, n, tt.hints, r.stderr)
 		}

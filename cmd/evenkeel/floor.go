@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -50,7 +51,7 @@ func (r *runner) measureFloor(ctx context.Context) error {
 				*o.to = append(*o.to, *run)
 			}
 			if err == nil && ctx.Err() != nil {
-				err = errInterrupted
+				err = cli.ErrInterrupted
 			}
 			if err != nil {
 				return err
@@ -85,16 +86,16 @@ func (r *runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration
 		}
 		shown = append(shown, row.Name+" "+text)
 	}
-	fmt.Fprintf(r.app.stderr, "%s against itself, %s: the smallest changes that %s show on this machine: %s\n",
+	fmt.Fprintf(r.app.Stderr, "%s against itself, %s: the smallest changes that %s show on this machine: %s\n",
 		label, textfmt.Plural(len(floor.First), "round"), textfmt.Plural(rounds, "such round"), strings.Join(shown, ", "))
 	lead := c.Lead()
 	if lead == nil {
 		return
 	}
 	if n, ok := lead.FloorNeeded(floorShown); ok {
-		fmt.Fprintf(r.app.stderr, "%s of %s takes %s, %s\n", compare.Change(floorShown), lead.Name,
+		fmt.Fprintf(r.app.Stderr, "%s of %s takes %s, %s\n", compare.Change(floorShown), lead.Name,
 			textfmt.Plural(n, "round"), (time.Duration(n) * round).Round(time.Second))
 	} else {
-		fmt.Fprintf(r.app.stderr, "no number of rounds shows %s of %s here\n", compare.Change(floorShown), lead.Name)
+		fmt.Fprintf(r.app.Stderr, "no number of rounds shows %s of %s here\n", compare.Change(floorShown), lead.Name)
 	}
 }

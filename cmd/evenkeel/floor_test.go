@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
@@ -35,8 +36,8 @@ func TestFloor(t *testing.T) {
 	if err := r.file.Save(name); err != nil {
 		t.Fatal(err)
 	}
-	call("compare", name).check(t, exitOK, []string{" floor\n", "floor: the smallest change that 10 rounds show on this machine"}, nil)
-	call("compare", "-json", name).check(t, exitOK, []string{`"floor": 1.`}, nil)
+	call("compare", name).check(t, cli.ExitOK, []string{" floor\n", "floor: the smallest change that 10 rounds show on this machine"}, nil)
+	call("compare", "-json", name).check(t, cli.ExitOK, []string{`"floor": 1.`}, nil)
 }
 
 // TestFloorAlone measures one variant and nothing else; an interruption leaves what there is.
@@ -61,14 +62,14 @@ func TestFloorAlone(t *testing.T) {
 		}
 		return take(c, v, round)
 	}
-	if err := r.measureAll(ctx); !errors.Is(err, errInterrupted) || len(r.file.Floor.First)+len(r.file.Floor.Second) != 5 || len(r.file.Runs) == 0 {
+	if err := r.measureAll(ctx); !errors.Is(err, cli.ErrInterrupted) || len(r.file.Floor.First)+len(r.file.Floor.Second) != 5 || len(r.file.Runs) == 0 {
 		t.Errorf("%v, %d runs", err, len(r.file.Runs))
 	}
 }
 
 // TestFloorUntil says what the budget has room for.
 func TestFloorUntil(t *testing.T) {
-	r, stderr := untilRunner(t, runFlags{seed: 5, aa: true, until: untilFlags{width: .1, budget: period(5 * time.Minute)}}, 3, .1)
+	r, stderr := untilRunner(t, runFlags{seed: 5, aa: true, until: untilFlags{width: .1, budget: cli.Period(5 * time.Minute)}}, 3, .1)
 	if err := r.measureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}

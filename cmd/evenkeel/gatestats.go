@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/internal/textfmt"
 )
 
@@ -107,7 +108,7 @@ func newStatsClient() *http.Client {
 
 // fetchStats reads the statistics of a gate, which may be a member of what the page says, too.
 func fetchStats(ctx context.Context, c *http.Client, url string) (*gateStats, error) {
-	body, err := fetchPage(ctx, c, url, maxStatsBytes, "it must be a status page, as httpgate.Status serves it")
+	body, err := fetch.Page(ctx, c, url, maxStatsBytes, "it must be a status page, as httpgate.Status serves it")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}

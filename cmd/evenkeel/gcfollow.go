@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 )
@@ -69,7 +70,7 @@ func scanLog(in io.Reader) *logScan {
 
 // gcView shows a log's summary.
 type gcView struct {
-	app    *app
+	app    *cli.App
 	follow bool
 	toEnd  bool // the log ends by itself once ctx has ended: nothing on its way is left out
 	log    *logScan
@@ -109,7 +110,7 @@ func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 				}
 			case <-enough:
 				return
-			case <-v.app.hurry:
+			case <-v.app.Hurry:
 				return
 			}
 		}
@@ -144,7 +145,7 @@ func (v *gcView) refresh() {
 		if source != "" {
 			source = textfmt.Visible(source, maxSourceName) + ": "
 		}
-		if !v.app.view {
+		if !v.app.View {
 			window, _ := s.Window.Get()
 			percent, _ := s.CPUPercent.Get()
 			if s.Read.Known() {
@@ -156,21 +157,21 @@ func (v *gcView) refresh() {
 			continue
 		}
 		fmt.Fprintf(&b, "%scollection %d, the last minute:\n\n", source, last.N)
-		if err := writeSummary(&b, &s, last.UtilPercent, v.app.style); err != nil {
+		if err := writeSummary(&b, &s, last.UtilPercent, v.app.Style); err != nil {
 			return
 		}
 	}
-	if v.app.view {
+	if v.app.View {
 		v.erase()
 		v.drawn = strings.Count(b.String(), "\n")
 	}
-	fmt.Fprint(v.app.stdout, b.String())
+	fmt.Fprint(v.app.Stdout, b.String())
 }
 
 // erase takes the last view off the terminal.
 func (v *gcView) erase() {
 	if v.drawn > 0 {
-		fmt.Fprintf(v.app.stdout, "\x1b[%dA\x1b[J", v.drawn)
+		fmt.Fprintf(v.app.Stdout, "\x1b[%dA\x1b[J", v.drawn)
 		v.drawn = 0
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 // logHistory is how much of a log is read that was there before: the last collections tell the heap
@@ -22,8 +24,8 @@ const logHistory = 1 << 20
 // (arrival - end) is the start of the runtime, and what was there before arrived later than that.
 func (t *trace) follow(ctx context.Context, name string) (stop func(), err error) {
 	t.log = name
-	if name == toStdout {
-		t.log = stdinName
+	if name == cli.ToStdout {
+		t.log = cli.StdinName
 		go t.scan(os.Stdin) // a read of it cannot be interrupted
 		time.Sleep(logRest) // for what is there already
 		return func() {}, nil
@@ -89,7 +91,7 @@ func openLog(ctx context.Context, name string) (*os.File, error) {
 	case o := <-c:
 		return o.f, o.err
 	case <-ctx.Done():
-		return nil, errInterrupted
+		return nil, cli.ErrInterrupted
 	}
 }
 

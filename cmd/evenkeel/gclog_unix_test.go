@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 func mkfifo(t *testing.T) string {
@@ -66,7 +68,7 @@ func TestLoadFollowsPipe(t *testing.T) {
 	fifo := mkfifo(t)
 	hold(t, fifo)
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
-	run(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, url).check(t, exitOK, []string{"status 200 3", fifo + ": no gctrace line came during the load"}, nil)
+	run(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, url).check(t, cli.ExitOK, []string{"status 200 3", fifo + ": no gctrace line came during the load"}, nil)
 }
 
 // TestLoadFollowsPipeOpenedAgain has a pipe end, as far as can be seen, and another writer come during the load.
@@ -87,7 +89,7 @@ func TestLoadFollowsPipeOpenedAgain(t *testing.T) {
 		}
 		first <- err
 	}()
-	run(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, "-o", out, url).check(t, exitOK, []string{"status 200 3"}, []string{"wrote " + out})
+	run(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, "-o", out, url).check(t, cli.ExitOK, []string{"status 200 3"}, []string{"wrote " + out})
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
@@ -106,12 +108,12 @@ func TestLoadFollowsPipeInterrupted(t *testing.T) {
 	c := start(t, "load", "-z", "10m", "-pprof", "off", "-gctrace", held, "-o", out, counts(&loaded))
 	until(t, "requests come", func() bool { return loaded.Load() > 20 })
 	c.signal(syscall.SIGINT)
-	c.wait().check(t, exitInterrupted, []string{"! the load was interrupted"}, []string{"wrote " + out})
+	c.wait().check(t, cli.ExitInterrupted, []string{"! the load was interrupted"}, []string{"wrote " + out})
 
 	c = start(t, "load", "-z", "10m", "-gctrace", mkfifo(t), counts(&probed))
 	until(t, "it looks for profiles, which is right before", func() bool { return probed.Load() > 0 })
 	c.signal(syscall.SIGINT)
-	c.wait().check(t, exitInterrupted, nil, []string{"evenkeel load: -gctrace: interrupted"})
+	c.wait().check(t, cli.ExitInterrupted, nil, []string{"evenkeel load: -gctrace: interrupted"})
 }
 
 // TestGCTraceFollowsPipe ends at Ctrl-C, though the pipe has a writer that says no more.
@@ -126,7 +128,7 @@ func TestGCTraceFollowsPipe(t *testing.T) {
 	until(t, "the first view", func() bool { return c.stdout.has("gc 10: 10 collections in ") })
 	c.signal(syscall.SIGINT)
 	r := c.wait()
-	r.check(t, exitOK, []string{"collections 10\n"}, nil)
+	r.check(t, cli.ExitOK, []string{"collections 10\n"}, nil)
 	if strings.Contains(r.stderr, "interrupted") {
 		t.Error("following ends so")
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 )
@@ -14,8 +15,8 @@ const maxProcesses = 100
 
 // gcPart is which of a process's collections count.
 type gcPart struct {
-	from, to period // since the program's start; to 0: no bound
-	skip     int    // collections at the front
+	from, to cli.Period // since the program's start; to 0: no bound
+	skip     int        // collections at the front
 }
 
 // gcReport is what a log holds.

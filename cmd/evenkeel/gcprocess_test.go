@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gctrace"
 )
 
@@ -56,7 +57,7 @@ func TestGCTraceWindow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := call(append(append([]string{"gctrace"}, strings.Fields(tt.flags)...), logFile(t, tt.log))...)
-			r.check(t, exitOK, tt.want, nil)
+			r.check(t, cli.ExitOK, tt.want, nil)
 			if strings.Contains(r.stdout, "processes") {
 				t.Errorf("one process, and it says\n%s", r.stdout)
 			}
@@ -71,14 +72,14 @@ func TestGCTraceWindowFails(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"-skip -1", exitUsage, "-skip -1"},
-		{"-from 4s -to 4s", exitUsage, "-to 4s is not after -from 4s"},
-		{"-from soon", exitUsage, "500ms, 10s or 2m"},
-		{"-skip 20", exitFailed, "no collection of it is in the window; it has 20 collections up to 2.00 s after the program's start: change -from, -to or -skip"},
-		{"-from 2.01s", exitFailed, "change -from"},
-		{"-to 99ms", exitFailed, "change -from, -to"},
-		{"-to 0", exitUsage, "-to 0: write when the window ends, such as 40s, or leave it out"},
-		{"-skip x", exitUsage, `"x" for flag -skip: write a whole number, such as 20`},
+		{"-skip -1", cli.ExitUsage, "-skip -1"},
+		{"-from 4s -to 4s", cli.ExitUsage, "-to 4s is not after -from 4s"},
+		{"-from soon", cli.ExitUsage, "500ms, 10s or 2m"},
+		{"-skip 20", cli.ExitFailed, "no collection of it is in the window; it has 20 collections up to 2.00 s after the program's start: change -from, -to or -skip"},
+		{"-from 2.01s", cli.ExitFailed, "change -from"},
+		{"-to 99ms", cli.ExitFailed, "change -from, -to"},
+		{"-to 0", cli.ExitUsage, "-to 0: write when the window ends, such as 40s, or leave it out"},
+		{"-skip x", cli.ExitUsage, `"x" for flag -skip: write a whole number, such as 20`},
 	} {
 		for _, json := range []string{"", " -json"} {
 			r := call(append(append([]string{"gctrace"}, strings.Fields(tt.flags+json)...), logFile(t, gcLog(1, 20)))...)
@@ -93,16 +94,16 @@ func TestGCTraceWindowFails(t *testing.T) {
 // TestGCTraceProcesses has a program that was started again write into one log.
 func TestGCTraceProcesses(t *testing.T) {
 	t.Parallel()
-	call("gctrace", logFile(t, gcLog(10, 20)+gcLog(1, 5))).check(t, exitOK, []string{
+	call("gctrace", logFile(t, gcLog(10, 20)+gcLog(1, 5))).check(t, cli.ExitOK, []string{
 		"process 1 of 2: gc 10 to gc 20, from 1 s to 2.00 s", "collections 11\n", "window 1.00 s\n",
 		"process 2 of 2: gc 1 to gc 5, from 0 to 501 ms", "collections 5\n", "window 501 ms\n",
 		"! collections of 2 processes",
 	}, nil)
 	// The second one's first lines are lost, so that its numbers go on, and only its clock tells.
 	late := strings.ReplaceAll(gcLog(21, 22), "@2.", "@0.")
-	call("gctrace", logFile(t, gcLog(1, 20)+late)).check(t, exitOK, []string{"process 2 of 2: gc 21 to gc 22, from 100 ms to 201 ms", "window 101 ms\n"}, nil)
+	call("gctrace", logFile(t, gcLog(1, 20)+late)).check(t, cli.ExitOK, []string{"process 2 of 2: gc 21 to gc 22, from 100 ms to 201 ms", "window 101 ms\n"}, nil)
 	// A part is taken of each.
-	call("gctrace", "-skip", "4", logFile(t, gcLog(1, 20)+gcLog(1, 5)+gcLog(1, 3))).check(t, exitOK, []string{
+	call("gctrace", "-skip", "4", logFile(t, gcLog(1, 20)+gcLog(1, 5)+gcLog(1, 3))).check(t, cli.ExitOK, []string{
 		"process 1 of 3: gc 5 to gc 20", "process 2 of 3: gc 5 to gc 5", "process 3 of 3: no collection from ",
 	}, nil)
 
@@ -120,7 +121,7 @@ func TestGCTraceProcesses(t *testing.T) {
 		Log       gctrace.Stats
 	}
 	r := call("gctrace", "-json", logFile(t, gcLog(10, 20)+gcLog(1, 5)))
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -147,25 +148,25 @@ func TestGCTraceForeign(t *testing.T) {
 		says  []string // on standard output, or error where it fails
 		notes int
 	}{
-		{"docker-json.txt", exitOK, seven, 0},
-		{"json-logger.txt", exitOK, seven, 0},
-		{"klog.txt", exitOK, seven, 0},
-		{"wrapped-after-cpu.txt", exitOK, append(seven, "! lines that other output or a line break had cut, and that were put together again: 7\n"), 1},
-		{"two-replicas-compose.txt", exitOK, []string{
+		{"docker-json.txt", cli.ExitOK, seven, 0},
+		{"json-logger.txt", cli.ExitOK, seven, 0},
+		{"klog.txt", cli.ExitOK, seven, 0},
+		{"wrapped-after-cpu.txt", cli.ExitOK, append(seven, "! lines that other output or a line break had cut, and that were put together again: 7\n"), 1},
+		{"two-replicas-compose.txt", cli.ExitOK, []string{
 			"process 1 of 2: web_1: gc 1 to gc 7, from 0 to 521 ms", "process 2 of 2: web_2: gc 1 to gc 7, from 0 to 1.12 s",
 			"! collections of 2 processes, told apart by the prefixes of their lines\n",
 		}, 1},
-		{"lines-lost.txt", exitOK, []string{
+		{"lines-lost.txt", cli.ExitOK, []string{
 			"collections 374\n", "average pace 10.0 ms\n", "time in GC 10% of 2 processors since the program's start",
 			"allocated 176 MiB" + marked + "\n", "phase" + marked, "heap" + marked, "! collections whose lines are missing or could not be read: 254\n",
 		}, 1},
-		{"study-listing.txt", exitOK, []string{"collections 2,551\n", "average pace 2.07 ms\n", "time in GC 14% of 12 processors since", "allocated -\n"}, 1},
-		{"go1.5.txt", exitFailed, []string{"3 gctrace lines of Go 1.5, which have five phases"}, 0},
+		{"study-listing.txt", cli.ExitOK, []string{"collections 2,551\n", "average pace 2.07 ms\n", "time in GC 14% of 12 processors since", "allocated -\n"}, 1},
+		{"go1.5.txt", cli.ExitFailed, []string{"3 gctrace lines of Go 1.5, which have five phases"}, 0},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
 			t.Parallel()
 			r := call("gctrace", filepath.Join("testdata", "gctrace", tt.file))
-			if tt.code == exitOK {
+			if tt.code == cli.ExitOK {
 				r.check(t, tt.code, tt.says, nil)
 			} else {
 				r.check(t, tt.code, nil, tt.says)
@@ -176,7 +177,7 @@ func TestGCTraceForeign(t *testing.T) {
 		})
 	}
 	cut := regexp.MustCompile(` ms cpu.*`).ReplaceAllString(gcLog(1, 4), "")
-	call("gctrace", logFile(t, cut)).check(t, exitFailed, nil, []string{"4 lines begin like gctrace lines, and none of them is whole"})
+	call("gctrace", logFile(t, cut)).check(t, cli.ExitFailed, nil, []string{"4 lines begin like gctrace lines, and none of them is whole"})
 }
 
 // TestGCTraceManyProcesses has two programs write into one log at once.
@@ -187,7 +188,7 @@ func TestGCTraceManyProcesses(t *testing.T) {
 		b.WriteString(gcLog(1, 2))
 	}
 	r := call("gctrace", logFile(t, b.String()))
-	r.check(t, exitOK, []string{"process 11 of 110", "! the first 10 processes are left out", "at once?"}, nil)
+	r.check(t, cli.ExitOK, []string{"process 11 of 110", "! the first 10 processes are left out", "at once?"}, nil)
 	if n := strings.Count(r.stdout, "time in GC"); n != maxProcesses {
 		t.Errorf("%d summaries, want at most %d", n, maxProcesses)
 	}

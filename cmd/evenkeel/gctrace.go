@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 )
@@ -42,28 +43,28 @@ The runtime's own percentage, in its lines, is the share since the program's sta
 little of it the log or the window covers; "time in GC" is that of the window.
 `
 
-func runGCTrace(ctx context.Context, a *app, args []string) error {
+func runGCTrace(ctx context.Context, a *cli.App, args []string) error {
 	var part gcPart
-	fs := a.newFlags("gctrace", gctraceHelp)
+	fs := a.NewFlags("gctrace", gctraceHelp)
 	follow := fs.Bool("f", false, "follow: show the last minute again and again while the log grows")
 	asJSON := fs.Bool("json", false, "print the summary of each process, and what the log was like, as JSON")
 	fs.Var(&part.from, "from", "leave out collections that ended up to this `time` since the program's start, such as 10s; a bare number is seconds (default 0)")
 	fs.Var(&part.to, "to", "leave out collections that ended after this `time` since the program's start (default: none)")
-	fs.Var((*whole)(&part.skip), "skip", "leave out the first `N` collections of the log (default 0)")
-	names, rest, err := a.parse(fs, args)
+	fs.Var((*cli.Whole)(&part.skip), "skip", "leave out the first `N` collections of the log (default 0)")
+	names, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
 	names = append(names, rest...)
 	switch {
 	case len(names) > 1:
-		return a.wrong(fs, "%d files; it reads one", len(names))
+		return a.Wrong(fs, "%d files; it reads one", len(names))
 	case part.skip < 0:
-		return a.wrong(fs, "-skip %d; write how many collections to leave out", part.skip)
-	case given(fs, "to") && part.to == 0:
-		return a.wrong(fs, "-to 0: write when the window ends, such as 40s, or leave it out for the end of the log")
+		return a.Wrong(fs, "-skip %d; write how many collections to leave out", part.skip)
+	case cli.Given(fs, "to") && part.to == 0:
+		return a.Wrong(fs, "-to 0: write when the window ends, such as 40s, or leave it out for the end of the log")
 	case part.to != 0 && part.to <= part.from:
-		return a.wrong(fs, "-to %v is not after -from %v", &part.to, &part.from)
+		return a.Wrong(fs, "-to %v is not after -from %v", &part.to, &part.from)
 	}
 	in, name, ends := io.Reader(os.Stdin), "standard input", false // a pipe has no end while somebody may write to it
 	if len(names) == 1 && names[0] != "-" {
@@ -75,7 +76,7 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 		fi, err := f.Stat()
 		in, name, ends = f, names[0], err == nil && fi.Mode().IsRegular()
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
 	if *follow && in != os.Stdin {
 		in = &tail{ctx: ctx, f: in, poll: followPoll}
@@ -84,7 +85,7 @@ func runGCTrace(ctx context.Context, a *app, args []string) error {
 	r := part.summarize(v.cycles(ctx))
 	err = v.end(name, r, *asJSON)
 	if ctx.Err() != nil && !*follow {
-		err = errors.Join(err, errInterrupted)
+		err = errors.Join(err, cli.ErrInterrupted)
 	}
 	return err
 }
@@ -123,10 +124,10 @@ func (v *gcView) end(name string, r *gcReport, asJSON bool) error {
 	for i := range r.processes {
 		p := &r.processes[i]
 		if r.total > 1 {
-			fmt.Fprintf(v.app.stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.total-len(r.processes)+i+1, r.total)
+			fmt.Fprintf(v.app.Stdout, "%sprocess %d of %d: ", lineUnless(i == 0), r.total-len(r.processes)+i+1, r.total)
 		}
-		fmt.Fprintf(v.app.stdout, "%s\n\n", p.head())
-		if err := writeSummary(v.app.stdout, &p.Summary, p.Util, v.app.style); err != nil {
+		fmt.Fprintf(v.app.Stdout, "%s\n\n", p.head())
+		if err := writeSummary(v.app.Stdout, &p.Summary, p.Util, v.app.Style); err != nil {
 			return err
 		}
 	}
@@ -149,7 +150,7 @@ func (v *gcView) json(r *gcReport, stats *gctrace.Stats) error {
 	if r.total == 1 {
 		one = &r.processes[0].Summary
 	}
-	e := json.NewEncoder(v.app.stdout)
+	e := json.NewEncoder(v.app.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
 		Summary   *gctrace.Summary `json:"summary,omitempty"`
@@ -160,7 +161,7 @@ func (v *gcView) json(r *gcReport, stats *gctrace.Stats) error {
 
 // notes says what a reader must know before believing the figures.
 func (v *gcView) notes(r *gcReport, stats *gctrace.Stats) {
-	note := func(format string, a ...any) { fmt.Fprintf(v.app.stdout, "! "+format+"\n", a...) }
+	note := func(format string, a ...any) { fmt.Fprintf(v.app.Stdout, "! "+format+"\n", a...) }
 	switch {
 	case r.sources > 1:
 		note("collections of %d processes, told apart by the prefixes of their lines", r.total)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -25,7 +26,7 @@ type judgeFlags struct {
 
 func (j *judgeFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&j.base, "base", "", "the `label` that ratios refer to (default: the first)")
-	fs.Func("fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated", each(&j.failIf, parseChangeLimit))
+	fs.Func("fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated", cli.Each(&j.failIf, parseChangeLimit))
 	fs.StringVar(&j.figures, "figures", "", "judge these `figures` alone, by their names in the table with commas between: fewer of them have narrower intervals (default those of -fail-if, else p50, p90, p99, p99.9, slowest 1%, slowest 0.1%, requests/s, CPU/request, peak memory)")
 }
 
@@ -155,7 +156,7 @@ func (r *runner) enoughRounds() error {
 		return nil
 	}
 	round := time.Duration(len(r.variants)) * (r.load.Warmup + r.load.Duration) // and the service's start
-	budget := time.Duration(cmp.Or(f.until.budget, period(defaultBudget)))
+	budget := time.Duration(cmp.Or(f.until.budget, cli.Period(defaultBudget)))
 	if round == 0 {
 		return nil
 	}

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -161,7 +163,7 @@ func (s served) history(ctx context.Context) (*history.History, string, error) {
 		q.Set("since", s.since.String())
 		at.RawQuery = q.Encode()
 	}
-	b, err := fetchPage(ctx, s.client, at.String(), maxHistoryBytes, recorderWanted)
+	b, err := fetch.Page(ctx, s.client, at.String(), maxHistoryBytes, recorderWanted)
 	if err != nil {
 		return nil, "", err
 	}
@@ -174,7 +176,7 @@ func (s served) history(ctx context.Context) (*history.History, string, error) {
 
 func (s served) list(ctx context.Context) (list []history.Kept, err error) {
 	at := s.json.JoinPath("..", "snapshots")
-	text, err := fetchPage(ctx, s.client, at.String(), maxHeadBytes, recorderWanted)
+	text, err := fetch.Page(ctx, s.client, at.String(), maxHeadBytes, recorderWanted)
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
@@ -184,7 +186,7 @@ func (s served) list(ctx context.Context) (list []history.Kept, err error) {
 func (s served) read(ctx context.Context, name string, most int64) ([]byte, error) {
 	patient := *s.client
 	patient.Timeout = traceLimit
-	return fetchPage(ctx, &patient, s.json.JoinPath("..", "snapshot", name).String(), most, recorderWanted)
+	return fetch.Page(ctx, &patient, s.json.JoinPath("..", "snapshot", name).String(), most, recorderWanted)
 }
 
 // folder is the directory of a recorder.
@@ -218,33 +220,31 @@ func (d folder) read(_ context.Context, name string, most int64) ([]byte, error)
 		return nil, err
 	}
 	defer f.Close()
-	return readAtMost(f, most)
+	return fetch.AtMost(f, most)
 }
 
 // counter counts snapshots, for a progress line.
 type counter struct{ all, done atomic.Int64 }
 
 // show shows on a terminal how many snapshots are analysed, until end is called.
-func (n *counter) show(a *app) (end func()) {
-	if !a.terminal {
+func (n *counter) show(a *cli.App) (end func()) {
+	if !a.Terminal {
 		return func() {}
 	}
+	p := &progress{w: a.Stderr, terminal: true}
 	ended := make(chan bool)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		t, shown := time.NewTicker(quietAnalysis), false
+		t := time.NewTicker(quietAnalysis)
 		defer t.Stop()
 		for {
 			select {
 			case <-t.C:
 				if all, done := n.all.Load(), n.done.Load(); done < all {
-					fmt.Fprintf(a.stderr, barLine, fmt.Sprintf("analysing snapshots: %d of %d", done, all))
-					shown = true
+					p.say("analysing snapshots: %d of %d", done, all)
 				}
 			case <-ended:
-				if shown {
-					fmt.Fprint(a.stderr, eraseLine)
-				}
+				p.clear()
 				return
 			}
 		}

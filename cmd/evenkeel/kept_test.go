@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/recorder"
 )
@@ -42,7 +43,7 @@ func TestTopKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := topView{app: &app{}, client: newReplicaClient(), replicas: []replica{r}}
+	v := topView{app: &cli.App{}, client: newReplicaClient(), replicas: []replica{r}}
 	defer v.client.CloseIdleConnections()
 	kept := func() { // has a slow request kept
 		t.Helper()
@@ -98,7 +99,7 @@ func TestProgressKept(t *testing.T) {
 			var n counter
 			n.all.Store(3)
 			n.done.Store(1)
-			end := n.show(&app{stderr: &out, terminal: true})
+			end := n.show(&cli.App{Stderr: &out, Terminal: true})
 			time.Sleep(took)
 			end()
 			text := out.String()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -137,19 +139,19 @@ func TestReportKept(t *testing.T) {
 	defer client.CloseIdleConnections()
 	var stats recorder.Stats
 	for end := time.Now().Add(2 * time.Minute); stats.Kept == 0; time.Sleep(100 * time.Millisecond) {
-		text, err := fetchPage(t.Context(), client, page+"stats", 1<<20, "")
+		text, err := fetch.Page(t.Context(), client, page+"stats", 1<<20, "")
 		if err != nil || json.Unmarshal(text, &stats) != nil || time.Now().After(end) {
 			t.Fatalf("%+v, %v", stats, err)
 		}
 	}
 	cause := "100% waiting for a timer in main.nap, in nap"
-	call("report", page+"json").check(t, exitOK, []string{cause, "1 replica, all that is kept: seen "}, nil)
-	call("explain", page+"snapshot").check(t, exitOK, []string{"main.nap"}, nil)
+	call("report", page+"json").check(t, cli.ExitOK, []string{cause, "1 replica, all that is kept: seen "}, nil)
+	call("explain", page+"snapshot").check(t, cli.ExitOK, []string{"main.nap"}, nil)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	call("report", kept).check(t, exitOK, []string{cause}, nil)
+	call("report", kept).check(t, cli.ExitOK, []string{cause}, nil)
 	if log, err := os.ReadFile(socket + ".log"); err != nil || string(log) != "init\n" {
 		t.Errorf("it was initialised %d times, %v", strings.Count(string(log), "\n"), err)
 	}
@@ -160,5 +162,5 @@ func TestReportKept(t *testing.T) {
 	if err := os.WriteFile(heads[0], []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("report", kept).check(t, exitOK, []string{"! " + kept + ": snapshot ", "cannot be read"}, nil)
+	call("report", kept).check(t, cli.ExitOK, []string{"! " + kept + ": snapshot ", "cannot be read"}, nil)
 }

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"runtime"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -52,7 +52,7 @@ k6: what may fail is for -fail-if to say. Only where no request was answered, or
 
 // loadCommand is what evenkeel load is to do.
 type loadCommand struct {
-	app     *app
+	app     *cli.App
 	load    loadFlags
 	options loadgen.Options
 
@@ -74,35 +74,36 @@ func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.part.register(fs)
 	c.top = 8
 	fs.StringVar(&c.unix, "unix", "", "connect to this Unix `socket` and not to the URL's host, as with: -unix /run/app.sock http://app/")
-	fs.Var((*whole)(&c.redirects), "redirects", "follow so many redirects at most, `N`, by net/http's client; latency is of all of them together (default 0: they are not followed, and count as answers)")
+	fs.Var((*cli.Whole)(&c.redirects), "redirects", "follow so many redirects at most, `N`, by net/http's client; latency is of all of them together (default 0: they are not followed, and count as answers)")
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
 	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the first URL, if it is there). The service is made to collect before and after the window, not in it")
 	fs.StringVar(&c.gctrace, "gctrace", "", "`log` that the service's gctrace lines are being written to, - for standard input")
-	fs.Var((*whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
+	fs.Var((*cli.Whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
 	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
-	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated", each(&c.failIf, parseLoadLimit))
+	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated", cli.Each(&c.failIf, parseLoadLimit))
 }
 
-func runLoad(ctx context.Context, a *app, args []string) error {
+func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	c := &loadCommand{app: a}
-	fs := a.newFlags("load", loadHelp)
+	fs := a.NewFlags("load", loadHelp)
 	c.register(fs)
-	urls, rest, err := a.parse(fs, args)
+	urls, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
 	if err := cmp.Or(checkGiven(fs), c.prepare(fs, append(urls, rest...))); err != nil {
-		return a.wrong(fs, "%v", err)
+		return a.Wrong(fs, "%v", err)
 	}
-	a.sayHints(fs, c.load.hints(fs))
-	if err := canSave(append(c.load.inputs(), c.gctrace), c.load.output, c.html); err != nil {
+	sayHints(a, fs, c.load.hints(fs))
+	if err := cli.CanSave(append(c.load.inputs(), c.gctrace), c.load.output, c.html); err != nil {
 		return err
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
 	if c.find.text != "" {
-		f := &finder{app: a, goal: c.find, judge: judgeByStretches, measure: a.measureStep, load: c.options, service: whereIs(ctx, c.options.Targets)}
+		f := &finder{app: a, goal: c.find, judge: judgeByStretches, load: c.options, service: whereIs(ctx, c.options.Targets)}
+		f.measure = f.measureStep
 		f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
 		return f.find(ctx, c.load.rate, c.load.output)
 	}
@@ -117,14 +118,14 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	stdin := 0
 	for _, name := range []string{c.load.bodyFile, c.load.mix.file, c.gctrace} {
-		if name == toStdout {
+		if name == cli.ToStdout {
 			stdin++
 		}
 	}
 	switch {
 	case stdin > 1:
 		return errors.New("only one of -D, -targets and -gctrace can read standard input; give the others a file")
-	case c.html == toStdout:
+	case c.html == cli.ToStdout:
 		return errors.New("-html - would mix with the table; write the run with -o, then: evenkeel compare -html - FILE")
 	case c.top < 0:
 		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
@@ -188,12 +189,12 @@ func classNames(targets []loadgen.Target) (names []string) {
 
 // measure puts the load on, and takes what the service tells around it.
 func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
-	o, stop, err := c.app.observeRunning(ctx, c)
+	o, stop, err := observeRunning(ctx, c.app, c)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	p := &progress{w: c.app.stderr, terminal: c.app.terminal}
+	p := &progress{w: c.app.Stderr, terminal: c.app.Terminal}
 	if c.part.quiet {
 		p.w, p.terminal = io.Discard, false
 	}
@@ -221,13 +222,15 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 
 // report writes what was measured, files first: printing may be ended by a closed pipe.
 func (c *loadCommand) report(f *runfile.File) error {
-	err := errors.Join(c.app.save(f, c.load.output), c.app.page(compare.Files([]*runfile.File{f}, []string{c.load.output}), c.html))
+	err := errors.Join(c.app.Save(f, c.load.output), c.app.SavePage(c.html, func(w io.Writer) error {
+		return page.Compare(w, compare.Files([]*runfile.File{f}, []string{c.load.output}))
+	}))
 	run := &f.Runs[0]
-	if c.load.output != toStdout {
-		err = errors.Join(err, compare.WriteLoad(c.app.stdout, run, c.app.style))
+	if c.load.output != cli.ToStdout {
+		err = errors.Join(err, compare.WriteLoad(c.app.Stdout, run, c.app.Style))
 		if run.Alloc != nil && len(run.Alloc.Flat) > 0 {
-			fmt.Fprintln(c.app.stdout)
-			err = errors.Join(err, writeSites(c.app.stdout, run.Alloc, c.app.style))
+			fmt.Fprintln(c.app.Stdout)
+			err = errors.Join(err, writeSites(c.app.Stdout, run.Alloc, c.app.Style))
 		}
 	}
 	bad := c.hintHTTP2(checkRuns(f), run.Load)
@@ -236,27 +239,10 @@ func (c *loadCommand) report(f *runfile.File) error {
 	}
 	hit, limitErr := c.failIf.check(run)
 	for _, h := range hit {
-		fmt.Fprintf(c.app.stderr, "evenkeel load: %s\n", h)
+		fmt.Fprintf(c.app.Stderr, "evenkeel load: %s\n", h)
 	}
 	if err = errors.Join(err, cmp.Or(bad, limitErr)); err == nil && len(hit) > 0 {
-		return errLimit
+		return cli.ErrLimit
 	}
 	return err
-}
-
-// load runs loadgen with the progress shown.
-func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
-	o.OnProgress, o.ProgressInterval = p.update, p.interval()
-	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
-	defer p.clear()
-	return putLoad(ctx, o)
-}
-
-// putLoad runs loadgen with the processors that it needs.
-func putLoad(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
-	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
-		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
-	}
-	return loadgen.Run(ctx, o)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
@@ -35,19 +36,19 @@ func TestLoad(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	one, two := filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
 	r := run(t, "load", url, "-n", "100", "-c", "4", "-o", one)
-	r.check(t, exitOK, []string{url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency", "█"}, []string{"wrote " + one})
+	r.check(t, cli.ExitOK, []string{url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency", "█"}, []string{"wrote " + one})
 	if strings.Contains(r.stdout, "\x1b") {
 		t.Error("attributes in what is no terminal")
 	}
 	r = run(t, "load", "-rate", "500", "-n", "100", "-label", "open", "-o", two, url)
-	r.check(t, exitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent > 1 ms late"}, nil)
+	r.check(t, cli.ExitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent > 1 ms late"}, nil)
 
-	call("compare", one, two).check(t, exitOK, []string{"load", "open", "had different loads"}, nil)
-	call("compare", one, one).check(t, exitOK, []string{one, one + " (2)"}, nil)
+	call("compare", one, two).check(t, cli.ExitOK, []string{"load", "open", "had different loads"}, nil)
+	call("compare", one, one).check(t, cli.ExitOK, []string{one, one + " (2)"}, nil)
 
 	piped := run(t, "load", "-n", "10", "-o", "-", url)
-	piped.check(t, exitOK, nil, nil)
-	startWith(t, piped.stdout, "compare", "-", one).wait().check(t, exitOK, []string{"standard input", "one"}, nil)
+	piped.check(t, cli.ExitOK, nil, nil)
+	startWith(t, piped.stdout, "compare", "-", one).wait().check(t, cli.ExitOK, []string{"standard input", "one"}, nil)
 }
 
 // TestLoadEnds takes the bound that comes first.
@@ -68,7 +69,7 @@ func TestLoadEnds(t *testing.T) {
 		{"-rate 1000 -n 50 -z 1m", 50},
 	} {
 		r := call(append(strings.Fields("load -o - "+tt.flags), url)...)
-		r.check(t, exitOK, nil, nil)
+		r.check(t, cli.ExitOK, nil, nil)
 		f, err := runfile.Read(strings.NewReader(r.stdout))
 		if err != nil {
 			t.Fatal(err)
@@ -115,7 +116,7 @@ func TestLoadSends(t *testing.T) {
 		if tt.stdin != "" { // in a process that has one
 			load = func(args ...string) result { return startWith(t, tt.stdin, args...).wait() }
 		}
-		load(args...).check(t, exitOK, nil, nil)
+		load(args...).check(t, cli.ExitOK, nil, nil)
 		mu.Lock()
 		if d := cmp.Diff(tt.want, last); d != "" {
 			t.Errorf("%q: -want +got %s", tt.args, d)
@@ -138,7 +139,7 @@ func TestLoadMixed(t *testing.T) {
 		}
 	})
 	call("load", "-n", "50", "-c", "5", url+"/a", url+"/b").
-		check(t, exitOK, []string{url + "/a\nGET " + url + "/b", "status 200 25", "status 503 25", "not 2xx or 3xx"}, nil)
+		check(t, cli.ExitOK, []string{url + "/a\nGET " + url + "/b", "status 200 25", "status 503 25", "not 2xx or 3xx"}, nil)
 	if a.Load() != 25 || b.Load() != 25 {
 		t.Errorf("%d and %d requests, want 25 each", a.Load(), b.Load())
 	}
@@ -147,13 +148,13 @@ func TestLoadMixed(t *testing.T) {
 func TestLoadFails(t *testing.T) {
 	t.Parallel()
 	call("load", "-n", "5", gone).
-		check(t, exitFailed, []string{"failed (refused)"}, []string{"no request was answered: ", "refused"})
+		check(t, cli.ExitFailed, []string{"failed (refused)"}, []string{"no request was answered: ", "refused"})
 	call("load", "-n", "2", "http://host.invalid").
-		check(t, exitFailed, []string{"failed (dns)"}, []string{"host.invalid"})
+		check(t, cli.ExitFailed, []string{"failed (dns)"}, []string{"host.invalid"})
 	hang := make(chan struct{})
 	url := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
 	defer close(hang)
-	call("load", "-n", "2", "-t", "100ms", url).check(t, exitFailed, []string{"failed (timeout)"}, nil)
+	call("load", "-n", "2", "-t", "100ms", url).check(t, cli.ExitFailed, []string{"failed (timeout)"}, nil)
 }
 
 // TestLoadGoesOn has a server answer only when the load has said that it waits for that.
@@ -169,7 +170,7 @@ func TestLoadGoesOn(t *testing.T) {
 			return c.stderr.has("200ms are over; waiting up to 5m0s (-t) for 1 answer that is still out")
 		})
 		once()
-		c.wait().check(t, exitOK, []string{"\nstatus 200 "}, nil)
+		c.wait().check(t, cli.ExitOK, []string{"\nstatus 200 "}, nil)
 	}
 }
 
@@ -193,7 +194,7 @@ func TestLoadGivesUp(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
 	defer close(hang)
 	call("load", "-rate", "1000", "-c", "2", "-z", "200ms", "-t", "2s", url).
-		check(t, exitFailed, []string{" failed (unsent), ", " failed (timeout), "}, nil)
+		check(t, cli.ExitFailed, []string{" failed (unsent), ", " failed (timeout), "}, nil)
 }
 
 // TestLoadAnswersAreBad has a service that answers, and nothing that was asked for.
@@ -201,7 +202,7 @@ func TestLoadAnswersAreBad(t *testing.T) {
 	t.Parallel()
 	url := serve(t, http.NotFound)
 	r := call("load", "-n", "5", url)
-	r.check(t, exitFailed, []string{"status 404 5"}, []string{"none of 5 answers had a status of 2xx or 3xx"})
+	r.check(t, cli.ExitFailed, []string{"status 404 5"}, []string{"none of 5 answers had a status of 2xx or 3xx"})
 }
 
 // TestLoadFailsPartly has a service that answers every other request: that is a result, and an exit code only by -fail-if.
@@ -213,8 +214,8 @@ func TestLoadFailsPartly(t *testing.T) {
 		}
 	})
 	args := []string{"load", "-n", "40", "-pprof", "off", url + "/here", url + "/gone"}
-	call(args...).check(t, exitOK, []string{"status 200 20", "20 failed ("}, nil)
-	call(append(args, "-fail-if", "bad>0", "-fail-if", "failed>49%")...).check(t, exitLimit, []string{"status 200 20"}, []string{"-fail-if failed>49%: it is 50.0%"})
+	call(args...).check(t, cli.ExitOK, []string{"status 200 20", "20 failed ("}, nil)
+	call(append(args, "-fail-if", "bad>0", "-fail-if", "failed>49%")...).check(t, cli.ExitLimit, []string{"status 200 20"}, []string{"-fail-if failed>49%: it is 50.0%"})
 }
 
 func TestLoadInterrupted(t *testing.T) {
@@ -226,7 +227,7 @@ func TestLoadInterrupted(t *testing.T) {
 		c := start(t, append(strings.Fields("load -o "+out+" "+flags), url)...)
 		until(t, "requests come", func() bool { return n.Load() > 20 })
 		c.signal(syscall.SIGINT)
-		c.wait().check(t, exitInterrupted, []string{"requests", "! the load was interrupted"}, []string{"interrupted", "wrote " + out})
+		c.wait().check(t, cli.ExitInterrupted, []string{"requests", "! the load was interrupted"}, []string{"interrupted", "wrote " + out})
 		if f := readRuns(t, out); !f.Runs[0].Load.Interrupted {
 			t.Error("run.json does not say that it was interrupted")
 		}
@@ -275,7 +276,7 @@ func TestSpecialOutputs(t *testing.T) {
 		}
 		got <- err
 	}()
-	run(t, "load", "-n", "3", "-o", fifo, url).check(t, exitOK, nil, nil)
+	run(t, "load", "-n", "3", "-o", fifo, url).check(t, cli.ExitOK, nil, nil)
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
@@ -284,7 +285,7 @@ func TestSpecialOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // when the file is not there, and when it is
-		run(t, "load", "-n", "3", "-o", link, url).check(t, exitOK, nil, nil)
+		run(t, "load", "-n", "3", "-o", link, url).check(t, cli.ExitOK, nil, nil)
 	}
 	readRuns(t, link)
 	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/loadgen"
 )
 
@@ -21,13 +22,13 @@ import (
 type loadFlags struct {
 	requests    int
 	connections int
-	duration    period
+	duration    cli.Period
 	rate        float64
-	warmup      period
-	timeout     period
+	warmup      cli.Period
+	timeout     cli.Period
 
 	method      string
-	headers     list
+	headers     cli.List
 	body        string
 	bodyFile    string
 	contentType string
@@ -57,11 +58,11 @@ const maxBodyBytes = 1 << 30
 const drain = time.Second
 
 func (l *loadFlags) register(fs *flag.FlagSet) {
-	l.timeout = period(20 * time.Second)
-	fs.Var((*whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
-	fs.Var((*whole)(&l.connections), "c", "`connections` at a time (default 50; with -rate the most to open, default 1000)")
+	l.timeout = cli.Period(20 * time.Second)
+	fs.Var((*cli.Whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
+	fs.Var((*cli.Whole)(&l.connections), "c", "`connections` at a time (default 50; with -rate the most to open, default 1000)")
 	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
-	fs.Var((*decimal)(&l.rate), "rate", "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
+	fs.Var((*cli.Decimal)(&l.rate), "rate", "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
 	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
 	fs.Var(&l.timeout, "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -53,7 +54,7 @@ func TestLoadLimits(t *testing.T) {
 		{"gone:p99>1s", "nothing to judge"},
 	} {
 		var l loadLimits
-		if err := each(&l, parseLoadLimit)(tt.limit); err != nil {
+		if err := cli.Each(&l, parseLoadLimit)(tt.limit); err != nil {
 			t.Errorf("%s: %v", tt.limit, err)
 			continue
 		}
@@ -69,7 +70,7 @@ func TestLoadLimits(t *testing.T) {
 	r := judged()
 	r.Load.Classes = nil // of one class alone there are no figures: they are the load's
 	l := loadLimits{}
-	if err := each(&l, parseLoadLimit)("only:p99>96ms"); err != nil {
+	if err := cli.Each(&l, parseLoadLimit)("only:p99>96ms"); err != nil {
 		t.Fatal(err)
 	}
 	if hit, err := l.check(r); len(hit) != 1 || err != nil {
@@ -106,7 +107,7 @@ func TestLoadLimitIsWrong(t *testing.T) {
 		{"a:late>3", "leave out \"a\""},
 	} {
 		var l loadLimits
-		if err := each(&l, parseLoadLimit)(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) || len(l) > 0 {
+		if err := cli.Each(&l, parseLoadLimit)(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) || len(l) > 0 {
 			t.Errorf("%q: %v, want %q", tt.limit, err, tt.want)
 		}
 	}
@@ -135,14 +136,14 @@ func TestGeneratorAtItsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, said bytes.Buffer
-	a := &app{stdout: &out, stderr: &said}
+	a := &cli.App{Stdout: &out, Stderr: &said}
 	c := &loadCommand{app: a, failIf: loadLimits{l}}
 	load := &loadgen.Result{
 		Answered: 100, Failed: 50, Statuses: map[int]int64{200: 100}, Duration: time.Second,
 		Failures: []loadgen.Failure{{Class: loadgen.ClassGenerator, Count: 50, Example: "socket: too many open files"}},
 	}
-	code := a.exit("load", c.report(&runfile.File{Runs: []runfile.Run{{Label: "x", Load: load}}}))
-	if code != exitFailed || !strings.Contains(said.String(), "50 of 150 requests failed here (socket: too many open files); nothing is judged") || strings.Contains(said.String(), "-fail-if") {
+	code := a.Exit("load", c.report(&runfile.File{Runs: []runfile.Run{{Label: "x", Load: load}}}))
+	if code != cli.ExitFailed || !strings.Contains(said.String(), "50 of 150 requests failed here (socket: too many open files); nothing is judged") || strings.Contains(said.String(), "-fail-if") {
 		t.Errorf("exit code %d: %s", code, said.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/loadgen"
 )
 
@@ -31,7 +32,7 @@ type shapeFlags struct {
 func (s *shapeFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&s.http1, "http1", false, "HTTP/1.1 only (default: HTTP/2 where all URLs are https and their servers offer it, else HTTP/1.1)")
 	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only: to http URLs with prior knowledge (h2c)")
-	fs.Var((*whole)(&s.streams), "streams", "HTTP/2: `requests` at a time on each of the -c connections (default 1)")
+	fs.Var((*cli.Whole)(&s.streams), "streams", "HTTP/2: `requests` at a time on each of the -c connections (default 1)")
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
 	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
 	fs.Uint64Var(&s.seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random values of -template, and of run the order of the variants, to have them again (default: a new one, which is shown)")
@@ -144,7 +145,7 @@ func (s *stages) Set(text string) error {
 		if !ok {
 			return wrong
 		}
-		var d period
+		var d cli.Period
 		from, to, ramp := strings.Cut(rate, "-")
 		if !ramp {
 			to = from

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -71,7 +72,7 @@ func TestLoadShapes(t *testing.T) {
 	} {
 		two.Store(0)
 		out := filepath.Join(dir, "run.json")
-		call(append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, exitOK, []string{tt.says}, nil)
+		call(append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, cli.ExitOK, []string{tt.says}, nil)
 		f := readRuns(t, out)
 		if !tt.want(f.Runs[0].Load) || two.Load() != tt.n {
 			t.Errorf("%s: %d by HTTP/2; %+v", tt.flags, two.Load(), f.Runs[0].Load)
@@ -95,7 +96,7 @@ func TestLoadShapes(t *testing.T) {
 		"-http2 -disable-keepalive":       "-disable-keepalive",
 		"-find p99<1s -arrivals sometime": "poisson",
 	} {
-		call(append(strings.Fields("load "+flags), plain.URL)...).check(t, exitUsage, nil, []string{says})
+		call(append(strings.Fields("load "+flags), plain.URL)...).check(t, cli.ExitUsage, nil, []string{says})
 	}
 }
 
@@ -105,7 +106,7 @@ func TestLoadFinds(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 	out := filepath.Join(t.TempDir(), "run.json")
 	run(t, "load", "-find", "p50 < 1h", "-rate", "200", "-z", "100ms", "-warmup", "1ms", "-o", out, url).
-		check(t, exitFailed, []string{"p50 < 3600 s holds at none of the 2 rates tried"}, []string{"100.0% failed"})
+		check(t, cli.ExitFailed, []string{"p50 < 3600 s holds at none of the 2 rates tried"}, []string{"100.0% failed"})
 	var f *runfile.File = readRuns(t, out)
 	if len(f.Runs) != 2 || due(f.Runs[0].Load) != 20 {
 		t.Errorf("%d steps", len(f.Runs))

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -49,7 +50,7 @@ func (m *mixFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&m.file, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL that begins with / is below the first URL given")
 	fs.Func("class", "`NAME=REGEXP`: give requests whose 'METHOD URL' matches figures of their own, as that class; may be repeated, the first that matches counts", m.addClass)
 	fs.BoolVar(&m.template, "template", false, "URLs, header values and bodies are text/templates: {{int 1 100}}, {{line \"FILE\"}}, {{seq}} (docs/guides/load.md); all are made before the load")
-	fs.Var((*whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again (default: as many as are sent, at most 10000)")
+	fs.Var((*cli.Whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again (default: as many as are sent, at most 10000)")
 }
 
 func (m *mixFlags) addClass(s string) error {
@@ -164,8 +165,8 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	if len(urls) > 1 {
 		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are below, or none", len(urls))
 	}
-	in, name := io.Reader(os.Stdin), stdinName
-	if m.file != toStdout {
+	in, name := io.Reader(os.Stdin), cli.StdinName
+	if m.file != cli.ToStdout {
 		f, err := os.Open(m.file)
 		if err != nil {
 			return nil, fmt.Errorf("-targets: %w", err)

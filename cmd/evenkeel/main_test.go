@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/race"
 )
@@ -79,8 +80,8 @@ type result struct {
 // call runs the command in this process.
 func call(args ...string) result {
 	var out, err bytes.Buffer
-	a := &app{stdout: &out, stderr: &err}
-	code := a.main(context.Background(), args)
+	a := &cli.App{Stdout: &out, Stderr: &err}
+	code := dispatch(context.Background(), a, args)
 	return result{out.String(), err.String(), code}
 }
 

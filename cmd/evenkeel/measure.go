@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -38,7 +39,7 @@ const (
 
 // measure starts a variant, loads it, stops it, and returns what was measured.
 func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
-	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.app.stderr, terminal: r.app.terminal}}
+	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.app.Stderr, terminal: r.app.Terminal}}
 	m.pass = &passer{w: m.progress, all: r.flags.verbose}
 	defer m.progress.clear()
 	switch {
@@ -173,7 +174,7 @@ func (m *measurement) stop() error {
 	defer cancel(nil)
 	go func() {
 		select {
-		case <-m.runner.app.hurry:
+		case <-m.runner.app.Hurry:
 			cancel(errors.New("interrupted again"))
 		case <-ctx.Done():
 		}
@@ -185,7 +186,7 @@ func (m *measurement) stop() error {
 func (m *measurement) withLastWords(err error) error {
 	last := m.pass.last()
 	switch {
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, cli.ErrInterrupted):
 		return err
 	case len(last) == 0 && errors.Is(err, errEnded):
 		return fmt.Errorf("%w\nit wrote nothing to standard error, and its standard output is not shown: start it by itself to see that", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
@@ -183,7 +184,7 @@ const (
 const probeTimeout = 2 * time.Second
 
 // observeRunning is an observer of a service that runs already. stop ends it.
-func (a *app) observeRunning(ctx context.Context, f *loadCommand) (o *observer, stop func(), err error) {
+func observeRunning(ctx context.Context, a *cli.App, f *loadCommand) (o *observer, stop func(), err error) {
 	o, stop = &observer{}, func() {}
 	o.run = runfile.Run{Label: f.label, Repeat: 1, Mix: f.load.mix.made}
 	o.service = whereIs(ctx, f.options.Targets)

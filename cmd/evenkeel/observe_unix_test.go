@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
@@ -58,7 +59,7 @@ func TestLoadRunning(t *testing.T) {
 	}
 
 	r, found := load("")
-	r.check(t, exitOK, []string{"collections", "GC pause, total", "allocated/request", "main.waste", "(runtime.MemStats), which does not tell time in GC"}, nil)
+	r.check(t, cli.ExitOK, []string{"collections", "GC pause, total", "allocated/request", "main.waste", "(runtime.MemStats), which does not tell time in GC"}, nil)
 	if strings.Contains(r.stdout, "\ntime in GC") || strings.Contains(r.stdout, "\npeak heap") {
 		t.Errorf("rows that runtime.MemStats cannot tell:\n%s", r.stdout)
 	}
@@ -78,7 +79,7 @@ func TestLoadRunning(t *testing.T) {
 	}
 
 	r, both := load("-gctrace " + log)
-	r.check(t, exitOK, []string{"time in GC", "total GC time", "peak heap", "main.waste", "collector by " + log + " (gctrace); allocation by " + s.url()}, nil)
+	r.check(t, cli.ExitOK, []string{"time in GC", "total GC time", "peak heap", "main.waste", "collector by " + log + " (gctrace); allocation by " + s.url()}, nil)
 	if gc := both.GC; gc == nil || gc.Source != runfile.GCFromTrace || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
 		t.Fatalf("collections: %+v, notes %q", gc, both.Notes)
 	}
@@ -87,14 +88,14 @@ func TestLoadRunning(t *testing.T) {
 	}
 
 	r, traced := load("-pprof off -gctrace " + log)
-	r.check(t, exitOK, []string{"time in GC", "allocated/request"}, nil)
+	r.check(t, cli.ExitOK, []string{"time in GC", "allocated/request"}, nil)
 	if traced.GC == nil || traced.Alloc == nil || traced.Alloc.Source != runfile.AllocFromTrace || traced.PProf != "" {
 		t.Errorf("%+v", traced)
 	}
 
 	// Lines of before, and none of now, are no sign of a collector that rests.
 	lines := startWith(t, gcLine+"\n", append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out), s.url())...).wait()
-	lines.check(t, exitOK, []string{"! standard input: no gctrace line came during the load"}, nil)
+	lines.check(t, cli.ExitOK, []string{"! standard input: no gctrace line came during the load"}, nil)
 	if run := readRuns(t, out).Runs[0]; run.GC != nil || run.Alloc != nil {
 		t.Errorf("%+v and %+v of nothing", run.GC, run.Alloc)
 	}
@@ -106,7 +107,7 @@ func TestLoadCounts(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	log := s.running("GOGC=off", "-pprof", "-collect", "50")
-	run(t, "load", "-n", "80", "-c", "1", "-o", out, s.url()).check(t, exitOK, []string{"collections 50"}, nil)
+	run(t, "load", "-n", "80", "-c", "1", "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 50"}, nil)
 	gc := readRuns(t, out).Runs[0].GC
 	forced, _ := gc.Summary.Forced.Get()
 	pause, ok := gc.Summary.Wall.Pause.Get()
@@ -114,7 +115,7 @@ func TestLoadCounts(t *testing.T) {
 		t.Errorf("%d collections, %d of them forced, paused for %v; want 50", gc.Summary.Collections, forced, pause)
 	}
 	// Now it does not collect any more, and both sources say so.
-	run(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, exitOK, []string{"collections 0", "time in GC 0"}, nil)
+	run(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 0", "time in GC 0"}, nil)
 }
 
 func TestLoadObservesNothing(t *testing.T) {
@@ -131,7 +132,7 @@ func TestLoadObservesNothing(t *testing.T) {
 		if !strings.Contains(blanks.ReplaceAllString(r.stdout, " "), "status 200 5") && limit < patience/4 {
 			continue
 		}
-		r.check(t, exitOK, []string{"status 200 5"}, nil) // profiles that hang are none
+		r.check(t, cli.ExitOK, []string{"status 200 5"}, nil) // profiles that hang are none
 		break
 	}
 	for _, tt := range []struct{ flags, want string }{
@@ -139,7 +140,7 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-gctrace " + dir + "/none", "no such file"},
 		{"-gctrace " + dir, "is a folder"},
 	} {
-		run(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, exitFailed, nil, []string{tt.want})
+		run(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitFailed, nil, []string{tt.want})
 	}
 	for _, tt := range []struct{ flags, want string }{
 		{"-pprof ftp://x", "-pprof"},
@@ -152,7 +153,7 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-find p99<1s", "-find chooses the rates itself"},
 		{"-class x", "NAME=REGEXP"},
 	} {
-		call(append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, exitUsage, nil, []string{tt.want})
+		call(append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitUsage, nil, []string{tt.want})
 	}
 }
 
@@ -169,7 +170,7 @@ func TestLoadMix(t *testing.T) {
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
 	args := []string{"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out, "-html", page, url}
 	r := run(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
-	r.check(t, exitOK, []string{"and 30 more", "requests: from " + targets + ", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
+	r.check(t, cli.ExitOK, []string{"and 30 more", "requests: from " + targets + ", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
 	run1 := readRuns(t, out).Runs[0]
 	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets || len(run1.Load.Classes) != 2 {
 		t.Errorf("%+v, %+v", run1.Mix, run1.Load.Classes)
@@ -177,9 +178,9 @@ func TestLoadMix(t *testing.T) {
 	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "By class of request") {
 		t.Errorf("the page: %v", err)
 	}
-	call("compare", out).check(t, exitOK, []string{"by class", "write 25.0% 10 0 10"}, nil)
+	call("compare", out).check(t, cli.ExitOK, []string{"by class", "write 25.0% 10 0 10"}, nil)
 	r = run(t, append(args, "-fail-if", "write:bad>50%", "-fail-if", "rate<1000000000/s")...)
-	r.check(t, exitLimit, []string{"by class"}, []string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
+	r.check(t, cli.ExitLimit, []string{"by class"}, []string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
 	if again := readRuns(t, out).Runs[0]; strings.Join(again.Load.Targets, " ") != strings.Join(run1.Load.Targets, " ") {
 		t.Errorf("the same seed made %q, and then %q", run1.Load.Targets, again.Load.Targets)
 	}
@@ -195,7 +196,7 @@ func TestLoadOverload(t *testing.T) {
 		if !strings.Contains(r.stdout, says) && z < patience/4 {
 			continue
 		}
-		r.check(t, exitOK, []string{says}, nil)
+		r.check(t, cli.ExitOK, []string{says}, nil)
 		break
 	}
 }
@@ -207,7 +208,7 @@ func TestRunMix(t *testing.T) {
 	out := filepath.Join(dir, "run.json")
 	targets := writeIn(t, dir, "targets", "/a weight=3 class=a\n/b\n")
 	r := run(t, s.args("-n 40 -c 2 -targets "+targets+" -o "+out)...)
-	r.check(t, exitOK, []string{"by class", "a 75.0% 30 0 0"}, nil)
+	r.check(t, cli.ExitOK, []string{"by class", "a 75.0% 30 0 0"}, nil)
 	got := readRuns(t, out).Runs[0]
 	if got.Mix == nil || got.Mix.Made != 2 || got.Mix.Seed != nil || len(got.Load.Classes) != 2 {
 		t.Errorf("%+v, %+v", got.Mix, got.Load.Classes)

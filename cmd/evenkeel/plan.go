@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gcgate/capacity"
 )
 
@@ -42,17 +43,17 @@ docs/guides/plan.md explains each row.
 type planFlags struct {
 	replicas, turns int
 	memory          byteSize
-	times, rate     decimal
-	held, watch     period
+	times, rate     cli.Decimal
+	held, watch     cli.Period
 	label           string
 	asJSON          bool
 }
 
-func runPlan(ctx context.Context, a *app, args []string) error {
-	f := planFlags{watch: period(10 * time.Second)}
-	fs := a.newFlags("plan", planHelp)
-	fs.Var((*whole)(&f.replicas), "n", "there are `N` replicas (default: as many as are needed; of a status page, what it says)")
-	fs.Var((*whole)(&f.turns), "k", "`K` replicas may collect at once (default 1; of a status page, what it says)")
+func runPlan(ctx context.Context, a *cli.App, args []string) error {
+	f := planFlags{watch: cli.Period(10 * time.Second)}
+	fs := a.NewFlags("plan", planHelp)
+	fs.Var((*cli.Whole)(&f.replicas), "n", "there are `N` replicas (default: as many as are needed; of a status page, what it says)")
+	fs.Var((*cli.Whole)(&f.turns), "k", "`K` replicas may collect at once (default 1; of a status page, what it says)")
 	fs.Var(&f.memory, "memory", "one replica may take this `size`, such as 2GiB: a gate's trigger then follows the allocation (default: no limit; of a status page, what it says)")
 	fs.Var(&f.times, "times", "plan for this many `times` the load of the source (default 1; of a status page the number of replicas, each with as much)")
 	fs.Var(&f.rate, "rate", "plan for this many `requests` a second in all (default: the source's)")
@@ -60,33 +61,33 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 	fs.Var(&f.watch, "for", "watch a status page for this `time`")
 	fs.StringVar(&f.label, "label", "", "take the runs with this `label` of a run.json that has several")
 	fs.BoolVar(&f.asJSON, "json", false, "print all figures as JSON")
-	names, rest, err := a.parse(fs, args)
+	names, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
 	switch names = append(names, rest...); {
 	case len(names) == 0:
-		return a.wrong(fs, "no source; name a run.json, a gctrace log, - for standard input, or the URL of a status page")
+		return a.Wrong(fs, "no source; name a run.json, a gctrace log, - for standard input, or the URL of a status page")
 	case len(names) > 1:
-		return a.wrong(fs, "%d sources; it reads one", len(names))
-	case f.replicas < 0 || given(fs, "n") && f.replicas == 0:
-		return a.wrong(fs, "-n %d; write how many replicas there are", f.replicas)
-	case f.turns < 0 || given(fs, "k") && f.turns == 0:
-		return a.wrong(fs, "-k %d; write how many may collect at once", f.turns)
-	case given(fs, "times") && !positive(float64(f.times)):
-		return a.wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.times))
-	case given(fs, "rate") && !positive(float64(f.rate)):
-		return a.wrong(fs, "-rate %v; write requests a second, such as 2000", float64(f.rate))
-	case given(fs, "rate") && given(fs, "times"):
-		return a.wrong(fs, "-rate and -times both say for which load; leave one out")
-	case f.watch < period(time.Second):
-		return a.wrong(fs, "-for %v is too short to see what is allocated; write at least 1s", &f.watch)
-	case given(fs, "held") && f.held == 0:
-		return a.wrong(fs, "-held %v; write for how long a collection holds its turn", &f.held)
-	case given(fs, "for") && !isURL(names[0]):
-		return a.wrong(fs, "-for watches a status page, and %s is none", names[0])
+		return a.Wrong(fs, "%d sources; it reads one", len(names))
+	case f.replicas < 0 || cli.Given(fs, "n") && f.replicas == 0:
+		return a.Wrong(fs, "-n %d; write how many replicas there are", f.replicas)
+	case f.turns < 0 || cli.Given(fs, "k") && f.turns == 0:
+		return a.Wrong(fs, "-k %d; write how many may collect at once", f.turns)
+	case cli.Given(fs, "times") && !positive(float64(f.times)):
+		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.times))
+	case cli.Given(fs, "rate") && !positive(float64(f.rate)):
+		return a.Wrong(fs, "-rate %v; write requests a second, such as 2000", float64(f.rate))
+	case cli.Given(fs, "rate") && cli.Given(fs, "times"):
+		return a.Wrong(fs, "-rate and -times both say for which load; leave one out")
+	case f.watch < cli.Period(time.Second):
+		return a.Wrong(fs, "-for %v is too short to see what is allocated; write at least 1s", &f.watch)
+	case cli.Given(fs, "held") && f.held == 0:
+		return a.Wrong(fs, "-held %v; write for how long a collection holds its turn", &f.held)
+	case cli.Given(fs, "for") && !isURL(names[0]):
+		return a.Wrong(fs, "-for watches a status page, and %s is none", names[0])
 	case f.label != "" && isURL(names[0]):
-		return a.wrong(fs, "-label is of a run.json, and %s is none", names[0])
+		return a.Wrong(fs, "-label is of a run.json, and %s is none", names[0])
 	}
 	p, err := readPlanSource(ctx, names[0], &f)
 	if err != nil {
@@ -101,11 +102,11 @@ func runPlan(ctx context.Context, a *app, args []string) error {
 	}
 	p.judge()
 	if f.asJSON {
-		e := json.NewEncoder(a.stdout)
+		e := json.NewEncoder(a.Stdout)
 		e.SetIndent("", "  ")
 		return e.Encode(p)
 	}
-	_, err = io.WriteString(a.stdout, p.text(a.style))
+	_, err = io.WriteString(a.Stdout, p.text(a.Style))
 	return err
 }
 
@@ -173,8 +174,8 @@ func readPlanSource(ctx context.Context, name string, f *planFlags) (*plan, erro
 	if strings.Contains(name, "://") {
 		return planOfStatus(ctx, name, time.Duration(f.watch))
 	}
-	in, source := io.Reader(os.Stdin), stdinName
-	if name != toStdout {
+	in, source := io.Reader(os.Stdin), cli.StdinName
+	if name != cli.ToStdout {
 		file, err := os.Open(name)
 		if err != nil {
 			return nil, err

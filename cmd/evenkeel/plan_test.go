@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
@@ -49,7 +50,7 @@ func savePlanRuns(t *testing.T, runs ...runfile.Run) string {
 func TestPlan(t *testing.T) {
 	name := savePlanRuns(t, planRun("a"))
 	r := call("plan", "-times", "4", "-memory", "2GiB", name)
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	golden.Check(t, "plan.golden.txt", r.stdout)
 }
 
@@ -90,7 +91,7 @@ func TestPlanInRun(t *testing.T) {
 		run := planRun("a")
 		c.change(&run)
 		var out strings.Builder
-		r := &runner{app: &app{stdout: &out}, flags: &runFlags{}, file: runfile.File{Version: runfile.Version, Runs: []runfile.Run{run}}}
+		r := &runner{app: &cli.App{Stdout: &out}, flags: &runFlags{}, file: runfile.File{Version: runfile.Version, Runs: []runfile.Run{run}}}
 		if err := r.print(r.compared()); err != nil {
 			t.Fatal(err)
 		}
@@ -109,13 +110,13 @@ func TestPlanInRun(t *testing.T) {
 func TestPlanOfASmallHeap(t *testing.T) {
 	run := planRun("a")
 	run.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0)
-	call("plan", savePlanRuns(t, run)).check(t, exitFailed, nil, []string{"less than 1 MB", "nothing to plan"})
+	call("plan", savePlanRuns(t, run)).check(t, cli.ExitFailed, nil, []string{"less than 1 MB", "nothing to plan"})
 }
 
 func TestPlanJSON(t *testing.T) {
 	name := savePlanRuns(t, planRun("a"), planRun("a"))
 	r := call("plan", "-json", "-n", "3", "-k", "2", "-rate", "12000", "-held", "100ms", name)
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	var p plan
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
@@ -139,13 +140,13 @@ func TestPlanOfALog(t *testing.T) {
 	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("plan", "-n", "4", name).check(t, exitOK, []string{"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns", "! a log knows nothing of requests"}, nil)
-	call("plan", "-n", "4", "-held", "300ms", name).check(t, exitOK, []string{"! should all replicas want the turn at once"}, nil)
-	call("plan", "-rate", "5", name).check(t, exitFailed, nil, []string{"write -times instead"})
-	call("plan", "-label", "a", name).check(t, exitFailed, nil, []string{"leave -label out"})
-	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, exitUsage, nil, []string{"-label is of a run.json"})
-	call("plan", "-for", "3s", name).check(t, exitUsage, nil, []string{"-for watches a status page"})
-	call("plan", "-held", "0s", name).check(t, exitUsage, nil, []string{"-held 0s; write for how long"})
+	call("plan", "-n", "4", name).check(t, cli.ExitOK, []string{"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns", "! a log knows nothing of requests"}, nil)
+	call("plan", "-n", "4", "-held", "300ms", name).check(t, cli.ExitOK, []string{"! should all replicas want the turn at once"}, nil)
+	call("plan", "-rate", "5", name).check(t, cli.ExitFailed, nil, []string{"write -times instead"})
+	call("plan", "-label", "a", name).check(t, cli.ExitFailed, nil, []string{"leave -label out"})
+	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, cli.ExitUsage, nil, []string{"-label is of a run.json"})
+	call("plan", "-for", "3s", name).check(t, cli.ExitUsage, nil, []string{"-for watches a status page"})
+	call("plan", "-held", "0s", name).check(t, cli.ExitUsage, nil, []string{"-held 0s; write for how long"})
 }
 
 func TestPlanRefusesWhatItCannotUse(t *testing.T) {
@@ -167,12 +168,12 @@ func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 		{without(func(r *runfile.Run) { r.Alloc = nil }), "what was allocated"},
 		{without(func(r *runfile.Run) { r.Load.Duration = 0 }), "no duration"},
 	} {
-		call("plan", tt.name).check(t, exitFailed, nil, []string{tt.say})
+		call("plan", tt.name).check(t, cli.ExitFailed, nil, []string{tt.say})
 	}
-	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, exitFailed, nil, []string{`no runs of "c", but of a, b`})
-	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, exitOK, []string{"replicas needed"}, nil)
+	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitFailed, nil, []string{`no runs of "c", but of a, b`})
+	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitOK, []string{"replicas needed"}, nil)
 	cpu := without(func(r *runfile.Run) { r.Disturbance = nil })
-	call("plan", cpu).check(t, exitOK, []string{"memory of one", "! it does not say what CPU"}, nil)
+	call("plan", cpu).check(t, cli.ExitOK, []string{"memory of one", "! it does not say what CPU"}, nil)
 }
 
 // statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more each time that it is asked.
@@ -200,7 +201,7 @@ func statsServer(t *testing.T, change func(asked uint64, stats map[string]any)) 
 func TestPlanOfAStatusPage(t *testing.T) {
 	s := statsServer(t, nil)
 	r := call("plan", "-for", "1s", "-json", s.URL+"/stats")
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	var p plan
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
@@ -215,13 +216,13 @@ func TestPlanOfAStatusPage(t *testing.T) {
 		t.Errorf("CPU from nothing: %+v", p)
 	}
 	again := statsServer(t, func(asked uint64, stats map[string]any) { stats["Allocated"] = 1e9 / float64(asked) })
-	call("plan", "-for", "1s", again.URL).check(t, exitFailed, nil, []string{"started again meanwhile"})
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
 	still := statsServer(t, func(_ uint64, stats map[string]any) { stats["Allocated"] = 5 })
-	call("plan", "-for", "1s", still.URL).check(t, exitFailed, nil, []string{"look at it under load"})
+	call("plan", "-for", "1s", still.URL).check(t, cli.ExitFailed, nil, []string{"look at it under load"})
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"State": 5}`) }))
 	defer other.Close()
-	call("plan", other.URL).check(t, exitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
-	call("plan", other.URL+"\x7f").check(t, exitFailed, nil, []string{"evenkeel plan"})
+	call("plan", other.URL).check(t, cli.ExitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
+	call("plan", other.URL+"\x7f").check(t, cli.ExitFailed, nil, []string{"evenkeel plan"})
 }
 
 // TestPlanOfAStatusPageKnowsCPU: what requests take is what the process has taken without the collector's part.
@@ -250,11 +251,11 @@ func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
 	r := call("plan", "-for", "1s", statsServer(t, func(asked uint64, stats map[string]any) {
 		stats["Process"] = map[string]any{"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8, "Procs": 1}
 	}).URL)
-	r.check(t, exitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"}, nil)
+	r.check(t, cli.ExitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"}, nil)
 	again := statsServer(t, func(asked uint64, stats map[string]any) {
 		stats["Process"] = map[string]any{"CPU": 10e9 / asked}
 	})
-	call("plan", "-for", "1s", again.URL).check(t, exitFailed, nil, []string{"started again meanwhile"})
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
 }
 
 func TestByteSize(t *testing.T) {

@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -155,4 +159,21 @@ func (p *progress) text(s loadgen.Progress) string {
 func (p *progress) draw(text string) {
 	fmt.Fprintf(p.w, barLine, text)
 	p.bar = text
+}
+
+// load runs loadgen with the progress shown.
+func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+	o.OnProgress, o.ProgressInterval = p.update, p.interval()
+	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
+	defer p.clear()
+	return putLoad(ctx, o)
+}
+
+// putLoad runs loadgen with the processors that it needs.
+func putLoad(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
+		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
+	}
+	return loadgen.Run(ctx, o)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 )
 
@@ -105,7 +106,7 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 			if context.Cause(ctx) == errNotReady {
 				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or give it more with -ready-timeout", timeout, last, r.url)
 			}
-			return errInterrupted
+			return cli.ErrInterrupted
 		case <-time.After(readyPoll):
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 )
 
@@ -77,7 +78,7 @@ func TestReadiness(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if err := newReadiness(s.URL+"/broken", c).wait(ctx, server, time.Minute); !errors.Is(err, errInterrupted) {
+	if err := newReadiness(s.URL+"/broken", c).wait(ctx, server, time.Minute); !errors.Is(err, cli.ErrInterrupted) {
 		t.Errorf("interrupted: %v", err)
 	}
 	err = newReadiness(s.URL+"/broken", c).wait(t.Context(), sleeper(t, "0.1"), time.Minute)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/reqtrace/history"
 )
 
@@ -139,7 +140,7 @@ func readHistory(name string) (h *history.History, source string, err error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	b, err := readAtMost(f, maxHistoryBytes)
+	b, err := fetch.AtMost(f, maxHistoryBytes)
 	if err != nil {
 		return nil, "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -22,7 +23,7 @@ import (
 type untilFlags struct {
 	width  share // 0: as often as -repeat says
 	figure string
-	budget period
+	budget cli.Period
 }
 
 const (
@@ -75,7 +76,7 @@ func (r *runner) checkUntil(repeatGiven bool) error {
 		return errors.New("-explain traces the last round, which -until does not know beforehand; run it with -repeat")
 	default:
 		if u.budget == 0 {
-			u.budget = period(defaultBudget)
+			u.budget = cli.Period(defaultBudget)
 		}
 		if u.figure = cmp.Or(u.figure, cmp.Or(append(slices.Clone(names), defaultFigure)...)); names == nil {
 			names = []string{u.figure}
@@ -127,7 +128,7 @@ func (r *runner) draw(round int) []variant {
 
 // measureAll measures in rounds, as many as -repeat or -until say.
 func (r *runner) measureAll(ctx context.Context) error {
-	defer outlivePipe()()
+	defer cli.OutlivePipe()()
 	if r.take == nil {
 		r.take = r.measure
 	}
@@ -159,7 +160,7 @@ func (r *runner) measureAll(ctx context.Context) error {
 			why = r.foresee(spent / foreseenAfter)
 		}
 		if why != "" {
-			fmt.Fprintf(r.app.stderr, "ended after %s: %s\n", textfmt.Plural(i, "round"), why)
+			fmt.Fprintf(r.app.Stderr, "ended after %s: %s\n", textfmt.Plural(i, "round"), why)
 			return nil
 		}
 	}
@@ -183,9 +184,9 @@ func (r *runner) foresee(round time.Duration) (why string) {
 	all := time.Duration(n) * round
 	switch {
 	case n <= room:
-		fmt.Fprintf(r.app.stderr, "after %d rounds: %s, %s in all\n", foreseenAfter, takes, textfmt.Duration(all))
+		fmt.Fprintf(r.app.Stderr, "after %d rounds: %s, %s in all\n", foreseenAfter, takes, textfmt.Duration(all))
 	case r.flags.until.width == 0:
-		fmt.Fprintf(r.app.stderr, "after %d rounds: %s, and -repeat measures %d\n", foreseenAfter, takes, room)
+		fmt.Fprintf(r.app.Stderr, "after %d rounds: %s, and -repeat measures %d\n", foreseenAfter, takes, room)
 	case n > tailstat.MaxRounds:
 		return takes + ", which is more than -until looks at; longer runs (-z) vary less"
 	default:
@@ -205,7 +206,7 @@ func (r *runner) round(ctx context.Context, number int) error {
 			r.file.Runs = append(r.file.Runs, *run)
 		}
 		if err == nil && ctx.Err() != nil {
-			err = errInterrupted
+			err = cli.ErrInterrupted
 		}
 		if err != nil {
 			if len(r.variants) > 1 {
@@ -223,7 +224,7 @@ func (r *runner) fixLooks(round time.Duration) {
 	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
 	r.file.Plan.Looks = looks
 	if n := r.compared().Fewest(); n > looks {
-		fmt.Fprintf(r.app.stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that takes -budget %s at least\n",
+		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that takes -budget %s at least\n",
 			textfmt.Duration(round), budget, looks, n, (time.Duration(n) * round).Round(time.Second))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
@@ -22,7 +23,7 @@ import (
 func untilRunner(t *testing.T, flags runFlags, slower, deviation float64) (*runner, *bytes.Buffer) {
 	t.Helper()
 	var stderr bytes.Buffer
-	r := &runner{file: runfile.File{Version: runfile.Version}, app: &app{stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
+	r := &runner{file: runfile.File{Version: runfile.Version}, app: &cli.App{Stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
 	rng := rand.New(rand.NewPCG(9, 9))
 	var clock time.Time
 	r.now = func() time.Time { return clock }
@@ -45,18 +46,18 @@ func untilRunner(t *testing.T, flags runFlags, slower, deviation float64) (*runn
 }
 
 func TestUntil(t *testing.T) {
-	five := period(5 * time.Minute) // 30 looks: how many is what a test of them costs
+	five := cli.Period(5 * time.Minute) // 30 looks: how many is what a test of them costs
 	for _, tt := range []struct {
 		name              string
 		slower, deviation float64
-		budget            period
+		budget            cli.Period
 		says              string
 		least, most       int // rounds
 	}{
 		{"a clear answer", 3, .1, five, "the answer is clear", 6, 14},
 		{"no difference, little noise", 1, .03, five, "the ratio of p99 is known to within 10%", 6, 14},
 		{"no difference, much noise", 1, 1, five, "-budget 5m0s is spent", 30, 30},
-		{"no budget", 3, .1, period(30 * time.Second), "has room for 3; fewer than", 3, 3},
+		{"no budget", 3, .1, cli.Period(30 * time.Second), "has room for 3; fewer than", 3, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, stderr := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: .1, budget: tt.budget}}, tt.slower, tt.deviation)
@@ -85,7 +86,7 @@ func TestUntil(t *testing.T) {
 
 // TestRunFailIf has variants judged against a limit. With -until a ratio that is certainly not 1 is no answer to that.
 func TestRunFailIf(t *testing.T) {
-	until := untilFlags{width: .01, budget: period(5 * time.Minute)}
+	until := untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}
 	for _, tt := range []struct {
 		name              string
 		slower, deviation float64
@@ -93,11 +94,11 @@ func TestRunFailIf(t *testing.T) {
 		code              int
 		says              string
 	}{
-		{"exceeded", 1.6, .05, runFlags{repeat: 10}, exitLimit, "evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1."},
-		{"kept", 1, .05, runFlags{repeat: 10}, exitOK, "-fail-if p99 > +20%: kept: "},
-		{"at the limit", 1.2, .05, runFlags{repeat: 10}, exitCannotTell, "-fail-if p99 > +20%: cannot tell: "},
-		{"beyond the limit at last", 1.35, .1, runFlags{until: until}, exitLimit, "ended after 1"},
-		{"within the limit at last", 1.1, .07, runFlags{until: until}, exitOK, "the answer is clear"},
+		{"exceeded", 1.6, .05, runFlags{repeat: 10}, cli.ExitLimit, "evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1."},
+		{"kept", 1, .05, runFlags{repeat: 10}, cli.ExitOK, "-fail-if p99 > +20%: kept: "},
+		{"at the limit", 1.2, .05, runFlags{repeat: 10}, cli.ExitCannotTell, "-fail-if p99 > +20%: cannot tell: "},
+		{"beyond the limit at last", 1.35, .1, runFlags{until: until}, cli.ExitLimit, "ended after 1"},
+		{"within the limit at last", 1.1, .07, runFlags{until: until}, cli.ExitOK, "the answer is clear"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			limit, err := parseChangeLimit("p99 > +20%")
@@ -106,14 +107,14 @@ func TestRunFailIf(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, stderr := untilRunner(t, tt.flags, tt.slower, tt.deviation)
-			r.app.stdout = io.Discard
+			r.app.Stdout = io.Discard
 			take := r.take
 			r.take = func(ctx context.Context, v variant, round int) (*runfile.Run, error) {
 				run, err := take(ctx, v, round)
 				run.Load.Statuses = map[int]int64{200: run.Load.Answered}
 				return run, err
 			}
-			if code := r.app.exit("run", r.run(t.Context())); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+			if code := r.app.Exit("run", r.run(t.Context())); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
 				t.Errorf("exit code %d, want %d: %s", code, tt.code, stderr)
 			}
 		})
@@ -129,7 +130,7 @@ func TestUntilEachLimit(t *testing.T) {
 		{[]string{"p99 > +20%", "p99 > +5%"}, "the answer is clear"},
 		{[]string{"p99 > +20%", "p99 > +60%"}, "ended after 10 rounds: -fail-if p99 > +60% takes more than 1,000 rounds"},
 	} {
-		flags := runFlags{seed: 1, until: untilFlags{width: .01, budget: period(5 * time.Minute)}}
+		flags := runFlags{seed: 1, until: untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}}
 		for _, text := range tt.limits {
 			limit, err := parseChangeLimit(text)
 			if err != nil {
@@ -159,8 +160,8 @@ func TestForesee(t *testing.T) {
 		rounds    int // 0: more than ten
 		says      string
 	}{
-		{"room", runFlags{until: untilFlags{width: 1e-9, budget: period(30 * time.Minute)}}, .18, 0, "after 10 rounds: -fail-if p99 > +20% takes some "},
-		{"no room", runFlags{until: untilFlags{width: 1e-9, budget: period(3 * time.Minute)}}, .18, 10, "and -budget 3m0s has room for 18; write -budget "},
+		{"room", runFlags{until: untilFlags{width: 1e-9, budget: cli.Period(30 * time.Minute)}}, .18, 0, "after 10 rounds: -fail-if p99 > +20% takes some "},
+		{"no room", runFlags{until: untilFlags{width: 1e-9, budget: cli.Period(3 * time.Minute)}}, .18, 10, "and -budget 3m0s has room for 18; write -budget "},
 		{"repeat", runFlags{repeat: 12}, .4, 12, ", and -repeat measures 12\n"},
 		{"enough repeats", runFlags{repeat: 150}, .4, 150, "after 10 rounds: -fail-if p99 > +20% takes some "},
 		{"a clear answer", runFlags{repeat: 12}, .02, 12, ""},
@@ -188,7 +189,7 @@ func TestForesee(t *testing.T) {
 
 // TestUntilWidens has the same runs judged with and without looks: those that were looked at have wider intervals.
 func TestUntilWidens(t *testing.T) {
-	r, _ := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: 1e-9, budget: period(5 * time.Minute)}}, 1, .1)
+	r, _ := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: 1e-9, budget: cli.Period(5 * time.Minute)}}, 1, .1)
 	if err := r.measureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestUntilWidens(t *testing.T) {
 func TestUntilInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, _ := untilRunner(t, runFlags{seed: 3, until: untilFlags{width: .1, budget: period(5 * time.Minute)}}, 1.01, .5)
+	r, _ := untilRunner(t, runFlags{seed: 3, until: untilFlags{width: .1, budget: cli.Period(5 * time.Minute)}}, 1.01, .5)
 	take := r.take
 	r.take = func(c context.Context, v variant, round int) (*runfile.Run, error) {
 		if round == 8 {
@@ -214,7 +215,7 @@ func TestUntilInterrupted(t *testing.T) {
 		run.Load.Interrupted = round == 8
 		return run, err
 	}
-	if err := r.measureAll(ctx); !errors.Is(err, errInterrupted) {
+	if err := r.measureAll(ctx); !errors.Is(err, cli.ErrInterrupted) {
 		t.Fatal(err)
 	}
 	if n := len(r.file.Runs); n != 15 {

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -52,8 +55,8 @@ below this floor is not coloured in the table. With one variant it measures noth
 All figures cover the window from the first measured request to the last answer.
 `
 
-func runRun(ctx context.Context, a *app, args []string) error {
-	r, err := a.newRunner(args)
+func runRun(ctx context.Context, a *cli.App, args []string) error {
+	r, err := newRunner(a, args)
 	if err != nil {
 		return err
 	}
@@ -61,9 +64,9 @@ func runRun(ctx context.Context, a *app, args []string) error {
 }
 
 // newRunner returns what the command line of evenkeel run asks for.
-func (a *app) newRunner(args []string) (*runner, error) {
-	f := &runFlags{readyTimeout: period(30 * time.Second), stopTimeout: period(10 * time.Second)}
-	fs := a.newFlags("run", runHelp)
+func newRunner(a *cli.App, args []string) (*runner, error) {
+	f := &runFlags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second)}
+	fs := a.NewFlags("run", runHelp)
 	f.load.register(fs)
 	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and round")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
@@ -73,20 +76,20 @@ func (a *app) newRunner(args []string) (*runner, error) {
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
 	f.judging.register(fs)
 	f.repeat = 1
-	fs.Var((*whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot; 3 with -explain and several variants")
+	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot; 3 with -explain and several variants")
 	f.until.register(fs)
 	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which change this machine shows at all; -repeat (default 10) times, or 8 before -until")
-	fs.Var((*whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where variants are compared)")
+	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
 	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")
 	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
 	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; implies -explain")
 	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
-	operands, command, err := a.parse(fs, args)
+	operands, command, err := a.Parse(fs, args)
 	if err != nil {
 		return nil, err
 	}
-	if !given(fs, "top") {
+	if !cli.Given(fs, "top") {
 		f.top = 8
 		if len(f.variants) > 1 {
 			f.top = 3
@@ -95,21 +98,21 @@ func (a *app) newRunner(args []string) (*runner, error) {
 	r := &runner{app: a, flags: f, command: command}
 	switch {
 	case len(operands) > 0:
-		return nil, a.wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
+		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
 	case len(command) == 0:
-		return nil, a.wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
+		return nil, a.Wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
 	case len(f.urls) == 0 && f.load.mix.file == "":
-		return nil, a.wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
-	case f.html == toStdout:
-		return nil, a.wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
+		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
+	case f.html == cli.ToStdout:
+		return nil, a.Wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
 	case f.repeat < 1 || f.top < 0:
-		return nil, a.wrong(fs, "-repeat must be at least 1, -top at least 0")
+		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(given(fs, "repeat")), r.prepare(), r.checkUntil(given(fs, "repeat")), r.checkJudging()); err != nil {
-		return nil, a.wrong(fs, "%v", err)
+	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(), r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
+		return nil, a.Wrong(fs, "%v", err)
 	}
-	a.sayHints(fs, f.load.hints(fs))
-	if err := canSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
+	sayHints(a, fs, f.load.hints(fs))
+	if err := cli.CanSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
 		return nil, err
 	}
 	if f.traces != "" {
@@ -202,7 +205,7 @@ func pprofAt(s string, first *url.URL) (string, error) {
 
 // run measures all, interleaved, and reports what there is even when it is cut short.
 func (r *runner) run(ctx context.Context) error {
-	ctx, release := r.app.catch(ctx)
+	ctx, release := r.app.Catch(ctx)
 	defer release()
 	err := r.measureAll(ctx)
 	if len(r.file.Runs) == 0 {
@@ -210,13 +213,14 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	c := r.compared()
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(err, r.app.save(&r.file, r.flags.load.output), r.app.page(c, r.flags.html))
+	err = errors.Join(err, r.app.Save(&r.file, r.flags.load.output),
+		r.app.SavePage(r.flags.html, func(w io.Writer) error { return page.Compare(w, c) }))
 	changes, changesErr := r.changes()
 	err = errors.Join(err, changesErr, r.saveExplanation(changes))
-	if r.flags.load.output != toStdout {
+	if r.flags.load.output != cli.ToStdout {
 		err = errors.Join(err, r.print(c), r.printExplanations(changes))
 	}
-	if !errors.Is(err, errInterrupted) {
+	if !errors.Is(err, cli.ErrInterrupted) {
 		err = errors.Join(err, checkRuns(&r.file))
 	}
 	return cmp.Or(errors.Join(err, r.unexplained), r.judge(c))
@@ -226,26 +230,26 @@ func (r *runner) run(ctx context.Context) error {
 func (r *runner) judge(c *compare.Comparison) error {
 	lines, outcome := r.flags.judging.failIf.check(c)
 	for _, l := range lines {
-		fmt.Fprintf(r.app.stderr, "evenkeel run: %s\n", l)
+		fmt.Fprintf(r.app.Stderr, "evenkeel run: %s\n", l)
 	}
 	return outcome
 }
 
 // print writes the table, what replicas would need for the base's load, and where each variant allocated.
 func (r *runner) print(c *compare.Comparison) error {
-	if err := c.Text(r.app.stdout, r.app.style); err != nil {
+	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
 		return err
 	}
 	if advice := planLine(c.Columns[c.Base].Runs); advice != "" {
-		fmt.Fprintf(r.app.stdout, "\n%s\n", advice)
+		fmt.Fprintf(r.app.Stdout, "\n%s\n", advice)
 	}
 	for _, col := range c.Columns {
 		a := col.Median().Alloc
 		if a == nil || len(a.Flat) == 0 {
 			continue
 		}
-		fmt.Fprintf(r.app.stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
-		if err := writeSites(r.app.stdout, a, r.app.style); err != nil {
+		fmt.Fprintf(r.app.Stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
+		if err := writeSites(r.app.Stdout, a, r.app.Style); err != nil {
 			return err
 		}
 	}
@@ -266,9 +270,9 @@ func (r *runner) checkExplain(repeatGiven bool) error {
 		return nil
 	case f.pprof == "off":
 		return fmt.Errorf("-explain takes its trace from the server's /debug/pprof/, but -pprof is off")
-	case f.load.output == toStdout:
+	case f.load.output == cli.ToStdout:
 		return fmt.Errorf("-explain prints below the table, and -o - leaves it out; write the runs to a file")
-	case f.explainHTML == toStdout:
+	case f.explainHTML == cli.ToStdout:
 		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
 	case f.explainHTML != "" && len(f.variants) > 2:
 		return fmt.Errorf("-explain-html is the page of one variant, or of what differs between two; -explain prints it of all %d", len(f.variants))

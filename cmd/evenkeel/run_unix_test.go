@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
@@ -19,7 +20,7 @@ func TestRun(t *testing.T) {
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	const allocated = 100 << 10
 	r := run(t, s.args("-n 1500 -c 8 -o "+out, "-pprof", "-alloc", "102400", "-say", "2")...)
-	r.check(t, exitOK, []string{
+	r.check(t, cli.ExitOK, []string{
 		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection", "allocated/request",
 		"p50", "p90", "p99", "p99.9", "max", "flat", "main.waste", "server/main.go:",
 	}, []string{"starting ", "server says 2", "wrote " + out})
@@ -55,7 +56,7 @@ func TestRunTop(t *testing.T) {
 	for flags, want := range map[string]int{"": 1, "-top 1": 1, "-top 0": 0} {
 		s := newService(t)
 		r := run(t, s.args("-n 200 -c 4 "+flags, "-pprof", "-alloc", "102400")...)
-		r.check(t, exitOK, []string{"allocated/request"}, nil)
+		r.check(t, cli.ExitOK, []string{"allocated/request"}, nil)
 		if n := strings.Count(r.stdout, "functions that allocate"); n != want {
 			t.Errorf("%q: %d lists, want %d:\n%s", flags, n, want, r.stdout)
 		}
@@ -77,7 +78,7 @@ func TestRunWindow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.wait().check(t, exitOK, []string{"collections"}, nil)
+		c.wait().check(t, cli.ExitOK, []string{"collections"}, nil)
 		run := readRuns(t, out).Runs[0]
 		if run.GC == nil {
 			t.Fatalf("no collections seen: %q", run.Notes)
@@ -97,7 +98,7 @@ func TestRunCounts(t *testing.T) {
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	// The last answers stand three quarters of a second after the last collection.
 	args := s.args("-n 200 -c 1 -ready "+s.url()+"ready -o "+out+" -variant x:GOGC=off", "-collect", "50", "-slow", "5ms")
-	run(t, args...).check(t, exitOK, nil, nil)
+	run(t, args...).check(t, cli.ExitOK, nil, nil)
 	// The runtime's clock is read to a few milliseconds: the first may seem to lie before the window.
 	if n := readRuns(t, out).Runs[0].GC.Summary.Collections; n < 48 || n > 50 {
 		t.Errorf("%d collections in the window, want 50", n)
@@ -111,7 +112,7 @@ func TestRunVariants(t *testing.T) {
 	args := s.args("-n 60 -repeat 2 -v -o "+out+" -html "+page, "-alloc", "200000")
 	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"}, args[1:]...)...)
 	r := run(t, args...)
-	r.check(t, exitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
+	r.check(t, cli.ExitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
 		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock", "wrote " + page,
 	})
 	f := readRuns(t, out)
@@ -129,7 +130,7 @@ func TestRunVariants(t *testing.T) {
 	s.gone(1)
 
 	c := call("compare", out)
-	c.check(t, exitOK, []string{"no gc"}, nil)
+	c.check(t, cli.ExitOK, []string{"no gc"}, nil)
 	if !strings.HasPrefix(r.stdout, c.stdout) {
 		t.Errorf("compare prints\n%s\nrun printed\n%s", c.stdout, r.stdout)
 	}
@@ -144,11 +145,11 @@ func TestRunPlanted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		head string
 		code int
-	}{"planted": {"head: -slow 400ms", exitLimit}, "none": {"head:", -exitLimit}} {
+	}{"planted": {"head: -slow 400ms", cli.ExitLimit}, "none": {"head:", -cli.ExitLimit}} {
 		s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 		args := s.args("-n 40 -c 20 -repeat 6 -figures p50 -pprof off -o " + out)
 		args = append(args[:1:1], append([]string{"-variant", "base:", "-variant", tt.head}, args[1:]...)...)
-		run(t, args...).check(t, exitOK, []string{"median of 6 repeats", `ratio to "base"`}, nil)
+		run(t, args...).check(t, cli.ExitOK, []string{"median of 6 repeats", `ratio to "base"`}, nil)
 		c := call("compare", "-fail-if", "p50 > +100%", out)
 		if tt.code >= 0 && c.code != tt.code || tt.code < 0 && c.code == -tt.code {
 			t.Errorf("%s: exit code %d\n%s%s", name, c.code, c.stdout, c.stderr)
@@ -161,7 +162,7 @@ func TestRunToStdout(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	r := run(t, s.args("-n 20 -o -")...)
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	if f, err := runfile.Read(strings.NewReader(r.stdout)); err != nil || len(f.Runs) != 1 {
 		t.Errorf("%v\n%s", err, r.stdout)
 	}
@@ -180,23 +181,23 @@ func TestRunFails(t *testing.T) {
 		{
 			"dies at the start", "",
 			[]string{"-die-at-start", "-say", "2"},
-			exitFailed, nil,
+			cli.ExitFailed, nil,
 			[]string{"ended before it was ready: exit status 3", "the last it wrote", "  server says 2\n  fatal: the database is gone"},
 			1,
 		},
 		{
 			"dies under load", "-z 30s",
 			[]string{"-die-after", "100"},
-			exitFailed, nil,
+			cli.ExitFailed, nil,
 			[]string{"ended under load after", "exit status 4", "  fatal: out of coffee"},
 			1,
 		},
-		{"dies under a short load", "-n 300 -c 2", []string{"-die-after", "100"}, exitFailed, nil, []string{"ended under load after", "exit status 4"}, 1},
-		{"dies in warm-up", "-warmup 30s -z 30s", []string{"-die-after", "100"}, exitFailed, nil, []string{"exit status 4"}, 1},
+		{"dies under a short load", "-n 300 -c 2", []string{"-die-after", "100"}, cli.ExitFailed, nil, []string{"ended under load after", "exit status 4"}, 1},
+		{"dies in warm-up", "-warmup 30s -z 30s", []string{"-die-after", "100"}, cli.ExitFailed, nil, []string{"exit status 4"}, 1},
 		{
 			"answers 404", "-n 20",
 			[]string{"-status", "404"},
-			exitFailed,
+			cli.ExitFailed,
 			[]string{"status 404", "not 2xx or 3xx"},
 			[]string{"none of 20 answers had a status of 2xx or 3xx"},
 			1,
@@ -204,16 +205,16 @@ func TestRunFails(t *testing.T) {
 		{
 			"ignores SIGTERM", "-n 20 -stop-timeout 200ms",
 			[]string{"-ignore-term"},
-			exitOK,
+			cli.ExitOK,
 			[]string{"! run: the server did not stop gently: killed", "200ms after SIGTERM"},
 			nil, 1,
 		},
-		{"starts another", "-n 20", []string{"-fork"}, exitOK, []string{"requests/s"}, nil, 2},
-		{"starts another and dies", "", []string{"-fork", "-die-at-start"}, exitFailed, nil, []string{"exit status 3"}, 2},
-		{"no pprof", "-n 20", nil, exitOK, []string{"answered 404 Not Found", "import net/http/pprof", "-pprof"}, nil, 1},
-		{"pprof is off", "-n 20 -pprof off", nil, exitOK, []string{"requests/s"}, nil, 1},
-		{"writes much", "-n 20", []string{"-say", "6000"}, exitOK, nil, []string{"server says 6000"}, 1},
-		{"wrong flag", "", []string{"-bogus"}, exitFailed, nil, []string{"exit status 2", "-bogus"}, 0},
+		{"starts another", "-n 20", []string{"-fork"}, cli.ExitOK, []string{"requests/s"}, nil, 2},
+		{"starts another and dies", "", []string{"-fork", "-die-at-start"}, cli.ExitFailed, nil, []string{"exit status 3"}, 2},
+		{"no pprof", "-n 20", nil, cli.ExitOK, []string{"answered 404 Not Found", "import net/http/pprof", "-pprof"}, nil, 1},
+		{"pprof is off", "-n 20 -pprof off", nil, cli.ExitOK, []string{"requests/s"}, nil, 1},
+		{"writes much", "-n 20", []string{"-say", "6000"}, cli.ExitOK, nil, []string{"server says 6000"}, 1},
+		{"wrong flag", "", []string{"-bogus"}, cli.ExitFailed, nil, []string{"exit status 2", "-bogus"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -234,7 +235,7 @@ func TestRunNeverReady(t *testing.T) {
 		if len(s.processes()) == 0 && limit < patience/4 {
 			continue
 		}
-		r.check(t, exitFailed, nil, []string{"not ready within " + limit.String(), "connection refused", "-ready-timeout"})
+		r.check(t, cli.ExitFailed, nil, []string{"not ready within " + limit.String(), "connection refused", "-ready-timeout"})
 		s.gone(1)
 		return
 	}
@@ -244,7 +245,7 @@ func TestRunNeverReady(t *testing.T) {
 func TestRunSilentServer(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t, exitFailed, nil,
+	run(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t, cli.ExitFailed, nil,
 		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its standard output is not shown: start it by itself"})
 }
 
@@ -257,12 +258,12 @@ func TestRunFailsBeforeStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	run(t, args...).check(t, exitFailed, nil, []string{"something listens at " + s.addr, "another port"})
+	run(t, args...).check(t, cli.ExitFailed, nil, []string{"something listens at " + s.addr, "another port"})
 	s.gone(0)
 	url := "http://" + freeAddr(t) + "/"
-	run(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, exitFailed, nil, []string{"cannot start no-such-program-anywhere"})
-	run(t, "run", "-url", url, "--", t.TempDir()).check(t, exitFailed, nil, []string{"cannot start", "permission denied"})
-	run(t, s.args("-o "+t.TempDir())...).check(t, exitFailed, nil, []string{"is a folder"})
+	run(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, cli.ExitFailed, nil, []string{"cannot start no-such-program-anywhere"})
+	run(t, "run", "-url", url, "--", t.TempDir()).check(t, cli.ExitFailed, nil, []string{"cannot start", "permission denied"})
+	run(t, s.args("-o "+t.TempDir())...).check(t, cli.ExitFailed, nil, []string{"is a folder"})
 	s.gone(0)
 }
 
@@ -274,7 +275,7 @@ func TestRunWithoutTrace(t *testing.T) {
 	}
 	s := newService(t)
 	run(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", s.program, "-addr", s.addr, "-pids", s.pids).
-		check(t, exitOK, []string{"requests/s", "printed no gctrace line", "drops GODEBUG"}, nil)
+		check(t, cli.ExitOK, []string{"requests/s", "printed no gctrace line", "drops GODEBUG"}, nil)
 	s.gone(1)
 }
 
@@ -285,7 +286,7 @@ func TestRunKeepsWhatThereIs(t *testing.T) {
 	args := s.args("-n 20 -seed 4 -o " + out)
 	args = append(args[:1:1], append([]string{"-variant", "good:", "-variant", "bad: -die-at-start"}, args[1:]...)...)
 	args = append(args[:1:1], append([]string{"-seed", "4"}, args[1:]...)...) // draws the good one first
-	run(t, args...).check(t, exitFailed, []string{"good", "requests/s"}, []string{"wrote " + out, "evenkeel run: bad: the server ended"})
+	run(t, args...).check(t, cli.ExitFailed, []string{"good", "requests/s"}, []string{"wrote " + out, "evenkeel run: bad: the server ended"})
 	if n := len(readRuns(t, out).Runs); n != 1 {
 		t.Errorf("%d runs in run.json, want the good one", n)
 	}

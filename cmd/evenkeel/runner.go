@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/verdict"
@@ -11,12 +12,12 @@ import (
 
 type runFlags struct {
 	load         loadFlags
-	urls         list
+	urls         cli.List
 	ready        string
-	readyTimeout period
-	stopTimeout  period
+	readyTimeout cli.Period
+	stopTimeout  cli.Period
 	pprof        string
-	variants     list
+	variants     cli.List
 	judging      judgeFlags
 	repeat       int
 	until        untilFlags
@@ -32,7 +33,7 @@ type runFlags struct {
 
 // runner measures variants of one service.
 type runner struct {
-	app      *app
+	app      *cli.App
 	flags    *runFlags
 	command  []string
 	load     loadgen.Options

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -71,7 +72,7 @@ func (s *shareFlags) apply(fs *flag.FlagSet, o *loadgen.Options) error {
 		name string
 		n    *int
 	}{{"n", &o.Requests}, {"c", &o.Connections}} {
-		if !given(fs, f.name) {
+		if !cli.Given(fs, f.name) {
 			continue
 		}
 		if *f.n < s.share.Of {
@@ -134,6 +135,6 @@ func (s *shareFlags) wait(ctx context.Context, p *progress, rate float64) error 
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return errInterrupted
+		return cli.ErrInterrupted
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 )
 
 const (
@@ -111,7 +113,7 @@ func (s *traceSource) fetch(ctx context.Context) (*spool, error) {
 	case errors.Is(cause, errTraceLong):
 		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
 	case cause != nil:
-		return nil, errInterrupted
+		return nil, cli.ErrInterrupted
 	}
 	return nil, err
 }
@@ -128,7 +130,7 @@ func (s *traceSource) get(ctx context.Context, progress func()) (*spool, error) 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, firstLine(resp.Body), adviceOn(resp.StatusCode))
+		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, fetch.FirstLine(resp.Body), adviceOn(resp.StatusCode))
 	}
 	b := &spool{}
 	n, err := b.fill(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
@@ -156,22 +158,6 @@ func adviceOn(status int) string {
 		return "fetch it with curl and its credentials, and give evenkeel explain the file"
 	}
 	return "it must answer 200"
-}
-
-// firstLine returns what an error's body begins with, fit for a terminal.
-func firstLine(r io.Reader) string {
-	b, _ := io.ReadAll(io.LimitReader(r, 200))
-	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
-	line = strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return -1
-		}
-		return c
-	}, line)
-	if line == "" {
-		return ""
-	}
-	return " (" + line + ")"
 }
 
 // watched calls progress after each read that gave something.

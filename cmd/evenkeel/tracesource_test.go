@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -71,10 +72,10 @@ func TestExplainURL(t *testing.T) {
 		}
 	})
 	r := call("explain", strings.TrimPrefix(srv.URL, "http://")+"/?seconds=0.3")
-	for end := time.Now().Add(time.Minute); r.code == exitFailed && strings.Contains(r.stderr, "request") && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); r.code == cli.ExitFailed && strings.Contains(r.stderr, "request") && time.Now().Before(end); {
 		r = call("explain", srv.URL+"/debug/pprof/trace?seconds=1") // a busy machine
 	}
-	r.check(t, exitOK, []string{"The slowest 1% take", "whole requests (without marks)"}, []string{"taking a trace of 0.3 s from http://"})
+	r.check(t, cli.ExitOK, []string{"The slowest 1% take", "whole requests (without marks)"}, []string{"taking a trace of 0.3 s from http://"})
 }
 
 // TestExplainRecorder explains what a recorder has, and asks for nothing beside it.
@@ -89,7 +90,7 @@ func TestExplainRecorder(t *testing.T) {
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
 	r := call("explain", srv.URL+"/debug/evenkeel/")
-	r.check(t, exitOK, []string{"The slowest 1% take", "whole requests"}, nil)
+	r.check(t, cli.ExitOK, []string{"The slowest 1% take", "whole requests"}, nil)
 	if strings.Contains(r.stderr, "taking a trace") || strings.Contains(r.stderr, "profile") {
 		t.Error(r.stderr)
 	}
@@ -171,8 +172,8 @@ func TestTraceSourceInterrupted(t *testing.T) {
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	a := &app{stdout: io.Discard, stderr: io.Discard}
-	if _, _, err := a.explain(ctx, srv.URL+"/debug/pprof/trace", 0, true, reqtrace.Options{}); !errors.Is(err, errInterrupted) {
-		t.Errorf("%v, want %v", err, errInterrupted)
+	a := &cli.App{Stdout: io.Discard, Stderr: io.Discard}
+	if _, _, err := explain(ctx, a, srv.URL+"/debug/pprof/trace", 0, true, reqtrace.Options{}); !errors.Is(err, cli.ErrInterrupted) {
+		t.Errorf("%v, want %v", err, cli.ErrInterrupted)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 const watchHelp = `
@@ -39,46 +41,46 @@ const (
 	keptRounds    = 5                      // collections that are shown
 )
 
-func runWatch(ctx context.Context, a *app, args []string) error {
-	interval := period(time.Second)
-	fs := a.newFlags("watch", watchHelp)
+func runWatch(ctx context.Context, a *cli.App, args []string) error {
+	interval := cli.Period(time.Second)
+	fs := a.NewFlags("watch", watchHelp)
 	once := fs.Bool("once", false, "look once, and end")
 	asJSON := fs.Bool("json", false, "print each look as a line of JSON")
 	balancer := fs.String("haproxy", "", "ask HAProxy's stats socket too, as `ADDR,BACKEND`: 127.0.0.1:9199,be or unix:/run/haproxy.sock,be")
 	fs.Var(&interval, "every", "look again after this `time`")
-	names, rest, err := a.parse(fs, args)
+	names, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err
 	}
 	names = append(names, rest...)
-	w := &watcher{app: a, screen: screen{app: a}, client: newStatsClient(), asJSON: *asJSON, once: *once}
+	w := &watcher{app: a, screen: cli.Screen{App: a}, client: newStatsClient(), asJSON: *asJSON, once: *once}
 	w.client.Timeout = watchPatience
 	switch {
 	case len(names) == 0:
-		return a.wrong(fs, "no URL; name the status page of each replica, such as http://10.0.0.7:8080/debug/gate")
-	case interval < period(100*time.Millisecond):
-		return a.wrong(fs, "-every %v is too short; write at least 100ms", &interval)
+		return a.Wrong(fs, "no URL; name the status page of each replica, such as http://10.0.0.7:8080/debug/gate")
+	case interval < cli.Period(100*time.Millisecond):
+		return a.Wrong(fs, "-every %v is too short; write at least 100ms", &interval)
 	}
 	for _, name := range names {
 		u, err := statusURL(name)
 		if err != nil {
-			return a.wrong(fs, "%v", err)
+			return a.Wrong(fs, "%v", err)
 		}
 		w.replicas = append(w.replicas, &watchedReplica{URL: u, host: hostOf(u)})
 	}
 	if *balancer != "" {
 		if w.balancer, err = parseStatsSocket(*balancer); err != nil {
-			return a.wrong(fs, "-haproxy: %v", err)
+			return a.Wrong(fs, "-haproxy: %v", err)
 		}
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
 	return w.run(ctx, time.Duration(interval))
 }
 
 // watcher shows replicas. It is owned by one goroutine.
 type watcher struct {
-	app      *app
+	app      *cli.App
 	client   *http.Client
 	balancer *statsSocket // nil: none
 	asJSON   bool
@@ -90,7 +92,7 @@ type watcher struct {
 	crowded  int             // looks in a row at which more replicas were away than there are turns
 	heldUp   string          // who held the turn up last; "": nobody did since the first look
 	rounds   []string        // the last collections
-	screen   screen
+	screen   cli.Screen
 }
 
 // watchedReplica is a replica, and what its page said at the last look.
@@ -174,7 +176,7 @@ func (w *watcher) run(ctx context.Context, interval time.Duration) error {
 		}
 		if ctx.Err() != nil {
 			if w.once {
-				return errInterrupted
+				return cli.ErrInterrupted
 			}
 			return nil
 		}
@@ -284,22 +286,22 @@ func (w *watcher) judge(s *drainedServer) {
 // show prints the last look.
 func (w *watcher) show() error {
 	if w.asJSON {
-		return json.NewEncoder(w.app.stdout).Encode(struct {
+		return json.NewEncoder(w.app.Stdout).Encode(struct {
 			Time     time.Time         `json:"time"`
 			Replicas []*watchedReplica `json:"replicas"`
 			Servers  []drainedServer   `json:"drained_servers,omitempty"`
 			Warnings []string          `json:"warnings,omitempty"`
 		}{time.Now(), w.replicas, w.servers, w.warnings()})
 	}
-	text := w.text(w.app.style)
+	text := w.text(w.app.Style)
 	if w.once {
-		_, err := io.WriteString(w.app.stdout, text)
+		_, err := io.WriteString(w.app.Stdout, text)
 		return err
 	}
-	if !w.app.view {
+	if !w.app.View {
 		text += "\n"
 	}
-	return w.screen.draw(text)
+	return w.screen.Draw(text)
 }
 
 // hostOf returns host:port of a URL.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 func TestWatchOnce(t *testing.T) {
@@ -24,7 +26,7 @@ func TestWatchOnce(t *testing.T) {
 	})
 	r := call("watch", "-once", ok.URL, away.URL, waits.URL+"/debug/gate")
 	host := func(url string) string { return strings.TrimPrefix(url, "http://") }
-	r.check(t, exitOK, []string{
+	r.check(t, cli.ExitOK, []string{
 		"replica state turn heap trigger hard live met a collection collections",
 		host(ok.URL) + " serving 381 MiB 67% 572 MiB 787 MiB 286 MiB 0 of 100 1",
 		host(away.URL) + " collecting has it", "3 of 100",
@@ -36,7 +38,7 @@ func TestWatchOnce(t *testing.T) {
 		t.Errorf("a replica's text reaches the terminal as it is: %q", r.stdout)
 	}
 	r = call("watch", "-once", "-json", ok.URL, "127.0.0.1:1")
-	r.check(t, exitFailed, nil, []string{"127.0.0.1:1"})
+	r.check(t, cli.ExitFailed, nil, []string{"127.0.0.1:1"})
 	var look struct {
 		Replicas []struct {
 			URL, Error string
@@ -51,9 +53,9 @@ func TestWatchOnce(t *testing.T) {
 	alone := statsServer(t, func(_ uint64, s map[string]any) {
 		s["State"], s["Turn"] = "collecting", map[string]any{"Turns": 1, "Holding": 0}
 	})
-	call("watch", "-once", lingers.URL, alone.URL).check(t, exitOK, []string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
+	call("watch", "-once", lingers.URL, alone.URL).check(t, cli.ExitOK, []string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
 	both := call("watch", "-once", away.URL, away.URL)
-	both.check(t, exitOK, []string{"! 2 replicas are away at once, and there is 1 turn"}, nil)
+	both.check(t, cli.ExitOK, []string{"! 2 replicas are away at once, and there is 1 turn"}, nil)
 }
 
 // TestWatchOnceInterrupted: a look that was cut short says nothing of the replicas.
@@ -61,7 +63,7 @@ func TestWatchOnceInterrupted(t *testing.T) {
 	for _, flags := range []string{"-once", "-once -json"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := interrupted(t, ctx, cancel, statsServer(t, nil), append([]string{"watch"}, strings.Fields(flags)...)...)
-		r.check(t, exitInterrupted, nil, []string{"evenkeel watch: interrupted"})
+		r.check(t, cli.ExitInterrupted, nil, []string{"evenkeel watch: interrupted"})
 		if r.stdout != "" {
 			t.Errorf("%s: it prints %s", flags, r.stdout)
 		}
@@ -73,8 +75,8 @@ func TestWatchFollows(t *testing.T) {
 	s := statsServer(t, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &stopAt{text: ": trigger, collected 300 ms", times: 2, stop: cancel}
-	a := &app{stdout: out, stderr: io.Discard}
-	if code := a.main(ctx, []string{"watch", "-every", "100ms", s.URL}); code != exitOK {
+	a := &cli.App{Stdout: out, Stderr: io.Discard}
+	if code := dispatch(ctx, a, []string{"watch", "-every", "100ms", s.URL}); code != cli.ExitOK {
 		t.Errorf("exit code %d:\n%s", code, &out.said)
 	}
 	if !strings.Contains(out.said.String(), "last collections") {
@@ -273,14 +275,14 @@ func TestWatchNamesWhoIsLeftBehind(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := call(append([]string{"watch", "-once", "-haproxy", statSocket(t, tt.addr, tt.status) + ",be"}, tt.urls...)...)
-			r.check(t, exitOK, nil, nil)
+			r.check(t, cli.ExitOK, nil, nil)
 			if said := strings.Contains(r.stdout, "be/a at "+tt.addr+" is in DRAIN, and no replica is away"); said != tt.left {
 				t.Errorf("said: %v, want %v\n%s", said, tt.left, r.stdout)
 			}
 		})
 	}
-	call("watch", "-once", "-haproxy", statSocket(t, "", "")+",other", serving.URL).check(t, exitFailed, nil, []string{"is the backend's name right?"})
-	call("watch", "-once", "-haproxy", "127.0.0.1:1,be", serving.URL).check(t, exitFailed, nil, []string{"cannot connect to the stats socket"})
+	call("watch", "-once", "-haproxy", statSocket(t, "", "")+",other", serving.URL).check(t, cli.ExitFailed, nil, []string{"is the backend's name right?"})
+	call("watch", "-once", "-haproxy", "127.0.0.1:1,be", serving.URL).check(t, cli.ExitFailed, nil, []string{"cannot connect to the stats socket"})
 }
 
 // TestRoundsBetween says what happened between two looks.

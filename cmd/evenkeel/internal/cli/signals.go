@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// catch has the first SIGINT, SIGTERM or SIGHUP end the context, so that the work ends and is
+// Catch has the first SIGINT, SIGTERM or SIGHUP end the context, so that the work ends and is
 // reported; the second close a.hurry, so that nobody is waited for; and the third do what it
 // does by default. To be called where something is to be ended gently, and not before: until
 // then a signal ends the program at once. release undoes it.
-func (a *app) catch(ctx context.Context) (_ context.Context, release func()) {
+func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	hurry := make(chan struct{})
-	a.hurry = hurry
+	a.Hurry = hurry
 	c := make(chan os.Signal, 2)
 	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	released := make(chan struct{})
@@ -32,9 +32,9 @@ func (a *app) catch(ctx context.Context) (_ context.Context, release func()) {
 	return ctx, func() { close(released); cancel() }
 }
 
-// outlivePipe has a write to a closed pipe fail instead of ending the program, which would
+// OutlivePipe has a write to a closed pipe fail instead of ending the program, which would
 // leave children behind. release undoes it.
-func outlivePipe() (release func()) {
+func OutlivePipe() (release func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGPIPE)
 	return func() { signal.Stop(c) }

@@ -1,10 +1,9 @@
-package main
+package cli
 
 import (
 	"flag"
 	"fmt"
 	"regexp"
-	"time"
 )
 
 // foreignFlags are flags of hey, wrk and vegeta that evenkeel does not have, and what to write instead.
@@ -58,28 +57,4 @@ func flagHint(fs *flag.FlagSet, err error) string {
 		return fmt.Sprintf("; write a space between: -%s %s", glued[1], glued[2])
 	}
 	return ""
-}
-
-// hints say where a flag of load and run means another thing than in hey, wrk or vegeta, and was probably meant as there.
-func (l *loadFlags) hints(fs *flag.FlagSet) (list []string) {
-	if _, err := time.ParseDuration(l.body); err == nil {
-		list = append(list, fmt.Sprintf("-d %s is the body of each request; -z %s loads for so long, as wrk's -d does", l.body, l.body))
-		if given(fs, "t") {
-			list = append(list, fmt.Sprintf("-t %v is the timeout of one request; wrk's -t is not needed here", time.Duration(l.timeout)))
-		}
-	}
-	if l.fewer > 0 {
-		list = append(list, fmt.Sprintf("at most %d connections, and not %d: this process may have no more descriptors; ulimit -n raises the limit", l.fewer, defaultOpen))
-	}
-	if l.output == "csv" {
-		list = append(list, "-o csv writes a run to a file named csv; evenkeel convert -to csv makes CSV of a run")
-	}
-	return list
-}
-
-// sayHints writes them to standard error.
-func (a *app) sayHints(fs *flag.FlagSet, list []string) {
-	for _, h := range list {
-		fmt.Fprintf(a.stderr, "evenkeel %s: %s\n", fs.Name(), h)
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// screen shows one text after another: in place of the last one on a terminal, else below it.
-type screen struct {
-	app   *app
+// Screen shows one text after another: in place of the last one on a terminal, else below it.
+type Screen struct {
+	App   *App
 	drawn int // lines of the last one on the terminal
 }
 
-// draw shows a text, which ends with a newline.
-func (s *screen) draw(text string) error {
-	if s.app.view {
+// Draw shows a text, which ends with a newline.
+func (s *Screen) Draw(text string) error {
+	if s.App.View {
 		back := ""
 		if s.drawn > 0 {
 			back = fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn)
@@ -22,6 +22,6 @@ func (s *screen) draw(text string) error {
 		s.drawn = strings.Count(text, "\n")
 		text = back + "\x1b[?7l" + text + "\x1b[?7h" // lines that are wider are cut, since the way back is counted in lines
 	}
-	_, err := io.WriteString(s.app.stdout, text)
+	_, err := io.WriteString(s.App.Stdout, text)
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package fetch
 
 import (
 	"context"
@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strings"
+	"unicode"
 )
 
-// fetchPage returns what a page of a service says, of at most so many bytes. wanted says what to do where it is no such page. The errors
+// Page returns what a page of a service says, of at most so many bytes. wanted says what to do where it is no such page. The errors
 // do not name the page.
-func fetchPage(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
+func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return nil, err
@@ -24,13 +26,13 @@ func fetchPage(ctx context.Context, c *http.Client, page string, most int64, wan
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		err := fmt.Errorf("it answered %s%s: %s", resp.Status, firstLine(resp.Body), wanted)
+		err := fmt.Errorf("it answered %s%s: %s", resp.Status, FirstLine(resp.Body), wanted)
 		if resp.StatusCode == http.StatusNotFound {
 			err = goneError{err}
 		}
 		return nil, err
 	}
-	b, err := readAtMost(resp.Body, most)
+	b, err := AtMost(resp.Body, most)
 	if err != nil {
 		return nil, fetchError(ctx, c, err)
 	}
@@ -56,11 +58,27 @@ func fetchError(ctx context.Context, c *http.Client, err error) error {
 	return err
 }
 
-// readAtMost reads all of r, or fails where that is more.
-func readAtMost(r io.Reader, most int64) ([]byte, error) {
+// AtMost reads all of r, or fails where that is more.
+func AtMost(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(b)) > most {
 		err = fmt.Errorf("it is over %d MiB", most>>20)
 	}
 	return b, err
+}
+
+// FirstLine returns what an error's body begins with, fit for a terminal.
+func FirstLine(r io.Reader) string {
+	b, _ := io.ReadAll(io.LimitReader(r, 200))
+	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	line = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, line)
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
 }

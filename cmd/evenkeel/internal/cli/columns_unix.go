@@ -1,6 +1,6 @@
 //go:build unix && !aix && !illumos
 
-package main
+package cli
 
 import (
 	"os"
