@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -229,7 +230,7 @@ func FuzzRunFile(f *testing.F) {
 				_ = writeSites(io.Discard, a, textfmt.Style{})
 			}
 			if gc := col.Median().GC; gc != nil {
-				_ = writeSummary(io.Discard, &gc.Summary, 0, textfmt.Style{})
+				_ = gclog.WriteSummary(io.Discard, &gc.Summary, 0, textfmt.Style{})
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 )
 
 // logHistory is how much of a log is read that was there before: the last collections tell the heap
@@ -45,7 +46,7 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 	ends := fi.Mode().IsRegular()
 	reading, cancel := context.WithCancel(context.Background())
 	caughtUp := make(chan struct{})
-	in := io.Reader(&tail{ctx: reading, f: f, poll: logPoll, atEnd: sync.OnceFunc(func() { close(caughtUp) })})
+	in := io.Reader(&gclog.Tail{Context: reading, File: f, Poll: logPoll, AtEnd: sync.OnceFunc(func() { close(caughtUp) })})
 	if ends && fi.Size() > logHistory {
 		_, _ = f.Seek(-logHistory, io.SeekEnd)
 		br := bufio.NewReader(in)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
@@ -148,7 +149,7 @@ func (e *endsLate) Read(b []byte) (int, error) {
 // TestTailReadsToTheEnd has the last line come between the look that found nothing and the end.
 func TestTailReadsToTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	got, err := io.ReadAll(&tail{ctx: ctx, f: &endsLate{[]string{"a\n", "", "b\n"}, cancel}, poll: time.Hour})
+	got, err := io.ReadAll(&gclog.Tail{Context: ctx, File: &endsLate{[]string{"a\n", "", "b\n"}, cancel}, Poll: time.Hour})
 	if string(got) != "a\nb\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}

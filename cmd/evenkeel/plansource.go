@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
@@ -124,17 +125,17 @@ func marked(s *gctrace.Summary) (time.Duration, bool) {
 // planOfLog takes the last process of a gctrace log.
 func planOfLog(source string, in io.Reader) (*plan, error) {
 	log := gctrace.NewScanner(in)
-	r := gcPart{}.summarize(func(yield func(gctrace.Cycle) bool) {
+	r := gclog.Part{}.Summarize(func(yield func(gctrace.Cycle) bool) {
 		for log.Scan() && yield(log.Cycle()) {
 		}
 	})
 	if err := log.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
-	if r.total == 0 {
+	if r.Total == 0 {
 		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines; start the program with GODEBUG=gctrace=1 and keep its standard error", source)
 	}
-	sum := &r.processes[len(r.processes)-1].Summary
+	sum := &r.Processes[len(r.Processes)-1].Summary
 	window, _ := sum.Window.Get()
 	allocated, _ := sum.AllocBytes.Get()
 	live, _ := sum.Heap.Live.Mean.Get()
@@ -148,8 +149,8 @@ func planOfLog(source string, in io.Reader) (*plan, error) {
 		MarkPerByte: capacity.Exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
 	}}
 	p.note("a log knows nothing of requests and of the CPU that they take: neither the replicas needed nor the CPU of a request can be told; a run.json has both")
-	if r.total > 1 {
-		p.note("the log has %d processes: the last one is taken", r.total)
+	if r.Total > 1 {
+		p.note("the log has %d processes: the last one is taken", r.Total)
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/gctrace"
 )
 
@@ -42,7 +43,7 @@ func (t *trace) scan(r io.Reader) {
 		// earliest of these is nearest to when the runtime started.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()
-		if n := len(t.cycles); n > 0 && restarted(t.cycles[n-1], c) {
+		if n := len(t.cycles); n > 0 && gclog.Restarted(t.cycles[n-1], c) {
 			t.cycles, t.start = nil, time.Time{}
 			t.restarts++
 		}

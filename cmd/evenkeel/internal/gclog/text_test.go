@@ -1,4 +1,4 @@
-package main
+package gclog
 
 import (
 	"bytes"
@@ -27,6 +27,6 @@ func TestSummaryText(t *testing.T) {
 	}
 	s := gctrace.Summarize(slices.Values(cycles), gctrace.Window{From: 5 * time.Second, To: 15 * time.Second})
 	s.Forced = gctrace.Of(int64(1))
-	golden.Written(t, "gctext.golden.txt", func(b *bytes.Buffer) error { return writeSummary(b, &s, 0, textfmt.Style{}) })
-	golden.Written(t, "gctext-empty.golden.txt", func(b *bytes.Buffer) error { return writeSummary(b, &gctrace.Summary{}, 0, textfmt.Style{}) })
+	golden.Written(t, "gctext.golden.txt", func(b *bytes.Buffer) error { return WriteSummary(b, &s, 0, textfmt.Style{}) })
+	golden.Written(t, "gctext-empty.golden.txt", func(b *bytes.Buffer) error { return WriteSummary(b, &gctrace.Summary{}, 0, textfmt.Style{}) })
 }

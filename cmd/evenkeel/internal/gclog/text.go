@@ -1,4 +1,4 @@
-package main
+package gclog
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// writeSummary writes a summary of the collector's work. util is the runtime's own percentage since the program's start, which
+// WriteSummary writes a summary of the collector's work. util is the runtime's own percentage since the program's start, which
 // counts the collections too whose lines are missing.
-func writeSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) error {
+func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) error {
 	var b strings.Builder
 	read, partial := s.Read.Get()
 	of := ""

@@ -1,4 +1,4 @@
-package main
+package gclog
 
 import (
 	"fmt"
@@ -13,22 +13,22 @@ import (
 // maxProcesses of one log are kept, the last ones.
 const maxProcesses = 100
 
-// gcPart is which of a process's collections count.
-type gcPart struct {
-	from, to cli.Period // since the program's start; to 0: no bound
-	skip     int        // collections at the front
+// Part is which of a process's collections count.
+type Part struct {
+	From, To cli.Period // since the program's start; to 0: no bound
+	Skip     int        // collections at the front
 }
 
-// gcReport is what a log holds.
-type gcReport struct {
-	part      gcPart
-	processes []gcProcess // the last maxProcesses of them
-	total     int         // processes
-	sources   int         // prefixes of lines, none being one
+// Report is what a log holds.
+type Report struct {
+	part      Part
+	Processes []Process // the last maxProcesses of them
+	Total     int       // processes
+	sources   int       // prefixes of lines, none being one
 }
 
-// gcProcess is one process of a log.
-type gcProcess struct {
+// Process is one process of a log.
+type Process struct {
 	Source  string          `json:"source,omitempty"` // the prefix of its lines
 	First   int64           `json:"first_gc"`         // number of the first collection that counts
 	Last    int64           `json:"last_gc"`          // and of the last; both 0 without any
@@ -41,13 +41,13 @@ type gcProcess struct {
 	until time.Duration // end of the last of them
 }
 
-// summarize reads a log's cycles once and sums up each process. Those of one prefix come one after the other, and those of
+// Summarize reads a log's cycles once and sums up each process. Those of one prefix come one after the other, and those of
 // several at once.
-func (part gcPart) summarize(cycles iter.Seq[gctrace.Cycle]) *gcReport {
+func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
 	type source struct {
 		name   string
 		cycles chan gctrace.Cycle
-		report *gcReport
+		report *Report
 		done   chan struct{}
 	}
 	var list []*source
@@ -68,32 +68,32 @@ func (part gcPart) summarize(cycles iter.Seq[gctrace.Cycle]) *gcReport {
 		}
 		s.cycles <- c
 	}
-	all := &gcReport{part: part, processes: []gcProcess{}, sources: len(list)}
+	all := &Report{part: part, Processes: []Process{}, sources: len(list)}
 	for _, s := range list {
 		close(s.cycles)
 		<-s.done
-		for _, p := range s.report.processes {
+		for _, p := range s.report.Processes {
 			p.Source = s.name
-			all.processes = append(all.processes, p)
+			all.Processes = append(all.Processes, p)
 		}
-		all.total += s.report.total
+		all.Total += s.report.Total
 	}
 	return all
 }
 
 // ofSource sums up the processes of one prefix, which come one after the other.
-func (part gcPart) ofSource(cycles iter.Seq[gctrace.Cycle]) *gcReport {
-	r := &gcReport{part: part}
+func (part Part) ofSource(cycles iter.Seq[gctrace.Cycle]) *Report {
+	r := &Report{part: part}
 	next, stop := iter.Pull(cycles)
 	defer stop()
 	for c, ok := next(); ok; {
-		r.total++
-		if len(r.processes) == maxProcesses {
-			r.processes = append(r.processes[:0], r.processes[1:]...)
+		r.Total++
+		if len(r.Processes) == maxProcesses {
+			r.Processes = append(r.Processes[:0], r.Processes[1:]...)
 		}
-		var p gcProcess
+		var p Process
 		p, c, ok = part.process(c, next)
-		r.processes = append(r.processes, p)
+		r.Processes = append(r.Processes, p)
 	}
 	return r
 }
@@ -103,10 +103,10 @@ func (part gcPart) ofSource(cycles iter.Seq[gctrace.Cycle]) *gcReport {
 // A log without its beginning says nothing of what came before its first line, so the window
 // begins there, and not at the program's start. Behind collections that are skipped it begins
 // at the end of the last of them.
-func (part gcPart) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (gcProcess, gctrace.Cycle, bool) {
-	var p gcProcess
+func (part Part) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (Process, gctrace.Cycle, bool) {
+	var p Process
 	ok := true
-	w := gctrace.Window{From: time.Duration(part.from), To: time.Duration(part.to)}
+	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
 	if c.N > 1 {
 		w.From = max(w.From, c.At)
 	}
@@ -116,11 +116,11 @@ func (part gcPart) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (
 		p.read++
 		p.until = max(p.until, c.End())
 		c, ok = next()
-		return ok && !restarted(last, c)
+		return ok && !Restarted(last, c)
 	}
 	var skipped []gctrace.Cycle // the last of them: its heap tells what the next has allocated
 	more := true
-	for ; more && p.read < int64(part.skip); more = take() {
+	for ; more && p.read < int64(part.Skip); more = take() {
 		w.From = max(w.From, c.End())
 		skipped = append(skipped[:0], c)
 	}
@@ -147,15 +147,15 @@ func (part gcPart) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (
 	return p, c, ok
 }
 
-// restarted reports whether c is of another process than the cycle before it: a process counts
+// Restarted reports whether c is of another process than the cycle before it: a process counts
 // its collections up, and so does its clock.
-func restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
+func Restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
 
 // maxSourceName is how much of a prefix is shown.
 const maxSourceName = 60
 
 // head says which collections a summary is of, and what the runtime itself says of them.
-func (p *gcProcess) head() string {
+func (p *Process) head() string {
 	source := ""
 	if p.Source != "" {
 		source = textfmt.Visible(p.Source, maxSourceName) + ": "
@@ -168,10 +168,10 @@ func (p *gcProcess) head() string {
 }
 
 // extent says what there is to choose from.
-func (r *gcReport) extent() string {
-	p := &r.processes[len(r.processes)-1]
+func (r *Report) extent() string {
+	p := &r.Processes[len(r.Processes)-1]
 	s := fmt.Sprintf("%s collections up to %s after the program's start", textfmt.Count(float64(p.read)), textfmt.Duration(p.until))
-	if r.total > 1 {
+	if r.Total > 1 {
 		s = "in its last process " + s
 	}
 	return s

@@ -1,11 +1,13 @@
-package main
+package gclog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -22,58 +24,34 @@ const (
 	followRest   = 500 * time.Millisecond // after Ctrl-C
 )
 
-// tail reads a growing file until its context ends, and then to where its end is.
-type tail struct {
-	ctx   context.Context
-	f     io.Reader
-	poll  time.Duration
-	atEnd func() // called whenever it stands at the end for now; nil: nobody
+// Options is what is shown of a log.
+type Options struct {
+	Part   Part
+	Follow bool // the last minute again and again, while the log grows
+	Ends   bool // it is a file, and no pipe
+	JSON   bool
 }
 
-func (t *tail) Read(b []byte) (int, error) {
-	for {
-		ended := t.ctx.Err() != nil // before the last look, or what came meanwhile would be left out
-		n, err := t.f.Read(b)
-		if n > 0 || err != io.EOF || ended {
-			return n, err
-		}
-		if t.atEnd != nil {
-			t.atEnd()
-		}
-		select {
-		case <-t.ctx.Done():
-		case <-time.After(t.poll):
-		}
+// Show shows what a log of gctrace lines tells; name is the log's in errors.
+func Show(ctx context.Context, a *cli.App, in io.Reader, name string, o Options) error {
+	if o.Follow && in != os.Stdin {
+		in = &Tail{Context: ctx, File: in, Poll: followPoll}
 	}
+	v := &view{app: a, follow: o.Follow && !o.JSON, toEnd: o.Follow && o.Ends, log: scan(in)}
+	r := o.Part.Summarize(v.cycles(ctx))
+	err := v.end(name, r, o.JSON)
+	if ctx.Err() != nil && !o.Follow {
+		err = errors.Join(err, cli.ErrInterrupted)
+	}
+	return err
 }
 
-// logScan scans a log in a goroutine of its own, since a read of standard input cannot be
-// interrupted. stats and err are valid when cycles is closed.
-type logScan struct {
-	cycles chan gctrace.Cycle
-	stats  gctrace.Stats
-	err    error
-}
-
-func scanLog(in io.Reader) *logScan {
-	l := &logScan{cycles: make(chan gctrace.Cycle, 256)}
-	go func() {
-		defer close(l.cycles)
-		sc := gctrace.NewScanner(in)
-		for sc.Scan() {
-			l.cycles <- sc.Cycle()
-		}
-		l.stats, l.err = sc.Stats(), sc.Err()
-	}()
-	return l
-}
-
-// gcView shows a log's summary.
-type gcView struct {
+// view shows a log's summary.
+type view struct {
 	app    *cli.App
 	follow bool
 	toEnd  bool // the log ends by itself once ctx has ended: nothing on its way is left out
-	log    *logScan
+	log    *scanner
 	ended  bool                       // the log was read to its end
 	recent map[string][]gctrace.Cycle // of followWindow, by their source
 	drawn  int                        // lines of the view on the terminal
@@ -81,7 +59,7 @@ type gcView struct {
 
 // cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
 // way, and refreshes the view. A file that is followed ends with ctx, and is read to there.
-func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
+func (v *view) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 	return func(yield func(gctrace.Cycle) bool) {
 		var tick <-chan time.Time
 		if v.follow {
@@ -117,7 +95,7 @@ func (v *gcView) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 	}
 }
 
-func (v *gcView) see(c gctrace.Cycle) {
+func (v *view) see(c gctrace.Cycle) {
 	if !v.follow {
 		return
 	}
@@ -125,7 +103,7 @@ func (v *gcView) see(c gctrace.Cycle) {
 		v.recent = map[string][]gctrace.Cycle{}
 	}
 	recent := v.recent[c.Source]
-	if n := len(recent); n > 0 && restarted(recent[n-1], c) {
+	if n := len(recent); n > 0 && Restarted(recent[n-1], c) {
 		recent = recent[:0]
 	}
 	old := 0
@@ -136,7 +114,7 @@ func (v *gcView) see(c gctrace.Cycle) {
 }
 
 // refresh draws the last minute of each process: in place on a terminal, a line otherwise.
-func (v *gcView) refresh() {
+func (v *view) refresh() {
 	var b strings.Builder
 	for _, source := range slices.Sorted(maps.Keys(v.recent)) {
 		recent := v.recent[source]
@@ -157,7 +135,7 @@ func (v *gcView) refresh() {
 			continue
 		}
 		fmt.Fprintf(&b, "%scollection %d, the last minute:\n\n", source, last.N)
-		if err := writeSummary(&b, &s, last.UtilPercent, v.app.Style); err != nil {
+		if err := WriteSummary(&b, &s, last.UtilPercent, v.app.Style); err != nil {
 			return
 		}
 	}
@@ -169,9 +147,30 @@ func (v *gcView) refresh() {
 }
 
 // erase takes the last view off the terminal.
-func (v *gcView) erase() {
+func (v *view) erase() {
 	if v.drawn > 0 {
 		fmt.Fprintf(v.app.Stdout, "\x1b[%dA\x1b[J", v.drawn)
 		v.drawn = 0
 	}
+}
+
+// scanner scans a log in a goroutine of its own, since a read of standard input cannot be
+// interrupted. stats and err are valid when cycles is closed.
+type scanner struct {
+	cycles chan gctrace.Cycle
+	stats  gctrace.Stats
+	err    error
+}
+
+func scan(in io.Reader) *scanner {
+	l := &scanner{cycles: make(chan gctrace.Cycle, 256)}
+	go func() {
+		defer close(l.cycles)
+		sc := gctrace.NewScanner(in)
+		for sc.Scan() {
+			l.cycles <- sc.Cycle()
+		}
+		l.stats, l.err = sc.Stats(), sc.Err()
+	}()
+	return l
 }
