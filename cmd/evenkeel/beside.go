@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -106,7 +107,7 @@ func (s *traceSource) getProfile(ctx context.Context, at string) error {
 	if _, err := io.ReadFull(resp.Body, magic[:]); err != nil || string(magic[:]) != gzipMagic {
 		return fmt.Errorf("%s answered at once, and it was no profile", at)
 	}
-	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, maxProfileBytes))
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, observe.MaxProfileBytes))
 	return err
 }
 

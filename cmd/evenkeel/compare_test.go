@@ -12,6 +12,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -227,7 +228,7 @@ func FuzzRunFile(f *testing.F) {
 		}
 		for _, col := range c.Columns {
 			if a := col.Median().Alloc; a != nil {
-				_ = writeSites(io.Discard, a, textfmt.Style{})
+				_ = observe.WriteSites(io.Discard, a, textfmt.Style{})
 			}
 			if gc := col.Median().GC; gc != nil {
 				_ = gclog.WriteSummary(io.Discard, &gc.Summary, 0, textfmt.Style{})

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,33 +32,6 @@ func hold(t *testing.T, name string) *os.File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
-}
-
-// TestFollowPipe reads what comes through a pipe, of several writers too, and stops while there is one.
-func TestFollowPipe(t *testing.T) {
-	t.Parallel()
-	fifo := mkfifo(t)
-	first := make(chan error, 1)
-	go func() {
-		f, err := os.OpenFile(fifo, os.O_WRONLY, 0) // when it is read
-		if err == nil {
-			_, err = f.WriteString(gcLog(1, 2))
-			err = errors.Join(err, f.Close())
-		}
-		first <- err
-	}()
-	var tr trace
-	stop, err := tr.follow(t.Context(), fifo)
-	if err = errors.Join(err, <-first); err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	until(t, "two collections are read", func() bool { return tr.count() == 2 })
-	if _, err := hold(t, fifo).WriteString(gcLog(3, 3)); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the third is read", func() bool { return tr.count() == 3 })
-	stop()
 }
 
 // TestLoadFollowsPipe: a pipe has no end to be waited for while somebody may write to it.

@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
@@ -102,7 +103,7 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	ctx, release := a.Catch(ctx)
 	defer release()
 	if c.find.text != "" {
-		f := &finder{app: a, goal: c.find, judge: judgeByStretches, load: c.options, service: whereIs(ctx, c.options.Targets)}
+		f := &finder{app: a, goal: c.find, judge: judgeByStretches, load: c.options, service: observe.WhereIs(ctx, c.options.Targets)}
 		f.measure = f.measureStep
 		f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
 		return f.find(ctx, c.load.rate, c.load.output)
@@ -189,11 +190,12 @@ func classNames(targets []loadgen.Target) (names []string) {
 
 // measure puts the load on, and takes what the service tells around it.
 func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
-	o, stop, err := observeRunning(ctx, c.app, c)
+	o, stop, err := observe.ObserveRunning(ctx, observe.Running{Load: &c.options, PProf: c.pprof, Certain: c.pprofGiven, GCTrace: c.gctrace})
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
+	o.Run.Label, o.Run.Repeat, o.Run.Mix = c.label, 1, c.load.mix.made
 	p := &progress{w: c.app.Stderr, terminal: c.app.Terminal}
 	if c.part.quiet {
 		p.w, p.terminal = io.Discard, false
@@ -201,22 +203,22 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	if err := c.part.wait(ctx, p, c.options.Rate); err != nil {
 		return nil, err
 	}
-	o.run.Share = c.part.share
-	c.options.OnMeasure = func() { o.begin(ctx) }
+	o.Run.Share = c.part.share
+	c.options.OnMeasure = func() { o.Begin(ctx) }
 	if f, ok := c.options.Transport.(*following); ok {
 		defer f.transport.CloseIdleConnections()
 	}
-	o.run.Load, err = p.load(ctx, c.options)
+	o.Run.Load, err = p.load(ctx, c.options)
 	if err != nil {
 		return nil, err
 	}
-	o.loaded()
-	o.end(ctx)
-	o.awaitLog(ctx)
+	o.Loaded()
+	o.End(ctx)
+	o.AwaitLog(ctx)
 	stop()
-	o.fillRunning(c.top)
+	o.FillRunning(c.top)
 	return &runfile.File{
-		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(), Runs: []runfile.Run{o.run},
+		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(), Runs: []runfile.Run{o.Run},
 	}, nil
 }
 
@@ -230,7 +232,7 @@ func (c *loadCommand) report(f *runfile.File) error {
 		err = errors.Join(err, compare.WriteLoad(c.app.Stdout, run, c.app.Style))
 		if run.Alloc != nil && len(run.Alloc.Flat) > 0 {
 			fmt.Fprintln(c.app.Stdout)
-			err = errors.Join(err, writeSites(c.app.Stdout, run.Alloc, c.app.Style))
+			err = errors.Join(err, observe.WriteSites(c.app.Stdout, run.Alloc, c.app.Style))
 		}
 	}
 	bad := c.hintHTTP2(checkRuns(f), run.Load)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -22,9 +23,9 @@ type measurement struct {
 	variant variant
 	repeat  int
 
-	observer
+	observe.Observer
 	progress *progress
-	pass     *passer
+	pass     *observe.Passer
 	server   *proc.Process
 
 	peakRSS int64 // of the server, before it is stopped
@@ -40,7 +41,7 @@ const (
 // measure starts a variant, loads it, stops it, and returns what was measured.
 func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
 	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.app.Stderr, terminal: r.app.Terminal}}
-	m.pass = &passer{w: m.progress, all: r.flags.verbose}
+	m.pass = &observe.Passer{W: m.progress, All: r.flags.verbose}
 	defer m.progress.clear()
 	switch {
 	case r.twin != "":
@@ -51,10 +52,10 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 		m.progress.label = fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
 	}
 	if r.flags.pprof != "off" {
-		m.profiler = newProfiler(r.flags.pprof, r.load.TLS)
+		m.Profiler = observe.NewProfiler(r.flags.pprof, r.load.TLS)
 	}
 	command := append(append([]string(nil), r.command...), v.args...)
-	m.run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.mix.made}
+	m.Run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.mix.made}
 
 	ready := newReadiness(r.flags.ready, r.load.TLS)
 	if err := ready.free(ctx); err != nil {
@@ -63,13 +64,13 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	m.progress.say("starting %s", strings.Join(append(append([]string(nil), v.env...), command...), " "))
 	server, err := proc.Start(proc.Options{
 		Args: command, Env: withGCTrace(v.env),
-		Stderr: func(r io.Reader) { m.trace.read(r, m.pass) },
+		Stderr: func(r io.Reader) { m.Trace.Read(r, m.pass) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	m.server, m.traced = server, true
-	m.service.Processes = server.Processes
+	m.server, m.Traced = server, true
+	m.Service.Processes = server.Processes
 	err = ready.wait(ctx, server, time.Duration(r.flags.readyTimeout))
 	if err == nil {
 		err = m.loadServer(ctx)
@@ -83,7 +84,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 		return nil, m.withLastWords(err)
 	}
 	m.assemble(stopErr)
-	return &m.run, nil
+	return &m.Run, nil
 }
 
 // withGCTrace adds gctrace=1 to what the variant or the environment has in GODEBUG.
@@ -112,17 +113,17 @@ func (m *measurement) loadServer(ctx context.Context) error {
 		}
 	}()
 	o := m.runner.load
-	o.OnMeasure = func() { m.begin(loadCtx) }
+	o.OnMeasure = func() { m.Begin(loadCtx) }
 	res, err := m.progress.load(loadCtx, o)
 	if err != nil {
 		return err
 	}
-	m.loaded()
+	m.Loaded()
 	if m.died(ctx, res) {
 		return fmt.Errorf("%w under load after %s answers: %s", errEnded, textfmt.Count(float64(res.Answered)), m.server.Exit())
 	}
-	m.run.Load = res
-	m.end(ctx)
+	m.Run.Load = res
+	m.End(ctx)
 	return nil
 }
 
@@ -130,7 +131,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 // trace, and counts even if this fails.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
-	x := tracing{server: m.server, url: m.profiler.base + "trace", load: r.load, progress: m.progress, keep: r.traceFile(m.variant.label, m.repeat)}
+	x := tracing{server: m.server, url: m.Profiler.Base + "trace", load: r.load, progress: m.progress, keep: r.traceFile(m.variant.label, m.repeat)}
 	source, v, err := x.explain(ctx)
 	switch {
 	case ctx.Err() != nil: // said already
@@ -184,7 +185,7 @@ func (m *measurement) stop() error {
 
 // withLastWords adds the last words of a server that failed. Some say why on standard output alone.
 func (m *measurement) withLastWords(err error) error {
-	last := m.pass.last()
+	last := m.pass.Last()
 	switch {
 	case errors.Is(err, cli.ErrInterrupted):
 		return err
@@ -198,16 +199,16 @@ func (m *measurement) withLastWords(err error) error {
 
 // assemble puts the parts together when the server has ended.
 func (m *measurement) assemble(stopErr error) {
-	m.run.Server = &runfile.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
+	m.Run.Server = &runfile.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
 	if stopErr != nil {
-		m.note("the server did not stop gently: %v", stopErr)
+		m.Note("the server did not stop gently: %v", stopErr)
 	}
-	m.fill(m.runner.flags.top)
-	if m.unprofiled != nil {
+	m.Fill(m.runner.flags.top)
+	if m.Unprofiled != nil {
 		estimated := ""
-		if m.run.Alloc != nil {
+		if m.Run.Alloc != nil {
 			estimated = "; allocated/request is estimated from gctrace"
 		}
-		m.note("%v: import net/http/pprof in the server, or say with -pprof where it is, or off%s", m.unprofiled, estimated)
+		m.Note("%v: import net/http/pprof in the server, or say with -pprof where it is, or off%s", m.Unprofiled, estimated)
 	}
 }

@@ -94,7 +94,7 @@ func TestLoadRunning(t *testing.T) {
 	}
 
 	// Lines of before, and none of now, are no sign of a collector that rests.
-	lines := startWith(t, gcLine+"\n", append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out), s.url())...).wait()
+	lines := startWith(t, gcLog(1, 1), append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out), s.url())...).wait()
 	lines.check(t, cli.ExitOK, []string{"! standard input: no gctrace line came during the load"}, nil)
 	if run := readRuns(t, out).Runs[0]; run.GC != nil || run.Alloc != nil {
 		t.Errorf("%+v and %+v of nothing", run.GC, run.Alloc)

@@ -12,6 +12,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -249,7 +250,7 @@ func (r *runner) print(c *compare.Comparison) error {
 			continue
 		}
 		fmt.Fprintf(r.app.Stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
-		if err := writeSites(r.app.Stdout, a, r.app.Style); err != nil {
+		if err := observe.WriteSites(r.app.Stdout, a, r.app.Style); err != nil {
 			return err
 		}
 	}

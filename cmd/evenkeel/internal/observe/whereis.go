@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 // maxHosts is how many hosts of the targets are looked up.
 const maxHosts = 16
 
-// whereIs tells which processes of this machine listen where the targets are, or that all of them
+// WhereIs tells which processes of this machine listen where the targets are, or that all of them
 // are elsewhere.
-func whereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
+func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	mine := listeners.LocalAddrs()

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"net"
@@ -18,14 +18,14 @@ func TestWhereIs(t *testing.T) {
 	defer l.Close()
 	here := loadgen.Target{URL: "http://" + l.Addr().String() + "/x"}
 	away := loadgen.Target{URL: "http://192.0.2.1/"}
-	w := whereIs(t.Context(), []loadgen.Target{here, here, away})
+	w := WhereIs(t.Context(), []loadgen.Target{here, here, away})
 	if w.Elsewhere || w.Processes == nil || !slices.Contains(w.Processes(), os.Getpid()) {
 		t.Errorf("%+v; want process %d", w, os.Getpid())
 	}
-	if w := whereIs(t.Context(), []loadgen.Target{away}); !w.Elsewhere || w.Processes != nil {
+	if w := WhereIs(t.Context(), []loadgen.Target{away}); !w.Elsewhere || w.Processes != nil {
 		t.Errorf("%+v; want it elsewhere", w)
 	}
-	if w := whereIs(t.Context(), []loadgen.Target{{URL: "http://host.invalid/"}, away}); w.Elsewhere || w.Processes != nil {
+	if w := WhereIs(t.Context(), []loadgen.Target{{URL: "http://host.invalid/"}, away}); w.Elsewhere || w.Processes != nil {
 		t.Errorf("%+v of a host that nobody knows", w)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"bytes"
@@ -104,9 +104,9 @@ func TestSitesText(t *testing.T) {
 		Cumulative: []runfile.Site{{Name: "main.f", Cum: 8 << 20}},
 		Lines:      []runfile.Site{{Name: "main.f", File: "dir/f.go", Line: 12, Flat: 8 << 20}},
 	}
-	golden.Written(t, "alloc.golden.txt", func(b *bytes.Buffer) error { return writeSites(b, a, textfmt.Style{}) })
+	golden.Written(t, "alloc.golden.txt", func(b *bytes.Buffer) error { return WriteSites(b, a, textfmt.Style{}) })
 	var b strings.Builder
-	if err := writeSites(&b, new(runfile.Alloc), textfmt.Style{}); err != nil || b.String() != "" {
+	if err := WriteSites(&b, new(runfile.Alloc), textfmt.Style{}); err != nil || b.String() != "" {
 		t.Errorf("of nothing: %q, %v", b.String(), err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"bytes"
@@ -28,8 +28,8 @@ type trace struct {
 	lostBefore int64  // of stats, before mark
 }
 
-// read reads until the server's standard error ends.
-func (t *trace) read(r io.Reader, pass *passer) {
+// Read reads until the server's standard error ends.
+func (t *trace) Read(r io.Reader, pass *Passer) {
 	t.scan(io.TeeReader(r, pass))
 	pass.flush()
 }
@@ -65,18 +65,18 @@ func (t *trace) count() int {
 	return len(t.cycles)
 }
 
-// passer writes a server's standard error on, without the lines that were asked for by us, and
+// Passer writes a server's standard error on, without the lines that were asked for by us, and
 // keeps its end.
-type passer struct {
-	w   io.Writer
-	all bool // pass the collector's lines too
+type Passer struct {
+	W   io.Writer
+	All bool // pass the collector's lines too
 
 	mu   sync.Mutex // guards all below
 	line []byte
 	tail []string
 }
 
-func (p *passer) Write(b []byte) (int, error) {
+func (p *Passer) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(b)
@@ -97,7 +97,7 @@ func (p *passer) Write(b []byte) (int, error) {
 }
 
 // emit passes the line on. Called with mu held.
-func (p *passer) emit() {
+func (p *Passer) emit() {
 	text := bytes.TrimRight(p.line, "\r\n")
 	own := bytes.Equal(text, []byte("GC forced"))
 	if !own && bytes.HasPrefix(text, []byte("gc ")) {
@@ -107,25 +107,25 @@ func (p *passer) emit() {
 	if !own && len(text) > 0 {
 		p.tail = append(p.tail[max(0, len(p.tail)-tailLines+1):], string(text))
 	}
-	if p.all || !own {
-		_, _ = p.w.Write(p.line)
+	if p.All || !own {
+		_, _ = p.W.Write(p.line)
 	}
 	p.line = p.line[:0]
 }
 
 // flush passes on what has no line's end. The collector's line is often cut when a server ends.
-func (p *passer) flush() {
+func (p *Passer) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.line) > 0 && (p.all || !cutLine.Match(p.line)) {
+	if len(p.line) > 0 && (p.All || !cutLine.Match(p.line)) {
 		p.emit()
 	}
 }
 
 var cutLine = regexp.MustCompile(`^gc \d+ @`)
 
-// last returns the end of what the server said.
-func (p *passer) last() []string {
+// Last returns the end of what the server said.
+func (p *Passer) Last() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.tail...)

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"testing"
@@ -34,17 +34,17 @@ func TestWindow(t *testing.T) {
 		{"the profile's own collection is left out", true, 2, 4, 2},
 		{"so is a forced one that was on its way when the load ended", true, 2, 3, 1},
 	} {
-		o := &observer{
-			traced:     true,
-			run:        runfile.Run{Load: &loadgen.Result{Started: started, Duration: time.Second}},
+		o := &Observer{
+			Traced:     true,
+			Run:        runfile.Run{Load: &loadgen.Result{Started: started, Duration: time.Second}},
 			seenBefore: tt.seenBefore, seenAfter: tt.seenAfter,
 		}
-		o.trace.cycles, o.trace.start = cycles, started.Add(-time.Second)
+		o.Trace.cycles, o.Trace.start = cycles, started.Add(-time.Second)
 		if tt.profiled {
 			o.before = &allocations{}
 		}
 		o.fillGC()
-		gc := o.run.GC
+		gc := o.Run.GC
 		if gc.Summary.Collections != tt.want || int64(len(gc.Collections)) != tt.want {
 			t.Errorf("%s: %d and %d collections, want %d", tt.name, gc.Summary.Collections, len(gc.Collections), tt.want)
 		}

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 
 const (
 	profileTimeout  = 30 * time.Second
-	maxProfileBytes = 256 << 20
+	MaxProfileBytes = 256 << 20
 )
 
 // allocations reads what a service has allocated since it started, from its /debug/pprof/.
@@ -40,13 +40,13 @@ var errNoProfile = errors.New("no allocation profile")
 
 // profiler fetches allocation profiles from base, the URL of a /debug/pprof/.
 type profiler struct {
-	base   string
+	Base   string
 	client *http.Client
 }
 
-func newProfiler(base string, c *tls.Config) *profiler {
+func NewProfiler(base string, c *tls.Config) *profiler {
 	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c} // no connection of ours is left at the server
-	return &profiler{base: strings.TrimSuffix(base, "/") + "/", client: &http.Client{Transport: t, Timeout: profileTimeout}}
+	return &profiler{Base: strings.TrimSuffix(base, "/") + "/", client: &http.Client{Transport: t, Timeout: profileTimeout}}
 }
 
 // take has the service collect, since a profile holds what was allocated up to the last
@@ -75,9 +75,9 @@ func (p *profiler) heap(ctx context.Context) (*profile.Profile, error) {
 		return nil, err
 	}
 	defer body.Close()
-	prof, err := profile.Parse(io.LimitReader(body, maxProfileBytes))
+	prof, err := profile.Parse(io.LimitReader(body, MaxProfileBytes))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %sheap: %w", errNoProfile, p.base, err)
+		return nil, fmt.Errorf("%w: %sheap: %w", errNoProfile, p.Base, err)
 	}
 	return prof, nil
 }
@@ -91,7 +91,7 @@ func (p *profiler) memStats(ctx context.Context) (*memStats, error) {
 	}
 	defer body.Close()
 	m := &memStats{total: -1}
-	for sc := bufio.NewScanner(io.LimitReader(body, maxProfileBytes)); sc.Scan(); {
+	for sc := bufio.NewScanner(io.LimitReader(body, MaxProfileBytes)); sc.Scan(); {
 		name, value, ok := strings.Cut(sc.Text(), " = ")
 		if !ok {
 			continue
@@ -110,11 +110,11 @@ func (p *profiler) memStats(ctx context.Context) (*memStats, error) {
 			m.pauseEnd = parseRing(value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %sallocs?debug=1: %s: %w", errNoProfile, p.base, name, err)
+			return nil, fmt.Errorf("%w: %sallocs?debug=1: %s: %w", errNoProfile, p.Base, name, err)
 		}
 	}
 	if m.total < 0 {
-		return nil, fmt.Errorf("%w: %sallocs?debug=1 has no TotalAlloc", errNoProfile, p.base)
+		return nil, fmt.Errorf("%w: %sallocs?debug=1 has no TotalAlloc", errNoProfile, p.Base)
 	}
 	return m, nil
 }
@@ -122,7 +122,7 @@ func (p *profiler) memStats(ctx context.Context) (*memStats, error) {
 func parseCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 func (p *profiler) get(ctx context.Context, what string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+what, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Base+what, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (p *profiler) get(ctx context.Context, what string) (io.ReadCloser, error) 
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, fmt.Errorf("%w: %s answered %s", errNoProfile, p.base+what, resp.Status)
+		return nil, fmt.Errorf("%w: %s answered %s", errNoProfile, p.Base+what, resp.Status)
 	}
 	return resp.Body, nil
 }

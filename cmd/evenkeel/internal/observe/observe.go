@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"cmp"
@@ -9,132 +9,132 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gctrace"
+	"evenkeel.dev/loadgen"
 )
 
-// observer takes, around the measured window, what tells of a service's collector and of the machine.
+// Observer takes, around the measured window, what tells of a service's collector and of the machine.
 //
 //	begin   no request is in flight: profile (it collects), collections seen so far, machine
 //	loaded  the last answer is there: collections seen so far, machine
 //	end     profile (it collects again)
 //	fill    when the log is complete: the parts of the run
-type observer struct {
-	profiler *profiler       // nil: off
-	trace    trace           // of the service's standard error, or of its log
-	traced   bool            // there is one
-	service  runfile.Watched // where its processes are
+type Observer struct {
+	Profiler *profiler       // nil: off
+	Trace    trace           // of the service's standard error, or of its log
+	Traced   bool            // there is one
+	Service  runfile.Watched // where its processes are
 
 	before, after *allocations
-	unprofiled    error // why one of them is missing
+	Unprofiled    error // why one of them is missing
 
 	// Numbers of collections known of when measuring began and ended.
 	seenBefore, seenAfter int
 
 	watch *runfile.Watch
-	run   runfile.Run
+	Run   runfile.Run
 }
 
-func (o *observer) begin(ctx context.Context) {
-	seen := o.trace.count()
+func (o *Observer) Begin(ctx context.Context) {
+	seen := o.Trace.count()
 	o.before = o.takeProfile(ctx, false)
-	if o.before != nil && o.trace.log != "" {
-		o.trace.awaitForced(ctx, seen, logPatience) // the profile's own collection is not the window's
+	if o.before != nil && o.Trace.log != "" {
+		o.Trace.awaitForced(ctx, seen, logPatience) // the profile's own collection is not the window's
 	}
-	o.seenBefore = o.trace.mark()
-	o.watch = runfile.NewWatch(o.service)
+	o.seenBefore = o.Trace.mark()
+	o.watch = runfile.NewWatch(o.Service)
 }
 
-func (o *observer) loaded() {
+func (o *Observer) Loaded() {
 	if o.watch != nil {
-		o.run.Disturbance = o.watch.End()
+		o.Run.Disturbance = o.watch.End()
 	}
-	o.seenAfter = o.trace.count()
+	o.seenAfter = o.Trace.count()
 }
 
-func (o *observer) end(ctx context.Context) {
+func (o *Observer) End(ctx context.Context) {
 	if o.before != nil && ctx.Err() == nil {
 		o.after = o.takeProfile(ctx, true)
 	}
 }
 
-func (o *observer) takeProfile(ctx context.Context, totalFirst bool) *allocations {
-	if o.profiler == nil {
+func (o *Observer) takeProfile(ctx context.Context, totalFirst bool) *allocations {
+	if o.Profiler == nil {
 		return nil
 	}
-	a, err := o.profiler.take(ctx, totalFirst)
+	a, err := o.Profiler.take(ctx, totalFirst)
 	if err != nil && ctx.Err() == nil {
-		o.unprofiled = err
+		o.Unprofiled = err
 	}
 	return a
 }
 
-func (o *observer) note(format string, a ...any) {
-	o.run.Notes = append(o.run.Notes, fmt.Sprintf(format, a...))
+func (o *Observer) Note(format string, a ...any) {
+	o.Run.Notes = append(o.Run.Notes, fmt.Sprintf(format, a...))
 }
 
-// fill puts the collector's parts into the run, with the top places that allocate.
-func (o *observer) fill(top int) {
+// Fill puts the collector's parts into the run, with the top places that allocate.
+func (o *Observer) Fill(top int) {
 	if o.after != nil && !o.after.follows(o.before) {
-		o.note("%v", errOtherProcess)
+		o.Note("%v", errOtherProcess)
 		o.after = nil
 	}
 	o.fillGC()
 	if o.after != nil {
 		a, err := o.after.since(o.before, top)
 		if err == nil {
-			o.run.Alloc = a
+			o.Run.Alloc = a
 			return
 		}
-		o.note("%v", err)
+		o.Note("%v", err)
 	}
-	if o.run.GC != nil && o.run.GC.Source == runfile.GCFromTrace {
-		if n, ok := o.run.GC.Summary.AllocBytes.Get(); ok && o.run.GC.Summary.Collections > 0 {
-			o.run.Alloc = &runfile.Alloc{Bytes: n, Source: runfile.AllocFromTrace}
+	if o.Run.GC != nil && o.Run.GC.Source == runfile.GCFromTrace {
+		if n, ok := o.Run.GC.Summary.AllocBytes.Get(); ok && o.Run.GC.Summary.Collections > 0 {
+			o.Run.Alloc = &runfile.Alloc{Bytes: n, Source: runfile.AllocFromTrace}
 		}
 	}
 }
 
 // fillGC keeps the collections of the window: those of the trace, or what the profile's figures tell.
-func (o *observer) fillGC() {
-	if o.traced {
+func (o *Observer) fillGC() {
+	if o.Traced {
 		o.fillTrace()
 	}
 	if o.after == nil {
 		return
 	}
 	counted := o.after.numGC - o.before.numGC
-	if o.run.GC == nil {
-		o.run.GC = &runfile.GC{Source: runfile.GCFromMemStats, Summary: o.after.collections(o.before, o.run.Load.Duration), Collections: []runfile.Collection{}}
+	if o.Run.GC == nil {
+		o.Run.GC = &runfile.GC{Source: runfile.GCFromMemStats, Summary: o.after.collections(o.before, o.Run.Load.Duration), Collections: []runfile.Collection{}}
 		return
 	}
-	if n := o.run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few may be at the window's ends
-		o.note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
+	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few may be at the window's ends
+		o.Note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
 	}
 }
 
 // fillTrace keeps the collections of the trace.
-func (o *observer) fillTrace() {
-	t := &o.trace
+func (o *Observer) fillTrace() {
+	t := &o.Trace
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.restarts > 0:
-		o.note("%s: the program was started again during the load, or another one writes there, so its collections are left out", cmp.Or(t.log, "the server's standard error"))
+		o.Note("%s: the program was started again during the load, or another one writes there, so its collections are left out", cmp.Or(t.log, "the server's standard error"))
 		return
 	case t.log != "" && len(t.cycles) == o.seenBefore:
 		if o.after == nil || o.after.numGC != o.before.numGC {
-			o.note("%s: no gctrace line came during the load: start the service with GODEBUG=gctrace=1, and see that its standard error is written there at once", t.log)
+			o.Note("%s: no gctrace line came during the load: start the service with GODEBUG=gctrace=1, and see that its standard error is written there at once", t.log)
 		}
 		return
 	case len(t.cycles) == 0:
-		o.note("the server printed no gctrace line: it never collected, or it is no Go program, or something between (a script, sudo, a container) drops GODEBUG or standard error")
+		o.Note("the server printed no gctrace line: it never collected, or it is no Go program, or something between (a script, sudo, a container) drops GODEBUG or standard error")
 		return
 	}
 	if lost := t.stats.Lost - t.lostBefore; lost > 0 {
-		o.note("%d gctrace lines could not be read: the server's own output stood in them", lost)
+		o.Note("%d gctrace lines could not be read: the server's own output stood in them", lost)
 	}
 	cycles, w := o.window()
 	gc := &runfile.GC{Source: runfile.GCFromTrace, Summary: gctrace.Summarize(slices.Values(cycles), w), Collections: []runfile.Collection{}}
@@ -146,15 +146,15 @@ func (o *observer) fillTrace() {
 			})
 		}
 	}
-	o.run.GC = gc
+	o.Run.GC = gc
 }
 
 // window returns the measured window in the server's own time, and the collections without
 // the one that the allocation profile after it asked for. The server's clock is known to a few
 // milliseconds only, since its lines round down and take time to arrive. What was read before
 // measuring began had ended by then; that bounds it. Called with the trace's mu held.
-func (o *observer) window() ([]gctrace.Cycle, gctrace.Window) {
-	t, load := &o.trace, o.run.Load
+func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
+	t, load := &o.Trace, o.Run.Load
 	from := load.Started.Sub(t.start)
 	if o.seenBefore > 0 {
 		from = max(from, t.cycles[o.seenBefore-1].End())
@@ -183,67 +183,74 @@ const (
 // that it does.
 const probeTimeout = 2 * time.Second
 
-// observeRunning is an observer of a service that runs already. stop ends it.
-func observeRunning(ctx context.Context, a *cli.App, f *loadCommand) (o *observer, stop func(), err error) {
-	o, stop = &observer{}, func() {}
-	o.run = runfile.Run{Label: f.label, Repeat: 1, Mix: f.load.mix.made}
-	o.service = whereIs(ctx, f.options.Targets)
-	if f.pprof != "off" {
-		o.profiler = newProfiler(f.pprof, f.options.TLS)
+// Running is a service that runs already, and where it tells of itself.
+type Running struct {
+	Load    *loadgen.Options
+	PProf   string // URL of its /debug/pprof/, or off
+	Certain bool   // that it serves its profiles, since the user says so
+	GCTrace string // its log; "": none
+}
+
+// ObserveRunning is an observer of a service that runs already. stop ends it.
+func ObserveRunning(ctx context.Context, s Running) (o *Observer, stop func(), err error) {
+	o, stop = &Observer{}, func() {}
+	o.Service = WhereIs(ctx, s.Load.Targets)
+	if s.PProf != "off" {
+		o.Profiler = NewProfiler(s.PProf, s.Load.TLS)
 		probe, cancel := ctx, context.CancelFunc(func() {})
-		if !f.pprofGiven {
-			probe, cancel = context.WithTimeout(ctx, min(probeTimeout, f.options.Timeout))
+		if !s.Certain {
+			probe, cancel = context.WithTimeout(ctx, min(probeTimeout, s.Load.Timeout))
 		}
-		_, err := o.profiler.memStats(probe)
+		_, err := o.Profiler.memStats(probe)
 		cancel()
-		if err != nil {
-			if f.pprofGiven {
-				return nil, nil, fmt.Errorf("-pprof: %w", err)
-			}
-			o.profiler = nil
-		} else {
-			o.run.PProf = o.profiler.base
+		switch {
+		case err == nil:
+			o.Run.PProf = o.Profiler.Base
+		case s.Certain:
+			return nil, nil, fmt.Errorf("-pprof: %w", err)
+		default:
+			o.Profiler = nil
 		}
 	}
-	if f.gctrace != "" {
-		if stop, err = o.trace.follow(ctx, f.gctrace); err != nil {
+	if s.GCTrace != "" {
+		if stop, err = o.Trace.follow(ctx, s.GCTrace); err != nil {
 			return nil, nil, fmt.Errorf("-gctrace: %w", err)
 		}
-		o.traced, o.run.GCTrace = true, o.trace.log
+		o.Traced, o.Run.GCTrace = true, o.Trace.log
 	}
 	return o, stop, nil
 }
 
-// awaitLog waits until the log has what it is to have of the window.
-func (o *observer) awaitLog(ctx context.Context) {
-	if !o.traced {
+// AwaitLog waits until the log has what it is to have of the window.
+func (o *Observer) AwaitLog(ctx context.Context) {
+	if !o.Traced {
 		return
 	}
 	rest := logRest
 	if o.after != nil {
 		rest = logPatience
 	}
-	o.trace.awaitForced(ctx, o.seenAfter, rest)
+	o.Trace.awaitForced(ctx, o.seenAfter, rest)
 }
 
-// fillRunning puts the parts of a service that ran already into the run.
-func (o *observer) fillRunning(top int) {
+// FillRunning puts the parts of a service that ran already into the run.
+func (o *Observer) FillRunning(top int) {
 	if pids := o.processes(); len(pids) > 0 {
 		if n := proc.PeakRSSOf(pids); n > 0 {
-			o.run.Server = &runfile.Server{PeakRSSBytes: n}
+			o.Run.Server = &runfile.Server{PeakRSSBytes: n}
 		}
 	}
-	o.fill(top)
-	if o.unprofiled != nil {
-		o.note("%v", o.unprofiled)
+	o.Fill(top)
+	if o.Unprofiled != nil {
+		o.Note("%v", o.Unprofiled)
 	}
 }
 
-func (o *observer) processes() []int {
-	if o.service.Processes == nil {
+func (o *Observer) processes() []int {
+	if o.Service.Processes == nil {
 		return nil
 	}
-	return o.service.Processes()
+	return o.Service.Processes()
 }
 
 // errOtherProcess says that the figures before and after are not of one process.

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"cmp"
@@ -115,8 +115,8 @@ func shortFile(f string) string {
 	return path.Join(path.Base(dir), file)
 }
 
-// writeSites writes where a run allocated most.
-func writeSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
+// WriteSites writes where a run allocated most.
+func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
 	var b strings.Builder
 	section := func(title string, sites []runfile.Site, bytes func(runfile.Site) int64, name func(runfile.Site) string) {
 		if len(sites) == 0 {

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"bytes"
@@ -31,16 +31,16 @@ func TestPasser(t *testing.T) {
 	} {
 		for _, piece := range []int{1, 7, 1 << 20} {
 			var out bytes.Buffer
-			p := &passer{w: &out}
+			p := &Passer{W: &out}
 			feed(p, tt.in, piece)
 			if got := out.String(); got != tt.want {
 				t.Errorf("%s, pieces of %d: passed %q, want %q", tt.name, piece, got, tt.want)
 			}
-			if got := strings.Join(p.last(), "|"); tt.name != "long" && got != tt.tail {
+			if got := strings.Join(p.Last(), "|"); tt.name != "long" && got != tt.tail {
 				t.Errorf("%s, pieces of %d: tail %q, want %q", tt.name, piece, got, tt.tail)
 			}
 			out.Reset()
-			p = &passer{w: &out, all: true}
+			p = &Passer{W: &out, All: true}
 			feed(p, tt.in, piece)
 			if got := out.String(); got != tt.in {
 				t.Errorf("%s, -v: passed %q, want all", tt.name, got)
@@ -49,7 +49,7 @@ func TestPasser(t *testing.T) {
 	}
 }
 
-func feed(p *passer, s string, piece int) {
+func feed(p *Passer, s string, piece int) {
 	for len(s) > 0 {
 		n := min(piece, len(s))
 		_, _ = p.Write([]byte(s[:n]))
@@ -64,7 +64,7 @@ func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
 // TestPasserDoesNotStop has its own writer fail: the server must go on.
 func TestPasserDoesNotStop(t *testing.T) {
-	p := &passer{w: failing{}}
+	p := &Passer{W: failing{}}
 	if n, err := p.Write([]byte("a\nb\n")); n != 4 || err != nil {
 		t.Errorf("Write: %d, %v", n, err)
 	}
@@ -78,8 +78,8 @@ func TestTrace(t *testing.T) {
 	var out bytes.Buffer
 	var tr trace
 	before := time.Now()
-	pass := &passer{w: &out}
-	tr.read(iotest.HalfReader(strings.NewReader(in.String())), pass)
+	pass := &Passer{W: &out}
+	tr.Read(iotest.HalfReader(strings.NewReader(in.String())), pass)
 	if tr.count() != 100 || tr.stats.Foreign != 100 {
 		t.Errorf("%d cycles, %+v", tr.count(), tr.stats)
 	}
@@ -90,7 +90,7 @@ func TestTrace(t *testing.T) {
 	for i := 100 - tailLines; i < 100; i++ {
 		want = append(want, fmt.Sprint("server says ", i))
 	}
-	if d := cmp.Diff(want, pass.last()); d != "" {
+	if d := cmp.Diff(want, pass.Last()); d != "" {
 		t.Error("the server's last lines: " + d)
 	}
 	if end := 6 * time.Millisecond; tr.start.Before(before.Add(-2*end)) || tr.start.After(time.Now()) {
@@ -111,8 +111,8 @@ func TestTraceOfOneProgramAfterTheOther(t *testing.T) {
 		t.Errorf("%d collections, %d restarts", tr.count(), tr.restarts)
 	}
 	tr.scan(strings.NewReader(gcLineAt(1, 1*time.Millisecond)))
-	o := &observer{trace: trace{cycles: tr.cycles, restarts: tr.restarts}, seenBefore: 1}
-	if o.fillTrace(); len(o.run.Notes) != 1 || !strings.Contains(o.run.Notes[0], "the server's standard error: the program was started again during the load") || o.run.GC != nil {
-		t.Errorf("%q, %+v", o.run.Notes, o.run.GC)
+	o := &Observer{Trace: trace{cycles: tr.cycles, restarts: tr.restarts}, seenBefore: 1}
+	if o.fillTrace(); len(o.Run.Notes) != 1 || !strings.Contains(o.Run.Notes[0], "the server's standard error: the program was started again during the load") || o.Run.GC != nil {
+		t.Errorf("%q, %+v", o.Run.Notes, o.Run.GC)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package observe
 
 import (
 	"context"
@@ -19,6 +19,16 @@ import (
 // gcLineAt is the line of collection n, which ended at that time since its program's start.
 func gcLineAt(n int, at time.Duration) string {
 	return fmt.Sprintf("gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+0.23/0.19/0+0.058 ms cpu, 3->4->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, at.Seconds())
+}
+
+// awaitCount waits until so many collections were read.
+func awaitCount(t *testing.T, tr *trace, n int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); tr.count() != n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d collections are read, want %d", tr.count(), n)
+		}
+	}
 }
 
 // TestFollow reads a log that is there, then what is added, and finds where a program began anew.
@@ -46,11 +56,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("%d collections were there, want 2", n)
 	}
 	add(gcLineAt(9, 3*time.Second))
-	for end := time.Now().Add(time.Minute); tr.count() < 3; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the third is not seen")
-		}
-	}
+	awaitCount(t, &tr, 3)
 	add(gcLineAt(1, time.Millisecond) + "gc 2 @0.0")
 	stop()
 	if tr.restarts != 1 || len(tr.cycles) != 1 || tr.cycles[0].N != 1 {
@@ -63,27 +69,27 @@ func TestFillTraceOfALog(t *testing.T) {
 	cycle := gctrace.Cycle{N: 1, Procs: 2}
 	for _, tt := range []struct {
 		name string
-		o    *observer
+		o    *Observer
 		want string
 	}{
-		{"restarted", &observer{trace: trace{log: "f", restarts: 1, cycles: []gctrace.Cycle{cycle}}}, "f: the program was started again during the load"},
-		{"silent", &observer{trace: trace{log: "f", cycles: []gctrace.Cycle{cycle}}, seenBefore: 1}, "f: no gctrace line came during the load"},
-		{"silent, though it collected", &observer{
-			trace: trace{log: "f"}, before: &allocations{memStats: &memStats{numGC: 3}}, after: &allocations{memStats: &memStats{numGC: 5}},
+		{"restarted", &Observer{Trace: trace{log: "f", restarts: 1, cycles: []gctrace.Cycle{cycle}}}, "f: the program was started again during the load"},
+		{"silent", &Observer{Trace: trace{log: "f", cycles: []gctrace.Cycle{cycle}}, seenBefore: 1}, "f: no gctrace line came during the load"},
+		{"silent, though it collected", &Observer{
+			Trace: trace{log: "f"}, before: &allocations{memStats: &memStats{numGC: 3}}, after: &allocations{memStats: &memStats{numGC: 5}},
 		}, "f: no gctrace line came"},
-		{"another's", &observer{
-			trace:  trace{log: "f", cycles: []gctrace.Cycle{cycle}, start: time.Now()},
+		{"another's", &Observer{
+			Trace:  trace{log: "f", cycles: []gctrace.Cycle{cycle}, start: time.Now()},
 			before: &allocations{memStats: &memStats{numGC: 3}}, after: &allocations{memStats: &memStats{numGC: 50}},
 		}, "47 by runtime.MemStats: is the log another process's"},
 	} {
 		o := tt.o
-		o.traced, o.run = true, runfile.Run{Load: &loadgen.Result{Started: time.Now(), Duration: time.Second}}
+		o.Traced, o.Run = true, runfile.Run{Load: &loadgen.Result{Started: time.Now(), Duration: time.Second}}
 		o.fillGC()
-		if got := strings.Join(o.run.Notes, "|"); !strings.Contains(got, tt.want) {
+		if got := strings.Join(o.Run.Notes, "|"); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
-		if fromStats := o.run.GC != nil && o.run.GC.Source == runfile.GCFromMemStats; fromStats != (tt.name == "silent, though it collected") {
-			t.Errorf("%s: %+v", tt.name, o.run.GC)
+		if fromStats := o.Run.GC != nil && o.Run.GC.Source == runfile.GCFromMemStats; fromStats != (tt.name == "silent, though it collected") {
+			t.Errorf("%s: %+v", tt.name, o.Run.GC)
 		}
 	}
 }
