@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -240,8 +241,8 @@ func (d *demo) table(t *textfmt.Table) {
 // explainFixed traces the fixed service under the load of the rounds.
 func (d *demo) explainFixed(ctx context.Context, r *runner) (*verdict.Verdict, error) {
 	fixed := r.variants[1]
-	p := &progress{w: r.app.Stderr, terminal: r.app.Terminal}
-	defer p.clear()
+	p := load.NewProgress(r.app, "")
+	defer p.Clear()
 	server, err := proc.Start(proc.Options{Args: append(append([]string(nil), r.command...), fixed.args...)})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/internal/textfmt"
@@ -93,10 +94,9 @@ func (d *demo) pair(ctx context.Context, flags ...string) (*demoPair, error) {
 	}
 	var before uint64
 	var counting error
-	a := d.quiet()
-	p := &progress{w: a.Stderr, terminal: a.Terminal}
-	defer p.clear()
-	load, err := p.load(ctx, loadgen.Options{
+	p := load.NewProgress(d.quiet(), "")
+	defer p.Clear()
+	load, err := p.Load(ctx, loadgen.Options{
 		Targets: []loadgen.Target{{URL: "http://hello/"}}, Transport: transport,
 		Rate: demoReplicas, Warmup: time.Second, Duration: d.loads.replicas,
 		OnMeasure: func() { before, counting = overlapped(ctx, replicas) },

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -304,7 +305,7 @@ func explain(ctx context.Context, a *cli.App, name string, pid int, profiled boo
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		if strings.Contains(name, pprofPath) {
+		if strings.Contains(name, observe.PProfPath) {
 			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
 		}
 		return "", nil, err

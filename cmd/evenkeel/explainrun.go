@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/loadgen"
@@ -28,7 +29,7 @@ type tracing struct {
 	server   *proc.Process
 	url      string // of its /debug/pprof/trace
 	load     loadgen.Options
-	progress *progress
+	progress *load.Progress
 	keep     string // file to keep the trace in; "": none
 }
 
@@ -38,8 +39,8 @@ func (x *tracing) explain(ctx context.Context) (url string, v *verdict.Verdict, 
 	if err != nil {
 		return "", nil, err
 	}
-	x.progress.say("tracing %g s of the same load", source.seconds)
-	defer x.progress.clear()
+	x.progress.Say("tracing %g s of the same load", source.seconds)
+	defer x.progress.Clear()
 	b, beside, err := x.trace(ctx, source)
 	if err != nil {
 		return "", nil, err
@@ -69,11 +70,11 @@ func (x *tracing) trace(ctx context.Context, source *traceSource) (*spool, *reqt
 	}()
 	o := x.load
 	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
-	steady(&o)
+	load.Steady(&o)
 	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace's end ends it
 	loaded := make(chan error, 1)
 	go func() {
-		_, err := putLoad(loadCtx, o)
+		_, err := load.PutLoad(loadCtx, o)
 		loaded <- err
 	}()
 	select {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 )
 
 func TestParsePermutes(t *testing.T) {
@@ -158,7 +159,7 @@ func TestPprofAt(t *testing.T) {
 		"http://b:2/":      "http://b:2/debug/pprof/",
 		"http://b:2/admin": "http://b:2/admin",
 	} {
-		if got, err := pprofAt(in, first); err != nil || got != want {
+		if got, err := load.PProfAt(in, first); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,11 +23,7 @@ func gcLog(from, to int) string {
 
 func logFile(t *testing.T, text string) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "server.log")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+	return writeIn(t, t.TempDir(), "server.log", text)
 }
 
 // TestGCTraceWindow takes parts of logs. Each collection takes 1.05 ms and begins at a tenth of

@@ -12,6 +12,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
@@ -134,7 +135,7 @@ func plannedRequests(o *loadgen.Options) (n float64, known bool) {
 	case o.Rate > 0 && o.Duration > 0:
 		n = o.Rate * o.Duration.Seconds()
 	case o.Duration == 0 && o.Requests == 0:
-		n = defaultRequests
+		n = load.DefaultRequests
 	}
 	if o.Arrivals == loadgen.ArrivalsPoisson && !math.IsInf(n, 1) {
 		n -= poissonMargin * math.Sqrt(n)

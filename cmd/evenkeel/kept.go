@@ -20,6 +20,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -231,7 +232,7 @@ func (n *counter) show(a *cli.App) (end func()) {
 	if !a.Terminal {
 		return func() {}
 	}
-	p := &progress{w: a.Stderr, terminal: true}
+	p := load.NewProgress(a, "")
 	ended := make(chan bool)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -241,10 +242,10 @@ func (n *counter) show(a *cli.App) (end func()) {
 			select {
 			case <-t.C:
 				if all, done := n.all.Load(), n.done.Load(); done < all {
-					p.say("analysing snapshots: %d of %d", done, all)
+					p.Say("analysing snapshots: %d of %d", done, all)
 				}
 			case <-ended:
-				p.clear()
+				p.Clear()
 				return
 			}
 		}

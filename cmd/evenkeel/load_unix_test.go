@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
@@ -176,13 +177,13 @@ func TestLoadGoesOn(t *testing.T) {
 
 // TestLoadEndsASecondAfterZ: what was due by then and could not be sent has that long, and not -t.
 func TestLoadEndsASecondAfterZ(t *testing.T) {
-	var l loadFlags
+	var l load.Flags
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
-	l.register(fs)
+	l.Register(fs)
 	if err := fs.Parse(strings.Fields("-rate 20000 -z 3")); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := l.options([]string{"http://service"}); err != nil || o.Drain != time.Second {
+	if o, err := l.Options([]string{"http://service"}); err != nil || o.Drain != time.Second {
 		t.Errorf("%v, %v", o.Drain, err)
 	}
 }

@@ -112,3 +112,13 @@ func (r result) check(t *testing.T, code int, stdout, stderr []string) {
 		t.Logf("standard output:\n%s\nstandard error:\n%s", r.stdout, r.stderr)
 	}
 }
+
+// writeIn makes a file of a folder.
+func writeIn(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -24,7 +25,7 @@ type measurement struct {
 	repeat  int
 
 	observe.Observer
-	progress *progress
+	progress *load.Progress
 	pass     *observe.Passer
 	server   *proc.Process
 
@@ -40,28 +41,20 @@ const (
 
 // measure starts a variant, loads it, stops it, and returns what was measured.
 func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
-	m := &measurement{runner: r, variant: v, repeat: repeat, progress: &progress{w: r.app.Stderr, terminal: r.app.Terminal}}
+	m := &measurement{runner: r, variant: v, repeat: repeat, progress: load.NewProgress(r.app, r.labelOf(v, repeat))}
 	m.pass = &observe.Passer{W: m.progress, All: r.flags.verbose}
-	defer m.progress.clear()
-	switch {
-	case r.twin != "":
-		m.progress.label = fmt.Sprintf("%s, the %s of round %d for the floor", v.label, r.twin, repeat)
-	case r.flags.until.width > 0:
-		m.progress.label = fmt.Sprintf("%s, round %d%s", v.label, repeat, r.standing)
-	case len(r.variants)*r.flags.repeat > 1:
-		m.progress.label = fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
-	}
+	defer m.progress.Clear()
 	if r.flags.pprof != "off" {
 		m.Profiler = observe.NewProfiler(r.flags.pprof, r.load.TLS)
 	}
 	command := append(append([]string(nil), r.command...), v.args...)
-	m.Run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.mix.made}
+	m.Run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.Mix.Made}
 
 	ready := newReadiness(r.flags.ready, r.load.TLS)
 	if err := ready.free(ctx); err != nil {
 		return nil, err
 	}
-	m.progress.say("starting %s", strings.Join(append(append([]string(nil), v.env...), command...), " "))
+	m.progress.Say("starting %s", strings.Join(append(append([]string(nil), v.env...), command...), " "))
 	server, err := proc.Start(proc.Options{
 		Args: command, Env: withGCTrace(v.env),
 		Stderr: func(r io.Reader) { m.Trace.Read(r, m.pass) },
@@ -85,6 +78,19 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	}
 	m.assemble(stopErr)
 	return &m.Run, nil
+}
+
+// labelOf says which measurement is in progress; "": it is the only one.
+func (r *runner) labelOf(v variant, repeat int) string {
+	switch {
+	case r.twin != "":
+		return fmt.Sprintf("%s, the %s of round %d for the floor", v.label, r.twin, repeat)
+	case r.flags.until.width > 0:
+		return fmt.Sprintf("%s, round %d%s", v.label, repeat, r.standing)
+	case len(r.variants)*r.flags.repeat > 1:
+		return fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
+	}
+	return ""
 }
 
 // withGCTrace adds gctrace=1 to what the variant or the environment has in GODEBUG.
@@ -114,7 +120,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	}()
 	o := m.runner.load
 	o.OnMeasure = func() { m.Begin(loadCtx) }
-	res, err := m.progress.load(loadCtx, o)
+	res, err := m.progress.Load(loadCtx, o)
 	if err != nil {
 		return err
 	}

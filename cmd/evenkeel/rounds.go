@@ -97,8 +97,8 @@ func (r *runner) checkUntil(repeatGiven bool) error {
 	if len(r.variants) < 2 && !f.aa {
 		return nil // there is nothing to draw
 	}
-	if f.load.shape.seed != 0 {
-		f.seed = f.load.shape.seed
+	if f.load.Shape.Seed != 0 {
+		f.seed = f.load.Shape.Seed
 	}
 	for f.seed == 0 {
 		f.seed = uint64(rand.Uint32()) // readers of JSON that know floating point only keep it
@@ -231,7 +231,7 @@ func (r *runner) fixLooks(round time.Duration) {
 
 // compared puts side by side what there is so far.
 func (r *runner) compared() *compare.Comparison {
-	return compare.Files([]*runfile.File{&r.file}, []string{r.flags.load.output})
+	return compare.Files([]*runfile.File{&r.file}, []string{r.flags.load.Output})
 }
 
 // look says why measuring is to end, "" if it is not, and what is known so far.

@@ -12,6 +12,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -68,7 +69,7 @@ func runRun(ctx context.Context, a *cli.App, args []string) error {
 func newRunner(a *cli.App, args []string) (*runner, error) {
 	f := &runFlags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second)}
 	fs := a.NewFlags("run", runHelp)
-	f.load.register(fs)
+	f.load.Register(fs)
 	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and round")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
 	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
@@ -102,18 +103,18 @@ func newRunner(a *cli.App, args []string) (*runner, error) {
 		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
 	case len(command) == 0:
 		return nil, a.Wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
-	case len(f.urls) == 0 && f.load.mix.file == "":
+	case len(f.urls) == 0 && f.load.Mix.File == "":
 		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == cli.ToStdout:
 		return nil, a.Wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
 	case f.repeat < 1 || f.top < 0:
 		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(checkGiven(fs), f.judging.check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(), r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
+	if err := cmp.Or(load.CheckGiven(fs), f.judging.check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(), r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}
-	sayHints(a, fs, f.load.hints(fs))
-	if err := cli.CanSave(f.load.inputs(), f.load.output, f.html, f.explainHTML); err != nil {
+	load.SayHints(a, fs, f.load.Hints(fs))
+	if err := cli.CanSave(f.load.Inputs(), f.load.Output, f.html, f.explainHTML); err != nil {
 		return nil, err
 	}
 	if f.traces != "" {
@@ -127,26 +128,26 @@ func newRunner(a *cli.App, args []string) (*runner, error) {
 // prepare works out what the flags leave open.
 func (r *runner) prepare() error {
 	f := r.flags
-	f.load.drawn = len(f.variants) > 1 || f.aa
+	f.load.Drawn = len(f.variants) > 1 || f.aa
 	var err error
-	if r.load, err = f.load.options(f.urls); err != nil {
+	if r.load, err = f.load.Options(f.urls); err != nil {
 		return err
 	}
-	if err := f.load.fit(&r.load); err != nil {
+	if err := f.load.Fit(&r.load); err != nil {
 		return err
 	}
 	if err := loadgen.Check(r.load); err != nil {
-		return flagError(err)
+		return load.FlagError(err)
 	}
 	first, err := url.Parse(r.load.Targets[0].URL)
 	if err != nil {
 		return err
 	}
-	if f.ready, err = absolute("-ready", f.ready, first); err != nil {
+	if f.ready, err = load.Absolute("-ready", f.ready, first); err != nil {
 		return err
 	}
 	if f.pprof != "off" {
-		if f.pprof, err = pprofAt(f.pprof, first); err != nil {
+		if f.pprof, err = load.PProfAt(f.pprof, first); err != nil {
 			return err
 		}
 	}
@@ -175,35 +176,6 @@ func (r *runner) prepare() error {
 	return nil
 }
 
-// absolute completes a flag's URL; where it is empty it is otherwise.
-func absolute(flag, s string, otherwise *url.URL) (string, error) {
-	if s == "" {
-		return otherwise.String(), nil
-	}
-	u, err := url.Parse(withScheme(s))
-	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
-		err = errors.New("no http or https URL")
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s %q: %w; write it as http://HOST:PORT/PATH", flag, s, err)
-	}
-	return u.String(), nil
-}
-
-// pprofAt completes the URL of -pprof. Without a host it is the first target's; without a path, net/http/pprof's.
-func pprofAt(s string, first *url.URL) (string, error) {
-	at, err := absolute("-pprof", s, &url.URL{Scheme: first.Scheme, Host: first.Host, Path: pprofPath})
-	if err != nil {
-		return "", err
-	}
-	u, err := url.Parse(at)
-	if err == nil && (u.Path == "" || u.Path == "/") {
-		u.Path = pprofPath
-		at = u.String()
-	}
-	return at, err
-}
-
 // run measures all, interleaved, and reports what there is even when it is cut short.
 func (r *runner) run(ctx context.Context) error {
 	ctx, release := r.app.Catch(ctx)
@@ -214,15 +186,15 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	c := r.compared()
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(err, r.app.Save(&r.file, r.flags.load.output),
+	err = errors.Join(err, r.app.Save(&r.file, r.flags.load.Output),
 		r.app.SavePage(r.flags.html, func(w io.Writer) error { return page.Compare(w, c) }))
 	changes, changesErr := r.changes()
 	err = errors.Join(err, changesErr, r.saveExplanation(changes))
-	if r.flags.load.output != cli.ToStdout {
+	if r.flags.load.Output != cli.ToStdout {
 		err = errors.Join(err, r.print(c), r.printExplanations(changes))
 	}
 	if !errors.Is(err, cli.ErrInterrupted) {
-		err = errors.Join(err, checkRuns(&r.file))
+		err = errors.Join(err, load.CheckRuns(&r.file))
 	}
 	return cmp.Or(errors.Join(err, r.unexplained), r.judge(c))
 }
@@ -271,7 +243,7 @@ func (r *runner) checkExplain(repeatGiven bool) error {
 		return nil
 	case f.pprof == "off":
 		return fmt.Errorf("-explain takes its trace from the server's /debug/pprof/, but -pprof is off")
-	case f.load.output == cli.ToStdout:
+	case f.load.Output == cli.ToStdout:
 		return fmt.Errorf("-explain prints below the table, and -o - leaves it out; write the runs to a file")
 	case f.explainHTML == cli.ToStdout:
 		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
 type runFlags struct {
-	load         loadFlags
+	load         load.Flags
 	urls         cli.List
 	ready        string
 	readyTimeout cli.Period

@@ -17,6 +17,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 )
 
 const (
@@ -26,9 +27,6 @@ const (
 	tracePatience  = 30 * time.Second
 	maxTraceWindow = time.Hour
 )
-
-// pprofPath is where net/http/pprof is, if a URL has no path.
-const pprofPath = "/debug/pprof/"
 
 // traceSource is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is fetched before it is read: the service
 // may be on the same machine, and reading takes processors.
@@ -57,8 +55,8 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name, err)
 	}
-	if p := strings.TrimSuffix(u.Path, "/"); p == "" || p+"/" == pprofPath {
-		u.Path = pprofPath + "trace"
+	if p := strings.TrimSuffix(u.Path, "/"); p == "" || p+"/" == observe.PProfPath {
+		u.Path = observe.PProfPath + "trace"
 	}
 	if at, ok := snapshotURL(u); ok {
 		return newTraceSourceOf(at, 0, c), nil

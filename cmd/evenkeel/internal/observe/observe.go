@@ -22,7 +22,7 @@ import (
 //	end     profile (it collects again)
 //	fill    when the log is complete: the parts of the run
 type Observer struct {
-	Profiler *profiler       // nil: off
+	Profiler *Profiler       // nil: off
 	Trace    trace           // of the service's standard error, or of its log
 	Traced   bool            // there is one
 	Service  runfile.Watched // where its processes are

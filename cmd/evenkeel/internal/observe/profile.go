@@ -38,21 +38,25 @@ type memStats struct {
 // errNoProfile says that the service does not serve its profiles.
 var errNoProfile = errors.New("no allocation profile")
 
-// profiler fetches allocation profiles from base, the URL of a /debug/pprof/.
-type profiler struct {
+// PProfPath is where net/http/pprof is, if a URL has no path.
+const PProfPath = "/debug/pprof/"
+
+// Profiler fetches allocation profiles from base, the URL of a /debug/pprof/.
+type Profiler struct {
 	Base   string
 	client *http.Client
 }
 
-func NewProfiler(base string, c *tls.Config) *profiler {
+// NewProfiler returns a profiler of the service whose /debug/pprof/ is at base.
+func NewProfiler(base string, c *tls.Config) *Profiler {
 	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c} // no connection of ours is left at the server
-	return &profiler{Base: strings.TrimSuffix(base, "/") + "/", client: &http.Client{Transport: t, Timeout: profileTimeout}}
+	return &Profiler{Base: strings.TrimSuffix(base, "/") + "/", client: &http.Client{Transport: t, Timeout: profileTimeout}}
 }
 
 // take has the service collect, since a profile holds what was allocated up to the last
 // collection, and reads both figures. totalFirst says which of them is read first: the one
 // that is nearer to the load must not see the other's own allocations.
-func (p *profiler) take(ctx context.Context, totalFirst bool) (*allocations, error) {
+func (p *Profiler) take(ctx context.Context, totalFirst bool) (*allocations, error) {
 	a := &allocations{}
 	steps := []func() error{
 		func() (err error) { a.profile, err = p.heap(ctx); return err },
@@ -69,7 +73,7 @@ func (p *profiler) take(ctx context.Context, totalFirst bool) (*allocations, err
 	return a, nil
 }
 
-func (p *profiler) heap(ctx context.Context) (*profile.Profile, error) {
+func (p *Profiler) heap(ctx context.Context) (*profile.Profile, error) {
 	body, err := p.get(ctx, "heap?gc=1")
 	if err != nil {
 		return nil, err
@@ -84,7 +88,7 @@ func (p *profiler) heap(ctx context.Context) (*profile.Profile, error) {
 
 // memStats reads the exact figures from the text form of an allocation profile, which ends with
 // fields of runtime.MemStats (runtime/pprof, writeHeapInternal).
-func (p *profiler) memStats(ctx context.Context) (*memStats, error) {
+func (p *Profiler) memStats(ctx context.Context) (*memStats, error) {
 	body, err := p.get(ctx, "allocs?debug=1")
 	if err != nil {
 		return nil, err
@@ -121,7 +125,7 @@ func (p *profiler) memStats(ctx context.Context) (*memStats, error) {
 
 func parseCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-func (p *profiler) get(ctx context.Context, what string) (io.ReadCloser, error) {
+func (p *Profiler) get(ctx context.Context, what string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Base+what, nil)
 	if err != nil {
 		return nil, err

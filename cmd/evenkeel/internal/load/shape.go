@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ type shapeFlags struct {
 	caFile       string
 
 	arrivals loadgen.Arrivals
-	seed     uint64
+	Seed     uint64
 	stages   stages
 	times    string
 }
@@ -35,7 +35,7 @@ func (s *shapeFlags) register(fs *flag.FlagSet) {
 	fs.Var((*cli.Whole)(&s.streams), "streams", "HTTP/2: `requests` at a time on each of the -c connections (default 1)")
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
 	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
-	fs.Uint64Var(&s.seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random values of -template, and of run the order of the variants, to have them again (default: a new one, which is shown)")
+	fs.Uint64Var(&s.Seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random values of -template, and of run the order of the variants, to have them again (default: a new one, which is shown)")
 	fs.Var(&s.stages, "stages", "open loop with rates that change: `list` of DURATION:RATE (a step) or DURATION:FROM-TO (a ramp), such as 10s:500,1m:500-5000,10s:0")
 	fs.StringVar(&s.times, "times", "", "open loop with the times of a recorded trace: a line each in this `file`, as a duration or in seconds, counted from the earliest")
 }
@@ -52,7 +52,7 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	}
 	o.Streams, o.Arrivals, o.Stages = s.streams, s.arrivals, s.stages
 	if s.arrivals == loadgen.ArrivalsPoisson {
-		o.Seed = s.seed
+		o.Seed = s.Seed
 	}
 	if s.arrivals == loadgen.ArrivalsTimes && s.times == "" {
 		return errors.New("-arrivals times: give the file of them, -times FILE")
@@ -103,8 +103,8 @@ func loadDuration(o *loadgen.Options) time.Duration {
 	return d
 }
 
-// steady makes the load one of a constant rate: the mean, where it changes.
-func steady(o *loadgen.Options) {
+// Steady makes the load one of a constant rate: the mean, where it changes.
+func Steady(o *loadgen.Options) {
 	if len(o.Stages) > 0 {
 		sum := 0.0
 		for _, s := range o.Stages {

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// loadLimit is a -fail-if of a load: a bound that a figure must keep.
-type loadLimit struct {
+// limit is a -fail-if of a load: a bound that a figure must keep.
+type limit struct {
 	text   string // as it was given
 	class  string // "": all requests
 	figure string
@@ -35,13 +35,13 @@ const (
 const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', 'rate<1000/s' or 'search:p99.9>50ms'; " +
 	"figures are pN, max and mean (of the latency), failed, bad (a status other than 2xx or 3xx) and late (by more than 1 ms; in percent, or how many), and rate (answers)"
 
-// loadLimits are those of a command.
-type loadLimits []loadLimit
+// Limits are those of a command.
+type Limits []limit
 
-// parseLoadLimit reads [CLASS:]FIGURE>VALUE or <VALUE. A class may hold any of these signs: the last
+// ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. A class may hold any of these signs: the last
 // comparison and the last colon before it count.
-func parseLoadLimit(s string) (loadLimit, error) {
-	l := loadLimit{text: s}
+func ParseLimit(s string) (limit, error) {
+	l := limit{text: s}
 	i := strings.LastIndexAny(s, "<>")
 	if i < 0 {
 		return l, fmt.Errorf("no > or < in it; %s", loadLimitForm)
@@ -81,7 +81,7 @@ func parseLoadLimit(s string) (loadLimit, error) {
 	return l, err
 }
 
-func (l *loadLimit) duration(value string) error {
+func (l *limit) duration(value string) error {
 	d, err := time.ParseDuration(strings.ReplaceAll(value, " ", ""))
 	if err != nil || d < 0 {
 		return fmt.Errorf("%q is no duration; write it with its unit, such as 20ms or 1.5s", value)
@@ -90,7 +90,7 @@ func (l *loadLimit) duration(value string) error {
 	return nil
 }
 
-func (l *loadLimit) countOrShare(value string) (err error) {
+func (l *limit) countOrShare(value string) (err error) {
 	digits, percent := strings.CutSuffix(value, "%")
 	if l.bound, err = number(strings.TrimSpace(digits)); err != nil || percent && l.bound > 100 {
 		return fmt.Errorf("%q is neither a share nor a count; write 0.1%% or 10", value)
@@ -111,14 +111,14 @@ func number(s string) (float64, error) {
 }
 
 // quantile is that of pN.
-func (l *loadLimit) quantile() (q float64, ok bool) {
+func (l *limit) quantile() (q float64, ok bool) {
 	digits, isQuantile := strings.CutPrefix(l.figure, "p")
 	x, err := number(digits)
 	return x / 100, isQuantile && err == nil && x > 0 && x < 100
 }
 
-// known says of a class that no target has.
-func (l loadLimits) known(classes []string) error {
+// Known says of a class that no target has.
+func (l Limits) Known(classes []string) error {
 	for _, x := range l {
 		found := x.class == ""
 		for _, c := range classes {
@@ -131,8 +131,8 @@ func (l loadLimits) known(classes []string) error {
 	return nil
 }
 
-// check says which limits a run does not keep; its error, which of them cannot be known.
-func (l loadLimits) check(r *runfile.Run) (hit []string, err error) {
+// Check says which limits a run does not keep; its error, which of them cannot be known.
+func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
 	for _, x := range l {
 		got, ok := x.of(r.Load)
 		if !ok {
@@ -147,7 +147,7 @@ func (l loadLimits) check(r *runfile.Run) (hit []string, err error) {
 }
 
 // of returns the figure of a load.
-func (l *loadLimit) of(r *loadgen.Result) (x float64, ok bool) {
+func (l *limit) of(r *loadgen.Result) (x float64, ok bool) {
 	answered, failed, statuses, latency := r.Answered, r.Failed, r.Statuses, &r.Latency
 	if l.class != "" && len(r.Classes) > 0 {
 		found := false
@@ -190,7 +190,7 @@ func (l *loadLimit) of(r *loadgen.Result) (x float64, ok bool) {
 	return latency.Quantile(q).Seconds(), latency.Count() > 0
 }
 
-func (l *loadLimit) format(x float64) string {
+func (l *limit) format(x float64) string {
 	switch l.unit {
 	case unitSeconds:
 		return textfmt.Duration(time.Duration(x * 1e9))

@@ -1,7 +1,6 @@
-package main
+package load
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"strings"
@@ -53,12 +52,12 @@ func TestLoadLimits(t *testing.T) {
 		{"none:failed>1%", "nothing to judge"},
 		{"gone:p99>1s", "nothing to judge"},
 	} {
-		var l loadLimits
-		if err := cli.Each(&l, parseLoadLimit)(tt.limit); err != nil {
+		var l Limits
+		if err := cli.Each(&l, ParseLimit)(tt.limit); err != nil {
 			t.Errorf("%s: %v", tt.limit, err)
 			continue
 		}
-		hit, err := l.check(judged())
+		hit, err := l.Check(judged())
 		got := strings.Join(hit, "|")
 		if err != nil {
 			got = err.Error()
@@ -69,17 +68,17 @@ func TestLoadLimits(t *testing.T) {
 	}
 	r := judged()
 	r.Load.Classes = nil // of one class alone there are no figures: they are the load's
-	l := loadLimits{}
-	if err := cli.Each(&l, parseLoadLimit)("only:p99>96ms"); err != nil {
+	l := Limits{}
+	if err := cli.Each(&l, ParseLimit)("only:p99>96ms"); err != nil {
 		t.Fatal(err)
 	}
-	if hit, err := l.check(r); len(hit) != 1 || err != nil {
+	if hit, err := l.Check(r); len(hit) != 1 || err != nil {
 		t.Error(hit, err)
 	}
-	if err := l.known([]string{"a", "only"}); err != nil {
+	if err := l.Known([]string{"a", "only"}); err != nil {
 		t.Error(err)
 	}
-	if err := l.known([]string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `no class "only"; there are a, b`) {
+	if err := l.Known([]string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `no class "only"; there are a, b`) {
 		t.Error(err)
 	}
 }
@@ -106,8 +105,8 @@ func TestLoadLimitIsWrong(t *testing.T) {
 		{"rate<Inf/s", "write it as 1000/s"},
 		{"a:late>3", "leave out \"a\""},
 	} {
-		var l loadLimits
-		if err := cli.Each(&l, parseLoadLimit)(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) || len(l) > 0 {
+		var l Limits
+		if err := cli.Each(&l, ParseLimit)(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) || len(l) > 0 {
 			t.Errorf("%q: %v, want %q", tt.limit, err, tt.want)
 		}
 	}
@@ -118,7 +117,7 @@ func FuzzLoadLimit(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		l, err := parseLoadLimit(s)
+		l, err := ParseLimit(s)
 		if err != nil {
 			return
 		}
@@ -129,43 +128,24 @@ func FuzzLoadLimit(f *testing.F) {
 	})
 }
 
-// TestGeneratorAtItsLimit: nothing is judged of a load that failed by the load generator's own limit, and the exit code says so.
-func TestGeneratorAtItsLimit(t *testing.T) {
-	l, err := parseLoadLimit("failed>1%")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out, said bytes.Buffer
-	a := &cli.App{Stdout: &out, Stderr: &said}
-	c := &loadCommand{app: a, failIf: loadLimits{l}}
-	load := &loadgen.Result{
-		Answered: 100, Failed: 50, Statuses: map[int]int64{200: 100}, Duration: time.Second,
-		Failures: []loadgen.Failure{{Class: loadgen.ClassGenerator, Count: 50, Example: "socket: too many open files"}},
-	}
-	code := a.Exit("load", c.report(&runfile.File{Runs: []runfile.Run{{Label: "x", Load: load}}}))
-	if code != cli.ExitFailed || !strings.Contains(said.String(), "50 of 150 requests failed here (socket: too many open files); nothing is judged") || strings.Contains(said.String(), "-fail-if") {
-		t.Errorf("exit code %d: %s", code, said.String())
-	}
-}
-
 // TestFewDescriptors: more connections than descriptors are refused before the load, and the default is lowered.
 func TestFewDescriptors(t *testing.T) {
 	limit, known := descriptorLimit()
 	if !known {
 		t.Skip("no limit of descriptors here")
 	}
-	fitted := func(l *loadFlags, urls ...string) error {
-		o, err := l.options(urls)
+	fitted := func(l *Flags, urls ...string) error {
+		o, err := l.Options(urls)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l.fit(&o)
+		return l.Fit(&o)
 	}
-	err := fitted(&loadFlags{connections: limit}, "http://127.0.0.1:1/")
+	err := fitted(&Flags{connections: limit}, "http://127.0.0.1:1/")
 	if err == nil || !strings.Contains(err.Error(), "raise the limit with ulimit -n") || !strings.Contains(err.Error(), fmt.Sprintf("or write -c %d", limit-ownDescriptors)) {
 		t.Errorf("-c %d of %d descriptors: %v", limit, limit, err)
 	}
-	if err := fitted(&loadFlags{connections: limit - ownDescriptors}, "http://127.0.0.1:1/"); err != nil {
+	if err := fitted(&Flags{connections: limit - ownDescriptors}, "http://127.0.0.1:1/"); err != nil {
 		t.Error(err)
 	}
 	hosts := limit/defaultOpen + 2
@@ -176,8 +156,8 @@ func TestFewDescriptors(t *testing.T) {
 	for i := range hosts {
 		urls = append(urls, fmt.Sprintf("http://127.0.0.1:%d/", i+1))
 	}
-	open := loadFlags{rate: 10}
-	if err := fitted(&open, urls...); err != nil || open.fewer == 0 || open.fewer*hosts > limit || len(open.hints(flag.NewFlagSet("load", flag.ContinueOnError))) != 1 {
+	open := Flags{Rate: 10}
+	if err := fitted(&open, urls...); err != nil || open.fewer == 0 || open.fewer*hosts > limit || len(open.Hints(flag.NewFlagSet("load", flag.ContinueOnError))) != 1 {
 		t.Errorf("%d connections to each of %d hosts, of %d descriptors: %v", open.fewer, hosts, limit, err)
 	}
 }

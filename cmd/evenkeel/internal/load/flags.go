@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"cmp"
@@ -18,36 +18,36 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// loadFlags are the flags that load and run share; hey's names where hey has them.
-type loadFlags struct {
+// Flags are the flags that load and run share; hey's names where hey has them.
+type Flags struct {
 	requests    int
 	connections int
 	duration    cli.Period
-	rate        float64
+	Rate        float64
 	warmup      cli.Period
 	timeout     cli.Period
 
 	method      string
 	headers     cli.List
 	body        string
-	bodyFile    string
+	BodyFile    string
 	contentType string
 	basicAuth   string
 	hostHeader  string
 
 	noKeepAlive bool
 	insecure    bool
-	shape       shapeFlags
-	drawn       bool // the order of something that is loaded is drawn by the seed
+	Shape       shapeFlags
+	Drawn       bool // the order of something that is loaded is drawn by the seed
 	fewer       int  // connections than the default, since there are no more descriptors; 0: as many
 
-	mix mixFlags
+	Mix mixFlags
 
-	output string
+	Output string
 }
 
-// defaultRequests is how many requests a closed loop sends without -n and -z, as loadgen has it.
-const defaultRequests = 200
+// DefaultRequests is how many requests a closed loop sends without -n and -z, as loadgen has it.
+const DefaultRequests = 200
 
 // defaultOpen is how many connections an open loop has at most without -c, as loadgen has it.
 const defaultOpen = 1000
@@ -57,26 +57,26 @@ const maxBodyBytes = 1 << 30
 // drain is how long a load goes on after -z for what was due and could not be sent in time.
 const drain = time.Second
 
-func (l *loadFlags) register(fs *flag.FlagSet) {
+func (l *Flags) Register(fs *flag.FlagSet) {
 	l.timeout = cli.Period(20 * time.Second)
 	fs.Var((*cli.Whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
 	fs.Var((*cli.Whole)(&l.connections), "c", "`connections` at a time (default 50; with -rate the most to open, default 1000)")
 	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
-	fs.Var((*cli.Decimal)(&l.rate), "rate", "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
+	fs.Var((*cli.Decimal)(&l.Rate), "rate", "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
 	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
 	fs.Var(&l.timeout, "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
 	fs.Var(&l.headers, "H", "`header` to send, such as 'Accept: text/html'; may be repeated")
 	fs.StringVar(&l.body, "d", "", "request `body`")
-	fs.StringVar(&l.bodyFile, "D", "", "`file` that holds the request body, - for standard input")
+	fs.StringVar(&l.BodyFile, "D", "", "`file` that holds the request body, - for standard input")
 	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
-	l.mix.register(fs)
+	l.Mix.register(fs)
 	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
-	l.shape.register(fs)
-	fs.StringVar(&l.output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
+	l.Shape.register(fs)
+	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
 }
 
 // notZero are the flags of which 0 would silently stand for the default.
@@ -92,8 +92,8 @@ var notZero = map[string]string{
 	"budget":   "write how long -until may take, such as 5m, or leave it out for 10m",
 }
 
-// checkGiven finds a flag of load or run that was given as 0 and must not be.
-func checkGiven(fs *flag.FlagSet) (err error) {
+// CheckGiven finds a flag of load or run that was given as 0 and must not be.
+func CheckGiven(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(f *flag.Flag) {
 		do, listed := notZero[f.Name]
 		if value := f.Value.String(); listed && (value == "0" || value == "0s") && err == nil {
@@ -103,13 +103,13 @@ func checkGiven(fs *flag.FlagSet) (err error) {
 	return err
 }
 
-// options makes loadgen's options for these URLs.
-func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
+// Options makes loadgen's options for these URLs.
+func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	o := loadgen.Options{
 		Connections:      l.connections,
 		Requests:         l.requests,
 		Duration:         time.Duration(l.duration),
-		Rate:             l.rate,
+		Rate:             l.Rate,
 		Warmup:           time.Duration(l.warmup),
 		Timeout:          time.Duration(l.timeout),
 		DisableKeepAlive: l.noKeepAlive,
@@ -120,7 +120,7 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 	if l.insecure {
 		o.TLS = &tls.Config{InsecureSkipVerify: true}
 	}
-	if err := l.shape.apply(&o); err != nil {
+	if err := l.Shape.apply(&o); err != nil {
 		return o, err
 	}
 	h, err := l.header()
@@ -132,15 +132,15 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 		return o, err
 	}
 	switch {
-	case l.shape.seed == 0:
-	case l.mix.template:
-		l.mix.seed = &l.shape.seed
-	case o.Arrivals != loadgen.ArrivalsPoisson && !l.drawn:
+	case l.Shape.Seed == 0:
+	case l.Mix.template:
+		l.Mix.seed = &l.Shape.Seed
+	case o.Arrivals != loadgen.ArrivalsPoisson && !l.Drawn:
 		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants; without them there is nothing random")
 	}
-	err = l.mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
-	if o.Arrivals == loadgen.ArrivalsPoisson && l.mix.seed != nil {
-		o.Seed = *l.mix.seed // one for both, so that it can be given again
+	err = l.Mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
+	if o.Arrivals == loadgen.ArrivalsPoisson && l.Mix.seed != nil {
+		o.Seed = *l.Mix.seed // one for both, so that it can be given again
 	}
 	return o, err
 }
@@ -148,8 +148,8 @@ func (l *loadFlags) options(urls []string) (loadgen.Options, error) {
 // ownDescriptors are those that evenkeel may need besides the connections.
 const ownDescriptors = 32
 
-// fit finds more connections than this process may have descriptors. Of the default's it takes fewer.
-func (l *loadFlags) fit(o *loadgen.Options) error {
+// Fit finds more connections than this process may have descriptors. Of the default's it takes fewer.
+func (l *Flags) Fit(o *loadgen.Options) error {
 	limit, known := descriptorLimit()
 	hosts := map[string]bool{}
 	for i := range o.Targets {
@@ -186,8 +186,8 @@ var flagOf = map[string]string{
 	"Requests": "-n", "Connections": "-c", "Duration": "-z", "Rate": "-rate", "Warmup": "-warmup", "Timeout": "-t",
 }
 
-// flagError puts an error of loadgen's options in terms of the command line.
-func flagError(err error) error {
+// FlagError puts an error of loadgen's options in terms of the command line.
+func FlagError(err error) error {
 	var oe *loadgen.OptionError
 	if !errors.As(err, &oe) {
 		return err
@@ -198,7 +198,7 @@ func flagError(err error) error {
 	return errors.New(oe.Reason)
 }
 
-func (l *loadFlags) header() (http.Header, error) {
+func (l *Flags) header() (http.Header, error) {
 	h := http.Header{}
 	for _, s := range l.headers {
 		k, v, ok := strings.Cut(s, ":")
@@ -222,16 +222,16 @@ func (l *loadFlags) header() (http.Header, error) {
 	return h, nil
 }
 
-func (l *loadFlags) readBody() ([]byte, error) {
-	if l.bodyFile == "" {
+func (l *Flags) readBody() ([]byte, error) {
+	if l.BodyFile == "" {
 		return []byte(l.body), nil
 	}
 	if l.body != "" {
 		return nil, fmt.Errorf("-d and -D both give a body; leave one out")
 	}
 	in := os.Stdin
-	if l.bodyFile != "-" {
-		f, err := os.Open(l.bodyFile)
+	if l.BodyFile != "-" {
+		f, err := os.Open(l.BodyFile)
 		if err != nil {
 			return nil, fmt.Errorf("-D: %w", err)
 		}
@@ -243,7 +243,7 @@ func (l *loadFlags) readBody() ([]byte, error) {
 		err = fmt.Errorf("over %d bytes", maxBodyBytes)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("-D %s: %w", l.bodyFile, err)
+		return nil, fmt.Errorf("-D %s: %w", l.BodyFile, err)
 	}
 	return b, nil
 }

@@ -1,8 +1,9 @@
-package main
+package load
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/loadgen"
 )
 
@@ -22,15 +24,29 @@ func dialUnix(name string) func(context.Context, string, string) (net.Conn, erro
 	}
 }
 
-// connectBy has a load go over a Unix socket and follow redirects, as the flags say.
-func (c *loadCommand) connectBy(o *loadgen.Options) error {
-	if c.unix != "" {
-		if fi, err := os.Stat(c.unix); err != nil {
+// ClientFlags say how a load reaches the service.
+type ClientFlags struct {
+	Unix      string // socket to connect to; "": the URL's host
+	redirects int    // to follow at most
+}
+
+func (c *ClientFlags) Register(fs *flag.FlagSet) {
+	fs.StringVar(&c.Unix, "unix", "",
+		"connect to this Unix `socket` and not to the URL's host, as with: -unix /run/app.sock http://app/")
+	fs.Var((*cli.Whole)(&c.redirects), "redirects",
+		"follow so many redirects at most, `N`, by net/http's client; latency is of all of them together "+
+			"(default 0: they are not followed, and count as answers)")
+}
+
+// Apply has a load go over a Unix socket and follow redirects, as the flags say.
+func (c *ClientFlags) Apply(o *loadgen.Options) error {
+	if c.Unix != "" {
+		if fi, err := os.Stat(c.Unix); err != nil {
 			return fmt.Errorf("-unix: %w", err)
 		} else if fi.Mode()&os.ModeSocket == 0 {
-			return fmt.Errorf("-unix %s: it is no socket", c.unix)
+			return fmt.Errorf("-unix %s: it is no socket", c.Unix)
 		}
-		o.DialContext = dialUnix(c.unix)
+		o.DialContext = dialUnix(c.Unix)
 	}
 	switch {
 	case c.redirects == 0:
@@ -76,16 +92,19 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// hintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS, if it does.
-func (c *loadCommand) hintHTTP2(err error, l *loadgen.Result) error {
-	if err == nil || errors.Is(err, errGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
+// CloseIdleConnections closes what no request uses.
+func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
+
+// HintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS, if it does.
+func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
+	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
 		return err
 	}
-	u, parseErr := url.Parse(c.options.Targets[0].URL)
+	u, parseErr := url.Parse(o.Targets[0].URL)
 	if parseErr != nil || u.Scheme != "http" {
 		return err
 	}
-	dial, address := c.options.DialContext, u.Host
+	dial, address := o.DialContext, u.Host
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// checkRuns says whether the runs were any good.
-func checkRuns(f *runfile.File) error {
+// CheckRuns says whether the runs were any good.
+func CheckRuns(f *runfile.File) error {
 	for _, r := range f.Runs {
 		switch {
 		case r.Load.Interrupted:
@@ -31,13 +31,13 @@ func checkRuns(f *runfile.File) error {
 	return nil
 }
 
-// errGenerator says that the load generator was at its own limit, so that nothing is judged.
-var errGenerator = errors.New("the load generator is at its own limit, and not the service")
+// ErrGenerator says that the load generator was at its own limit, so that nothing is judged.
+var ErrGenerator = errors.New("the load generator is at its own limit, and not the service")
 
 func generatorLimit(l *loadgen.Result) error {
 	i := slices.IndexFunc(l.Failures, func(f loadgen.Failure) bool { return f.Class == loadgen.ClassGenerator })
 	return fmt.Errorf("%w: %s of %s requests failed here (%s); nothing is judged. Raise ulimit -n or net.ipv4.ip_local_port_range, lower -c, or use several machines (-share)",
-		errGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())), l.Failures[i].Example)
+		ErrGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())), l.Failures[i].Example)
 }
 
 // anyGood reports whether any answer did what was asked for.

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 
 func TestProgressPlain(t *testing.T) {
 	var b bytes.Buffer
-	p := &progress{w: &b, label: "a 1/2"}
-	p.say("starting %s", "it")
+	p := &Progress{w: &b, label: "a 1/2"}
+	p.Say("starting %s", "it")
 	for i := 1; i <= 25; i++ { // a warm-up of 12 s, then the measurement
 		e := loadgen.Progress{Warmup: i <= 12, Elapsed: time.Duration(i) * time.Second, Rate: 1234.5, P50: time.Millisecond, P99: 20 * time.Millisecond, Fraction: .5}
 		if i > 12 {
@@ -21,7 +21,7 @@ func TestProgressPlain(t *testing.T) {
 		}
 		p.update(e)
 	}
-	p.clear()
+	p.Clear()
 	want := "a 1/2: starting it\n" +
 		"a 1/2:  50%  warm-up  1,234 requests/s  p50 1 ms  p99 20 ms\n" +
 		"a 1/2:  50%  1,234 requests/s  p50 1 ms  p99 20 ms  3 failed\n"
@@ -34,7 +34,7 @@ func TestProgressPlain(t *testing.T) {
 func TestProgressLate(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var b bytes.Buffer
-		p := &progress{w: &b, terminal: terminal, warmup: 2 * time.Second, duration: 3 * time.Second, timeout: 20 * time.Second, drain: time.Second}
+		p := &Progress{w: &b, terminal: terminal, warmup: 2 * time.Second, duration: 3 * time.Second, timeout: 20 * time.Second, drain: time.Second}
 		want := func(n int, says string) {
 			t.Helper()
 			if !terminal {
@@ -67,13 +67,13 @@ func TestProgressLate(t *testing.T) {
 
 func TestProgressTerminal(t *testing.T) {
 	var b bytes.Buffer
-	p := &progress{w: &b, terminal: true}
+	p := &Progress{w: &b, terminal: true}
 	take := func() string { defer b.Reset(); return b.String() }
-	p.clear()
+	p.Clear()
 	if got := take(); got != "" {
 		t.Errorf("clear of nothing: %q", got)
 	}
-	p.say("starting")
+	p.Say("starting")
 	if got := take(); got != "\r\x1b[?7lstarting\x1b[K\x1b[?7h" {
 		t.Errorf("say: %q", got)
 	}
@@ -93,7 +93,7 @@ func TestProgressTerminal(t *testing.T) {
 			t.Errorf("%v of the load: %q", f, got)
 		}
 	}
-	p.clear()
+	p.Clear()
 	if got := take(); got != "\r\x1b[K" {
 		t.Errorf("clear: %q", got)
 	}

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"context"
@@ -16,25 +16,25 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// goal is the condition of -find: a quantile of the latency below a limit.
-type goal struct {
-	text     string
+// Goal is the condition of -find: a quantile of the latency below a limit.
+type Goal struct {
+	Text     string
 	quantile float64
 	limit    time.Duration
 }
 
 const goalForm = "write it as pQUANTILE < DURATION, such as 'p99 < 20ms' or 'p99.9<1s'"
 
-func (g *goal) String() string { return g.text }
+func (g *Goal) String() string { return g.Text }
 
-func (g *goal) Set(text string) error {
-	l, err := parseLoadLimit(text)
+func (g *Goal) Set(text string) error {
+	l, err := ParseLimit(text)
 	q, ok := l.quantile()
 	if err != nil || !ok || !l.less || l.class != "" || l.bound <= 0 {
 		return errors.New(goalForm)
 	}
 	d := time.Duration(math.Round(l.bound * 1e9))
-	*g = goal{text: fmt.Sprintf("%s < %s", l.figure, textfmt.Duration(d)), quantile: q, limit: d}
+	*g = Goal{Text: fmt.Sprintf("%s < %s", l.figure, textfmt.Duration(d)), quantile: q, limit: d}
 	return nil
 }
 
@@ -56,12 +56,12 @@ type step struct {
 }
 
 // judge says whether a goal holds in a step. It is the one place that decides.
-type judge func(g goal, s *step) (verdict loadgen.Verdict, why string)
+type judge func(g Goal, s *step) (verdict loadgen.Verdict, why string)
 
 // judgeByStretches holds a goal for met where the whole interval of its quantile, by tailstat from those of the
 // stretches, is below the limit, and for missed where all of it is above, or where so many requests failed that no
 // quantile of the others could say anything.
-func judgeByStretches(g goal, s *step) (loadgen.Verdict, string) {
+func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
 		if status >= 500 {
@@ -111,7 +111,7 @@ func enough(quantile float64) int64 {
 // finder is a search for the highest rate that holds.
 type finder struct {
 	app     *cli.App
-	goal    goal
+	goal    Goal
 	judge   judge
 	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
 	load    loadgen.Options
@@ -119,8 +119,16 @@ type finder struct {
 	file    *runfile.File   // a run for each step
 }
 
-// find searches, says each step, and writes all of them to the output.
-func (f *finder) find(ctx context.Context, start float64, output string) error {
+// NewFinder returns a search for the highest rate of a load at which a goal holds. service is where the load goes.
+func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *finder {
+	f := &finder{app: a, goal: g, judge: judgeByStretches, load: o, service: service}
+	f.measure = f.measureStep
+	f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
+	return f
+}
+
+// Find searches, says each step, and writes all of them to the output.
+func (f *finder) Find(ctx context.Context, start float64, output string) error {
 	o := &f.load
 	if o.Duration == 0 {
 		o.Duration, o.Drain = findStep, drain
@@ -135,7 +143,7 @@ func (f *finder) find(ctx context.Context, start float64, output string) error {
 		if err != nil {
 			return err
 		}
-		if err := checkRuns(&runfile.File{Runs: []runfile.Run{{Load: res}}}); err != nil {
+		if err := CheckRuns(&runfile.File{Runs: []runfile.Run{{Load: res}}}); err != nil {
 			return err
 		}
 		start = min(loadgen.MaxRate, max(1, res.Throughput()/2))
@@ -155,7 +163,7 @@ func (f *finder) find(ctx context.Context, start float64, output string) error {
 		err = errors.Join(err, werr)
 	}
 	if err == nil && found.Rate == 0 {
-		err = fmt.Errorf("no rate was found at which %s holds", f.goal.text)
+		err = fmt.Errorf("no rate was found at which %s holds", f.goal.Text)
 	}
 	return err
 }
@@ -195,14 +203,14 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	if why != "" {
 		why = " (" + why + ")"
 	}
-	fmt.Fprintf(f.app.Stderr, "%s requests/s: %s is %s, %s %v%s\n", textfmt.Count(rate), strings.Fields(f.goal.text)[0],
-		textfmt.Duration(res.Latency.Quantile(f.goal.quantile)), f.goal.text, v, why)
+	fmt.Fprintf(f.app.Stderr, "%s requests/s: %s is %s, %s %v%s\n", textfmt.Count(rate), strings.Fields(f.goal.Text)[0],
+		textfmt.Duration(res.Latency.Quantile(f.goal.quantile)), f.goal.Text, v, why)
 	return v, nil
 }
 
 // missedHere reports whether a goal is missed by the load generator's own doing: it had no descriptors, or was so late itself
 // that the goal might have been met. whyFailed is what the service did, if that is why the goal is missed.
-func (g *goal) missedHere(l *loadgen.Result, whyFailed string) bool {
+func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	if l.FailedBy(loadgen.ClassGenerator) > 0 {
 		return true
 	}
@@ -212,16 +220,15 @@ func (g *goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 
 // measureStep puts one load on.
 func (f *finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
-	p := &progress{w: f.app.Stderr, terminal: f.app.Terminal, label: label}
-	return p.load(ctx, o)
+	return NewProgress(f.app, label).Load(ctx, o)
 }
 
 // foundText says in one line what a search found.
-func foundText(g goal, f loadgen.RateFound) string {
+func foundText(g Goal, f loadgen.RateFound) string {
 	if f.Rate == 0 {
-		return fmt.Sprintf("%s holds at none of the %d rates tried", g.text, len(f.Steps))
+		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, len(f.Steps))
 	}
-	t := fmt.Sprintf("%s holds up to %s requests/s", g.text, textfmt.Count(f.Rate))
+	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.Rate))
 	switch {
 	case f.Unknown > 0 && f.Fails > f.Unknown:
 		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.Unknown), textfmt.Count(f.Fails))

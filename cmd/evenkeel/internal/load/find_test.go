@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bytes"
@@ -58,7 +58,7 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "find.json")
-		if err := f.find(t.Context(), rate, file); err != nil {
+		if err := f.Find(t.Context(), rate, file); err != nil {
 			t.Fatal(err)
 		}
 		best := 0.0
@@ -110,7 +110,7 @@ func TestFindDisturbed(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	g := goal{text: "p90 < 10ms", quantile: .9, limit: 10 * time.Millisecond}
+	g := Goal{Text: "p90 < 10ms", quantile: .9, limit: 10 * time.Millisecond}
 	for name, c := range map[string]struct {
 		stretches      [findStretches]time.Duration
 		n              int
@@ -144,7 +144,7 @@ func TestJudge(t *testing.T) {
 
 // TestJudgeCountsTheBadAsSlow: what fails, or is answered 5xx at once, is slower than any, also where it is too little to miss the goal alone.
 func TestJudgeCountsTheBadAsSlow(t *testing.T) {
-	g := goal{text: "p99 < 20ms", quantile: .99, limit: 20 * time.Millisecond}
+	g := Goal{Text: "p99 < 20ms", quantile: .99, limit: 20 * time.Millisecond}
 	for _, c := range []struct {
 		refused, failed, slow int // of a thousand
 		want                  loadgen.Verdict
@@ -179,8 +179,8 @@ func TestJudgeCountsTheBadAsSlow(t *testing.T) {
 }
 
 func TestGoal(t *testing.T) {
-	var g goal
-	if err := g.Set(" p99.9 < 1.5s "); err != nil || g.text != "p99.9 < 1.50 s" || math.Abs(g.quantile-.999) > 1e-12 || g.limit != 1500*time.Millisecond {
+	var g Goal
+	if err := g.Set(" p99.9 < 1.5s "); err != nil || g.Text != "p99.9 < 1.50 s" || math.Abs(g.quantile-.999) > 1e-12 || g.limit != 1500*time.Millisecond {
 		t.Errorf("%+v, %v", g, err)
 	}
 	for _, text := range []string{"", "p99", "p99 > 20ms", "p100 < 1s", "p0<1s", "pNaN<1s", "99<1s", "p99<20", "p99<-1s", "p99<0s", "mean<1s"} {
@@ -204,7 +204,7 @@ func TestStagesFlag(t *testing.T) {
 	if d := loadDuration(&o); d != 70100*time.Millisecond {
 		t.Errorf("%v long", d)
 	}
-	steady(&o)
+	Steady(&o)
 	if o.Stages != nil || math.Abs(o.Rate-(5000+2750*60)/70.1) > 1e-6 {
 		t.Errorf("%+v on average", o.Rate)
 	}
@@ -214,7 +214,7 @@ func TestStagesFlag(t *testing.T) {
 	}
 	for _, z := range []time.Duration{0, 10 * time.Second, time.Hour} {
 		o := loadgen.Options{Times: trace, Duration: z, Arrivals: loadgen.ArrivalsTimes}
-		if steady(&o); math.Abs(o.Rate-1000) > 1 || o.Times != nil || o.Arrivals != loadgen.ArrivalsConstant {
+		if Steady(&o); math.Abs(o.Rate-1000) > 1 || o.Times != nil || o.Arrivals != loadgen.ArrivalsConstant {
 			t.Errorf("-z %v of a trace of a minute: %v/s, %v", z, o.Rate, o.Arrivals)
 		}
 	}
@@ -243,7 +243,7 @@ func TestFindLateGenerator(t *testing.T) {
 	if err := f.goal.Set("p99<20ms"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.find(t.Context(), 6000, filepath.Join(t.TempDir(), "find.json")); err != nil {
+	if err := f.Find(t.Context(), 6000, filepath.Join(t.TempDir(), "find.json")); err != nil {
 		t.Logf("find: %v", err)
 	}
 	if !strings.Contains(said.String(), "the load generator did not keep this rate itself") || strings.Contains(said.String(), "p99 < 20 ms fails") || strings.Contains(out.String(), ", and not at ") {

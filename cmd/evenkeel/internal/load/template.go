@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bufio"
@@ -172,15 +172,15 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	}
 	round, err := loadgen.Round(targets)
 	if err != nil {
-		return nil, flagError(err)
+		return nil, FlagError(err)
 	}
 	n := m.distinct
 	if n == 0 {
 		n = min(requestsOf(o), defaultDistinct)
 	}
 	index, of := int64(0), int64(1)
-	if m.share != nil { // the machines together send what one generator makes
-		index, of = int64(m.share.Index), int64(m.share.Of)
+	if m.Share != nil { // the machines together send what one generator makes
+		index, of = int64(m.Share.Index), int64(m.Share.Of)
 	}
 	made, bytes := make([]spec, 0, n), 0
 	for i := range n {
@@ -208,14 +208,14 @@ func requestsOf(o *loadgen.Options) int {
 	case o.Requests > 0:
 		n = float64(o.Requests)
 	case loadDuration(o) == 0:
-		n = defaultRequests
+		n = DefaultRequests
 	}
 	if o.Rate > 0 && o.Duration > 0 {
 		n = min(n, math.Ceil(o.Rate*o.Duration.Seconds()))
 	}
 	if d := loadDuration(o); d > 0 && len(o.Stages)+len(o.Times) > 0 {
 		mean := *o
-		steady(&mean)
+		Steady(&mean)
 		n = min(n, math.Ceil(mean.Rate*d.Seconds()))
 	}
 	return int(max(1, min(n, loadgen.MaxTargets)))

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bytes"
@@ -12,13 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
 
-// progress shows where a load stands: a bar that redraws itself on a terminal, else a plain
+// Progress shows where a load stands: a bar that redraws itself on a terminal, else a plain
 // line every plainInterval.
-type progress struct {
+type Progress struct {
 	w        io.Writer
 	terminal bool
 	label    string
@@ -33,8 +34,13 @@ type progress struct {
 	awaited bool       // said that answers are awaited, in this phase
 }
 
+// NewProgress shows on a's standard error where the load of that label stands.
+func NewProgress(a *cli.App, label string) *Progress {
+	return &Progress{w: a.Stderr, terminal: a.Terminal, label: label}
+}
+
 // Write passes on what the server says, above the bar.
-func (p *progress) Write(b []byte) (int, error) {
+func (p *Progress) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar == "" {
@@ -64,7 +70,7 @@ const (
 )
 
 // interval is how often loadgen should call.
-func (p *progress) interval() time.Duration {
+func (p *Progress) interval() time.Duration {
 	if p.terminal {
 		return 200 * time.Millisecond
 	}
@@ -72,7 +78,7 @@ func (p *progress) interval() time.Duration {
 }
 
 // update shows where the load stands.
-func (p *progress) update(s loadgen.Progress) {
+func (p *Progress) update(s loadgen.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := p.text(s)
@@ -104,7 +110,7 @@ func (p *progress) update(s loadgen.Progress) {
 }
 
 // awaiting says why a load goes on after its time.
-func (p *progress) awaiting(s loadgen.Progress) string {
+func (p *Progress) awaiting(s loadgen.Progress) string {
 	answers, backlog := "1 answer that is", ""
 	if s.InFlight != 1 {
 		answers = textfmt.Count(float64(s.InFlight)) + " answers that are"
@@ -115,8 +121,8 @@ func (p *progress) awaiting(s loadgen.Progress) string {
 	return fmt.Sprintf("waiting up to %v (-t) for %s still out%s; Ctrl-C ends now", p.timeout, answers, backlog)
 }
 
-// say shows a state that has no figures.
-func (p *progress) say(format string, a ...any) {
+// Say shows a state that has no figures.
+func (p *Progress) Say(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := p.prefix() + fmt.Sprintf(format, a...)
@@ -127,8 +133,8 @@ func (p *progress) say(format string, a ...any) {
 	fmt.Fprintln(p.w, text)
 }
 
-// clear takes the bar off the terminal.
-func (p *progress) clear() {
+// Clear takes the bar off the terminal.
+func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != "" {
@@ -137,14 +143,14 @@ func (p *progress) clear() {
 	}
 }
 
-func (p *progress) prefix() string {
+func (p *Progress) prefix() string {
 	if p.label == "" {
 		return ""
 	}
 	return p.label + ": "
 }
 
-func (p *progress) text(s loadgen.Progress) string {
+func (p *Progress) text(s loadgen.Progress) string {
 	t := fmt.Sprintf("%s requests/s  p50 %s  p99 %s", textfmt.Count(float64(int64(s.Rate))), textfmt.Duration(s.P50), textfmt.Duration(s.P99))
 	if s.Failed > 0 {
 		t += fmt.Sprintf("  %s failed", textfmt.Count(float64(s.Failed)))
@@ -156,21 +162,21 @@ func (p *progress) text(s loadgen.Progress) string {
 }
 
 // draw puts the bar on the terminal. Called with mu held.
-func (p *progress) draw(text string) {
+func (p *Progress) draw(text string) {
 	fmt.Fprintf(p.w, barLine, text)
 	p.bar = text
 }
 
-// load runs loadgen with the progress shown.
-func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+// Load runs loadgen with the progress shown.
+func (p *Progress) Load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
-	defer p.clear()
-	return putLoad(ctx, o)
+	defer p.Clear()
+	return PutLoad(ctx, o)
 }
 
-// putLoad runs loadgen with the processors that it needs.
-func putLoad(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+// PutLoad runs loadgen with the processors that it needs.
+func PutLoad(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
 		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"flag"
@@ -8,8 +8,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
-// hints say where a flag of load and run means another thing than in hey, wrk or vegeta, and was probably meant as there.
-func (l *loadFlags) hints(fs *flag.FlagSet) (list []string) {
+// Hints say where a flag of load and run means another thing than in hey, wrk or vegeta, and was probably meant as there.
+func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 	if _, err := time.ParseDuration(l.body); err == nil {
 		list = append(list, fmt.Sprintf("-d %s is the body of each request; -z %s loads for so long, as wrk's -d does", l.body, l.body))
 		if cli.Given(fs, "t") {
@@ -19,14 +19,14 @@ func (l *loadFlags) hints(fs *flag.FlagSet) (list []string) {
 	if l.fewer > 0 {
 		list = append(list, fmt.Sprintf("at most %d connections, and not %d: this process may have no more descriptors; ulimit -n raises the limit", l.fewer, defaultOpen))
 	}
-	if l.output == "csv" {
+	if l.Output == "csv" {
 		list = append(list, "-o csv writes a run to a file named csv; evenkeel convert -to csv makes CSV of a run")
 	}
 	return list
 }
 
-// sayHints writes them to standard error.
-func sayHints(a *cli.App, fs *flag.FlagSet, list []string) {
+// SayHints writes them to standard error.
+func SayHints(a *cli.App, fs *flag.FlagSet, list []string) {
 	for _, h := range list {
 		fmt.Fprintf(a.Stderr, "evenkeel %s: %s\n", fs.Name(), h)
 	}

@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"bufio"
@@ -24,14 +24,14 @@ import (
 
 // mixFlags say which requests a load is made of, beside the URLs of the command line.
 type mixFlags struct {
-	file     string
+	File     string
 	template bool
 	seed     *uint64 // nil: a new one
 	distinct int
 	classes  []classPattern
-	share    *runfile.Share // of what templates make; nil: all
+	Share    *runfile.Share // of what templates make; nil: all
 
-	made  *runfile.Mix // what came of them; nil: the URLs as they stand
+	Made  *runfile.Mix // what came of them; nil: the URLs as they stand
 	named []string     // files that the requests name: bodies, and those of {{line}}
 }
 
@@ -47,7 +47,7 @@ const (
 )
 
 func (m *mixFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&m.file, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL that begins with / is below the first URL given")
+	fs.StringVar(&m.File, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL that begins with / is below the first URL given")
 	fs.Func("class", "`NAME=REGEXP`: give requests whose 'METHOD URL' matches figures of their own, as that class; may be repeated, the first that matches counts", m.addClass)
 	fs.BoolVar(&m.template, "template", false, "URLs, header values and bodies are text/templates: {{int 1 100}}, {{line \"FILE\"}}, {{seq}} (docs/guides/load.md); all are made before the load")
 	fs.Var((*cli.Whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again (default: as many as are sent, at most 10000)")
@@ -104,12 +104,12 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 		t.URL = withScheme(u)
 		specs = append(specs, spec{at: strconv.Quote(u), target: t})
 	}
-	if m.file != "" {
+	if m.File != "" {
 		var err error
 		if specs, err = m.read(urls, base); err != nil {
 			return err
 		}
-		m.made = &runfile.Mix{File: m.file, Made: len(specs)}
+		m.Made = &runfile.Mix{File: m.File, Made: len(specs)}
 	}
 	for i := range specs {
 		complete(&specs[i].target)
@@ -119,7 +119,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 		if err != nil {
 			return err
 		}
-		m.made = &runfile.Mix{File: m.file, Seed: m.seed, Made: len(made)}
+		m.Made = &runfile.Mix{File: m.File, Seed: m.seed, Made: len(made)}
 		specs = made
 	}
 	for i := range specs {
@@ -127,7 +127,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 		if s.target.Class == "" {
 			s.target.Class = cmp.Or(m.classOf(&s.target), s.class)
 		}
-		if m.made != nil { // loadgen would name it by its number
+		if m.Made != nil { // loadgen would name it by its number
 			if err := loadgen.Check(loadgen.Options{Targets: []loadgen.Target{s.target}}); err != nil {
 				return s.fail(err)
 			}
@@ -166,13 +166,13 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are below, or none", len(urls))
 	}
 	in, name := io.Reader(os.Stdin), cli.StdinName
-	if m.file != cli.ToStdout {
-		f, err := os.Open(m.file)
+	if m.File != cli.ToStdout {
+		f, err := os.Open(m.File)
 		if err != nil {
 			return nil, fmt.Errorf("-targets: %w", err)
 		}
 		defer f.Close()
-		in, name = f, m.file
+		in, name = f, m.File
 	}
 	p := targetParser{name: name, base: base, bodies: map[string][]byte{}}
 	if len(urls) == 1 {
@@ -437,7 +437,7 @@ func splitTemplateWords(line string) (words []string) {
 	return words
 }
 
-// inputs are the files that a load has read; "" for none, - for standard input.
-func (l *loadFlags) inputs() []string {
-	return append([]string{l.bodyFile, l.shape.times, l.shape.caFile, l.mix.file}, l.mix.named...)
+// Inputs are the files that a load has read; "" for none, - for standard input.
+func (l *Flags) Inputs() []string {
+	return append([]string{l.BodyFile, l.Shape.times, l.Shape.caFile, l.Mix.File}, l.Mix.named...)
 }

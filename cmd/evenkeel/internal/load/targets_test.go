@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// writeIn makes a file of a folder that goes with the test.
-func writeIn(t testing.TB, dir, name, text string) string {
+// fileIn makes a file of a folder that goes with the test.
+func fileIn(t testing.TB, dir, name, text string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -51,7 +51,7 @@ func targetsOf(t testing.TB, m mixFlags, urls ...string) (lines []string, err er
 
 func TestTargetsFile(t *testing.T) {
 	dir := t.TempDir()
-	body := writeIn(t, dir, "body.json", `{"a":1}`)
+	body := fileIn(t, dir, "body.json", `{"a":1}`)
 	const form = " Content-Type=application/x-www-form-urlencoded"
 	for _, tt := range []struct {
 		name, text, url string
@@ -81,7 +81,7 @@ func TestTargetsFile(t *testing.T) {
 		if tt.url != "" {
 			urls = []string{tt.url}
 		}
-		got, err := targetsOf(t, mixFlags{file: writeIn(t, dir, "targets", tt.text)}, urls...)
+		got, err := targetsOf(t, mixFlags{File: fileIn(t, dir, "targets", tt.text)}, urls...)
 		if d := cmp.Diff(tt.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v, -want +got %s", tt.name, err, d)
 		}
@@ -114,15 +114,15 @@ func TestTargetsFileIsWrong(t *testing.T) {
 		{`{"url": "http://h/", "header": {"A": 1}}`, `targets:1: header "A": write a text or a list of texts`},
 		{"{\"url\": \"http://h/\"}\nhttp://h/", "targets:2: invalid character"},
 	} {
-		_, err := targetsOf(t, mixFlags{file: writeIn(t, dir, "targets", tt.text)})
+		_, err := targetsOf(t, mixFlags{File: fileIn(t, dir, "targets", tt.text)})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, want %q", tt.text, err, tt.want)
 		}
 	}
-	if _, err := targetsOf(t, mixFlags{file: writeIn(t, dir, "targets", "http://h/")}, "http://a", "http://b"); err == nil {
+	if _, err := targetsOf(t, mixFlags{File: fileIn(t, dir, "targets", "http://h/")}, "http://a", "http://b"); err == nil {
 		t.Error("two URLs beside a file are taken")
 	}
-	if _, err := targetsOf(t, mixFlags{file: filepath.Join(dir, "none")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := targetsOf(t, mixFlags{File: filepath.Join(dir, "none")}); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -149,13 +149,13 @@ func TestClassPatterns(t *testing.T) {
 // TestTemplates makes the same requests of the same seed, and others of another.
 func TestTemplates(t *testing.T) {
 	dir := t.TempDir()
-	users := writeIn(t, dir, "users", "ann\r\n\nbob\ncy\n")
-	file := writeIn(t, dir, "targets", `GET http://h/{{int 1 1000}}/{{line "`+users+`"}}?n={{seq}} weight=2
+	users := fileIn(t, dir, "users", "ann\r\n\nbob\ncy\n")
+	file := fileIn(t, dir, "targets", `GET http://h/{{int 1 1000}}/{{line "`+users+`"}}?n={{seq}} weight=2
 A: {{int 7 7}}
 POST http://h/b class=write
-@`+writeIn(t, dir, "body", `{"n":{{seq 100}}}`))
+@`+fileIn(t, dir, "body", `{"n":{{seq 100}}}`))
 	seed := uint64(5)
-	m := mixFlags{file: file, template: true, seed: &seed}
+	m := mixFlags{File: file, template: true, seed: &seed}
 	first, err := targetsOf(t, m)
 	if err != nil || len(first) != 6 {
 		t.Fatal(first, err)
@@ -183,7 +183,7 @@ POST http://h/b class=write
 		{"h/{{int 1}}", "request 1: template: URL:1:"},
 		{"h/{{int 2 1}}", "write the smaller number first"},
 		{"h/{{line \"" + dir + "/none\"}}", "no such file"},
-		{"h/{{line \"" + writeIn(t, dir, "empty", "\n") + "\"}}", "no line in it"},
+		{"h/{{line \"" + fileIn(t, dir, "empty", "\n") + "\"}}", "no line in it"},
 		{"h/{{nothing}}", `function "nothing" not defined`},
 		{"h/{{seq 1 2}}", "seq takes one number at most"},
 		{"h/{{.X}}", "nil data"},
