@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/gcgate/client"
@@ -116,9 +117,9 @@ func (d *demo) pair(ctx context.Context, flags ...string) (*demoPair, error) {
 
 // overlapped asks the replicas' gates how many requests overlapped a collection.
 func overlapped(ctx context.Context, replicas []*demoReplica) (n uint64, err error) {
-	c := newStatsClient()
+	c := gatestats.NewClient()
 	for _, r := range replicas {
-		s, err := fetchStats(ctx, c, r.url+"/debug/gate?json")
+		s, err := gatestats.Fetch(ctx, c, r.url+"/debug/gate?json")
 		if err != nil {
 			return 0, err
 		}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -196,11 +197,11 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return "-perfetto is of one trace, and -against compares several; give it without -against"
 	case f.against != nil && cli.Given(fs, "slowest"):
 		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
-	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
+	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):
 		return "-no-profile is of a URL, and these traces are files"
 	case f.cpuStat != "" && f.against != nil:
 		return "-cpu-stat is for one trace, and -against compares several; give it without -against"
-	case f.process() != 0 && !slices.ContainsFunc(names, isURL):
+	case f.process() != 0 && !slices.ContainsFunc(names, fetch.IsURL):
 		return "-cpu-stat names a process, and this trace is a file; give the file that was written during the trace"
 	case f.json && f.html == cli.ToStdout:
 		return "-json and -html - both go to standard output; give the page a file"
@@ -214,7 +215,7 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 func addressed(name string) string {
 	at, _, _ := strings.Cut(name, "/")
 	host, port, err := net.SplitHostPort(at)
-	if _, numeric := strconv.ParseUint(port, 10, 16); err != nil || host == "" || numeric != nil || isURL(name) {
+	if _, numeric := strconv.ParseUint(port, 10, 16); err != nil || host == "" || numeric != nil || fetch.IsURL(name) {
 		return name
 	}
 	if _, err := os.Stat(name); err == nil {
@@ -222,9 +223,6 @@ func addressed(name string) string {
 	}
 	return "http://" + name
 }
-
-// isURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds out.
-func isURL(name string) bool { return strings.Contains(name, "://") }
 
 // wrongOption names the flag that an option is from.
 func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
@@ -272,7 +270,7 @@ func textOptions(a *cli.App) verdict.Options {
 // the process that serves a URL; 0: the one that listens there.
 func explain(ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
-	case isURL(name):
+	case fetch.IsURL(name):
 		s, err := newTraceSource(name, nil)
 		if err != nil {
 			return "", nil, err

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/reqtrace"
@@ -83,7 +84,7 @@ func expand(patterns []string) (names []string, err error) {
 		found, err := filepath.Glob(p)
 		_, notThere := os.Stat(p)
 		switch {
-		case isURL(p), notThere == nil: // also where that reads as a pattern of others
+		case fetch.IsURL(p), notThere == nil: // also where that reads as a pattern of others
 			found = []string{p}
 		case err != nil:
 			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
@@ -93,7 +94,7 @@ func expand(patterns []string) (names []string, err error) {
 			found = []string{p}
 		}
 		for _, name := range found { // a file that two patterns match is one trace; a URL is asked anew
-			if isURL(name) || !slices.Contains(names, name) {
+			if fetch.IsURL(name) || !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

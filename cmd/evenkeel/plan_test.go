@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/plan"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
@@ -117,7 +117,7 @@ func TestPlanJSON(t *testing.T) {
 	name := savePlanRuns(t, planRun("a"), planRun("a"))
 	r := call("plan", "-json", "-n", "3", "-k", "2", "-rate", "12000", "-held", "100ms", name)
 	r.check(t, cli.ExitOK, nil, nil)
-	var p plan
+	var p plan.Plan
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	s := statsServer(t, nil)
 	r := call("plan", "-for", "1s", "-json", s.URL+"/stats")
 	r.check(t, cli.ExitOK, nil, nil)
-	var p plan
+	var p plan.Plan
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
@@ -225,29 +225,8 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	call("plan", other.URL+"\x7f").check(t, cli.ExitFailed, nil, []string{"evenkeel plan"})
 }
 
-// TestPlanOfAStatusPageKnowsCPU: what requests take is what the process has taken without the collector's part.
-func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
-	for _, c := range []struct {
-		cycles uint64 // between two answers
-		few    bool
-	}{{8, false}, {1, true}, {0, true}} {
-		s := statsServer(t, func(asked uint64, stats map[string]any) {
-			stats["Process"] = map[string]any{"CPU": 10e9 + asked*500e6, "Collector": asked * c.cycles * 25e6, "Cycles": 3 + asked*c.cycles, "Procs": 2}
-		})
-		p, err := planOfStatus(t.Context(), s.URL+"/stats", time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if request, want := p.measured/p.service.Requests, (500e-3-float64(c.cycles)*25e-3)/100; request < .999*want || request > 1.001*want || p.service.Procs != 2 {
-			t.Errorf("%d collections: a request takes %g s without the collector, want %g, on %d processors", c.cycles, request, want, p.service.Procs)
-		}
-		if mark := p.service.MarkPerByte.Times(300e6); c.cycles > 0 && math.Abs(mark.Low-25e-3) > 1e-9 || c.cycles == 0 && !mark.IsZero() {
-			t.Errorf("%d collections: one takes %+v s", c.cycles, mark)
-		}
-		if few := strings.Contains(strings.Join(p.Notes, "\n"), "watch it for longer with -for"); few != c.few {
-			t.Errorf("%d collections: %q", c.cycles, p.Notes)
-		}
-	}
+// TestPlanOfAStatusPageWithCPU says what a request takes.
+func TestPlanOfAStatusPageWithCPU(t *testing.T) {
 	r := call("plan", "-for", "1s", statsServer(t, func(asked uint64, stats map[string]any) {
 		stats["Process"] = map[string]any{"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8, "Procs": 1}
 	}).URL)
@@ -256,18 +235,4 @@ func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
 		stats["Process"] = map[string]any{"CPU": 10e9 / asked}
 	})
 	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
-}
-
-func TestByteSize(t *testing.T) {
-	for text, want := range map[string]byteSize{"1": 1, "900MiB": 900 << 20, "2GiB": 2 << 30, "1.5kB": 1500, "3TB": 3e12, "12B": 12} {
-		var got byteSize
-		if err := got.Set(text); err != nil || got != want {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "0", "-5", "5 MiB", "5Mi", "MiB", "NaN", "1e30", "5PiB"} {
-		if err := new(byteSize).Set(text); err == nil || !strings.Contains(err.Error(), "2GiB") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
 }

@@ -121,3 +121,22 @@ func (p *Period) Set(s string) error {
 	*p = Period(d)
 	return nil
 }
+
+// ByteSize is a flag of a size in bytes.
+type ByteSize int64
+
+func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
+
+// Set reads a whole number, with a unit: B (or none), KiB, MiB, GiB, TiB, or kB, MB, GB, TB.
+func (s *ByteSize) Set(text string) error {
+	number := strings.TrimRight(text, "kKMGTiB")
+	unit, ok := map[string]float64{
+		"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+	}[text[len(number):]]
+	x, err := strconv.ParseFloat(number, 64)
+	if bytes := x * unit; !ok || err != nil || !(bytes >= 1 && bytes < math.MaxInt64) {
+		return errors.New("write a size such as 900MiB or 2GiB")
+	}
+	*s = ByteSize(x * unit)
+	return nil
+}

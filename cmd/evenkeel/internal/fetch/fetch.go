@@ -44,6 +44,9 @@ type goneError struct{ error }
 
 func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
 
+// IsURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds out.
+func IsURL(name string) bool { return strings.Contains(name, "://") }
+
 // fetchError says what an error of c means.
 func fetchError(ctx context.Context, c *http.Client, err error) error {
 	if t, ok := errors.AsType[interface {

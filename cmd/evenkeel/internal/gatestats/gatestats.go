@@ -1,4 +1,4 @@
-package main
+package gatestats
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	statsTimeout  = 5 * time.Second
-	maxStatsBytes = 1 << 20
+	statsTimeout = 5 * time.Second
+	MaxBytes     = 1 << 20
 )
 
-// gateStats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by their names there, and of its process. This command
+// Stats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by their names there, and of its process. This command
 // controls no collector, so it does not import the package.
-type gateStats struct {
+type Stats struct {
 	Policy, State string
 
 	Collections map[string]uint64
 	Escaped     uint64
-	Phases      map[string]durationSum
+	Phases      map[string]Duration
 
 	Entered, Overlapped, OverlappedOther, Stragglers, Refused uint64
 	WithoutTurn, LostTurns, Unheeded                          uint64
@@ -37,7 +37,7 @@ type gateStats struct {
 	Allocated                        uint64
 	Expected                         time.Duration
 	Turn                             struct {
-		Held               durationSum
+		Held               Duration
 		Holding            *int   // nil: the service is older than this figure
 		HeldUpBy           string // "": nobody, or the service is older than this figure
 		HeldUpFor          time.Duration
@@ -52,40 +52,46 @@ type gateStats struct {
 		Procs          int
 	}
 
-	at time.Time // when it was read; not in JSON
+	At time.Time // when it was read; not in JSON
 }
 
-// durationSum is a gcgate.Duration.
-type durationSum struct {
+// Duration is a gcgate.Duration.
+type Duration struct {
 	Count      uint64
 	Total, Max time.Duration
 }
 
-func (d durationSum) mean() time.Duration {
+func (d Duration) Mean() time.Duration {
 	if d.Count == 0 {
 		return 0
 	}
 	return d.Total / time.Duration(d.Count)
 }
 
-// collected is how many collections the gate has made.
-func (s *gateStats) collected() (n uint64) {
+// Collected is how many collections the gate has made.
+func (s *Stats) Collected() (n uint64) {
 	for _, c := range s.Collections {
 		n += c
 	}
 	return n
 }
 
-// limit is the memory limit in bytes, 0 without one.
-func (s *gateStats) limit() float64 {
+// IsOfLaterProcess reports whether a counter has gone back since last.
+func (s *Stats) IsOfLaterProcess(last *Stats) bool {
+	return s.Entered < last.Entered || s.Allocated < last.Allocated || s.Collected() < last.Collected() ||
+		s.WithoutTurn < last.WithoutTurn || s.LostTurns < last.LostTurns || s.Escaped < last.Escaped || s.Unheeded < last.Unheeded
+}
+
+// MemoryLimit is the memory limit in bytes, 0 without one.
+func (s *Stats) MemoryLimit() float64 {
 	if s.Limit >= math.MaxInt64 {
 		return 0
 	}
 	return float64(s.Limit)
 }
 
-// statusURL makes a URL of what a user writes: host:port stands for the status page at its root.
-func statusURL(text string) (string, error) {
+// URL makes a URL of what a user writes: host:port stands for the status page at its root.
+func URL(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
@@ -101,14 +107,14 @@ func statusURL(text string) (string, error) {
 	return u.String(), nil
 }
 
-// newStatsClient returns a client that keeps no connection open: a replica counts none of ours.
-func newStatsClient() *http.Client {
+// NewClient returns a client that keeps no connection open: a replica counts none of ours.
+func NewClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: statsTimeout}
 }
 
-// fetchStats reads the statistics of a gate, which may be a member of what the page says, too.
-func fetchStats(ctx context.Context, c *http.Client, url string) (*gateStats, error) {
-	body, err := fetch.Page(ctx, c, url, maxStatsBytes, "it must be a status page, as httpgate.Status serves it")
+// Fetch reads the statistics of a gate, which may be a member of what the page says, too.
+func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {
+	body, err := fetch.Page(ctx, c, url, MaxBytes, "it must be a status page, as httpgate.Status serves it")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
@@ -116,14 +122,14 @@ func fetchStats(ctx context.Context, c *http.Client, url string) (*gateStats, er
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
-	s.at = time.Now()
+	s.At = time.Now()
 	return s, nil
 }
 
 var errNoStats = errors.New("no gate's statistics in the answer: serve them with httpgate.Status, or gcgate's Stats as JSON")
 
 // parseStats finds the statistics in a JSON text: all of it, or a member of its object.
-func parseStats(text []byte) (*gateStats, error) {
+func parseStats(text []byte) (*Stats, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, errNoStats
@@ -133,7 +139,7 @@ func parseStats(text []byte) (*gateStats, error) {
 		if json.Unmarshal(object, &is) != nil || is["State"] == nil || is["Trigger"] == nil {
 			continue
 		}
-		s := new(gateStats)
+		s := new(Stats)
 		if err := json.Unmarshal(object, s); err != nil {
 			return nil, fmt.Errorf("statistics of a gate that cannot be read: %w; is this evenkeel as new as the service's?", err)
 		}

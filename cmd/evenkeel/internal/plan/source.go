@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
@@ -16,8 +17,8 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// planOfRuns takes the runs with a label, which may be left out where all have the same: their means.
-func planOfRuns(source string, in io.Reader, label string) (*plan, error) {
+// ofRuns takes the runs with a label, which may be left out where all have the same: their means.
+func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
 	file, err := runfile.Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
@@ -92,7 +93,7 @@ func (s *runSum) add(r *runfile.Run) {
 	}
 }
 
-func (s *runSum) plan(source string) (*plan, error) {
+func (s *runSum) plan(source string) (*Plan, error) {
 	switch {
 	case s.seconds <= 0:
 		return nil, fmt.Errorf("%s: its runs have no duration: measure with evenkeel run", source)
@@ -103,7 +104,7 @@ func (s *runSum) plan(source string) (*plan, error) {
 	case s.live == 0:
 		return nil, fmt.Errorf("%s: collections left less than 1 MB, which gctrace does not tell from nothing: they cost such a service so little that there is nothing to plan", source)
 	}
-	p := &plan{Source: source, service: capacity.Service{
+	p := &Plan{Source: source, service: capacity.Service{
 		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs, Beside: s.beside / s.runs, Procs: s.procs,
 		MarkPerByte: capacity.Exactly(s.marking / (s.cycles * s.live / s.runs)),
 	}}
@@ -122,8 +123,8 @@ func marked(s *gctrace.Summary) (time.Duration, bool) {
 	return total + idle, ok
 }
 
-// planOfLog takes the last process of a gctrace log.
-func planOfLog(source string, in io.Reader) (*plan, error) {
+// ofLog takes the last process of a gctrace log.
+func ofLog(source string, in io.Reader) (*Plan, error) {
 	log := gctrace.NewScanner(in)
 	r := gclog.Part{}.Summarize(func(yield func(gctrace.Cycle) bool) {
 		for log.Scan() && yield(log.Cycle()) {
@@ -144,7 +145,7 @@ func planOfLog(source string, in io.Reader) (*plan, error) {
 		return nil, fmt.Errorf("%s: too few collections to tell what the program allocates and keeps: let it run for longer, under load", source)
 	}
 	procs, _ := sum.Procs.Get()
-	p := &plan{Source: source, service: capacity.Service{
+	p := &Plan{Source: source, service: capacity.Service{
 		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
 		MarkPerByte: capacity.Exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
 	}}
@@ -155,14 +156,14 @@ func planOfLog(source string, in io.Reader) (*plan, error) {
 	return p, nil
 }
 
-// planOfStatus watches a replica's status page.
-func planOfStatus(ctx context.Context, name string, length time.Duration) (*plan, error) {
-	url, err := statusURL(name)
+// ofStatus watches a replica's status page.
+func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, error) {
+	url, err := gatestats.URL(name)
 	if err != nil {
 		return nil, err
 	}
-	client := newStatsClient()
-	before, err := fetchStats(ctx, client, url)
+	client := gatestats.NewClient()
+	before, err := gatestats.Fetch(ctx, client, url)
 	if err != nil {
 		return nil, err
 	}
@@ -171,22 +172,22 @@ func planOfStatus(ctx context.Context, name string, length time.Duration) (*plan
 		return nil, ctx.Err()
 	case <-time.After(length):
 	}
-	after, err := fetchStats(ctx, client, url)
+	after, err := gatestats.Fetch(ctx, client, url)
 	if err != nil {
 		return nil, err
 	}
 	if after.Allocated < before.Allocated || after.Entered < before.Entered || after.Process.CPU < before.Process.CPU {
 		return nil, fmt.Errorf("%s: the replica was started again meanwhile, or a balancer is in front of several: name one replica", url)
 	}
-	seconds := after.at.Sub(before.at).Seconds()
-	p := &plan{Source: url, service: capacity.Service{
+	seconds := after.At.Sub(before.At).Seconds()
+	p := &Plan{Source: url, service: capacity.Service{
 		Requests: float64(after.Entered-before.Entered) / seconds, AllocRate: float64(after.Allocated-before.Allocated) / seconds, Live: float64(after.Live),
 	}}
 	if p.service.AllocRate == 0 || p.service.Live == 0 {
 		return nil, fmt.Errorf("%s: nothing was allocated in %v, or nothing is alive: look at it under load", url, length)
 	}
-	p.options = capacity.Options{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.limit()}
-	if mean := after.Turn.Held.mean(); mean > 0 {
+	p.options = capacity.Options{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.MemoryLimit()}
+	if mean := after.Turn.Held.Mean(); mean > 0 {
 		p.service.Held = capacity.Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
 	}
 	p.work(before, after, seconds)
@@ -194,7 +195,7 @@ func planOfStatus(ctx context.Context, name string, length time.Duration) (*plan
 }
 
 // work takes the CPU time between two readings of a status page, so many seconds apart.
-func (p *plan) work(before, after *gateStats, seconds float64) {
+func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	if before.Process.CPU == 0 {
 		p.note("this page does not know what CPU requests take, as that of httpgate.Status does: neither the replicas needed nor the CPU of a request can be told")
 		return

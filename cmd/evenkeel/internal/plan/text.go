@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // judge says what does not suffice, and what to change.
-func (p *plan) judge() {
+func (p *Plan) judge() {
 	for _, o := range p.Ways {
 		if o.TooLarge {
 			p.note("%v: the heap does not stay below %s: the runtime would collect without end at its limit, and requests would do most of it", o.Way, textfmt.Bytes(p.MemoryBytes))
@@ -38,15 +38,15 @@ func (p *plan) judge() {
 	}
 }
 
-// planLine is what runs of one variant say of the replicas for their load, by themselves and behind gates that take turns, and of the requests that
+// Line is what runs of one variant say of the replicas for their load, by themselves and behind gates that take turns, and of the requests that
 // met a collection: "" where they do not know of collections, allocations and CPU.
-func planLine(runs []*runfile.Run) string {
+func Line(runs []*runfile.Run) string {
 	var sum runSum
 	for _, r := range runs {
 		sum.add(r)
 	}
 	p, err := sum.plan("")
-	if err != nil || p.measured == 0 || p.scale(&planFlags{}) != nil {
+	if err != nil || p.measured == 0 || p.scale(&Options{}) != nil {
 		return ""
 	}
 	ways, err := capacity.Compare(p.service, p.options)
@@ -66,8 +66,8 @@ func planLine(runs []*runfile.Run) string {
 	return line
 }
 
-// text is the plan as people read it.
-func (p *plan) text(st textfmt.Style) string {
+// Text is the plan as people read it.
+func (p *Plan) Text(st textfmt.Style) string {
 	var b strings.Builder
 	var facts []string
 	if p.Requests > 0 {

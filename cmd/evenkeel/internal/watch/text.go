@@ -1,15 +1,16 @@
-package main
+package watch
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/internal/textfmt"
 )
 
 // text is the last look as people read it.
-func (w *watcher) text(st textfmt.Style) string {
+func (w *Watcher) text(st textfmt.Style) string {
 	var b strings.Builder
 	t := textfmt.NewTable(9)
 	t.Add(st.Bold, []string{"replica", "state", "turn", "heap", "trigger", "hard", "live", "met a collection", "collections"})
@@ -28,7 +29,7 @@ func (w *watcher) text(st textfmt.Style) string {
 		if s.Trigger > 0 {
 			share = " " + textfmt.Share(float64(s.Heap)/float64(s.Trigger))
 		}
-		t.Add(nil, []string{r.host, s.State, r.turn(), size(s.Heap) + share, size(s.Trigger), size(s.Hard), size(s.Live), met, textfmt.Count(float64(s.collected()))})
+		t.Add(nil, []string{r.host, s.State, r.turn(), size(s.Heap) + share, size(s.Trigger), size(s.Hard), size(s.Live), met, textfmt.Count(float64(s.Collected()))})
 	}
 	t.Render(&b)
 	if len(w.rounds) > 0 {
@@ -47,8 +48,8 @@ func (w *watcher) text(st textfmt.Style) string {
 }
 
 // roundsBetween says what a replica has collected between two looks.
-func roundsBetween(host string, before, after *gateStats) []string {
-	if before == nil || after == nil || after.collected() <= before.collected() {
+func roundsBetween(host string, before, after *gatestats.Stats) []string {
+	if before == nil || after == nil || after.Collected() <= before.Collected() {
 		return nil
 	}
 	var why []string
@@ -64,7 +65,7 @@ func roundsBetween(host string, before, after *gateStats) []string {
 		}
 		return (is.Total - was.Total) / time.Duration(is.Count-was.Count)
 	}
-	text := fmt.Sprintf("%s  %s: %s", after.at.Format("15:04:05"), host, strings.Join(why, ", "))
+	text := fmt.Sprintf("%s  %s: %s", after.At.Format("15:04:05"), host, strings.Join(why, ", "))
 	for _, p := range []struct{ name, what string }{{"wanting", "waited"}, {"draining", "drained"}, {"collecting", "collected"}} {
 		if d := phase(p.name); d > 0 {
 			text += fmt.Sprintf(", %s %s", p.what, textfmt.Duration(d))
@@ -84,7 +85,7 @@ func times(n uint64) string {
 }
 
 // warnings says what needs an operator.
-func (w *watcher) warnings() (texts []string) {
+func (w *Watcher) warnings() (texts []string) {
 	say := func(format string, a ...any) { texts = append(texts, fmt.Sprintf(format, a...)) }
 	for _, r := range w.replicas {
 		s := r.Stats
@@ -97,7 +98,7 @@ func (w *watcher) warnings() (texts []string) {
 				say("%s: "+format, r.host, textfmt.Count(float64(n)))
 			}
 		}
-		since := r.since(w.once)
+		since := r.since(w.Once)
 		if s.Turn.HeldUpBy != "" {
 			say("%s %s", r.host, r.heldUp())
 		}
@@ -133,7 +134,7 @@ func (w *watcher) warnings() (texts []string) {
 }
 
 // heldUp says who holds the turn up, or the wait for it.
-func (r *watchedReplica) heldUp() string {
+func (r *replica) heldUp() string {
 	s := r.Stats
 	if r.holds() {
 		return fmt.Sprintf("has held the turn for %s, and no other replica can collect, because a peer does not have "+
@@ -148,7 +149,7 @@ func (r *watchedReplica) heldUp() string {
 }
 
 // whyWithoutTurn says why a replica has collected without a turn.
-func (w *watcher) whyWithoutTurn(r *watchedReplica) string {
+func (w *Watcher) whyWithoutTurn(r *replica) string {
 	switch {
 	case w.heldUp != "":
 		return "the turn was held up at " + w.heldUp

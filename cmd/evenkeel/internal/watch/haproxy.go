@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"context"
@@ -10,12 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/internal/textfmt"
 )
 
-// statsSocket asks HAProxy which servers of a backend are in DRAIN; level user is enough for that. Source: HAProxy 2.6
+// haproxy asks HAProxy which servers of a backend are in DRAIN; level user is enough for that. Source: HAProxy 2.6
 // management.txt, 9.1 (the CSV format) and 9.3 ("show stat").
-type statsSocket struct{ network, addr, backend string }
+type haproxy struct{ network, addr, backend string }
 
 // drainedServer is a server in DRAIN.
 type drainedServer struct {
@@ -25,13 +26,13 @@ type drainedServer struct {
 	looks      int    // in a row at which nobody was away for it
 }
 
-// parseStatsSocket reads ADDR,BACKEND.
-func parseStatsSocket(text string) (*statsSocket, error) {
+// parseHAProxy reads ADDR,BACKEND.
+func parseHAProxy(text string) (*haproxy, error) {
 	addr, backend, ok := strings.Cut(text, ",")
 	if !ok || addr == "" || backend == "" || strings.ContainsAny(backend, " ;/\n") {
 		return nil, fmt.Errorf("%q: write ADDR,BACKEND, for example 127.0.0.1:9199,be", text)
 	}
-	s := &statsSocket{"tcp", addr, backend}
+	s := &haproxy{"tcp", addr, backend}
 	if path := strings.TrimPrefix(addr, "unix:"); path != addr || strings.HasPrefix(addr, "/") {
 		s.network, s.addr = "unix", path
 	} else if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
@@ -41,8 +42,8 @@ func parseStatsSocket(text string) (*statsSocket, error) {
 }
 
 // drained returns the servers of the backend that are in DRAIN.
-func (s *statsSocket) drained(ctx context.Context) ([]drainedServer, error) {
-	ctx, cancel := context.WithTimeout(ctx, watchPatience)
+func (s *haproxy) drained(ctx context.Context) ([]drainedServer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, s.network, s.addr)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *statsSocket) drained(ctx context.Context) ([]drainedServer, error) {
 	if _, err := io.WriteString(conn, "show stat "+s.backend+" 4 -1\n"); err != nil {
 		return nil, err
 	}
-	return parseDrained(io.LimitReader(conn, maxStatsBytes), s.backend)
+	return parseDrained(io.LimitReader(conn, gatestats.MaxBytes), s.backend)
 }
 
 var errNoTable = errors.New("no statistics in the answer: is that HAProxy's stats socket, and is the backend's name right?")
