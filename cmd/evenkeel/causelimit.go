@@ -57,7 +57,7 @@ func parseCauseLimit(s string) (causeLimit, error) {
 	return l, nil
 }
 
-// check holds a change against the limits, as changeLimits.check does: exceeded, and kept, is what the whole interval is.
+// check holds a change against the limits, as judge.Limits.check does: exceeded, and kept, is what the whole interval is.
 func (l causeLimits) check(c *verdict.Change) (lines []string, err error) {
 	for _, x := range l {
 		d, mean := x.of(c)

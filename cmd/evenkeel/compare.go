@@ -12,6 +12,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
@@ -47,13 +48,13 @@ type compareFlags struct {
 	html           string
 	events         cli.List
 	json, markdown bool
-	judging        judgeFlags
+	judging        judge.Flags
 }
 
 func (f *compareFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output)")
 	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be repeated")
-	f.judging.register(fs)
+	f.judging.Register(fs)
 	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
 	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
 }
@@ -68,7 +69,7 @@ func (f *compareFlags) check(names []string) error {
 	case f.json && f.markdown || f.html == cli.ToStdout && (f.json || f.markdown):
 		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page a file")
 	}
-	return f.judging.check()
+	return f.judging.Check()
 }
 
 func runCompare(_ context.Context, a *cli.App, args []string) error {
@@ -90,7 +91,7 @@ func runCompare(_ context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	lines, outcome := f.judging.failIf.check(c)
+	lines, outcome := f.judging.FailIf.Check(c)
 	for _, l := range lines {
 		fmt.Fprintf(a.Stderr, "evenkeel compare: %s\n", l)
 	}
@@ -118,10 +119,10 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 		events = append(events, e)
 	}
 	c := compare.Files(files, names)
-	if err := f.judging.apply(c); err != nil {
+	if err := f.judging.Apply(c); err != nil {
 		return nil, err
 	}
-	if len(f.judging.failIf) > 0 && len(c.Columns) < 2 {
+	if len(f.judging.FailIf) > 0 && len(c.Columns) < 2 {
 		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the other one, too", c.Columns[0].Label)
 	}
 	c.SetEvents(events)

@@ -130,8 +130,8 @@ func (r *runner) changes() (list []*verdict.Change, err error) {
 		}
 	}
 	base := r.variants[0].label
-	if r.flags.judging.base != "" {
-		base = r.flags.judging.base
+	if r.flags.judging.Base != "" {
+		base = r.flags.judging.Base
 	}
 	for _, v := range r.variants {
 		if v.label == base || len(reports[base]) == 0 || len(reports[v.label]) == 0 {

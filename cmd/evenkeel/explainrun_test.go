@@ -76,7 +76,7 @@ func TestRunChanges(t *testing.T) {
 	}
 	var out bytes.Buffer
 	r := &runner{app: &cli.App{Stdout: &out}, flags: &runFlags{}, variants: []variant{{label: "a"}, {label: "b"}, {label: "c"}, {label: "untraced"}}}
-	r.flags.judging.base = "b"
+	r.flags.judging.Base = "b"
 	for range 3 {
 		for _, label := range []string{"a", "b", "c"} {
 			v, err := analyze(t.Context(), "trace", bytes.NewReader(b), reqtrace.Options{})

@@ -27,7 +27,7 @@ func (r *runner) measureFloor(ctx context.Context) error {
 	if r.flags.until.width > 0 {
 		rounds = floorRoundsUntil
 	}
-	base := r.variants[max(slices.IndexFunc(r.variants, func(v variant) bool { return v.label == r.flags.judging.base }), 0)]
+	base := r.variants[max(slices.IndexFunc(r.variants, func(v variant) bool { return v.label == r.flags.judging.Base }), 0)]
 	floor := &runfile.Floor{}
 	defer func() {
 		r.twin, r.file.Floor = "", floor

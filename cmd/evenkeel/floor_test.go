@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
 // TestFloor measures one variant against itself before two are compared.
 func TestFloor(t *testing.T) {
-	r, stderr := untilRunner(t, runFlags{seed: 5, aa: true, repeat: 10, judging: judgeFlags{figures: "p99", base: "base"}}, 1.5, .1)
+	r, stderr := untilRunner(t, runFlags{seed: 5, aa: true, repeat: 10, judging: judge.Flags{Figures: "p99", Base: "base"}}, 1.5, .1)
 	if err := r.measureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestFloor(t *testing.T) {
 
 // TestFloorAlone measures one variant and nothing else; an interruption leaves what there is.
 func TestFloorAlone(t *testing.T) {
-	flags := runFlags{seed: 5, aa: true, judging: judgeFlags{figures: "p99"}}
+	flags := runFlags{seed: 5, aa: true, judging: judge.Flags{Figures: "p99"}}
 	r, _ := untilRunner(t, flags, 1, .1)
 	r.variants = r.variants[:1]
 	if err := r.measureAll(t.Context()); err != nil {

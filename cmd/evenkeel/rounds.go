@@ -61,7 +61,7 @@ func (s *share) Set(text string) error {
 // checkUntil finds flags that do not go together with -until, and makes the plan.
 func (r *runner) checkUntil(repeatGiven bool) error {
 	f := r.flags
-	u, names := &f.until, f.judging.names()
+	u, names := &f.until, f.judging.Names()
 	switch {
 	case u.width == 0 && u.budget > 0:
 		return errors.New("-budget is how long -until may take; say what for, such as -until 10%")
@@ -103,7 +103,7 @@ func (r *runner) checkUntil(repeatGiven bool) error {
 	for f.seed == 0 {
 		f.seed = uint64(rand.Uint32()) // readers of JSON that know floating point only keep it
 	}
-	r.file.Plan = &runfile.Plan{Seed: f.seed, Base: f.judging.base, Figures: names}
+	r.file.Plan = &runfile.Plan{Seed: f.seed, Base: f.judging.Base, Figures: names}
 	for _, v := range r.variants {
 		r.file.Plan.Variants = append(r.file.Plan.Variants, v.label)
 	}
@@ -169,13 +169,13 @@ func (r *runner) measureAll(ctx context.Context) error {
 // foresee says after the first rounds, which took so long each, how many a -fail-if takes. It returns why measuring is to end:
 // -until's budget has no room for so many.
 func (r *runner) foresee(round time.Duration) (why string) {
-	limit, n := r.flags.judging.failIf.undecided(r.compared())
+	limit, n := r.flags.judging.FailIf.Undecided(r.compared())
 	if n == 0 {
 		return ""
 	}
-	takes := fmt.Sprintf("-fail-if %s takes some %s rounds", limit.text, textfmt.Count(float64(n)))
+	takes := fmt.Sprintf("-fail-if %s takes some %s rounds", limit.Text, textfmt.Count(float64(n)))
 	if n > tailstat.MaxNeeded {
-		takes = fmt.Sprintf("-fail-if %s takes more than %s rounds", limit.text, textfmt.Count(tailstat.MaxNeeded))
+		takes = fmt.Sprintf("-fail-if %s takes more than %s rounds", limit.Text, textfmt.Count(tailstat.MaxNeeded))
 	}
 	room := r.flags.repeat
 	if r.flags.until.width > 0 {
@@ -254,8 +254,8 @@ func (r *runner) look(spent time.Duration) (why string) {
 			standing = append(standing, fmt.Sprintf("%s %s", col.Label, b))
 		}
 	}
-	if limits := r.flags.judging.failIf; len(limits) > 0 { // another ratio than 1 is no answer to them
-		clear = limits.told(c)
+	if limits := r.flags.judging.FailIf; len(limits) > 0 { // another ratio than 1 is no answer to them
+		clear = limits.Told(c)
 	}
 	if r.standing = fmt.Sprintf(" of %d at most", r.file.Plan.Looks); len(standing) > 0 {
 		r.standing = fmt.Sprintf(", %s of %s", u.figure, strings.Join(standing, ", "))

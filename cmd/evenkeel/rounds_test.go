@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -101,9 +102,9 @@ func TestRunFailIf(t *testing.T) {
 		{"within the limit at last", 1.1, .07, runFlags{until: until}, cli.ExitOK, "the answer is clear"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			limit, err := parseChangeLimit("p99 > +20%")
-			tt.flags.seed, tt.flags.judging.failIf = 1, changeLimits{limit}
-			if err := errors.Join(err, tt.flags.judging.check()); err != nil {
+			limit, err := judge.ParseLimit("p99 > +20%")
+			tt.flags.seed, tt.flags.judging.FailIf = 1, judge.Limits{limit}
+			if err := errors.Join(err, tt.flags.judging.Check()); err != nil {
 				t.Fatal(err)
 			}
 			r, stderr := untilRunner(t, tt.flags, tt.slower, tt.deviation)
@@ -132,13 +133,13 @@ func TestUntilEachLimit(t *testing.T) {
 	} {
 		flags := runFlags{seed: 1, until: untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}}
 		for _, text := range tt.limits {
-			limit, err := parseChangeLimit(text)
+			limit, err := judge.ParseLimit(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			flags.judging.failIf = append(flags.judging.failIf, limit)
+			flags.judging.FailIf = append(flags.judging.FailIf, limit)
 		}
-		if err := flags.judging.check(); err != nil {
+		if err := flags.judging.Check(); err != nil {
 			t.Fatal(err)
 		}
 		r, stderr := untilRunner(t, flags, 1.6, .1)
@@ -167,9 +168,9 @@ func TestForesee(t *testing.T) {
 		{"a clear answer", runFlags{repeat: 12}, .02, 12, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			limit, err := parseChangeLimit("p99 > +20%")
-			tt.flags.seed, tt.flags.judging.failIf = 1, changeLimits{limit}
-			if err := errors.Join(err, tt.flags.judging.check()); err != nil {
+			limit, err := judge.ParseLimit("p99 > +20%")
+			tt.flags.seed, tt.flags.judging.FailIf = 1, judge.Limits{limit}
+			if err := errors.Join(err, tt.flags.judging.Check()); err != nil {
 				t.Fatal(err)
 			}
 			r, stderr := untilRunner(t, tt.flags, 1.05, tt.deviation)

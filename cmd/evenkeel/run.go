@@ -77,7 +77,7 @@ func newRunner(a *cli.App, args []string) (*runner, error) {
 	fs.Var(&f.stopTimeout, "stop-timeout", "`duration` that the server may take to stop after SIGTERM, before it is killed")
 	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the first -url)")
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
-	f.judging.register(fs)
+	f.judging.Register(fs)
 	f.repeat = 1
 	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot; 3 with -explain and several variants")
 	f.until.register(fs)
@@ -111,7 +111,7 @@ func newRunner(a *cli.App, args []string) (*runner, error) {
 	case f.repeat < 1 || f.top < 0:
 		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(load.CheckGiven(fs), f.judging.check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(), r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
+	if err := cmp.Or(load.CheckGiven(fs), f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(), r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}
 	load.SayHints(a, fs, f.load.Hints(fs))
@@ -202,7 +202,7 @@ func (r *runner) run(ctx context.Context) error {
 
 // judge holds what was measured against each -fail-if.
 func (r *runner) judge(c *compare.Comparison) error {
-	lines, outcome := r.flags.judging.failIf.check(c)
+	lines, outcome := r.flags.judging.FailIf.Check(c)
 	for _, l := range lines {
 		fmt.Fprintf(r.app.Stderr, "evenkeel run: %s\n", l)
 	}

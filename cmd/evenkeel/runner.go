@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
@@ -19,7 +20,7 @@ type runFlags struct {
 	stopTimeout  cli.Period
 	pprof        string
 	variants     cli.List
-	judging      judgeFlags
+	judging      judge.Flags
 	repeat       int
 	until        untilFlags
 	seed         uint64

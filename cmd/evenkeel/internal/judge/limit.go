@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
-// changeLimit is a -fail-if of evenkeel compare: how much a figure may change.
-type changeLimit struct {
+// Limit is a -fail-if of evenkeel compare: how much a figure may change.
+type Limit struct {
 	compare.Limit
-	text string // as it was given
+	Text string // as it was given
 }
 
-// changeLimits are those of a command.
-type changeLimits []changeLimit
+// Limits are those of a command.
+type Limits []Limit
 
 const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
 
-// parseChangeLimit reads FIGURE > +N% and FIGURE < -N%. Figures may have such signs in their names.
-func parseChangeLimit(s string) (changeLimit, error) {
-	l := changeLimit{text: s}
+// ParseLimit reads FIGURE > +N% and FIGURE < -N%. Figures may have such signs in their names.
+func ParseLimit(s string) (Limit, error) {
+	l := Limit{Text: s}
 	i := strings.LastIndexAny(s, "<>")
 	if i < 0 {
 		return l, fmt.Errorf("neither < nor > in it; %s", changeLimitForm)
@@ -51,8 +51,8 @@ func parseChangeLimit(s string) (changeLimit, error) {
 	return l, nil
 }
 
-// figures returns the figures that are limited, each once.
-func (l changeLimits) figures() (names []string) {
+// Figures returns the figures that are limited, each once.
+func (l Limits) Figures() (names []string) {
 	for _, x := range l {
 		if !slices.Contains(names, x.Figure) {
 			names = append(names, x.Figure)
@@ -61,16 +61,16 @@ func (l changeLimits) figures() (names []string) {
 	return names
 }
 
-// told reports whether a comparison tells of each limit whether it is exceeded.
-func (l changeLimits) told(c *compare.Comparison) bool {
-	return !slices.ContainsFunc(l, func(x changeLimit) bool {
+// Told reports whether a comparison tells of each limit whether it is exceeded.
+func (l Limits) Told(c *compare.Comparison) bool {
+	return !slices.ContainsFunc(l, func(x Limit) bool {
 		return slices.ContainsFunc(c.Check(x.Limit), func(f compare.Finding) bool { return f.Outcome == compare.OutcomeUnknown })
 	})
 }
 
-// undecided returns the limit that takes most rounds until a comparison tells of it, and how many; 0 rounds if none is known
+// Undecided returns the limit that takes most rounds until a comparison tells of it, and how many; 0 rounds if none is known
 // to take more.
-func (l changeLimits) undecided(c *compare.Comparison) (most changeLimit, rounds int) {
+func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
 			if f.Rounds > rounds {
@@ -81,9 +81,9 @@ func (l changeLimits) undecided(c *compare.Comparison) (most changeLimit, rounds
 	return most, rounds
 }
 
-// check holds a comparison against the limits. Its lines say what was found of each; its error is cli.ErrLimit where one
+// Check holds a comparison against the limits. Its lines say what was found of each; its error is cli.ErrLimit where one
 // is exceeded for certain, else cli.ErrCannotTell where one may be.
-func (l changeLimits) check(c *compare.Comparison) (lines []string, err error) {
+func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
 			what := "kept"
@@ -96,7 +96,7 @@ func (l changeLimits) check(c *compare.Comparison) (lines []string, err error) {
 					err = cli.ErrCannotTell
 				}
 			}
-			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.text, what, f.Text))
+			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.Text, what, f.Text))
 		}
 	}
 	return lines, err
