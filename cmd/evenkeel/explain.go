@@ -14,8 +14,10 @@ import (
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -54,10 +56,9 @@ traces of each, old and new in turns, and quote patterns:
 
 Otherwise each -fail-if is [BAND:]CAUSE>N%. BAND (default p99+) and CAUSE are:
 
-  ` + bandList + `
-  ` + causeHelp + `
-  gc (assist, assist-wait, sweep, stopped, runqueue-gc), assists (the first two),
-  queue (runqueue, runqueue-gc, runqueue-idle)
+  ` + explain.BandList + `
+  ` + explain.CauseHelp + `
+  ` + explain.GroupHelp + `
 
 gc is what requests themselves lost to the collector; the queue behind it adds to that.
 docs/guides/explain.md says how to read the report.
@@ -135,10 +136,10 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if f.against != nil {
 		return against(ctx, a, fs, &f, names, o)
 	}
-	var failIf limits
+	var failIf explain.Limits
 	for _, text := range f.failIf {
-		l, err := parseLimit(text)
-		if _, beside := parseCauseLimit(text); err != nil && beside == nil || strings.Contains(text, ">+") {
+		l, err := explain.ParseLimit(text)
+		if _, beside := explain.ParseChangeLimit(text); err != nil && beside == nil || strings.Contains(text, ">+") {
 			err = errors.New("it is a limit of a difference; name the old version's traces with -against")
 		}
 		if err != nil {
@@ -155,17 +156,17 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	source, v, err := explain(ctx, a, names[0], pid, !f.noProfile, o)
+	source, v, err := verdictOn(ctx, a, names[0], pid, !f.noProfile, o)
 	if err != nil {
 		return wrongOption(a, fs, source, err)
 	}
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(explainPage(a, newExplained(names[0], source), v, f.html), explainTracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
+	err = errors.Join(explain.Page(a, newExplained(names[0], source), v, f.html), explain.Tracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
 	}
-	hit, limitErr := failIf.check(v)
+	hit, limitErr := failIf.Check(v)
 	for _, h := range hit {
 		fmt.Fprintf(a.Stderr, "evenkeel explain: %s\n", h)
 	}
@@ -238,9 +239,9 @@ func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 
 // checkLimit lets a -fail-if pass that is one without -against, or beside it.
 func checkLimit(text string) (string, error) {
-	_, err := parseLimit(text)
+	_, err := explain.ParseLimit(text)
 	if err != nil {
-		if _, beside := parseCauseLimit(text); beside == nil {
+		if _, beside := explain.ParseChangeLimit(text); beside == nil {
 			err = nil
 		}
 	}
@@ -250,25 +251,20 @@ func checkLimit(text string) (string, error) {
 func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags) error {
 	switch {
 	case f.json:
-		return writeJSON(a.Stdout, source, v)
+		return explain.WriteJSON(a.Stdout, source, v)
 	case f.html == cli.ToStdout, f.perfetto == cli.ToStdout:
 		return nil
 	}
-	o := textOptions(a)
+	o := explain.TextOptions(a)
 	if f.demo {
 		o.Rows = demoRows
 	}
 	return v.WriteText(a.Stdout, o)
 }
 
-// textOptions say how a verdict's text is set on standard output.
-func textOptions(a *cli.App) verdict.Options {
-	return verdict.Options{Color: a.Style.Color, Width: a.Width}
-}
-
-// explain passes the verdict on the trace of that name. source is what a report calls it. pid is
+// verdictOn passes the verdict on the trace of that name. source is what a report calls it. pid is
 // the process that serves a URL; 0: the one that listens there.
-func explain(ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
+func verdictOn(ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
 	switch {
 	case fetch.IsURL(name):
 		s, err := newTraceSource(name, nil)
@@ -314,4 +310,13 @@ func explain(ctx context.Context, a *cli.App, name string, pid int, profiled boo
 	}
 	v, err = analyze(ctx, name, f, o)
 	return name, v, err
+}
+
+// newExplained says what trace a verdict is on: where it is a file, pages lead into it.
+func newExplained(name, source string) page.Trace {
+	t := page.Trace{Name: source}
+	if name == source && name != cli.StdinName && name != demoName { // no URL either
+		t.File = name
+	}
+	return t
 }

@@ -2,33 +2,27 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/cmd/evenkeel/internal/page"
-	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// changeVersion is the version of what writeChange writes, as explainVersion is of writeJSON's.
-const changeVersion = 1
-
 // against compares the traces of two versions of a service, and says what made the new one slower.
 func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options) error {
-	limits := make(causeLimits, len(f.failIf))
+	limits := make(explain.ChangeLimits, len(f.failIf))
 	for i, text := range f.failIf {
 		var err error
-		if limits[i], err = parseCauseLimit(text); err != nil {
+		if limits[i], err = explain.ParseChangeLimit(text); err != nil {
 			return a.Wrong(fs, "-fail-if %q: %v", text, err)
 		}
 	}
@@ -48,7 +42,7 @@ func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags,
 	var broken error
 	for i, list := range sides {
 		for _, name := range list {
-			source, v, err := explain(ctx, a, name, 0, !f.noProfile, o)
+			source, v, err := verdictOn(ctx, a, name, 0, !f.noProfile, o)
 			if err != nil {
 				return wrongOption(a, fs, source, err)
 			}
@@ -64,8 +58,8 @@ func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags,
 	if err != nil {
 		return err
 	}
-	err = errors.Join(changePage(a, c, f.html), printChange(a, c, sides, f)) // the page first: printing may be ended by a closed pipe
-	lines, limitErr := limits.check(c)
+	err = errors.Join(explain.ChangePage(a, c, f.html), printChange(a, c, sides, f)) // the page first: printing may be ended by a closed pipe
+	lines, limitErr := limits.Check(c)
 	for _, l := range lines {
 		fmt.Fprintf(a.Stderr, "evenkeel explain: %s\n", l)
 	}
@@ -105,27 +99,9 @@ func expand(patterns []string) (names []string, err error) {
 func printChange(a *cli.App, c *verdict.Change, sides [2][]string, f *explainFlags) error {
 	switch {
 	case f.json:
-		return writeChange(a.Stdout, sides, c)
+		return explain.WriteChange(a.Stdout, sides, c)
 	case f.html == cli.ToStdout:
 		return nil
 	}
-	return c.WriteText(a.Stdout, textOptions(a))
-}
-
-// writeChange writes a change as indented JSON, which docs/reference/explain-json.md describes.
-func writeChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(struct {
-		Version int      `json:"version"`
-		Tool    string   `json:"tool"`
-		Old     []string `json:"old_sources"`
-		New     []string `json:"new_sources"`
-		Change  any      `json:"change"`
-	}{changeVersion, runfile.Tool(), sides[0], sides[1], c})
-}
-
-// changePage writes the page of a change where asked to.
-func changePage(a *cli.App, c *verdict.Change, name string) error {
-	return a.SavePage(name, func(w io.Writer) error { return page.Change(w, c) })
+	return c.WriteText(a.Stdout, explain.TextOptions(a))
 }

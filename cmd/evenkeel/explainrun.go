@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
@@ -160,11 +161,11 @@ func (r *runner) lastExplanations() (list []explained) {
 // saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what differs between the two.
 func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
-		err = errors.Join(err, changePage(r.app, c, r.flags.explainHTML))
+		err = errors.Join(err, explain.ChangePage(r.app, c, r.flags.explainHTML))
 	}
 	if len(r.variants) == 1 {
 		for _, x := range r.lastExplanations() {
-			err = errors.Join(err, explainPage(r.app, page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
+			err = errors.Join(err, explain.Page(r.app, page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
 		}
 	}
 	return err
@@ -172,7 +173,7 @@ func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
 
 // printExplanations writes the verdicts below the table, and what differs between the variants before them.
 func (r *runner) printExplanations(changes []*verdict.Change) error {
-	o := textOptions(r.app)
+	o := explain.TextOptions(r.app)
 	for _, c := range changes {
 		fmt.Fprintf(r.app.Stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
 		if err := c.WriteText(r.app.Stdout, o); err != nil {

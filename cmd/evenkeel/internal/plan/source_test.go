@@ -27,7 +27,7 @@ func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
 			})
 		}))
 		defer s.Close()
-		p, err := ofStatus(t.Context(), s.URL, time.Second)
+		p, err := ofStatus(t.Context(), s.URL, 50*time.Millisecond)
 		if err != nil {
 			t.Fatal(err)
 		}

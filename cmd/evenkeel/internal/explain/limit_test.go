@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func TestParseLimit(t *testing.T) {
 		{in: ":gc>3%", err: `no band ""`},
 		{in: "gc.whatif>3%", err: `no cause "gc.whatif"`},
 	} {
-		l, err := parseLimit(tt.in)
+		l, err := ParseLimit(tt.in)
 		if tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%q: %v, want %q", tt.in, err, tt.err)
@@ -59,15 +59,15 @@ func TestParseLimit(t *testing.T) {
 func TestLimitNamesAllCauses(t *testing.T) {
 	for _, c := range reqtrace.Causes() {
 		name := c.String()
-		if !slices.Contains(strings.Fields(causeHelp), name) {
+		if !slices.Contains(strings.Fields(CauseHelp), name) {
 			t.Errorf("the help lacks %s", name)
 		}
-		if l, err := parseLimit(name + ">1%"); err != nil || !slices.Equal(l.causes, []reqtrace.Cause{c}) {
+		if l, err := ParseLimit(name + ">1%"); err != nil || !slices.Equal(l.causes, []reqtrace.Cause{c}) {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
 	for _, g := range verdict.Groups() {
-		if !strings.Contains(explainHelp, "  "+g.Name+" (") && !strings.Contains(explainHelp, ", "+g.Name+" (") {
+		if !strings.Contains(" "+GroupHelp, " "+g.Name+" (") {
 			t.Errorf("the help lacks %s", g.Name)
 		}
 	}
@@ -91,17 +91,17 @@ func TestLimitCheck(t *testing.T) {
 		{"p90-99:sleep>50%", "it is 100.0%, 50.0 points"},
 		{"p0-50:sleep>0%", ""},
 	} {
-		l, err := parseLimit(tt.limits)
+		l, err := ParseLimit(tt.limits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		hit, err := limits{l}.check(verdict.Of(r))
+		hit, err := Limits{l}.Check(verdict.Of(r))
 		if got := strings.Join(hit, "\n"); err != nil || tt.hit == "" && got != "" || !strings.Contains(got, tt.hit) {
 			t.Errorf("%s: %q, %v, want %q", tt.limits, got, err, tt.hit)
 		}
 	}
-	l, _ := parseLimit("p99.9+:gc>1%")
-	hit, err := limits{l}.check(verdict.Of(r))
+	l, _ := ParseLimit("p99.9+:gc>1%")
+	hit, err := Limits{l}.Check(verdict.Of(r))
 	if want := "-fail-if p99.9+:gc>1%: no request is in that band"; len(hit) > 0 || err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%q, %v, want %q", hit, err, want)
 	}
@@ -113,14 +113,14 @@ func FuzzParseLimit(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		l, err := parseLimit(s)
+		l, err := ParseLimit(s)
 		if err != nil {
 			return
 		}
 		if math.IsNaN(l.percent) || l.percent < 0 || l.percent >= 100 || len(l.causes) == 0 {
 			t.Fatalf("%q: %+v", s, l)
 		}
-		again, err := parseLimit(fmt.Sprintf("%s:%s>%v%%", l.band, l.cause, l.percent))
+		again, err := ParseLimit(fmt.Sprintf("%s:%s>%v%%", l.band, l.cause, l.percent))
 		if err != nil || again.band != l.band || again.cause != l.cause || again.percent != l.percent || !slices.Equal(again.causes, l.causes) {
 			t.Fatalf("%q is %+v, written out it is %+v, %v", s, l, again, err)
 		}

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"errors"
@@ -14,24 +14,24 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// causeLimit is a -fail-if of evenkeel explain -against: how much more a cause may take.
-type causeLimit struct {
+// changeLimit is a -fail-if of evenkeel explain -against: how much more a cause may take.
+type changeLimit struct {
 	text    string // as it was given
 	all     bool   // of all requests, not of the slowest 1%
 	causes  []reqtrace.Cause
 	percent float64 // of the old mean
 }
 
-type causeLimits []causeLimit
+type ChangeLimits []changeLimit
 
 const (
 	causeLimitForm = "beside -against write it as [all:]CAUSE>+N%, such as 'lock>+10%', 'all:total>+5%'"
 	totalCause     = "total"
 )
 
-// parseCauseLimit reads [p99+:|all:]CAUSE>+N%.
-func parseCauseLimit(s string) (causeLimit, error) {
-	l := causeLimit{text: s}
+// ParseChangeLimit reads [p99+:|all:]CAUSE>+N%.
+func ParseChangeLimit(s string) (changeLimit, error) {
+	l := changeLimit{text: s}
 	what, number, ok := strings.Cut(s, ">")
 	digits, percent := strings.CutSuffix(strings.TrimSpace(number), "%")
 	if !ok || !percent {
@@ -52,13 +52,13 @@ func parseCauseLimit(s string) (causeLimit, error) {
 		return l, nil
 	}
 	if l.causes = causesOf(what); l.causes == nil {
-		return l, fmt.Errorf("no cause %q; there are %s, the groups gc, assists and queue, and total", what, strings.Join(strings.Fields(causeHelp), " "))
+		return l, fmt.Errorf("no cause %q; there are %s, the groups gc, assists and queue, and total", what, strings.Join(strings.Fields(CauseHelp), " "))
 	}
 	return l, nil
 }
 
-// check holds a change against the limits, as judge.Limits.check does: exceeded, and kept, is what the whole interval is.
-func (l causeLimits) check(c *verdict.Change) (lines []string, err error) {
+// Check holds a change against the limits, as judge.Limits.check does: exceeded, and kept, is what the whole interval is.
+func (l ChangeLimits) Check(c *verdict.Change) (lines []string, err error) {
 	for _, x := range l {
 		d, mean := x.of(c)
 		most := x.percent / 100 * float64(mean)
@@ -79,7 +79,7 @@ func (l causeLimits) check(c *verdict.Change) (lines []string, err error) {
 }
 
 // of returns the difference that a limit is of, and the old mean.
-func (l *causeLimit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
+func (l *changeLimit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
 	slow, all := c.Slow, c.All
 	if l.causes != nil {
 		slow, all = c.Of(l.causes...)

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 // knownReport is made up, by the tests of reqtrace/verdict.
 func knownReport(t *testing.T) *reqtrace.Report {
 	t.Helper()
-	b, err := os.ReadFile("../../reqtrace/verdict/testdata/report.json")
+	b, err := os.ReadFile("../../../../reqtrace/verdict/testdata/report.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func knownReport(t *testing.T) *reqtrace.Report {
 
 func TestVerdictJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeJSON(&b, "trace.out", verdict.Of(knownReport(t))); err != nil {
+	if err := WriteJSON(&b, "trace.out", verdict.Of(knownReport(t))); err != nil {
 		t.Fatal(err)
 	}
 	tool := regexp.MustCompile(`"tool": ".*"`)
@@ -51,7 +51,7 @@ func TestVerdictJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Version != explainVersion || got.Verdict.Sentence == "" || got.Tail.Parts["lock"] != 4*time.Millisecond {
+	if got.Version != version || got.Verdict.Sentence == "" || got.Tail.Parts["lock"] != 4*time.Millisecond {
 		t.Errorf("%+v", got)
 	}
 	sum := 0.
@@ -68,7 +68,7 @@ func TestVerdictJSONHasNoNull(t *testing.T) {
 	for _, r := range []*reqtrace.Report{{}, knownReport(t)} {
 		r.Spans, r.CCDF = nil, nil
 		var b strings.Builder
-		if err := writeJSON(&b, "-", verdict.Of(r)); err != nil {
+		if err := WriteJSON(&b, "-", verdict.Of(r)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(b.String(), "null") {

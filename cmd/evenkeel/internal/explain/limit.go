@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"fmt"
@@ -20,20 +20,22 @@ type limit struct {
 	percent float64
 }
 
-// limits are those of a command.
-type limits []limit
+// Limits are those of a command.
+type Limits []limit
 
 const (
 	limitForm = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
 
 	tailBand  = "p99+"
-	bandList  = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
-	causeHelp = "assist assist-wait sweep stopped runqueue-gc runqueue runqueue-idle lock channel network\n" +
+	BandList  = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
+	CauseHelp = "assist assist-wait sweep stopped runqueue-gc runqueue runqueue-idle lock channel network\n" +
 		"  syscall cgo sleep machine stopped-other throttled descheduled running unknown"
+	GroupHelp = "gc (assist, assist-wait, sweep, stopped, runqueue-gc), assists (the first two),\n" +
+		"  queue (runqueue, runqueue-gc, runqueue-idle)"
 )
 
-// parseLimit reads [BAND:]CAUSE>N%.
-func parseLimit(s string) (limit, error) {
+// ParseLimit reads [BAND:]CAUSE>N%.
+func ParseLimit(s string) (limit, error) {
 	l := limit{text: s, band: tailBand}
 	what, number, ok := strings.Cut(s, ">")
 	if !ok {
@@ -51,13 +53,13 @@ func parseLimit(s string) (limit, error) {
 	}
 	if band, cause, ok := strings.Cut(what, ":"); ok {
 		l.band, what = strings.TrimSpace(band), cause
-		if !slices.Contains(strings.Fields(bandList), l.band) {
-			return l, fmt.Errorf("no band %q; there are %s", l.band, bandList)
+		if !slices.Contains(strings.Fields(BandList), l.band) {
+			return l, fmt.Errorf("no band %q; there are %s", l.band, BandList)
 		}
 	}
 	l.cause = strings.TrimSpace(what)
 	if l.causes = causesOf(l.cause); l.causes == nil {
-		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause, strings.Join(strings.Fields(causeHelp), " "))
+		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause, strings.Join(strings.Fields(CauseHelp), " "))
 	}
 	return l, nil
 }
@@ -76,8 +78,8 @@ func causesOf(name string) []reqtrace.Cause {
 	return []reqtrace.Cause{c}
 }
 
-// check says which limits are exceeded, and by how much; its error, which of them cannot be known.
-func (l limits) check(v *verdict.Verdict) (hit []string, err error) {
+// Check says which limits are exceeded, and by how much; its error, which of them cannot be known.
+func (l Limits) Check(v *verdict.Verdict) (hit []string, err error) {
 	for _, x := range l {
 		share, err := x.share(v)
 		if err != nil {
