@@ -22,9 +22,13 @@ var arrows = []arrow{
 
 	// Commands.
 	{"cmd/evenkeel", []string{
-		"cmd/evenkeel/internal/page", "cmd/evenkeel/internal/perfetto", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/exchange", "cmd/evenkeel/internal/runfile", "internal/textfmt", "cmd/evenkeel/internal/proc", "internal/listeners", "internal/cpuwatch",
-		"loadgen", "gctrace", "reqtrace", "reqtrace/verdict", "reqtrace/history", "reqtrace/recorder", "tailstat", "gcgate/capacity", "gcgate/client", "github.com/google/pprof/profile",
-		"golang.org/x/sys/unix", // the terminal's width
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/exchange",
+		"cmd/evenkeel/internal/explain", "cmd/evenkeel/internal/fetch", "cmd/evenkeel/internal/gatestats",
+		"cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/judge", "cmd/evenkeel/internal/load",
+		"cmd/evenkeel/internal/observe", "cmd/evenkeel/internal/page", "cmd/evenkeel/internal/plan",
+		"cmd/evenkeel/internal/proc", "cmd/evenkeel/internal/runfile", "cmd/evenkeel/internal/watch", "gcgate/capacity",
+		"gcgate/client", "gctrace", "internal/cpuwatch", "internal/listeners", "internal/textfmt", "loadgen", "reqtrace",
+		"reqtrace/history", "reqtrace/recorder", "reqtrace/verdict", "tailstat",
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",
@@ -82,6 +86,31 @@ var arrows = []arrow{
 	{"cmd/evenkeel/internal/perfetto", []string{"internal/textfmt", "reqtrace", "reqtrace/verdict"}},
 	{"cmd/evenkeel/internal/exchange", []string{"cmd/evenkeel/internal/runfile", "loadgen", "github.com/HdrHistogram/hdrhistogram-go"}},
 	{"cmd/evenkeel/internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
+	{"cmd/evenkeel/internal/cli", []string{"cmd/evenkeel/internal/runfile", "internal/textfmt", "golang.org/x/sys/unix"}},
+	{"cmd/evenkeel/internal/explain", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/page", "cmd/evenkeel/internal/perfetto",
+		"cmd/evenkeel/internal/runfile", "internal/textfmt", "reqtrace", "reqtrace/verdict",
+	}},
+	{"cmd/evenkeel/internal/fetch", nil},
+	{"cmd/evenkeel/internal/gatestats", []string{"cmd/evenkeel/internal/fetch", "internal/textfmt"}},
+	{"cmd/evenkeel/internal/gclog", []string{"cmd/evenkeel/internal/cli", "gctrace", "internal/textfmt"}},
+	{"cmd/evenkeel/internal/judge", []string{"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare"}},
+	{"cmd/evenkeel/internal/load", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/observe",
+		"cmd/evenkeel/internal/runfile", "internal/textfmt", "loadgen", "tailstat",
+	}},
+	{"cmd/evenkeel/internal/observe", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/proc",
+		"cmd/evenkeel/internal/runfile", "gctrace", "internal/listeners", "internal/textfmt", "loadgen", "reqtrace",
+		"github.com/google/pprof/profile",
+	}},
+	{"cmd/evenkeel/internal/plan", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/fetch", "cmd/evenkeel/internal/gatestats",
+		"cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/runfile", "gcgate/capacity", "gctrace", "internal/textfmt",
+	}},
+	{"cmd/evenkeel/internal/watch", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/gatestats", "internal/textfmt",
+	}},
 	{"internal/chart", nil},
 	{"internal/textfmt", nil},
 	{"internal/listeners", nil},

@@ -18,7 +18,7 @@ func TestArrowsAllow(t *testing.T) {
 		{"gcgate/a.go", "net/http"},
 		{"gcgate/httpgate/a.go", "evenkeel.dev/gcgate/client"},
 		{"cmd/evenkeel/a.go", "evenkeel.dev/cmd/evenkeel/internal/page"},
-		{"cmd/evenkeel/a.go", "github.com/google/pprof/profile"},
+		{"cmd/evenkeel/internal/observe/a.go", "github.com/google/pprof/profile"},
 		{"loadgen/a.go", "github.com/HdrHistogram/hdrhistogram-go"},
 		{"aio/internal/sys/a.go", "golang.org/x/sys/unix"},
 		{"gcgate/a_test.go", "evenkeel.dev/gcgate"},
