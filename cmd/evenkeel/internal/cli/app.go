@@ -1,3 +1,5 @@
+// Package cli has what every subcommand works with: its streams, flags, signals, outputs and exit
+// codes.
 package cli
 
 import (

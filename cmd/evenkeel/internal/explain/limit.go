@@ -1,3 +1,4 @@
+// Package explain has the limits of evenkeel explain, and writes what it found as JSON and as pages.
 package explain
 
 import (

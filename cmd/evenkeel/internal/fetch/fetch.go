@@ -1,3 +1,4 @@
+// Package fetch reads a page of a service, with a bound on its size.
 package fetch
 
 import (

@@ -1,3 +1,4 @@
+// Package gatestats reads the statistics of a gate from a replica's status page.
 package gatestats
 
 import (

@@ -1,3 +1,5 @@
+// Package gclog sums up the collections in logs of GODEBUG=gctrace=1, process by process, and
+// follows such logs while they grow.
 package gclog
 
 import (

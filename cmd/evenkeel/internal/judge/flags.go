@@ -1,3 +1,4 @@
+// Package judge has the flags by which run and compare choose what is judged, and their limits.
 package judge
 
 import (

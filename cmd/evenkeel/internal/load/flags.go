@@ -1,3 +1,5 @@
+// Package load has what puts load on a service from the command line: the flags that load and run
+// share, the targets and templates, limits, the progress line, and the search for a rate.
 package load
 
 import (

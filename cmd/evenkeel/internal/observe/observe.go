@@ -1,3 +1,5 @@
+// Package observe takes what tells of a service's collector around the measured window of a load:
+// its profiles, its gctrace lines, and the state of the machine.
 package observe
 
 import (

@@ -1,3 +1,4 @@
+// Package plan works out what replicas of a service need to collect their garbage.
 package plan
 
 import (

@@ -1,3 +1,4 @@
+// Package watch shows replicas behind gates, and names what needs an operator.
 package watch
 
 import (
