@@ -18,6 +18,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/verdict"
@@ -253,8 +254,8 @@ func (d *demo) explainFixed(ctx context.Context, r *runner) (*verdict.Verdict, e
 		return nil, err
 	}
 	trace := fmt.Sprintf("%sdebug/pprof/trace?seconds=%g", r.flags.ready, d.loads.trace.Seconds())
-	x := tracing{server: server, url: trace, load: r.load, progress: p}
-	_, v, err := x.explain(ctx)
+	x := traces.Tracing{Server: server, URL: trace, Load: r.load, Progress: p}
+	_, v, err := x.Explain(ctx)
 	return v, err
 }
 

@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
-	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -152,7 +152,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	}
 	ctx, release := a.Catch(ctx)
 	defer release()
-	pid, err := f.readCPU(&o)
+	pid, err := traces.ReadCPU(f.cpuStat, &o)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return "-no-profile is of a URL, and these traces are files"
 	case f.cpuStat != "" && f.against != nil:
 		return "-cpu-stat is for one trace, and -against compares several; give it without -against"
-	case f.process() != 0 && !slices.ContainsFunc(names, fetch.IsURL):
+	case traces.CPUProcess(f.cpuStat) != 0 && !slices.ContainsFunc(names, fetch.IsURL):
 		return "-cpu-stat names a process, and this trace is a file; give the file that was written during the trace"
 	case f.json && f.html == cli.ToStdout:
 		return "-json and -html - both go to standard output; give the page a file"
@@ -262,54 +262,13 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	return v.WriteText(a.Stdout, o)
 }
 
-// verdictOn passes the verdict on the trace of that name. source is what a report calls it. pid is
-// the process that serves a URL; 0: the one that listens there.
+// verdictOn passes the verdict on the trace of that name, as traces.Verdict does, or on that of -demo.
 func verdictOn(ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
-	switch {
-	case fetch.IsURL(name):
-		s, err := newTraceSource(name, nil)
-		if err != nil {
-			return "", nil, err
-		}
-		if s.process = pid; o.Beside != nil {
-			s.process = noProcess
-		}
-		if s.seconds > 0 {
-			fmt.Fprintf(a.Stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
-		}
-		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) { fmt.Fprintf(a.Stderr, "evenkeel explain: "+format+"\n", v...) })
-		if err != nil {
-			return "", nil, err
-		}
-		defer b.Close()
-		if o.Beside != nil && beside != nil { // of -cpu-stat
-			beside.CPU = o.Beside.CPU
-		}
-		if beside != nil {
-			o.Beside = beside
-		}
-		v, err = analyze(ctx, s.url, b, o)
-		return s.url, v, err
-	case name == demoName:
-		v, err = analyze(ctx, demoName, bytes.NewReader(demoTrace), o)
-		return demoName, v, err
-	case name == "-":
-		v, err = analyze(ctx, cli.StdinName, os.Stdin, o)
-		return cli.StdinName, v, err
+	if name != demoName {
+		return traces.Verdict(ctx, a, name, pid, profiled, o)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		if strings.Contains(name, observe.PProfPath) {
-			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
-		}
-		return "", nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err == nil && fi.IsDir() {
-		return "", nil, fmt.Errorf("%s is a folder; name the file of a trace", name)
-	}
-	v, err = analyze(ctx, name, f, o)
-	return name, v, err
+	v, err = traces.Analyze(ctx, demoName, bytes.NewReader(demoTrace), o)
+	return demoName, v, err
 }
 
 // newExplained says what trace a verdict is on: where it is a file, pages lead into it.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -312,7 +313,7 @@ func TestAnalyzeInterrupted(t *testing.T) {
 	defer out.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := analyze(ctx, "pipe", in, reqtrace.Options{}); err != cli.ErrInterrupted {
+	if _, err := traces.Analyze(ctx, "pipe", in, reqtrace.Options{}); err != cli.ErrInterrupted {
 		t.Errorf("%v, want %v", err, cli.ErrInterrupted)
 	}
 }

@@ -1,102 +1,20 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"evenkeel.dev/cmd/evenkeel/internal/explain"
-	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
-	"evenkeel.dev/cmd/evenkeel/internal/proc"
-	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-const (
-	explainSlowest = 10                     // requests that are shown with their breakdown
-	explainSettle  = 500 * time.Millisecond // of load, and as much again, before the trace begins
-	explainRounds  = 3                      // the last ones, in which variants are traced
-)
-
-// tracing is a server that is traced under load.
-type tracing struct {
-	server   *proc.Process
-	url      string // of its /debug/pprof/trace
-	load     loadgen.Options
-	progress *load.Progress
-	keep     string // file to keep the trace in; "": none
-}
-
-// explain puts the load on the server again, takes a trace meanwhile, and says why requests were slow.
-func (x *tracing) explain(ctx context.Context) (url string, v *verdict.Verdict, err error) {
-	source, err := newTraceSource(x.url, x.load.TLS)
-	if err != nil {
-		return "", nil, err
-	}
-	x.progress.Say("tracing %g s of the same load", source.seconds)
-	defer x.progress.Clear()
-	b, beside, err := x.trace(ctx, source)
-	if err != nil {
-		return "", nil, err
-	}
-	defer b.Close()
-	if x.keep != "" {
-		if err := b.save(x.keep); err != nil {
-			return "", nil, err
-		}
-	}
-	v, err = analyze(ctx, source.url, b, reqtrace.Options{Slowest: explainSlowest, Beside: beside})
-	return source.url, v, err
-}
-
-// trace loads the server for as long as its trace takes, and its CPU profile meanwhile.
-func (x *tracing) trace(ctx context.Context, source *traceSource) (*spool, *reqtrace.Beside, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	loadCtx, stopLoad := context.WithCancel(ctx)
-	defer stopLoad()
-	go func() {
-		select {
-		case <-x.server.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	o := x.load
-	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
-	load.Steady(&o)
-	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace's end ends it
-	loaded := make(chan error, 1)
-	go func() {
-		_, err := load.PutLoad(loadCtx, o)
-		loaded <- err
-	}()
-	select {
-	case <-time.After(2 * explainSettle):
-	case <-ctx.Done():
-	}
-	b, beside, err := source.fetchBeside(ctx, true, func(format string, a ...any) { fmt.Fprintf(x.progress, "evenkeel run: "+format+"\n", a...) })
-	stopLoad()
-	if loadErr := <-loaded; err == nil {
-		err = loadErr
-	}
-	select {
-	case <-x.server.Done():
-		err = fmt.Errorf("the server ended: %s", x.server.Exit())
-	default:
-	}
-	if err != nil && b != nil {
-		b.Close()
-	}
-	return b, beside, err
-}
+const explainRounds = 3 // the last ones, in which variants are traced
 
 // traced reports whether a variant is traced in a round: in the last one, and where there are several variants in as many as
 // tell what the machine does to a trace from what the variants do.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -79,7 +80,7 @@ func TestRunChanges(t *testing.T) {
 	r.flags.judging.Base = "b"
 	for range 3 {
 		for _, label := range []string{"a", "b", "c"} {
-			v, err := analyze(t.Context(), "trace", bytes.NewReader(b), reqtrace.Options{})
+			v, err := traces.Analyze(t.Context(), "trace", bytes.NewReader(b), reqtrace.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

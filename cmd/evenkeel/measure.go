@@ -14,6 +14,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
@@ -137,8 +138,8 @@ func (m *measurement) loadServer(ctx context.Context) error {
 // trace, and counts even if this fails.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
-	x := tracing{server: m.server, url: m.Profiler.Base + "trace", load: r.load, progress: m.progress, keep: r.traceFile(m.variant.label, m.repeat)}
-	source, v, err := x.explain(ctx)
+	x := traces.Tracing{Server: m.server, URL: m.Profiler.Base + "trace", Load: r.load, Progress: m.progress, Keep: r.traceFile(m.variant.label, m.repeat)}
+	source, v, err := x.Explain(ctx)
 	switch {
 	case ctx.Err() != nil: // said already
 	case err != nil:

@@ -15,18 +15,18 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace/history"
 )
 
 const (
-	recorderPath    = "/debug/evenkeel/" // where a recorder is, if a URL has no path
 	replicaPatience = 10 * time.Second
 	replicaConnect  = 5 * time.Second
 	maxHistoryBytes = 256 << 20
 	atOnce          = 16 // replicas that are asked at a time
 )
 
-const recorderWanted = `is its recorder there (debug.Handle("` + recorderPath + `", rec))?`
+const recorderWanted = `is its recorder there (debug.Handle("` + traces.RecorderPath + `", rec))?`
 
 // replica is where a history can be had: a recorder in a service, or a file.
 type replica struct {
@@ -53,15 +53,15 @@ func newReplica(name string, files bool) (replica, error) {
 		if files {
 			what = "neither a file nor a URL of a recorder"
 		}
-		return replica{}, fmt.Errorf("%q is %s; write it as http://HOST:PORT%s", name, what, recorderPath)
+		return replica{}, fmt.Errorf("%q is %s; write it as http://HOST:PORT%s", name, what, traces.RecorderPath)
 	}
 	u, err := url.Parse(name)
 	if err != nil || u.Hostname() == "" {
-		return replica{}, fmt.Errorf("%q is no URL of a recorder; write it as http://HOST:PORT%s", name, recorderPath)
+		return replica{}, fmt.Errorf("%q is no URL of a recorder; write it as http://HOST:PORT%s", name, traces.RecorderPath)
 	}
 	switch {
 	case u.Path == "" || u.Path == "/":
-		u.Path = recorderPath + "json"
+		u.Path = traces.RecorderPath + "json"
 	case !strings.HasSuffix(u.Path, "/json"):
 		u = u.JoinPath("json")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -52,7 +53,7 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 	case *snapshot:
 		return history.Answer(ctx, os.Stdin, a.Stdout)
 	case len(names) == 0:
-		return a.Wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files", recorderPath)
+		return a.Wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files", traces.RecorderPath)
 	case *asJSON && *html == cli.ToStdout:
 		return a.Wrong(fs, "-json and -html - both go to standard output; give the page a file")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"
 )
 
@@ -49,7 +50,7 @@ func runTop(ctx context.Context, a *cli.App, args []string) error {
 	names = append(names, rest...)
 	switch {
 	case len(names) == 0:
-		return a.Wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", recorderPath)
+		return a.Wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", traces.RecorderPath)
 	case v.rows < 1:
 		return a.Wrong(fs, "-n %d; it must be at least 1", v.rows)
 	case every < cli.Period(100*time.Millisecond):

@@ -1,4 +1,4 @@
-package main
+package traces
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 // fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service, whose samples are in the
 // trace then, and how this machine does, if the service is on it. say tells what is missing. What a recorder has already has nothing beside it.
-func (s *traceSource) fetchBeside(ctx context.Context, profiled bool, say func(format string, a ...any)) (*spool, *reqtrace.Beside, error) {
+func (s *endpoint) fetchBeside(ctx context.Context, profiled bool, say func(format string, a ...any)) (*spool, *reqtrace.Beside, error) {
 	if s.seconds == 0 {
 		b, err := s.fetch(ctx)
 		return b, nil, err
@@ -50,7 +50,7 @@ func (s *traceSource) fetchBeside(ctx context.Context, profiled bool, say func(f
 }
 
 // local reports whether the service is on this machine.
-func (s *traceSource) local() bool {
+func (s *endpoint) local() bool {
 	u, err := url.Parse(s.url)
 	if err != nil {
 		return false
@@ -61,7 +61,7 @@ func (s *traceSource) local() bool {
 
 // profile begins a CPU profile that would last longer than the trace, so that it is never a whole request within it. end
 // stops it, and says why there was none. What it answers is thrown away: its samples are in the trace.
-func (s *traceSource) profile(ctx context.Context) (end func() error) {
+func (s *endpoint) profile(ctx context.Context) (end func() error) {
 	u, err := url.Parse(s.url)
 	if err != nil || path.Base(u.Path) != "trace" {
 		return func() error {
@@ -86,7 +86,7 @@ func (s *traceSource) profile(ctx context.Context) (end func() error) {
 	}
 }
 
-func (s *traceSource) getProfile(ctx context.Context, at string) error {
+func (s *endpoint) getProfile(ctx context.Context, at string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package traces
 
 import (
 	"bytes"
@@ -28,29 +28,29 @@ const (
 	cmdlineTimeout = 5 * time.Second
 )
 
-// process returns the process that -cpu-stat names. 0: it names a file, or is not given.
-func (f *explainFlags) process() int {
-	pid, err := strconv.Atoi(f.cpuStat)
+// CPUProcess returns the process that -cpu-stat names. 0: it names a file, or is not given.
+func CPUProcess(stat string) int {
+	pid, err := strconv.Atoi(stat)
 	if err != nil || pid < 1 {
 		return 0
 	}
 	return pid
 }
 
-// readCPU reads the file of -cpu-stat into the options, or returns the process that -cpu-stat
+// ReadCPU reads the file of -cpu-stat into the options, or returns the process that -cpu-stat
 // names.
-func (f *explainFlags) readCPU(o *reqtrace.Options) (pid int, err error) {
-	if pid = f.process(); f.cpuStat == "" || pid != 0 {
+func ReadCPU(stat string, o *reqtrace.Options) (pid int, err error) {
+	if pid = CPUProcess(stat); stat == "" || pid != 0 {
 		return pid, nil
 	}
-	in, err := os.Open(f.cpuStat)
+	in, err := os.Open(stat)
 	if err != nil {
 		return 0, fmt.Errorf("-cpu-stat: %w", err)
 	}
 	defer in.Close()
 	cpu, err := cpuwatch.ReadLog(in)
 	if err != nil {
-		return 0, fmt.Errorf("-cpu-stat %s: %w", f.cpuStat, err)
+		return 0, fmt.Errorf("-cpu-stat %s: %w", stat, err)
 	}
 	o.Beside = &reqtrace.Beside{CPU: cpu}
 	return 0, nil
@@ -58,7 +58,7 @@ func (f *explainFlags) readCPU(o *reqtrace.Options) (pid int, err error) {
 
 // watchCPU begins to watch what the kernel counts of the service's CPU time. The caller ends that
 // with the function that it returns. say tells why the quota is not known.
-func (s *traceSource) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
+func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
 	end = func() *reqtrace.CPU { return nil }
 	if s.process == noProcess {
 		return end
@@ -81,7 +81,7 @@ func (s *traceSource) watchCPU(ctx context.Context, say func(format string, a ..
 // service returns the process of this machine that answers at the URL. It listens there, and its
 // command line is the one that the service reports. Behind a proxy or a port-forward another
 // process listens.
-func (s *traceSource) service(ctx context.Context) (pid int, err error) {
+func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 	u, err := url.Parse(s.url)
 	if err != nil {
 		return 0, err
@@ -125,7 +125,7 @@ func (s *traceSource) service(ctx context.Context) (pid int, err error) {
 }
 
 // commandLine returns the command line that the service says it has.
-func (s *traceSource) commandLine(ctx context.Context, u *url.URL) ([]byte, error) {
+func (s *endpoint) commandLine(ctx context.Context, u *url.URL) ([]byte, error) {
 	at := *u
 	at.Path, at.RawQuery = path.Join(path.Dir(u.Path), "cmdline"), ""
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)

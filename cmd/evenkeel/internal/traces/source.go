@@ -1,4 +1,4 @@
-package main
+package traces
 
 import (
 	"context"
@@ -28,9 +28,12 @@ const (
 	maxTraceWindow = time.Hour
 )
 
-// traceSource is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is fetched before it is read: the service
+// RecorderPath is where a recorder is, if a URL has no path.
+const RecorderPath = "/debug/evenkeel/"
+
+// endpoint is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is fetched before it is read: the service
 // may be on the same machine, and reading takes processors.
-type traceSource struct {
+type endpoint struct {
 	url      string
 	seconds  float64 // that are traced from now on; 0: of a recorder, which has them
 	client   *http.Client
@@ -41,12 +44,12 @@ type traceSource struct {
 }
 
 var (
-	errTraceSilent = errors.New("no byte came in time")
-	errTraceLong   = errors.New("it did not end in time")
+	errSilent = errors.New("no byte came in time")
+	errLong   = errors.New("it did not end in time")
 )
 
-// newTraceSource completes a URL with the seconds that it lacks.
-func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
+// newEndpoint completes a URL with the seconds that it lacks.
+func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Hostname() == "" {
 		return nil, fmt.Errorf("%q is no URL of a trace; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name)
@@ -59,7 +62,7 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 		u.Path = observe.PProfPath + "trace"
 	}
 	if at, ok := snapshotURL(u); ok {
-		return newTraceSourceOf(at, 0, c), nil
+		return newEndpointOf(at, 0, c), nil
 	}
 	if q.Get("seconds") == "" {
 		q.Set("seconds", strconv.Itoa(traceSeconds))
@@ -69,22 +72,22 @@ func newTraceSource(name string, c *tls.Config) (*traceSource, error) {
 	if err != nil || math.IsNaN(seconds) || seconds <= 0 || seconds > maxTraceWindow.Seconds() {
 		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"), maxTraceWindow.Seconds())
 	}
-	return newTraceSourceOf(u.String(), seconds, c), nil
+	return newEndpointOf(u.String(), seconds, c), nil
 }
 
-func newTraceSourceOf(at string, seconds float64, c *tls.Config) *traceSource {
+func newEndpointOf(at string, seconds float64, c *tls.Config) *endpoint {
 	t := &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
 	}
-	return &traceSource{url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, longest: 10 * tracePatience, most: maxTraceBytes}
+	return &endpoint{url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, longest: 10 * tracePatience, most: maxTraceBytes}
 }
 
 // snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually is, or a snapshot, taken now or kept.
 func snapshotURL(u *url.URL) (at string, ok bool) {
 	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
 	switch {
-	case dir+name+"/" == recorderPath:
+	case dir+name+"/" == RecorderPath:
 		return u.JoinPath("snapshot").String(), true
 	case name == "snapshot", path.Base(dir) == "snapshot":
 		return u.String(), true
@@ -93,22 +96,22 @@ func snapshotURL(u *url.URL) (at string, ok bool) {
 }
 
 // fetch takes the trace. It gives up when nothing comes for some time.
-func (s *traceSource) fetch(ctx context.Context) (*spool, error) {
+func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	window := time.Duration(s.seconds * 1e9)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(window+s.patience, func() { cancel(errTraceSilent) })
+	silent := time.AfterFunc(window+s.patience, func() { cancel(errSilent) })
 	defer silent.Stop()
-	long := time.AfterFunc(window+s.longest, func() { cancel(errTraceLong) })
+	long := time.AfterFunc(window+s.longest, func() { cancel(errLong) })
 	defer long.Stop()
 	b, err := s.get(ctx, func() { silent.Reset(window + s.patience) })
 	if err == nil {
 		return b, nil
 	}
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errTraceSilent):
+	case errors.Is(cause, errSilent):
 		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done sooner", s.url, window+s.patience)
-	case errors.Is(cause, errTraceLong):
+	case errors.Is(cause, errLong):
 		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
 	case cause != nil:
 		return nil, cli.ErrInterrupted
@@ -117,7 +120,7 @@ func (s *traceSource) fetch(ctx context.Context) (*spool, error) {
 }
 
 // get reads the answer; progress is called as it comes.
-func (s *traceSource) get(ctx context.Context, progress func()) (*spool, error) {
+func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package traces
 
 import (
 	"bufio"
@@ -17,9 +17,9 @@ import (
 // gzipMagic is what a file that gzip has compressed begins with.
 const gzipMagic = "\x1f\x8b"
 
-// analyze reads a trace, one that gzip has compressed too, and returns at once when ctx ends: a read of standard input cannot be
+// Analyze reads a trace, one that gzip has compressed too, and returns at once when ctx ends: a read of standard input cannot be
 // interrupted.
-func analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
+func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
 	type result struct {
 		report *reqtrace.Report
 		err    error
