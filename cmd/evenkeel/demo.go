@@ -14,14 +14,12 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
-	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
-	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
-	"evenkeel.dev/reqtrace/verdict"
 	"evenkeel.dev/tailstat"
 )
 
@@ -164,7 +162,7 @@ func (d *demo) fix(ctx context.Context) error {
 		return err
 	}
 	a := d.quiet()
-	r, err := newRunner(a, []string{
+	r, err := run.New(a, "", []string{
 		"-url", "http://" + addr + "/search?term=telescope&cnn=on", "-ready", "http://" + addr + "/",
 		"-rate", fmt.Sprint(demoRate), "-z", d.loads.round.String(), "-warmup", "200ms", "-repeat", fmt.Sprint(rounds),
 		"-pprof", "off", "-figures", "p50,p99",
@@ -174,14 +172,14 @@ func (d *demo) fix(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.measureAll(ctx); err != nil {
+	if err := r.MeasureAll(ctx); err != nil {
 		return err
 	}
-	now, err := d.explainFixed(ctx, r)
+	now, err := r.ExplainAgain(ctx, 1, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, d.loads.trace.Seconds()))
 	if err != nil {
 		return err
 	}
-	c := r.compared()
+	c := r.Compared()
 	d.compared(c)
 	d.say("explain now: %s", textfmt.Printable(now.Sentence))
 	a.Stderr = d.app.Stdout
@@ -189,10 +187,10 @@ func (d *demo) fix(ctx context.Context) error {
 	if err != nil || d.record == "" {
 		return err
 	}
-	for i := range r.file.Runs {
-		r.file.Runs[i].Load.Series = loadgen.Series{} // time lines are nine tenths of the file
+	for i := range r.File.Runs {
+		r.File.Runs[i].Load.Series = loadgen.Series{} // time lines are nine tenths of the file
 	}
-	return a.Save(&r.file, d.record)
+	return a.Save(&r.File, d.record)
 }
 
 // rounds returns how many to measure. More of them tell the variants apart on a busy machine. The
@@ -239,26 +237,6 @@ func (d *demo) table(t *textfmt.Table) {
 	d.say("%s", strings.TrimSuffix(b.String(), "\n"))
 }
 
-// explainFixed traces the fixed service under the load of the rounds.
-func (d *demo) explainFixed(ctx context.Context, r *runner) (*verdict.Verdict, error) {
-	fixed := r.variants[1]
-	p := load.NewProgress(r.app, "")
-	defer p.Clear()
-	server, err := proc.Start(proc.Options{Args: append(append([]string(nil), r.command...), fixed.args...)})
-	if err != nil {
-		return nil, err
-	}
-	defer d.stop(server)
-	ready := newReadiness(r.flags.ready, nil)
-	if err := ready.wait(ctx, server, demoWait); err != nil {
-		return nil, err
-	}
-	trace := fmt.Sprintf("%sdebug/pprof/trace?seconds=%g", r.flags.ready, d.loads.trace.Seconds())
-	x := traces.Tracing{Server: server, URL: trace, Load: r.load, Progress: p}
-	_, v, err := x.Explain(ctx)
-	return v, err
-}
-
 // next says what to run after the demo.
 func (d *demo) next(context.Context) error {
 	d.head("4. What next")
@@ -270,15 +248,8 @@ func (d *demo) next(context.Context) error {
 
 // stop ends a program of the demo; a second signal to evenkeel makes it quick.
 func (d *demo) stop(p *proc.Process) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := d.app.Patience()
 	defer cancel()
-	go func() {
-		select {
-		case <-d.app.Hurry:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	_ = p.Stop(ctx, demoWait) // killed, if it must be
 }
 

@@ -93,7 +93,7 @@ func (s *session) wait() result {
 	return result{s.stdout.String(), s.stderr.String(), s.cmd.ProcessState.ExitCode()}
 }
 
-func run(t *testing.T, args ...string) result {
+func execute(t *testing.T, args ...string) result {
 	t.Helper()
 	return start(t, args...).wait()
 }

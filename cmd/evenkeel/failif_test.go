@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/judge"
+	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -110,9 +112,11 @@ func TestWorkflow(t *testing.T) {
 			continue
 		}
 		commands++
-		words, err := splitWords(strings.TrimSpace(rest))
-		if err != nil {
-			t.Fatal(err)
+		words := shellWords(rest)
+		if words[0] == "run" {
+			if _, err := run.New(&cli.App{Stdout: io.Discard, Stderr: os.Stderr}, "", words[1:]); err != nil {
+				t.Error(err)
+			}
 		}
 		help := call(words[0], "-h").stdout
 		if i := slices.Index(words, "--"); i >= 0 {
@@ -127,11 +131,6 @@ func TestWorkflow(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if w == "-variant" {
-				if _, err := parseVariant(words[i+1]); err != nil {
-					t.Error(err)
-				}
-			}
 		}
 	}
 	if commands != 2 {
@@ -142,6 +141,14 @@ func TestWorkflow(t *testing.T) {
 			t.Errorf("%s: pin it to a commit, with its version in a comment", m[1])
 		}
 	}
+}
+
+// shellWords splits a command at blanks, without the quotes of its words.
+func shellWords(command string) (words []string) {
+	for _, w := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(command, -1) {
+		words = append(words, strings.Trim(w, "'"))
+	}
+	return words
 }
 
 // misplaced returns the lines of a workflow that have a token, or the right to write, where code of the pull request may use it: all but those of a

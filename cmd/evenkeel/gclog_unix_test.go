@@ -40,7 +40,7 @@ func TestLoadFollowsPipe(t *testing.T) {
 	fifo := mkfifo(t)
 	hold(t, fifo)
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
-	run(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, url).check(t, cli.ExitOK, []string{"status 200 3", fifo + ": no gctrace line came during the load"}, nil)
+	execute(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, url).check(t, cli.ExitOK, []string{"status 200 3", fifo + ": no gctrace line came during the load"}, nil)
 }
 
 // TestLoadFollowsPipeOpenedAgain has a pipe end, as far as can be seen, and another writer come during the load.
@@ -61,7 +61,7 @@ func TestLoadFollowsPipeOpenedAgain(t *testing.T) {
 		}
 		first <- err
 	}()
-	run(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, "-o", out, url).check(t, cli.ExitOK, []string{"status 200 3"}, []string{"wrote " + out})
+	execute(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, "-o", out, url).check(t, cli.ExitOK, []string{"status 200 3"}, []string{"wrote " + out})
 	if err := <-first; err != nil {
 		t.Error(err)
 	}

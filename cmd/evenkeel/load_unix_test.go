@@ -36,18 +36,18 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	one, two := filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
-	r := run(t, "load", url, "-n", "100", "-c", "4", "-o", one)
+	r := execute(t, "load", url, "-n", "100", "-c", "4", "-o", one)
 	r.check(t, cli.ExitOK, []string{url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency", "█"}, []string{"wrote " + one})
 	if strings.Contains(r.stdout, "\x1b") {
 		t.Error("attributes in what is no terminal")
 	}
-	r = run(t, "load", "-rate", "500", "-n", "100", "-label", "open", "-o", two, url)
+	r = execute(t, "load", "-rate", "500", "-n", "100", "-label", "open", "-o", two, url)
 	r.check(t, cli.ExitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent > 1 ms late"}, nil)
 
 	call("compare", one, two).check(t, cli.ExitOK, []string{"load", "open", "had different loads"}, nil)
 	call("compare", one, one).check(t, cli.ExitOK, []string{one, one + " (2)"}, nil)
 
-	piped := run(t, "load", "-n", "10", "-o", "-", url)
+	piped := execute(t, "load", "-n", "10", "-o", "-", url)
 	piped.check(t, cli.ExitOK, nil, nil)
 	startWith(t, piped.stdout, "compare", "-", one).wait().check(t, cli.ExitOK, []string{"standard input", "one"}, nil)
 }
@@ -277,7 +277,7 @@ func TestSpecialOutputs(t *testing.T) {
 		}
 		got <- err
 	}()
-	run(t, "load", "-n", "3", "-o", fifo, url).check(t, cli.ExitOK, nil, nil)
+	execute(t, "load", "-n", "3", "-o", fifo, url).check(t, cli.ExitOK, nil, nil)
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
@@ -286,7 +286,7 @@ func TestSpecialOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // when the file is not there, and when it is
-		run(t, "load", "-n", "3", "-o", link, url).check(t, cli.ExitOK, nil, nil)
+		execute(t, "load", "-n", "3", "-o", link, url).check(t, cli.ExitOK, nil, nil)
 	}
 	readRuns(t, link)
 	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 {

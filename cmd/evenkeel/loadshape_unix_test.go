@@ -105,7 +105,7 @@ func TestLoadFinds(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 	out := filepath.Join(t.TempDir(), "run.json")
-	run(t, "load", "-find", "p50 < 1h", "-rate", "200", "-z", "100ms", "-warmup", "1ms", "-o", out, url).
+	execute(t, "load", "-find", "p50 < 1h", "-rate", "200", "-z", "100ms", "-warmup", "1ms", "-o", out, url).
 		check(t, cli.ExitFailed, []string{"p50 < 3600 s holds at none of the 2 rates tried"}, []string{"100.0% failed"})
 	var f *runfile.File = readRuns(t, out)
 	if len(f.Runs) != 2 || due(f.Runs[0].Load) != 20 {

@@ -54,7 +54,7 @@ func TestLoadRunning(t *testing.T) {
 	log := s.running("A=b", "-pprof", "-alloc", "102400")
 	const allocated = 100 << 10
 	load := func(flags string) (result, *runfile.Run) {
-		r := run(t, append(strings.Fields("load -n 600 -c 8 -o "+out+" "+flags), s.url())...)
+		r := execute(t, append(strings.Fields("load -n 600 -c 8 -o "+out+" "+flags), s.url())...)
 		return r, &readRuns(t, out).Runs[0]
 	}
 
@@ -107,7 +107,7 @@ func TestLoadCounts(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	log := s.running("GOGC=off", "-pprof", "-collect", "50")
-	run(t, "load", "-n", "80", "-c", "1", "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 50"}, nil)
+	execute(t, "load", "-n", "80", "-c", "1", "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 50"}, nil)
 	gc := readRuns(t, out).Runs[0].GC
 	forced, _ := gc.Summary.Forced.Get()
 	pause, ok := gc.Summary.Wall.Pause.Get()
@@ -115,7 +115,7 @@ func TestLoadCounts(t *testing.T) {
 		t.Errorf("%d collections, %d of them forced, paused for %v; want 50", gc.Summary.Collections, forced, pause)
 	}
 	// Now it does not collect any more, and both sources say so.
-	run(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 0", "time in GC 0"}, nil)
+	execute(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 0", "time in GC 0"}, nil)
 }
 
 func TestLoadObservesNothing(t *testing.T) {
@@ -128,7 +128,7 @@ func TestLoadObservesNothing(t *testing.T) {
 	})
 	defer close(hang)
 	for limit := 200 * time.Millisecond; ; limit *= 4 { // which each answer has, too, and a busy machine may need more of
-		r := run(t, "load", "-n", "5", "-t", limit.String(), url)
+		r := execute(t, "load", "-n", "5", "-t", limit.String(), url)
 		if !strings.Contains(blanks.ReplaceAllString(r.stdout, " "), "status 200 5") && limit < patience/4 {
 			continue
 		}
@@ -140,7 +140,7 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-gctrace " + dir + "/none", "no such file"},
 		{"-gctrace " + dir, "is a folder"},
 	} {
-		run(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitFailed, nil, []string{tt.want})
+		execute(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitFailed, nil, []string{tt.want})
 	}
 	for _, tt := range []struct{ flags, want string }{
 		{"-pprof ftp://x", "-pprof"},
@@ -169,7 +169,7 @@ func TestLoadMix(t *testing.T) {
 	targets := writeIn(t, dir, "targets", "/read/{{int 1 9}} weight=3 class=read\nPOST /write/{{seq}} class=write\n")
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
 	args := []string{"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out, "-html", page, url}
-	r := run(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
+	r := execute(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
 	r.check(t, cli.ExitOK, []string{"and 30 more", "requests: from " + targets + ", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
 	run1 := readRuns(t, out).Runs[0]
 	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets || len(run1.Load.Classes) != 2 {
@@ -179,7 +179,7 @@ func TestLoadMix(t *testing.T) {
 		t.Errorf("the page: %v", err)
 	}
 	call("compare", out).check(t, cli.ExitOK, []string{"by class", "write 25.0% 10 0 10"}, nil)
-	r = run(t, append(args, "-fail-if", "write:bad>50%", "-fail-if", "rate<1000000000/s")...)
+	r = execute(t, append(args, "-fail-if", "write:bad>50%", "-fail-if", "rate<1000000000/s")...)
 	r.check(t, cli.ExitLimit, []string{"by class"}, []string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
 	if again := readRuns(t, out).Runs[0]; strings.Join(again.Load.Targets, " ") != strings.Join(run1.Load.Targets, " ") {
 		t.Errorf("the same seed made %q, and then %q", run1.Load.Targets, again.Load.Targets)
@@ -192,7 +192,7 @@ func TestLoadOverload(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
 	const says = "/s is more than it can "
 	for z := 1200 * time.Millisecond; ; z *= 4 { // a machine that stands still for half of it answers nothing then
-		r := run(t, "load", "-pprof", "off", "-rate", "500", "-c", "1", "-z", z.String(), url)
+		r := execute(t, "load", "-pprof", "off", "-rate", "500", "-c", "1", "-z", z.String(), url)
 		if !strings.Contains(r.stdout, says) && z < patience/4 {
 			continue
 		}
@@ -207,7 +207,7 @@ func TestRunMix(t *testing.T) {
 	s, dir := newService(t), t.TempDir()
 	out := filepath.Join(dir, "run.json")
 	targets := writeIn(t, dir, "targets", "/a weight=3 class=a\n/b\n")
-	r := run(t, s.args("-n 40 -c 2 -targets "+targets+" -o "+out)...)
+	r := execute(t, s.args("-n 40 -c 2 -targets "+targets+" -o "+out)...)
 	r.check(t, cli.ExitOK, []string{"by class", "a 75.0% 30 0 0"}, nil)
 	got := readRuns(t, out).Runs[0]
 	if got.Mix == nil || got.Mix.Made != 2 || got.Mix.Seed != nil || len(got.Load.Classes) != 2 {

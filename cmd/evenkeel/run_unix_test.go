@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	const allocated = 100 << 10
-	r := run(t, s.args("-n 1500 -c 8 -o "+out, "-pprof", "-alloc", "102400", "-say", "2")...)
+	r := execute(t, s.args("-n 1500 -c 8 -o "+out, "-pprof", "-alloc", "102400", "-say", "2")...)
 	r.check(t, cli.ExitOK, []string{
 		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection", "allocated/request",
 		"p50", "p90", "p99", "p99.9", "max", "flat", "main.waste", "server/main.go:",
@@ -55,7 +55,7 @@ func TestRunTop(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]int{"": 1, "-top 1": 1, "-top 0": 0} {
 		s := newService(t)
-		r := run(t, s.args("-n 200 -c 4 "+flags, "-pprof", "-alloc", "102400")...)
+		r := execute(t, s.args("-n 200 -c 4 "+flags, "-pprof", "-alloc", "102400")...)
 		r.check(t, cli.ExitOK, []string{"allocated/request"}, nil)
 		if n := strings.Count(r.stdout, "functions that allocate"); n != want {
 			t.Errorf("%q: %d lists, want %d:\n%s", flags, n, want, r.stdout)
@@ -98,7 +98,7 @@ func TestRunCounts(t *testing.T) {
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	// The last answers stand three quarters of a second after the last collection.
 	args := s.args("-n 200 -c 1 -ready "+s.url()+"ready -o "+out+" -variant x:GOGC=off", "-collect", "50", "-slow", "5ms")
-	run(t, args...).check(t, cli.ExitOK, nil, nil)
+	execute(t, args...).check(t, cli.ExitOK, nil, nil)
 	// The runtime's clock is read to a few milliseconds: the first may seem to lie before the window.
 	if n := readRuns(t, out).Runs[0].GC.Summary.Collections; n < 48 || n > 50 {
 		t.Errorf("%d collections in the window, want 50", n)
@@ -111,7 +111,7 @@ func TestRunVariants(t *testing.T) {
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
 	args := s.args("-n 60 -repeat 2 -v -o "+out+" -html "+page, "-alloc", "200000")
 	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"}, args[1:]...)...)
-	r := run(t, args...)
+	r := execute(t, args...)
 	r.check(t, cli.ExitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
 		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock", "wrote " + page,
 	})
@@ -149,7 +149,7 @@ func TestRunPlanted(t *testing.T) {
 		s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 		args := s.args("-n 40 -c 20 -repeat 6 -figures p50 -pprof off -o " + out)
 		args = append(args[:1:1], append([]string{"-variant", "base:", "-variant", tt.head}, args[1:]...)...)
-		run(t, args...).check(t, cli.ExitOK, []string{"median of 6 repeats", `ratio to "base"`}, nil)
+		execute(t, args...).check(t, cli.ExitOK, []string{"median of 6 repeats", `ratio to "base"`}, nil)
 		c := call("compare", "-fail-if", "p50 > +100%", out)
 		if tt.code >= 0 && c.code != tt.code || tt.code < 0 && c.code == -tt.code {
 			t.Errorf("%s: exit code %d\n%s%s", name, c.code, c.stdout, c.stderr)
@@ -161,7 +161,7 @@ func TestRunPlanted(t *testing.T) {
 func TestRunToStdout(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := run(t, s.args("-n 20 -o -")...)
+	r := execute(t, s.args("-n 20 -o -")...)
 	r.check(t, cli.ExitOK, nil, nil)
 	if f, err := runfile.Read(strings.NewReader(r.stdout)); err != nil || len(f.Runs) != 1 {
 		t.Errorf("%v\n%s", err, r.stdout)
@@ -219,7 +219,7 @@ func TestRunFails(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			run(t, s.args(tt.flags, tt.server...)...).check(t, tt.code, tt.stdout, tt.stderr)
+			execute(t, s.args(tt.flags, tt.server...)...).check(t, tt.code, tt.stdout, tt.stderr)
 			s.gone(tt.processes)
 		})
 	}
@@ -231,7 +231,7 @@ func TestRunNeverReady(t *testing.T) {
 	t.Parallel()
 	for limit := 300 * time.Millisecond; ; limit *= 4 {
 		s := newService(t)
-		r := run(t, s.args("-ready-timeout "+limit.String(), "-never-ready")...)
+		r := execute(t, s.args("-ready-timeout "+limit.String(), "-never-ready")...)
 		if len(s.processes()) == 0 && limit < patience/4 {
 			continue
 		}
@@ -245,7 +245,7 @@ func TestRunNeverReady(t *testing.T) {
 func TestRunSilentServer(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t, cli.ExitFailed, nil,
+	execute(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t, cli.ExitFailed, nil,
 		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its standard output is not shown: start it by itself"})
 }
 
@@ -258,12 +258,12 @@ func TestRunFailsBeforeStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	run(t, args...).check(t, cli.ExitFailed, nil, []string{"something listens at " + s.addr, "another port"})
+	execute(t, args...).check(t, cli.ExitFailed, nil, []string{"something listens at " + s.addr, "another port"})
 	s.gone(0)
 	url := "http://" + freeAddr(t) + "/"
-	run(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, cli.ExitFailed, nil, []string{"cannot start no-such-program-anywhere"})
-	run(t, "run", "-url", url, "--", t.TempDir()).check(t, cli.ExitFailed, nil, []string{"cannot start", "permission denied"})
-	run(t, s.args("-o "+t.TempDir())...).check(t, cli.ExitFailed, nil, []string{"is a folder"})
+	execute(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, cli.ExitFailed, nil, []string{"cannot start no-such-program-anywhere"})
+	execute(t, "run", "-url", url, "--", t.TempDir()).check(t, cli.ExitFailed, nil, []string{"cannot start", "permission denied"})
+	execute(t, s.args("-o "+t.TempDir())...).check(t, cli.ExitFailed, nil, []string{"is a folder"})
 	s.gone(0)
 }
 
@@ -274,7 +274,7 @@ func TestRunWithoutTrace(t *testing.T) {
 		t.Skip("env is not installed")
 	}
 	s := newService(t)
-	run(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", s.program, "-addr", s.addr, "-pids", s.pids).
+	execute(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", s.program, "-addr", s.addr, "-pids", s.pids).
 		check(t, cli.ExitOK, []string{"requests/s", "printed no gctrace line", "drops GODEBUG"}, nil)
 	s.gone(1)
 }
@@ -286,7 +286,7 @@ func TestRunKeepsWhatThereIs(t *testing.T) {
 	args := s.args("-n 20 -seed 4 -o " + out)
 	args = append(args[:1:1], append([]string{"-variant", "good:", "-variant", "bad: -die-at-start"}, args[1:]...)...)
 	args = append(args[:1:1], append([]string{"-seed", "4"}, args[1:]...)...) // draws the good one first
-	run(t, args...).check(t, cli.ExitFailed, []string{"good", "requests/s"}, []string{"wrote " + out, "evenkeel run: bad: the server ended"})
+	execute(t, args...).check(t, cli.ExitFailed, []string{"good", "requests/s"}, []string{"wrote " + out, "evenkeel run: bad: the server ended"})
 	if n := len(readRuns(t, out).Runs); n != 1 {
 		t.Errorf("%d runs in run.json, want the good one", n)
 	}

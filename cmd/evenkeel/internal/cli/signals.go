@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -30,6 +31,19 @@ func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 		}
 	}()
 	return ctx, func() { close(released); cancel() }
+}
+
+// Patience returns a context that ends at the second signal, for what must end then at once.
+func (a *App) Patience() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		select {
+		case <-a.Hurry:
+			cancel(errors.New("interrupted again"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // OutlivePipe has a write to a closed pipe fail instead of ending the program, which would

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ import (
 
 // untilRunner measures nothing: a run takes five seconds of a clock that stands still else, and the variant head is so
 // many times as slow as base, give or take the deviation.
-func untilRunner(t *testing.T, flags runFlags, slower, deviation float64) (*runner, *bytes.Buffer) {
+func untilRunner(t *testing.T, flags flags, slower, deviation float64) (*Runner, *bytes.Buffer) {
 	t.Helper()
 	var stderr bytes.Buffer
-	r := &runner{file: runfile.File{Version: runfile.Version}, app: &cli.App{Stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
+	r := &Runner{File: runfile.File{Version: runfile.Version}, app: &cli.App{Stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
 	rng := rand.New(rand.NewPCG(9, 9))
 	var clock time.Time
 	r.now = func() time.Time { return clock }
@@ -61,19 +61,19 @@ func TestUntil(t *testing.T) {
 		{"no budget", 3, .1, cli.Period(30 * time.Second), "has room for 3; fewer than", 3, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, stderr := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: .1, budget: tt.budget}}, tt.slower, tt.deviation)
-			if err := r.measureAll(t.Context()); err != nil {
+			r, stderr := untilRunner(t, flags{seed: 1, until: untilFlags{width: .1, budget: tt.budget}}, tt.slower, tt.deviation)
+			if err := r.MeasureAll(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			rounds := len(r.file.Plan.Order)
-			if looks := int(time.Duration(tt.budget) / (10 * time.Second)); rounds < tt.least || rounds > tt.most || r.file.Plan.Looks != looks {
-				t.Errorf("%d rounds, want %d to %d; %d looks, want %d", rounds, tt.least, tt.most, r.file.Plan.Looks, looks)
+			rounds := len(r.File.Plan.Order)
+			if looks := int(time.Duration(tt.budget) / (10 * time.Second)); rounds < tt.least || rounds > tt.most || r.File.Plan.Looks != looks {
+				t.Errorf("%d rounds, want %d to %d; %d looks, want %d", rounds, tt.least, tt.most, r.File.Plan.Looks, looks)
 			}
 			if !strings.Contains(stderr.String(), tt.says) {
 				t.Errorf("it says %s", stderr.String())
 			}
 			// What is printed is what the last look saw, and what compare prints of the file.
-			c := r.compared()
+			c := r.Compared()
 			x := c.Row("p99").Result(1)
 			if tt.slower > 1 && rounds > 5 && (x.Within.Contains(1) || !strings.Contains(r.standing, ", p99 of head "+compare.Bounds(x))) {
 				t.Errorf("%+v, %q", x, r.standing)
@@ -91,15 +91,15 @@ func TestRunFailIf(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		slower, deviation float64
-		flags             runFlags
+		flags             flags
 		code              int
 		says              string
 	}{
-		{"exceeded", 1.6, .05, runFlags{repeat: 10}, cli.ExitLimit, "evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1."},
-		{"kept", 1, .05, runFlags{repeat: 10}, cli.ExitOK, "-fail-if p99 > +20%: kept: "},
-		{"at the limit", 1.2, .05, runFlags{repeat: 10}, cli.ExitCannotTell, "-fail-if p99 > +20%: cannot tell: "},
-		{"beyond the limit at last", 1.35, .1, runFlags{until: until}, cli.ExitLimit, "ended after 1"},
-		{"within the limit at last", 1.1, .07, runFlags{until: until}, cli.ExitOK, "the answer is clear"},
+		{"exceeded", 1.6, .05, flags{repeat: 10}, cli.ExitLimit, "evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1."},
+		{"kept", 1, .05, flags{repeat: 10}, cli.ExitOK, "-fail-if p99 > +20%: kept: "},
+		{"at the limit", 1.2, .05, flags{repeat: 10}, cli.ExitCannotTell, "-fail-if p99 > +20%: cannot tell: "},
+		{"beyond the limit at last", 1.35, .1, flags{until: until}, cli.ExitLimit, "ended after 1"},
+		{"within the limit at last", 1.1, .07, flags{until: until}, cli.ExitOK, "the answer is clear"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			limit, err := judge.ParseLimit("p99 > +20%")
@@ -115,7 +115,7 @@ func TestRunFailIf(t *testing.T) {
 				run.Load.Statuses = map[int]int64{200: run.Load.Answered}
 				return run, err
 			}
-			if code := r.app.Exit("run", r.run(t.Context())); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+			if code := r.app.Exit("run", r.Run(t.Context())); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
 				t.Errorf("exit code %d, want %d: %s", code, tt.code, stderr)
 			}
 		})
@@ -131,7 +131,7 @@ func TestUntilEachLimit(t *testing.T) {
 		{[]string{"p99 > +20%", "p99 > +5%"}, "the answer is clear"},
 		{[]string{"p99 > +20%", "p99 > +60%"}, "ended after 10 rounds: -fail-if p99 > +60% takes more than 1,000 rounds"},
 	} {
-		flags := runFlags{seed: 1, until: untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}}
+		flags := flags{seed: 1, until: untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}}
 		for _, text := range tt.limits {
 			limit, err := judge.ParseLimit(text)
 			if err != nil {
@@ -143,7 +143,7 @@ func TestUntilEachLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, stderr := untilRunner(t, flags, 1.6, .1)
-		if err := r.measureAll(t.Context()); err != nil {
+		if err := r.MeasureAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(stderr.String(), tt.says) {
@@ -156,16 +156,16 @@ func TestUntilEachLimit(t *testing.T) {
 func TestForesee(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
-		flags     runFlags
+		flags     flags
 		deviation float64
 		rounds    int // 0: more than ten
 		says      string
 	}{
-		{"room", runFlags{until: untilFlags{width: 1e-9, budget: cli.Period(30 * time.Minute)}}, .18, 0, "after 10 rounds: -fail-if p99 > +20% takes some "},
-		{"no room", runFlags{until: untilFlags{width: 1e-9, budget: cli.Period(3 * time.Minute)}}, .18, 10, "and -budget 3m0s has room for 18; write -budget "},
-		{"repeat", runFlags{repeat: 12}, .4, 12, ", and -repeat measures 12\n"},
-		{"enough repeats", runFlags{repeat: 150}, .4, 150, "after 10 rounds: -fail-if p99 > +20% takes some "},
-		{"a clear answer", runFlags{repeat: 12}, .02, 12, ""},
+		{"room", flags{until: untilFlags{width: 1e-9, budget: cli.Period(30 * time.Minute)}}, .18, 0, "after 10 rounds: -fail-if p99 > +20% takes some "},
+		{"no room", flags{until: untilFlags{width: 1e-9, budget: cli.Period(3 * time.Minute)}}, .18, 10, "and -budget 3m0s has room for 18; write -budget "},
+		{"repeat", flags{repeat: 12}, .4, 12, ", and -repeat measures 12\n"},
+		{"enough repeats", flags{repeat: 150}, .4, 150, "after 10 rounds: -fail-if p99 > +20% takes some "},
+		{"a clear answer", flags{repeat: 12}, .02, 12, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			limit, err := judge.ParseLimit("p99 > +20%")
@@ -174,10 +174,10 @@ func TestForesee(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, stderr := untilRunner(t, tt.flags, 1.05, tt.deviation)
-			if err := r.measureAll(t.Context()); err != nil {
+			if err := r.MeasureAll(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			rounds := len(r.file.Plan.Order)
+			rounds := len(r.File.Plan.Order)
 			if tt.rounds > 0 && rounds != tt.rounds || rounds <= 9 || tt.rounds == 0 && rounds == 10 {
 				t.Errorf("%d rounds, want %d", rounds, tt.rounds)
 			}
@@ -190,13 +190,13 @@ func TestForesee(t *testing.T) {
 
 // TestUntilWidens has the same runs judged with and without looks: those that were looked at have wider intervals.
 func TestUntilWidens(t *testing.T) {
-	r, _ := untilRunner(t, runFlags{seed: 1, until: untilFlags{width: 1e-9, budget: cli.Period(5 * time.Minute)}}, 1, .1)
-	if err := r.measureAll(t.Context()); err != nil {
+	r, _ := untilRunner(t, flags{seed: 1, until: untilFlags{width: 1e-9, budget: cli.Period(5 * time.Minute)}}, 1, .1)
+	if err := r.MeasureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	looked := r.compared().Row("p99").Result(1).Within
-	r.file.Plan.Looks = 0
-	once := r.compared().Row("p99").Result(1).Within
+	looked := r.Compared().Row("p99").Result(1).Within
+	r.File.Plan.Looks = 0
+	once := r.Compared().Row("p99").Result(1).Within
 	if looked.HalfWidth() <= once.HalfWidth() {
 		t.Errorf("30 looks: %v, one: %v", looked, once)
 	}
@@ -206,7 +206,7 @@ func TestUntilWidens(t *testing.T) {
 func TestUntilInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, _ := untilRunner(t, runFlags{seed: 3, until: untilFlags{width: .1, budget: cli.Period(5 * time.Minute)}}, 1.01, .5)
+	r, _ := untilRunner(t, flags{seed: 3, until: untilFlags{width: .1, budget: cli.Period(5 * time.Minute)}}, 1.01, .5)
 	take := r.take
 	r.take = func(c context.Context, v variant, round int) (*runfile.Run, error) {
 		if round == 8 {
@@ -216,20 +216,20 @@ func TestUntilInterrupted(t *testing.T) {
 		run.Load.Interrupted = round == 8
 		return run, err
 	}
-	if err := r.measureAll(ctx); !errors.Is(err, cli.ErrInterrupted) {
+	if err := r.MeasureAll(ctx); !errors.Is(err, cli.ErrInterrupted) {
 		t.Fatal(err)
 	}
-	if n := len(r.file.Runs); n != 15 {
+	if n := len(r.File.Runs); n != 15 {
 		t.Errorf("%d runs, want 15", n)
 	}
-	if d := r.compared().Data(); !d.Columns[1].Paired || d.Figures[0].Cells[1].Median == nil {
+	if d := r.Compared().Data(); !d.Columns[1].Paired || d.Figures[0].Cells[1].Median == nil {
 		t.Errorf("%+v", d.Columns[1])
 	}
 }
 
 // TestDraw draws each order as often as the other, the same from the same seed, and writes them down.
 func TestDraw(t *testing.T) {
-	r, _ := untilRunner(t, runFlags{seed: 42, repeat: 1}, 1, 0)
+	r, _ := untilRunner(t, flags{seed: 42, repeat: 1}, 1, 0)
 	first := 0
 	for i := range 1000 {
 		if r.draw(i + 1)[0].label == "base" {
@@ -239,15 +239,15 @@ func TestDraw(t *testing.T) {
 	if first < 430 || first > 570 {
 		t.Errorf("base is first in %d of 1000 rounds", first)
 	}
-	again, _ := untilRunner(t, runFlags{seed: 42, repeat: 1}, 1, 0)
+	again, _ := untilRunner(t, flags{seed: 42, repeat: 1}, 1, 0)
 	again.draw(7)
-	if !slices.Equal(again.file.Plan.Order[0], r.file.Plan.Order[6]) {
+	if !slices.Equal(again.File.Plan.Order[0], r.File.Plan.Order[6]) {
 		t.Error("the same seed draws another order")
 	}
 	var seeds []uint64
 	for range 3 {
-		x, _ := untilRunner(t, runFlags{repeat: 1}, 1, 0)
-		seeds = append(seeds, x.file.Plan.Seed)
+		x, _ := untilRunner(t, flags{repeat: 1}, 1, 0)
+		seeds = append(seeds, x.File.Plan.Seed)
 	}
 	if seeds[0] == seeds[1] && seeds[1] == seeds[2] {
 		t.Errorf("seeds %v", seeds)

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 
 // measureFloor measures one variant, the base, twice in each round, in an order drawn by lot, and says which change
 // the rounds that follow can show.
-func (r *runner) measureFloor(ctx context.Context) error {
+func (r *Runner) measureFloor(ctx context.Context) error {
 	rounds := r.flags.repeat
 	if r.flags.until.width > 0 {
 		rounds = floorRoundsUntil
@@ -30,9 +30,9 @@ func (r *runner) measureFloor(ctx context.Context) error {
 	base := r.variants[max(slices.IndexFunc(r.variants, func(v variant) bool { return v.label == r.flags.judging.Base }), 0)]
 	floor := &runfile.Floor{}
 	defer func() {
-		r.twin, r.file.Floor = "", floor
+		r.twin, r.File.Floor = "", floor
 		if len(r.variants) == 1 {
-			r.file.Runs = slices.Clone(floor.First) // the first of each round, so that there is a table
+			r.File.Runs = slices.Clone(floor.First) // the first of each round, so that there is a table
 		}
 	}()
 	rng := rand.New(rand.NewPCG(r.flags.seed, 0)) // rounds that are compared begin with 1
@@ -63,10 +63,10 @@ func (r *runner) measureFloor(ctx context.Context) error {
 }
 
 // sayFloor says what can be shown in the time given, before it is spent. pair is how long two runs took.
-func (r *runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration) {
+func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration) {
 	f := runfile.File{Floor: floor, Runs: floor.First}
-	if r.file.Plan != nil {
-		f.Plan = &runfile.Plan{Figures: r.file.Plan.Figures, Variants: []string{label}}
+	if r.File.Plan != nil {
+		f.Plan = &runfile.Plan{Figures: r.File.Plan.Figures, Variants: []string{label}}
 	}
 	c := compare.Files([]*runfile.File{&f}, []string{""})
 	round := pair * time.Duration(max(len(r.variants), 2)) / 2

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"cmp"
@@ -59,7 +59,7 @@ func (s *share) Set(text string) error {
 }
 
 // checkUntil finds flags that do not go together with -until, and makes the plan.
-func (r *runner) checkUntil(repeatGiven bool) error {
+func (r *Runner) checkUntil(repeatGiven bool) error {
 	f := r.flags
 	u, names := &f.until, f.judging.Names()
 	switch {
@@ -103,17 +103,17 @@ func (r *runner) checkUntil(repeatGiven bool) error {
 	for f.seed == 0 {
 		f.seed = uint64(rand.Uint32()) // readers of JSON that know floating point only keep it
 	}
-	r.file.Plan = &runfile.Plan{Seed: f.seed, Base: f.judging.Base, Figures: names}
+	r.File.Plan = &runfile.Plan{Seed: f.seed, Base: f.judging.Base, Figures: names}
 	for _, v := range r.variants {
-		r.file.Plan.Variants = append(r.file.Plan.Variants, v.label)
+		r.File.Plan.Variants = append(r.File.Plan.Variants, v.label)
 	}
 	return nil
 }
 
 // draw returns the order of a round, from 1. Where nothing differs, each variant is as likely to be before as after
 // another, whatever the machine does meanwhile: the test of the rounds' differences rests on that.
-func (r *runner) draw(round int) []variant {
-	if r.file.Plan == nil {
+func (r *Runner) draw(round int) []variant {
+	if r.File.Plan == nil {
 		return r.variants
 	}
 	rng := rand.New(rand.NewPCG(r.flags.seed, uint64(round)))
@@ -122,12 +122,12 @@ func (r *runner) draw(round int) []variant {
 	for _, v := range order {
 		labels = append(labels, v.label)
 	}
-	r.file.Plan.Order = append(r.file.Plan.Order, labels)
+	r.File.Plan.Order = append(r.File.Plan.Order, labels)
 	return order
 }
 
-// measureAll measures in rounds, as many as -repeat or -until say.
-func (r *runner) measureAll(ctx context.Context) error {
+// MeasureAll measures in rounds, as many as -repeat or -until say.
+func (r *Runner) MeasureAll(ctx context.Context) error {
 	defer cli.OutlivePipe()()
 	if r.take == nil {
 		r.take = r.measure
@@ -168,8 +168,8 @@ func (r *runner) measureAll(ctx context.Context) error {
 
 // foresee says after the first rounds, which took so long each, how many a -fail-if takes. It returns why measuring is to end:
 // -until's budget has no room for so many.
-func (r *runner) foresee(round time.Duration) (why string) {
-	limit, n := r.flags.judging.FailIf.Undecided(r.compared())
+func (r *Runner) foresee(round time.Duration) (why string) {
+	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
 	if n == 0 {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (r *runner) foresee(round time.Duration) (why string) {
 	}
 	room := r.flags.repeat
 	if r.flags.until.width > 0 {
-		room = r.file.Plan.Looks
+		room = r.File.Plan.Looks
 	}
 	all := time.Duration(n) * round
 	switch {
@@ -196,14 +196,14 @@ func (r *runner) foresee(round time.Duration) (why string) {
 	return ""
 }
 
-func (r *runner) round(ctx context.Context, number int) error {
+func (r *Runner) round(ctx context.Context, number int) error {
 	for _, v := range r.draw(number) {
 		run, err := r.take(ctx, v, number)
 		if run != nil {
-			if r.file.Plan != nil {
+			if r.File.Plan != nil {
 				run.Round = number
 			}
-			r.file.Runs = append(r.file.Runs, *run)
+			r.File.Runs = append(r.File.Runs, *run)
 		}
 		if err == nil && ctx.Err() != nil {
 			err = cli.ErrInterrupted
@@ -219,24 +219,24 @@ func (r *runner) round(ctx context.Context, number int) error {
 }
 
 // fixLooks says after how many rounds -until gives up, before a look can tell anything.
-func (r *runner) fixLooks(round time.Duration) {
+func (r *Runner) fixLooks(round time.Duration) {
 	budget := time.Duration(r.flags.until.budget)
 	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
-	r.file.Plan.Looks = looks
-	if n := r.compared().Fewest(); n > looks {
+	r.File.Plan.Looks = looks
+	if n := r.Compared().Fewest(); n > looks {
 		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that takes -budget %s at least\n",
 			textfmt.Duration(round), budget, looks, n, (time.Duration(n) * round).Round(time.Second))
 	}
 }
 
-// compared puts side by side what there is so far.
-func (r *runner) compared() *compare.Comparison {
-	return compare.Files([]*runfile.File{&r.file}, []string{r.flags.load.Output})
+// Compared puts side by side what there is so far.
+func (r *Runner) Compared() *compare.Comparison {
+	return compare.Files([]*runfile.File{&r.File}, []string{r.flags.load.Output})
 }
 
 // look says why measuring is to end, "" if it is not, and what is known so far.
-func (r *runner) look(spent time.Duration) (why string) {
-	u, c := r.flags.until, r.compared()
+func (r *Runner) look(spent time.Duration) (why string) {
+	u, c := r.flags.until, r.Compared()
 	row := c.Row(u.figure)
 	narrow, clear, standing := true, true, []string(nil)
 	for k, col := range c.Columns {
@@ -257,7 +257,7 @@ func (r *runner) look(spent time.Duration) (why string) {
 	if limits := r.flags.judging.FailIf; len(limits) > 0 { // another ratio than 1 is no answer to them
 		clear = limits.Told(c)
 	}
-	if r.standing = fmt.Sprintf(" of %d at most", r.file.Plan.Looks); len(standing) > 0 {
+	if r.standing = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(standing) > 0 {
 		r.standing = fmt.Sprintf(", %s of %s", u.figure, strings.Join(standing, ", "))
 	}
 	switch {
@@ -267,7 +267,7 @@ func (r *runner) look(spent time.Duration) (why string) {
 		return "the answer is clear"
 	case spent >= time.Duration(u.budget):
 		return fmt.Sprintf("-budget %s is spent", time.Duration(u.budget))
-	case len(r.file.Plan.Order) >= r.file.Plan.Looks:
+	case len(r.File.Plan.Order) >= r.File.Plan.Looks:
 		return fmt.Sprintf("-budget %s has no room for another", time.Duration(u.budget))
 	}
 	return ""

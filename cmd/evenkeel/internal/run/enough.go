@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 )
 
 // checkJudging finds, before anything is measured, a -base that is no variant, and a -fail-if that nothing could tell.
-func (r *runner) checkJudging() error {
+func (r *Runner) checkJudging() error {
 	f, base := r.flags, r.flags.judging.Base
 	switch {
 	case len(f.judging.FailIf) == 0:
@@ -37,7 +37,7 @@ func (r *runner) checkJudging() error {
 }
 
 // enoughRequests finds a -fail-if whose figure takes more requests than each run sends.
-func (r *runner) enoughRequests() error {
+func (r *Runner) enoughRequests() error {
 	o := &r.load
 	sent, known := plannedRequests(o)
 	for _, l := range r.flags.judging.FailIf {
@@ -91,7 +91,7 @@ func plannedRequests(o *loadgen.Options) (n float64, known bool) {
 }
 
 // enoughRounds finds a -fail-if that so few rounds cannot tell, however clear the answer is.
-func (r *runner) enoughRounds() error {
+func (r *Runner) enoughRounds() error {
 	f := r.flags
 	verdicts := len(f.judging.FailIf.Figures()) * (len(r.variants) - 1)
 	if f.until.width == 0 {

@@ -1,7 +1,8 @@
-package main
+package run
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // TestRunTraced: one variant is traced in the last round, several are in the last three, and never while the floor is measured.
 func TestRunTraced(t *testing.T) {
 	t.Parallel()
-	r := &runner{flags: &runFlags{explain: true, repeat: 5}, variants: make([]variant, 1)}
+	r := &Runner{flags: &flags{explain: true, repeat: 5}, variants: make([]variant, 1)}
 	rounds := func() (list []int) {
 		for i := 1; i <= r.flags.repeat; i++ {
 			if r.traced(i) {
@@ -44,7 +45,7 @@ func TestRunTraced(t *testing.T) {
 
 func TestRunTraceFile(t *testing.T) {
 	t.Parallel()
-	r := &runner{flags: &runFlags{}}
+	r := &Runner{flags: &flags{}}
 	if got := r.traceFile("a", 1); got != "" {
 		t.Errorf("%q", got)
 	}
@@ -58,11 +59,11 @@ func TestRunTraceFile(t *testing.T) {
 func TestRunTraceFilesDiffer(t *testing.T) {
 	t.Parallel()
 	variants := cli.List{"a b:", "a/b:", "c:"}
-	r := &runner{flags: &runFlags{urls: cli.List{gone}, variants: variants}}
+	r := &Runner{flags: &flags{urls: cli.List{"http://127.0.0.1:1/"}, variants: variants}}
 	if err := r.prepare(); err != nil {
 		t.Errorf("no traces are kept: %v", err)
 	}
-	r = &runner{flags: &runFlags{urls: cli.List{gone}, variants: variants, traces: "dir"}}
+	r = &Runner{flags: &flags{urls: cli.List{"http://127.0.0.1:1/"}, variants: variants, traces: "dir"}}
 	if err := r.prepare(); err == nil || !strings.Contains(err.Error(), `of "a b" and of "a/b"`) || !strings.Contains(err.Error(), filepath.Join("dir", "a_b-1.trace")) {
 		t.Errorf("two of one name: %v", err)
 	}
@@ -71,12 +72,12 @@ func TestRunTraceFilesDiffer(t *testing.T) {
 // TestRunChanges: each variant is compared with the base, by all of its traces, and its last verdict is printed.
 func TestRunChanges(t *testing.T) {
 	t.Parallel()
-	b, err := lockTrace()
+	b, err := os.ReadFile("../../testdata/lock.trace.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	r := &runner{app: &cli.App{Stdout: &out}, flags: &runFlags{}, variants: []variant{{label: "a"}, {label: "b"}, {label: "c"}, {label: "untraced"}}}
+	r := &Runner{app: &cli.App{Stdout: &out}, flags: &flags{}, variants: []variant{{label: "a"}, {label: "b"}, {label: "c"}, {label: "untraced"}}}
 	r.flags.judging.Base = "b"
 	for range 3 {
 		for _, label := range []string{"a", "b", "c"} {

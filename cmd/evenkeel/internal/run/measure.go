@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 
 // measurement is one run of one variant.
 type measurement struct {
-	runner  *runner
+	runner  *Runner
 	variant variant
 	repeat  int
 
@@ -41,7 +41,7 @@ const (
 )
 
 // measure starts a variant, loads it, stops it, and returns what was measured.
-func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
+func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
 	m := &measurement{runner: r, variant: v, repeat: repeat, progress: load.NewProgress(r.app, r.labelOf(v, repeat))}
 	m.pass = &observe.Passer{W: m.progress, All: r.flags.verbose}
 	defer m.progress.Clear()
@@ -73,7 +73,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	if err == nil && r.traced(repeat) {
 		m.explainWindow(ctx)
 	}
-	stopErr := m.stop()
+	stopErr := r.stop(server)
 	if err != nil {
 		return nil, m.withLastWords(err)
 	}
@@ -82,7 +82,7 @@ func (r *runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 }
 
 // labelOf says which measurement is in progress; "": it is the only one.
-func (r *runner) labelOf(v variant, repeat int) string {
+func (r *Runner) labelOf(v variant, repeat int) string {
 	switch {
 	case r.twin != "":
 		return fmt.Sprintf("%s, the %s of round %d for the floor", v.label, r.twin, repeat)
@@ -174,20 +174,6 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	default:
 		return false
 	}
-}
-
-// stop ends the server gently; a second signal to evenkeel makes it quick.
-func (m *measurement) stop() error {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-m.runner.app.Hurry:
-			cancel(errors.New("interrupted again"))
-		case <-ctx.Done():
-		}
-	}()
-	return m.server.Stop(ctx, time.Duration(m.runner.flags.stopTimeout))
 }
 
 // withLastWords adds the last words of a server that failed. Some say why on standard output alone.

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ const explainRounds = 3 // the last ones, in which variants are traced
 
 // traced reports whether a variant is traced in a round: in the last one, and where there are several variants in as many as
 // tell what the machine does to a trace from what the variants do.
-func (r *runner) traced(round int) bool {
+func (r *Runner) traced(round int) bool {
 	rounds := 1
 	if len(r.variants) > 1 {
 		rounds = explainRounds
@@ -27,7 +27,7 @@ func (r *runner) traced(round int) bool {
 }
 
 // traceFile returns where a trace is kept; "": nowhere.
-func (r *runner) traceFile(label string, round int) string {
+func (r *Runner) traceFile(label string, round int) string {
 	if r.flags.traces == "" {
 		return ""
 	}
@@ -41,7 +41,7 @@ func (r *runner) traceFile(label string, round int) string {
 }
 
 // changes returns what makes each variant slower than the base, in the order of the variants.
-func (r *runner) changes() (list []*verdict.Change, err error) {
+func (r *Runner) changes() (list []*verdict.Change, err error) {
 	reports := map[string][]*reqtrace.Report{}
 	for _, x := range r.explanations {
 		if rep := x.verdict.Report(); rep.Requests > 0 {
@@ -67,7 +67,7 @@ func (r *runner) changes() (list []*verdict.Change, err error) {
 }
 
 // lastExplanations returns the last verdict on each variant.
-func (r *runner) lastExplanations() (list []explained) {
+func (r *Runner) lastExplanations() (list []explained) {
 	for i, x := range r.explanations {
 		if !slices.ContainsFunc(r.explanations[i+1:], func(y explained) bool { return y.label == x.label }) {
 			list = append(list, x)
@@ -77,7 +77,7 @@ func (r *runner) lastExplanations() (list []explained) {
 }
 
 // saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what differs between the two.
-func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
+func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
 		err = errors.Join(err, explain.ChangePage(r.app, c, r.flags.explainHTML))
 	}
@@ -90,7 +90,7 @@ func (r *runner) saveExplanation(changes []*verdict.Change) (err error) {
 }
 
 // printExplanations writes the verdicts below the table, and what differs between the variants before them.
-func (r *runner) printExplanations(changes []*verdict.Change) error {
+func (r *Runner) printExplanations(changes []*verdict.Change) error {
 	o := explain.TextOptions(r.app)
 	for _, c := range changes {
 		fmt.Fprintf(r.app.Stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)

@@ -1,18 +1,21 @@
-package main
+package run
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-type runFlags struct {
+type flags struct {
 	load         load.Flags
 	urls         cli.List
 	ready        string
@@ -33,14 +36,14 @@ type runFlags struct {
 	verbose      bool
 }
 
-// runner measures variants of one service.
-type runner struct {
+// Runner measures variants of one service.
+type Runner struct {
 	app      *cli.App
-	flags    *runFlags
+	flags    *flags
 	command  []string
 	load     loadgen.Options
 	variants []variant
-	file     runfile.File
+	File     runfile.File
 
 	take     func(context.Context, variant, int) (*runfile.Run, error) // measures; nil: measure
 	now      func() time.Time                                          // nil: time.Now
@@ -49,6 +52,31 @@ type runner struct {
 
 	explanations []explained
 	unexplained  error // why one of them is missing
+}
+
+// stop ends the server gently; a second signal to evenkeel makes it quick.
+func (r *Runner) stop(server *proc.Process) error {
+	ctx, cancel := r.app.Patience()
+	defer cancel()
+	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
+}
+
+// ExplainAgain starts a variant once more, takes a trace from a URL under the load of the rounds, and says why requests were slow.
+func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
+	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.stop(server) }() // killed, if it must be
+	err = newReadiness(r.flags.ready, r.load.TLS).wait(ctx, server, time.Duration(r.flags.readyTimeout))
+	if err != nil {
+		return nil, err
+	}
+	p := load.NewProgress(r.app, "")
+	defer p.Clear()
+	x := traces.Tracing{Server: server, URL: url, Load: r.load, Progress: p}
+	_, v, err := x.Explain(ctx)
+	return v, err
 }
 
 // explained is the verdict on one trace of a variant.
