@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func TestCPUQuota(t *testing.T) {
 }
 
 func TestDemoMachine(t *testing.T) {
-	m := demoMachine{}
+	m := machine{}
 	m.add(nil)
 	m.add(&runfile.Disturbance{Window: 2e9, Other: gctrace.Of(1.)})
 	if got := m.String(); got != "" {

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// demoMachine is what keeps a machine from the figures of a quiet one.
-type demoMachine struct {
+// machine is what keeps a machine from the figures of a quiet one.
+type machine struct {
 	quota          float64 // processors that a control group allows; 0: all
 	others, stolen float64 // largest shares of the processors' time, in percent
 }
 
-func (m *demoMachine) add(d *runfile.Disturbance) {
+func (m *machine) add(d *runfile.Disturbance) {
 	if d == nil {
 		return
 	}
@@ -31,7 +31,7 @@ func (m *demoMachine) add(d *runfile.Disturbance) {
 }
 
 // String says so in words; "" on a quiet machine.
-func (m *demoMachine) String() string {
+func (m *machine) String() string {
 	var why []string
 	if n := runtime.NumCPU(); m.quota > 0 && m.quota < float64(n) {
 		why = append(why, fmt.Sprintf("a CPU quota allows %.2g of %s", m.quota, textfmt.Plural(n, "processor")))

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 
 // gates puts load on two replicas that collect under live traffic, and then on two that first have
 // their client send its requests to the other one.
-func (d *demo) gates(ctx context.Context) error {
-	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s", demoLiveMiB, demoReplicas))
+func (d *Demo) gates(ctx context.Context) error {
+	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s", liveMiB, replicaRate))
 	through, err := d.pair(ctx, "-policy=through")
 	if err != nil {
 		return err
@@ -35,10 +35,10 @@ func (d *demo) gates(ctx context.Context) error {
 	late := max(through.late(), gated.late())
 	busy := late > through.p99()/4 || gated.p99() > through.p99()
 	t := textfmt.NewTable(5)
-	t.Add(d.app.Style.Bold, []string{"", "overlapped a collection", "requests", "failed", "p99"})
+	t.Add(d.App.Style.Bold, []string{"", "overlapped a collection", "requests", "failed", "p99"})
 	for _, p := range []struct {
 		name string
-		pair *demoPair
+		pair *pair
 	}{{"collecting under live traffic", through}, {"gated", gated}} {
 		p99 := "-"
 		if !busy {
@@ -56,26 +56,26 @@ func (d *demo) gates(ctx context.Context) error {
 	return nil
 }
 
-// demoPair is what two replicas did under load.
-type demoPair struct {
+// pair is what two replicas did under load.
+type pair struct {
 	load       *loadgen.Result
 	overlapped uint64 // requests, with a collection
 }
 
-func (p *demoPair) p99() time.Duration { return p.load.Latency.Quantile(.99) }
+func (p *pair) p99() time.Duration { return p.load.Latency.Quantile(.99) }
 
 // late returns how late the machine lets a timer fire, in one of a hundred cases.
-func (p *demoPair) late() time.Duration { return p.load.Pacer.Quantile(.99) }
+func (p *pair) late() time.Duration { return p.load.Pacer.Quantile(.99) }
 
 // pair starts two replicas with these flags, loads them, and stops them.
-func (d *demo) pair(ctx context.Context, flags ...string) (*demoPair, error) {
+func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	dir, err := os.MkdirTemp("", "evenkeel-demo-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	flags = append(flags, "-addr", "127.0.0.1:0", "-live", fmt.Sprint(demoLiveMiB), "-turns", filepath.Join(dir, "turn"))
-	var replicas []*demoReplica
+	flags = append(flags, "-addr", "127.0.0.1:0", "-live", fmt.Sprint(liveMiB), "-turns", filepath.Join(dir, "turn"))
+	var replicas []*replica
 	defer func() {
 		for _, r := range replicas {
 			d.stop(r.process)
@@ -99,7 +99,7 @@ func (d *demo) pair(ctx context.Context, flags ...string) (*demoPair, error) {
 	defer p.Clear()
 	load, err := p.Load(ctx, loadgen.Options{
 		Targets: []loadgen.Target{{URL: "http://hello/"}}, Transport: transport,
-		Rate: demoReplicas, Warmup: time.Second, Duration: d.loads.replicas,
+		Rate: replicaRate, Warmup: time.Second, Duration: d.loads.replicas,
 		OnMeasure: func() { before, counting = overlapped(ctx, replicas) },
 	})
 	switch {
@@ -112,11 +112,11 @@ func (d *demo) pair(ctx context.Context, flags ...string) (*demoPair, error) {
 	if err := errors.Join(counting, err); err != nil {
 		return nil, err
 	}
-	return &demoPair{load, after - before}, nil
+	return &pair{load, after - before}, nil
 }
 
 // overlapped asks the replicas' gates how many requests overlapped a collection.
-func overlapped(ctx context.Context, replicas []*demoReplica) (n uint64, err error) {
+func overlapped(ctx context.Context, replicas []*replica) (n uint64, err error) {
 	c := gatestats.NewClient()
 	for _, r := range replicas {
 		s, err := gatestats.Fetch(ctx, c, r.url+"/debug/gate?json")
@@ -128,27 +128,27 @@ func overlapped(ctx context.Context, replicas []*demoReplica) (n uint64, err err
 	return n, nil
 }
 
-// demoReplica is a program that says on standard output where it listens.
-type demoReplica struct {
+// replica is a program that says on standard output where it listens.
+type replica struct {
 	process *proc.Process
 	url     string
 }
 
 // startReplica returns when the program listens. After an error the replica is not nil if it runs.
-func startReplica(ctx context.Context, args []string) (*demoReplica, error) {
+func startReplica(ctx context.Context, args []string) (*replica, error) {
 	out := &addressLog{found: make(chan string, 1)}
 	p, err := proc.Start(proc.Options{Args: args, Env: []string{"GOMAXPROCS=1"}, Stdout: out})
 	if err != nil {
 		return nil, err
 	}
-	r := &demoReplica{process: p}
+	r := &replica{process: p}
 	select {
 	case r.url = <-out.found:
 		return r, nil
 	case <-p.Done():
 		return r, fmt.Errorf("%s ended before it listened: %s\n%s", args[0], p.Exit(), out.text.String())
-	case <-time.After(demoWait):
-		return r, fmt.Errorf("%s did not listen within %v", args[0], demoWait)
+	case <-time.After(patience):
+		return r, fmt.Errorf("%s did not listen within %v", args[0], patience)
 	case <-ctx.Done():
 		return r, cli.ErrInterrupted
 	}
