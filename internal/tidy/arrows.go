@@ -22,13 +22,13 @@ var arrows = []arrow{
 
 	// Commands.
 	{"cmd/evenkeel", []string{
-		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/exchange",
-		"cmd/evenkeel/internal/explain", "cmd/evenkeel/internal/fetch", "cmd/evenkeel/internal/gatestats",
-		"cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/judge", "cmd/evenkeel/internal/load",
-		"cmd/evenkeel/internal/observe", "cmd/evenkeel/internal/page", "cmd/evenkeel/internal/plan",
-		"cmd/evenkeel/internal/proc", "cmd/evenkeel/internal/runfile", "cmd/evenkeel/internal/watch", "gcgate/capacity",
-		"gcgate/client", "gctrace", "internal/cpuwatch", "internal/listeners", "internal/textfmt", "loadgen", "reqtrace",
-		"reqtrace/history", "reqtrace/recorder", "reqtrace/verdict", "tailstat",
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/demo",
+		"cmd/evenkeel/internal/exchange", "cmd/evenkeel/internal/explain", "cmd/evenkeel/internal/fetch",
+		"cmd/evenkeel/internal/gatestats", "cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/judge",
+		"cmd/evenkeel/internal/load", "cmd/evenkeel/internal/observe", "cmd/evenkeel/internal/page",
+		"cmd/evenkeel/internal/plan", "cmd/evenkeel/internal/run", "cmd/evenkeel/internal/runfile",
+		"cmd/evenkeel/internal/traces", "cmd/evenkeel/internal/watch", "gcgate/capacity", "gctrace", "internal/textfmt",
+		"loadgen", "reqtrace", "reqtrace/history", "reqtrace/recorder", "reqtrace/verdict",
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",
@@ -87,6 +87,12 @@ var arrows = []arrow{
 	{"cmd/evenkeel/internal/exchange", []string{"cmd/evenkeel/internal/runfile", "loadgen", "github.com/HdrHistogram/hdrhistogram-go"}},
 	{"cmd/evenkeel/internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
 	{"cmd/evenkeel/internal/cli", []string{"cmd/evenkeel/internal/runfile", "internal/textfmt", "golang.org/x/sys/unix"}},
+	{"cmd/evenkeel/internal/demo", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/gatestats",
+		"cmd/evenkeel/internal/load", "cmd/evenkeel/internal/page", "cmd/evenkeel/internal/proc",
+		"cmd/evenkeel/internal/run", "cmd/evenkeel/internal/runfile", "gcgate/client", "gctrace", "internal/textfmt",
+		"loadgen", "tailstat",
+	}},
 	{"cmd/evenkeel/internal/explain", []string{
 		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/page", "cmd/evenkeel/internal/perfetto",
 		"cmd/evenkeel/internal/runfile", "internal/textfmt", "reqtrace", "reqtrace/verdict",
@@ -107,6 +113,18 @@ var arrows = []arrow{
 	{"cmd/evenkeel/internal/plan", []string{
 		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/fetch", "cmd/evenkeel/internal/gatestats",
 		"cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/runfile", "gcgate/capacity", "gctrace", "internal/textfmt",
+	}},
+	{"cmd/evenkeel/internal/run", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/explain",
+		"cmd/evenkeel/internal/judge", "cmd/evenkeel/internal/load", "cmd/evenkeel/internal/observe",
+		"cmd/evenkeel/internal/page", "cmd/evenkeel/internal/plan", "cmd/evenkeel/internal/proc",
+		"cmd/evenkeel/internal/runfile", "cmd/evenkeel/internal/traces", "gctrace", "internal/textfmt", "loadgen",
+		"reqtrace", "reqtrace/verdict", "tailstat",
+	}},
+	{"cmd/evenkeel/internal/traces", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/fetch", "cmd/evenkeel/internal/load",
+		"cmd/evenkeel/internal/observe", "cmd/evenkeel/internal/proc", "cmd/evenkeel/internal/runfile",
+		"internal/cpuwatch", "internal/listeners", "loadgen", "reqtrace", "reqtrace/verdict",
 	}},
 	{"cmd/evenkeel/internal/watch", []string{
 		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/gatestats", "internal/textfmt",
