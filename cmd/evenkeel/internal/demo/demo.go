@@ -1,3 +1,4 @@
+// Package demo shows what evenkeel is for, with two programs of the examples.
 package demo
 
 import (

@@ -1,3 +1,4 @@
+// Package run measures variants of a service in rounds, as evenkeel run does.
 package run
 
 import (

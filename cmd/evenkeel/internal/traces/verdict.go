@@ -1,3 +1,4 @@
+// Package traces fetches execution traces, from a server or a recorder, and passes a verdict on them.
 package traces
 
 import (
