@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
-	"slices"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/replicas"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
-	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace/history"
 )
 
@@ -34,7 +31,6 @@ named, in the page too, and the others are shown; exit code 1 where none does.
 `
 
 func runReport(ctx context.Context, a *cli.App, args []string) error {
-	v := topView{app: a, rows: 40}
 	fs := a.NewFlags("report", reportHelp)
 	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
 	asJSON := fs.Bool("json", false, "print the sum as JSON (docs/reference/history-json.md)")
@@ -57,59 +53,16 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 	case *asJSON && *html == cli.ToStdout:
 		return a.Wrong(fs, "-json and -html - both go to standard output; give the page a file")
 	}
-	if v.replicas, err = newReplicas(names, true); err != nil {
+	v, err := replicas.New(a, names, true)
+	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
+	defer v.Close()
 	if err := cli.CanSave(names, *html); err != nil {
 		return err
 	}
-	v.since, v.client = time.Duration(since), newReplicaClient()
-	defer v.client.CloseIdleConnections()
+	v.Since, v.Rows = time.Duration(since), 40
 	ctx, release := a.Catch(ctx)
 	defer release()
-	m, err := merge(v.ask(ctx))
-	if ctx.Err() != nil {
-		return cli.ErrInterrupted
-	}
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	if err := v.page(m, *html, *title, now); err != nil {
-		return err
-	}
-	switch {
-	case *asJSON:
-		return historyJSON(a, m)
-	case *html == "":
-		_, err = fmt.Fprint(a.Stdout, v.text(m, now))
-		return err
-	}
-	for _, line := range m.missing {
-		fmt.Fprintf(a.Stderr, "! %s\n", textfmt.Printable(line))
-	}
-	return nil
-}
-
-// page writes the page where asked to.
-func (v *topView) page(m *merged, name, title string, now time.Time) error {
-	o := history.PageOptions{Title: title, Now: now, Status: []string{replicasText(m)}}
-	live := slices.ContainsFunc(v.replicas, func(r replica) bool { return r.url != "" })
-	switch {
-	case v.since > 0:
-		o.Since = now.Add(-v.since)
-	case !live: // a file shows nothing of the days since it was written
-		o.Now = time.Time{}
-	}
-	for _, line := range m.missing {
-		o.Sources = append(o.Sources, "Not in it: "+textfmt.Printable(line))
-	}
-	write := func(w io.Writer) error { return history.WritePage(w, m.history, o) }
-	switch name {
-	case "":
-		return nil
-	case cli.ToStdout:
-		return write(v.app.Stdout)
-	}
-	return v.app.SavePage(name, write)
+	return v.Report(ctx, *html, *title, *asJSON)
 }

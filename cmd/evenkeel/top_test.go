@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
-	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/replicas"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
@@ -158,15 +158,15 @@ func (d draws) Write(b []byte) (int, error) { d <- string(b); return len(b), nil
 // TestTopLive: each view takes the place of the one before it, and Ctrl-C ends; elsewhere it is a line each time.
 func TestTopLive(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
-	r, err := newReplica(a.URL, false)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, view := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		out, done := make(draws), make(chan error)
-		v := topView{app: &cli.App{Stdout: out, View: view}, client: newReplicaClient(), replicas: []replica{r}, since: time.Hour, rows: 3}
-		go func() { done <- v.follow(ctx, 10*time.Millisecond) }()
+		v, err := replicas.New(&cli.App{Stdout: out, View: view}, []string{a.URL}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Since, v.Rows = time.Hour, 3
+		go func() { done <- v.Follow(ctx, 10*time.Millisecond) }()
 		first, second := <-out, <-out
 		cancel()
 		for over := false; !over; {
@@ -178,7 +178,7 @@ func TestTopLive(t *testing.T) {
 				}
 			}
 		}
-		v.client.CloseIdleConnections()
+		v.Close()
 		lines := strings.Count(first, "\n")
 		switch back := "\x1b[" + textfmt.Count(float64(lines)) + "A\x1b[J"; {
 		case view && (strings.Contains(first, "\x1b[J") || !strings.HasPrefix(second, back) || lines < 5):
@@ -197,49 +197,15 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // TestTopFull: what cannot be shown ends it, as a log on a disk that is full.
 func TestTopFull(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
-	r, err := newReplica(a.URL, false)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	v, err := replicas.New(&cli.App{Stdout: full{}}, []string{a.URL}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	v := topView{app: &cli.App{Stdout: full{}}, client: newReplicaClient(), replicas: []replica{r}, rows: 3}
-	defer v.client.CloseIdleConnections()
-	if err := v.follow(ctx, time.Millisecond); !errors.Is(err, syscall.ENOSPC) {
-		t.Error(err)
-	}
-}
-
-// TestFetchPage: a process that is stopped is told from one that is gone, and what is too long.
-func TestFetchPage(t *testing.T) {
-	over := make(chan bool)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/half":
-			w.Write([]byte("x"))
-			w.(http.Flusher).Flush()
-			fallthrough
-		case "/stopped":
-			<-over
-		case "/long":
-			w.Write(make([]byte, 2<<20))
-		}
-	}))
-	defer srv.Close()
-	defer close(over)
-	for path, want := range map[string]string{"/stopped": "no whole answer within 50ms: is the process stopped", "/half": "no whole answer within 50ms"} {
-		c := &http.Client{Timeout: 50 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
-		if _, err := fetch.Page(t.Context(), c, srv.URL+path, 1<<20, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	if _, err := fetch.Page(t.Context(), c, srv.URL+"/long", 1<<20, ""); err == nil || !strings.Contains(err.Error(), "it is over 1 MiB") {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := fetch.Page(ctx, c, srv.URL, 1<<20, ""); !errors.Is(err, context.Canceled) {
+	defer v.Close()
+	v.Rows = 3
+	if err := v.Follow(ctx, time.Millisecond); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
 }

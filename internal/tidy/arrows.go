@@ -26,9 +26,9 @@ var arrows = []arrow{
 		"cmd/evenkeel/internal/exchange", "cmd/evenkeel/internal/explain", "cmd/evenkeel/internal/fetch",
 		"cmd/evenkeel/internal/gatestats", "cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/judge",
 		"cmd/evenkeel/internal/load", "cmd/evenkeel/internal/observe", "cmd/evenkeel/internal/page",
-		"cmd/evenkeel/internal/plan", "cmd/evenkeel/internal/run", "cmd/evenkeel/internal/runfile",
-		"cmd/evenkeel/internal/traces", "cmd/evenkeel/internal/watch", "gcgate/capacity", "gctrace", "internal/textfmt",
-		"loadgen", "reqtrace", "reqtrace/history", "reqtrace/recorder", "reqtrace/verdict",
+		"cmd/evenkeel/internal/plan", "cmd/evenkeel/internal/replicas", "cmd/evenkeel/internal/run",
+		"cmd/evenkeel/internal/runfile", "cmd/evenkeel/internal/traces", "cmd/evenkeel/internal/watch", "gcgate/capacity",
+		"gctrace", "internal/textfmt", "loadgen", "reqtrace", "reqtrace/history", "reqtrace/recorder", "reqtrace/verdict",
 	}},
 	{"cmd/fastcgen", []string{
 		"cmd/fastcgen/internal/initial", "cmd/fastcgen/internal/generate", "cmd/fastcgen/internal/emit", "cmd/fastcgen/internal/decl",
@@ -113,6 +113,10 @@ var arrows = []arrow{
 	{"cmd/evenkeel/internal/plan", []string{
 		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/fetch", "cmd/evenkeel/internal/gatestats",
 		"cmd/evenkeel/internal/gclog", "cmd/evenkeel/internal/runfile", "gcgate/capacity", "gctrace", "internal/textfmt",
+	}},
+	{"cmd/evenkeel/internal/replicas", []string{
+		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/fetch", "cmd/evenkeel/internal/load",
+		"cmd/evenkeel/internal/traces", "internal/textfmt", "reqtrace", "reqtrace/history", "reqtrace/recorder",
 	}},
 	{"cmd/evenkeel/internal/run", []string{
 		"cmd/evenkeel/internal/cli", "cmd/evenkeel/internal/compare", "cmd/evenkeel/internal/explain",

@@ -1,4 +1,5 @@
-package main
+// Package replicas asks the recorders of replicas what made requests slow, and shows it together.
+package replicas
 
 import (
 	"bytes"
@@ -20,8 +21,8 @@ import (
 )
 
 const (
-	replicaPatience = 10 * time.Second
-	replicaConnect  = 5 * time.Second
+	patience        = 10 * time.Second
+	connect         = 5 * time.Second
 	maxHistoryBytes = 256 << 20
 	atOnce          = 16 // replicas that are asked at a time
 )
@@ -43,8 +44,8 @@ type answer struct {
 	err     error
 }
 
-// newReplica reads an operand. Files are refused where only what is live makes sense.
-func newReplica(name string, files bool) (replica, error) {
+// parse reads an operand. Files are refused where only what is live makes sense.
+func parse(name string, files bool) (replica, error) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		if _, err := os.Stat(name); files && err == nil {
 			return replica{name: name, kept: &findings{}}, nil
@@ -69,11 +70,11 @@ func newReplica(name string, files bool) (replica, error) {
 	return replica{name, u.String(), &findings{}}, nil
 }
 
-// newReplicas reads operands; one that is there twice is an error.
-func newReplicas(names []string, files bool) ([]replica, error) {
+// parseAll reads operands; one that is there twice is an error.
+func parseAll(names []string, files bool) ([]replica, error) {
 	var list []replica
 	for _, n := range names {
-		r, err := newReplica(n, files)
+		r, err := parse(n, files)
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +86,14 @@ func newReplicas(names []string, files bool) ([]replica, error) {
 	return list, nil
 }
 
-func newReplicaClient() *http.Client {
+func newClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.TLSHandshakeTimeout, t.MaxIdleConnsPerHost = replicaConnect, 1
-	return &http.Client{Transport: t, Timeout: replicaPatience}
+	t.TLSHandshakeTimeout, t.MaxIdleConnsPerHost = connect, 1
+	return &http.Client{Transport: t, Timeout: patience}
 }
 
 // ask asks all replicas.
-func (v *topView) ask(ctx context.Context) []answer {
+func (v *View) ask(ctx context.Context) []answer {
 	answers := make([]answer, len(v.replicas))
 	var n counter
 	defer n.show(v.app)()
@@ -102,7 +103,7 @@ func (v *topView) ask(ctx context.Context) []answer {
 		wg.Go(func() {
 			turns <- true
 			defer func() { <-turns }()
-			h, err := r.history(ctx, v.client, v.since, &n)
+			h, err := r.history(ctx, v.client, v.Since, &n)
 			answers[i] = answer{r, h, r.kept.failed, err}
 		})
 	}

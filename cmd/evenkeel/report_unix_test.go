@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,7 +136,7 @@ func TestReportKept(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	lines.Scan()
 	page := lines.Text() + "/"
-	client := newReplicaClient()
+	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
 	var stats recorder.Stats
 	for end := time.Now().Add(2 * time.Minute); stats.Kept == 0; time.Sleep(100 * time.Millisecond) {

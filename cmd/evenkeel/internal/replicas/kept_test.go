@@ -1,4 +1,4 @@
-package main
+package replicas
 
 import (
 	"bytes"
@@ -39,11 +39,11 @@ func TestTopKept(t *testing.T) {
 		rec.ServeHTTP(w, q)
 	}))
 	defer srv.Close()
-	r, err := newReplica(srv.URL, false)
+	r, err := parse(srv.URL, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := topView{app: &cli.App{}, client: newReplicaClient(), replicas: []replica{r}}
+	v := View{app: &cli.App{}, client: newClient(), replicas: []replica{r}}
 	defer v.client.CloseIdleConnections()
 	kept := func() { // has a slow request kept
 		t.Helper()
