@@ -60,14 +60,17 @@ func TestLoadRedirects(t *testing.T) {
 		{"-redirects 3", "status 200 20\n"},
 		{"-redirects 3 -rate 500 -d body", "status 200 20\n"},
 	} {
-		r := call(append(append([]string{"load", "-pprof", "off", "-n", "20", "-c", "2"}, strings.Fields(tt.flags)...), url+"/3")...)
+		r := call(append(append([]string{"load", "-pprof", "off", "-n", "20", "-c", "2"}, strings.Fields(tt.flags)...),
+			url+"/3")...)
 		r.check(t, cli.ExitOK, []string{tt.status}, nil)
 	}
 	call("load", "-redirects", "-1", url).check(t, cli.ExitUsage, nil, []string{"-redirects -1; write how many"})
-	call("load", "-redirects", "1", "-http2", "-streams", "2", url).check(t, cli.ExitUsage, nil, []string{"leave out -streams"})
+	call("load", "-redirects", "1", "-http2", "-streams", "2", url).check(t, cli.ExitUsage, nil,
+		[]string{"leave out -streams"})
 }
 
-// TestLoadHintsHTTP2: a server that speaks HTTP/2 without TLS and nothing else gets a hint at -http2.
+// TestLoadHintsHTTP2: a server that speaks HTTP/2 without TLS and nothing else gets a hint at
+// -http2.
 func TestLoadHintsHTTP2(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

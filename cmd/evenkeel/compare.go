@@ -53,7 +53,8 @@ type compareFlags struct {
 
 func (f *compareFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output)")
-	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be repeated")
+	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be "+
+		"repeated")
 	f.judging.Register(fs)
 	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
 	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
@@ -67,7 +68,8 @@ func (f *compareFlags) check(names []string) error {
 	case i >= 0 && (slices.Contains(names, "-") || slices.Contains(f.events[i+1:], "-")):
 		return errors.New("-events - and another - both read standard input; give one of them as a file")
 	case f.json && f.markdown || f.html == cli.ToStdout && (f.json || f.markdown):
-		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page a file")
+		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page " +
+			"a file")
 	}
 	return f.judging.Check()
 }
@@ -123,7 +125,8 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 		return nil, err
 	}
 	if len(f.judging.FailIf) > 0 && len(c.Columns) < 2 {
-		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the other one, too", c.Columns[0].Label)
+		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the "+
+			"other one, too", c.Columns[0].Label)
 	}
 	c.SetEvents(events)
 	return c, nil

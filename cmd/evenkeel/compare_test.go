@@ -48,7 +48,11 @@ func TestCompareFiles(t *testing.T) {
 		{one, []string{"a", "b"}, ""},
 		{one + " " + two, []string{"one: a", "b", "two: a", "c"}, ""},
 		{one + " -- " + two, []string{"one: a", "b", "two: a", "c"}, ""},
-		{one + " " + other, []string{one + ": a", one + ": b", other + ": a", other + ": b"}, "! measured on 2 different machines"},
+		{
+			one + " " + other,
+			[]string{one + ": a", one + ": b", other + ": a", other + ": b"},
+			"! measured on 2 different machines",
+		},
 		{one + " " + one, []string{one + ": a", one + ": b", one + ": a (2)", one + ": b (2)"}, ""},
 	} {
 		r := call(append([]string{"compare"}, strings.Fields(tt.args)...)...)
@@ -60,22 +64,31 @@ func TestCompareFiles(t *testing.T) {
 	}
 }
 
-// TestCompareBase has ratios refer to a column that is not the first, and one figure judged, as a table and as JSON.
+// TestCompareBase has ratios refer to a column that is not the first, and one figure judged, as a
+// table and as JSON.
 func TestCompareBase(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.json")
 	f := &runfile.File{Version: runfile.Version}
 	for i := range 6 {
 		for _, l := range []string{"off", "default"} {
-			f.Runs = append(f.Runs, runfile.Run{Label: l, Repeat: i + 1, Round: i + 1, Load: &loadgen.Result{Answered: int64(1000*len(l) + i), Duration: 1e9}})
+			f.Runs = append(f.Runs, runfile.Run{
+				Label: l, Repeat: i + 1, Round: i + 1,
+				Load: &loadgen.Result{Answered: int64(1000*len(l) + i), Duration: 1e9},
+			})
 		}
 	}
 	if err := f.Save(name); err != nil {
 		t.Fatal(err)
 	}
 	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, cli.ExitOK,
-		[]string{"requests/s 3,003 0.43x [0.43–0.43] 7,003\n", `ratio to "default"; the true ratio lies within the brackets with a probability of 95%`}, nil)
-	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, cli.ExitOK, []string{`"verdict": "slower"`, `"base": "default"`}, nil)
-	call("compare", "-base", "of", name).check(t, cli.ExitFailed, nil, []string{`-base: no column is called "of"; there are "off", "default"`})
+		[]string{
+			"requests/s 3,003 0.43x [0.43–0.43] 7,003\n",
+			`ratio to "default"; the true ratio lies within the brackets with a probability of 95%`,
+		}, nil)
+	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, cli.ExitOK,
+		[]string{`"verdict": "slower"`, `"base": "default"`}, nil)
+	call("compare", "-base", "of", name).check(t, cli.ExitFailed, nil,
+		[]string{`-base: no column is called "of"; there are "off", "default"`})
 }
 
 func TestCompareRejects(t *testing.T) {
@@ -86,16 +99,25 @@ func TestCompareRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":         {"", "cut off, or empty"},
-		"not JSON":      {"requests 7\n", "not a file that evenkeel wrote"},
-		"other JSON":    {`{"a": 1}`, "it has no version"},
-		"a list":        {`[]`, "not a file that evenkeel wrote"},
-		"newer":         {`{"version": 99, "runs": [{}]}`, "version 99 is newer than this evenkeel reads (1): update evenkeel"},
-		"negative":      {`{"version": -1, "runs": [{}]}`, "it has no version"},
-		"no runs":       {`{"version": 1}`, "no runs"},
-		"no load":       {`{"version": 1, "runs": [{"label": "x"}]}`, `runs[0] ("x") has no load`},
-		"no floor":      {`{"version": 1, "runs": [{"load": {}}], "floor": {"second": [{"label": "x"}]}}`, `floor.second[0] ("x") has no load`},
-		"many looks":    {`{"version": 1, "runs": [{"load": {}}], "plan": {"looks": 201}}`, "201 looks are not from 0 to 200"},
+		"empty":      {"", "cut off, or empty"},
+		"not JSON":   {"requests 7\n", "not a file that evenkeel wrote"},
+		"other JSON": {`{"a": 1}`, "it has no version"},
+		"a list":     {`[]`, "not a file that evenkeel wrote"},
+		"newer": {
+			`{"version": 99, "runs": [{}]}`,
+			"version 99 is newer than this evenkeel reads (1): update evenkeel",
+		},
+		"negative": {`{"version": -1, "runs": [{}]}`, "it has no version"},
+		"no runs":  {`{"version": 1}`, "no runs"},
+		"no load":  {`{"version": 1, "runs": [{"label": "x"}]}`, `runs[0] ("x") has no load`},
+		"no floor": {
+			`{"version": 1, "runs": [{"load": {}}], "floor": {"second": [{"label": "x"}]}}`,
+			`floor.second[0] ("x") has no load`,
+		},
+		"many looks": {
+			`{"version": 1, "runs": [{"load": {}}], "plan": {"looks": 201}}`,
+			"201 looks are not from 0 to 200",
+		},
 		"cut off":       {string(text[:len(text)/2]), "cut off, or empty"},
 		"two in one":    {string(text) + string(text), "a file of its own"},
 		"bad histogram": {`{"version": 1, "runs": [{"load": {"latency": "AAAA"}}]}`, "HdrHistogram"},
@@ -128,7 +150,8 @@ func TestComparePage(t *testing.T) {
 	if r.stdout != string(b) || !strings.Contains(r.stdout, "</html>") {
 		t.Error("-html - and -html FILE differ")
 	}
-	call("compare", "-html", filepath.Join(dir, "no", "page.html"), file).check(t, cli.ExitFailed, nil, []string{"cannot write", "no such file or directory"})
+	call("compare", "-html", filepath.Join(dir, "no", "page.html"), file).check(t, cli.ExitFailed, nil,
+		[]string{"cannot write", "no such file or directory"})
 }
 
 func TestCompareEvents(t *testing.T) {
@@ -151,13 +174,15 @@ func TestCompareEvents(t *testing.T) {
 	line := func(at, source, state string) string {
 		return `{"t":"2026-11-21T` + at + `Z","source":"` + source + `","state":"` + state + `"}` + "\n"
 	}
-	gate := events("gate.ndjson", line("10:00:01.5", "replica 1", "collecting")+line("10:00:01.81", "replica 1", "serving"))
+	gate := events("gate.ndjson", line("10:00:01.5", "replica 1", "collecting")+line("10:00:01.81", "replica 1",
+		"serving"))
 	deploy := events("deploy.ndjson", line("10:00:09", "deployment", "v2"))
 	late := events("late.ndjson", line("11:00:00", "deployment", "v3"))
 	bad := events("bad.ndjson", line("10:00:09", "deployment", "v2")+"deployed v3\n\n")
 
 	call("compare", "-events", gate, file, "-events", deploy, "-html", page).check(t, cli.ExitOK,
-		[]string{"events during v\n deployment: v2 1x, 1 s in all, longest 1 s\n replica 1: collecting 1x, 310 ms in all, longest 310 ms\n"}, nil)
+		[]string{"events during v\n deployment: v2 1x, 1 s in all, longest 1 s\n replica 1: collecting 1x, 310 ms in " +
+			"all, longest 310 ms\n"}, nil)
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +190,8 @@ func TestCompareEvents(t *testing.T) {
 	if !strings.Contains(string(b), `id="lanes-0"`) {
 		t.Error("the page has no lanes")
 	}
-	call("compare", "-events", late, file).check(t, cli.ExitOK, []string{"! " + late + ": no event in it (2026-11-21T11:00:00.000Z to"}, nil)
+	call("compare", "-events", late, file).check(t, cli.ExitOK,
+		[]string{"! " + late + ": no event in it (2026-11-21T11:00:00.000Z to"}, nil)
 	for _, tt := range []struct {
 		args []string
 		code int
@@ -190,7 +216,8 @@ func TestCompareEvents(t *testing.T) {
 func FuzzRunFile(f *testing.F) {
 	var b bytes.Buffer
 	if err := (&runfile.File{Version: runfile.Version, Runs: []runfile.Run{
-		{Label: "a", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}}, {Label: "b", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}},
+		{Label: "a", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}},
+		{Label: "b", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}},
 	}}).Write(&b); err != nil {
 		f.Fatal(err)
 	}
@@ -215,7 +242,9 @@ func FuzzRunFile(f *testing.F) {
 		alone := compare.Files([]*runfile.File{file}, []string{"a"}) // as its plan says
 		alone.Check(compare.Limit{Figure: "p99", Ratio: 1.2})
 		for _, write := range []func(io.Writer) error{
-			func(w io.Writer) error { return page.Compare(w, alone) }, alone.JSON, func(w io.Writer) error { return alone.Markdown(w, nil) },
+			func(w io.Writer) error {
+				return page.Compare(w, alone)
+			}, alone.JSON, func(w io.Writer) error { return alone.Markdown(w, nil) },
 		} {
 			if err := write(io.Discard); err != nil {
 				t.Fatal(err)

@@ -44,14 +44,16 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	from := fs.String("from", "", "read this `format` (default: found by the contents)")
 	to := fs.String("to", "", "write this `format` (default run, which is run.json)")
 	output := fs.String("o", "", "write to this `file` (default, and with -: standard output)")
-	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log (default 1ns), and those of a list without units", func(s string) (err error) {
+	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log "+
+		"(default 1ns), and those of a list without units", func(s string) (err error) {
 		if o.Unit, err = time.ParseDuration(s); err != nil || o.Unit <= 0 || o.Unit > time.Hour {
 			return errors.New("write a duration from 1ns to 1h, such as 1us or 1ms")
 		}
 		return nil
 	})
 	fs.StringVar(&o.Label, "label", "", "`name` of the run in tables (default the format's)")
-	fs.Var((*cli.Decimal)(&o.Rate), "rate", "the `requests` a second that were asked for, where the file does not say it")
+	fs.Var((*cli.Decimal)(&o.Rate), "rate",
+		"the `requests` a second that were asked for, where the file does not say it")
 	which := fs.String("run", "", "of several runs write this one: `LABEL`, or LABEL#REPEAT")
 	names, rest, err := a.Parse(fs, args)
 	if err != nil {
@@ -129,12 +131,14 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 		all = append(all, name)
 	}
 	if len(found) != 1 {
-		return nil, fmt.Errorf("%d of its runs are meant, and this format has one: say which with -run; there are %s", len(found), strings.Join(all[:min(len(all), 20)], ", "))
+		return nil, fmt.Errorf("%d of its runs are meant, and this format has one: say which with -run; there are %s",
+			len(found), strings.Join(all[:min(len(all), 20)], ", "))
 	}
 	return found[0], nil
 }
 
-// sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not take.
+// sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not
+// take.
 func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
 	if format != exchange.FormatRun {
 		fmt.Fprintf(a.Stderr, "evenkeel convert: %s\n", exchange.LeftOut(run, format))

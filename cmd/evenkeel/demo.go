@@ -24,8 +24,9 @@ func runDemo(ctx context.Context, a *cli.App, args []string) error {
 	fs.StringVar(&d.Bin, "bin", "bin", "`folder` of the programs search and hello")
 	fs.StringVar(&d.Out, "out", "demo", "`folder` for the pages")
 	fs.BoolVar(&d.Quick, "quick", false, "load each part for a moment: does everything run?")
-	fs.StringVar(&d.Record, "record", "", "measure part 2 alone, in 12 long rounds, and write the runs to this `file`; "+
-		"evenkeel must be of a clean commit")
+	fs.StringVar(&d.Record, "record", "",
+		"measure part 2 alone, in 12 long rounds, and write the runs to this `file`; "+
+			"evenkeel must be of a clean commit")
 	operands, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err

@@ -26,7 +26,8 @@ import (
 // patience is how long anything may take on a busy machine.
 const patience = time.Minute
 
-// commandTimeout bounds a command, which may start a service many times on a machine that is busy: only one that hangs meets it.
+// commandTimeout bounds a command, which may start a service many times on a machine that is busy:
+// only one that hangs meets it.
 const commandTimeout = 10 * time.Minute
 
 // session is the built command while it runs.

@@ -95,20 +95,31 @@ type explainFlags struct {
 func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	var f explainFlags
 	fs := a.NewFlags("explain", explainHelp)
-	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, default "+demoPage+")")
+	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, "+
+		"default "+demoPage+")")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
-	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for ui.perfetto.dev (- for standard output, instead of the text)")
-	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", cli.Each(&f.failIf, checkLimit))
-	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones slower: a `trace` or a quoted pattern of files; may be repeated")
-	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern (default: those of reqtrace/region, else what servers' goroutines do)")
-	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
+	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of "+
+		"the text)")
+	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for "+
+		"ui.perfetto.dev (- for standard output, instead of the text)")
+	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be "+
+		"repeated", cli.Each(&f.failIf, checkLimit))
+	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones "+
+		"slower: a `trace` or a quoted pattern of files; may be repeated")
+	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern "+
+		"(default: those of reqtrace/region, else what servers' goroutines do)")
+	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its "+
+		"goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
 		f.request = append(f.request, s)
 		return nil
 	})
-	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a pattern; - for those without one")
-	fs.BoolVar(&f.noProfile, "no-profile", false, "of a URL, take no CPU profile while the trace is taken: running has no functions then")
-	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's address)")
+	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a "+
+		"pattern; - for those without one")
+	fs.BoolVar(&f.noProfile, "no-profile", false,
+		"of a URL, take no CPU profile while the trace is taken: running has no functions then")
+	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this "+
+		"host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's "+
+		"address)")
 	f.slowest = 10
 	fs.Var((*cli.Whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 	names, rest, err := a.Parse(fs, args)
@@ -161,7 +172,8 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		return wrongOption(a, fs, source, err)
 	}
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(explain.Page(a, newExplained(names[0], source), v, f.html), explain.Tracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
+	err = errors.Join(explain.Page(a, newExplained(names[0], source), v, f.html),
+		explain.Tracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
@@ -176,14 +188,16 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	case len(hit) > 0:
 		return cli.ErrLimit
 	case r.Broken != "" && len(f.failIf) == 0:
-		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source, reqtrace.ErrBroken, r.Broken)
+		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source,
+			reqtrace.ErrBroken, r.Broken)
 	case r.Broken != "": // a limit that a part of the trace keeps is not kept
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
 }
 
-// wrong says what is wrong with the flags and the names of traces; "": nothing. What would do nothing is wrong.
+// wrong says what is wrong with the flags and the names of traces; "": nothing. What would do
+// nothing is wrong.
 func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 	switch {
 	case len(names) == 0 && f.against != nil:
@@ -212,7 +226,8 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 	return ""
 }
 
-// addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a file's name stays what it is.
+// addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a
+// file's name stays what it is.
 func addressed(name string) string {
 	at, _, _ := strings.Cut(name, "/")
 	host, port, err := net.SplitHostPort(at)
@@ -262,8 +277,11 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	return v.WriteText(a.Stdout, o)
 }
 
-// verdictOn passes the verdict on the trace of that name, as traces.Verdict does, or on that of -demo.
-func verdictOn(ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
+// verdictOn passes the verdict on the trace of that name, as traces.Verdict does, or on that of
+// -demo.
+func verdictOn(
+	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
+) (source string, v *verdict.Verdict, err error) {
 	if name != demoName {
 		return traces.Verdict(ctx, a, name, pid, profiled, o)
 	}

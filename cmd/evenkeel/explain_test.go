@@ -24,7 +24,8 @@ import (
 )
 
 // lockTraceFile has the trace that takeLockTrace took once, so that its figures are always the
-// same. This takes it anew, on an idle machine: go test -trimpath ./cmd/evenkeel -run Explain -take-trace
+// same. This takes it anew, on an idle machine: go test -trimpath ./cmd/evenkeel -run Explain
+// -take-trace
 const lockTraceFile = "testdata/lock.trace.gz"
 
 var takeTrace = flag.Bool("take-trace", false, "take the trace in testdata anew")
@@ -125,44 +126,55 @@ func TestExplain(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	r := call("explain", "-html", page, "-slowest", "3", file)
 	r.check(t, cli.ExitOK, []string{
-		"% of the extra time is waiting for a mutex. evenkeel.takeLockTrace.", "while sleeping", "evenkeel.held (explain_test.go:102)", "Fix: at explain_test.go:83, move", "400 whole requests (marked by regions)",
+		"% of the extra time is waiting for a mutex. evenkeel.takeLockTrace.", "while sleeping",
+		"evenkeel.held (explain_test.go:102)", "Fix: at explain_test.go:83, move",
+		"400 whole requests (marked by regions)",
 		"The garbage collector takes", "p0-50 200", "what a trace cannot show",
 	}, []string{"wrote " + page})
 	if n := len(regexp.MustCompile(` ms at [0-9.]+ ms`).FindAllString(r.stdout, -1)); n != 3 {
 		t.Errorf("%d of the slowest requests, want 3", n)
 	}
-	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("Requests wait in evenkeel.held (explain_test.go:")) {
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b,
+		[]byte("Requests wait in evenkeel.held (explain_test.go:")) {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
 	call("explain", "-html", "-", file).check(t, cli.ExitOK, []string{"<!DOCTYPE html>"}, nil)
-	call("explain", "-region", "own", file).check(t, cli.ExitOK, []string{"400 whole requests (marked by regions)"}, nil)
+	call("explain", "-region", "own", file).check(t, cli.ExitOK, []string{"400 whole requests (marked by regions)"},
+		nil)
 }
 
 // TestExplainDemo: the sentences, three rows and the page, wherever the command is.
 func TestExplainDemo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := call("explain", "-demo")
-	r.check(t, cli.ExitOK, []string{"87% of the extra time is waiting for a mutex. feed.(*Cache).Get (cache.go:81) holds it", "waiting for a lock 0 170 ms"}, []string{"wrote " + demoPage})
+	r.check(t, cli.ExitOK, []string{"87% of the extra time is waiting for a mutex. feed.(*Cache).Get (cache.go:81) " +
+		"holds it", "waiting for a lock 0 170 ms"}, []string{"wrote " + demoPage})
 	if n := strings.Count(r.stdout, "\n"); n > 9 {
 		t.Errorf("%d lines:\n%s", n, r.stdout)
 	}
-	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) || bytes.Contains(b, []byte("go tool trace -http")) {
+	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) ||
+		bytes.Contains(b, []byte("go tool trace -http")) {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
-	call("explain", "-demo", "-html", "other.html", "-json").check(t, cli.ExitOK, []string{`"tool": "evenkeel `}, []string{"wrote other.html"})
+	call("explain", "-demo", "-html", "other.html", "-json").check(t, cli.ExitOK, []string{`"tool": "evenkeel `},
+		[]string{"wrote other.html"})
 }
 
 // TestExplainRequests: requests by the function that waits for work, and of one class alone.
 func TestExplainRequests(t *testing.T) {
 	file := traceFile(t)
-	call("explain", "-request", "main.nobody", file).check(t, cli.ExitOK, []string{"400 whole requests", `! No function of the trace matches "main.nobody"`}, nil)
-	call("explain", "-request", "main.[", file).check(t, cli.ExitUsage, nil, []string{`-request: "main.[" is no pattern of functions`})
-	call("explain", "-class", "evenkeel.takeLock*", file).check(t, cli.ExitOK, []string{"class evenkeel.takeLock*: "}, nil)
-	call("explain", "-class", "main.nobody", file).check(t, cli.ExitFailed, nil, []string{`no request is of class "main.nobody"; write one of "`})
+	call("explain", "-request", "main.nobody", file).check(t, cli.ExitOK,
+		[]string{"400 whole requests", `! No function of the trace matches "main.nobody"`}, nil)
+	call("explain", "-request", "main.[", file).check(t, cli.ExitUsage, nil,
+		[]string{`-request: "main.[" is no pattern of functions`})
+	call("explain", "-class", "evenkeel.takeLock*", file).check(t, cli.ExitOK, []string{"class evenkeel.takeLock*: "},
+		nil)
+	call("explain", "-class", "main.nobody", file).check(t, cli.ExitFailed, nil,
+		[]string{`no request is of class "main.nobody"; write one of "`})
 }
 
-// TestExplainCompressed sees a trace that gzip has compressed read as it is, and the break in one that
-// is cut off named.
+// TestExplainCompressed sees a trace that gzip has compressed read as it is, and the break in one
+// that is cut off named.
 func TestExplainCompressed(t *testing.T) {
 	plain, packed := call("explain", traceFile(t)), call("explain", lockTraceFile)
 	packed.check(t, cli.ExitOK, nil, nil)
@@ -173,7 +185,10 @@ func TestExplainCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[int]string{3: "unexpected EOF; compress it again", 10: "the trace is cut off", len(b) / 2: "the trace is cut off"} {
+	for n, want := range map[int]string{
+		3: "unexpected EOF; compress it again", 10: "the trace is cut off",
+		len(b) / 2: "the trace is cut off",
+	} {
 		cut := filepath.Join(t.TempDir(), "cut.gz")
 		if err := os.WriteFile(cut, b[:n], 0o600); err != nil {
 			t.Fatal(err)
@@ -184,7 +199,8 @@ func TestExplainCompressed(t *testing.T) {
 	}
 }
 
-// TestExplainNoRequests: what to do about a trace without requests is said in the flags' names, as lines to paste.
+// TestExplainNoRequests: what to do about a trace without requests is said in the flags' names, as
+// lines to paste.
 func TestExplainNoRequests(t *testing.T) {
 	var b bytes.Buffer
 	if err := runtimetrace.Start(&b); err != nil {
@@ -204,11 +220,15 @@ func TestExplainNoRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := call("explain", name)
-	r.check(t, cli.ExitFailed, nil, []string{name, "-request), wrap", "own regions (evenkeel explain -region); these waited again and again:\n", "\n  -request 'evenkeel.work'  # "})
+	r.check(t, cli.ExitFailed, nil, []string{
+		name, "-request), wrap",
+		"own regions (evenkeel explain -region); these waited again and again:\n", "\n  -request 'evenkeel.work'  # ",
+	})
 	if strings.Contains(r.stderr, "Options.") {
 		t.Error(r.stderr)
 	}
-	call("explain", "-request", "evenkeel.work", name).check(t, cli.ExitOK, []string{" whole requests (without marks)"}, nil)
+	call("explain", "-request", "evenkeel.work", name).check(t, cli.ExitOK, []string{" whole requests (without marks)"},
+		nil)
 }
 
 // work does jobs that are no requests by their looks.
@@ -242,7 +262,8 @@ func TestExplainJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Version != 1 || got.Requests != 400 || !got.Verdict.Named || got.Verdict.Causes[0].Cause != "lock" || len(got.Slowest) != 10 {
+	if got.Version != 1 || got.Requests != 400 || !got.Verdict.Named || got.Verdict.Causes[0].Cause != "lock" ||
+		len(got.Slowest) != 10 {
 		t.Errorf("%+v", got)
 	}
 	for _, q := range got.Slowest {
@@ -285,7 +306,10 @@ func TestExplainFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, content := range map[string][]byte{"empty": nil, "text": []byte("no trace at all"), "cut": b[:len(b)/2], "whole": b} {
+	for name, content := range map[string][]byte{
+		"empty": nil, "text": []byte("no trace at all"), "cut": b[:len(b)/2],
+		"whole": b,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,8 @@ func TestRunExplain(t *testing.T) {
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "explain.html")
 	r := execute(t, s.args("-n 100 -c 4 -repeat 2 -o "+out+" -explain-html "+page, "-pprof", "-slow", "40ms")...)
 	r.check(t, cli.ExitOK, []string{
-		"requests/s", "\nwhy requests were slow\n", "The slowest 1% take", "whole requests (without marks) in 5", "what a trace cannot show",
+		"requests/s", "\nwhy requests were slow\n", "The slowest 1% take", "whole requests (without marks) in 5",
+		"what a trace cannot show",
 	}, []string{"tracing 5 s of the same load", "wrote " + page})
 	if n := strings.Count(r.stderr, "tracing 5 s"); n != 1 {
 		t.Errorf("%d traces, want one, of the last repeat", n)
@@ -92,7 +93,8 @@ func TestRunExplainWithoutPprof(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	r := execute(t, s.args("-n 100 -explain")...)
-	r.check(t, cli.ExitFailed, []string{"requests/s"}, []string{"evenkeel run: -explain: ", "404 Not Found", "import net/http/pprof", "-pprof"})
+	r.check(t, cli.ExitFailed, []string{"requests/s"},
+		[]string{"evenkeel run: -explain: ", "404 Not Found", "import net/http/pprof", "-pprof"})
 	s.gone(1)
 }
 

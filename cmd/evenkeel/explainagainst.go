@@ -18,7 +18,9 @@ import (
 )
 
 // against compares the traces of two versions of a service, and says what made the new one slower.
-func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options) error {
+func against(
+	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options,
+) error {
 	limits := make(explain.ChangeLimits, len(f.failIf))
 	for i, text := range f.failIf {
 		var err error
@@ -49,7 +51,8 @@ func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags,
 			if r := v.Report(); r.Requests == 0 {
 				return fmt.Errorf("%s: %s", source, v.Sentence)
 			} else if r.Broken != "" {
-				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source, reqtrace.ErrBroken, r.Broken))
+				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source,
+					reqtrace.ErrBroken, r.Broken))
 			}
 			reports[i] = append(reports[i], v.Report())
 		}
@@ -58,7 +61,8 @@ func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags,
 	if err != nil {
 		return err
 	}
-	err = errors.Join(explain.ChangePage(a, c, f.html), printChange(a, c, sides, f)) // the page first: printing may be ended by a closed pipe
+	// the page first: printing may be ended by a closed pipe
+	err = errors.Join(explain.ChangePage(a, c, f.html), printChange(a, c, sides, f))
 	lines, limitErr := limits.Check(c)
 	for _, l := range lines {
 		fmt.Fprintf(a.Stderr, "evenkeel explain: %s\n", l)
@@ -72,7 +76,8 @@ func against(ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags,
 	return limitErr
 }
 
-// expand returns the files that patterns stand for. A name that no file matches may be a URL, or wrong: who opens it says so.
+// expand returns the files that patterns stand for. A name that no file matches may be a URL, or
+// wrong: who opens it says so.
 func expand(patterns []string) (names []string, err error) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)

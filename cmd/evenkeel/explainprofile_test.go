@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
-// servedUnderLoad serves this process's traces and what else is given, under load until the test ends.
+// servedUnderLoad serves this process's traces and what else is given, under load until the test
+// ends.
 func servedUnderLoad(t *testing.T, profile http.HandlerFunc) string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
@@ -51,26 +52,26 @@ func burn() string {
 	return "some"
 }
 
-// TestExplainProfiles: a trace from a URL has the samples of a CPU profile that the command takes meanwhile, unless it is told
-// not to.
+// TestExplainProfiles: a trace from a URL has the samples of a CPU profile that the command takes
+// meanwhile, unless it is told not to.
 func TestExplainProfiles(t *testing.T) {
 	at := servedUnderLoad(t, pprof.Profile)
 	var r result
 	for seconds, end := 1, time.Now().Add(time.Minute); time.Now().Before(end); seconds = 3 {
 		r = call("explain", "-json", at+string(rune('0'+seconds)))
-		if strings.Contains(r.stdout, `"site": "evenkeel.burn (beside_test.go:`) {
+		if strings.Contains(r.stdout, `"site": "evenkeel.burn (explainprofile_test.go:`) {
 			break
 		}
 	}
-	r.check(t, cli.ExitOK, []string{`"samples": [`, `"site": "evenkeel.burn (beside_test.go:`, `"low": `}, nil)
+	r.check(t, cli.ExitOK, []string{`"samples": [`, `"site": "evenkeel.burn (explainprofile_test.go:`, `"low": `}, nil)
 	r = call("explain", "-json", "-no-profile", at+"0.5")
 	if strings.Contains(r.stdout, `"samples"`) {
 		t.Error("-no-profile has samples: ", r.stdout)
 	}
 }
 
-// TestExplainOwnRequests: what the command asks of the service is none of its requests. The service never waits for a timer, and
-// the handlers of a trace and of a profile do.
+// TestExplainOwnRequests: what the command asks of the service is none of its requests. The service
+// never waits for a timer, and the handlers of a trace and of a profile do.
 func TestExplainOwnRequests(t *testing.T) {
 	var asked atomic.Int32
 	at := servedUnderLoad(t, func(w http.ResponseWriter, r *http.Request) {
@@ -95,16 +96,20 @@ func TestExplainOwnRequests(t *testing.T) {
 	}
 }
 
-// TestExplainNoProfile: a service that has no profile, or takes one already, is explained all the same.
+// TestExplainNoProfile: a service that has no profile, or takes one already, is explained all the
+// same.
 func TestExplainNoProfile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		serve http.HandlerFunc
 		said  string
 	}{
-		"none":  {http.NotFound, "answered 404 Not Found (404 page not found); the trace is used without"},
-		"other": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }, "answered at once, and it was no profile"},
+		"none": {http.NotFound, "answered 404 Not Found (404 page not found); the trace is used without"},
+		"other": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "hello")
+		}, "answered at once, and it was no profile"},
 		"taken": {func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "Could not enable CPU profiling: cpu profiling already in use", http.StatusInternalServerError)
+			http.Error(w, "Could not enable CPU profiling: cpu profiling already in use",
+				http.StatusInternalServerError)
 		}, "already in use): one is being taken already, and its samples are in the trace"},
 	} {
 		at := servedUnderLoad(t, tt.serve)

@@ -35,10 +35,12 @@ func TestExplainURL(t *testing.T) {
 		}
 	})
 	r := call("explain", strings.TrimPrefix(srv.URL, "http://")+"/?seconds=0.3")
-	for end := time.Now().Add(time.Minute); r.code == cli.ExitFailed && strings.Contains(r.stderr, "request") && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); r.code == cli.ExitFailed && strings.Contains(r.stderr, "request") &&
+		time.Now().Before(end); {
 		r = call("explain", srv.URL+"/debug/pprof/trace?seconds=1") // a busy machine
 	}
-	r.check(t, cli.ExitOK, []string{"The slowest 1% take", "whole requests (without marks)"}, []string{"taking a trace of 0.3 s from http://"})
+	r.check(t, cli.ExitOK, []string{"The slowest 1% take", "whole requests (without marks)"},
+		[]string{"taking a trace of 0.3 s from http://"})
 }
 
 // TestExplainRecorder explains what a recorder has, and asks for nothing beside it.

@@ -20,7 +20,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// planted writes a run file of base and head in rounds; head's slowest 2% take so many times as long. Runs vary by 10%.
+// planted writes a run file of base and head in rounds; head's slowest 2% take so many times as
+// long. Runs vary by 10%.
 func planted(t *testing.T, rounds int, slower float64) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, uint64(rounds)))
@@ -49,7 +50,8 @@ func planted(t *testing.T, rounds int, slower float64) string {
 	return name
 }
 
-// TestCompareFailIf judges planted regressions: one is certain, one is none, and few runs tell neither.
+// TestCompareFailIf judges planted regressions: one is certain, one is none, and few runs tell
+// neither.
 func TestCompareFailIf(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -59,14 +61,44 @@ func TestCompareFailIf(t *testing.T) {
 		code   int
 		says   []string
 	}{
-		{"a large regression", 10, 1.6, []string{"p99 > +20%"}, cli.ExitLimit, []string{`-fail-if p99 > +20%: exceeded: p99 of "head": 1.`, `of "base"'s, within [1.`}},
+		{
+			"a large regression", 10, 1.6,
+			[]string{"p99 > +20%"},
+			cli.ExitLimit,
+			[]string{`-fail-if p99 > +20%: exceeded: p99 of "head": 1.`, `of "base"'s, within [1.`},
+		},
 		{"none", 10, 1, []string{"p99 > +20%"}, cli.ExitOK, []string{"-fail-if p99 > +20%: kept: "}},
-		{"one at the limit", 10, 1.25, []string{"p99 > +20%"}, cli.ExitCannotTell, []string{"-fail-if p99 > +20%: cannot tell: ", "the limit lies there", "would"}},
-		{"few runs", 3, 3, []string{"p99 > +20%"}, cli.ExitCannotTell, []string{"3 rounds are too few to tell anything; 6 rounds may"}},
+		{
+			"one at the limit", 10, 1.25,
+			[]string{"p99 > +20%"},
+			cli.ExitCannotTell,
+			[]string{"-fail-if p99 > +20%: cannot tell: ", "the limit lies there", "would"},
+		},
+		{
+			"few runs", 3, 3,
+			[]string{"p99 > +20%"},
+			cli.ExitCannotTell,
+			[]string{"3 rounds are too few to tell anything; 6 rounds may"},
+		},
 		{"one run", 1, 3, []string{"p99 > +20%"}, cli.ExitCannotTell, []string{"not known of two runs of each"}},
-		{"one of two", 10, 1.6, []string{"requests/s < -10%", "p99>20%"}, cli.ExitLimit, []string{"-fail-if requests/s < -10%: kept", "-fail-if p99>20%: exceeded"}},
-		{"certain and unknown", 10, 1.6, []string{"p99>20%", "p99>60%"}, cli.ExitLimit, []string{"p99>20%: exceeded", "p99>60%: cannot tell"}},
-		{"too few requests", 10, 1.6, []string{"p99.9 > +20%"}, cli.ExitCannotTell, []string{"with as many requests as it needs"}},
+		{
+			"one of two", 10, 1.6,
+			[]string{"requests/s < -10%", "p99>20%"},
+			cli.ExitLimit,
+			[]string{"-fail-if requests/s < -10%: kept", "-fail-if p99>20%: exceeded"},
+		},
+		{
+			"certain and unknown", 10, 1.6,
+			[]string{"p99>20%", "p99>60%"},
+			cli.ExitLimit,
+			[]string{"p99>20%: exceeded", "p99>60%: cannot tell"},
+		},
+		{
+			"too few requests", 10, 1.6,
+			[]string{"p99.9 > +20%"},
+			cli.ExitCannotTell,
+			[]string{"with as many requests as it needs"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := []string{"compare", planted(t, tt.rounds, tt.slower)}
@@ -78,7 +110,11 @@ func TestCompareFailIf(t *testing.T) {
 	}
 	name := planted(t, 10, 1.6)
 	r := call("compare", "-markdown", "-fail-if", "p99 > +20%", name)
-	r.check(t, cli.ExitLimit, []string{"- -fail-if p99 &#62; +20%: exceeded: ", "| | base | head | ratio | lies within | |\n", "| p99 | ", "| **slower** |\n", "| requests | 2,000 | 2,000 | | | |\n"}, nil)
+	r.check(t, cli.ExitLimit, []string{
+		"- -fail-if p99 &#62; +20%: exceeded: ",
+		"| | base | head | ratio | lies within | |\n", "| p99 | ", "| **slower** |\n",
+		"| requests | 2,000 | 2,000 | | | |\n",
+	}, nil)
 	if strings.Contains(r.stdout, "| p50 |") {
 		t.Error("p50 is in it, which is not judged")
 	}
@@ -89,12 +125,16 @@ func TestFailIfOfOneVariant(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "head.json")
 	f := &runfile.File{Version: runfile.Version}
 	for i := range 8 {
-		f.Runs = append(f.Runs, runfile.Run{Label: "head", Repeat: i + 1, Round: i + 1, Load: &loadgen.Result{Answered: 1000, Duration: 1e9}})
+		f.Runs = append(f.Runs, runfile.Run{
+			Label: "head", Repeat: i + 1, Round: i + 1,
+			Load: &loadgen.Result{Answered: 1000, Duration: 1e9},
+		})
 	}
 	if err := f.Save(name); err != nil {
 		t.Fatal(err)
 	}
-	call("compare", "-fail-if", "requests/s < -10%", name).check(t, cli.ExitFailed, nil, []string{`there is only "head": name the file of the other one`})
+	call("compare", "-fail-if", "requests/s < -10%", name).check(t, cli.ExitFailed, nil,
+		[]string{`there is only "head": name the file of the other one`})
 	call("compare", name).check(t, cli.ExitOK, []string{"head"}, nil)
 }
 
@@ -151,8 +191,9 @@ func shellWords(command string) (words []string) {
 	return words
 }
 
-// misplaced returns the lines of a workflow that have a token, or the right to write, where code of the pull request may use it: all but those of a
-// job without a checkout, the token in the step there that calls gh.
+// misplaced returns the lines of a workflow that have a token, or the right to write, where code of
+// the pull request may use it: all but those of a job without a checkout, the token in the step
+// there that calls gh.
 func misplaced(workflow string) (lines []string) {
 	may := regexp.MustCompile(`(?i)_token|\.token|secrets\b|\bwrite\b|write-all`)
 	head, jobs, _ := strings.Cut(workflow, "\njobs:\n")
@@ -181,7 +222,8 @@ func parts(text, begin string) (list []string) {
 	return append(list, text[from:])
 }
 
-// TestWorkflowToken: what the pull request built runs in a job whose token can only read, and which nothing has in its environment.
+// TestWorkflowToken: what the pull request built runs in a job whose token can only read, and which
+// nothing has in its environment.
 func TestWorkflowToken(t *testing.T) {
 	read, err := os.ReadFile("../../deploy/github/tail.yml")
 	if err != nil {
@@ -191,13 +233,15 @@ func TestWorkflowToken(t *testing.T) {
 	if lines := misplaced(text); len(lines) > 0 {
 		t.Errorf("code of the pull request may use %q", lines)
 	}
-	if !strings.Contains(text, "\npermissions:\n  contents: read\njobs:") || !strings.Contains(text, "GH_TOKEN: ${{ github.token }}") {
+	if !strings.Contains(text, "\npermissions:\n  contents: read\njobs:") ||
+		!strings.Contains(text, "GH_TOKEN: ${{ github.token }}") {
 		t.Error("a job may do more than read by default, or gh has no token")
 	}
 	for _, c := range []struct{ at, add string }{
 		{"timeout-minutes: 30\n", "    permissions: write-all\n"},
 		{"permissions:\n", "  contents: write\n"},
-		{"jobs:\n", "  other:\n    steps:\n      - uses: actions/checkout@v5\n      - run: gh pr comment\n        env: { GH_TOKEN: x }\n"},
+		{"jobs:\n", "  other:\n    steps:\n      - uses: actions/checkout@v5\n      - run: gh pr comment\n        " +
+			"env: { GH_TOKEN: x }\n"},
 		{"    env:\n", "      GH_TOKEN: ${{ github.token }}\n"},
 		{"      - name: measure\n", "        env: { GH_TOKEN: \"${{ github.token }}\" }\n"},
 		{"      - name: judge\n", "        env: { KEY: \"${{ secrets.KEY }}\" }\n"},

@@ -76,7 +76,10 @@ func TestParseHelpAndErrors(t *testing.T) {
 		if !errors.Is(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.args, got, tt.want)
 		}
-		for _, o := range []struct{ name, got, want string }{{"output", out.String(), tt.stdout}, {"error", err.String(), tt.stderr}} {
+		for _, o := range []struct{ name, got, want string }{
+			{"output", out.String(), tt.stdout},
+			{"error", err.String(), tt.stderr},
+		} {
 			if !strings.Contains(o.got, o.want) || o.want == "" && o.got != "" {
 				t.Errorf("%s: standard %s is %q, want %q in it", tt.args, o.name, o.got, o.want)
 			}
@@ -128,7 +131,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestForeignHabits: a command line as for wrk or hey does what it says here, and evenkeel says what that is.
+// TestForeignHabits: a command line as for wrk or hey does what it says here, and evenkeel says
+// what that is.
 func TestForeignHabits(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()

@@ -43,8 +43,10 @@ func runGCTrace(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("gctrace", gctraceHelp)
 	follow := fs.Bool("f", false, "follow: show the last minute again and again while the log grows")
 	asJSON := fs.Bool("json", false, "print the summary of each process, and what the log was like, as JSON")
-	fs.Var(&part.From, "from", "leave out collections that ended up to this `time` since the program's start, such as 10s; a bare number is seconds (default 0)")
-	fs.Var(&part.To, "to", "leave out collections that ended after this `time` since the program's start (default: none)")
+	fs.Var(&part.From, "from", "leave out collections that ended up to this `time` since the program's start, such "+
+		"as 10s; a bare number is seconds (default 0)")
+	fs.Var(&part.To, "to", "leave out collections that ended after this `time` since the program's start (default: "+
+		"none)")
 	fs.Var((*cli.Whole)(&part.Skip), "skip", "leave out the first `N` collections of the log (default 0)")
 	names, rest, err := a.Parse(fs, args)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 func gcLog(from, to int) string {
 	var b strings.Builder
 	for i := from; i <= to; i++ {
-		fmt.Fprintf(&b, "the program says %d\ngc %d @%.3fs 4%%: 0.020+1.0+0.030 ms clock, 0.040+0.20/1.0/0.50+0.060 ms cpu, 6->7->3 MB, 8 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", i, i, float64(i)/10)
+		fmt.Fprintf(&b, "the program says %d\ngc %d @%.3fs 4%%: 0.020+1.0+0.030 ms clock, 0.040+0.20/1.0/0.50+0.060 "+
+			"ms cpu, 6->7->3 MB, 8 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", i, i, float64(i)/10)
 	}
 	return b.String()
 }
@@ -35,18 +36,48 @@ func TestGCTraceWindow(t *testing.T) {
 		name, log, flags string
 		want             []string
 	}{
-		{"all", gcLog(1, sixty), "", []string{"gc 1 to gc 60, from 0 to 6.00 s", "collections 60\n", "window 6.00 s\n", "the last line says 4% since"}},
-		{"without its beginning", gcLog(50, sixty), "", []string{"gc 50 to gc 60, from 5 s to 6.00 s", "collections 11\n", "window 1.00 s\n", "pace 91.0 ms\n"}},
+		{"all", gcLog(1, sixty), "", []string{
+			"gc 1 to gc 60, from 0 to 6.00 s", "collections 60\n", "window 6.00 s\n",
+			"the last line says 4% since",
+		}},
+		{
+			"without its beginning", gcLog(50, sixty), "",
+			[]string{"gc 50 to gc 60, from 5 s to 6.00 s", "collections 11\n", "window 1.00 s\n", "pace 91.0 ms\n"},
+		},
 		{"from the first on", gcLog(50, sixty), "-from 1s", []string{"collections 11\n", "window 1.00 s\n"}},
-		{"-from", gcLog(1, sixty), "-from 2s", []string{"gc 20 to gc 60, from 2 s to 6.00 s", "collections 41\n", "window 4.00 s\n"}},
-		{"-from the start", gcLog(1, sixty), "-from 0", []string{"gc 1 to gc 60, from 0 to 6.00 s", "collections 60\n", "window 6.00 s\n"}},
-		{"-from the start of what has none", gcLog(50, sixty), "-from 0", []string{"gc 50 to gc 60, from 5 s to 6.00 s", "window 1.00 s\n"}},
+		{"-from", gcLog(1, sixty), "-from 2s", []string{
+			"gc 20 to gc 60, from 2 s to 6.00 s", "collections 41\n",
+			"window 4.00 s\n",
+		}},
+		{
+			"-from the start", gcLog(1, sixty), "-from 0",
+			[]string{"gc 1 to gc 60, from 0 to 6.00 s", "collections 60\n", "window 6.00 s\n"},
+		},
+		{
+			"-from the start of what has none", gcLog(50, sixty), "-from 0",
+			[]string{"gc 50 to gc 60, from 5 s to 6.00 s", "window 1.00 s\n"},
+		},
 		{"-to", gcLog(1, sixty), "-to 2", []string{"gc 1 to gc 19, from 0 to 2 s", "collections 19\n", "window 2 s\n"}},
-		{"-from and -to", gcLog(1, sixty), "-from 2s -to 4s", []string{"gc 20 to gc 39", "collections 20\n", "window 2 s\n", "allocated 80 MiB"}},
-		{"-skip", gcLog(1, sixty), "-skip 20", []string{"gc 21 to gc 60, from 2.00 s to 6.00 s", "collections 40\n", "window 4 s\n", "allocated 160 MiB"}},
-		{"-skip of what is there", gcLog(41, sixty), "-skip 10", []string{"gc 51 to gc 60", "collections 10\n", "window 1 s\n"}},
-		{"-skip and -from", gcLog(1, sixty), "-skip 20 -from 4s -to 5s", []string{"gc 40 to gc 49", "collections 10\n", "window 1 s\n"}},
-		{"-to after the end", gcLog(1, sixty), "-to 10s", []string{"window 10 s\n", "! the log ends at 6.00 s, before -to"}},
+		{
+			"-from and -to", gcLog(1, sixty), "-from 2s -to 4s",
+			[]string{"gc 20 to gc 39", "collections 20\n", "window 2 s\n", "allocated 80 MiB"},
+		},
+		{"-skip", gcLog(1, sixty), "-skip 20", []string{
+			"gc 21 to gc 60, from 2.00 s to 6.00 s", "collections 40\n",
+			"window 4 s\n", "allocated 160 MiB",
+		}},
+		{
+			"-skip of what is there", gcLog(41, sixty), "-skip 10",
+			[]string{"gc 51 to gc 60", "collections 10\n", "window 1 s\n"},
+		},
+		{
+			"-skip and -from", gcLog(1, sixty), "-skip 20 -from 4s -to 5s",
+			[]string{"gc 40 to gc 49", "collections 10\n", "window 1 s\n"},
+		},
+		{"-to after the end", gcLog(1, sixty), "-to 10s", []string{
+			"window 10 s\n",
+			"! the log ends at 6.00 s, before -to",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -69,14 +100,16 @@ func TestGCTraceWindowFails(t *testing.T) {
 		{"-skip -1", cli.ExitUsage, "-skip -1"},
 		{"-from 4s -to 4s", cli.ExitUsage, "-to 4s is not after -from 4s"},
 		{"-from soon", cli.ExitUsage, "500ms, 10s or 2m"},
-		{"-skip 20", cli.ExitFailed, "no collection of it is in the window; it has 20 collections up to 2.00 s after the program's start: change -from, -to or -skip"},
+		{"-skip 20", cli.ExitFailed, "no collection of it is in the window; it has 20 collections up to 2.00 s after " +
+			"the program's start: change -from, -to or -skip"},
 		{"-from 2.01s", cli.ExitFailed, "change -from"},
 		{"-to 99ms", cli.ExitFailed, "change -from, -to"},
 		{"-to 0", cli.ExitUsage, "-to 0: write when the window ends, such as 40s, or leave it out"},
 		{"-skip x", cli.ExitUsage, `"x" for flag -skip: write a whole number, such as 20`},
 	} {
 		for _, json := range []string{"", " -json"} {
-			r := call(append(append([]string{"gctrace"}, strings.Fields(tt.flags+json)...), logFile(t, gcLog(1, 20)))...)
+			r := call(append(append([]string{"gctrace"}, strings.Fields(tt.flags+json)...),
+				logFile(t, gcLog(1, 20)))...)
 			r.check(t, tt.code, nil, []string{tt.want})
 			if r.stdout != "" {
 				t.Errorf("%s%s: printed\n%s", tt.flags, json, r.stdout)
@@ -95,7 +128,8 @@ func TestGCTraceProcesses(t *testing.T) {
 	}, nil)
 	// The second one's first lines are lost, so that its numbers go on, and only its clock tells.
 	late := strings.ReplaceAll(gcLog(21, 22), "@2.", "@0.")
-	call("gctrace", logFile(t, gcLog(1, 20)+late)).check(t, cli.ExitOK, []string{"process 2 of 2: gc 21 to gc 22, from 100 ms to 201 ms", "window 101 ms\n"}, nil)
+	call("gctrace", logFile(t, gcLog(1, 20)+late)).check(t, cli.ExitOK,
+		[]string{"process 2 of 2: gc 21 to gc 22, from 100 ms to 201 ms", "window 101 ms\n"}, nil)
 	// A part is taken of each.
 	call("gctrace", "-skip", "4", logFile(t, gcLog(1, 20)+gcLog(1, 5)+gcLog(1, 3))).check(t, cli.ExitOK, []string{
 		"process 1 of 3: gc 5 to gc 20", "process 2 of 3: gc 5 to gc 5", "process 3 of 3: no collection from ",
@@ -124,7 +158,8 @@ func TestGCTraceProcesses(t *testing.T) {
 	}
 	first := got.Processes[0]
 	if first.Summary.Collections != 11 || got.Processes[1].Summary.Collections != 5 {
-		t.Errorf("%d and %d collections, want 11 and 5", first.Summary.Collections, got.Processes[1].Summary.Collections)
+		t.Errorf("%d and %d collections, want 11 and 5", first.Summary.Collections,
+			got.Processes[1].Summary.Collections)
 	}
 	if first.First != 10 || first.Last != 20 || first.From != 1e9 || first.To != 2.00105e9 || first.Util != 4 {
 		t.Errorf("the first process is %+v", first)
@@ -145,16 +180,22 @@ func TestGCTraceForeign(t *testing.T) {
 		{"docker-json.txt", cli.ExitOK, seven, 0},
 		{"json-logger.txt", cli.ExitOK, seven, 0},
 		{"klog.txt", cli.ExitOK, seven, 0},
-		{"wrapped-after-cpu.txt", cli.ExitOK, append(seven, "! lines that other output or a line break had cut, and that were put together again: 7\n"), 1},
+		{"wrapped-after-cpu.txt", cli.ExitOK, append(seven,
+			"! lines that other output or a line break had cut, and that were put together again: 7\n"), 1},
 		{"two-replicas-compose.txt", cli.ExitOK, []string{
-			"process 1 of 2: web_1: gc 1 to gc 7, from 0 to 521 ms", "process 2 of 2: web_2: gc 1 to gc 7, from 0 to 1.12 s",
+			"process 1 of 2: web_1: gc 1 to gc 7, from 0 to 521 ms",
+			"process 2 of 2: web_2: gc 1 to gc 7, from 0 to 1.12 s",
 			"! collections of 2 processes, told apart by the prefixes of their lines\n",
 		}, 1},
 		{"lines-lost.txt", cli.ExitOK, []string{
 			"collections 374\n", "average pace 10.0 ms\n", "time in GC 10% of 2 processors since the program's start",
-			"allocated 176 MiB" + marked + "\n", "phase" + marked, "heap" + marked, "! collections whose lines are missing or could not be read: 254\n",
+			"allocated 176 MiB" + marked + "\n", "phase" + marked, "heap" + marked,
+			"! collections whose lines are missing or could not be read: 254\n",
 		}, 1},
-		{"study-listing.txt", cli.ExitOK, []string{"collections 2,551\n", "average pace 2.07 ms\n", "time in GC 14% of 12 processors since", "allocated -\n"}, 1},
+		{"study-listing.txt", cli.ExitOK, []string{
+			"collections 2,551\n", "average pace 2.07 ms\n",
+			"time in GC 14% of 12 processors since", "allocated -\n",
+		}, 1},
 		{"go1.5.txt", cli.ExitFailed, []string{"3 gctrace lines of Go 1.5, which have five phases"}, 0},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
@@ -171,7 +212,8 @@ func TestGCTraceForeign(t *testing.T) {
 		})
 	}
 	cut := regexp.MustCompile(` ms cpu.*`).ReplaceAllString(gcLog(1, 4), "")
-	call("gctrace", logFile(t, cut)).check(t, cli.ExitFailed, nil, []string{"4 lines begin like gctrace lines, and none of them is whole"})
+	call("gctrace", logFile(t, cut)).check(t, cli.ExitFailed, nil,
+		[]string{"4 lines begin like gctrace lines, and none of them is whole"})
 }
 
 // TestGCTraceManyProcesses has two programs write into one log at once.

@@ -19,11 +19,18 @@ func TestInterrupt(t *testing.T) {
 		when        func(*service, *session) bool
 		runs        int // in run.json
 	}{
-		{"while getting ready", "", []string{"-never-ready"}, func(s *service, _ *session) bool { return len(s.processes()) == 1 }, 0},
+		{"while getting ready", "", []string{"-never-ready"}, func(s *service, _ *session) bool {
+			return len(s.processes()) == 1
+		}, 0},
 		{"in warm-up", "-warmup 60s -z 60s", []string{"-say-at", "20"}, says("request 20"), 1},
 		{"under load", "-z 60s", []string{"-pprof", "-say-at", "20"}, says("request 20"), 1},
 		{"in the open loop", "-z 60s -rate 100", []string{"-pprof", "-say-at", "20"}, says("request 20"), 1},
-		{"in the second variant", "-n 20 -seed 4" + twoVariants, []string{"-slow", "20ms"}, says("two 1/1: starting"), 1},
+		{
+			"in the second variant", "-n 20 -seed 4" + twoVariants,
+			[]string{"-slow", "20ms"},
+			says("two 1/1: starting"),
+			1,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +66,8 @@ func TestInterruptTwice(t *testing.T) {
 	// Two signals at once would count as one.
 	until(t, "it has told the server to stop", func() bool { return c.stderr.has("server says no to SIGTERM") })
 	c.signal(syscall.SIGINT)
-	c.wait().check(t, cli.ExitInterrupted, []string{"requests/s", "killed: interrupted again"}, []string{"wrote " + out})
+	c.wait().check(t, cli.ExitInterrupted, []string{"requests/s", "killed: interrupted again"},
+		[]string{"wrote " + out})
 	s.gone(1)
 	if f := readRuns(t, out); !f.Runs[0].Load.Interrupted {
 		t.Error("run.json does not say that it was interrupted")

@@ -76,12 +76,16 @@ func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.top = 8
 	c.client.Register(fs)
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
-	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the first URL, if it is there). The service is made to collect before and after the window, not in it")
-	fs.StringVar(&c.gctrace, "gctrace", "", "`log` that the service's gctrace lines are being written to, - for standard input")
+	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the "+
+		"first URL, if it is there). The service is made to collect before and after the window, not in it")
+	fs.StringVar(&c.gctrace, "gctrace", "",
+		"`log` that the service's gctrace lines are being written to, - for standard input")
 	fs.Var((*cli.Whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
 	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
-	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
-	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated", cli.Each(&c.failIf, load.ParseLimit))
+	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open "+
+		"loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
+	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; "+
+		"may be repeated", cli.Each(&c.failIf, load.ParseLimit))
 }
 
 func runLoad(ctx context.Context, a *cli.App, args []string) error {
@@ -124,7 +128,8 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	case stdin > 1:
 		return errors.New("only one of -D, -targets and -gctrace can read standard input; give the others a file")
 	case c.html == cli.ToStdout:
-		return errors.New("-html - would mix with the table; write the run with -o, then: evenkeel compare -html - FILE")
+		return errors.New("-html - would mix with the table; write the run with -o, then: " +
+			"evenkeel compare -html - FILE")
 	case c.top < 0:
 		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
 	}
@@ -160,7 +165,8 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err := c.failIf.Known(classNames(c.options.Targets)); err != nil {
 		return err
 	}
-	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.client.Unix != "") { // one of many, each of which would have the service collect
+	// one of many, each of which would have the service collect
+	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.client.Unix != "") {
 		c.pprof = "off"
 		return nil
 	}
@@ -187,7 +193,10 @@ func classNames(targets []loadgen.Target) (names []string) {
 
 // measure puts the load on, and takes what the service tells around it.
 func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
-	o, stop, err := observe.ObserveRunning(ctx, observe.Running{Load: &c.options, PProf: c.pprof, Certain: c.pprofGiven, GCTrace: c.gctrace})
+	o, stop, err := observe.ObserveRunning(ctx, observe.Running{
+		Load: &c.options, PProf: c.pprof, Certain: c.pprofGiven,
+		GCTrace: c.gctrace,
+	})
 	if err != nil {
 		return nil, err
 	}

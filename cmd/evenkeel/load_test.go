@@ -12,7 +12,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// TestGeneratorAtItsLimit: nothing is judged of a load that failed by the load generator's own limit, and the exit code says so.
+// TestGeneratorAtItsLimit: nothing is judged of a load that failed by the load generator's own
+// limit, and the exit code says so.
 func TestGeneratorAtItsLimit(t *testing.T) {
 	l, err := load.ParseLimit("failed>1%")
 	if err != nil {
@@ -26,7 +27,9 @@ func TestGeneratorAtItsLimit(t *testing.T) {
 		Failures: []loadgen.Failure{{Class: loadgen.ClassGenerator, Count: 50, Example: "socket: too many open files"}},
 	}
 	code := a.Exit("load", c.report(&runfile.File{Runs: []runfile.Run{{Label: "x", Load: load}}}))
-	if code != cli.ExitFailed || !strings.Contains(said.String(), "50 of 150 requests failed here (socket: too many open files); nothing is judged") || strings.Contains(said.String(), "-fail-if") {
+	if code != cli.ExitFailed || !strings.Contains(said.String(),
+		"50 of 150 requests failed here (socket: too many open files); nothing is judged") ||
+		strings.Contains(said.String(), "-fail-if") {
 		t.Errorf("exit code %d: %s", code, said.String())
 	}
 }

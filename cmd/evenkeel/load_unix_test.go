@@ -37,7 +37,10 @@ func TestLoad(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	one, two := filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
 	r := execute(t, "load", url, "-n", "100", "-c", "4", "-o", one)
-	r.check(t, cli.ExitOK, []string{url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency", "█"}, []string{"wrote " + one})
+	r.check(t, cli.ExitOK, []string{
+		url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency",
+		"█",
+	}, []string{"wrote " + one})
 	if strings.Contains(r.stdout, "\x1b") {
 		t.Error("attributes in what is no terminal")
 	}
@@ -95,7 +98,10 @@ func TestLoadSends(t *testing.T) {
 		user, password, _ := r.BasicAuth()
 		mu.Lock()
 		defer mu.Unlock()
-		last = request{r.Method, r.Host, r.RequestURI, r.Header.Get("Content-Type"), user + ":" + password, strings.Join(r.Header["X"], "|"), string(b)}
+		last = request{
+			r.Method, r.Host, r.RequestURI, r.Header.Get("Content-Type"), user + ":" + password,
+			strings.Join(r.Header["X"], "|"), string(b),
+		}
 	})
 	host := strings.TrimPrefix(url, "http://")
 	const form = "application/x-www-form-urlencoded"
@@ -107,10 +113,22 @@ func TestLoadSends(t *testing.T) {
 		{[]string{url}, "", request{"GET", host, "/", "", ":", "", ""}},
 		{[]string{host + "/a?b=c%20d"}, "", request{"GET", host, "/a?b=c%20d", "", ":", "", ""}},
 		{[]string{url, "-d", "x=1"}, "", request{"POST", host, "/", form, ":", "", "x=1"}},
-		{[]string{url, "-D", body, "-m", "PUT", "-T", "text/plain"}, "", request{"PUT", host, "/", "text/plain", ":", "", "from a file"}},
+		{
+			[]string{url, "-D", body, "-m", "PUT", "-T", "text/plain"},
+			"",
+			request{"PUT", host, "/", "text/plain", ":", "", "from a file"},
+		},
 		{[]string{url, "-D", "-"}, "piped", request{"POST", host, "/", form, ":", "", "piped"}},
-		{[]string{url, "-a", "me:a:b", "-host", "example.com"}, "", request{"GET", "example.com", "/", "", "me:a:b", "", ""}},
-		{[]string{"-H", "x: 1", url, "-H", "X:2", "-H", "Content-Type: a/b", "-d", "y"}, "", request{"POST", host, "/", "a/b", ":", "1|2", "y"}},
+		{
+			[]string{url, "-a", "me:a:b", "-host", "example.com"},
+			"",
+			request{"GET", "example.com", "/", "", "me:a:b", "", ""},
+		},
+		{
+			[]string{"-H", "x: 1", url, "-H", "X:2", "-H", "Content-Type: a/b", "-d", "y"},
+			"",
+			request{"POST", host, "/", "a/b", ":", "1|2", "y"},
+		},
 	} {
 		args := append([]string{"load", "-n", "1"}, tt.args...)
 		load := call
@@ -140,7 +158,10 @@ func TestLoadMixed(t *testing.T) {
 		}
 	})
 	call("load", "-n", "50", "-c", "5", url+"/a", url+"/b").
-		check(t, cli.ExitOK, []string{url + "/a\nGET " + url + "/b", "status 200 25", "status 503 25", "not 2xx or 3xx"}, nil)
+		check(t, cli.ExitOK, []string{
+			url + "/a\nGET " + url + "/b", "status 200 25", "status 503 25",
+			"not 2xx or 3xx",
+		}, nil)
 	if a.Load() != 25 || b.Load() != 25 {
 		t.Errorf("%d and %d requests, want 25 each", a.Load(), b.Load())
 	}
@@ -206,7 +227,8 @@ func TestLoadAnswersAreBad(t *testing.T) {
 	r.check(t, cli.ExitFailed, []string{"status 404 5"}, []string{"none of 5 answers had a status of 2xx or 3xx"})
 }
 
-// TestLoadFailsPartly has a service that answers every other request: that is a result, and an exit code only by -fail-if.
+// TestLoadFailsPartly has a service that answers every other request: that is a result, and an exit
+// code only by -fail-if.
 func TestLoadFailsPartly(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -216,7 +238,8 @@ func TestLoadFailsPartly(t *testing.T) {
 	})
 	args := []string{"load", "-n", "40", "-pprof", "off", url + "/here", url + "/gone"}
 	call(args...).check(t, cli.ExitOK, []string{"status 200 20", "20 failed ("}, nil)
-	call(append(args, "-fail-if", "bad>0", "-fail-if", "failed>49%")...).check(t, cli.ExitLimit, []string{"status 200 20"}, []string{"-fail-if failed>49%: it is 50.0%"})
+	call(append(args, "-fail-if", "bad>0", "-fail-if", "failed>49%")...).check(t, cli.ExitLimit,
+		[]string{"status 200 20"}, []string{"-fail-if failed>49%: it is 50.0%"})
 }
 
 func TestLoadInterrupted(t *testing.T) {
@@ -228,7 +251,8 @@ func TestLoadInterrupted(t *testing.T) {
 		c := start(t, append(strings.Fields("load -o "+out+" "+flags), url)...)
 		until(t, "requests come", func() bool { return n.Load() > 20 })
 		c.signal(syscall.SIGINT)
-		c.wait().check(t, cli.ExitInterrupted, []string{"requests", "! the load was interrupted"}, []string{"interrupted", "wrote " + out})
+		c.wait().check(t, cli.ExitInterrupted, []string{"requests", "! the load was interrupted"},
+			[]string{"interrupted", "wrote " + out})
 		if f := readRuns(t, out); !f.Runs[0].Load.Interrupted {
 			t.Error("run.json does not say that it was interrupted")
 		}

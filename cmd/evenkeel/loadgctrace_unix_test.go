@@ -40,10 +40,12 @@ func TestLoadFollowsPipe(t *testing.T) {
 	fifo := mkfifo(t)
 	hold(t, fifo)
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
-	execute(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, url).check(t, cli.ExitOK, []string{"status 200 3", fifo + ": no gctrace line came during the load"}, nil)
+	execute(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, url).check(t, cli.ExitOK,
+		[]string{"status 200 3", fifo + ": no gctrace line came during the load"}, nil)
 }
 
-// TestLoadFollowsPipeOpenedAgain has a pipe end, as far as can be seen, and another writer come during the load.
+// TestLoadFollowsPipeOpenedAgain has a pipe end, as far as can be seen, and another writer come
+// during the load.
 func TestLoadFollowsPipeOpenedAgain(t *testing.T) {
 	t.Parallel()
 	fifo, out := mkfifo(t), filepath.Join(t.TempDir(), "run.json")
@@ -61,14 +63,15 @@ func TestLoadFollowsPipeOpenedAgain(t *testing.T) {
 		}
 		first <- err
 	}()
-	execute(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, "-o", out, url).check(t, cli.ExitOK, []string{"status 200 3"}, []string{"wrote " + out})
+	execute(t, "load", "-n", "3", "-pprof", "off", "-gctrace", fifo, "-o", out, url).check(t, cli.ExitOK,
+		[]string{"status 200 3"}, []string{"wrote " + out})
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
 }
 
-// TestLoadFollowsPipeInterrupted ends under load, and where nobody has opened the pipe to write. Each has a server of its own: one
-// may still be handling requests of a load that is over.
+// TestLoadFollowsPipeInterrupted ends under load, and where nobody has opened the pipe to write.
+// Each has a server of its own: one may still be handling requests of a load that is over.
 func TestLoadFollowsPipeInterrupted(t *testing.T) {
 	t.Parallel()
 	counts := func(n *atomic.Int64) string {

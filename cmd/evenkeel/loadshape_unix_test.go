@@ -17,7 +17,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// due is how many requests the open loop had to send: a machine that stands still as the load ends leaves some unsent.
+// due is how many requests the open loop had to send: a machine that stands still as the load ends
+// leaves some unsent.
 func due(r *loadgen.Result) int64 {
 	n := r.Answered
 	for _, f := range r.Failures {
@@ -32,7 +33,9 @@ func due(r *loadgen.Result) int64 {
 func TestLoadShapes(t *testing.T) {
 	t.Parallel()
 	var two atomic.Int64
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { two.Add(int64(r.ProtoMajor - 1)) }))
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		two.Add(int64(r.ProtoMajor - 1))
+	}))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
@@ -59,20 +62,39 @@ func TestLoadShapes(t *testing.T) {
 		n                int64
 		want             func(*loadgen.Result) bool
 	}{
-		{"-n 10 -cacert " + ca, srv.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP2 }},
-		{"-n 10 -c 2 -streams 5 -insecure", srv.URL, "over HTTP/2 with 5 streams each", 10, func(r *loadgen.Result) bool { return r.Streams == 5 }},
-		{"-n 10 -http1 -insecure", srv.URL, "", 0, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP1 }},
-		{"-n 10 -http2", plain.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP2 }},
+		{"-n 10 -cacert " + ca, srv.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool {
+			return r.Protocol == loadgen.ProtocolHTTP2
+		}},
+		{
+			"-n 10 -c 2 -streams 5 -insecure", srv.URL, "over HTTP/2 with 5 streams each", 10,
+			func(r *loadgen.Result) bool {
+				return r.Streams == 5
+			},
+		},
+		{"-n 10 -http1 -insecure", srv.URL, "", 0, func(r *loadgen.Result) bool {
+			return r.Protocol == loadgen.ProtocolHTTP1
+		}},
+		{"-n 10 -http2", plain.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool {
+			return r.Protocol == loadgen.ProtocolHTTP2
+		}},
 		{"-n 10", plain.URL, "", 0, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP1 }},
-		{"-n 10 -rate 1000 -arrivals poisson -seed 7", plain.URL, "Poisson arrivals, at most 1000 connections, seed 7", 0, func(r *loadgen.Result) bool { return r.Seed == 7 && due(r) == 10 }},
-		{"-stages 50ms:100,100ms:100-300", plain.URL, "on average of 2 stages", 0, func(r *loadgen.Result) bool { return due(r) == 25 && len(r.Stages) == 2 }},
+		{
+			"-n 10 -rate 1000 -arrivals poisson -seed 7", plain.URL, "Poisson arrivals, at most 1000 connections, seed 7",
+			0, func(r *loadgen.Result) bool {
+				return r.Seed == 7 && due(r) == 10
+			},
+		},
+		{"-stages 50ms:100,100ms:100-300", plain.URL, "on average of 2 stages", 0, func(r *loadgen.Result) bool {
+			return due(r) == 25 && len(r.Stages) == 2
+		}},
 		{"-times " + times, plain.URL, "at the times of a trace", 0, func(r *loadgen.Result) bool {
 			return due(r) == 3 && r.Arrivals == loadgen.ArrivalsTimes
 		}},
 	} {
 		two.Store(0)
 		out := filepath.Join(dir, "run.json")
-		call(append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, cli.ExitOK, []string{tt.says}, nil)
+		call(append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, cli.ExitOK, []string{tt.says},
+			nil)
 		f := readRuns(t, out)
 		if !tt.want(f.Runs[0].Load) || two.Load() != tt.n {
 			t.Errorf("%s: %d by HTTP/2; %+v", tt.flags, two.Load(), f.Runs[0].Load)

@@ -15,10 +15,10 @@
 //	evenkeel demo                             show all that in two minutes, for make demo
 //	evenkeel version [-json]                  say which this is; -json: and which machine
 //
-// evenkeel COMMAND -h tells more. Exit codes: 0 done, whatever part of a load failed; 1 it could not
-// be done, or no request was answered with a status of 2xx or 3xx; 2 the command line was wrong; 3 a
-// -fail-if was exceeded; 4 the runs cannot tell whether one was; 130 interrupted, after reporting what
-// there was.
+// evenkeel COMMAND -h tells more. Exit codes: 0 done, whatever part of a load failed; 1 it could
+// not be done, or no request was answered with a status of 2xx or 3xx; 2 the command line was
+// wrong; 3 a -fail-if was exceeded; 4 the runs cannot tell whether one was; 130 interrupted, after
+// reporting what there was.
 package main
 
 import (
@@ -75,12 +75,14 @@ func dispatch(ctx context.Context, a *cli.App, args []string) int {
 			return a.Exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.Stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, convert, gctrace, plan, watch, demo and version (evenkeel -h)\n", args[0])
+	fmt.Fprintf(a.Stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, "+
+		"convert, gctrace, plan, watch, demo and version (evenkeel -h)\n", args[0])
 	return cli.ExitUsage
 }
 
 func usage(w io.Writer) {
-	fmt.Fprint(w, "evenkeel measures a Go service's latency under load, and says what its collector costs and why\nits slowest requests are slow.\n\n")
+	fmt.Fprint(w, "evenkeel measures a Go service's latency under load, and says what its collector costs and "+
+		"why\nits slowest requests are slow.\n\n")
 	for _, c := range subcommands {
 		fmt.Fprintf(w, "  evenkeel %-8s%-32s%s\n", c.name, c.args, c.what)
 	}

@@ -54,7 +54,8 @@ func testServer(t *testing.T) string {
 			return
 		}
 		built.server = filepath.Join(built.dir, "server")
-		if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", built.server, "./testdata/server").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", built.server,
+			"./testdata/server").CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("go build ./testdata/server: %w\n%s", err, out)
 		}
 	})

@@ -30,7 +30,8 @@ percentiles without counts.
 
 func runMerge(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("merge", mergeHelp)
-	output := fs.String("o", "", "write the sum to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
+	output := fs.String("o", "", "write the sum to this JSON `file`, for evenkeel compare (- for standard output, "+
+		"instead of the table)")
 	skew := cli.Period(time.Second)
 	fs.Var(&skew, "skew", "take windows that began up to this `duration` apart, and are of lengths as near")
 	allowLate := fs.Bool("allow-late", false, "take generators too that did not keep their rate; the sum says so")
@@ -40,7 +41,8 @@ func runMerge(_ context.Context, a *cli.App, args []string) error {
 	}
 	names = append(names, rest...)
 	if len(names) < 2 {
-		return a.Wrong(fs, "%d files; name those of all machines, as evenkeel load -share I/N -o I.json has written them", len(names))
+		return a.Wrong(fs, "%d files; name those of all machines, as evenkeel load -share I/N -o I.json has written them",
+			len(names))
 	}
 	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
 		return a.Wrong(fs, "- twice: there is one standard input; give the others as files")

@@ -18,9 +18,15 @@ import (
 // shareFile makes the run.json of one of several generators.
 func shareFile(t *testing.T, dir string, i, of int, change func(*runfile.File)) string {
 	t.Helper()
-	l := &loadgen.Result{Targets: []string{"GET http://x/"}, Rate: 50, Connections: 5, Started: time.Unix(1e9, 0), Duration: 2 * time.Second, Answered: 100, Statuses: map[int]int64{200: 100}}
+	l := &loadgen.Result{
+		Targets: []string{"GET http://x/"}, Rate: 50, Connections: 5, Started: time.Unix(1e9, 0),
+		Duration: 2 * time.Second, Answered: 100, Statuses: map[int]int64{200: 100},
+	}
 	l.Latency.RecordN(time.Duration(i+1)*time.Millisecond, 100)
-	f := &runfile.File{Version: runfile.Version, Tool: "evenkeel", Runs: []runfile.Run{{Label: "load", Repeat: 1, Load: l, Share: &runfile.Share{Index: i, Of: of}}}}
+	f := &runfile.File{
+		Version: runfile.Version, Tool: "evenkeel",
+		Runs: []runfile.Run{{Label: "load", Repeat: 1, Load: l, Share: &runfile.Share{Index: i, Of: of}}},
+	}
 	if change != nil {
 		change(f)
 	}
@@ -36,7 +42,11 @@ func TestMergeFiles(t *testing.T) {
 	dir := t.TempDir()
 	all := filepath.Join(dir, "all.json")
 	files := []string{shareFile(t, dir, 0, 2, nil), shareFile(t, dir, 1, 2, nil)}
-	call("merge", "-o", all, files[0], files[1]).check(t, cli.ExitOK, []string{"100 requests/s (open loop)", "requests 200", "p50 1.00 ms", "p90 2.00 ms", "added up from 2 generators"}, []string{"wrote " + all})
+	call("merge", "-o", all, files[0], files[1]).check(t, cli.ExitOK,
+		[]string{
+			"100 requests/s (open loop)", "requests 200", "p50 1.00 ms", "p90 2.00 ms",
+			"added up from 2 generators",
+		}, []string{"wrote " + all})
 	call("compare", all, files[0]).check(t, cli.ExitOK, []string{"requests 200 100"}, nil)
 	call("merge", "-o", "-", files[0], files[1]).check(t, cli.ExitOK, []string{`"index": 1`, `"answered": 200`}, nil)
 	page := filepath.Join(dir, "page.html")
@@ -103,7 +113,8 @@ func TestShareFlags(t *testing.T) {
 			continue
 		}
 		start := r.stderr
-		if r.code != cli.ExitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00Z"), want) {
+		if r.code != cli.ExitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00",
+			"1970-01-01T00:00:00Z"), want) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, r.code, start, want)
 		}
 	}
@@ -116,7 +127,8 @@ func TestSharesOfTemplates(t *testing.T) {
 		c := &loadCommand{app: &cli.App{Stdout: io.Discard, Stderr: io.Discard}}
 		fs := c.app.NewFlags("load", loadHelp)
 		c.register(fs)
-		names, rest, err := c.app.Parse(fs, append(args, "-n", "6", "-template", "-seed", "42", "http://h/{{seq}}/{{int 1 1000000}}"))
+		names, rest, err := c.app.Parse(fs, append(args, "-n", "6", "-template", "-seed", "42",
+			"http://h/{{seq}}/{{int 1 1000000}}"))
 		if err == nil {
 			err = c.prepare(fs, append(names, rest...))
 		}
@@ -141,8 +153,10 @@ func TestConvert(t *testing.T) {
 	dir := t.TempDir()
 	const tools, share = "internal/exchange/testdata/", "internal/runfile/testdata/share.json"
 	run, log := filepath.Join(dir, "run.json"), filepath.Join(dir, "run.hlog")
-	call("convert", "-label", "vegeta", "-rate", "100", "-o", run, tools+"vegeta.gob").check(t, cli.ExitOK, nil, []string{"vegeta's latency counts from the sending"})
-	call("convert", "-to", "hlog", "-o", log, run).check(t, cli.ExitOK, nil, []string{"a histogram log takes", "left out are failures"})
+	call("convert", "-label", "vegeta", "-rate", "100", "-o", run, tools+"vegeta.gob").check(t, cli.ExitOK, nil,
+		[]string{"vegeta's latency counts from the sending"})
+	call("convert", "-to", "hlog", "-o", log, run).check(t, cli.ExitOK, nil,
+		[]string{"a histogram log takes", "left out are failures"})
 	call("convert", log).check(t, cli.ExitOK, []string{`"format": "hlog"`}, nil)
 	call("compare", run, share).check(t, cli.ExitOK, []string{"requests"}, nil)
 	k6 := filepath.Join(dir, "k6.json")
@@ -162,14 +176,18 @@ func TestConvert(t *testing.T) {
 		{"-from xml " + run, cli.ExitFailed, `format "xml" cannot be read; these can: run, hgrm`},
 		{"-to wrk2 " + run, cli.ExitFailed, `format "wrk2" cannot be written; these can: run, hgrm`},
 		{share, cli.ExitUsage, "is a run.json already"},
-		{"-to csv " + tools + "gobench.txt", cli.ExitFailed, "4 of its runs are meant, and this format has one: say which with -run; there are BenchmarkHash/1k#1"},
+		{
+			"-to csv " + tools + "gobench.txt", cli.ExitFailed,
+			"4 of its runs are meant, and this format has one: say which with -run; there are BenchmarkHash/1k#1",
+		},
 		{"-to csv -run nonsense " + tools + "gobench.txt", cli.ExitFailed, "0 of its runs are meant"},
 		{"-o " + run + " " + run, cli.ExitFailed, "is read, and would be written over"},
 		{tools + "gen.sh", cli.ExitFailed, "in no format that is known here"},
 	} {
 		call(append([]string{"convert"}, strings.Fields(tt.args)...)...).check(t, tt.code, nil, []string{tt.want})
 	}
-	call("convert", "-to", "csv", "-run", "BenchmarkHash/1k#2", tools+"gobench.txt").check(t, cli.ExitOK, []string{"latency_ns,count"}, []string{"imported from gobench"})
+	call("convert", "-to", "csv", "-run", "BenchmarkHash/1k#2", tools+"gobench.txt").check(t, cli.ExitOK,
+		[]string{"latency_ns,count"}, []string{"imported from gobench"})
 	call("merge", k6, k6).check(t, cli.ExitFailed, nil, []string{"percentiles cannot be added"})
 	if _, err := os.Stat(log); err != nil {
 		t.Error(err)

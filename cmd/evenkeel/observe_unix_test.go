@@ -59,28 +59,38 @@ func TestLoadRunning(t *testing.T) {
 	}
 
 	r, found := load("")
-	r.check(t, cli.ExitOK, []string{"collections", "GC pause, total", "allocated/request", "main.waste", "(runtime.MemStats), which does not tell time in GC"}, nil)
+	r.check(t, cli.ExitOK, []string{
+		"collections", "GC pause, total", "allocated/request", "main.waste",
+		"(runtime.MemStats), which does not tell time in GC",
+	}, nil)
 	if strings.Contains(r.stdout, "\ntime in GC") || strings.Contains(r.stdout, "\npeak heap") {
 		t.Errorf("rows that runtime.MemStats cannot tell:\n%s", r.stdout)
 	}
-	if gc := found.GC; gc == nil || gc.Source != runfile.GCFromMemStats || gc.Summary.Collections == 0 || len(gc.Collections) > 0 {
+	if gc := found.GC; gc == nil || gc.Source != runfile.GCFromMemStats || gc.Summary.Collections == 0 ||
+		len(gc.Collections) > 0 {
 		t.Fatalf("collections: %+v, notes %q", gc, found.Notes)
 	}
-	if x := float64(found.Alloc.Bytes) / 600 / allocated; found.Alloc.Source != runfile.AllocFromMemStats || x < .95 || x > 1.1 {
+	if x := float64(found.Alloc.Bytes) / 600 / allocated; found.Alloc.Source != runfile.AllocFromMemStats || x < .95 ||
+		x > 1.1 {
 		t.Errorf("allocated %.3f of what the server is known to allocate, by %s", x, found.Alloc.Source)
 	}
 	if found.PProf != s.url()+"debug/pprof/" || found.GCTrace != "" || len(found.Notes) > 0 {
 		t.Errorf("from %q and %q, notes %q", found.PProf, found.GCTrace, found.Notes)
 	}
 	if runtime.GOOS == "linux" {
-		if found.Server == nil || found.Server.PeakRSSBytes < 1<<20 || found.Disturbance == nil || found.Disturbance.Service != "server" {
+		if found.Server == nil || found.Server.PeakRSSBytes < 1<<20 || found.Disturbance == nil ||
+			found.Disturbance.Service != "server" {
 			t.Errorf("server %+v, disturbance %+v", found.Server, found.Disturbance)
 		}
 	}
 
 	r, both := load("-gctrace " + log)
-	r.check(t, cli.ExitOK, []string{"time in GC", "total GC time", "peak heap", "main.waste", "collector by " + log + " (gctrace); allocation by " + s.url()}, nil)
-	if gc := both.GC; gc == nil || gc.Source != runfile.GCFromTrace || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
+	r.check(t, cli.ExitOK, []string{
+		"time in GC", "total GC time", "peak heap", "main.waste",
+		"collector by " + log + " (gctrace); allocation by " + s.url(),
+	}, nil)
+	if gc := both.GC; gc == nil || gc.Source != runfile.GCFromTrace || gc.Summary.Collections == 0 ||
+		int(gc.Summary.Collections) != len(gc.Collections) {
 		t.Fatalf("collections: %+v, notes %q", gc, both.Notes)
 	}
 	if both.GCTrace != log || both.Alloc.Source != runfile.AllocFromMemStats || len(both.Notes) > 0 {
@@ -94,7 +104,8 @@ func TestLoadRunning(t *testing.T) {
 	}
 
 	// Lines of before, and none of now, are no sign of a collector that rests.
-	lines := startWith(t, gcLog(1, 1), append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out), s.url())...).wait()
+	lines := startWith(t, gcLog(1, 1), append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out),
+		s.url())...).wait()
 	lines.check(t, cli.ExitOK, []string{"! standard input: no gctrace line came during the load"}, nil)
 	if run := readRuns(t, out).Runs[0]; run.GC != nil || run.Alloc != nil {
 		t.Errorf("%+v and %+v of nothing", run.GC, run.Alloc)
@@ -115,7 +126,8 @@ func TestLoadCounts(t *testing.T) {
 		t.Errorf("%d collections, %d of them forced, paused for %v; want 50", gc.Summary.Collections, forced, pause)
 	}
 	// Now it does not collect any more, and both sources say so.
-	execute(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 0", "time in GC 0"}, nil)
+	execute(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, cli.ExitOK,
+		[]string{"collections 0", "time in GC 0"}, nil)
 }
 
 func TestLoadObservesNothing(t *testing.T) {
@@ -127,7 +139,8 @@ func TestLoadObservesNothing(t *testing.T) {
 		}
 	})
 	defer close(hang)
-	for limit := 200 * time.Millisecond; ; limit *= 4 { // which each answer has, too, and a busy machine may need more of
+	// which each answer has, too, and a busy machine may need more of
+	for limit := 200 * time.Millisecond; ; limit *= 4 {
 		r := execute(t, "load", "-n", "5", "-t", limit.String(), url)
 		if !strings.Contains(blanks.ReplaceAllString(r.stdout, " "), "status 200 5") && limit < patience/4 {
 			continue
@@ -140,7 +153,8 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-gctrace " + dir + "/none", "no such file"},
 		{"-gctrace " + dir, "is a folder"},
 	} {
-		execute(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitFailed, nil, []string{tt.want})
+		execute(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitFailed, nil,
+			[]string{tt.want})
 	}
 	for _, tt := range []struct{ flags, want string }{
 		{"-pprof ftp://x", "-pprof"},
@@ -168,11 +182,17 @@ func TestLoadMix(t *testing.T) {
 	})
 	targets := writeIn(t, dir, "targets", "/read/{{int 1 9}} weight=3 class=read\nPOST /write/{{seq}} class=write\n")
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
-	args := []string{"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out, "-html", page, url}
+	args := []string{
+		"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out,
+		"-html", page, url,
+	}
 	r := execute(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
-	r.check(t, cli.ExitOK, []string{"and 30 more", "requests: from " + targets + ", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
+	r.check(t, cli.ExitOK, []string{"and 30 more", "requests: from " + targets +
+		", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"},
+		nil)
 	run1 := readRuns(t, out).Runs[0]
-	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets || len(run1.Load.Classes) != 2 {
+	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets ||
+		len(run1.Load.Classes) != 2 {
 		t.Errorf("%+v, %+v", run1.Mix, run1.Load.Classes)
 	}
 	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "By class of request") {
@@ -180,8 +200,10 @@ func TestLoadMix(t *testing.T) {
 	}
 	call("compare", out).check(t, cli.ExitOK, []string{"by class", "write 25.0% 10 0 10"}, nil)
 	r = execute(t, append(args, "-fail-if", "write:bad>50%", "-fail-if", "rate<1000000000/s")...)
-	r.check(t, cli.ExitLimit, []string{"by class"}, []string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
-	if again := readRuns(t, out).Runs[0]; strings.Join(again.Load.Targets, " ") != strings.Join(run1.Load.Targets, " ") {
+	r.check(t, cli.ExitLimit, []string{"by class"},
+		[]string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
+	if again := readRuns(t, out).Runs[0]; strings.Join(again.Load.Targets, " ") != strings.Join(run1.Load.Targets,
+		" ") {
 		t.Errorf("the same seed made %q, and then %q", run1.Load.Targets, again.Load.Targets)
 	}
 }

@@ -37,12 +37,16 @@ docs/guides/plan.md explains each row.
 func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	f := plan.Options{Watch: cli.Period(10 * time.Second)}
 	fs := a.NewFlags("plan", planHelp)
-	fs.Var((*cli.Whole)(&f.Replicas), "n", "there are `N` replicas (default: as many as are needed; of a status page, what it says)")
+	fs.Var((*cli.Whole)(&f.Replicas), "n",
+		"there are `N` replicas (default: as many as are needed; of a status page, what it says)")
 	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default 1; of a status page, what it says)")
-	fs.Var(&f.Memory, "memory", "one replica may take this `size`, such as 2GiB: a gate's trigger then follows the allocation (default: no limit; of a status page, what it says)")
-	fs.Var(&f.Times, "times", "plan for this many `times` the load of the source (default 1; of a status page the number of replicas, each with as much)")
+	fs.Var(&f.Memory, "memory", "one replica may take this `size`, such as 2GiB: a gate's trigger then follows the "+
+		"allocation (default: no limit; of a status page, what it says)")
+	fs.Var(&f.Times, "times", "plan for this many `times` the load of the source (default 1; of a status page the "+
+		"number of replicas, each with as much)")
 	fs.Var(&f.Rate, "rate", "plan for this many `requests` a second in all (default: the source's)")
-	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: what a status page has measured, else an estimate)")
+	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: what a status page has measured, "+
+		"else an estimate)")
 	fs.Var(&f.Watch, "for", "watch a status page for this `time`")
 	fs.StringVar(&f.Label, "label", "", "take the runs with this `label` of a run.json that has several")
 	asJSON := fs.Bool("json", false, "print all figures as JSON")
@@ -52,7 +56,8 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	}
 	switch names = append(names, rest...); {
 	case len(names) == 0:
-		return a.Wrong(fs, "no source; name a run.json, a gctrace log, - for standard input, or the URL of a status page")
+		return a.Wrong(fs, "no source; name a run.json, a gctrace log, - for standard input, "+
+			"or the URL of a status page")
 	case len(names) > 1:
 		return a.Wrong(fs, "%d sources; it reads one", len(names))
 	case f.Replicas < 0 || cli.Given(fs, "n") && f.Replicas == 0:

@@ -21,8 +21,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// planRun is a run of 10 s at 6,000 requests/s on one processor that takes 0.9 of it, 0.4 of that the collector: 8 collections
-// of 300 MB at 1.5 ns a byte.
+// planRun is a run of 10 s at 6,000 requests/s on one processor that takes 0.9 of it, 0.4 of that
+// the collector: 8 collections of 300 MB at 1.5 ns a byte.
 func planRun(label string) runfile.Run {
 	r := runfile.Run{Label: label, Load: &loadgen.Result{Answered: 60_000, Duration: 10 * time.Second}}
 	r.Alloc = &runfile.Alloc{Bytes: 2_400_000_000}
@@ -54,7 +54,8 @@ func TestPlan(t *testing.T) {
 	golden.Check(t, "plan.golden.txt", r.stdout)
 }
 
-// TestPlanCountsIdleProcessors: at a low load they do most of the marking, which others have to do where the load is high.
+// TestPlanCountsIdleProcessors: at a low load they do most of the marking, which others have to do
+// where the load is high.
 func TestPlanCountsIdleProcessors(t *testing.T) {
 	r := planRun("a")
 	r.GC.Summary.CPU.Total, r.GC.Summary.CPU.Idle = gctrace.Of(600*time.Millisecond), gctrace.Of(3*time.Second)
@@ -65,7 +66,8 @@ func TestPlanCountsIdleProcessors(t *testing.T) {
 	log := func(cpu string) string {
 		var lines strings.Builder
 		for n := 1; n <= 50; n++ {
-			fmt.Fprintf(&lines, "gc %d @%d.000s 4%%: 0+1.0+0 ms clock, 0+%s+0 ms cpu, 60->61->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, n, cpu)
+			fmt.Fprintf(&lines, "gc %d @%d.000s 4%%: 0+1.0+0 ms clock, 0+%s+0 ms cpu, 60->61->30 MB, 60 MB goal, 0 "+
+				"MB stacks, 0 MB globals, 2 P\n", n, n, cpu)
 		}
 		return call("plan", logFile(t, lines.String())).stdout
 	}
@@ -74,7 +76,8 @@ func TestPlanCountsIdleProcessors(t *testing.T) {
 	}
 }
 
-// TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that is not known.
+// TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that
+// is not known.
 func TestPlanInRun(t *testing.T) {
 	for _, c := range []struct {
 		change func(*runfile.Run)
@@ -82,7 +85,9 @@ func TestPlanInRun(t *testing.T) {
 		gates  bool // what they would give is there, too
 	}{
 		{func(*runfile.Run) {}, "this load takes 1 to 2 replicas, ", false},
-		{func(r *runfile.Run) { r.GC.Summary.Wall.Total = gctrace.Of(r.Load.Duration / 20) }, "this load takes 1 to 2 replicas, ", true},
+		{func(r *runfile.Run) {
+			r.GC.Summary.Wall.Total = gctrace.Of(r.Load.Duration / 20)
+		}, "this load takes 1 to 2 replicas, ", true},
 		{func(r *runfile.Run) { r.Disturbance = nil }, "", false},
 		{func(r *runfile.Run) { r.Alloc = nil }, "", false},
 		{func(r *runfile.Run) { r.GC = nil }, "", false},
@@ -115,7 +120,8 @@ func TestPlanJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Requests != 12_000 || p.AllocRate != 480e6 || p.Live != 300e6 || p.Replicas != 3 || p.Turns != 2 || p.Held != capacity.Exactly(0.1) || len(p.Ways) != 3 {
+	if p.Requests != 12_000 || p.AllocRate != 480e6 || p.Live != 300e6 || p.Replicas != 3 || p.Turns != 2 ||
+		p.Held != capacity.Exactly(0.1) || len(p.Ways) != 3 {
 		t.Errorf("%+v", p)
 	}
 	gated := p.Ways[capacity.WayGated]
@@ -128,14 +134,20 @@ func TestPlanJSON(t *testing.T) {
 func TestPlanOfALog(t *testing.T) {
 	var log strings.Builder
 	for n := 1; n <= 100; n++ {
-		fmt.Fprintf(&log, "gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+10.23/20.19/0+0.058 ms cpu, 60->61->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, float64(n)*.1)
+		fmt.Fprintf(&log, "gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+10.23/20.19/0+0.058 ms cpu, 60->61->30 "+
+			"MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, float64(n)*.1)
 	}
 	name := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("plan", "-n", "4", name).check(t, cli.ExitOK, []string{"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns", "! a log knows nothing of requests"}, nil)
-	call("plan", "-n", "4", "-held", "300ms", name).check(t, cli.ExitOK, []string{"! should all replicas want the turn at once"}, nil)
+	call("plan", "-n", "4", name).check(t, cli.ExitOK,
+		[]string{
+			"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns",
+			"! a log knows nothing of requests",
+		}, nil)
+	call("plan", "-n", "4", "-held", "300ms", name).check(t, cli.ExitOK,
+		[]string{"! should all replicas want the turn at once"}, nil)
 	call("plan", "-rate", "5", name).check(t, cli.ExitFailed, nil, []string{"write -times instead"})
 	call("plan", "-label", "a", name).check(t, cli.ExitFailed, nil, []string{"leave -label out"})
 	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, cli.ExitUsage, nil, []string{"-label is of a run.json"})
@@ -164,23 +176,30 @@ func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 	} {
 		call("plan", tt.name).check(t, cli.ExitFailed, nil, []string{tt.say})
 	}
-	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitFailed, nil, []string{`no runs of "c", but of a, b`})
-	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitOK, []string{"replicas needed"}, nil)
+	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitFailed, nil,
+		[]string{`no runs of "c", but of a, b`})
+	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitOK,
+		[]string{"replicas needed"}, nil)
 	cpu := without(func(r *runfile.Run) { r.Disturbance = nil })
 	call("plan", cpu).check(t, cli.ExitOK, []string{"memory of one", "! it does not say what CPU"}, nil)
 }
 
-// statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more each time that it is asked.
+// statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more
+// each time that it is asked.
 func statsServer(t *testing.T, change func(asked uint64, stats map[string]any)) *httptest.Server {
 	t.Helper()
 	var asked atomic.Uint64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := asked.Add(1)
 		stats := map[string]any{
-			"Policy": "drain", "State": "serving", "Live": 300e6, "Heap": 400e6, "Trigger": 600e6, "Hard": 825e6, "Limit": uint64(1<<63 - 1),
+			"Policy": "drain", "State": "serving", "Live": 300e6, "Heap": 400e6, "Trigger": 600e6, "Hard": 825e6,
+			"Limit":     uint64(1<<63 - 1),
 			"Allocated": n * 50e6, "Entered": n * 100, "Collections": map[string]uint64{"trigger": n},
 			"Phases": map[string]any{"collecting": map[string]any{"Count": n, "Total": n * 300e6, "Max": 310e6}},
-			"Turn":   map[string]any{"Held": map[string]any{"Count": 10, "Total": 4e9, "Max": 5e8}, "Replicas": 4, "Turns": 1},
+			"Turn": map[string]any{
+				"Held": map[string]any{"Count": 10, "Total": 4e9, "Max": 5e8}, "Replicas": 4,
+				"Turns": 1,
+			},
 		}
 		if change != nil {
 			change(n, stats)
@@ -203,17 +222,21 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	if p.Replicas != 4 || p.Turns != 1 || p.Held != (capacity.Range{Low: 0.4, High: 0.5}) || p.MemoryBytes != 0 {
 		t.Errorf("%+v", p)
 	}
-	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 { // the clock may be late, and the ratio is not
+	// the clock may be late, and the ratio is not
+	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 {
 		t.Errorf("%g bytes and %g requests a second", p.AllocRate, p.Requests)
 	}
-	if p.Ways[capacity.WayGated].CPU != (capacity.Range{}) || !strings.Contains(strings.Join(p.Notes, "\n"), "this page does not know what CPU requests take") {
+	if p.Ways[capacity.WayGated].CPU != (capacity.Range{}) ||
+		!strings.Contains(strings.Join(p.Notes, "\n"), "this page does not know what CPU requests take") {
 		t.Errorf("CPU from nothing: %+v", p)
 	}
 	again := statsServer(t, func(asked uint64, stats map[string]any) { stats["Allocated"] = 1e9 / float64(asked) })
 	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
 	still := statsServer(t, func(_ uint64, stats map[string]any) { stats["Allocated"] = 5 })
 	call("plan", "-for", "1s", still.URL).check(t, cli.ExitFailed, nil, []string{"look at it under load"})
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"State": 5}`) }))
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"State": 5}`)
+	}))
 	defer other.Close()
 	call("plan", other.URL).check(t, cli.ExitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
 	call("plan", other.URL+"\x7f").check(t, cli.ExitFailed, nil, []string{"evenkeel plan"})
@@ -222,9 +245,13 @@ func TestPlanOfAStatusPage(t *testing.T) {
 // TestPlanOfAStatusPageWithCPU says what a request takes.
 func TestPlanOfAStatusPageWithCPU(t *testing.T) {
 	r := call("plan", "-for", "1s", statsServer(t, func(asked uint64, stats map[string]any) {
-		stats["Process"] = map[string]any{"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8, "Procs": 1}
+		stats["Process"] = map[string]any{
+			"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8,
+			"Procs": 1,
+		}
 	}).URL)
-	r.check(t, cli.ExitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"}, nil)
+	r.check(t, cli.ExitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"},
+		nil)
 	again := statsServer(t, func(asked uint64, stats map[string]any) {
 		stats["Process"] = map[string]any{"CPU": 10e9 / asked}
 	})

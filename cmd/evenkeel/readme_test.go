@@ -14,8 +14,8 @@ import (
 // shown is a block of the README and the command that is said to print it, run beside bench.
 var shown = regexp.MustCompile("(?m)^<!-- output: evenkeel (.*) -->\n```\n((?s:.*?))^```$")
 
-// TestReadmeShowsOutput runs the commands whose output the README shows. It may leave out lines, but each
-// that it has is printed, in this order.
+// TestReadmeShowsOutput runs the commands whose output the README shows. It may leave out lines,
+// but each that it has is printed, in this order.
 func TestReadmeShowsOutput(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -34,7 +34,8 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("report", reportHelp)
 	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
 	asJSON := fs.Bool("json", false, "print the sum as JSON (docs/reference/history-json.md)")
-	snapshot := fs.Bool("snapshot", false, "explain the snapshot on standard input, for a recorder whose Options.Analyze names this command")
+	snapshot := fs.Bool("snapshot", false,
+		"explain the snapshot on standard input, for a recorder whose Options.Analyze names this command")
 	title := fs.String("title", "Slow requests", "`name` of the page, such as the service's")
 	var since cli.Period
 	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all that is kept)")
@@ -49,7 +50,8 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 	case *snapshot:
 		return history.Answer(ctx, os.Stdin, a.Stdout)
 	case len(names) == 0:
-		return a.Wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files", traces.RecorderPath)
+		return a.Wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files",
+			traces.RecorderPath)
 	case *asJSON && *html == cli.ToStdout:
 		return a.Wrong(fs, "-json and -html - both go to standard output; give the page a file")
 	}

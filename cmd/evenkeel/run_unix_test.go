@@ -21,7 +21,8 @@ func TestRun(t *testing.T) {
 	const allocated = 100 << 10
 	r := execute(t, s.args("-n 1500 -c 8 -o "+out, "-pprof", "-alloc", "102400", "-say", "2")...)
 	r.check(t, cli.ExitOK, []string{
-		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection", "allocated/request",
+		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection",
+		"allocated/request",
 		"p50", "p90", "p99", "p99.9", "max", "flat", "main.waste", "server/main.go:",
 	}, []string{"starting ", "server says 2", "wrote " + out})
 	if strings.Contains(r.stderr, "clock") {
@@ -39,7 +40,8 @@ func TestRun(t *testing.T) {
 	if x := float64(run.Alloc.Bytes) / 1500 / allocated; x < .95 || x > 1.1 {
 		t.Errorf("allocated %.3f of what the server is known to allocate", x)
 	}
-	if a := run.Alloc; float64(a.Cumulative[0].Cum) < .7*float64(a.Sampled) || a.Lines[0].Name != "main.waste" || a.Lines[0].Line == 0 {
+	if a := run.Alloc; float64(a.Cumulative[0].Cum) < .7*float64(a.Sampled) || a.Lines[0].Name != "main.waste" ||
+		a.Lines[0].Line == 0 {
 		t.Errorf("top function %+v, top line %+v", a.Cumulative[0], a.Lines[0])
 	}
 	if gc := run.GC; gc == nil || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
@@ -71,7 +73,8 @@ func TestRunWindow(t *testing.T) {
 	for _, pprof := range []string{"-pprof", "-pprof=false"} {
 		s, dir := newService(t), t.TempDir()
 		out, first, second := filepath.Join(dir, "run.json"), filepath.Join(dir, "first"), filepath.Join(dir, "second")
-		c := start(t, s.args("-warmup 20ms -n 200 -c 4 -o "+out+" -variant x:GOGC=off", "-collect-at-start", "20", "-await", first+","+second, pprof)...)
+		c := start(t, s.args("-warmup 20ms -n 200 -c 4 -o "+out+" -variant x:GOGC=off", "-collect-at-start", "20",
+			"-await", first+","+second, pprof)...)
 		for _, name := range []string{first, second} {
 			until(t, "it waits for "+name, func() bool { return c.stderr.has("server says it waits for " + name) })
 			if err := os.WriteFile(name, nil, 0o600); err != nil {
@@ -97,9 +100,11 @@ func TestRunCounts(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	// The last answers stand three quarters of a second after the last collection.
-	args := s.args("-n 200 -c 1 -ready "+s.url()+"ready -o "+out+" -variant x:GOGC=off", "-collect", "50", "-slow", "5ms")
+	args := s.args("-n 200 -c 1 -ready "+s.url()+"ready -o "+out+" -variant x:GOGC=off", "-collect", "50", "-slow",
+		"5ms")
 	execute(t, args...).check(t, cli.ExitOK, nil, nil)
-	// The runtime's clock is read to a few milliseconds: the first may seem to lie before the window.
+	// The runtime's clock is read to a few milliseconds: the first may seem to lie before the
+	// window.
 	if n := readRuns(t, out).Runs[0].GC.Summary.Collections; n < 48 || n > 50 {
 		t.Errorf("%d collections in the window, want 50", n)
 	}
@@ -110,10 +115,12 @@ func TestRunVariants(t *testing.T) {
 	s, dir := newService(t), t.TempDir()
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
 	args := s.args("-n 60 -repeat 2 -v -o "+out+" -html "+page, "-alloc", "200000")
-	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"}, args[1:]...)...)
+	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"},
+		args[1:]...)...)
 	r := execute(t, args...)
 	r.check(t, cli.ExitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
-		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock", "wrote " + page,
+		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock",
+		"wrote " + page,
 	})
 	f := readRuns(t, out)
 	for i, run := range f.Runs {
@@ -136,7 +143,8 @@ func TestRunVariants(t *testing.T) {
 	}
 }
 
-// TestRunPlanted has a service whose requests were made to wait, and one that was not, measured and judged.
+// TestRunPlanted has a service whose requests were made to wait, and one that was not, measured and
+// judged.
 func TestRunPlanted(t *testing.T) {
 	if os.Getenv("EVENKEEL_CHECK") != "1" {
 		t.Skip("needs EVENKEEL_CHECK=1: starts a service two dozen times")
@@ -182,7 +190,10 @@ func TestRunFails(t *testing.T) {
 			"dies at the start", "",
 			[]string{"-die-at-start", "-say", "2"},
 			cli.ExitFailed, nil,
-			[]string{"ended before it was ready: exit status 3", "the last it wrote", "  server says 2\n  fatal: the database is gone"},
+			[]string{
+				"ended before it was ready: exit status 3", "the last it wrote",
+				"  server says 2\n  fatal: the database is gone",
+			},
 			1,
 		},
 		{
@@ -192,8 +203,20 @@ func TestRunFails(t *testing.T) {
 			[]string{"ended under load after", "exit status 4", "  fatal: out of coffee"},
 			1,
 		},
-		{"dies under a short load", "-n 300 -c 2", []string{"-die-after", "100"}, cli.ExitFailed, nil, []string{"ended under load after", "exit status 4"}, 1},
-		{"dies in warm-up", "-warmup 30s -z 30s", []string{"-die-after", "100"}, cli.ExitFailed, nil, []string{"exit status 4"}, 1},
+		{
+			"dies under a short load", "-n 300 -c 2",
+			[]string{"-die-after", "100"},
+			cli.ExitFailed, nil,
+			[]string{"ended under load after", "exit status 4"},
+			1,
+		},
+		{
+			"dies in warm-up", "-warmup 30s -z 30s",
+			[]string{"-die-after", "100"},
+			cli.ExitFailed, nil,
+			[]string{"exit status 4"},
+			1,
+		},
 		{
 			"answers 404", "-n 20",
 			[]string{"-status", "404"},
@@ -210,8 +233,18 @@ func TestRunFails(t *testing.T) {
 			nil, 1,
 		},
 		{"starts another", "-n 20", []string{"-fork"}, cli.ExitOK, []string{"requests/s"}, nil, 2},
-		{"starts another and dies", "", []string{"-fork", "-die-at-start"}, cli.ExitFailed, nil, []string{"exit status 3"}, 2},
-		{"no pprof", "-n 20", nil, cli.ExitOK, []string{"answered 404 Not Found", "import net/http/pprof", "-pprof"}, nil, 1},
+		{
+			"starts another and dies", "",
+			[]string{"-fork", "-die-at-start"},
+			cli.ExitFailed, nil,
+			[]string{"exit status 3"},
+			2,
+		},
+		{
+			"no pprof", "-n 20", nil, cli.ExitOK,
+			[]string{"answered 404 Not Found", "import net/http/pprof", "-pprof"},
+			nil, 1,
+		},
 		{"pprof is off", "-n 20 -pprof off", nil, cli.ExitOK, []string{"requests/s"}, nil, 1},
 		{"writes much", "-n 20", []string{"-say", "6000"}, cli.ExitOK, nil, []string{"server says 6000"}, 1},
 		{"wrong flag", "", []string{"-bogus"}, cli.ExitFailed, nil, []string{"exit status 2", "-bogus"}, 0},
@@ -225,8 +258,8 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestRunNeverReady: a server that does not listen is told from one that has not begun yet, which gets more time: a busy
-// machine may need it to start a process.
+// TestRunNeverReady: a server that does not listen is told from one that has not begun yet, which
+// gets more time: a busy machine may need it to start a process.
 func TestRunNeverReady(t *testing.T) {
 	t.Parallel()
 	for limit := 300 * time.Millisecond; ; limit *= 4 {
@@ -235,7 +268,10 @@ func TestRunNeverReady(t *testing.T) {
 		if len(s.processes()) == 0 && limit < patience/4 {
 			continue
 		}
-		r.check(t, cli.ExitFailed, nil, []string{"not ready within " + limit.String(), "connection refused", "-ready-timeout"})
+		r.check(t, cli.ExitFailed, nil, []string{
+			"not ready within " + limit.String(), "connection refused",
+			"-ready-timeout",
+		})
 		s.gone(1)
 		return
 	}
@@ -245,8 +281,10 @@ func TestRunNeverReady(t *testing.T) {
 func TestRunSilentServer(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	execute(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t, cli.ExitFailed, nil,
-		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its standard output is not shown: start it by itself"})
+	execute(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t,
+		cli.ExitFailed, nil,
+		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its " +
+			"standard output is not shown: start it by itself"})
 }
 
 func TestRunFailsBeforeStarting(t *testing.T) {
@@ -261,8 +299,10 @@ func TestRunFailsBeforeStarting(t *testing.T) {
 	execute(t, args...).check(t, cli.ExitFailed, nil, []string{"something listens at " + s.addr, "another port"})
 	s.gone(0)
 	url := "http://" + freeAddr(t) + "/"
-	execute(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, cli.ExitFailed, nil, []string{"cannot start no-such-program-anywhere"})
-	execute(t, "run", "-url", url, "--", t.TempDir()).check(t, cli.ExitFailed, nil, []string{"cannot start", "permission denied"})
+	execute(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, cli.ExitFailed, nil,
+		[]string{"cannot start no-such-program-anywhere"})
+	execute(t, "run", "-url", url, "--", t.TempDir()).check(t, cli.ExitFailed, nil,
+		[]string{"cannot start", "permission denied"})
 	execute(t, s.args("-o "+t.TempDir())...).check(t, cli.ExitFailed, nil, []string{"is a folder"})
 	s.gone(0)
 }
@@ -286,7 +326,8 @@ func TestRunKeepsWhatThereIs(t *testing.T) {
 	args := s.args("-n 20 -seed 4 -o " + out)
 	args = append(args[:1:1], append([]string{"-variant", "good:", "-variant", "bad: -die-at-start"}, args[1:]...)...)
 	args = append(args[:1:1], append([]string{"-seed", "4"}, args[1:]...)...) // draws the good one first
-	execute(t, args...).check(t, cli.ExitFailed, []string{"good", "requests/s"}, []string{"wrote " + out, "evenkeel run: bad: the server ended"})
+	execute(t, args...).check(t, cli.ExitFailed, []string{"good", "requests/s"},
+		[]string{"wrote " + out, "evenkeel run: bad: the server ended"})
 	if n := len(readRuns(t, out).Runs); n != 1 {
 		t.Errorf("%d runs in run.json, want the good one", n)
 	}

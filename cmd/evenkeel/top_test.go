@@ -26,7 +26,8 @@ import (
 
 var lockKey = history.Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /orders"}
 
-// slowReplica is a service with a recorder that saw so many slow requests, two minutes ago, and as many two hours ago.
+// slowReplica is a service with a recorder that saw so many slow requests, two minutes ago, and as
+// many two hours ago.
 func slowReplica(t *testing.T, n int, k history.Key) *httptest.Server {
 	t.Helper()
 	s, err := history.Open(history.Options{})
@@ -36,7 +37,10 @@ func slowReplica(t *testing.T, n int, k history.Key) *httptest.Server {
 	for i := range n {
 		for _, ago := range []time.Duration{2 * time.Minute, 2 * time.Hour} {
 			at := time.Now().Add(-ago)
-			s.Add(history.Request{Start: at, Duration: time.Duration(80+i) * time.Millisecond, Key: k, Lost: 50 * time.Millisecond, Words: "waiting for the mutex", Snapshot: "s1"})
+			s.Add(history.Request{
+				Start: at, Duration: time.Duration(80+i) * time.Millisecond, Key: k,
+				Lost: 50 * time.Millisecond, Words: "waiting for the mutex", Snapshot: "s1",
+			})
 			s.Count(at, k.Class, history.Count{Slow: 1})
 		}
 	}
@@ -57,19 +61,25 @@ func serveStore(t *testing.T, s *history.Store) *httptest.Server {
 	return srv
 }
 
-// gone is an address at which nobody listens: a port that was just closed may be another process's by now.
+// gone is an address at which nobody listens: a port that was just closed may be another process's
+// by now.
 const gone = "http://127.0.0.1:1"
 
-// TestTop: what replicas say is added up; one that does not answer is named, and so is one that is there twice.
+// TestTop: what replicas say is added up; one that does not answer is named, and so is one that is
+// there twice.
 func TestTop(t *testing.T) {
-	a, b := slowReplica(t, 20, lockKey), slowReplica(t, 10, history.Key{Cause: reqtrace.CauseRunning, Class: "POST /report"})
+	a, b := slowReplica(t, 20, lockKey), slowReplica(t, 10,
+		history.Key{Cause: reqtrace.CauseRunning, Class: "POST /report"})
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	r := call("top", "-once", a.URL, b.URL+"/debug/evenkeel/", gone, other.URL, a.URL+"/debug/../debug/evenkeel/json")
 	r.check(t, cli.ExitOK, []string{
-		"30 requests were slow: 67% waiting for a lock that main.refresh holds, in main.get, in GET /orders; 33% running on a CPU, in POST /report",
-		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + gone + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
-		"it is the same process as another one", " 67% 20 1 s ", " 99 ms waiting for a lock that", "99 ms at ", "waiting for the mutex [s1]",
+		"30 requests were slow: 67% waiting for a lock that main.refresh holds, in main.get, in GET /orders; 33% " +
+			"running on a CPU, in POST /report",
+		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + gone + ": ", "refused",
+		"! " + other.URL + ": it answered 404", "is its recorder there",
+		"it is the same process as another one", " 67% 20 1 s ", " 99 ms waiting for a lock that", "99 ms at ",
+		"waiting for the mutex [s1]",
 	}, nil)
 	r = call("top", "-json", "-since", "0", a.URL, b.URL, gone)
 	r.check(t, cli.ExitOK, nil, []string{"! " + gone})
@@ -78,9 +88,12 @@ func TestTop(t *testing.T) {
 		t.Errorf("%v, %v", h.Coverage(time.Time{}), err)
 	}
 	call("top", "-once", gone).check(t, cli.ExitFailed, nil, []string{"evenkeel top: " + gone, "refused"})
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello, world\n")) }))
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("hello, world\n"))
+	}))
 	defer shop.Close()
-	call("top", "-once", shop.URL).check(t, cli.ExitFailed, nil, []string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
+	call("top", "-once", shop.URL).check(t, cli.ExitFailed, nil,
+		[]string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
 	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, cli.ExitOK, []string{"and 1 more cause (-n)"}, nil)
 }
 
@@ -88,7 +101,8 @@ func TestTop(t *testing.T) {
 // on with a line each time.
 func TestTopPipe(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
-	call("top", a.URL).check(t, cli.ExitOK, []string{"3 requests were slow", "share requests", "the worst of each"}, nil)
+	call("top", a.URL).check(t, cli.ExitOK, []string{"3 requests were slow", "share requests", "the worst of each"},
+		nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	out, done := make(draws), make(chan int)
 	go func() {
@@ -125,7 +139,8 @@ func TestTopInterrupted(t *testing.T) {
 	}
 }
 
-// interrupted calls a command for two replicas, and ends it when the first has answered and the second is asked.
+// interrupted calls a command for two replicas, and ends it when the first has answered and the
+// second is asked.
 func interrupted(t *testing.T, ctx context.Context, cancel func(), answers *httptest.Server, args ...string) result {
 	t.Helper()
 	answered := make(chan bool)
@@ -155,7 +170,8 @@ type draws chan string
 
 func (d draws) Write(b []byte) (int, error) { d <- string(b); return len(b), nil }
 
-// TestTopLive: each view takes the place of the one before it, and Ctrl-C ends; elsewhere it is a line each time.
+// TestTopLive: each view takes the place of the one before it, and Ctrl-C ends; elsewhere it is a
+// line each time.
 func TestTopLive(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
 	for _, view := range []bool{true, false} {
@@ -183,7 +199,8 @@ func TestTopLive(t *testing.T) {
 		switch back := "\x1b[" + textfmt.Count(float64(lines)) + "A\x1b[J"; {
 		case view && (strings.Contains(first, "\x1b[J") || !strings.HasPrefix(second, back) || lines < 5):
 			t.Errorf("%q and then %q", first, second)
-		case !view && (lines != 1 || strings.Contains(second, "\x1b") || !strings.Contains(second, "3 requests were slow")):
+		case !view && (lines != 1 || strings.Contains(second, "\x1b") ||
+			!strings.Contains(second, "3 requests were slow")):
 			t.Errorf("%q and then %q", first, second)
 		}
 	}
@@ -210,7 +227,8 @@ func TestTopFull(t *testing.T) {
 	}
 }
 
-// TestReport: the page and the JSON of replicas and of files, also of the folder of a process that is gone.
+// TestReport: the page and the JSON of replicas and of files, also of the folder of a process that
+// is gone.
 func TestReport(t *testing.T) {
 	a := slowReplica(t, 20, lockKey)
 	dir := t.TempDir()
@@ -219,7 +237,10 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Add(history.Request{Start: time.Now(), Duration: time.Second, Key: history.Key{Cause: reqtrace.CauseSleep, Function: "main.retry"}, Lost: time.Second})
+	s.Add(history.Request{
+		Start: time.Now(), Duration: time.Second,
+		Key: history.Key{Cause: reqtrace.CauseSleep, Function: "main.retry"}, Lost: time.Second,
+	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +250,10 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<title>orders", "waiting for a lock that main.refresh holds", "waiting for a timer in main.retry", "2 of 3 replicas", "Not in it: " + gone} {
+	for _, want := range []string{
+		"<title>orders", "waiting for a lock that main.refresh holds",
+		"waiting for a timer in main.retry", "2 of 3 replicas", "Not in it: " + gone,
+	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -239,9 +263,16 @@ func TestReport(t *testing.T) {
 	if err := os.WriteFile(sum, []byte(r.stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("report", sum).check(t, cli.ExitOK, []string{"41 requests were slow: 98% waiting for a lock", "1 replica, all that is kept: seen 41 slow requests"}, nil)
-	for since, last := range map[string]string{"1h": "hour", "10m": "10 minutes", "90m": "90 minutes", "1m": "minute", "1.5": "1.5s"} {
-		call("report", "-since", since, sum).check(t, cli.ExitOK, []string{"1 replica, in the last " + last + ": "}, nil)
+	call("report", sum).check(t, cli.ExitOK, []string{
+		"41 requests were slow: 98% waiting for a lock",
+		"1 replica, all that is kept: seen 41 slow requests",
+	}, nil)
+	for since, last := range map[string]string{
+		"1h": "hour", "10m": "10 minutes", "90m": "90 minutes", "1m": "minute",
+		"1.5": "1.5s",
+	} {
+		call("report", "-since", since, sum).check(t, cli.ExitOK, []string{"1 replica, in the last " + last + ": "},
+			nil)
 	}
 	call("report", "-since", "1h", sum).check(t, cli.ExitOK, []string{"21 requests were slow"}, nil)
 	call("report", sum, folder).check(t, cli.ExitOK, []string{"1 of 2 replicas", "the same process"}, nil)

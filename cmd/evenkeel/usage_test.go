@@ -81,11 +81,17 @@ func TestUsage(t *testing.T) {
 		{"run -url x -c 0 -- y", cli.ExitUsage, "", "run: -c 0: write 1 or more"},
 		{"load -seed 0 x", cli.ExitUsage, "", "load: -seed 0: write a number from 1 on, or leave it out for a new one"},
 		{"load -arrivals poisson -rate 5 -seed 0 x", cli.ExitUsage, "", "load: -seed 0: write a number from 1 on"},
-		{"run -url x -seed 0 -variant a: -variant b: -- y", cli.ExitUsage, "", "run: -seed 0: write a number from 1 on"},
+		{
+			"run -url x -seed 0 -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"run: -seed 0: write a number from 1 on",
+		},
 		{"load -template -distinct 0 x", cli.ExitUsage, "", "load: -distinct 0: write 1 or more, or leave it out"},
 		{"run -url x -template -distinct 0 -- y", cli.ExitUsage, "", "run: -distinct 0: write 1 or more"},
 		{"run -url x -budget 0 -- y", cli.ExitUsage, "", "run: -budget 0: write how long -until may take"},
-		{"run -url x -until 10% -budget 0s -variant a: -variant b: -- y", cli.ExitUsage, "", "run: -budget 0: write how long -until may take"},
+		{
+			"run -url x -until 10% -budget 0s -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"run: -budget 0: write how long -until may take",
+		},
 		{"load -n many x", cli.ExitUsage, "", "-n: write a whole number, such as 20"},
 		{"load -c 1.5 x", cli.ExitUsage, "", "-c: write a whole number"},
 		{"load -rate fast x", cli.ExitUsage, "", "-rate: write a number, such as 2000 or 0.5"},
@@ -95,7 +101,10 @@ func TestUsage(t *testing.T) {
 		{"load -d a -D b x", cli.ExitUsage, "", "leave one out"},
 		{"load -D /no/such/file x", cli.ExitUsage, "", "/no/such/file"},
 		{"load -m CONNECT x", cli.ExitUsage, "", "CONNECT"},
-		{"load -o /no/such/folder/run.json x", cli.ExitFailed, "", "cannot write /no/such/folder/run.json: no such file"},
+		{
+			"load -o /no/such/folder/run.json x", cli.ExitFailed, "",
+			"cannot write /no/such/folder/run.json: no such file",
+		},
 		{"load -o / x", cli.ExitFailed, "", "it is a folder"},
 
 		{"run", cli.ExitUsage, "", "no command"},
@@ -145,7 +154,10 @@ func TestUsage(t *testing.T) {
 		{"explain http://x/debug/pprof/trace?seconds=0", cli.ExitFailed, "", "seconds=0"},
 
 		{"top", cli.ExitUsage, "", "no URL; write those of all replicas' recorders"},
-		{"top x:6060", cli.ExitUsage, "", "\"x:6060\" is no URL of a recorder; write it as http://HOST:PORT/debug/evenkeel/"},
+		{
+			"top x:6060", cli.ExitUsage, "",
+			"\"x:6060\" is no URL of a recorder; write it as http://HOST:PORT/debug/evenkeel/",
+		},
 		{"top http:///x", cli.ExitUsage, "", "no URL of a recorder"},
 		{"top http://x http://x/debug/evenkeel/", cli.ExitUsage, "", "http://x/debug/evenkeel/ is there twice"},
 		{"top -n 0 http://x", cli.ExitUsage, "", "-n 0; it must be at least 1"},
@@ -163,8 +175,14 @@ func TestUsage(t *testing.T) {
 		{"run -url x -until 10 -- y", cli.ExitUsage, "", "-until: write a share above 0%, such as 10%"},
 		{"run -url x -until 10% -- y", cli.ExitUsage, "", "give each a -variant"},
 		{"run -url x -until 10% -repeat 3 -variant a: -variant b: -- y", cli.ExitUsage, "", "choose one"},
-		{"run -url x -until 10% -until-figure p98 -variant a: -variant b: -- y", cli.ExitUsage, "", `-until-figure: no figure "p98"`},
-		{"run -url x -until 10% -until-figure p50 -figures p99 -variant a: -variant b: -- y", cli.ExitUsage, "", "p50 is not among -figures"},
+		{
+			"run -url x -until 10% -until-figure p98 -variant a: -variant b: -- y", cli.ExitUsage, "",
+			`-until-figure: no figure "p98"`,
+		},
+		{
+			"run -url x -until 10% -until-figure p50 -figures p99 -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"p50 is not among -figures",
+		},
 		{"run -url x -until 10% -explain -variant a: -variant b: -- y", cli.ExitUsage, "", "run it with -repeat"},
 		{"run -url x -aa -repeat 1 -- y", cli.ExitUsage, "", "-repeat must be at least 2"},
 		{"run -url x -budget 5m -- y", cli.ExitUsage, "", "say what for, such as -until 10%"},
@@ -172,24 +190,57 @@ func TestUsage(t *testing.T) {
 		{"run -url x -base b -variant a: -- y", cli.ExitUsage, "", `-base "b" is no -variant's label`},
 		{"run -url x -fail-if p99 -- y", cli.ExitUsage, "", "neither < nor > in it; write it as"},
 		{"run -url x -repeat 9 -fail-if p99>+20% -- y", cli.ExitUsage, "", "give each a -variant"},
-		{"run -url x -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "write -repeat 10, or -until 10%"},
-		{"run -url x -repeat 9 -fail-if p99>+20% -figures p50 -variant a: -variant b: -- y", cli.ExitUsage, "", "-fail-if is about p99, which -figures does not name"},
-		{"run -url x -rate 200 -z 4s -repeat 9 -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "p99 needs 1,000 requests a run, and this load sends 800; write -z 5s"},
-		{"run -url x -rate 200 -z 4s -until 10% -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "write -z 5s"},
-		{"run -url x -rate 200 -z 5s -arrivals poisson -repeat 9 -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "sends 874; write -z 6s"},
+		{
+			"run -url x -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"write -repeat 10, or -until 10%",
+		},
+		{
+			"run -url x -repeat 9 -fail-if p99>+20% -figures p50 -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"-fail-if is about p99, which -figures does not name",
+		},
+		{
+			"run -url x -rate 200 -z 4s -repeat 9 -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"p99 needs 1,000 requests a run, and this load sends 800; write -z 5s",
+		},
+		{
+			"run -url x -rate 200 -z 4s -until 10% -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"write -z 5s",
+		},
+		{
+			"run -url x -rate 200 -z 5s -arrivals poisson -repeat 9 -fail-if p99>+20% -variant a: -variant b: -- y",
+			cli.ExitUsage, "", "sends 874; write -z 6s",
+		},
 		{"run -url x -rate 200 -z 30s -n 500 -repeat 9 -fail-if p90>+20% -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "sends 500; write -n 1000"},
-		{"run -url x -repeat 9 -fail-if p99.9>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "sends 200; write -n 10000"},
-		{"run -url x -stages 10s:0-50 -repeat 9 -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "sends 250; load for longer"},
-		{"run -url x -rate 200 -z 9s -repeat 5 -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "by fewer than 6 rounds of these variants; write -repeat 6"},
-		{"run -url x -rate 200 -z 9s -until 9% -budget 90s -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "one takes 18s at least; write -budget "},
-		{"load -q 10 http://x/", cli.ExitUsage, "", "not defined: -q; hey's -q is a rate for each worker; -rate is that of all together"},
+		{
+			"run -url x -repeat 9 -fail-if p99.9>+20% -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"sends 200; write -n 10000",
+		},
+		{
+			"run -url x -stages 10s:0-50 -repeat 9 -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"sends 250; load for longer",
+		},
+		{
+			"run -url x -rate 200 -z 9s -repeat 5 -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "",
+			"by fewer than 6 rounds of these variants; write -repeat 6",
+		},
+		{
+			"run -url x -rate 200 -z 9s -until 9% -budget 90s -fail-if p99>+20% -variant a: -variant b: -- y",
+			cli.ExitUsage, "", "one takes 18s at least; write -budget ",
+		},
+		{
+			"load -q 10 http://x/", cli.ExitUsage, "",
+			"not defined: -q; hey's -q is a rate for each worker; -rate is that of all together",
+		},
 		{"load -h2 http://x/", cli.ExitUsage, "", "write -http2"},
 		{"load --latency http://x/", cli.ExitUsage, "", "percentiles are always shown"},
 		{"load -t4 -c100 -d30s http://x/", cli.ExitUsage, "", "write a space between: -t 4"},
 		{"run -duration=30s -- x", cli.ExitUsage, "", "write -z"},
 		{"load -wrong http://x/", cli.ExitUsage, "", "not defined: -wrong\nevenkeel load -h tells more"},
 		{"compare -duration=30s x", cli.ExitUsage, "", "not defined: -duration\n"},
-		{"compare -fail-if p99>+20% -figures p50 x", cli.ExitUsage, "", "-fail-if is about p99, which -figures does not name"},
+		{
+			"compare -fail-if p99>+20% -figures p50 x", cli.ExitUsage, "",
+			"-fail-if is about p99, which -figures does not name",
+		},
 		{"compare -fail-if p99 x", cli.ExitUsage, "", "neither < nor > in it; write it as"},
 		{"compare -json -markdown x", cli.ExitUsage, "", "each write to standard output"},
 		{"compare -json -html - x", cli.ExitUsage, "", "each write to standard output"},
@@ -233,11 +284,13 @@ func TestOutputIsNoInput(t *testing.T) {
 		t.Skipf("no symbolic links here: %v", err)
 	}
 	for _, args := range []string{
-		"compare -html FILE FILE", "compare -html LINK FILE", "compare -html FILE -events LINK /no/such", "explain -html FILE FILE",
+		"compare -html FILE FILE", "compare -html LINK FILE", "compare -html FILE -events LINK /no/such",
+		"explain -html FILE FILE",
 		"load -D FILE -o LINK x", "run -url x -D FILE -o FILE -- y",
 	} {
 		r := call(strings.Fields(strings.NewReplacer("FILE", name, "LINK", link).Replace(args))...)
-		r.check(t, cli.ExitFailed, nil, []string{" is read, and would be written over: name another file for the result"})
+		r.check(t, cli.ExitFailed, nil, []string{" is read, and would be written over: name another file for the " +
+			"result"})
 	}
 	if b, err := os.ReadFile(name); err != nil || string(b) != text {
 		t.Errorf("it has %q, %v", b, err)
@@ -251,7 +304,10 @@ func TestOutputIsNoInputOfALoad(t *testing.T) {
 	tls := httptest.NewTLSServer(nil)
 	defer tls.Close()
 	texts := map[string]string{
-		"times": "0\n1ms\n", "ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})),
+		"times": "0\n1ms\n", "ca": string(pem.EncodeToMemory(&pem.Block{
+			Type:  "CERTIFICATE",
+			Bytes: tls.Certificate().Raw,
+		})),
 		"body": "the user's own", "lines": "a\nb\n",
 	}
 	for name, text := range texts {
@@ -268,9 +324,13 @@ func TestOutputIsNoInputOfALoad(t *testing.T) {
 		{"-n 3 -targets DIR/json -o DIR/body", "body"},
 		{"-n 3 -template -targets DIR/template -o DIR/lines", "lines"},
 	} {
-		for _, command := range []string{"load " + tt.args + " " + gone, "run -url " + gone + " " + tt.args + " -- /no/such/server"} {
+		for _, command := range []string{
+			"load " + tt.args + " " + gone,
+			"run -url " + gone + " " + tt.args + " -- /no/such/server",
+		} {
 			r := call(strings.Fields(strings.ReplaceAll(command, "DIR/", dir+string(filepath.Separator)))...)
-			r.check(t, cli.ExitFailed, nil, []string{filepath.Join(dir, tt.name) + " is read, and would be written over: name another file for the result"})
+			r.check(t, cli.ExitFailed, nil, []string{filepath.Join(dir, tt.name) +
+				" is read, and would be written over: name another file for the result"})
 		}
 	}
 	for name, text := range texts {
@@ -301,8 +361,10 @@ func TestOutputsDiffer(t *testing.T) {
 		{filepath.Join(dir, "folder", "out"), filepath.Join(link, "out")},
 	} {
 		r := call("run", "-url", gone, "-o", names[0], "-html", names[1], "--", "/no/such/server")
-		r.check(t, cli.ExitFailed, nil, []string{names[1] + " is to be written twice: give each result a file of its own"})
+		r.check(t, cli.ExitFailed, nil, []string{names[1] +
+			" is to be written twice: give each result a file of its own"})
 	}
-	r := call("run", "-url", gone, "-o", filepath.Join(dir, "out"), "-html", filepath.Join(link, "out"), "--", "/no/such/server")
+	r := call("run", "-url", gone, "-o", filepath.Join(dir, "out"), "-html", filepath.Join(link, "out"), "--",
+		"/no/such/server")
 	r.check(t, cli.ExitFailed, nil, []string{"/no/such/server"})
 }

@@ -17,7 +17,8 @@ Says which evenkeel this is: a version, or the commit that it was built from.
 
 func runVersion(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("version", versionHelp)
-	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep figures of their own")
+	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep "+
+		"figures of their own")
 	operands, rest, err := a.Parse(fs, args)
 	if err != nil {
 		return err

@@ -32,7 +32,8 @@ func runWatch(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("watch", watchHelp)
 	once := fs.Bool("once", false, "look once, and end")
 	asJSON := fs.Bool("json", false, "print each look as a line of JSON")
-	balancer := fs.String("haproxy", "", "ask HAProxy's stats socket too, as `ADDR,BACKEND`: 127.0.0.1:9199,be or unix:/run/haproxy.sock,be")
+	balancer := fs.String("haproxy", "",
+		"ask HAProxy's stats socket too, as `ADDR,BACKEND`: 127.0.0.1:9199,be or unix:/run/haproxy.sock,be")
 	fs.Var(&interval, "every", "look again after this `time`")
 	names, rest, err := a.Parse(fs, args)
 	if err != nil {

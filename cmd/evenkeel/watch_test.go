@@ -45,14 +45,16 @@ func TestWatchOnce(t *testing.T) {
 		}
 		Warnings []string
 	}
-	if err := json.Unmarshal([]byte(r.stdout), &look); err != nil || len(look.Replicas) != 2 || look.Replicas[0].Stats.Heap != 400e6 || look.Replicas[1].Error == "" || len(look.Warnings) != 1 {
+	if err := json.Unmarshal([]byte(r.stdout), &look); err != nil || len(look.Replicas) != 2 ||
+		look.Replicas[0].Stats.Heap != 400e6 || look.Replicas[1].Error == "" || len(look.Warnings) != 1 {
 		t.Errorf("%v: %s", err, r.stdout)
 	}
 	lingers := statsServer(t, func(_ uint64, s map[string]any) { s["Turn"] = map[string]any{"Turns": 1, "Holding": 1} })
 	alone := statsServer(t, func(_ uint64, s map[string]any) {
 		s["State"], s["Turn"] = "collecting", map[string]any{"Turns": 1, "Holding": 0}
 	})
-	call("watch", "-once", lingers.URL, alone.URL).check(t, cli.ExitOK, []string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
+	call("watch", "-once", lingers.URL, alone.URL).check(t, cli.ExitOK,
+		[]string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
 	both := call("watch", "-once", away.URL, away.URL)
 	both.check(t, cli.ExitOK, []string{"! 2 replicas are away at once, and there is 1 turn"}, nil)
 }
@@ -99,7 +101,8 @@ func (s *stopAt) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// statSocket answers as HAProxy's "show stat be 4 -1" does; status is of server a, which is at addr.
+// statSocket answers as HAProxy's "show stat be 4 -1" does; status is of server a, which is at
+// addr.
 func statSocket(t *testing.T, addr, status string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -144,13 +147,17 @@ func TestWatchNamesWhoIsLeftBehind(t *testing.T) {
 		{"unknown address, somebody is away", "10.1.2.3:80", "DRAIN", []string{away.URL}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := call(append([]string{"watch", "-once", "-haproxy", statSocket(t, tt.addr, tt.status) + ",be"}, tt.urls...)...)
+			r := call(append([]string{"watch", "-once", "-haproxy", statSocket(t, tt.addr, tt.status) + ",be"},
+				tt.urls...)...)
 			r.check(t, cli.ExitOK, nil, nil)
-			if said := strings.Contains(r.stdout, "be/a at "+tt.addr+" is in DRAIN, and no replica is away"); said != tt.left {
+			if said := strings.Contains(r.stdout,
+				"be/a at "+tt.addr+" is in DRAIN, and no replica is away"); said != tt.left {
 				t.Errorf("said: %v, want %v\n%s", said, tt.left, r.stdout)
 			}
 		})
 	}
-	call("watch", "-once", "-haproxy", statSocket(t, "", "")+",other", serving.URL).check(t, cli.ExitFailed, nil, []string{"is the backend's name right?"})
-	call("watch", "-once", "-haproxy", "127.0.0.1:1,be", serving.URL).check(t, cli.ExitFailed, nil, []string{"cannot connect to the stats socket"})
+	call("watch", "-once", "-haproxy", statSocket(t, "", "")+",other", serving.URL).check(t, cli.ExitFailed, nil,
+		[]string{"is the backend's name right?"})
+	call("watch", "-once", "-haproxy", "127.0.0.1:1,be", serving.URL).check(t, cli.ExitFailed, nil,
+		[]string{"cannot connect to the stats socket"})
 }

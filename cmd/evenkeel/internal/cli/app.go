@@ -31,7 +31,8 @@ var ErrInterrupted = errors.New("interrupted")
 // ErrLimit says that a -fail-if was exceeded, and that it was said already.
 var ErrLimit = errors.New("limit exceeded")
 
-// ErrCannotTell says that runs could not tell whether a -fail-if was exceeded, and that it was said already.
+// ErrCannotTell says that runs could not tell whether a -fail-if was exceeded, and that it was said
+// already.
 var ErrCannotTell = errors.New("cannot tell")
 
 // App is what a subcommand works with.

@@ -50,7 +50,8 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 
 // Wrong reports a wrong command line.
 func (a *App) Wrong(fs *flag.FlagSet, format string, args ...any) error {
-	fmt.Fprintf(a.Stderr, "evenkeel %s: %s\nevenkeel %s -h tells more\n", fs.Name(), fmt.Sprintf(format, args...), fs.Name())
+	fmt.Fprintf(a.Stderr, "evenkeel %s: %s\nevenkeel %s -h tells more\n", fs.Name(), fmt.Sprintf(format, args...),
+		fs.Name())
 	return ErrUsage
 }
 
@@ -131,7 +132,8 @@ func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
 func (s *ByteSize) Set(text string) error {
 	number := strings.TrimRight(text, "kKMGTiB")
 	unit, ok := map[string]float64{
-		"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+		"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "kB": 1e3, "MB": 1e6, "GB": 1e9,
+		"TB": 1e12,
 	}[text[len(number):]]
 	x, err := strconv.ParseFloat(number, 64)
 	if bytes := x * unit; !ok || err != nil || !(bytes >= 1 && bytes < math.MaxInt64) {

@@ -6,7 +6,10 @@ import (
 )
 
 func TestByteSize(t *testing.T) {
-	for text, want := range map[string]ByteSize{"1": 1, "900MiB": 900 << 20, "2GiB": 2 << 30, "1.5kB": 1500, "3TB": 3e12, "12B": 12} {
+	for text, want := range map[string]ByteSize{
+		"1": 1, "900MiB": 900 << 20, "2GiB": 2 << 30, "1.5kB": 1500,
+		"3TB": 3e12, "12B": 12,
+	} {
 		var got ByteSize
 		if err := got.Set(text); err != nil || got != want {
 			t.Errorf("%q: %d, %v", text, got, err)

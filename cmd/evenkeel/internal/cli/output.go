@@ -28,7 +28,8 @@ func CanSave(inputs []string, outputs ...string) error {
 		is := func(name string) bool { return sameFile(name, out) }
 		switch {
 		case slices.ContainsFunc(inputs, is):
-			errs = append(errs, fmt.Errorf("%s is read, and would be written over: name another file for the result", out))
+			errs = append(errs, fmt.Errorf("%s is read, and would be written over: name another file for the result",
+				out))
 		case slices.ContainsFunc(outputs[:i], is):
 			errs = append(errs, fmt.Errorf("%s is to be written twice: give each result a file of its own", out))
 		default:
@@ -48,7 +49,8 @@ func sameFile(a, b string) bool {
 	return err == nil && is.Mode().IsRegular() && os.SameFile(is, other)
 }
 
-// wholeName is the name of a file from the root on, with the links of its folder resolved, if that is there.
+// wholeName is the name of a file from the root on, with the links of its folder resolved, if that
+// is there.
 func wholeName(name string) string {
 	whole, err := filepath.Abs(name)
 	if err != nil {

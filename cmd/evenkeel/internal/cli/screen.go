@@ -20,7 +20,8 @@ func (s *Screen) Draw(text string) error {
 			back = fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn)
 		}
 		s.drawn = strings.Count(text, "\n")
-		text = back + "\x1b[?7l" + text + "\x1b[?7h" // lines that are wider are cut, since the way back is counted in lines
+		// lines that are wider are cut, since the way back is counted in lines
+		text = back + "\x1b[?7l" + text + "\x1b[?7h"
 	}
 	_, err := io.WriteString(s.App.Stdout, text)
 	return err

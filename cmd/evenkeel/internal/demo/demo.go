@@ -31,9 +31,15 @@ type loads struct {
 }
 
 var (
-	usual = loads{rounds: 7, busy: 12, round: 1700 * time.Millisecond, trace: 2 * time.Second, replicas: 9 * time.Second}
+	usual = loads{
+		rounds: 7, busy: 12, round: 1700 * time.Millisecond, trace: 2 * time.Second,
+		replicas: 9 * time.Second,
+	}
 	full  = loads{rounds: 12, busy: 12, round: 5 * time.Second, trace: 2 * time.Second}
-	quick = loads{rounds: 2, busy: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond, replicas: time.Second}
+	quick = loads{
+		rounds: 2, busy: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond,
+		replicas: time.Second,
+	}
 )
 
 const (
@@ -68,7 +74,8 @@ func (d *Demo) Run(ctx context.Context) error {
 	parts := []func(context.Context) error{d.why, d.fix, d.gates, d.next}
 	if d.Record != "" {
 		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
-			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it by make bench-fix", tool)
+			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it "+
+				"by make bench-fix", tool)
 		}
 		if err := cli.CanSave(nil, d.Record); err != nil {
 			return err
@@ -133,7 +140,8 @@ func (d *Demo) fix(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.head(fmt.Sprintf("2. Did the fix help?  evenkeel run -variant: that service live, %s in random order", textfmt.Plural(rounds, "round")))
+	d.head(fmt.Sprintf("2. Did the fix help?  evenkeel run -variant: that service live, %s in random order",
+		textfmt.Plural(rounds, "round")))
 	feed, stop, err := serveFeed(feedDelay)
 	if err != nil {
 		return err
@@ -157,7 +165,8 @@ func (d *Demo) fix(ctx context.Context) error {
 	if err := r.MeasureAll(ctx); err != nil {
 		return err
 	}
-	now, err := r.ExplainAgain(ctx, 1, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, d.loads.trace.Seconds()))
+	now, err := r.ExplainAgain(ctx, 1, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr,
+		d.loads.trace.Seconds()))
 	if err != nil {
 		return err
 	}
@@ -224,7 +233,8 @@ func (d *Demo) next(context.Context) error {
 	d.head("4. What next")
 	d.say("  your service    %s explain 127.0.0.1:6060", d.program("evenkeel"))
 	d.say("  your balancer   make demo-haproxy")
-	d.say("  live recorder   %s -admin 127.0.0.1:5051   # open http://127.0.0.1:5051/debug/evenkeel/", d.program("hello"))
+	d.say("  live recorder   %s -admin 127.0.0.1:5051   # open http://127.0.0.1:5051/debug/evenkeel/",
+		d.program("hello"))
 	return nil
 }
 
@@ -254,16 +264,20 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 	var feed strings.Builder
 	feed.WriteString(`<rss version="2.0"><channel>`)
 	for i := range 100 {
-		fmt.Fprintf(&feed, "<item><title>Report %d</title><description>The telescope at station %d sees a comet.</description></item>", i, i)
+		fmt.Fprintf(&feed, "<item><title>Report %d</title><description>The telescope at station %d sees a "+
+			"comet.</description></item>", i, i)
 	}
 	feed.WriteString("</channel></rss>")
-	srv := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-time.After(delay):
-			_, _ = io.WriteString(w, feed.String())
-		case <-r.Context().Done():
-		}
-	})}
+	srv := &http.Server{
+		ReadHeaderTimeout: patience,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(delay):
+				_, _ = io.WriteString(w, feed.String())
+			case <-r.Context().Done():
+			}
+		}),
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

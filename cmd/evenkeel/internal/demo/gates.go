@@ -23,7 +23,8 @@ import (
 // gates puts load on two replicas that collect under live traffic, and then on two that first have
 // their client send its requests to the other one.
 func (d *Demo) gates(ctx context.Context) error {
-	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s", liveMiB, replicaRate))
+	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s",
+		liveMiB, replicaRate))
 	through, err := d.pair(ctx, "-policy=through")
 	if err != nil {
 		return err
@@ -51,7 +52,8 @@ func (d *Demo) gates(ctx context.Context) error {
 	}
 	d.table(t)
 	if busy {
-		d.say("  This machine is too busy to show p99: timers fire up to %s late. The counts stand.", textfmt.Duration(late))
+		d.say("  This machine is too busy to show p99: timers fire up to %s late. The counts stand.",
+			textfmt.Duration(late))
 	}
 	return nil
 }

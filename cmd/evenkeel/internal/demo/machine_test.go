@@ -24,9 +24,13 @@ func TestCPUQuota(t *testing.T) {
 			"sys/fs/cgroup/a/b/cpu.max": "200000 100000\n", "sys/fs/cgroup/a/cpu.max": "50000 100000\n",
 		}, .5},
 		{"v2, in a namespace", "0::/\n", map[string]string{"sys/fs/cgroup/cpu.max": "100000 100000\n"}, 1},
-		{"v1, none", "2:cpu:/a\n", map[string]string{"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000\n"}, 0},
+		{"v1, none", "2:cpu:/a\n", map[string]string{
+			"sys/fs/cgroup/cpu/a/cpu.cfs_quota_us":  "-1\n",
+			"sys/fs/cgroup/cpu/a/cpu.cfs_period_us": "100000\n",
+		}, 0},
 		{"v1", "4:memory:/x\n2:cpu,cpuacct:/a\n", map[string]string{
-			"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us": "30000\n", "sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us":  "30000\n",
+			"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us": "100000\n",
 		}, .3},
 	} {
 		root := fstest.MapFS{"proc/self/cgroup": {Data: []byte(tt.groups)}}
@@ -52,7 +56,8 @@ func TestDemoMachine(t *testing.T) {
 	}
 	m.quota = .5
 	m.add(&runfile.Disturbance{Window: 2e9, Other: gctrace.Of(61.7), Steal: gctrace.Of(2.2)})
-	if got := m.String(); got != fmt.Sprintf("a CPU quota allows 0.5 of %s and other programs take 62%% of the processors and the hypervisor takes 2%%", textfmt.Plural(runtime.NumCPU(), "processor")) {
+	if got := m.String(); got != fmt.Sprintf("a CPU quota allows 0.5 of %s and other programs take 62%% of the "+
+		"processors and the hypervisor takes 2%%", textfmt.Plural(runtime.NumCPU(), "processor")) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -38,7 +38,8 @@ func ParseChangeLimit(s string) (changeLimit, error) {
 		return l, errors.New(causeLimitForm)
 	}
 	var err error
-	if l.percent, err = strconv.ParseFloat(digits, 64); err != nil || math.IsNaN(l.percent) || l.percent < 0 || l.percent > 1e6 {
+	if l.percent, err = strconv.ParseFloat(digits, 64); err != nil || math.IsNaN(l.percent) || l.percent < 0 ||
+		l.percent > 1e6 {
 		return l, fmt.Errorf("%q is no share; write 0%% or more", number)
 	}
 	what = strings.TrimSpace(what)
@@ -52,12 +53,14 @@ func ParseChangeLimit(s string) (changeLimit, error) {
 		return l, nil
 	}
 	if l.causes = causesOf(what); l.causes == nil {
-		return l, fmt.Errorf("no cause %q; there are %s, the groups gc, assists and queue, and total", what, strings.Join(strings.Fields(CauseHelp), " "))
+		return l, fmt.Errorf("no cause %q; there are %s, the groups gc, assists and queue, and total", what,
+			strings.Join(strings.Fields(CauseHelp), " "))
 	}
 	return l, nil
 }
 
-// Check holds a change against the limits, as judge.Limits.check does: exceeded, and kept, is what the whole interval is.
+// Check holds a change against the limits, as judge.Limits.check does: exceeded, and kept, is what
+// the whole interval is.
 func (l ChangeLimits) Check(c *verdict.Change) (lines []string, err error) {
 	for _, x := range l {
 		d, mean := x.of(c)
@@ -72,7 +75,8 @@ func (l ChangeLimits) Check(c *verdict.Change) (lines []string, err error) {
 				err = cli.ErrCannotTell
 			}
 		}
-		lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s [%s, %s] of %s", x.text, what, textfmt.SignedDuration(d.More), textfmt.SignedDuration(d.Low),
+		lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s [%s, %s] of %s", x.text, what,
+			textfmt.SignedDuration(d.More), textfmt.SignedDuration(d.Low),
 			textfmt.SignedDuration(d.High), textfmt.Duration(mean)))
 	}
 	return lines, err

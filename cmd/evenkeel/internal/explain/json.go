@@ -20,7 +20,8 @@ const changeVersion = 1
 // docs/reference/explain-json.md describes.
 func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	r := *v.Report()
-	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF), notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
+	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
+		notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(struct {

@@ -1,4 +1,5 @@
-// Package explain has the limits of evenkeel explain, and writes what it found as JSON and as pages.
+// Package explain has the limits of evenkeel explain, and writes what it found as JSON and as
+// pages.
 package explain
 
 import (
@@ -60,7 +61,8 @@ func ParseLimit(s string) (limit, error) {
 	}
 	l.cause = strings.TrimSpace(what)
 	if l.causes = causesOf(l.cause); l.causes == nil {
-		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause, strings.Join(strings.Fields(CauseHelp), " "))
+		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause,
+			strings.Join(strings.Fields(CauseHelp), " "))
 	}
 	return l, nil
 }
@@ -87,7 +89,8 @@ func (l Limits) Check(v *verdict.Verdict) (hit []string, err error) {
 			return hit, fmt.Errorf("-fail-if %s: %w", x.text, err)
 		}
 		if over := share*100 - x.percent; over > 0 {
-			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100, points(over)))
+			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100,
+				points(over)))
 		}
 	}
 	return hit, nil

@@ -76,7 +76,8 @@ func TestLimitNamesAllCauses(t *testing.T) {
 func TestLimitCheck(t *testing.T) {
 	r := &reqtrace.Report{Requests: 100}
 	r.Tail.Excess = reqtrace.PartsOf(map[reqtrace.Cause]time.Duration{
-		reqtrace.CauseLock: 60 * time.Millisecond, reqtrace.CauseAssistMark: 40 * time.Millisecond, reqtrace.CauseRunning: -time.Second,
+		reqtrace.CauseLock: 60 * time.Millisecond, reqtrace.CauseAssistMark: 40 * time.Millisecond,
+		reqtrace.CauseRunning: -time.Second,
 	})
 	r.Bands = []reqtrace.Band{{Name: "p0-50"}, {Name: "p90-99"}}
 	r.Bands[1].Excess.Add(reqtrace.CauseSleep, time.Second)
@@ -102,14 +103,18 @@ func TestLimitCheck(t *testing.T) {
 	}
 	l, _ := ParseLimit("p99.9+:gc>1%")
 	hit, err := Limits{l}.Check(verdict.Of(r))
-	if want := "-fail-if p99.9+:gc>1%: no request is in that band"; len(hit) > 0 || err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "-fail-if p99.9+:gc>1%: no request is in that band"; len(hit) > 0 || err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%q, %v, want %q", hit, err, want)
 	}
 }
 
 // FuzzParseLimit has what is understood mean the same when it is written out.
 func FuzzParseLimit(f *testing.F) {
-	for _, s := range []string{"gc>30%", "p99.9+:lock > 5 %", "gc.whatif>1%", "p99+:queue>0x1p-2%", "a:b:c>1%", "\x00>%"} {
+	for _, s := range []string{
+		"gc>30%", "p99.9+:lock > 5 %", "gc.whatif>1%", "p99+:queue>0x1p-2%", "a:b:c>1%",
+		"\x00>%",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -121,7 +126,8 @@ func FuzzParseLimit(f *testing.F) {
 			t.Fatalf("%q: %+v", s, l)
 		}
 		again, err := ParseLimit(fmt.Sprintf("%s:%s>%v%%", l.band, l.cause, l.percent))
-		if err != nil || again.band != l.band || again.cause != l.cause || again.percent != l.percent || !slices.Equal(again.causes, l.causes) {
+		if err != nil || again.band != l.band || again.cause != l.cause || again.percent != l.percent ||
+			!slices.Equal(again.causes, l.causes) {
 			t.Fatalf("%q is %+v, written out it is %+v, %v", s, l, again, err)
 		}
 	})

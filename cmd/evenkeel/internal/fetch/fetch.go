@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// Page returns what a page of a service says, of at most so many bytes. wanted says what to do where it is no such page. The errors
-// do not name the page.
+// Page returns what a page of a service says, of at most so many bytes. wanted says what to do
+// where it is no such page. The errors do not name the page.
 func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -45,7 +45,8 @@ type goneError struct{ error }
 
 func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// IsURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds out.
+// IsURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds
+// out.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
 // fetchError says what an error of c means.
@@ -54,7 +55,8 @@ func fetchError(ctx context.Context, c *http.Client, err error) error {
 		error
 		Timeout() bool
 	}](err); ok && t.Timeout() && ctx.Err() == nil {
-		return fmt.Errorf("no whole answer within %v: is the process stopped or overloaded, or its machine away?", c.Timeout)
+		return fmt.Errorf("no whole answer within %v: is the process stopped or overloaded, or its machine away?",
+			c.Timeout)
 	}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		return ue.Err

@@ -27,14 +27,18 @@ func TestFetchPage(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(over)
-	for path, want := range map[string]string{"/stopped": "no whole answer within 50ms: is the process stopped", "/half": "no whole answer within 50ms"} {
+	for path, want := range map[string]string{
+		"/stopped": "no whole answer within 50ms: is the process stopped",
+		"/half":    "no whole answer within 50ms",
+	} {
 		c := &http.Client{Timeout: 50 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
 		if _, err := Page(t.Context(), c, srv.URL+path, 1<<20, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	if _, err := Page(t.Context(), c, srv.URL+"/long", 1<<20, ""); err == nil || !strings.Contains(err.Error(), "it is over 1 MiB") {
+	if _, err := Page(t.Context(), c, srv.URL+"/long", 1<<20, ""); err == nil ||
+		!strings.Contains(err.Error(), "it is over 1 MiB") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,8 +21,9 @@ const (
 	MaxBytes     = 1 << 20
 )
 
-// Stats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by their names there, and of its process. This command
-// controls no collector, so it does not import the package.
+// Stats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by
+// their names there, and of its process. This command controls no collector, so it does not import
+// the package.
 type Stats struct {
 	Policy, State string
 
@@ -80,7 +81,8 @@ func (s *Stats) Collected() (n uint64) {
 // IsOfLaterProcess reports whether a counter has gone back since last.
 func (s *Stats) IsOfLaterProcess(last *Stats) bool {
 	return s.Entered < last.Entered || s.Allocated < last.Allocated || s.Collected() < last.Collected() ||
-		s.WithoutTurn < last.WithoutTurn || s.LostTurns < last.LostTurns || s.Escaped < last.Escaped || s.Unheeded < last.Unheeded
+		s.WithoutTurn < last.WithoutTurn || s.LostTurns < last.LostTurns || s.Escaped < last.Escaped ||
+		s.Unheeded < last.Unheeded
 }
 
 // MemoryLimit is the memory limit in bytes, 0 without one.
@@ -127,7 +129,8 @@ func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {
 	return s, nil
 }
 
-var errNoStats = errors.New("no gate's statistics in the answer: serve them with httpgate.Status, or gcgate's Stats as JSON")
+var errNoStats = errors.New("no gate's statistics in the answer: serve them with httpgate.Status, or gcgate's Stats " +
+	"as JSON")
 
 // parseStats finds the statistics in a JSON text: all of it, or a member of its object.
 func parseStats(text []byte) (*Stats, error) {
@@ -142,9 +145,11 @@ func parseStats(text []byte) (*Stats, error) {
 		}
 		s := new(Stats)
 		if err := json.Unmarshal(object, s); err != nil {
-			return nil, fmt.Errorf("statistics of a gate that cannot be read: %w; is this evenkeel as new as the service's?", err)
+			return nil, fmt.Errorf("statistics of a gate that cannot be read: %w; is this evenkeel as new as the "+
+				"service's?", err)
 		}
-		s.Policy, s.State, s.Advice = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40), textfmt.Visible(s.Advice, 500)
+		s.Policy, s.State, s.Advice = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40),
+			textfmt.Visible(s.Advice, 500)
 		s.Turn.HeldUpBy = textfmt.Visible(s.Turn.HeldUpBy, 500)
 		return s, nil
 	}

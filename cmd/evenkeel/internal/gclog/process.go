@@ -31,20 +31,21 @@ type Report struct {
 
 // Process is one process of a log.
 type Process struct {
-	Source  string          `json:"source,omitempty"` // the prefix of its lines
-	First   int64           `json:"first_gc"`         // number of the first collection that counts
-	Last    int64           `json:"last_gc"`          // and of the last; both 0 without any
-	From    time.Duration   `json:"from_ns"`          // the window, since the program's start
-	To      time.Duration   `json:"to_ns"`            // its end
-	Util    int             `json:"util_percent"`     // what the runtime says in the last of them: since the program's start
+	Source string        `json:"source,omitempty"` // the prefix of its lines
+	First  int64         `json:"first_gc"`         // number of the first collection that counts
+	Last   int64         `json:"last_gc"`          // and of the last; both 0 without any
+	From   time.Duration `json:"from_ns"`          // the window, since the program's start
+	To     time.Duration `json:"to_ns"`            // its end
+	// what the runtime says in the last of them: since the program's start
+	Util    int             `json:"util_percent"`
 	Summary gctrace.Summary `json:"summary"`
 
 	read  int64         // collections, counted or not
 	until time.Duration // end of the last of them
 }
 
-// Summarize reads a log's cycles once and sums up each process. Those of one prefix come one after the other, and those of
-// several at once.
+// Summarize reads a log's cycles once and sums up each process. Those of one prefix come one after
+// the other, and those of several at once.
 func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
 	type source struct {
 		name   string
@@ -163,16 +164,19 @@ func (p *Process) head() string {
 		source = textfmt.Visible(p.Source, maxSourceName) + ": "
 	}
 	if p.First == 0 {
-		return fmt.Sprintf("%sno collection from %s to %s after the program's start", source, textfmt.Duration(p.From), textfmt.Duration(p.To))
+		return fmt.Sprintf("%sno collection from %s to %s after the program's start", source, textfmt.Duration(p.From),
+			textfmt.Duration(p.To))
 	}
-	return source + fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; the last line says %d%% since that start",
+	return source + fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; the last line says %d%% "+
+		"since that start",
 		p.First, p.Last, textfmt.Duration(p.From), textfmt.Duration(p.To), p.Util)
 }
 
 // extent says what there is to choose from.
 func (r *Report) extent() string {
 	p := &r.Processes[len(r.Processes)-1]
-	s := fmt.Sprintf("%s collections up to %s after the program's start", textfmt.Count(float64(p.read)), textfmt.Duration(p.until))
+	s := fmt.Sprintf("%s collections up to %s after the program's start", textfmt.Count(float64(p.read)),
+		textfmt.Duration(p.until))
 	if r.Total > 1 {
 		s = "in its last process " + s
 	}

@@ -22,20 +22,24 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	switch {
 	case r.Total > 0:
 	case stats.FivePhases > 0:
-		return fmt.Errorf("%s: %s gctrace lines of Go 1.5, which have five phases, and are not read here: build the program with a newer Go",
+		return fmt.Errorf("%s: %s gctrace lines of Go 1.5, which have five phases, and are not read here: build the "+
+			"program with a newer Go",
 			name, textfmt.Count(float64(stats.FivePhases)))
 	case stats.Lost > 0:
-		return fmt.Errorf("%s: %s lines begin like gctrace lines, and none of them is whole; keep the program's standard error as it is, without breaking its lines",
+		return fmt.Errorf("%s: %s lines begin like gctrace lines, and none of them is whole; keep the program's "+
+			"standard error as it is, without breaking its lines",
 			name, textfmt.Count(float64(stats.Lost)))
 	default:
-		return fmt.Errorf("%s: no gctrace line in it; start the program with GODEBUG=gctrace=1 and keep its standard error", name)
+		return fmt.Errorf("%s: no gctrace line in it; start the program with GODEBUG=gctrace=1 and keep its standard "+
+			"error", name)
 	}
 	counted := int64(0)
 	for i := range r.Processes {
 		counted += r.Processes[i].Summary.Collections
 	}
 	if counted == 0 {
-		return fmt.Errorf("%s: no collection of it is in the window; it has %s: change -from, -to or -skip", name, r.extent())
+		return fmt.Errorf("%s: no collection of it is in the window; it has %s: change -from, -to or -skip", name,
+			r.extent())
 	}
 	if asJSON {
 		return v.json(r, &stats)
@@ -92,7 +96,8 @@ func (v *view) notes(r *Report, stats *gctrace.Stats) {
 	}
 	if r.Total == 1 && r.part.To != 0 {
 		if p := &r.Processes[0]; p.until < time.Duration(r.part.To) {
-			note("the log ends at %s, before -to: that nothing was collected from then on is a guess", textfmt.Duration(p.until))
+			note("the log ends at %s, before -to: that nothing was collected from then on is a guess",
+				textfmt.Duration(p.until))
 		}
 	}
 	if stats.Recovered > 0 {
@@ -102,7 +107,8 @@ func (v *view) notes(r *Report, stats *gctrace.Stats) {
 		note("collections whose lines are missing or could not be read: %s", textfmt.Count(float64(stats.Lost)))
 	}
 	if stats.FivePhases > 0 {
-		note("gctrace lines of Go 1.5, which have five phases and are not read: %s", textfmt.Count(float64(stats.FivePhases)))
+		note("gctrace lines of Go 1.5, which have five phases and are not read: %s",
+			textfmt.Count(float64(stats.FivePhases)))
 	}
 	if stats.Truncated {
 		note("the log ends in the middle of a line")

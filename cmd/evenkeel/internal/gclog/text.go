@@ -10,14 +10,15 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// WriteSummary writes a summary of the collector's work. util is the runtime's own percentage since the program's start, which
-// counts the collections too whose lines are missing.
+// WriteSummary writes a summary of the collector's work. util is the runtime's own percentage since
+// the program's start, which counts the collections too whose lines are missing.
 func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) error {
 	var b strings.Builder
 	read, partial := s.Read.Get()
 	of := ""
 	if partial {
-		of = fmt.Sprintf(", of the %s of %s cycles that the log has", textfmt.Count(float64(read)), textfmt.Count(float64(s.Collections)))
+		of = fmt.Sprintf(", of the %s of %s cycles that the log has", textfmt.Count(float64(read)),
+			textfmt.Count(float64(s.Collections)))
 	}
 	head := textfmt.NewTable(2)
 	line := func(name, value string) { head.Add(nil, []string{name, value}) }
@@ -67,8 +68,16 @@ func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) e
 	for _, r := range []struct {
 		name string
 		r    gctrace.Range
-	}{{"at start of a collection", s.Heap.Before}, {"at its end", s.Heap.After}, {"live", s.Heap.Live}, {"goal", s.Heap.Goal}} {
-		heap.Add(nil, []string{r.name, value(r.r.Last, bytesText), value(r.r.Mean, bytesText), value(r.r.Max, bytesText)})
+	}{
+		{"at start of a collection", s.Heap.Before},
+		{"at its end", s.Heap.After},
+		{"live", s.Heap.Live},
+		{"goal", s.Heap.Goal},
+	} {
+		heap.Add(nil, []string{
+			r.name, value(r.r.Last, bytesText), value(r.r.Mean, bytesText),
+			value(r.r.Max, bytesText),
+		})
 	}
 	heap.Render(&b)
 	_, err := io.WriteString(w, b.String())

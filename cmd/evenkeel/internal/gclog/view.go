@@ -119,7 +119,8 @@ func (v *view) refresh() {
 	for _, source := range slices.Sorted(maps.Keys(v.recent)) {
 		recent := v.recent[source]
 		last := recent[len(recent)-1]
-		s := gctrace.Summarize(slices.Values(recent), gctrace.Window{From: max(recent[0].At, last.End()-followWindow), To: last.End()})
+		s := gctrace.Summarize(slices.Values(recent),
+			gctrace.Window{From: max(recent[0].At, last.End()-followWindow), To: last.End()})
 		if source != "" {
 			source = textfmt.Visible(source, maxSourceName) + ": "
 		}
@@ -130,7 +131,8 @@ func (v *view) refresh() {
 				percent = float64(last.UtilPercent)
 			}
 			live, _ := s.Heap.Live.Last.Get()
-			fmt.Fprintf(&b, "%sgc %d: %s collections in %s, %s in GC, live heap %s\n", source, last.N, textfmt.Count(float64(s.Collections)),
+			fmt.Fprintf(&b, "%sgc %d: %s collections in %s, %s in GC, live heap %s\n", source, last.N,
+				textfmt.Count(float64(s.Collections)),
 				textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
 			continue
 		}

@@ -43,7 +43,8 @@ func ParseLimit(s string) (Limit, error) {
 	case err != nil || math.IsNaN(percent) || math.Abs(percent) > 1e6:
 		return l, fmt.Errorf("%q is no change; %s", number, changeLimitForm)
 	case l.Less && !(percent < 0 && percent > -100):
-		return l, fmt.Errorf("below %s: what falls changes by less than 0%% and more than -100%%; %s", number, changeLimitForm)
+		return l, fmt.Errorf("below %s: what falls changes by less than 0%% and more than -100%%; %s", number,
+			changeLimitForm)
 	case !l.Less && percent < 0:
 		return l, fmt.Errorf("above %s: what rises changes by 0%% or more; %s", number, changeLimitForm)
 	}
@@ -64,12 +65,14 @@ func (l Limits) Figures() (names []string) {
 // Told reports whether a comparison tells of each limit whether it is exceeded.
 func (l Limits) Told(c *compare.Comparison) bool {
 	return !slices.ContainsFunc(l, func(x Limit) bool {
-		return slices.ContainsFunc(c.Check(x.Limit), func(f compare.Finding) bool { return f.Outcome == compare.OutcomeUnknown })
+		return slices.ContainsFunc(c.Check(x.Limit), func(f compare.Finding) bool {
+			return f.Outcome == compare.OutcomeUnknown
+		})
 	})
 }
 
-// Undecided returns the limit that takes most rounds until a comparison tells of it, and how many; 0 rounds if none is known
-// to take more.
+// Undecided returns the limit that takes most rounds until a comparison tells of it, and how many;
+// 0 rounds if none is known to take more.
 func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
@@ -81,8 +84,8 @@ func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	return most, rounds
 }
 
-// Check holds a comparison against the limits. Its lines say what was found of each; its error is cli.ErrLimit where one
-// is exceeded for certain, else cli.ErrCannotTell where one may be.
+// Check holds a comparison against the limits. Its lines say what was found of each; its error is
+// cli.ErrLimit where one is exceeded for certain, else cli.ErrCannotTell where one may be.
 func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {

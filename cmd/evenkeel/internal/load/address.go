@@ -23,7 +23,8 @@ func Absolute(flag, s string, otherwise *url.URL) (string, error) {
 	return u.String(), nil
 }
 
-// PProfAt completes the URL of -pprof. Without a host it is the first target's; without a path, net/http/pprof's.
+// PProfAt completes the URL of -pprof. Without a host it is the first target's; without a path,
+// net/http/pprof's.
 func PProfAt(s string, first *url.URL) (string, error) {
 	at, err := Absolute("-pprof", s, &url.URL{Scheme: first.Scheme, Host: first.Host, Path: observe.PProfPath})
 	if err != nil {

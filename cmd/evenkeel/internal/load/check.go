@@ -24,7 +24,8 @@ func CheckRuns(f *runfile.File) error {
 		case r.Load.Answered == 0:
 			return errors.New("no request was answered")
 		case !anyGood(r.Load):
-			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx: is the URL, the method or the scheme (http, https) right?",
+			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx: is the URL, the method or the scheme "+
+				"(http, https) right?",
 				textfmt.Count(float64(r.Load.Answered)))
 		}
 	}
@@ -36,8 +37,10 @@ var ErrGenerator = errors.New("the load generator is at its own limit, and not t
 
 func generatorLimit(l *loadgen.Result) error {
 	i := slices.IndexFunc(l.Failures, func(f loadgen.Failure) bool { return f.Class == loadgen.ClassGenerator })
-	return fmt.Errorf("%w: %s of %s requests failed here (%s); nothing is judged. Raise ulimit -n or net.ipv4.ip_local_port_range, lower -c, or use several machines (-share)",
-		ErrGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())), l.Failures[i].Example)
+	return fmt.Errorf("%w: %s of %s requests failed here (%s); nothing is judged. Raise ulimit -n or "+
+		"net.ipv4.ip_local_port_range, lower -c, or use several machines (-share)",
+		ErrGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())),
+		l.Failures[i].Example)
 }
 
 // anyGood reports whether any answer did what was asked for.

@@ -72,7 +72,8 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	return nil
 }
 
-// following is a transport that follows redirects. The answer behind the last one that it may follow counts.
+// following is a transport that follows redirects. The answer behind the last one that it may
+// follow counts.
 type following struct {
 	max       int
 	transport *http.Transport
@@ -95,7 +96,8 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes what no request uses.
 func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
 
-// HintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS, if it does.
+// HintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS,
+// if it does.
 func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
 		return err
@@ -117,7 +119,8 @@ func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	return err
 }
 
-// speaksHTTP2 reports whether a server answers the preface of HTTP/2 with its settings (RFC 9113, 3.4). It sends no request.
+// speaksHTTP2 reports whether a server answers the preface of HTTP/2 with its settings (RFC 9113,
+// 3.4). It sends no request.
 func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), h2cPatience)
 	defer cancel()

@@ -39,9 +39,11 @@ func (g *Goal) Set(text string) error {
 }
 
 const (
-	// findStretches is how many stretches a step's time is cut into: each is one observation. It is the fewest that tell.
+	// findStretches is how many stretches a step's time is cut into: each is one observation. It is
+	// the fewest that tell.
 	findStretches = 5
-	// findLevel is that of the interval of a step's quantile: on either side of it the true one lies once in 20 times.
+	// findLevel is that of the interval of a step's quantile: on either side of it the true one
+	// lies once in 20 times.
 	findLevel  = .9
 	findStep   = 10 * time.Second // a step without -z
 	findProbe  = 2 * time.Second  // the closed loop that guesses where to begin, without -rate
@@ -58,9 +60,9 @@ type step struct {
 // judge says whether a goal holds in a step. It is the one place that decides.
 type judge func(g Goal, s *step) (verdict loadgen.Verdict, why string)
 
-// judgeByStretches holds a goal for met where the whole interval of its quantile, by tailstat from those of the
-// stretches, is below the limit, and for missed where all of it is above, or where so many requests failed that no
-// quantile of the others could say anything.
+// judgeByStretches holds a goal for met where the whole interval of its quantile, by tailstat from
+// those of the stretches, is below the limit, and for missed where all of it is above, or where so
+// many requests failed that no quantile of the others could say anything.
 func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
@@ -75,8 +77,8 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
 		return loadgen.VerdictFails, fmt.Sprintf("%.1f%% failed", 100*share)
 	}
-	// The bad ones take the highest ranks: those that have no time, as they failed before, and answers of 5xx, that may have a short one.
-	// So fewer of the others may be above the quantile.
+	// The bad ones take the highest ranks: those that have no time, as they failed before, and
+	// answers of 5xx, that may have a short one. So fewer of the others may be above the quantile.
 	requests := float64(s.load.Requests())
 	above := (1-g.quantile)*requests - float64(max(s.load.Requests()-timed, 0)+refused)
 	quantile := min(max(1-above/float64(max(timed, 1)), g.quantile), 1)
@@ -88,7 +90,8 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 		}
 	}
 	if len(over) < findStretches || s.load.Requests() < enough(g.quantile) {
-		return loadgen.VerdictUnknown, fmt.Sprintf("%s requests are too few for it: more -z", textfmt.Count(float64(s.load.Requests())))
+		return loadgen.VerdictUnknown, fmt.Sprintf("%s requests are too few for it: more -z",
+			textfmt.Count(float64(s.load.Requests())))
 	}
 	e, err := tailstat.SignedRank(over, findLevel)
 	switch {
@@ -103,7 +106,8 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	return loadgen.VerdictUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
 }
 
-// enough is how many requests a step needs for each of its stretches to have one beyond the quantile.
+// enough is how many requests a step needs for each of its stretches to have one beyond the
+// quantile.
 func enough(quantile float64) int64 {
 	return int64(math.Ceil(findStretches / (1 - quantile) * (1 - 1e-9)))
 }
@@ -119,7 +123,8 @@ type finder struct {
 	file    *runfile.File   // a run for each step
 }
 
-// NewFinder returns a search for the highest rate of a load at which a goal holds. service is where the load goes.
+// NewFinder returns a search for the highest rate of a load at which a goal holds. service is where
+// the load goes.
 func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *finder {
 	f := &finder{app: a, goal: g, judge: judgeByStretches, load: o, service: service}
 	f.measure = f.measureStep
@@ -147,7 +152,8 @@ func (f *finder) Find(ctx context.Context, start float64, output string) error {
 			return err
 		}
 		start = min(loadgen.MaxRate, max(1, res.Throughput()/2))
-		fmt.Fprintf(f.app.Stderr, "closed loop: %s requests/s; the search begins at half of that\n", textfmt.Count(res.Throughput()))
+		fmt.Fprintf(f.app.Stderr, "closed loop: %s requests/s; the search begins at half of that\n",
+			textfmt.Count(res.Throughput()))
 	}
 	// Below, a step has too few requests to tell.
 	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
@@ -195,7 +201,8 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	}
 	v, why := f.judge(f.goal, s)
 	if v == loadgen.VerdictFails && f.goal.missedHere(res, why) {
-		v, why = loadgen.VerdictUnknown, "the load generator did not keep this rate itself, so nothing is known of the service"
+		v, why = loadgen.VerdictUnknown,
+			"the load generator did not keep this rate itself, so nothing is known of the service"
 	}
 	if spoilt := compare.Spoilt(&run); spoilt != "" {
 		why = strings.TrimPrefix(why+"; "+spoilt, "; ")
@@ -208,8 +215,9 @@ func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	return v, nil
 }
 
-// missedHere reports whether a goal is missed by the load generator's own doing: it had no descriptors, or was so late itself
-// that the goal might have been met. whyFailed is what the service did, if that is why the goal is missed.
+// missedHere reports whether a goal is missed by the load generator's own doing: it had no
+// descriptors, or was so late itself that the goal might have been met. whyFailed is what the
+// service did, if that is why the goal is missed.
 func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	if l.FailedBy(loadgen.ClassGenerator) > 0 {
 		return true
@@ -231,7 +239,8 @@ func foundText(g Goal, f loadgen.RateFound) string {
 	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.Rate))
 	switch {
 	case f.Unknown > 0 && f.Fails > f.Unknown:
-		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.Unknown), textfmt.Count(f.Fails))
+		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.Unknown),
+			textfmt.Count(f.Fails))
 	case f.Unknown > 0 && f.Fails == 0:
 		t += fmt.Sprintf("; from %s/s on these runs cannot tell", textfmt.Count(f.Unknown))
 	case f.Fails > 0:

@@ -18,7 +18,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// simulated measures a queue M/M/1 of a rate of service instead of a server: as much time as asked for passes in it.
+// simulated measures a queue M/M/1 of a rate of service instead of a server: as much time as asked
+// for passes in it.
 func simulated(service float64) func(context.Context, loadgen.Options, string) (*loadgen.Result, error) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	return func(_ context.Context, o loadgen.Options, _ string) (*loadgen.Result, error) {
@@ -51,7 +52,8 @@ func TestFind(t *testing.T) {
 		want := service - math.Log(100)/limit // the time in the queue is exponential, with the rate service - arrivals
 		var out, said bytes.Buffer
 		f := &finder{
-			app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, measure: simulated(service), load: loadgen.Options{Duration: 20 * time.Second},
+			app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, measure: simulated(service),
+			load: loadgen.Options{Duration: 20 * time.Second},
 			file: &runfile.File{Version: runfile.Version},
 		}
 		if err := f.goal.Set("p99<20ms"); err != nil {
@@ -67,8 +69,10 @@ func TestFind(t *testing.T) {
 				best = r.Load.Rate
 			}
 		}
-		if math.Abs(best/want-1) > .05 || len(f.file.Runs) > 12 || !strings.Contains(out.String(), "p99 < 20 ms holds up to ") {
-			t.Errorf("from %v: found %v/s, computed %v/s, in %d steps\n%s%s", rate, best, want, len(f.file.Runs), said.String(), out.String())
+		if math.Abs(best/want-1) > .05 || len(f.file.Runs) > 12 ||
+			!strings.Contains(out.String(), "p99 < 20 ms holds up to ") {
+			t.Errorf("from %v: found %v/s, computed %v/s, in %d steps\n%s%s", rate, best, want, len(f.file.Runs),
+				said.String(), out.String())
 		}
 		if n := strings.Count(said.String(), "p99 is "); n != len(f.file.Runs) {
 			t.Errorf("%d of %d steps are said", n, len(f.file.Runs))
@@ -82,14 +86,17 @@ func TestFindDisturbed(t *testing.T) {
 	queue := simulated(20000)
 	known := false // the system tells what its processors did
 	f := &finder{
-		app: &cli.App{Stdout: io.Discard, Stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: time.Second},
+		app: &cli.App{Stdout: io.Discard, Stderr: &said}, judge: judgeByStretches,
+		load: loadgen.Options{Duration: time.Second},
 		file: &runfile.File{Version: runfile.Version}, service: runfile.Watched{Elsewhere: true},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 			r, err := queue(ctx, o, label)
 			r.Pacer.RecordN(2*time.Millisecond, r.Answered)
-			// The system counts in ticks of some milliseconds, and the queue takes none: one has to pass.
+			// The system counts in ticks of some milliseconds, and the queue takes none: one has to
+			// pass.
 			watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
-			for end := time.Now().Add(time.Minute); runtime.GOOS == "linux" && !known && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(time.Minute); runtime.GOOS == "linux" && !known &&
+				time.Now().Before(end); time.Sleep(time.Millisecond) {
 				known = watch.End() != nil
 			}
 			return r, err
@@ -101,7 +108,8 @@ func TestFindDisturbed(t *testing.T) {
 	if _, err := f.step(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(said.String(), "the load generator itself was late with 1% of the requests, by 2.00 ms and more)") {
+	if !strings.Contains(said.String(), "the load generator itself was late with 1% of the requests, by 2.00 ms and "+
+		"more)") {
 		t.Errorf("not said: %s", said.String())
 	}
 	if (f.file.Runs[0].Disturbance != nil) != known {
@@ -118,14 +126,38 @@ func TestJudge(t *testing.T) {
 		want           loadgen.Verdict
 		why            string
 	}{
-		"all below":       {[findStretches]time.Duration{1e6, 1e6, 1e6, 9e6, 9e6}, 20, 0, 0, loadgen.VerdictHolds, ""},
-		"all above":       {[findStretches]time.Duration{11e6, 11e6, 11e6, 90e6, 90e6}, 20, 0, 0, loadgen.VerdictFails, ""},
-		"one above":       {[findStretches]time.Duration{1e6, 1e6, 11e6, 1e6, 1e6}, 20, 0, 0, loadgen.VerdictUnknown, "1.00 ms to 11.0 ms"},
-		"too few":         {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6}, 9, 0, 0, loadgen.VerdictUnknown, "too few"},
-		"5xx":             {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6}, 20, 11, 0, loadgen.VerdictFails, "11.0% failed"},
-		"some failures":   {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6}, 20, 0, 5, loadgen.VerdictHolds, ""},
-		"many fail":       {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6}, 20, 0, 50, loadgen.VerdictFails, "failed"},
-		"a stretch empty": {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6}, 20, 0, 0, loadgen.VerdictUnknown, "too few"},
+		"all below": {[findStretches]time.Duration{1e6, 1e6, 1e6, 9e6, 9e6}, 20, 0, 0, loadgen.VerdictHolds, ""},
+		"all above": {
+			[findStretches]time.Duration{11e6, 11e6, 11e6, 90e6, 90e6},
+			20, 0, 0, loadgen.VerdictFails,
+			"",
+		},
+		"one above": {
+			[findStretches]time.Duration{1e6, 1e6, 11e6, 1e6, 1e6},
+			20, 0, 0, loadgen.VerdictUnknown,
+			"1.00 ms to 11.0 ms",
+		},
+		"too few": {
+			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6},
+			9, 0, 0, loadgen.VerdictUnknown,
+			"too few",
+		},
+		"5xx": {
+			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6},
+			20, 11, 0, loadgen.VerdictFails,
+			"11.0% failed",
+		},
+		"some failures": {[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6}, 20, 0, 5, loadgen.VerdictHolds, ""},
+		"many fail": {
+			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6, 1e6},
+			20, 0, 50, loadgen.VerdictFails,
+			"failed",
+		},
+		"a stretch empty": {
+			[findStretches]time.Duration{1e6, 1e6, 1e6, 1e6},
+			20, 0, 0, loadgen.VerdictUnknown,
+			"too few",
+		},
 	} {
 		s := &step{load: &loadgen.Result{Failed: c.fails, Statuses: map[int]int64{503: c.answer5}}}
 		for i, d := range c.stretches {
@@ -142,7 +174,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeCountsTheBadAsSlow: what fails, or is answered 5xx at once, is slower than any, also where it is too little to miss the goal alone.
+// TestJudgeCountsTheBadAsSlow: what fails, or is answered 5xx at once, is slower than any, also
+// where it is too little to miss the goal alone.
 func TestJudgeCountsTheBadAsSlow(t *testing.T) {
 	g := Goal{Text: "p99 < 20ms", quantile: .99, limit: 20 * time.Millisecond}
 	for _, c := range []struct {
@@ -180,10 +213,14 @@ func TestJudgeCountsTheBadAsSlow(t *testing.T) {
 
 func TestGoal(t *testing.T) {
 	var g Goal
-	if err := g.Set(" p99.9 < 1.5s "); err != nil || g.Text != "p99.9 < 1.50 s" || math.Abs(g.quantile-.999) > 1e-12 || g.limit != 1500*time.Millisecond {
+	if err := g.Set(" p99.9 < 1.5s "); err != nil || g.Text != "p99.9 < 1.50 s" || math.Abs(g.quantile-.999) > 1e-12 ||
+		g.limit != 1500*time.Millisecond {
 		t.Errorf("%+v, %v", g, err)
 	}
-	for _, text := range []string{"", "p99", "p99 > 20ms", "p100 < 1s", "p0<1s", "pNaN<1s", "99<1s", "p99<20", "p99<-1s", "p99<0s", "mean<1s"} {
+	for _, text := range []string{
+		"", "p99", "p99 > 20ms", "p100 < 1s", "p0<1s", "pNaN<1s", "99<1s", "p99<20",
+		"p99<-1s", "p99<0s", "mean<1s",
+	} {
 		if g.Set(text) == nil {
 			t.Errorf("%q is taken for a condition", text)
 		}
@@ -196,7 +233,11 @@ func TestStagesFlag(t *testing.T) {
 	if err := s.Set("10:500, 1m:500-5000,.1:0"); err != nil || s.String() != text {
 		t.Errorf("%v, %v", s, err)
 	}
-	want := []loadgen.Stage{{From: 500, To: 500, Duration: 10 * time.Second}, {From: 500, To: 5000, Duration: time.Minute}, {Duration: 100 * time.Millisecond}}
+	want := []loadgen.Stage{
+		{From: 500, To: 500, Duration: 10 * time.Second},
+		{From: 500, To: 5000, Duration: time.Minute},
+		{Duration: 100 * time.Millisecond},
+	}
 	if !slices.Equal(s, want) {
 		t.Errorf("%+v", s)
 	}
@@ -225,12 +266,14 @@ func TestStagesFlag(t *testing.T) {
 	}
 }
 
-// TestFindLateGenerator: a rate that the load generator did not keep itself says nothing of the service.
+// TestFindLateGenerator: a rate that the load generator did not keep itself says nothing of the
+// service.
 func TestFindLateGenerator(t *testing.T) {
 	var out, said bytes.Buffer
 	measure := simulated(5000)
 	f := &finder{
-		app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, load: loadgen.Options{Duration: 20 * time.Second},
+		app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches,
+		load: loadgen.Options{Duration: 20 * time.Second},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 			r, err := measure(ctx, o, label)
 			if o.Rate > 2000 {
@@ -246,7 +289,8 @@ func TestFindLateGenerator(t *testing.T) {
 	if err := f.Find(t.Context(), 6000, filepath.Join(t.TempDir(), "find.json")); err != nil {
 		t.Logf("find: %v", err)
 	}
-	if !strings.Contains(said.String(), "the load generator did not keep this rate itself") || strings.Contains(said.String(), "p99 < 20 ms fails") || strings.Contains(out.String(), ", and not at ") {
+	if !strings.Contains(said.String(), "the load generator did not keep this rate itself") ||
+		strings.Contains(said.String(), "p99 < 20 ms fails") || strings.Contains(out.String(), ", and not at ") {
 		t.Errorf("it says\n%s%s", said.String(), out.String())
 	}
 }

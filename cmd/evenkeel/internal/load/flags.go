@@ -62,9 +62,12 @@ const drain = time.Second
 func (l *Flags) Register(fs *flag.FlagSet) {
 	l.timeout = cli.Period(20 * time.Second)
 	fs.Var((*cli.Whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
-	fs.Var((*cli.Whole)(&l.connections), "c", "`connections` at a time (default 50; with -rate the most to open, default 1000)")
-	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
-	fs.Var((*cli.Decimal)(&l.Rate), "rate", "open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
+	fs.Var((*cli.Whole)(&l.connections), "c",
+		"`connections` at a time (default 50; with -rate the most to open, default 1000)")
+	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by "+
+		"then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
+	fs.Var((*cli.Decimal)(&l.Rate), "rate",
+		"open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
 	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
 	fs.Var(&l.timeout, "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
@@ -78,7 +81,8 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
 	l.Shape.register(fs)
-	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
+	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard "+
+		"output, instead of the table)")
 }
 
 // notZero are the flags of which 0 would silently stand for the default.
@@ -138,7 +142,8 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	case l.Mix.template:
 		l.Mix.seed = &l.Shape.Seed
 	case o.Arrivals != loadgen.ArrivalsPoisson && !l.Drawn:
-		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants; without them there is nothing random")
+		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants; without them " +
+			"there is nothing random")
 	}
 	err = l.Mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.Mix.seed != nil {
@@ -150,7 +155,8 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 // ownDescriptors are those that evenkeel may need besides the connections.
 const ownDescriptors = 32
 
-// Fit finds more connections than this process may have descriptors. Of the default's it takes fewer.
+// Fit finds more connections than this process may have descriptors. Of the default's it takes
+// fewer.
 func (l *Flags) Fit(o *loadgen.Options) error {
 	limit, known := descriptorLimit()
 	hosts := map[string]bool{}
@@ -166,7 +172,8 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 	switch {
 	case o.Connections > room:
 		needed := o.Connections*len(hosts) + ownDescriptors
-		return fmt.Errorf("-c %d takes some %d descriptors, and this process may have %d: raise the limit with ulimit -n %d, or write -c %d",
+		return fmt.Errorf("-c %d takes some %d descriptors, and this process may have %d: raise the limit with "+
+			"ulimit -n %d, or write -c %d",
 			o.Connections, needed, limit, needed, max(room, 1))
 	case o.Connections == 0 && o.Open() && room < defaultOpen:
 		l.fewer = max(room, 1)

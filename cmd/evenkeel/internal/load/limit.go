@@ -32,8 +32,10 @@ const (
 	unitRate // a second
 )
 
-const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', 'rate<1000/s' or 'search:p99.9>50ms'; " +
-	"figures are pN, max and mean (of the latency), failed, bad (a status other than 2xx or 3xx) and late (by more than 1 ms; in percent, or how many), and rate (answers)"
+const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', " +
+	"'rate<1000/s' or 'search:p99.9>50ms'; " +
+	"figures are pN, max and mean (of the latency), failed, bad (a status other than 2xx or 3xx) and late (by more " +
+	"than 1 ms; in percent, or how many), and rate (answers)"
 
 // Limits are those of a command.
 type Limits []limit
@@ -125,7 +127,8 @@ func (l Limits) Known(classes []string) error {
 			found = found || c == x.class
 		}
 		if !found {
-			return fmt.Errorf("-fail-if %s: no class %q; there are %s", x.text, x.class, strings.Join(classes[:min(len(classes), 10)], ", "))
+			return fmt.Errorf("-fail-if %s: no class %q; there are %s", x.text, x.class,
+				strings.Join(classes[:min(len(classes), 10)], ", "))
 		}
 	}
 	return nil

@@ -12,9 +12,13 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// judged is a run of which all figures are known: 980 requests of 1 to 98 ms, 10 each, and 20 failed.
+// judged is a run of which all figures are known: 980 requests of 1 to 98 ms, 10 each, and 20
+// failed.
 func judged() *runfile.Run {
-	l := &loadgen.Result{Answered: 980, Failed: 20, Duration: 2 * time.Second, Late: 30, Statuses: map[int]int64{200: 970, 500: 10}}
+	l := &loadgen.Result{
+		Answered: 980, Failed: 20, Duration: 2 * time.Second, Late: 30,
+		Statuses: map[int]int64{200: 970, 500: 10},
+	}
 	for i := range 980 {
 		l.Latency.Record(time.Duration(i/10+1) * time.Millisecond)
 	}
@@ -78,7 +82,8 @@ func TestLoadLimits(t *testing.T) {
 	if err := l.Known([]string{"a", "only"}); err != nil {
 		t.Error(err)
 	}
-	if err := l.Known([]string{"a", "b"}); err == nil || !strings.Contains(err.Error(), `no class "only"; there are a, b`) {
+	if err := l.Known([]string{"a", "b"}); err == nil ||
+		!strings.Contains(err.Error(), `no class "only"; there are a, b`) {
 		t.Error(err)
 	}
 }
@@ -106,7 +111,8 @@ func TestLoadLimitIsWrong(t *testing.T) {
 		{"a:late>3", "leave out \"a\""},
 	} {
 		var l Limits
-		if err := cli.Each(&l, ParseLimit)(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) || len(l) > 0 {
+		if err := cli.Each(&l, ParseLimit)(tt.limit); err == nil || !strings.Contains(err.Error(), tt.want) ||
+			len(l) > 0 {
 			t.Errorf("%q: %v, want %q", tt.limit, err, tt.want)
 		}
 	}
@@ -128,7 +134,8 @@ func FuzzLoadLimit(f *testing.F) {
 	})
 }
 
-// TestFewDescriptors: more connections than descriptors are refused before the load, and the default is lowered.
+// TestFewDescriptors: more connections than descriptors are refused before the load, and the
+// default is lowered.
 func TestFewDescriptors(t *testing.T) {
 	limit, known := descriptorLimit()
 	if !known {
@@ -142,7 +149,8 @@ func TestFewDescriptors(t *testing.T) {
 		return l.Fit(&o)
 	}
 	err := fitted(&Flags{connections: limit}, "http://127.0.0.1:1/")
-	if err == nil || !strings.Contains(err.Error(), "raise the limit with ulimit -n") || !strings.Contains(err.Error(), fmt.Sprintf("or write -c %d", limit-ownDescriptors)) {
+	if err == nil || !strings.Contains(err.Error(), "raise the limit with ulimit -n") ||
+		!strings.Contains(err.Error(), fmt.Sprintf("or write -c %d", limit-ownDescriptors)) {
 		t.Errorf("-c %d of %d descriptors: %v", limit, limit, err)
 	}
 	if err := fitted(&Flags{connections: limit - ownDescriptors}, "http://127.0.0.1:1/"); err != nil {
@@ -157,7 +165,8 @@ func TestFewDescriptors(t *testing.T) {
 		urls = append(urls, fmt.Sprintf("http://127.0.0.1:%d/", i+1))
 	}
 	open := Flags{Rate: 10}
-	if err := fitted(&open, urls...); err != nil || open.fewer == 0 || open.fewer*hosts > limit || len(open.Hints(flag.NewFlagSet("load", flag.ContinueOnError))) != 1 {
+	if err := fitted(&open, urls...); err != nil || open.fewer == 0 || open.fewer*hosts > limit ||
+		len(open.Hints(flag.NewFlagSet("load", flag.ContinueOnError))) != 1 {
 		t.Errorf("%d connections to each of %d hosts, of %d descriptors: %v", open.fewer, hosts, limit, err)
 	}
 }

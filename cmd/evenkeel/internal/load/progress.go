@@ -93,7 +93,8 @@ func (p *Progress) update(s loadgen.Progress) {
 		return
 	case p.terminal:
 		full := int(s.Fraction * barWidth)
-		p.draw(fmt.Sprintf("%s[%s%s] %3.0f%%  %s", p.prefix(), strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), s.Fraction*100, text))
+		p.draw(fmt.Sprintf("%s[%s%s] %3.0f%%  %s", p.prefix(), strings.Repeat("=", full),
+			strings.Repeat(" ", barWidth-full), s.Fraction*100, text))
 		return
 	}
 	if p.warm != s.Warmup {
@@ -151,7 +152,8 @@ func (p *Progress) prefix() string {
 }
 
 func (p *Progress) text(s loadgen.Progress) string {
-	t := fmt.Sprintf("%s requests/s  p50 %s  p99 %s", textfmt.Count(float64(int64(s.Rate))), textfmt.Duration(s.P50), textfmt.Duration(s.P99))
+	t := fmt.Sprintf("%s requests/s  p50 %s  p99 %s", textfmt.Count(float64(int64(s.Rate))), textfmt.Duration(s.P50),
+		textfmt.Duration(s.P99))
 	if s.Failed > 0 {
 		t += fmt.Sprintf("  %s failed", textfmt.Count(float64(s.Failed)))
 	}

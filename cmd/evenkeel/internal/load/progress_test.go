@@ -14,7 +14,10 @@ func TestProgressPlain(t *testing.T) {
 	p := &Progress{w: &b, label: "a 1/2"}
 	p.Say("starting %s", "it")
 	for i := 1; i <= 25; i++ { // a warm-up of 12 s, then the measurement
-		e := loadgen.Progress{Warmup: i <= 12, Elapsed: time.Duration(i) * time.Second, Rate: 1234.5, P50: time.Millisecond, P99: 20 * time.Millisecond, Fraction: .5}
+		e := loadgen.Progress{
+			Warmup: i <= 12, Elapsed: time.Duration(i) * time.Second, Rate: 1234.5,
+			P50: time.Millisecond, P99: 20 * time.Millisecond, Fraction: .5,
+		}
 		if i > 12 {
 			e.Elapsed -= 12 * time.Second
 			e.Failed = 3
@@ -34,7 +37,10 @@ func TestProgressPlain(t *testing.T) {
 func TestProgressLate(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var b bytes.Buffer
-		p := &Progress{w: &b, terminal: terminal, warmup: 2 * time.Second, duration: 3 * time.Second, timeout: 20 * time.Second, drain: time.Second}
+		p := &Progress{
+			w: &b, terminal: terminal, warmup: 2 * time.Second, duration: 3 * time.Second,
+			timeout: 20 * time.Second, drain: time.Second,
+		}
 		want := func(n int, says string) {
 			t.Helper()
 			if !terminal {

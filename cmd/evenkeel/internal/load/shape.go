@@ -30,14 +30,21 @@ type shapeFlags struct {
 }
 
 func (s *shapeFlags) register(fs *flag.FlagSet) {
-	fs.BoolVar(&s.http1, "http1", false, "HTTP/1.1 only (default: HTTP/2 where all URLs are https and their servers offer it, else HTTP/1.1)")
+	fs.BoolVar(&s.http1, "http1", false,
+		"HTTP/1.1 only (default: HTTP/2 where all URLs are https and their servers offer it, else HTTP/1.1)")
 	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only: to http URLs with prior knowledge (h2c)")
-	fs.Var((*cli.Whole)(&s.streams), "streams", "HTTP/2: `requests` at a time on each of the -c connections (default 1)")
+	fs.Var((*cli.Whole)(&s.streams), "streams",
+		"HTTP/2: `requests` at a time on each of the -c connections (default 1)")
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
-	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
-	fs.Uint64Var(&s.Seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random values of -template, and of run the order of the variants, to have them again (default: a new one, which is shown)")
-	fs.Var(&s.stages, "stages", "open loop with rates that change: `list` of DURATION:RATE (a step) or DURATION:FROM-TO (a ramp), such as 10s:500,1m:500-5000,10s:0")
-	fs.StringVar(&s.times, "times", "", "open loop with the times of a recorded trace: a line each in this `file`, as a duration or in seconds, counted from the earliest")
+	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant,
+		"open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
+	fs.Uint64Var(&s.Seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random "+
+		"values of -template, and of run the order of the variants, to have them again (default: a new one, which is "+
+		"shown)")
+	fs.Var(&s.stages, "stages", "open loop with rates that change: `list` of DURATION:RATE (a step) or "+
+		"DURATION:FROM-TO (a ramp), such as 10s:500,1m:500-5000,10s:0")
+	fs.StringVar(&s.times, "times", "", "open loop with the times of a recorded trace: a line each in this `file`, "+
+		"as a duration or in seconds, counted from the earliest")
 }
 
 // apply puts them into o.
@@ -87,7 +94,8 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 func shapeFlagOf(option string) string {
 	option, _, _ = strings.Cut(option, "[")
 	return map[string]string{
-		"Streams": "-streams", "Arrivals": "-arrivals", "Stages": "-stages", "Times": "-times", "Protocol": "-http2", "DisableKeepAlive": "-disable-keepalive",
+		"Streams": "-streams", "Arrivals": "-arrivals", "Stages": "-stages", "Times": "-times", "Protocol": "-http2",
+		"DisableKeepAlive": "-disable-keepalive",
 	}[option]
 }
 
@@ -140,7 +148,8 @@ func (s *stages) String() string {
 func (s *stages) Set(text string) error {
 	*s = nil
 	for part := range strings.SplitSeq(text, ",") {
-		wrong := fmt.Errorf("%q: write a stage as DURATION:RATE or DURATION:FROM-TO, such as 10s:500 or 1m:500-5000", part)
+		wrong := fmt.Errorf("%q: write a stage as DURATION:RATE or DURATION:FROM-TO, such as 10s:500 or 1m:500-5000",
+			part)
 		length, rate, ok := strings.Cut(strings.TrimSpace(part), ":")
 		if !ok {
 			return wrong
@@ -185,7 +194,8 @@ func readTimes(name string) ([]time.Duration, error) {
 			d, err = time.Duration(s*1e9), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %q is no time; write seconds such as 1.25, or a duration such as 1250ms", n, text)
+			return nil, fmt.Errorf("line %d: %q is no time; write seconds such as 1.25, or a duration such as 1250ms",
+				n, text)
 		}
 		times = append(times, d)
 	}

@@ -43,14 +43,20 @@ type classPattern struct {
 
 const (
 	maxTargetsBytes = 256 << 20 // of a file of targets
-	targetForm      = "write 'METHOD URL', with weight=N and class=NAME behind it if you like; below it headers as 'Name: value', and @FILE for a body"
+	targetForm      = "write 'METHOD URL', with weight=N and class=NAME behind it if you like; below it headers as " +
+		"'Name: value', and @FILE for a body"
 )
 
 func (m *mixFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&m.File, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL that begins with / is below the first URL given")
-	fs.Func("class", "`NAME=REGEXP`: give requests whose 'METHOD URL' matches figures of their own, as that class; may be repeated, the first that matches counts", m.addClass)
-	fs.BoolVar(&m.template, "template", false, "URLs, header values and bodies are text/templates: {{int 1 100}}, {{line \"FILE\"}}, {{seq}} (docs/guides/load.md); all are made before the load")
-	fs.Var((*cli.Whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again (default: as many as are sent, at most 10000)")
+	fs.StringVar(&m.File, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with "+
+		"headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL "+
+		"that begins with / is below the first URL given")
+	fs.Func("class", "`NAME=REGEXP`: give requests whose 'METHOD URL' matches figures of their own, as that class; "+
+		"may be repeated, the first that matches counts", m.addClass)
+	fs.BoolVar(&m.template, "template", false, "URLs, header values and bodies are text/templates: {{int 1 100}}, "+
+		"{{line \"FILE\"}}, {{seq}} (docs/guides/load.md); all are made before the load")
+	fs.Var((*cli.Whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again "+
+		"(default: as many as are sent, at most 10000)")
 }
 
 func (m *mixFlags) addClass(s string) error {
@@ -163,7 +169,8 @@ func (m *mixFlags) classOf(t *loadgen.Target) string {
 // read reads the file of targets.
 func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	if len(urls) > 1 {
-		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are below, or none", len(urls))
+		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are "+
+			"below, or none", len(urls))
 	}
 	in, name := io.Reader(os.Stdin), cli.StdinName
 	if m.File != cli.ToStdout {
@@ -348,7 +355,8 @@ type jsonTarget struct {
 	Class    string                     `json:"class"`
 }
 
-const jsonForm = `write {"method": "POST", "url": "http://HOST/PATH", "header": {"Name": ["value"]}, "text": "BODY", "weight": 1, "class": "NAME"}; "body" instead of "text" is in base64, "body_file" names a file`
+const jsonForm = `write {"method": "POST", "url": "http://HOST/PATH", "header": {"Name": ["value"]}, ` +
+	`"text": "BODY", "weight": 1, "class": "NAME"}; "body" instead of "text" is in base64, "body_file" names a file`
 
 func (p *targetParser) json(line string) error {
 	var j jsonTarget

@@ -64,14 +64,16 @@ func TestTargetsFile(t *testing.T) {
 			"GET http://h:80/base/a?x=1 X-All=1 weight 9", "PUT http://h:80/base/b X-All=1 weight 2 class write",
 		}},
 		{
-			"vegeta's", "GET http://h/a\nA: b: c\nX-All: 2\n\nPOST http://h/b\nContent-Type: application/json\n@" + body + "\nhttp://h/c\n@" + body, "",
+			"vegeta's", "GET http://h/a\nA: b: c\nX-All: 2\n\nPOST http://h/b\nContent-Type: application/json\n@" +
+				body + "\nhttp://h/c\n@" + body, "",
 			[]string{
 				"GET http://h/a A=b: c X-All=2", `POST http://h/b X-All=1 Content-Type=application/json "{\"a\":1}"`,
 				`POST http://h/c X-All=1` + form + ` "{\"a\":1}"`,
 			},
 		},
 		{"vegeta's JSON", `{"method":"POST","url":"http://h/a","body":"aGk=","header":{"A":["b","c"],"Content-Type":["text/plain"]}}` + "\n\n" +
-			`{"url": "/b", "header": {"A": "d"}, "text": "x y", "weight": 3, "class": "write"}` + "\n" + `{"url":"h","body_file":"` + body + `","method":"PUT"}`, "http://h2", []string{
+			`{"url": "/b", "header": {"A": "d"}, "text": "x y", "weight": 3, "class": "write"}` + "\n" +
+			`{"url":"h","body_file":"` + body + `","method":"PUT"}`, "http://h2", []string{
 			`POST http://h/a A=b A=c X-All=1 Content-Type=text/plain "hi"`,
 			`POST http://h2/b A=d X-All=1` + form + ` "x y" weight 3 class write`,
 			`PUT http://h X-All=1` + form + ` "{\"a\":1}"`,
@@ -119,7 +121,8 @@ func TestTargetsFileIsWrong(t *testing.T) {
 			t.Errorf("%q: %v, want %q", tt.text, err, tt.want)
 		}
 	}
-	if _, err := targetsOf(t, mixFlags{File: fileIn(t, dir, "targets", "http://h/")}, "http://a", "http://b"); err == nil {
+	if _, err := targetsOf(t, mixFlags{File: fileIn(t, dir, "targets", "http://h/")}, "http://a",
+		"http://b"); err == nil {
 		t.Error("two URLs beside a file are taken")
 	}
 	if _, err := targetsOf(t, mixFlags{File: filepath.Join(dir, "none")}); !errors.Is(err, os.ErrNotExist) {
@@ -135,7 +138,10 @@ func TestClassPatterns(t *testing.T) {
 		}
 	}
 	got, err := targetsOf(t, m, "h/search?q=1", "h/find", "h/other")
-	want := []string{"GET http://h/search?q=1 X-All=1 class search", "GET http://h/find X-All=1 class search", "GET http://h/other X-All=1"}
+	want := []string{
+		"GET http://h/search?q=1 X-All=1 class search", "GET http://h/find X-All=1 class search",
+		"GET http://h/other X-All=1",
+	}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Errorf("%v, -want +got %s", err, d)
 	}
@@ -165,7 +171,8 @@ POST http://h/b class=write
 		t.Errorf("%v, the same seed: %s", err, d)
 	}
 	const class = ` class GET http://h/{{int 1 1000}}/{{line "`
-	if !strings.Contains(first[0], "?n=1 A=7 X-All=1"+class) || first[1] != `POST http://h/b X-All=1 Content-Type=application/x-www-form-urlencoded "{\"n\":101}" class write` ||
+	if !strings.Contains(first[0], "?n=1 A=7 X-All=1"+class) ||
+		first[1] != `POST http://h/b X-All=1 Content-Type=application/x-www-form-urlencoded "{\"n\":101}" class write` ||
 		!strings.Contains(first[5], "?n=6 ") {
 		t.Errorf("%q", first)
 	}
@@ -195,7 +202,11 @@ POST http://h/b class=write
 			t.Errorf("%s: %v, want %q", tt.url, err, tt.want)
 		}
 	}
-	for _, m := range []mixFlags{{distinct: 5}, {template: true, distinct: -1}, {template: true, distinct: loadgen.MaxTargets + 1}} {
+	for _, m := range []mixFlags{
+		{distinct: 5},
+		{template: true, distinct: -1},
+		{template: true, distinct: loadgen.MaxTargets + 1},
+	} {
 		if _, err := targetsOf(t, m, "h"); err == nil {
 			t.Errorf("%+v is taken", m)
 		}
@@ -247,7 +258,8 @@ func TestRequestsOf(t *testing.T) {
 // FuzzTargets holds what is taken to what loadgen takes, and each error to a line.
 func FuzzTargets(f *testing.F) {
 	for _, s := range []string{
-		"GET http://h/a weight=3 class=x\nA: b\n\nh/b", `{"url":"http://h/","header":{"A":["b"]},"body":"aGk="}`, "{{x}}", "@", "A: b", "GET", "{",
+		"GET http://h/a weight=3 class=x\nA: b\n\nh/b", `{"url":"http://h/","header":{"A":["b"]},"body":"aGk="}`,
+		"{{x}}", "@", "A: b", "GET", "{",
 	} {
 		f.Add(s)
 	}
@@ -262,7 +274,8 @@ func FuzzTargets(f *testing.F) {
 		}
 		for i := range p.specs {
 			s := &p.specs[i]
-			if s.target.Weight < 0 || s.target.Weight > loadgen.MaxTargets || s.target.URL == "" || s.target.Header == nil {
+			if s.target.Weight < 0 || s.target.Weight > loadgen.MaxTargets || s.target.URL == "" ||
+				s.target.Header == nil {
 				t.Errorf("%q: %+v", text, s.target)
 			}
 		}

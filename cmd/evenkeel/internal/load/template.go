@@ -111,7 +111,10 @@ func (g *generator) parse(s *spec) (p *pattern, err error) {
 		}
 		return t
 	}
-	p = &pattern{spec: s, url: parse("URL", s.target.URL), body: parse("body", string(s.target.Body)), header: map[string][]*template.Template{}}
+	p = &pattern{
+		spec: s, url: parse("URL", s.target.URL), body: parse("body", string(s.target.Body)),
+		header: map[string][]*template.Template{},
+	}
 	for name, values := range s.target.Header {
 		for _, v := range values {
 			p.header[name] = append(p.header[name], parse("header "+name, v))
@@ -190,7 +193,8 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 			return nil, fmt.Errorf("%s: request %d: %w", p.at, i+1, err)
 		}
 		if bytes += size; bytes > maxMadeBytes {
-			return nil, fmt.Errorf("%s: the requests are over %d MiB after %d of them; give -distinct less", p.at, maxMadeBytes>>20, i)
+			return nil, fmt.Errorf("%s: the requests are over %d MiB after %d of them; give -distinct less", p.at,
+				maxMadeBytes>>20, i)
 		}
 		made = append(made, spec{
 			at: fmt.Sprintf("%s: request %d", p.at, i+1), target: t,

@@ -46,7 +46,9 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 	ends := fi.Mode().IsRegular()
 	reading, cancel := context.WithCancel(context.Background())
 	caughtUp := make(chan struct{})
-	in := io.Reader(&gclog.Tail{Context: reading, File: f, Poll: logPoll, AtEnd: sync.OnceFunc(func() { close(caughtUp) })})
+	in := io.Reader(&gclog.Tail{Context: reading, File: f, Poll: logPoll, AtEnd: sync.OnceFunc(func() {
+		close(caughtUp)
+	})})
 	if ends && fi.Size() > logHistory {
 		_, _ = f.Seek(-logHistory, io.SeekEnd)
 		br := bufio.NewReader(in)

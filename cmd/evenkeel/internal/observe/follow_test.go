@@ -18,7 +18,8 @@ import (
 
 // gcLineAt is the line of collection n, which ended at that time since its program's start.
 func gcLineAt(n int, at time.Duration) string {
-	return fmt.Sprintf("gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+0.23/0.19/0+0.058 ms cpu, 3->4->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, at.Seconds())
+	return fmt.Sprintf("gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+0.23/0.19/0+0.058 ms cpu, 3->4->0 MB, 4 MB "+
+		"goal, 0 MB stacks, 0 MB globals, 2 P\n", n, at.Seconds())
 }
 
 // awaitCount waits until so many collections were read.
@@ -72,10 +73,17 @@ func TestFillTraceOfALog(t *testing.T) {
 		o    *Observer
 		want string
 	}{
-		{"restarted", &Observer{Trace: trace{log: "f", restarts: 1, cycles: []gctrace.Cycle{cycle}}}, "f: the program was started again during the load"},
-		{"silent", &Observer{Trace: trace{log: "f", cycles: []gctrace.Cycle{cycle}}, seenBefore: 1}, "f: no gctrace line came during the load"},
+		{
+			"restarted", &Observer{Trace: trace{log: "f", restarts: 1, cycles: []gctrace.Cycle{cycle}}},
+			"f: the program was started again during the load",
+		},
+		{
+			"silent", &Observer{Trace: trace{log: "f", cycles: []gctrace.Cycle{cycle}}, seenBefore: 1},
+			"f: no gctrace line came during the load",
+		},
 		{"silent, though it collected", &Observer{
-			Trace: trace{log: "f"}, before: &allocations{memStats: &memStats{numGC: 3}}, after: &allocations{memStats: &memStats{numGC: 5}},
+			Trace: trace{log: "f"}, before: &allocations{memStats: &memStats{numGC: 3}},
+			after: &allocations{memStats: &memStats{numGC: 5}},
 		}, "f: no gctrace line came"},
 		{"another's", &Observer{
 			Trace:  trace{log: "f", cycles: []gctrace.Cycle{cycle}, start: time.Now()},
@@ -88,7 +96,8 @@ func TestFillTraceOfALog(t *testing.T) {
 		if got := strings.Join(o.Run.Notes, "|"); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
-		if fromStats := o.Run.GC != nil && o.Run.GC.Source == runfile.GCFromMemStats; fromStats != (tt.name == "silent, though it collected") {
+		if fromStats := o.Run.GC != nil &&
+			o.Run.GC.Source == runfile.GCFromMemStats; fromStats != (tt.name == "silent, though it collected") {
 			t.Errorf("%s: %+v", tt.name, o.Run.GC)
 		}
 	}
@@ -116,7 +125,8 @@ func TestFollows(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	// Of 8 collections a ring of 4 has the pauses of the last 4: 5 in the window are not known, 3 are.
+	// Of 8 collections a ring of 4 has the pauses of the last 4: 5 in the window are not known, 3
+	// are.
 	for n, want := range map[int64]string{3: "", 5: "90ns"} {
 		pause, ok := stats(9, 8, 50, 20, 30, 40).collections(stats(5, n), time.Second).Wall.Pause.Get()
 		if got := pause.String(); ok != (want != "") || ok && got != want {
@@ -131,8 +141,8 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// endsLate is a file to which the last line is added, and whose following is stopped, right after it
-// seemed to have ended.
+// endsLate is a file to which the last line is added, and whose following is stopped, right after
+// it seemed to have ended.
 type endsLate struct {
 	lines []string
 	stop  func()
@@ -155,7 +165,10 @@ func (e *endsLate) Read(b []byte) (int, error) {
 // TestTailReadsToTheEnd has the last line come between the look that found nothing and the end.
 func TestTailReadsToTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	got, err := io.ReadAll(&gclog.Tail{Context: ctx, File: &endsLate{[]string{"a\n", "", "b\n"}, cancel}, Poll: time.Hour})
+	got, err := io.ReadAll(&gclog.Tail{
+		Context: ctx, File: &endsLate{[]string{"a\n", "", "b\n"}, cancel},
+		Poll: time.Hour,
+	})
 	if string(got) != "a\nb\n" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestFollowPipe reads what comes through a pipe, of several writers too, and stops while there is one.
+// TestFollowPipe reads what comes through a pipe, of several writers too, and stops while there is
+// one.
 func TestFollowPipe(t *testing.T) {
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")

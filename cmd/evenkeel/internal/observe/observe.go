@@ -17,7 +17,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Observer takes, around the measured window, what tells of a service's collector and of the machine.
+// Observer takes, around the measured window, what tells of a service's collector and of the
+// machine.
 //
 //	begin   no request is in flight: profile (it collects), collections seen so far, machine
 //	loaded  the last answer is there: collections seen so far, machine
@@ -99,7 +100,8 @@ func (o *Observer) Fill(top int) {
 	}
 }
 
-// fillGC keeps the collections of the window: those of the trace, or what the profile's figures tell.
+// fillGC keeps the collections of the window: those of the trace, or what the profile's figures
+// tell.
 func (o *Observer) fillGC() {
 	if o.Traced {
 		o.fillTrace()
@@ -109,7 +111,10 @@ func (o *Observer) fillGC() {
 	}
 	counted := o.after.numGC - o.before.numGC
 	if o.Run.GC == nil {
-		o.Run.GC = &runfile.GC{Source: runfile.GCFromMemStats, Summary: o.after.collections(o.before, o.Run.Load.Duration), Collections: []runfile.Collection{}}
+		o.Run.GC = &runfile.GC{
+			Source:  runfile.GCFromMemStats,
+			Summary: o.after.collections(o.before, o.Run.Load.Duration), Collections: []runfile.Collection{},
+		}
 		return
 	}
 	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few may be at the window's ends
@@ -124,22 +129,28 @@ func (o *Observer) fillTrace() {
 	defer t.mu.Unlock()
 	switch {
 	case t.restarts > 0:
-		o.Note("%s: the program was started again during the load, or another one writes there, so its collections are left out", cmp.Or(t.log, "the server's standard error"))
+		o.Note("%s: the program was started again during the load, or another one writes there, so its collections "+
+			"are left out", cmp.Or(t.log, "the server's standard error"))
 		return
 	case t.log != "" && len(t.cycles) == o.seenBefore:
 		if o.after == nil || o.after.numGC != o.before.numGC {
-			o.Note("%s: no gctrace line came during the load: start the service with GODEBUG=gctrace=1, and see that its standard error is written there at once", t.log)
+			o.Note("%s: no gctrace line came during the load: start the service with GODEBUG=gctrace=1, and see that "+
+				"its standard error is written there at once", t.log)
 		}
 		return
 	case len(t.cycles) == 0:
-		o.Note("the server printed no gctrace line: it never collected, or it is no Go program, or something between (a script, sudo, a container) drops GODEBUG or standard error")
+		o.Note("the server printed no gctrace line: it never collected, or it is no Go program, or something between " +
+			"(a script, sudo, a container) drops GODEBUG or standard error")
 		return
 	}
 	if lost := t.stats.Lost - t.lostBefore; lost > 0 {
 		o.Note("%d gctrace lines could not be read: the server's own output stood in them", lost)
 	}
 	cycles, w := o.window()
-	gc := &runfile.GC{Source: runfile.GCFromTrace, Summary: gctrace.Summarize(slices.Values(cycles), w), Collections: []runfile.Collection{}}
+	gc := &runfile.GC{
+		Source: runfile.GCFromTrace, Summary: gctrace.Summarize(slices.Values(cycles), w),
+		Collections: []runfile.Collection{},
+	}
 	for _, c := range cycles {
 		if end := c.End(); w.From < end && end <= w.To {
 			gc.Collections = append(gc.Collections, runfile.Collection{
@@ -181,8 +192,8 @@ const (
 	logPoll     = 5 * time.Millisecond
 )
 
-// probeTimeout is how long a service may take to show that it serves its profiles, where nobody said
-// that it does.
+// probeTimeout is how long a service may take to show that it serves its profiles, where nobody
+// said that it does.
 const probeTimeout = 2 * time.Second
 
 // Running is a service that runs already, and where it tells of itself.
@@ -256,11 +267,12 @@ func (o *Observer) processes() []int {
 }
 
 // errOtherProcess says that the figures before and after are not of one process.
-var errOtherProcess = errors.New("the profiles before and after the load are of different processes, so the collector's figures are left out: " +
+var errOtherProcess = errors.New("the profiles before and after the load are of different processes, so the " +
+	"collector's figures are left out: " +
 	"name one replica with -pprof, not a balancer; or was the service started again?")
 
-// follows reports whether a is a later state of the process of before: nothing that it counts can go
-// back, and the collection that was the last then has ended when it had ended.
+// follows reports whether a is a later state of the process of before: nothing that it counts can
+// go back, and the collection that was the last then has ended when it had ended.
 func (a *allocations) follows(before *allocations) bool {
 	if a.total < before.total || a.numGC < before.numGC || a.forced < before.forced {
 		return false
@@ -274,12 +286,13 @@ func (a *allocations) follows(before *allocations) bool {
 }
 
 // collections sums up what runtime.MemStats tells of the collections since before: how many, and
-// their pauses where the ring of the last 256 still has all of them. Neither the collector's CPU time
-// in a window nor its clock time nor heap sizes can be told from it.
+// their pauses where the ring of the last 256 still has all of them. Neither the collector's CPU
+// time in a window nor its clock time nor heap sizes can be told from it.
 func (a *allocations) collections(before *allocations, window time.Duration) gctrace.Summary {
 	n := a.numGC - before.numGC
 	s := gctrace.Summary{
-		Window: gctrace.Of(window), Collections: n, Forced: gctrace.Of(a.forced - before.forced), AllocBytes: gctrace.Of(a.total - before.total),
+		Window: gctrace.Of(window), Collections: n, Forced: gctrace.Of(a.forced - before.forced),
+		AllocBytes: gctrace.Of(a.total - before.total),
 	}
 	if n > 0 {
 		s.Pace = gctrace.Of(window / time.Duration(n))

@@ -46,7 +46,8 @@ func TestWindow(t *testing.T) {
 		o.fillGC()
 		gc := o.Run.GC
 		if gc.Summary.Collections != tt.want || int64(len(gc.Collections)) != tt.want {
-			t.Errorf("%s: %d and %d collections, want %d", tt.name, gc.Summary.Collections, len(gc.Collections), tt.want)
+			t.Errorf("%s: %d and %d collections, want %d", tt.name, gc.Summary.Collections, len(gc.Collections),
+				tt.want)
 		}
 		if w, _ := gc.Summary.Window.Get(); w != time.Second {
 			t.Errorf("%s: a window of %v, want that of the load", tt.name, w)

@@ -118,7 +118,9 @@ func shortFile(f string) string {
 // WriteSites writes where a run allocated most.
 func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
 	var b strings.Builder
-	section := func(title string, sites []runfile.Site, bytes func(runfile.Site) int64, name func(runfile.Site) string) {
+	section := func(
+		title string, sites []runfile.Site, bytes func(runfile.Site) int64, name func(runfile.Site) string,
+	) {
 		if len(sites) == 0 {
 			return
 		}
@@ -126,7 +128,10 @@ func WriteSites(w io.Writer, a *runfile.Alloc, s textfmt.Style) error {
 		t := textfmt.NewTable(3)
 		for _, x := range sites {
 			n := float64(bytes(x))
-			t.Add(nil, []string{"  " + name(x), textfmt.Bytes(n), textfmt.Percent(n / float64(max(a.Sampled, 1)) * 100)})
+			t.Add(nil, []string{
+				"  " + name(x), textfmt.Bytes(n),
+				textfmt.Percent(n / float64(max(a.Sampled, 1)) * 100),
+			})
 		}
 		t.Render(&b)
 	}

@@ -29,7 +29,10 @@ func heap(stacks map[string]int64) *profile.Profile {
 			for call := range strings.SplitSeq(loc, "+") {
 				name, line, _ := strings.Cut(call, ":")
 				if functions[name] == nil {
-					functions[name] = &profile.Function{ID: uint64(len(functions) + 1), Name: name, Filename: "/src/dir/file.go"}
+					functions[name] = &profile.Function{
+						ID: uint64(len(functions) + 1), Name: name,
+						Filename: "/src/dir/file.go",
+					}
 					p.Function = append(p.Function, functions[name])
 				}
 				l.Line = append(l.Line, profile.Line{Function: functions[name], Line: int64(len(line))})
@@ -84,7 +87,8 @@ func TestSince(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got: %s", d)
 	}
-	if short, err := after.since(&allocations{memStats: &memStats{}, profile: heap(nil)}, 1); err != nil || len(short.Flat) != 1 || len(short.Lines) != 1 {
+	if short, err := after.since(&allocations{memStats: &memStats{}, profile: heap(nil)}, 1); err != nil ||
+		len(short.Flat) != 1 || len(short.Lines) != 1 {
 		t.Errorf("top 1: %+v, %v", short, err)
 	}
 }
@@ -92,7 +96,10 @@ func TestSince(t *testing.T) {
 func TestSinceNoAllocSpace(t *testing.T) {
 	p := heap(nil)
 	p.SampleType[1].Type = "cpu"
-	if _, err := (&allocations{memStats: &memStats{}, profile: p}).since(&allocations{memStats: &memStats{}, profile: p.Copy()}, 1); err == nil {
+	if _, err := (&allocations{memStats: &memStats{}, profile: p}).since(&allocations{
+		memStats: &memStats{},
+		profile:  p.Copy(),
+	}, 1); err == nil {
 		t.Error("no error")
 	}
 }
@@ -100,7 +107,10 @@ func TestSinceNoAllocSpace(t *testing.T) {
 func TestSitesText(t *testing.T) {
 	a := &runfile.Alloc{
 		Bytes: 10 << 20, Sampled: 8 << 20,
-		Flat:       []runfile.Site{{Name: "bytes.growSlice", Flat: 6 << 20, Cum: 6 << 20}, {Name: "main.f", Flat: 2 << 20}},
+		Flat: []runfile.Site{
+			{Name: "bytes.growSlice", Flat: 6 << 20, Cum: 6 << 20},
+			{Name: "main.f", Flat: 2 << 20},
+		},
 		Cumulative: []runfile.Site{{Name: "main.f", Cum: 8 << 20}},
 		Lines:      []runfile.Site{{Name: "main.f", File: "dir/f.go", Line: 12, Flat: 8 << 20}},
 	}

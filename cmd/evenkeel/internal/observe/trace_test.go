@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const gcLine = "gc 1 @0.005s 4%: 0.068+1.0+0.029 ms clock, 0.13+0.23/0.19/0+0.058 ms cpu, 3->4->0 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+const gcLine = "gc 1 @0.005s 4%: 0.068+1.0+0.029 ms clock, 0.13+0.23/0.19/0+0.058 ms cpu, 3->4->0 MB, 4 MB goal, 0 " +
+	"MB stacks, 0 MB globals, 2 P"
 
 func TestPasser(t *testing.T) {
 	for _, tt := range []struct {
@@ -98,11 +99,13 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestTraceOfOneProgramAfterTheOther: a script that runs a migration and then the server, both with GODEBUG=gctrace=1. What counts is the
-// server's own start; where one begins in the middle of the load nothing can be told.
+// TestTraceOfOneProgramAfterTheOther: a script that runs a migration and then the server, both with
+// GODEBUG=gctrace=1. What counts is the server's own start; where one begins in the middle of the
+// load nothing can be told.
 func TestTraceOfOneProgramAfterTheOther(t *testing.T) {
 	var tr trace
-	tr.scan(strings.NewReader(gcLineAt(1, 60100*time.Millisecond) + gcLineAt(2, 60200*time.Millisecond) + gcLineAt(1, 1*time.Millisecond)))
+	tr.scan(strings.NewReader(gcLineAt(1, 60100*time.Millisecond) + gcLineAt(2, 60200*time.Millisecond) +
+		gcLineAt(1, 1*time.Millisecond)))
 	if seen := tr.mark(); seen != 1 || time.Since(tr.start) > 30*time.Second {
 		t.Errorf("%d collections of a program that started %v ago", seen, time.Since(tr.start))
 	}
@@ -112,7 +115,8 @@ func TestTraceOfOneProgramAfterTheOther(t *testing.T) {
 	}
 	tr.scan(strings.NewReader(gcLineAt(1, 1*time.Millisecond)))
 	o := &Observer{Trace: trace{cycles: tr.cycles, restarts: tr.restarts}, seenBefore: 1}
-	if o.fillTrace(); len(o.Run.Notes) != 1 || !strings.Contains(o.Run.Notes[0], "the server's standard error: the program was started again during the load") || o.Run.GC != nil {
+	if o.fillTrace(); len(o.Run.Notes) != 1 || !strings.Contains(o.Run.Notes[0],
+		"the server's standard error: the program was started again during the load") || o.Run.GC != nil {
 		t.Errorf("%q, %+v", o.Run.Notes, o.Run.GC)
 	}
 }

@@ -32,7 +32,8 @@ func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 		if seen[u.Host] = true; len(seen) > maxHosts {
 			return runfile.Watched{}
 		}
-		port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
+		port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10,
+			16)
 		if err != nil {
 			return runfile.Watched{}
 		}

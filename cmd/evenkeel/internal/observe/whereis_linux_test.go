@@ -25,7 +25,8 @@ func TestWhereIs(t *testing.T) {
 	if w := WhereIs(t.Context(), []loadgen.Target{away}); !w.Elsewhere || w.Processes != nil {
 		t.Errorf("%+v; want it elsewhere", w)
 	}
-	if w := WhereIs(t.Context(), []loadgen.Target{{URL: "http://host.invalid/"}, away}); w.Elsewhere || w.Processes != nil {
+	if w := WhereIs(t.Context(), []loadgen.Target{{URL: "http://host.invalid/"}, away}); w.Elsewhere ||
+		w.Processes != nil {
 		t.Errorf("%+v of a host that nobody knows", w)
 	}
 }

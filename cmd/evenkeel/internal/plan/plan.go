@@ -27,7 +27,8 @@ type Options struct {
 	Label    string       // of runs
 }
 
-// Of plans for a source: the name of a run.json or of a gctrace log, - for standard input, or the URL of a status page.
+// Of plans for a source: the name of a run.json or of a gctrace log, - for standard input, or the
+// URL of a status page.
 func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	p, err := read(ctx, source, &o)
 	if err != nil {
@@ -81,7 +82,8 @@ func (p *Plan) scale(f *Options) error {
 	s := &p.service
 	switch {
 	case f.Rate > 0 && s.Requests == 0:
-		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing: write -times instead, for how many times its load", p.Source)
+		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing: write -times instead, for how "+
+			"many times its load", p.Source)
 	case f.Rate > 0:
 		times = float64(f.Rate) / s.Requests
 	case times == 0:
@@ -96,7 +98,8 @@ func (p *Plan) scale(f *Options) error {
 	if f.Held > 0 {
 		s.Held = capacity.Exactly(time.Duration(f.Held).Seconds())
 	}
-	p.Requests, p.AllocRate, p.Live, p.Procs, p.Held, p.HeldMeasured = s.Requests, s.AllocRate, s.Live, s.Procs, s.Held, !s.Held.IsZero()
+	p.Requests, p.AllocRate, p.Live, p.Procs, p.Held, p.HeldMeasured = s.Requests, s.AllocRate, s.Live, s.Procs, s.Held,
+		!s.Held.IsZero()
 	p.Replicas, p.Turns, p.MemoryBytes = p.options.Replicas, max(p.options.Turns, 1), p.options.Memory
 	return nil
 }

@@ -98,25 +98,32 @@ func (s *runSum) plan(source string) (*Plan, error) {
 	case s.seconds <= 0:
 		return nil, fmt.Errorf("%s: its runs have no duration: measure with evenkeel run", source)
 	case s.traced < s.runs:
-		return nil, fmt.Errorf("%s: it does not say what collections left and what they took: measure with evenkeel run, for longer than the service takes from one collection to the next, or with evenkeel load -gctrace FILE", source)
+		return nil, fmt.Errorf("%s: it does not say what collections left and what they took: measure with evenkeel "+
+			"run, for longer than the service takes from one collection to the next, or with evenkeel load -gctrace FILE",
+			source)
 	case s.profiled < s.runs:
-		return nil, fmt.Errorf("%s: it does not say what was allocated: measure with evenkeel run, or with evenkeel load -gctrace FILE", source)
+		return nil, fmt.Errorf("%s: it does not say what was allocated: measure with evenkeel run, or with evenkeel "+
+			"load -gctrace FILE", source)
 	case s.live == 0:
-		return nil, fmt.Errorf("%s: collections left less than 1 MB, which gctrace does not tell from nothing: they cost such a service so little that there is nothing to plan", source)
+		return nil, fmt.Errorf("%s: collections left less than 1 MB, which gctrace does not tell from nothing: they "+
+			"cost such a service so little that there is nothing to plan", source)
 	}
 	p := &Plan{Source: source, service: capacity.Service{
-		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs, Beside: s.beside / s.runs, Procs: s.procs,
+		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs,
+		Beside: s.beside / s.runs, Procs: s.procs,
 		MarkPerByte: capacity.Exactly(s.marking / (s.cycles * s.live / s.runs)),
 	}}
 	if work := s.service - s.marking; s.measured == s.runs && work > 0 {
 		p.measured = work / s.seconds
 	} else {
-		p.note("it does not say what CPU its service took: neither the replicas needed nor the CPU of a request can be told")
+		p.note("it does not say what CPU its service took: neither the replicas needed nor the CPU of a request can " +
+			"be told")
 	}
 	return p, nil
 }
 
-// marked is the CPU time that collections took, idle processors' included: where the load is higher, or behind a gate, the same marking takes others.
+// marked is the CPU time that collections took, idle processors' included: where the load is
+// higher, or behind a gate, the same marking takes others.
 func marked(s *gctrace.Summary) (time.Duration, bool) {
 	total, ok := s.CPU.Total.Get()
 	idle, _ := s.CPU.Idle.Get()
@@ -134,7 +141,8 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	if r.Total == 0 {
-		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines; start the program with GODEBUG=gctrace=1 and keep its standard error", source)
+		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines; start the program with "+
+			"GODEBUG=gctrace=1 and keep its standard error", source)
 	}
 	sum := &r.Processes[len(r.Processes)-1].Summary
 	window, _ := sum.Window.Get()
@@ -142,14 +150,16 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 	live, _ := sum.Heap.Live.Mean.Get()
 	marking, _ := marked(sum)
 	if window <= 0 || allocated <= 0 || live <= 0 {
-		return nil, fmt.Errorf("%s: too few collections to tell what the program allocates and keeps: let it run for longer, under load", source)
+		return nil, fmt.Errorf("%s: too few collections to tell what the program allocates and keeps: let it run for "+
+			"longer, under load", source)
 	}
 	procs, _ := sum.Procs.Get()
 	p := &Plan{Source: source, service: capacity.Service{
 		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
 		MarkPerByte: capacity.Exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
 	}}
-	p.note("a log knows nothing of requests and of the CPU that they take: neither the replicas needed nor the CPU of a request can be told; a run.json has both")
+	p.note("a log knows nothing of requests and of the CPU that they take: neither the replicas needed nor the CPU " +
+		"of a request can be told; a run.json has both")
 	if r.Total > 1 {
 		p.note("the log has %d processes: the last one is taken", r.Total)
 	}
@@ -177,14 +187,17 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 		return nil, err
 	}
 	if after.Allocated < before.Allocated || after.Entered < before.Entered || after.Process.CPU < before.Process.CPU {
-		return nil, fmt.Errorf("%s: the replica was started again meanwhile, or a balancer is in front of several: name one replica", url)
+		return nil, fmt.Errorf("%s: the replica was started again meanwhile, or a balancer is in front of several: "+
+			"name one replica", url)
 	}
 	seconds := after.At.Sub(before.At).Seconds()
 	p := &Plan{Source: url, service: capacity.Service{
-		Requests: float64(after.Entered-before.Entered) / seconds, AllocRate: float64(after.Allocated-before.Allocated) / seconds, Live: float64(after.Live),
+		Requests:  float64(after.Entered-before.Entered) / seconds,
+		AllocRate: float64(after.Allocated-before.Allocated) / seconds, Live: float64(after.Live),
 	}}
 	if p.service.AllocRate == 0 || p.service.Live == 0 {
-		return nil, fmt.Errorf("%s: nothing was allocated in %v, or nothing is alive: look at it under load", url, length)
+		return nil, fmt.Errorf("%s: nothing was allocated in %v, or nothing is alive: look at it under load", url,
+			length)
 	}
 	p.options = capacity.Options{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.MemoryLimit()}
 	if mean := after.Turn.Held.Mean(); mean > 0 {
@@ -197,7 +210,8 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 // work takes the CPU time between two readings of a status page, so many seconds apart.
 func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	if before.Process.CPU == 0 {
-		p.note("this page does not know what CPU requests take, as that of httpgate.Status does: neither the replicas needed nor the CPU of a request can be told")
+		p.note("this page does not know what CPU requests take, as that of httpgate.Status does: neither the " +
+			"replicas needed nor the CPU of a request can be told")
 		return
 	}
 	p.service.Procs = after.Process.Procs
@@ -208,9 +222,11 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	}
 	p.measured = max((after.Process.CPU-before.Process.CPU).Seconds()-collector, 0) / seconds
 	if cycles < enoughCycles {
-		p.note("%s ended in these %.0f seconds, so what part of the CPU is the collector's is known roughly: watch it for longer with -for", textfmt.Plural(int(cycles), "collection"), seconds)
+		p.note("%s ended in these %.0f seconds, so what part of the CPU is the collector's is known roughly: watch "+
+			"it for longer with -for", textfmt.Plural(int(cycles), "collection"), seconds)
 	}
 }
 
-// enoughCycles is how many collections must end for one that began before, or ends after, to make little of a difference.
+// enoughCycles is how many collections must end for one that began before, or ends after, to make
+// little of a difference.
 const enoughCycles = 5

@@ -14,7 +14,8 @@ import (
 func (p *Plan) judge() {
 	for _, o := range p.Ways {
 		if o.TooLarge {
-			p.note("%v: the heap does not stay below %s: the runtime would collect without end at its limit, and requests would do most of it", o.Way, textfmt.Bytes(p.MemoryBytes))
+			p.note("%v: the heap does not stay below %s: the runtime would collect without end at its limit, and "+
+				"requests would do most of it", o.Way, textfmt.Bytes(p.MemoryBytes))
 		}
 		switch {
 		case o.Headroom.IsZero() || o.Headroom.Low >= 1:
@@ -25,21 +26,27 @@ func (p *Plan) judge() {
 		}
 	}
 	gated := p.Ways[capacity.WayGated]
-	const more = "let more replicas collect at once (-k), give each more memory, so that it collects more seldom, or allocate less; more replicas do not help"
+	const more = "let more replicas collect at once (-k), give each more memory, so that it collects more seldom, or " +
+		"allocate less; more replicas do not help"
 	switch {
 	case gated.TurnLoad.Low > 1:
-		p.note("the turns do not suffice: collections come faster than turns are released, and heaps grow to their hard threshold; %s", more)
+		p.note("the turns do not suffice: collections come faster than turns are released, and heaps grow to their "+
+			"hard threshold; %s", more)
 	case gated.TurnLoad.High > capacity.EasyLoad:
-		p.note("the turns may not suffice: above a load of %g collections wait for one another; %s", capacity.EasyLoad, more)
+		p.note("the turns may not suffice: above a load of %g collections wait for one another; %s", capacity.EasyLoad,
+			more)
 	}
 	if gated.Spare > 0 && gated.Wait.High > gated.Spare {
-		p.note("should all replicas want the turn at once, the last waits for %s, and its heap takes %s from the trigger to the hard threshold: set gcgate.Options.Replicas, so that the trigger is earlier, or give it more memory",
+		p.note("should all replicas want the turn at once, the last waits for %s, and its heap takes %s from the "+
+			"trigger to the hard threshold: set gcgate.Options.Replicas, so that the trigger is earlier, or give it "+
+			"more memory",
 			secondsRange(gated.Wait), secondsText(gated.Spare))
 	}
 }
 
-// Line is what runs of one variant say of the replicas for their load, by themselves and behind gates that take turns, and of the requests that
-// met a collection: "" where they do not know of collections, allocations and CPU.
+// Line is what runs of one variant say of the replicas for their load, by themselves and behind
+// gates that take turns, and of the requests that met a collection: "" where they do not know of
+// collections, allocations and CPU.
 func Line(runs []*runfile.Run) string {
 	var sum runSum
 	for _, r := range runs {
@@ -55,12 +62,15 @@ func Line(runs []*runfile.Run) string {
 	}
 	stock, gated := &ways[capacity.WayGOGC100], &ways[capacity.WayGated]
 	figures := func(o *capacity.Outlook, replicas, share string) string {
-		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) + " in all, " + rangeText(o.Collector, textfmt.Share) + share
+		return rangeText(o.Needed, textfmt.Count) + replicas + ", " + rangeText(o.MemoryInAll, textfmt.Bytes) +
+			" in all, " + rangeText(o.Collector, textfmt.Share) + share
 	}
-	line := fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)", figures(stock, " replicas", " of the CPU for the collector"),
+	line := fmt.Sprintf("this load takes %s; behind gates %s, turns for %s (evenkeel plan)",
+		figures(stock, " replicas", " of the CPU for the collector"),
 		figures(gated, "", ""), rangeText(gated.Turns, textfmt.Count))
 	if sum.wall > 0 {
-		line += fmt.Sprintf("\na collection ran for %s of the time, so about as many requests met one; with a second replica, a balancer and gates next to none do",
+		line += fmt.Sprintf("\na collection ran for %s of the time, so about as many requests met one; with a second "+
+			"replica, a balancer and gates next to none do",
 			textfmt.Share(sum.wall/sum.seconds))
 	}
 	return line

@@ -103,7 +103,8 @@ func TestProgressKept(t *testing.T) {
 			time.Sleep(took)
 			end()
 			text := out.String()
-			if strings.Contains(text, "analysing snapshots: 1 of 3") != want || strings.HasSuffix(text, "\r\x1b[K") != want {
+			if strings.Contains(text, "analysing snapshots: 1 of 3") != want ||
+				strings.HasSuffix(text, "\r\x1b[K") != want {
 				t.Errorf("after %v: %q", took, text)
 			}
 		}

@@ -58,7 +58,8 @@ func parse(name string, files bool) (replica, error) {
 	}
 	u, err := url.Parse(name)
 	if err != nil || u.Hostname() == "" {
-		return replica{}, fmt.Errorf("%q is no URL of a recorder; write it as http://HOST:PORT%s", name, traces.RecorderPath)
+		return replica{}, fmt.Errorf("%q is no URL of a recorder; write it as http://HOST:PORT%s", name,
+			traces.RecorderPath)
 	}
 	switch {
 	case u.Path == "" || u.Path == "/":
@@ -78,7 +79,9 @@ func parseAll(names []string, files bool) ([]replica, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(list, func(o replica) bool { return o.url == r.url && (r.url != "" || o.name == r.name) }) {
+		if slices.ContainsFunc(list, func(o replica) bool {
+			return o.url == r.url && (r.url != "" || o.name == r.name)
+		}) {
 			return nil, fmt.Errorf("%s is there twice: name each replica once", n)
 		}
 		list = append(list, r)

@@ -11,7 +11,8 @@ import (
 
 const worstShown = 5
 
-// writeTop writes what made requests slow in the last time, 0 for all that is kept, by cause: at most so many.
+// writeTop writes what made requests slow in the last time, 0 for all that is kept, by cause: at
+// most so many.
 func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, rows int, style textfmt.Style) {
 	h, since, of := m.history, time.Time{}, "all that is kept"
 	if last > 0 {
@@ -33,7 +34,8 @@ func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, 
 	t.Add(style.Bold, []string{"share", "requests", "lost", "since", "last", "worst"})
 	for _, s := range shown {
 		t.Add(nil, []string{
-			fmt.Sprintf("%5s", textfmt.Share(s.Share)), textfmt.Count(float64(s.Requests)), textfmt.Duration(s.Lost), clockText(s.First, now), clockText(s.Last, now),
+			fmt.Sprintf("%5s", textfmt.Share(s.Share)), textfmt.Count(float64(s.Requests)), textfmt.Duration(s.Lost),
+			clockText(s.First, now), clockText(s.Last, now),
 			textfmt.Duration(s.Worst.Duration),
 		})
 	}
@@ -62,7 +64,8 @@ func writeWorst(b *strings.Builder, list []history.Summary, now time.Time, style
 	fmt.Fprintf(b, "\n%s\n", style.Bold("the worst of each"))
 	for _, s := range list[:min(len(list), worstShown)] {
 		w := &s.Worst
-		line := fmt.Sprintf("%9s at %s  %s", textfmt.Duration(w.Duration), clockText(w.Start, now)+w.Start.In(now.Location()).Format(":05"), w.Words)
+		line := fmt.Sprintf("%9s at %s  %s", textfmt.Duration(w.Duration),
+			clockText(w.Start, now)+w.Start.In(now.Location()).Format(":05"), w.Words)
 		if w.Snapshot != "" {
 			line += " [" + w.Snapshot + "]"
 		}

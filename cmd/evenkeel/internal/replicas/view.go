@@ -21,7 +21,8 @@ type View struct {
 	Rows     int
 }
 
-// New returns a view of the replicas that operands name. Files are refused where only what is live makes sense.
+// New returns a view of the replicas that operands name. Files are refused where only what is live
+// makes sense.
 func New(a *cli.App, names []string, files bool) (*View, error) {
 	list, err := parseAll(names, files)
 	if err != nil {
@@ -79,7 +80,8 @@ func (v *View) Follow(ctx context.Context, every time.Duration) error {
 		text := ""
 		switch {
 		case err != nil:
-			text = fmt.Sprintf("no replica answers, at %s:\n  %s\n", now.Format(time.TimeOnly), printableLines(err.Error()))
+			text = fmt.Sprintf("no replica answers, at %s:\n  %s\n", now.Format(time.TimeOnly),
+				printableLines(err.Error()))
 		case v.app.View:
 			text = v.text(m, now)
 		default:

@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// checkJudging finds, before anything is measured, a -base that is no variant, and a -fail-if that nothing could tell.
+// checkJudging finds, before anything is measured, a -base that is no variant, and a -fail-if that
+// nothing could tell.
 func (r *Runner) checkJudging() error {
 	f, base := r.flags, r.flags.judging.Base
 	switch {
@@ -62,7 +63,8 @@ func (r *Runner) enoughRequests() error {
 	return nil
 }
 
-// poissonMargin is by how many standard deviations fewer requests of random arrivals may come than on average.
+// poissonMargin is by how many standard deviations fewer requests of random arrivals may come than
+// on average.
 const poissonMargin = 4
 
 // plannedRequests returns how many requests a run sends, if the flags say that.
@@ -96,7 +98,8 @@ func (r *Runner) enoughRounds() error {
 	verdicts := len(f.judging.FailIf.Figures()) * (len(r.variants) - 1)
 	if f.until.width == 0 {
 		if least := compare.Fewest(verdicts, 0); f.repeat < least {
-			return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants; write -repeat %d, or more", least, least)
+			return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants; write -repeat %d, "+
+				"or more", least, least)
 		}
 		return nil
 	}
@@ -107,7 +110,8 @@ func (r *Runner) enoughRounds() error {
 	}
 	looks := int(budget / round)
 	if least := compare.Fewest(verdicts, max(min(looks, tailstat.MaxRounds), 1)); looks < least {
-		return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants, and one takes %s at least; write -budget %s, or more",
+		return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants, and one takes %s at "+
+			"least; write -budget %s, or more",
 			least, round, time.Duration(least)*round)
 	}
 	return nil

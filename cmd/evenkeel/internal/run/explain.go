@@ -16,8 +16,8 @@ import (
 
 const explainRounds = 3 // the last ones, in which variants are traced
 
-// traced reports whether a variant is traced in a round: in the last one, and where there are several variants in as many as
-// tell what the machine does to a trace from what the variants do.
+// traced reports whether a variant is traced in a round: in the last one, and where there are
+// several variants in as many as tell what the machine does to a trace from what the variants do.
 func (r *Runner) traced(round int) bool {
 	rounds := 1
 	if len(r.variants) > 1 {
@@ -56,7 +56,8 @@ func (r *Runner) changes() (list []*verdict.Change, err error) {
 		if v.label == base || len(reports[base]) == 0 || len(reports[v.label]) == 0 {
 			continue
 		}
-		c, compareErr := verdict.Compare(reports[base], reports[v.label], verdict.ChangeOptions{Old: base, New: v.label})
+		c, compareErr := verdict.Compare(reports[base], reports[v.label],
+			verdict.ChangeOptions{Old: base, New: v.label})
 		if compareErr != nil {
 			err = errors.Join(err, compareErr)
 			continue
@@ -76,7 +77,8 @@ func (r *Runner) lastExplanations() (list []explained) {
 	return list
 }
 
-// saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what differs between the two.
+// saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what
+// differs between the two.
 func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
 		err = errors.Join(err, explain.ChangePage(r.app, c, r.flags.explainHTML))
@@ -89,7 +91,8 @@ func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	return err
 }
 
-// printExplanations writes the verdicts below the table, and what differs between the variants before them.
+// printExplanations writes the verdicts below the table, and what differs between the variants
+// before them.
 func (r *Runner) printExplanations(changes []*verdict.Change) error {
 	o := explain.TextOptions(r.app)
 	for _, c := range changes {

@@ -12,7 +12,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// TestRunTraced: one variant is traced in the last round, several are in the last three, and never while the floor is measured.
+// TestRunTraced: one variant is traced in the last round, several are in the last three, and never
+// while the floor is measured.
 func TestRunTraced(t *testing.T) {
 	t.Parallel()
 	r := &Runner{flags: &flags{explain: true, repeat: 5}, variants: make([]variant, 1)}
@@ -55,7 +56,8 @@ func TestRunTraceFile(t *testing.T) {
 	}
 }
 
-// TestRunTraceFilesDiffer: of variants that would keep their traces in one file only the last one's would be left.
+// TestRunTraceFilesDiffer: of variants that would keep their traces in one file only the last one's
+// would be left.
 func TestRunTraceFilesDiffer(t *testing.T) {
 	t.Parallel()
 	variants := cli.List{"a b:", "a/b:", "c:"}
@@ -64,12 +66,14 @@ func TestRunTraceFilesDiffer(t *testing.T) {
 		t.Errorf("no traces are kept: %v", err)
 	}
 	r = &Runner{flags: &flags{urls: cli.List{"http://127.0.0.1:1/"}, variants: variants, traces: "dir"}}
-	if err := r.prepare(); err == nil || !strings.Contains(err.Error(), `of "a b" and of "a/b"`) || !strings.Contains(err.Error(), filepath.Join("dir", "a_b-1.trace")) {
+	if err := r.prepare(); err == nil || !strings.Contains(err.Error(), `of "a b" and of "a/b"`) ||
+		!strings.Contains(err.Error(), filepath.Join("dir", "a_b-1.trace")) {
 		t.Errorf("two of one name: %v", err)
 	}
 }
 
-// TestRunChanges: each variant is compared with the base, by all of its traces, and its last verdict is printed.
+// TestRunChanges: each variant is compared with the base, by all of its traces, and its last
+// verdict is printed.
 func TestRunChanges(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("../../testdata/lock.trace.gz")
@@ -77,7 +81,10 @@ func TestRunChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	r := &Runner{app: &cli.App{Stdout: &out}, flags: &flags{}, variants: []variant{{label: "a"}, {label: "b"}, {label: "c"}, {label: "untraced"}}}
+	r := &Runner{
+		app: &cli.App{Stdout: &out}, flags: &flags{},
+		variants: []variant{{label: "a"}, {label: "b"}, {label: "c"}, {label: "untraced"}},
+	}
 	r.flags.judging.Base = "b"
 	for range 3 {
 		for _, label := range []string{"a", "b", "c"} {
@@ -89,13 +96,17 @@ func TestRunChanges(t *testing.T) {
 		}
 	}
 	changes, err := r.changes()
-	if err != nil || len(changes) != 2 || changes[0].Old.Name != "b" || changes[0].New.Name != "a" || changes[1].New.Name != "c" || changes[1].New.Traces != 3 {
+	if err != nil || len(changes) != 2 || changes[0].Old.Name != "b" || changes[0].New.Name != "a" ||
+		changes[1].New.Name != "c" || changes[1].New.Traces != 3 {
 		t.Fatalf("%v %v", changes, err)
 	}
 	if err := r.printExplanations(changes); err != nil {
 		t.Fatal(err)
 	}
-	for what, want := range map[string]int{"\nwhat differs: a against b\nNo difference to name. ": 1, "\nwhat differs: c against b\n": 1, "\nwhy requests were slow: a\n": 1, "\nwhy requests were slow": 3} {
+	for what, want := range map[string]int{
+		"\nwhat differs: a against b\nNo difference to name. ": 1,
+		"\nwhat differs: c against b\n":                        1, "\nwhy requests were slow: a\n": 1, "\nwhy requests were slow": 3,
+	} {
 		if n := strings.Count(out.String(), what); n != want {
 			t.Errorf("%d of %q, want %d", n, what, want)
 		}

@@ -26,22 +26,31 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second)}
 	fs := a.NewFlags("run", help)
 	f.load.Register(fs)
-	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and round")
+	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and "+
+		"round")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
 	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
-	fs.Var(&f.stopTimeout, "stop-timeout", "`duration` that the server may take to stop after SIGTERM, before it is killed")
-	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the first -url)")
+	fs.Var(&f.stopTimeout, "stop-timeout",
+		"`duration` that the server may take to stop after SIGTERM, before it is killed")
+	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the "+
+		"first -url)")
 	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
 	f.judging.Register(fs)
 	f.repeat = 1
-	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn by lot; 3 with -explain and several variants")
+	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn "+
+		"by lot; 3 with -explain and several variants")
 	f.until.register(fs)
-	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which change this machine shows at all; -repeat (default 10) times, or 8 before -until")
-	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where variants are compared)")
+	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which "+
+		"change this machine shows at all; -repeat (default 10) times, or 8 before -until")
+	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where "+
+		"variants are compared)")
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
-	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest requests were slow, as evenkeel explain does")
-	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
-	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; implies -explain")
+	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest "+
+		"requests were slow, as evenkeel explain does")
+	fs.StringVar(&f.explainHTML, "explain-html", "",
+		"write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
+	fs.StringVar(&f.traces, "traces", "",
+		"keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; implies -explain")
 	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
 	operands, command, err := a.Parse(fs, args)
 	if err != nil {
@@ -56,17 +65,21 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	r := &Runner{app: a, flags: f, command: command}
 	switch {
 	case len(operands) > 0:
-		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --", operands[0])
+		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --",
+			operands[0])
 	case len(command) == 0:
-		return nil, a.Wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
+		return nil, a.Wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- "+
+			"./server")
 	case len(f.urls) == 0 && f.load.Mix.File == "":
 		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == cli.ToStdout:
-		return nil, a.Wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare -html - FILE")
+		return nil, a.Wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare "+
+			"-html - FILE")
 	case f.repeat < 1 || f.top < 0:
 		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(load.CheckGiven(fs), f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(), r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
+	if err := cmp.Or(load.CheckGiven(fs), f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(),
+		r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}
 	load.SayHints(a, fs, f.load.Hints(fs))
@@ -119,7 +132,8 @@ func (r *Runner) prepare() error {
 		seen[v.label] = true
 		if file := r.traceFile(v.label, 1); file != "" {
 			if other, ok := traced[file]; ok {
-				return fmt.Errorf("the traces of %q and of %q would both be %s; give them labels that differ by letters or digits", other, v.label, file)
+				return fmt.Errorf("the traces of %q and of %q would both be %s; give them labels that differ by "+
+					"letters or digits", other, v.label, file)
 			}
 			traced[file] = v.label
 		}
@@ -164,7 +178,8 @@ func (r *Runner) judge(c *compare.Comparison) error {
 	return outcome
 }
 
-// print writes the table, what replicas would need for the base's load, and where each variant allocated.
+// print writes the table, what replicas would need for the base's load, and where each variant
+// allocated.
 func (r *Runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
 		return err
@@ -204,7 +219,8 @@ func (r *Runner) checkExplain(repeatGiven bool) error {
 	case f.explainHTML == cli.ToStdout:
 		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
 	case f.explainHTML != "" && len(f.variants) > 2:
-		return fmt.Errorf("-explain-html is the page of one variant, or of what differs between two; -explain prints it of all %d", len(f.variants))
+		return fmt.Errorf("-explain-html is the page of one variant, or of what differs between two; -explain prints "+
+			"it of all %d", len(f.variants))
 	}
 	return nil
 }

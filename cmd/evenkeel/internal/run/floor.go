@@ -20,14 +20,16 @@ const (
 	floorShown       = 1.1 // the change of which -aa says how many rounds show it
 )
 
-// measureFloor measures one variant, the base, twice in each round, in an order drawn by lot, and says which change
-// the rounds that follow can show.
+// measureFloor measures one variant, the base, twice in each round, in an order drawn by lot, and
+// says which change the rounds that follow can show.
 func (r *Runner) measureFloor(ctx context.Context) error {
 	rounds := r.flags.repeat
 	if r.flags.until.width > 0 {
 		rounds = floorRoundsUntil
 	}
-	base := r.variants[max(slices.IndexFunc(r.variants, func(v variant) bool { return v.label == r.flags.judging.Base }), 0)]
+	base := r.variants[max(slices.IndexFunc(r.variants, func(v variant) bool {
+		return v.label == r.flags.judging.Base
+	}), 0)]
 	floor := &runfile.Floor{}
 	defer func() {
 		r.twin, r.File.Floor = "", floor
@@ -62,7 +64,8 @@ func (r *Runner) measureFloor(ctx context.Context) error {
 	return nil
 }
 
-// sayFloor says what can be shown in the time given, before it is spent. pair is how long two runs took.
+// sayFloor says what can be shown in the time given, before it is spent. pair is how long two runs
+// took.
 func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration) {
 	f := runfile.File{Floor: floor, Runs: floor.First}
 	if r.File.Plan != nil {
@@ -87,7 +90,8 @@ func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration
 		shown = append(shown, row.Name+" "+text)
 	}
 	fmt.Fprintf(r.app.Stderr, "%s against itself, %s: the smallest changes that %s show on this machine: %s\n",
-		label, textfmt.Plural(len(floor.First), "round"), textfmt.Plural(rounds, "such round"), strings.Join(shown, ", "))
+		label, textfmt.Plural(len(floor.First), "round"), textfmt.Plural(rounds, "such round"),
+		strings.Join(shown, ", "))
 	lead := c.Lead()
 	if lead == nil {
 		return

@@ -17,7 +17,10 @@ import (
 
 // TestFloor measures one variant against itself before two are compared.
 func TestFloor(t *testing.T) {
-	r, stderr := untilRunner(t, flags{seed: 5, aa: true, repeat: 10, judging: judge.Flags{Figures: "p99", Base: "base"}}, 1.5, .1)
+	r, stderr := untilRunner(t, flags{
+		seed: 5, aa: true, repeat: 10,
+		judging: judge.Flags{Figures: "p99", Base: "base"},
+	}, 1.5, .1)
 	if err := r.MeasureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +33,8 @@ func TestFloor(t *testing.T) {
 			t.Errorf("round %d: %s %d, %s %d", i, x.Label, x.Round, y.Label, y.Round)
 		}
 	}
-	for _, want := range []string{"base against itself, 10 rounds: the smallest changes that 10 such rounds show on this machine: p99 +", "+10% of p99 takes "} {
+	for _, want := range []string{"base against itself, 10 rounds: the smallest changes that 10 such rounds show on " +
+		"this machine: p99 +", "+10% of p99 takes "} {
 		if !strings.Contains(stderr.String(), want) {
 			t.Errorf("it does not say %q but\n%s", want, stderr)
 		}
@@ -80,18 +84,23 @@ func TestFloorAlone(t *testing.T) {
 		}
 		return take(c, v, round)
 	}
-	if err := r.MeasureAll(ctx); !errors.Is(err, cli.ErrInterrupted) || len(r.File.Floor.First)+len(r.File.Floor.Second) != 5 || len(r.File.Runs) == 0 {
+	if err := r.MeasureAll(ctx); !errors.Is(err, cli.ErrInterrupted) ||
+		len(r.File.Floor.First)+len(r.File.Floor.Second) != 5 || len(r.File.Runs) == 0 {
 		t.Errorf("%v, %d runs", err, len(r.File.Runs))
 	}
 }
 
 // TestFloorUntil says what the budget has room for.
 func TestFloorUntil(t *testing.T) {
-	r, stderr := untilRunner(t, flags{seed: 5, aa: true, until: untilFlags{width: .1, budget: cli.Period(5 * time.Minute)}}, 3, .1)
+	r, stderr := untilRunner(t, flags{
+		seed: 5, aa: true,
+		until: untilFlags{width: .1, budget: cli.Period(5 * time.Minute)},
+	}, 3, .1)
 	if err := r.MeasureAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(stderr.String(), "base against itself, 8 rounds: the smallest changes that 30 such rounds show") {
+	if !strings.Contains(stderr.String(),
+		"base against itself, 8 rounds: the smallest changes that 30 such rounds show") {
 		t.Error(stderr.String())
 	}
 }

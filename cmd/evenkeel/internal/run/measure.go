@@ -127,7 +127,8 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	}
 	m.Loaded()
 	if m.died(ctx, res) {
-		return fmt.Errorf("%w under load after %s answers: %s", errEnded, textfmt.Count(float64(res.Answered)), m.server.Exit())
+		return fmt.Errorf("%w under load after %s answers: %s", errEnded, textfmt.Count(float64(res.Answered)),
+			m.server.Exit())
 	}
 	m.Run.Load = res
 	m.End(ctx)
@@ -138,7 +139,10 @@ func (m *measurement) loadServer(ctx context.Context) error {
 // trace, and counts even if this fails.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
-	x := traces.Tracing{Server: m.server, URL: m.Profiler.Base + "trace", Load: r.load, Progress: m.progress, Keep: r.traceFile(m.variant.label, m.repeat)}
+	x := traces.Tracing{
+		Server: m.server, URL: m.Profiler.Base + "trace", Load: r.load, Progress: m.progress,
+		Keep: r.traceFile(m.variant.label, m.repeat),
+	}
 	source, v, err := x.Explain(ctx)
 	switch {
 	case ctx.Err() != nil: // said already
@@ -183,7 +187,8 @@ func (m *measurement) withLastWords(err error) error {
 	case errors.Is(err, cli.ErrInterrupted):
 		return err
 	case len(last) == 0 && errors.Is(err, errEnded):
-		return fmt.Errorf("%w\nit wrote nothing to standard error, and its standard output is not shown: start it by itself to see that", err)
+		return fmt.Errorf("%w\nit wrote nothing to standard error, and its standard output is not shown: start it by "+
+			"itself to see that", err)
 	case len(last) == 0:
 		return err
 	}
@@ -202,6 +207,7 @@ func (m *measurement) assemble(stopErr error) {
 		if m.Run.Alloc != nil {
 			estimated = "; allocated/request is estimated from gctrace"
 		}
-		m.Note("%v: import net/http/pprof in the server, or say with -pprof where it is, or off%s", m.Unprofiled, estimated)
+		m.Note("%v: import net/http/pprof in the server, or say with -pprof where it is, or off%s", m.Unprofiled,
+			estimated)
 	}
 }

@@ -44,7 +44,8 @@ func (r *readiness) free(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the server and -url another port", addr)
+	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the "+
+		"server and -url another port", addr)
 }
 
 // refused reports whether nobody listens where the service did.
@@ -104,7 +105,8 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 			return fmt.Errorf("%w before it was ready: %s", errEnded, p.Exit())
 		case <-ctx.Done():
 			if context.Cause(ctx) == errNotReady {
-				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or give it more with -ready-timeout", timeout, last, r.url)
+				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or "+
+					"give it more with -ready-timeout", timeout, last, r.url)
 			}
 			return cli.ErrInterrupted
 		case <-time.After(readyPoll):

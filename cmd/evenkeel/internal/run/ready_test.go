@@ -117,7 +117,11 @@ func TestWithGCTrace(t *testing.T) {
 	}{
 		{"", nil, "GODEBUG=gctrace=1"},
 		{"madvdontneed=1", nil, "GODEBUG=madvdontneed=1,gctrace=1"},
-		{"madvdontneed=1", []string{"GOGC=off", "GODEBUG=netdns=go"}, "GOGC=off GODEBUG=netdns=go GODEBUG=netdns=go,gctrace=1"},
+		{
+			"madvdontneed=1",
+			[]string{"GOGC=off", "GODEBUG=netdns=go"},
+			"GOGC=off GODEBUG=netdns=go GODEBUG=netdns=go,gctrace=1",
+		},
 		{"gctrace=0", nil, "GODEBUG=gctrace=0,gctrace=1"}, // the last one holds
 	} {
 		t.Setenv("GODEBUG", tt.inherited)

@@ -30,7 +30,8 @@ const (
 	defaultBudget = 10 * time.Minute
 	defaultFigure = "p99"
 
-	// timedRounds are measured before the number of looks is fixed. No look at so few can tell anything.
+	// timedRounds are measured before the number of looks is fixed. No look at so few can tell
+	// anything.
 	timedRounds = 2
 
 	// foreseenAfter is after how many rounds it is said how many more a -fail-if takes.
@@ -38,9 +39,13 @@ const (
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, or is certainly another than 1 (with -fail-if: is certainly beyond or within each limit), or the -budget is spent; the intervals hold although each round is looked at")
-	fs.StringVar(&u.figure, "until-figure", "", "the `figure` that -until is about (default: the first of -figures, or p99)")
-	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m); with -fail-if after ten rounds, if it has no room for as many as a limit takes")
+	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, "+
+		"or is certainly another than 1 (with -fail-if: is certainly beyond or within each limit), or the -budget is "+
+		"spent; the intervals hold although each round is looked at")
+	fs.StringVar(&u.figure, "until-figure", "",
+		"the `figure` that -until is about (default: the first of -figures, or p99)")
+	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m); with -fail-if after ten "+
+		"rounds, if it has no room for as many as a limit takes")
 }
 
 // share is a flag of a share above 0.
@@ -110,8 +115,9 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	return nil
 }
 
-// draw returns the order of a round, from 1. Where nothing differs, each variant is as likely to be before as after
-// another, whatever the machine does meanwhile: the test of the rounds' differences rests on that.
+// draw returns the order of a round, from 1. Where nothing differs, each variant is as likely to be
+// before as after another, whatever the machine does meanwhile: the test of the rounds' differences
+// rests on that.
 func (r *Runner) draw(round int) []variant {
 	if r.File.Plan == nil {
 		return r.variants
@@ -166,8 +172,8 @@ func (r *Runner) MeasureAll(ctx context.Context) error {
 	}
 }
 
-// foresee says after the first rounds, which took so long each, how many a -fail-if takes. It returns why measuring is to end:
-// -until's budget has no room for so many.
+// foresee says after the first rounds, which took so long each, how many a -fail-if takes. It
+// returns why measuring is to end: -until's budget has no room for so many.
 func (r *Runner) foresee(round time.Duration) (why string) {
 	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
 	if n == 0 {
@@ -190,7 +196,8 @@ func (r *Runner) foresee(round time.Duration) (why string) {
 	case n > tailstat.MaxRounds:
 		return takes + ", which is more than -until looks at; longer runs (-z) vary less"
 	default:
-		return fmt.Sprintf("%s, and -budget %s has room for %d; write -budget %s", takes, time.Duration(r.flags.until.budget), room,
+		return fmt.Sprintf("%s, and -budget %s has room for %d; write -budget %s", takes,
+			time.Duration(r.flags.until.budget), room,
 			(all + time.Minute - 1).Truncate(time.Minute))
 	}
 	return ""
@@ -224,7 +231,8 @@ func (r *Runner) fixLooks(round time.Duration) {
 	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
 	r.File.Plan.Looks = looks
 	if n := r.Compared().Fewest(); n > looks {
-		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that takes -budget %s at least\n",
+		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that "+
+			"takes -budget %s at least\n",
 			textfmt.Duration(round), budget, looks, n, (time.Duration(n) * round).Round(time.Second))
 	}
 }

@@ -19,12 +19,15 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// untilRunner measures nothing: a run takes five seconds of a clock that stands still else, and the variant head is so
-// many times as slow as base, give or take the deviation.
+// untilRunner measures nothing: a run takes five seconds of a clock that stands still else, and the
+// variant head is so many times as slow as base, give or take the deviation.
 func untilRunner(t *testing.T, flags flags, slower, deviation float64) (*Runner, *bytes.Buffer) {
 	t.Helper()
 	var stderr bytes.Buffer
-	r := &Runner{File: runfile.File{Version: runfile.Version}, app: &cli.App{Stderr: &stderr}, flags: &flags, variants: []variant{{label: "base"}, {label: "head"}}}
+	r := &Runner{
+		File: runfile.File{Version: runfile.Version}, app: &cli.App{Stderr: &stderr}, flags: &flags,
+		variants: []variant{{label: "base"}, {label: "head"}},
+	}
 	rng := rand.New(rand.NewPCG(9, 9))
 	var clock time.Time
 	r.now = func() time.Time { return clock }
@@ -61,13 +64,16 @@ func TestUntil(t *testing.T) {
 		{"no budget", 3, .1, cli.Period(30 * time.Second), "has room for 3; fewer than", 3, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, stderr := untilRunner(t, flags{seed: 1, until: untilFlags{width: .1, budget: tt.budget}}, tt.slower, tt.deviation)
+			r, stderr := untilRunner(t, flags{seed: 1, until: untilFlags{width: .1, budget: tt.budget}}, tt.slower,
+				tt.deviation)
 			if err := r.MeasureAll(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			rounds := len(r.File.Plan.Order)
-			if looks := int(time.Duration(tt.budget) / (10 * time.Second)); rounds < tt.least || rounds > tt.most || r.File.Plan.Looks != looks {
-				t.Errorf("%d rounds, want %d to %d; %d looks, want %d", rounds, tt.least, tt.most, r.File.Plan.Looks, looks)
+			if looks := int(time.Duration(tt.budget) / (10 * time.Second)); rounds < tt.least || rounds > tt.most ||
+				r.File.Plan.Looks != looks {
+				t.Errorf("%d rounds, want %d to %d; %d looks, want %d", rounds, tt.least, tt.most, r.File.Plan.Looks,
+					looks)
 			}
 			if !strings.Contains(stderr.String(), tt.says) {
 				t.Errorf("it says %s", stderr.String())
@@ -75,7 +81,8 @@ func TestUntil(t *testing.T) {
 			// What is printed is what the last look saw, and what compare prints of the file.
 			c := r.Compared()
 			x := c.Row("p99").Result(1)
-			if tt.slower > 1 && rounds > 5 && (x.Within.Contains(1) || !strings.Contains(r.standing, ", p99 of head "+compare.Bounds(x))) {
+			if tt.slower > 1 && rounds > 5 && (x.Within.Contains(1) ||
+				!strings.Contains(r.standing, ", p99 of head "+compare.Bounds(x))) {
 				t.Errorf("%+v, %q", x, r.standing)
 			}
 			if c.Row("p90").Result(1) != nil {
@@ -85,7 +92,8 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// TestRunFailIf has variants judged against a limit. With -until a ratio that is certainly not 1 is no answer to that.
+// TestRunFailIf has variants judged against a limit. With -until a ratio that is certainly not 1 is
+// no answer to that.
 func TestRunFailIf(t *testing.T) {
 	until := untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}
 	for _, tt := range []struct {
@@ -95,7 +103,12 @@ func TestRunFailIf(t *testing.T) {
 		code              int
 		says              string
 	}{
-		{"exceeded", 1.6, .05, flags{repeat: 10}, cli.ExitLimit, "evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1."},
+		{
+			"exceeded", 1.6, .05,
+			flags{repeat: 10},
+			cli.ExitLimit,
+			"evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1.",
+		},
 		{"kept", 1, .05, flags{repeat: 10}, cli.ExitOK, "-fail-if p99 > +20%: kept: "},
 		{"at the limit", 1.2, .05, flags{repeat: 10}, cli.ExitCannotTell, "-fail-if p99 > +20%: cannot tell: "},
 		{"beyond the limit at last", 1.35, .1, flags{until: until}, cli.ExitLimit, "ended after 1"},
@@ -115,7 +128,8 @@ func TestRunFailIf(t *testing.T) {
 				run.Load.Statuses = map[int]int64{200: run.Load.Answered}
 				return run, err
 			}
-			if code := r.app.Exit("run", r.Run(t.Context())); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+			if code := r.app.Exit("run", r.Run(t.Context())); code != tt.code ||
+				!strings.Contains(stderr.String(), tt.says) {
 				t.Errorf("exit code %d, want %d: %s", code, tt.code, stderr)
 			}
 		})
@@ -129,7 +143,10 @@ func TestUntilEachLimit(t *testing.T) {
 		says   string
 	}{
 		{[]string{"p99 > +20%", "p99 > +5%"}, "the answer is clear"},
-		{[]string{"p99 > +20%", "p99 > +60%"}, "ended after 10 rounds: -fail-if p99 > +60% takes more than 1,000 rounds"},
+		{
+			[]string{"p99 > +20%", "p99 > +60%"},
+			"ended after 10 rounds: -fail-if p99 > +60% takes more than 1,000 rounds",
+		},
 	} {
 		flags := flags{seed: 1, until: untilFlags{width: .01, budget: cli.Period(5 * time.Minute)}}
 		for _, text := range tt.limits {
@@ -152,7 +169,8 @@ func TestUntilEachLimit(t *testing.T) {
 	}
 }
 
-// TestForesee: after ten rounds it is known how many a limit takes, and -until ends there if its budget has no room for them.
+// TestForesee: after ten rounds it is known how many a limit takes, and -until ends there if its
+// budget has no room for them.
 func TestForesee(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -161,8 +179,18 @@ func TestForesee(t *testing.T) {
 		rounds    int // 0: more than ten
 		says      string
 	}{
-		{"room", flags{until: untilFlags{width: 1e-9, budget: cli.Period(30 * time.Minute)}}, .18, 0, "after 10 rounds: -fail-if p99 > +20% takes some "},
-		{"no room", flags{until: untilFlags{width: 1e-9, budget: cli.Period(3 * time.Minute)}}, .18, 10, "and -budget 3m0s has room for 18; write -budget "},
+		{
+			"room",
+			flags{until: untilFlags{width: 1e-9, budget: cli.Period(30 * time.Minute)}},
+			.18, 0,
+			"after 10 rounds: -fail-if p99 > +20% takes some ",
+		},
+		{
+			"no room",
+			flags{until: untilFlags{width: 1e-9, budget: cli.Period(3 * time.Minute)}},
+			.18, 10,
+			"and -budget 3m0s has room for 18; write -budget ",
+		},
 		{"repeat", flags{repeat: 12}, .4, 12, ", and -repeat measures 12\n"},
 		{"enough repeats", flags{repeat: 150}, .4, 150, "after 10 rounds: -fail-if p99 > +20% takes some "},
 		{"a clear answer", flags{repeat: 12}, .02, 12, ""},
@@ -188,7 +216,8 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// TestUntilWidens has the same runs judged with and without looks: those that were looked at have wider intervals.
+// TestUntilWidens has the same runs judged with and without looks: those that were looked at have
+// wider intervals.
 func TestUntilWidens(t *testing.T) {
 	r, _ := untilRunner(t, flags{seed: 1, until: untilFlags{width: 1e-9, budget: cli.Period(5 * time.Minute)}}, 1, .1)
 	if err := r.MeasureAll(t.Context()); err != nil {
@@ -227,7 +256,8 @@ func TestUntilInterrupted(t *testing.T) {
 	}
 }
 
-// TestDraw draws each order as often as the other, the same from the same seed, and writes them down.
+// TestDraw draws each order as often as the other, the same from the same seed, and writes them
+// down.
 func TestDraw(t *testing.T) {
 	r, _ := untilRunner(t, flags{seed: 42, repeat: 1}, 1, 0)
 	first := 0

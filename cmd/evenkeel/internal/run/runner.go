@@ -46,10 +46,11 @@ type Runner struct {
 	variants []variant
 	File     runfile.File
 
-	take     func(context.Context, variant, int) (*runfile.Run, error) // measures; nil: measure
-	now      func() time.Time                                          // nil: time.Now
-	twin     string                                                    // first or second, while the floor is measured
-	standing string                                                    // what -until has found so far, for the progress line
+	take func(context.Context, variant, int) (*runfile.Run, error) // measures; nil: measure
+	now  func() time.Time                                          // nil: time.Now
+	twin string                                                    // first or second, while the floor is measured
+	// what -until has found so far, for the progress line
+	standing string
 
 	explanations []explained
 	unexplained  error // why one of them is missing
@@ -62,7 +63,8 @@ func (r *Runner) stop(server *proc.Process) error {
 	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
 }
 
-// ExplainAgain starts a variant once more, takes a trace from a URL under the load of the rounds, and says why requests were slow.
+// ExplainAgain starts a variant once more, takes a trace from a URL under the load of the rounds,
+// and says why requests were slow.
 func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
 	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
 	if err != nil {

@@ -13,7 +13,8 @@ type variant struct {
 	args  []string // appended to COMMAND
 }
 
-const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', for instance 'no gc: GOGC=off' or 'big: -cache=1000'"
+const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', for instance 'no gc: GOGC=off' or 'big: " +
+	"-cache=1000'"
 
 // parseVariant reads 'LABEL: [NAME=VALUE...] [ARG...]'. Words are split as a shell does.
 func parseVariant(s string) (variant, error) {

@@ -39,7 +39,9 @@ func TestParseVariant(t *testing.T) {
 			}
 			continue
 		}
-		if d := cmp.Diff(tt.want, got, cmp.AllowUnexported(variant{}), cmp.Transformer("none", func(s []string) string { return strings.Join(s, "\x00|") })); err != nil || d != "" {
+		if d := cmp.Diff(tt.want, got, cmp.AllowUnexported(variant{}), cmp.Transformer("none", func(s []string) string {
+			return strings.Join(s, "\x00|")
+		})); err != nil || d != "" {
 			t.Errorf("%q: %v %s", tt.in, err, d)
 		}
 	}

@@ -19,9 +19,12 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service, whose samples are in the
-// trace then, and how this machine does, if the service is on it. say tells what is missing. What a recorder has already has nothing beside it.
-func (s *endpoint) fetchBeside(ctx context.Context, profiled bool, say func(format string, a ...any)) (*spool, *reqtrace.Beside, error) {
+// fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service,
+// whose samples are in the trace then, and how this machine does, if the service is on it. say
+// tells what is missing. What a recorder has already has nothing beside it.
+func (s *endpoint) fetchBeside(
+	ctx context.Context, profiled bool, say func(format string, a ...any),
+) (*spool, *reqtrace.Beside, error) {
 	if s.seconds == 0 {
 		b, err := s.fetch(ctx)
 		return b, nil, err
@@ -59,8 +62,9 @@ func (s *endpoint) local() bool {
 	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// profile begins a CPU profile that would last longer than the trace, so that it is never a whole request within it. end
-// stops it, and says why there was none. What it answers is thrown away: its samples are in the trace.
+// profile begins a CPU profile that would last longer than the trace, so that it is never a whole
+// request within it. end stops it, and says why there was none. What it answers is thrown away: its
+// samples are in the trace.
 func (s *endpoint) profile(ctx context.Context) (end func() error) {
 	u, err := url.Parse(s.url)
 	if err != nil || path.Base(u.Path) != "trace" {
@@ -117,7 +121,8 @@ const (
 	mostLate  = 10_000                // times that are kept
 )
 
-// watchMachine keeps a heartbeat until the function that it returns is called, which returns what was seen.
+// watchMachine keeps a heartbeat until the function that it returns is called, which returns what
+// was seen.
 func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan []reqtrace.Interval, 1)
@@ -152,8 +157,8 @@ func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	}
 }
 
-// ticks are the time that a hypervisor took from all processors, and all time, in the kernel's units; zero where there is no
-// /proc/stat (proc_stat(5)).
+// ticks are the time that a hypervisor took from all processors, and all time, in the kernel's
+// units; zero where there is no /proc/stat (proc_stat(5)).
 type ticks struct{ stolen, all int64 }
 
 func readSteal() ticks {
@@ -164,8 +169,8 @@ func readSteal() ticks {
 	return parseSteal(string(b))
 }
 
-// parseSteal reads the line of all processors: cpu user nice system idle iowait irq softirq steal guest guest_nice. The time of
-// guests is in that of users.
+// parseSteal reads the line of all processors: cpu user nice system idle iowait irq softirq steal
+// guest guest_nice. The time of guests is in that of users.
 func parseSteal(text string) (t ticks) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)

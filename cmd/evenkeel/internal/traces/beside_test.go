@@ -12,7 +12,10 @@ func TestWatchMachine(t *testing.T) {
 	if b := watchMachine(t.Context())(); b.Steal < 0 || b.Steal > 1 {
 		t.Errorf("%+v", b)
 	}
-	for at, want := range map[string]bool{"http://127.0.0.1:1/trace": true, "http://[::1]:1/trace": true, "http://localhost/trace": true, "http://192.0.2.1/trace": false, "http://h/trace": false} {
+	for at, want := range map[string]bool{
+		"http://127.0.0.1:1/trace": true, "http://[::1]:1/trace": true,
+		"http://localhost/trace": true, "http://192.0.2.1/trace": false, "http://h/trace": false,
+	} {
 		if (&endpoint{url: at}).local() != want {
 			t.Errorf("%s: local is %v", at, !want)
 		}

@@ -31,8 +31,8 @@ const (
 // RecorderPath is where a recorder is, if a URL has no path.
 const RecorderPath = "/debug/evenkeel/"
 
-// endpoint is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is fetched before it is read: the service
-// may be on the same machine, and reading takes processors.
+// endpoint is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is
+// fetched before it is read: the service may be on the same machine, and reading takes processors.
 type endpoint struct {
 	url      string
 	seconds  float64 // that are traced from now on; 0: of a recorder, which has them
@@ -52,7 +52,8 @@ var (
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Hostname() == "" {
-		return nil, fmt.Errorf("%q is no URL of a trace; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name)
+		return nil, fmt.Errorf("%q is no URL of a trace; write it as http://HOST:PORT/debug/pprof/trace?seconds=5",
+			name)
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -70,7 +71,8 @@ func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 	}
 	seconds, err := strconv.ParseFloat(q.Get("seconds"), 64)
 	if err != nil || math.IsNaN(seconds) || seconds <= 0 || seconds > maxTraceWindow.Seconds() {
-		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"), maxTraceWindow.Seconds())
+		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"),
+			maxTraceWindow.Seconds())
 	}
 	return newEndpointOf(u.String(), seconds, c), nil
 }
@@ -80,10 +82,14 @@ func newEndpointOf(at string, seconds float64, c *tls.Config) *endpoint {
 		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
 	}
-	return &endpoint{url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience, longest: 10 * tracePatience, most: maxTraceBytes}
+	return &endpoint{
+		url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience,
+		longest: 10 * tracePatience, most: maxTraceBytes,
+	}
 }
 
-// snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually is, or a snapshot, taken now or kept.
+// snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually
+// is, or a snapshot, taken now or kept.
 func snapshotURL(u *url.URL) (at string, ok bool) {
 	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
 	switch {
@@ -110,7 +116,8 @@ func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errSilent):
-		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done sooner", s.url, window+s.patience)
+		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done "+
+			"sooner", s.url, window+s.patience)
 	case errors.Is(cause, errLong):
 		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
 	case cause != nil:
@@ -131,7 +138,8 @@ func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, fetch.FirstLine(resp.Body), adviceOn(resp.StatusCode))
+		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, fetch.FirstLine(resp.Body),
+			adviceOn(resp.StatusCode))
 	}
 	b := &spool{}
 	n, err := b.fill(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
@@ -150,7 +158,8 @@ func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 func adviceOn(status int) string {
 	switch status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof), or its recorder's page"
+		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof), " +
+			"or its recorder's page"
 	case http.StatusBadRequest:
 		return "ask for fewer seconds, or give the server a longer WriteTimeout"
 	case http.StatusInternalServerError:

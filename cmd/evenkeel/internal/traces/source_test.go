@@ -57,13 +57,18 @@ func TestTraceSourceFails(t *testing.T) {
 	}{
 		{"not found", http.NotFound, []string{"404 Not Found (404 page not found)", "import net/http/pprof", "-pprof"}},
 		{"busy", func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "Could not enable tracing:\x1b[2J tracing already enabled\nmore", http.StatusInternalServerError)
+			http.Error(w, "Could not enable tracing:\x1b[2J tracing already enabled\nmore",
+				http.StatusInternalServerError)
 		}, []string{"(Could not enable tracing:[2J tracing already enabled)", "one trace at a time"}},
 		{"write timeout", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "profile duration exceeds server's WriteTimeout", http.StatusBadRequest)
 		}, []string{"exceeds server's WriteTimeout", "fewer seconds"}},
-		{"forbidden", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, []string{"403 Forbidden: fetch it with curl"}},
-		{"moved oddly", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, []string{"204 No Content: it must answer 200"}},
+		{"forbidden", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+		}, []string{"403 Forbidden: fetch it with curl"}},
+		{"moved oddly", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNoContent)
+		}, []string{"204 No Content: it must answer 200"}},
 		{"silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, []string{"no byte came for"}},
 		{"silent in the middle", func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "go 1.26 trace\x00\x00\x00")
@@ -77,7 +82,9 @@ func TestTraceSourceFails(t *testing.T) {
 				time.Sleep(5 * time.Millisecond)
 			}
 		}, []string{"it goes on after", "fewer seconds"}},
-		{"too long", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, []string{"over 1 MiB"}},
+		{"too long", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(make([]byte, 2<<20))
+		}, []string{"over 1 MiB"}},
 		{"breaks off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "go 1.26 trace")
@@ -126,7 +133,8 @@ func TestTraceSourceInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	a := &cli.App{Stdout: io.Discard, Stderr: io.Discard}
-	if _, _, err := Verdict(ctx, a, srv.URL+"/debug/pprof/trace", 0, true, reqtrace.Options{}); !errors.Is(err, cli.ErrInterrupted) {
+	if _, _, err := Verdict(ctx, a, srv.URL+"/debug/pprof/trace", 0, true, reqtrace.Options{}); !errors.Is(err,
+		cli.ErrInterrupted) {
 		t.Errorf("%v, want %v", err, cli.ErrInterrupted)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // spoolMemory is how much of a trace that is fetched stays in memory.
 const spoolMemory = 64 << 20
 
-// spool is what was fetched: the first spoolMemory bytes in memory, the rest in a temporary file. Whoever fills it reads it
-// then, once, and closes it.
+// spool is what was fetched: the first spoolMemory bytes in memory, the rest in a temporary file.
+// Whoever fills it reads it then, once, and closes it.
 type spool struct {
 	memory bytes.Buffer
 	file   *os.File // nil: there is no more

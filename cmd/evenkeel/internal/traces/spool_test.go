@@ -11,7 +11,8 @@ import (
 	"testing/iotest"
 )
 
-// TestSpool: what is fetched is read as it came, from memory and from a file that is gone afterwards.
+// TestSpool: what is fetched is read as it came, from memory and from a file that is gone
+// afterwards.
 func TestSpool(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	const most = 1 << 20

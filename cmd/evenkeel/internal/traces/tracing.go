@@ -26,7 +26,8 @@ type Tracing struct {
 	Keep     string // file to keep the trace in; "": none
 }
 
-// Explain puts the load on the server again, takes a trace meanwhile, and says why requests were slow.
+// Explain puts the load on the server again, takes a trace meanwhile, and says why requests were
+// slow.
 func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, err error) {
 	source, err := newEndpoint(x.URL, x.Load.TLS)
 	if err != nil {
@@ -74,7 +75,9 @@ func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrac
 	case <-time.After(2 * explainSettle):
 	case <-ctx.Done():
 	}
-	b, beside, err := source.fetchBeside(ctx, true, func(format string, a ...any) { fmt.Fprintf(x.Progress, "evenkeel run: "+format+"\n", a...) })
+	b, beside, err := source.fetchBeside(ctx, true, func(format string, a ...any) {
+		fmt.Fprintf(x.Progress, "evenkeel run: "+format+"\n", a...)
+	})
 	stopLoad()
 	if loadErr := <-loaded; err == nil {
 		err = loadErr

@@ -1,4 +1,5 @@
-// Package traces fetches execution traces, from a server or a recorder, and passes a verdict on them.
+// Package traces fetches execution traces, from a server or a recorder, and passes a verdict on
+// them.
 package traces
 
 import (
@@ -16,7 +17,9 @@ import (
 
 // Verdict passes the verdict on the trace of that name. source is what a report calls it. pid is
 // the process that serves a URL; 0: the one that listens there.
-func Verdict(ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
+func Verdict(
+	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
+) (source string, v *verdict.Verdict, err error) {
 	switch {
 	case fetch.IsURL(name):
 		s, err := newEndpoint(name, nil)
@@ -29,7 +32,9 @@ func Verdict(ctx context.Context, a *cli.App, name string, pid int, profiled boo
 		if s.seconds > 0 {
 			fmt.Fprintf(a.Stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
 		}
-		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) { fmt.Fprintf(a.Stderr, "evenkeel explain: "+format+"\n", v...) })
+		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) {
+			fmt.Fprintf(a.Stderr, "evenkeel explain: "+format+"\n", v...)
+		})
 		if err != nil {
 			return "", nil, err
 		}

@@ -14,8 +14,8 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// haproxy asks HAProxy which servers of a backend are in DRAIN; level user is enough for that. Source: HAProxy 2.6
-// management.txt, 9.1 (the CSV format) and 9.3 ("show stat").
+// haproxy asks HAProxy which servers of a backend are in DRAIN; level user is enough for that.
+// Source: HAProxy 2.6 management.txt, 9.1 (the CSV format) and 9.3 ("show stat").
 type haproxy struct{ network, addr, backend string }
 
 // drainedServer is a server in DRAIN.
@@ -61,7 +61,8 @@ func (s *haproxy) drained(ctx context.Context) ([]drainedServer, error) {
 	return parseDrained(io.LimitReader(conn, gatestats.MaxBytes), s.backend)
 }
 
-var errNoTable = errors.New("no statistics in the answer: is that HAProxy's stats socket, and is the backend's name right?")
+var errNoTable = errors.New("no statistics in the answer: is that HAProxy's stats socket, and is the backend's name " +
+	"right?")
 
 // parseDrained reads the answer to "show stat".
 func parseDrained(in io.Reader, backend string) (drained []drainedServer, err error) {

@@ -13,7 +13,10 @@ import (
 func (w *Watcher) text(st textfmt.Style) string {
 	var b strings.Builder
 	t := textfmt.NewTable(9)
-	t.Add(st.Bold, []string{"replica", "state", "turn", "heap", "trigger", "hard", "live", "met a collection", "collections"})
+	t.Add(st.Bold, []string{
+		"replica", "state", "turn", "heap", "trigger", "hard", "live", "met a collection",
+		"collections",
+	})
 	for _, r := range w.replicas {
 		s := r.Stats
 		if s == nil {
@@ -22,14 +25,18 @@ func (w *Watcher) text(st textfmt.Style) string {
 		}
 		met := "-"
 		if s.Entered > 0 {
-			met = fmt.Sprintf("%s of %s", textfmt.Count(float64(s.Overlapped+s.OverlappedOther)), textfmt.Count(float64(s.Entered)))
+			met = fmt.Sprintf("%s of %s", textfmt.Count(float64(s.Overlapped+s.OverlappedOther)),
+				textfmt.Count(float64(s.Entered)))
 		}
 		size := func(n uint64) string { return textfmt.Bytes(float64(n)) }
 		share := ""
 		if s.Trigger > 0 {
 			share = " " + textfmt.Share(float64(s.Heap)/float64(s.Trigger))
 		}
-		t.Add(nil, []string{r.host, s.State, r.turn(), size(s.Heap) + share, size(s.Trigger), size(s.Hard), size(s.Live), met, textfmt.Count(float64(s.Collected()))})
+		t.Add(nil, []string{
+			r.host, s.State, r.turn(), size(s.Heap) + share, size(s.Trigger), size(s.Hard),
+			size(s.Live), met, textfmt.Count(float64(s.Collected())),
+		})
 	}
 	t.Render(&b)
 	if len(w.rounds) > 0 {
@@ -66,7 +73,11 @@ func roundsBetween(host string, before, after *gatestats.Stats) []string {
 		return (is.Total - was.Total) / time.Duration(is.Count-was.Count)
 	}
 	text := fmt.Sprintf("%s  %s: %s", after.At.Format("15:04:05"), host, strings.Join(why, ", "))
-	for _, p := range []struct{ name, what string }{{"wanting", "waited"}, {"draining", "drained"}, {"collecting", "collected"}} {
+	for _, p := range []struct{ name, what string }{
+		{"wanting", "waited"},
+		{"draining", "drained"},
+		{"collecting", "collected"},
+	} {
 		if d := phase(p.name); d > 0 {
 			text += fmt.Sprintf(", %s %s", p.what, textfmt.Duration(d))
 		}
@@ -106,13 +117,17 @@ func (w *Watcher) warnings() (texts []string) {
 			say("%s: %s collections went without a turn: %s", r.host, textfmt.Count(float64(n)), w.whyWithoutTurn(r))
 		}
 		count(since.LostTurns, "%s turns were lost while they were held")
-		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says which limit was hit")
-		count(since.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log says what is likely")
+		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says "+
+			"which limit was hit")
+		count(since.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log "+
+			"says what is likely")
 		switch {
 		case s.Turn.Load > 1:
-			say("%s: the load of the turns is %.2f: collections come faster than turns are released; evenkeel plan says what would do", r.host, s.Turn.Load)
+			say("%s: the load of the turns is %.2f: collections come faster than turns are released; evenkeel plan "+
+				"says what would do", r.host, s.Turn.Load)
 		case s.Turn.LongestWait > 0 && s.Turn.Spare < s.Turn.LongestWait:
-			say("%s: should all replicas want the turn at once it waits for %s, and its heap takes %s from the trigger to the hard threshold", r.host,
+			say("%s: should all replicas want the turn at once it waits for %s, and its heap takes %s from the "+
+				"trigger to the hard threshold", r.host,
 				textfmt.Duration(s.Turn.LongestWait), textfmt.Duration(s.Turn.Spare))
 		}
 		if s.Advice != "" {
@@ -120,11 +135,14 @@ func (w *Watcher) warnings() (texts []string) {
 		}
 	}
 	if away, turns := w.away(); w.crowded >= leftLooks {
-		say("%d replicas are away at once, and there %s, at each look: some collect without a turn, or they do not share the same turns", away, areTurns(turns))
+		say("%d replicas are away at once, and there %s, at each look: some collect without a turn, or they do not "+
+			"share the same turns", away, areTurns(turns))
 	}
 	for _, s := range w.servers {
 		if s.LeftBehind {
-			say("HAProxy: %s at %s is in DRAIN, and no replica is away there: it was left behind by a process that was killed, or an operator drained it; \"set server %s state ready\" puts it back", s.Server, s.Addr, s.Server)
+			say("HAProxy: %s at %s is in DRAIN, and no replica is away there: it was left behind by a process that "+
+				"was killed, or an operator drained it; \"set server %s state ready\" puts it back", s.Server, s.Addr,
+				s.Server)
 		}
 	}
 	if w.refused != nil {

@@ -19,10 +19,12 @@ import (
 )
 
 const (
-	patience   = 2 * time.Second        // for an answer: a replica that collects may take as long
-	onceLook   = 500 * time.Millisecond // between the looks of -once, where it takes several
-	leftLooks  = 3                      // so many looks in a row make a server one that is left behind, and more replicas away than turns no hand-over between two answers
-	keptRounds = 5                      // collections that are shown
+	patience = 2 * time.Second        // for an answer: a replica that collects may take as long
+	onceLook = 500 * time.Millisecond // between the looks of -once, where it takes several
+	// so many looks in a row make a server one that is left behind, and more replicas away than
+	// turns no hand-over between two answers
+	leftLooks  = 3
+	keptRounds = 5 // collections that are shown
 )
 
 // Watcher shows replicas. It is owned by one goroutine.
@@ -42,7 +44,8 @@ type Watcher struct {
 	screen   cli.Screen
 }
 
-// New returns one of the replicas with these status pages; balancer is what -haproxy says, "" for none.
+// New returns one of the replicas with these status pages; balancer is what -haproxy says, "" for
+// none.
 func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
 	w := &Watcher{app: a, screen: cli.Screen{App: a}, client: gatestats.NewClient()}
 	w.client.Timeout = patience
@@ -72,7 +75,8 @@ type replica struct {
 	last  *gatestats.Stats // at the last look that it answered
 }
 
-// since returns the figures of what happened while this watches, from zero on where it looks only once.
+// since returns the figures of what happened while this watches, from zero on where it looks only
+// once.
 func (r *replica) since(once bool) gatestats.Stats {
 	s := *r.Stats
 	if !once && r.first != nil {
@@ -99,7 +103,8 @@ func (r *replica) remember() {
 
 // isAway reports whether the replica has its peers send requests elsewhere.
 func (r *replica) isAway() bool {
-	return r.Stats != nil && slices.Contains([]string{"announcing", "draining", "collecting", "readying"}, r.Stats.State)
+	return r.Stats != nil && slices.Contains([]string{"announcing", "draining", "collecting", "readying"},
+		r.Stats.State)
 }
 
 // turn says what the replica has to do with the turn.
@@ -117,7 +122,8 @@ func (r *replica) turn() string {
 	return ""
 }
 
-// holds reports whether the replica holds a turn. One that does not say so holds it while it is away, as far as can be told.
+// holds reports whether the replica holds a turn. One that does not say so holds it while it is
+// away, as far as can be told.
 func (r *replica) holds() bool {
 	if h := r.Stats.Turn.Holding; h != nil {
 		return *h > 0
@@ -229,8 +235,8 @@ func (w *Watcher) away() (away, turns int) {
 	return away, turns
 }
 
-// judge says whether a server in DRAIN was left behind. The replica at its address knows; where none of those watched has the address,
-// as behind a translation of addresses, nobody may be away.
+// judge says whether a server in DRAIN was left behind. The replica at its address knows; where
+// none of those watched has the address, as behind a translation of addresses, nobody may be away.
 func (w *Watcher) judge(s *drainedServer) {
 	at := slices.IndexFunc(w.replicas, func(r *replica) bool { return r.host == s.Addr })
 	anybody := slices.ContainsFunc(w.replicas, (*replica).isAway)

@@ -37,7 +37,8 @@ func TestWatchCountsFromItsFirstLook(t *testing.T) {
 		}
 	}
 	w.Once = true
-	if got := strings.Join(w.warnings(), "; "); !strings.Contains(got, "4 collections") || !strings.Contains(got, "9 times requests kept coming") {
+	if got := strings.Join(w.warnings(), "; "); !strings.Contains(got, "4 collections") ||
+		!strings.Contains(got, "9 times requests kept coming") {
 		t.Errorf("-once says %q", got)
 	}
 }
@@ -47,13 +48,16 @@ func TestWatchCountsFromItsFirstLook(t *testing.T) {
 func TestWatchSaysWhoHoldsTheTurnUp(t *testing.T) {
 	const peer = "HAProxy be/a at 127.0.0.1:9199: 100% refused"
 	one := 1
-	holder, waiter := &gatestats.Stats{State: "serving"}, &gatestats.Stats{State: "wanting", Heap: 584, Trigger: 100, WithoutTurn: 2}
+	holder, waiter := &gatestats.Stats{State: "serving"},
+		&gatestats.Stats{State: "wanting", Heap: 584, Trigger: 100, WithoutTurn: 2}
 	holder.Turn.Turns, holder.Turn.Holding, holder.Turn.HeldUpBy, holder.Turn.HeldUpFor = 1, &one, peer, 7*time.Second
-	waiter.Turn.Turns, waiter.Turn.Holding, waiter.Turn.HeldUpBy, waiter.Turn.HeldUpFor = 1, new(int), "db-1:812", 6*time.Second
+	waiter.Turn.Turns, waiter.Turn.Holding, waiter.Turn.HeldUpBy, waiter.Turn.HeldUpFor = 1, new(int), "db-1:812",
+		6*time.Second
 	holder.At = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	waiter.At = holder.At
 	free := &gatestats.Stats{State: "serving", WithoutTurn: 2}
-	heldUp := "a has held the turn for 7 s, and no other replica can collect, because a peer does not have it back: " + peer
+	heldUp := "a has held the turn for 7 s, and no other replica can collect, because a peer does not have it back: " +
+		peer
 	for _, c := range []struct {
 		name string
 		a, b *gatestats.Stats
@@ -63,7 +67,8 @@ func TestWatchSaysWhoHoldsTheTurnUp(t *testing.T) {
 			heldUp, "b has waited for the turn for 6 s, with its heap at 584% of the trigger: db-1:812",
 			"b: 2 collections went without a turn: the turn was held up at 15:04:05: " + heldUp,
 		}},
-		{"the holder is not watched", nil, waiter, []string{"b: 2 collections went without a turn: the turn was held up at 15:04:05: b has waited"}},
+		{"the holder is not watched", nil, waiter, []string{"b: 2 collections went without a turn: the turn was held " +
+			"up at 15:04:05: b has waited"}},
 		{"nobody is held up", free, free, []string{"b: 2 collections went without a turn: its log says why"}},
 	} {
 		var pages []*replica
@@ -83,17 +88,23 @@ func TestWatchSaysWhoHoldsTheTurnUp(t *testing.T) {
 		}
 		pages[0].Stats, pages[1].Stats = free, free
 		w.noteHeldUp()
-		if got := strings.Join(w.warnings(), "\n"); c.a == holder && !strings.Contains(got, "the turn was held up at 15:04:05: "+heldUp) {
+		if got := strings.Join(w.warnings(), "\n"); c.a == holder &&
+			!strings.Contains(got, "the turn was held up at 15:04:05: "+heldUp) {
 			t.Errorf("%s: once it is over it says\n%s", c.name, got)
 		}
 	}
 }
 
-// TestWatchNoticesARestart by any counter: while nobody looks, the new process may have served more than the old one had.
+// TestWatchNoticesARestart by any counter: while nobody looks, the new process may have served more
+// than the old one had.
 func TestWatchNoticesARestart(t *testing.T) {
 	w := &Watcher{replicas: []*replica{{host: "a"}}}
 	r := w.replicas[0]
-	for _, s := range []*gatestats.Stats{{Entered: 5000, Allocated: 1 << 30, WithoutTurn: 2, Unheeded: 1}, nil, {Entered: 9000, Allocated: 2 << 30, Unheeded: 3}} {
+	for _, s := range []*gatestats.Stats{
+		{Entered: 5000, Allocated: 1 << 30, WithoutTurn: 2, Unheeded: 1},
+		nil,
+		{Entered: 9000, Allocated: 2 << 30, Unheeded: 3},
+	} {
 		r.Stats = s
 		r.remember()
 	}
@@ -102,7 +113,8 @@ func TestWatchNoticesARestart(t *testing.T) {
 	}
 }
 
-// TestWatchTakesNoHandOverForTwo: the answers of one look are of different moments, between which the turn may pass from one to the other.
+// TestWatchTakesNoHandOverForTwo: the answers of one look are of different moments, between which
+// the turn may pass from one to the other.
 func TestWatchTakesNoHandOverForTwo(t *testing.T) {
 	const crowd = "2 replicas are away at once"
 	state := func(s string) *httptest.Server {
@@ -137,9 +149,13 @@ func TestWatchForgetsServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Watcher{client: gatestats.NewClient(), balancer: socket, servers: []drainedServer{{Server: "be/a", LeftBehind: true}}}
+	w := &Watcher{
+		client: gatestats.NewClient(), balancer: socket,
+		servers: []drainedServer{{Server: "be/a", LeftBehind: true}},
+	}
 	w.look(t.Context())
-	if got := strings.Join(w.warnings(), "; "); strings.Contains(got, "is in DRAIN") || !strings.Contains(got, "cannot connect") {
+	if got := strings.Join(w.warnings(), "; "); strings.Contains(got, "is in DRAIN") ||
+		!strings.Contains(got, "cannot connect") {
 		t.Errorf("it says %q", got)
 	}
 }
@@ -147,8 +163,14 @@ func TestWatchForgetsServers(t *testing.T) {
 // TestRoundsBetween says what happened between two looks.
 func TestRoundsBetween(t *testing.T) {
 	before := &gatestats.Stats{Collections: map[string]uint64{"trigger": 1}, Overlapped: 4}
-	after := &gatestats.Stats{Collections: map[string]uint64{"trigger": 1, "idle gap": 2}, Overlapped: 5, At: time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)}
-	after.Phases = map[string]gatestats.Duration{"wanting": {Count: 2, Total: 4 * time.Second}, "collecting": {Count: 2, Total: time.Second}}
+	after := &gatestats.Stats{
+		Collections: map[string]uint64{"trigger": 1, "idle gap": 2}, Overlapped: 5,
+		At: time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC),
+	}
+	after.Phases = map[string]gatestats.Duration{
+		"wanting":    {Count: 2, Total: 4 * time.Second},
+		"collecting": {Count: 2, Total: time.Second},
+	}
 	want := "15:04:05  a: idle gap (2 times), waited 2 s, collected 500 ms, 1 request met it"
 	if got := strings.Join(roundsBetween("a", before, after), ";"); got != want {
 		t.Errorf("got %q, want %q", got, want)
