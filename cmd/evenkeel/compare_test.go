@@ -222,11 +222,14 @@ func FuzzRunFile(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
-	f.Add([]byte(`{"version":1,"runs":[{"load":{"answered":1,"duration_ns":9e18,"rate":1e308,"late":9},"gc":{"summary":{"collections":-1}},"alloc":{"bytes":-5},"server":{}}]}`))
-	f.Add([]byte(`{"version":1,"runs":[{"load":{"statuses":{"-1":-1},"failures":[{}],"targets":[""]}},{"label":"\u001b[31m","load":{}}]}`))
+	f.Add([]byte(`{"version":1,"runs":[{"load":{"answered":1,"duration_ns":9e18,"rate":1e308,"late":9},` +
+		`"gc":{"summary":{"collections":-1}},"alloc":{"bytes":-5},"server":{}}]}`))
+	f.Add([]byte(`{"version":1,"runs":[{"load":{"statuses":{"-1":-1},"failures":[{}],"targets":[""]}},` +
+		`{"label":"\u001b[31m","load":{}}]}`))
 	f.Add([]byte(`{"version":1,"runs":[null]}`))
 	f.Add([]byte(`{"version":1,"runs":[{"load":{"latency":"HISTFAAAACB4nJNpmSzMwMDAzAABzFCaEUzOYMjzAAAVTgHZ"}}]}`))
-	f.Add([]byte(`{"version":1,"plan":{"variants":["b"],"looks":3,"figures":["p99","x"]},"floor":{"first":[{"load":{}}],"second":[]},"runs":[{"label":"a","round":1,"load":{"answered":5}},{"label":"b","round":1,"load":{"answered":-5}}]}`))
+	f.Add([]byte(`{"version":1,"plan":{"variants":["b"],"looks":3,"figures":["p99","x"]},` +
+		`"floor":{"first":[{"load":{}}],"second":[]},"runs":[{"label":"a","round":1,"load":{"answered":5}},{"label":"b","round":1,"load":{"answered":-5}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := runfile.Read(bytes.NewReader(text))
 		if err != nil {

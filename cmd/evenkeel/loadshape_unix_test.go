@@ -79,7 +79,8 @@ func TestLoadShapes(t *testing.T) {
 		}},
 		{"-n 10", plain.URL, "", 0, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP1 }},
 		{
-			"-n 10 -rate 1000 -arrivals poisson -seed 7", plain.URL, "Poisson arrivals, at most 1000 connections, seed 7",
+			"-n 10 -rate 1000 -arrivals poisson -seed 7", plain.URL,
+			"Poisson arrivals, at most 1000 connections, seed 7",
 			0, func(r *loadgen.Result) bool {
 				return r.Seed == 7 && due(r) == 10
 			},

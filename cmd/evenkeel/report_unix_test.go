@@ -61,7 +61,9 @@ import (
 )
 
 func main() {
-	rec, err := recorder.Start(context.Background(), recorder.Options{Slow: 10 * time.Millisecond, Dir: os.Getenv("DIR")})
+	rec, err := recorder.Start(context.Background(), recorder.Options{
+		Slow: 10 * time.Millisecond, Dir: os.Getenv("DIR"),
+	})
 	if err != nil {
 		panic(err)
 	}

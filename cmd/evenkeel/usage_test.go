@@ -210,7 +210,10 @@ func TestUsage(t *testing.T) {
 			"run -url x -rate 200 -z 5s -arrivals poisson -repeat 9 -fail-if p99>+20% -variant a: -variant b: -- y",
 			cli.ExitUsage, "", "sends 874; write -z 6s",
 		},
-		{"run -url x -rate 200 -z 30s -n 500 -repeat 9 -fail-if p90>+20% -fail-if p99>+20% -variant a: -variant b: -- y", cli.ExitUsage, "", "sends 500; write -n 1000"},
+		{
+			"run -url x -rate 200 -z 30s -n 500 -repeat 9 -fail-if p90>+20% -fail-if p99>+20% -variant a: -variant b: -- y",
+			cli.ExitUsage, "", "sends 500; write -n 1000",
+		},
 		{
 			"run -url x -repeat 9 -fail-if p99.9>+20% -variant a: -variant b: -- y", cli.ExitUsage, "",
 			"sends 200; write -n 10000",

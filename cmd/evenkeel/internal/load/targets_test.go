@@ -71,7 +71,8 @@ func TestTargetsFile(t *testing.T) {
 				`POST http://h/c X-All=1` + form + ` "{\"a\":1}"`,
 			},
 		},
-		{"vegeta's JSON", `{"method":"POST","url":"http://h/a","body":"aGk=","header":{"A":["b","c"],"Content-Type":["text/plain"]}}` + "\n\n" +
+		{"vegeta's JSON", `{"method":"POST","url":"http://h/a","body":"aGk=","header":{"A":["b","c"],` +
+			`"Content-Type":["text/plain"]}}` + "\n\n" +
 			`{"url": "/b", "header": {"A": "d"}, "text": "x y", "weight": 3, "class": "write"}` + "\n" +
 			`{"url":"h","body_file":"` + body + `","method":"PUT"}`, "http://h2", []string{
 			`POST http://h/a A=b A=c X-All=1 Content-Type=text/plain "hi"`,
@@ -172,7 +173,8 @@ POST http://h/b class=write
 	}
 	const class = ` class GET http://h/{{int 1 1000}}/{{line "`
 	if !strings.Contains(first[0], "?n=1 A=7 X-All=1"+class) ||
-		first[1] != `POST http://h/b X-All=1 Content-Type=application/x-www-form-urlencoded "{\"n\":101}" class write` ||
+		first[1] != `POST http://h/b X-All=1 Content-Type=application/x-www-form-urlencoded `+
+			`"{\"n\":101}" class write` ||
 		!strings.Contains(first[5], "?n=6 ") {
 		t.Errorf("%q", first)
 	}
@@ -217,7 +219,8 @@ POST http://h/b class=write
 func TestTemplateRandom(t *testing.T) {
 	g := &generator{seed: 1}
 	seen := map[int64]bool{}
-	p, err := g.parse(&spec{target: loadgen.Target{URL: "{{int -2 1}}{{int -9223372036854775808 9223372036854775807}}"}})
+	const all = "{{int -2 1}}{{int -9223372036854775808 9223372036854775807}}"
+	p, err := g.parse(&spec{target: loadgen.Target{URL: all}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,9 @@ func TestRunChanges(t *testing.T) {
 	}
 	for what, want := range map[string]int{
 		"\nwhat differs: a against b\nNo difference to name. ": 1,
-		"\nwhat differs: c against b\n":                        1, "\nwhy requests were slow: a\n": 1, "\nwhy requests were slow": 3,
+		"\nwhat differs: c against b\n":                        1,
+		"\nwhy requests were slow: a\n":                        1,
+		"\nwhy requests were slow":                             3,
 	} {
 		if n := strings.Count(out.String(), what); n != want {
 			t.Errorf("%d of %q, want %d", n, what, want)
