@@ -78,11 +78,10 @@ func runCompare(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("compare", compareHelp)
 	var f compareFlags
 	f.register(fs)
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	if err := f.check(names); err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
@@ -159,8 +158,10 @@ func readRunFile(name string) (*runfile.File, error) {
 }
 
 func readEvents(name string) (*runfile.Events, error) {
-	if name != "-" {
-		return runfile.ReadEventsFile(name)
+	in, name, err := cli.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	return runfile.ReadEvents(os.Stdin, cli.StdinName)
+	defer in.Close()
+	return runfile.ReadEvents(in, name)
 }

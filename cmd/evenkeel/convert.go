@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -55,11 +54,11 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	fs.Var((*cli.Decimal)(&o.Rate), "rate",
 		"the `requests` a second that were asked for, where the file does not say it")
 	which := fs.String("run", "", "of several runs write this one: `LABEL`, or LABEL#REPEAT")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if names = append(names, rest...); len(names) != 1 {
+	if len(names) != 1 {
 		return a.Wrong(fs, "%d files; it reads one", len(names))
 	}
 	if !(o.Rate >= 0 && o.Rate <= 1e9) {
@@ -101,16 +100,11 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 
 // readForeign reads a file of any format.
 func readForeign(name string, o exchange.Options) (*runfile.File, error) {
-	in := os.Stdin
-	if name == "-" {
-		name = cli.StdinName
-	} else {
-		var err error
-		if in, err = os.Open(name); err != nil {
-			return nil, err
-		}
-		defer in.Close()
+	in, name, err := cli.Open(name)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	f, err := exchange.Read(in, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -27,12 +27,12 @@ func runDemo(ctx context.Context, a *cli.App, args []string) error {
 	fs.StringVar(&d.Record, "record", "",
 		"measure part 2 alone, in 12 long rounds, and write the runs to this `file`; "+
 			"evenkeel must be of a clean commit")
-	operands, rest, err := a.Parse(fs, args)
+	operands, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if len(operands)+len(rest) > 0 {
-		return a.Wrong(fs, "it reads nothing; leave out %q", append(operands, rest...)[0])
+	if len(operands) > 0 {
+		return a.Wrong(fs, "it reads nothing; leave out %q", operands[0])
 	}
 	return d.Run(ctx)
 }

@@ -122,11 +122,10 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		"address)")
 	f.slowest = 10
 	fs.Var((*cli.Whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	if f.demo && len(names) == 0 && f.against == nil {
 		names = []string{demoName}
 		if f.html == "" {

@@ -48,11 +48,10 @@ func runGCTrace(ctx context.Context, a *cli.App, args []string) error {
 	fs.Var(&part.To, "to", "leave out collections that ended after this `time` since the program's start (default: "+
 		"none)")
 	fs.Var((*cli.Whole)(&part.Skip), "skip", "leave out the first `N` collections of the log (default 0)")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	switch {
 	case len(names) > 1:
 		return a.Wrong(fs, "%d files; it reads one", len(names))

@@ -92,11 +92,11 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	c := &loadCommand{app: a}
 	fs := a.NewFlags("load", loadHelp)
 	c.register(fs)
-	urls, rest, err := a.Parse(fs, args)
+	urls, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(load.CheckGiven(fs), c.prepare(fs, append(urls, rest...))); err != nil {
+	if err := cmp.Or(load.CheckGiven(fs), c.prepare(fs, urls)); err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
 	load.SayHints(a, fs, c.load.Hints(fs))

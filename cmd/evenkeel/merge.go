@@ -35,11 +35,10 @@ func runMerge(_ context.Context, a *cli.App, args []string) error {
 	skew := cli.Period(time.Second)
 	fs.Var(&skew, "skew", "take windows that began up to this `duration` apart, and are of lengths as near")
 	allowLate := fs.Bool("allow-late", false, "take generators too that did not keep their rate; the sum says so")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	if len(names) < 2 {
 		return a.Wrong(fs, "%d files; name those of all machines, as evenkeel load -share I/N -o I.json has written them",
 			len(names))

@@ -50,11 +50,11 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	fs.Var(&f.Watch, "for", "watch a status page for this `time`")
 	fs.StringVar(&f.Label, "label", "", "take the runs with this `label` of a run.json that has several")
 	asJSON := fs.Bool("json", false, "print all figures as JSON")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	switch names = append(names, rest...); {
+	switch {
 	case len(names) == 0:
 		return a.Wrong(fs, "no source; name a run.json, a gctrace log, - for standard input, "+
 			"or the URL of a status page")

@@ -39,11 +39,10 @@ func runReport(ctx context.Context, a *cli.App, args []string) error {
 	title := fs.String("title", "Slow requests", "`name` of the page, such as the service's")
 	var since cli.Period
 	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all that is kept)")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	switch {
 	case *snapshot && len(names) > 0:
 		return a.Wrong(fs, "-snapshot reads standard input; leave the operands out")

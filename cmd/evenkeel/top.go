@@ -39,11 +39,10 @@ func runTop(ctx context.Context, a *cli.App, args []string) error {
 	fs.Var(&rows, "n", "show so many `causes`")
 	once := fs.Bool("once", false, "look once")
 	asJSON := fs.Bool("json", false, "look once, and print the sum as JSON (docs/reference/history-json.md)")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	switch {
 	case len(names) == 0:
 		return a.Wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", traces.RecorderPath)

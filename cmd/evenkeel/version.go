@@ -19,11 +19,11 @@ func runVersion(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("version", versionHelp)
 	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep "+
 		"figures of their own")
-	operands, rest, err := a.Parse(fs, args)
+	operands, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if operands = append(operands, rest...); len(operands) > 0 {
+	if len(operands) > 0 {
 		return a.Wrong(fs, "what is %q?", operands[0])
 	}
 	if !*asJSON {

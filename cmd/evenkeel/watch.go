@@ -35,11 +35,10 @@ func runWatch(ctx context.Context, a *cli.App, args []string) error {
 	balancer := fs.String("haproxy", "",
 		"ask HAProxy's stats socket too, as `ADDR,BACKEND`: 127.0.0.1:9199,be or unix:/run/haproxy.sock,be")
 	fs.Var(&interval, "every", "look again after this `time`")
-	names, rest, err := a.Parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	switch {
 	case len(names) == 0:
 		return a.Wrong(fs, "no URL; name the status page of each replica, such as http://10.0.0.7:8080/debug/gate")

@@ -48,6 +48,12 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	}
 }
 
+// Operands parses flags of a subcommand for which what is behind -- is nothing else than its other operands.
+func (a *App) Operands(fs *flag.FlagSet, args []string) ([]string, error) {
+	operands, rest, err := a.Parse(fs, args)
+	return append(operands, rest...), err
+}
+
 // Wrong reports a wrong command line.
 func (a *App) Wrong(fs *flag.FlagSet, format string, args ...any) error {
 	fmt.Fprintf(a.Stderr, "evenkeel %s: %s\nevenkeel %s -h tells more\n", fs.Name(), fmt.Sprintf(format, args...),

@@ -17,6 +17,16 @@ const ToStdout = "-"
 // StdinName is standard input in messages.
 const StdinName = "standard input"
 
+// Open opens what a subcommand reads: a file, or standard input for -. shown is its name in
+// messages.
+func Open(name string) (in io.ReadCloser, shown string, err error) {
+	if name == "-" {
+		return io.NopCloser(os.Stdin), StdinName, nil
+	}
+	in, err = os.Open(name)
+	return in, name, err
+}
+
 // CanSave looks at where results shall go before they are worked for: not over what is read, nor
 // over each other.
 func CanSave(inputs []string, outputs ...string) error {

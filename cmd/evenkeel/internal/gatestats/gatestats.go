@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,7 +140,7 @@ func parseStats(text []byte) (*Stats, error) {
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, errNoStats
 	}
-	for _, object := range append([]json.RawMessage{text}, values(members)...) {
+	for _, object := range slices.AppendSeq([]json.RawMessage{text}, maps.Values(members)) {
 		var is map[string]json.RawMessage
 		if json.Unmarshal(object, &is) != nil || is["State"] == nil || is["Trigger"] == nil {
 			continue
@@ -154,11 +156,4 @@ func parseStats(text []byte) (*Stats, error) {
 		return s, nil
 	}
 	return nil, errNoStats
-}
-
-func values(m map[string]json.RawMessage) (v []json.RawMessage) {
-	for _, x := range m {
-		v = append(v, x)
-	}
-	return v
 }

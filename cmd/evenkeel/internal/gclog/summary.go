@@ -11,7 +11,7 @@ import (
 
 // end prints the summaries of the whole log.
 func (v *view) end(name string, r *Report, asJSON bool) error {
-	v.erase()
+	v.screen.Erase()
 	var stats gctrace.Stats
 	if v.ended {
 		stats = v.log.stats

@@ -37,7 +37,10 @@ func Show(ctx context.Context, a *cli.App, in io.Reader, name string, o Options)
 	if o.Follow && in != os.Stdin {
 		in = &Tail{Context: ctx, File: in, Poll: followPoll}
 	}
-	v := &view{app: a, follow: o.Follow && !o.JSON, toEnd: o.Follow && o.Ends, log: scan(in)}
+	v := &view{
+		app: a, screen: cli.Screen{App: a}, log: scan(in),
+		follow: o.Follow && !o.JSON, toEnd: o.Follow && o.Ends,
+	}
 	r := o.Part.Summarize(v.cycles(ctx))
 	err := v.end(name, r, o.JSON)
 	if ctx.Err() != nil && !o.Follow {
@@ -54,7 +57,7 @@ type view struct {
 	log    *scanner
 	ended  bool                       // the log was read to its end
 	recent map[string][]gctrace.Cycle // of followWindow, by their source
-	drawn  int                        // lines of the view on the terminal
+	screen cli.Screen
 }
 
 // cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
@@ -141,19 +144,7 @@ func (v *view) refresh() {
 			return
 		}
 	}
-	if v.app.View {
-		v.erase()
-		v.drawn = strings.Count(b.String(), "\n")
-	}
-	fmt.Fprint(v.app.Stdout, b.String())
-}
-
-// erase takes the last view off the terminal.
-func (v *view) erase() {
-	if v.drawn > 0 {
-		fmt.Fprintf(v.app.Stdout, "\x1b[%dA\x1b[J", v.drawn)
-		v.drawn = 0
-	}
+	_ = v.screen.Draw(b.String())
 }
 
 // scanner scans a log in a goroutine of its own, since a read of standard input cannot be

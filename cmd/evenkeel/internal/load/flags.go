@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -238,15 +237,11 @@ func (l *Flags) readBody() ([]byte, error) {
 	if l.body != "" {
 		return nil, fmt.Errorf("-d and -D both give a body; leave one out")
 	}
-	in := os.Stdin
-	if l.BodyFile != "-" {
-		f, err := os.Open(l.BodyFile)
-		if err != nil {
-			return nil, fmt.Errorf("-D: %w", err)
-		}
-		defer f.Close()
-		in = f
+	in, _, err := cli.Open(l.BodyFile)
+	if err != nil {
+		return nil, fmt.Errorf("-D: %w", err)
 	}
+	defer in.Close()
 	b, err := io.ReadAll(io.LimitReader(in, maxBodyBytes+1))
 	if err == nil && len(b) > maxBodyBytes {
 		err = fmt.Errorf("over %d bytes", maxBodyBytes)

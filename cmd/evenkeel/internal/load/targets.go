@@ -172,15 +172,11 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are "+
 			"below, or none", len(urls))
 	}
-	in, name := io.Reader(os.Stdin), cli.StdinName
-	if m.File != cli.ToStdout {
-		f, err := os.Open(m.File)
-		if err != nil {
-			return nil, fmt.Errorf("-targets: %w", err)
-		}
-		defer f.Close()
-		in, name = f, m.File
+	in, name, err := cli.Open(m.File)
+	if err != nil {
+		return nil, fmt.Errorf("-targets: %w", err)
 	}
+	defer in.Close()
 	p := targetParser{name: name, base: base, bodies: map[string][]byte{}}
 	if len(urls) == 1 {
 		p.below = strings.TrimSuffix(withScheme(urls[0]), "/")

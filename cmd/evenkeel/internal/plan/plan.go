@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -109,15 +108,11 @@ func read(ctx context.Context, name string, f *Options) (*Plan, error) {
 	if fetch.IsURL(name) {
 		return ofStatus(ctx, name, time.Duration(f.Watch))
 	}
-	in, source := io.Reader(os.Stdin), cli.StdinName
-	if name != cli.ToStdout {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in, source = file, name
+	in, source, err := cli.Open(name)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	b := bufio.NewReader(in)
 	first, err := b.Peek(1)
 	switch {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -35,16 +34,6 @@ type Events struct {
 	Name  string // for messages
 	List  []Event
 	Notes []string // what was left out, and why
-}
-
-// ReadEventsFile reads an events file.
-func ReadEventsFile(name string) (*Events, error) {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return ReadEvents(in, name)
 }
 
 // ReadEvents reads events, a JSON object a line; errors say NAME:LINE.

@@ -2,13 +2,9 @@ package traces
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -17,6 +13,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/listeners"
 	"evenkeel.dev/reqtrace"
@@ -86,22 +83,11 @@ func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
-	if err != nil {
-		return 0, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, cmdlineTimeout)
 	defer cancel()
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	here, err := observe.Here(ctx, u)
 	if err != nil {
 		return 0, err
-	}
-	var here []netip.AddrPort
-	mine := listeners.LocalAddrs()
-	for _, a := range addrs {
-		if a = a.Unmap(); a.IsLoopback() || mine[a] {
-			here = append(here, netip.AddrPortFrom(a, uint16(port)))
-		}
 	}
 	if len(here) == 0 {
 		return 0, errors.New("the service is on another host")
@@ -128,18 +114,9 @@ func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 func (s *endpoint) commandLine(ctx context.Context, u *url.URL) ([]byte, error) {
 	at := *u
 	at.Path, at.RawQuery = path.Join(path.Dir(u.Path), "cmdline"), ""
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	line, err := fetch.Page(ctx, s.client, at.String(), maxCmdline, "it must be the service's /debug/pprof/cmdline")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", at.String(), err)
 	}
-	resp, err := s.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %s", at.String(), resp.Status)
-	}
-	line, err := fetch.AtMost(resp.Body, maxCmdline)
-	return bytes.TrimRight(line, "\x00"), err
+	return bytes.TrimRight(line, "\x00"), nil
 }
