@@ -215,7 +215,7 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	if t, ok := c.options.Transport.(interface{ CloseIdleConnections() }); ok {
 		defer t.CloseIdleConnections()
 	}
-	o.Run.Load, err = p.Load(ctx, c.options)
+	o.Run.Load, err = p.Run(ctx, c.options)
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	var counting error
 	p := load.NewProgress(d.quiet(), "")
 	defer p.Clear()
-	load, err := p.Load(ctx, loadgen.Options{
+	load, err := p.Run(ctx, loadgen.Options{
 		Targets: []loadgen.Target{{URL: "http://hello/"}}, Transport: transport,
 		Rate: replicaRate, Warmup: time.Second, Duration: d.loads.replicas,
 		OnMeasure: func() { before, counting = overlapped(ctx, replicas) },

@@ -228,7 +228,7 @@ func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 
 // measureStep puts one load on.
 func (f *finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
-	return NewProgress(f.app, label).Load(ctx, o)
+	return NewProgress(f.app, label).Run(ctx, o)
 }
 
 // foundText says in one line what a search found.

@@ -169,16 +169,16 @@ func (p *Progress) draw(text string) {
 	p.bar = text
 }
 
-// Load runs loadgen with the progress shown.
-func (p *Progress) Load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+// Run runs loadgen with the progress shown.
+func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
 	defer p.Clear()
-	return PutLoad(ctx, o)
+	return Run(ctx, o)
 }
 
-// PutLoad runs loadgen with the processors that it needs.
-func PutLoad(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+// Run runs loadgen with the processors that it needs.
+func Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
 		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))

@@ -121,7 +121,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	}()
 	o := m.runner.load
 	o.OnMeasure = func() { m.Begin(loadCtx) }
-	res, err := m.progress.Load(loadCtx, o)
+	res, err := m.progress.Run(loadCtx, o)
 	if err != nil {
 		return err
 	}

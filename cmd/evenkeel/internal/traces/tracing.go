@@ -68,7 +68,7 @@ func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrac
 	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace's end ends it
 	loaded := make(chan error, 1)
 	go func() {
-		_, err := load.PutLoad(loadCtx, o)
+		_, err := load.Run(loadCtx, o)
 		loaded <- err
 	}()
 	select {
