@@ -229,7 +229,8 @@ func FuzzRunFile(f *testing.F) {
 	f.Add([]byte(`{"version":1,"runs":[null]}`))
 	f.Add([]byte(`{"version":1,"runs":[{"load":{"latency":"HISTFAAAACB4nJNpmSzMwMDAzAABzFCaEUzOYMjzAAAVTgHZ"}}]}`))
 	f.Add([]byte(`{"version":1,"plan":{"variants":["b"],"looks":3,"figures":["p99","x"]},` +
-		`"floor":{"first":[{"load":{}}],"second":[]},"runs":[{"label":"a","round":1,"load":{"answered":5}},{"label":"b","round":1,"load":{"answered":-5}}]}`))
+		`"floor":{"first":[{"load":{}}],"second":[]},` +
+		`"runs":[{"label":"a","round":1,"load":{"answered":5}},{"label":"b","round":1,"load":{"answered":-5}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := runfile.Read(bytes.NewReader(text))
 		if err != nil {

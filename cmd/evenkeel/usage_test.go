@@ -211,7 +211,8 @@ func TestUsage(t *testing.T) {
 			cli.ExitUsage, "", "sends 874; write -z 6s",
 		},
 		{
-			"run -url x -rate 200 -z 30s -n 500 -repeat 9 -fail-if p90>+20% -fail-if p99>+20% -variant a: -variant b: -- y",
+			"run -url x -rate 200 -z 30s -n 500 -repeat 9 -fail-if p90>+20% -fail-if p99>+20% " +
+				"-variant a: -variant b: -- y",
 			cli.ExitUsage, "", "sends 500; write -n 1000",
 		},
 		{

@@ -48,7 +48,7 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	}
 }
 
-// Operands parses flags of a subcommand for which what is behind -- is nothing else than its other operands.
+// Operands parses the flags of a subcommand to which an operand behind -- is as any other.
 func (a *App) Operands(fs *flag.FlagSet, args []string) ([]string, error) {
 	operands, rest, err := a.Parse(fs, args)
 	return append(operands, rest...), err

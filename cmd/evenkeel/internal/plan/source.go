@@ -99,7 +99,8 @@ func (s *runSum) plan(source string) (*Plan, error) {
 		return nil, fmt.Errorf("%s: its runs have no duration: measure with evenkeel run", source)
 	case s.traced < s.runs:
 		return nil, fmt.Errorf("%s: it does not say what collections left and what they took: measure with evenkeel "+
-			"run, for longer than the service takes from one collection to the next, or with evenkeel load -gctrace FILE",
+			"run, for longer than the service takes from one collection to the next, "+
+			"or with evenkeel load -gctrace FILE",
 			source)
 	case s.profiled < s.runs:
 		return nil, fmt.Errorf("%s: it does not say what was allocated: measure with evenkeel run, or with evenkeel "+
