@@ -93,9 +93,7 @@ func runCompare(_ context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	lines, outcome := f.judging.FailIf.Check(c)
-	for _, l := range lines {
-		fmt.Fprintf(a.Stderr, "evenkeel compare: %s\n", l)
-	}
+	a.Say("compare", lines...)
 	return cmp.Or(f.write(a, c, lines), outcome)
 }
 

@@ -135,7 +135,7 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 // take.
 func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
 	if format != exchange.FormatRun {
-		fmt.Fprintf(a.Stderr, "evenkeel convert: %s\n", exchange.LeftOut(run, format))
+		a.Say("convert", exchange.LeftOut(run, format))
 		return
 	}
 	said := map[string]bool{}
@@ -143,7 +143,7 @@ func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.For
 		for _, n := range r.Notes {
 			if !said[n] {
 				said[n] = true
-				fmt.Fprintf(a.Stderr, "evenkeel convert: %s\n", n)
+				a.Say("convert", n)
 			}
 		}
 	}

@@ -178,9 +178,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		return errors.Join(err, errors.New(v.Sentence))
 	}
 	hit, limitErr := failIf.Check(v)
-	for _, h := range hit {
-		fmt.Fprintf(a.Stderr, "evenkeel explain: %s\n", h)
-	}
+	a.Say("explain", hit...)
 	switch err = errors.Join(err, limitErr); {
 	case err != nil:
 		return err

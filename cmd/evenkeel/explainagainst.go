@@ -64,9 +64,7 @@ func against(
 	// the page first: printing may be ended by a closed pipe
 	err = errors.Join(explain.ChangePage(a, c, f.html), printChange(a, c, sides, f))
 	lines, limitErr := limits.Check(c)
-	for _, l := range lines {
-		fmt.Fprintf(a.Stderr, "evenkeel explain: %s\n", l)
-	}
+	a.Say("explain", lines...)
 	switch err = errors.Join(err, broken); { // a limit that a part of a trace keeps is not kept
 	case limitErr == cli.ErrLimit && broken == nil && err == nil:
 		return cli.ErrLimit

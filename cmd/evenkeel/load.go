@@ -99,7 +99,7 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	if err := cmp.Or(load.CheckGiven(fs), c.prepare(fs, urls)); err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
-	load.SayHints(a, fs, c.load.Hints(fs))
+	a.Say(fs.Name(), c.load.Hints(fs)...)
 	if err := cli.CanSave(append(c.load.Inputs(), c.gctrace), c.load.Output, c.html); err != nil {
 		return err
 	}
@@ -247,9 +247,7 @@ func (c *loadCommand) report(f *runfile.File) error {
 		return errors.Join(err, bad)
 	}
 	hit, limitErr := c.failIf.Check(run)
-	for _, h := range hit {
-		fmt.Fprintf(c.app.Stderr, "evenkeel load: %s\n", h)
-	}
+	c.app.Say("load", hit...)
 	if err = errors.Join(err, cmp.Or(bad, limitErr)); err == nil && len(hit) > 0 {
 		return cli.ErrLimit
 	}

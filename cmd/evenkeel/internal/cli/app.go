@@ -42,7 +42,7 @@ type App struct {
 	Terminal       bool            // stderr is one: draw progress there
 	View           bool            // stdout is one: a view may redraw itself
 	Width          int             // columns of stdout; 0: it is no terminal
-	Hurry          <-chan struct{} // closed by the second signal, see catch
+	Hurry          <-chan struct{} // closed by the second signal, see Catch
 }
 
 // New returns what a subcommand works with in this process.
@@ -69,11 +69,18 @@ func (a *App) Exit(name string, err error) int {
 	case err == ErrCannotTell:
 		return ExitCannotTell
 	}
-	fmt.Fprintf(a.Stderr, "evenkeel %s: %v\n", name, err)
+	a.Say(name, err.Error())
 	if errors.Is(err, ErrInterrupted) {
 		return ExitInterrupted
 	}
 	return ExitFailed
+}
+
+// Say writes lines of a subcommand to standard error.
+func (a *App) Say(name string, lines ...string) {
+	for _, l := range lines {
+		fmt.Fprintf(a.Stderr, "evenkeel %s: %s\n", name, l)
+	}
 }
 
 // isTerminal reports whether f is a terminal that takes control characters.

@@ -9,7 +9,7 @@ import (
 )
 
 // Catch has the first SIGINT, SIGTERM or SIGHUP end the context, so that the work ends and is
-// reported; the second close a.hurry, so that nobody is waited for; and the third do what it
+// reported; the second close a.Hurry, so that nobody is waited for; and the third do what it
 // does by default. To be called where something is to be ended gently, and not before: until
 // then a signal ends the program at once. release undoes it.
 func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {

@@ -28,10 +28,3 @@ func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 	}
 	return list
 }
-
-// SayHints writes them to standard error.
-func SayHints(a *cli.App, fs *flag.FlagSet, list []string) {
-	for _, h := range list {
-		fmt.Fprintf(a.Stderr, "evenkeel %s: %s\n", fs.Name(), h)
-	}
-}

@@ -82,7 +82,7 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 		r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}
-	load.SayHints(a, fs, f.load.Hints(fs))
+	a.Say(fs.Name(), f.load.Hints(fs)...)
 	if err := cli.CanSave(f.load.Inputs(), f.load.Output, f.html, f.explainHTML); err != nil {
 		return nil, err
 	}
@@ -172,9 +172,7 @@ func (r *Runner) Run(ctx context.Context) error {
 // judge holds what was measured against each -fail-if.
 func (r *Runner) judge(c *compare.Comparison) error {
 	lines, outcome := r.flags.judging.FailIf.Check(c)
-	for _, l := range lines {
-		fmt.Fprintf(r.app.Stderr, "evenkeel run: %s\n", l)
-	}
+	r.app.Say("run", lines...)
 	return outcome
 }
 

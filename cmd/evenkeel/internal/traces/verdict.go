@@ -33,7 +33,7 @@ func Verdict(
 			fmt.Fprintf(a.Stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
 		}
 		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) {
-			fmt.Fprintf(a.Stderr, "evenkeel explain: "+format+"\n", v...)
+			a.Say("explain", fmt.Sprintf(format, v...))
 		})
 		if err != nil {
 			return "", nil, err
