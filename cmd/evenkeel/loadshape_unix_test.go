@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -31,6 +32,7 @@ func due(r *loadgen.Result) int64 {
 
 // TestLoadShapes asks for each protocol and each way for requests to come.
 func TestLoadShapes(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	var two atomic.Int64
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -17,6 +17,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // asCommand in the environment has the test binary be the command itself.
@@ -49,6 +50,7 @@ func TestMain(m *testing.M) {
 // testServer builds testdata/server, once.
 func testServer(t *testing.T) string {
 	t.Helper()
+	testutil.Slow(t, "builds and starts a service")
 	built.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "evenkeel-test-"); built.err != nil {
 			return

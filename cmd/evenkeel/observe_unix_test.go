@@ -15,6 +15,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/testutil"
 )
 
 // running starts testdata/server by itself, as a service that runs already, and returns the log of
@@ -131,6 +132,7 @@ func TestLoadCounts(t *testing.T) {
 }
 
 func TestLoadObservesNothing(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	dir, hang := t.TempDir(), make(chan struct{})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -210,6 +212,7 @@ func TestLoadMix(t *testing.T) {
 
 // TestLoadOverload asks a service for ten times what one connection to it can carry.
 func TestLoadOverload(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	url := serve(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
 	const says = "/s is more than it can "

@@ -18,6 +18,7 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -212,6 +213,7 @@ func statsServer(t *testing.T, change func(asked uint64, stats map[string]any)) 
 
 // TestPlanOfAStatusPage plans for four replicas, each with what one has to do.
 func TestPlanOfAStatusPage(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	s := statsServer(t, nil)
 	r := call("plan", "-for", "1s", "-json", s.URL+"/stats")
 	r.check(t, cli.ExitOK, nil, nil)
@@ -244,6 +246,7 @@ func TestPlanOfAStatusPage(t *testing.T) {
 
 // TestPlanOfAStatusPageWithCPU says what a request takes.
 func TestPlanOfAStatusPageWithCPU(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	r := call("plan", "-for", "1s", statsServer(t, func(asked uint64, stats map[string]any) {
 		stats["Process"] = map[string]any{
 			"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8,

@@ -9,6 +9,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
 
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestInit writes the declarations for ordinary cgo files, compares them with golden files, and has
@@ -67,7 +68,7 @@ func TestInit(t *testing.T) {
 				text = []byte(answered(string(text)))
 			}
 			// each has the C compiler run a dozen times
-			if tt.build != "" && (name == "plain" || os.Getenv("EVENKEEL_CHECK") == "1") {
+			if tt.build != "" && (name == "plain" || testutil.Checking()) {
 				command(t, dir, nil, strings.Fields(tt.build)...)
 			}
 			if r := call(t.Context(), args...); r.code != exitFailed ||
