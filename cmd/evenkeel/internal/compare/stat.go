@@ -47,7 +47,7 @@ func haveAll(figure string, runs []tailstat.Run) bool {
 }
 
 // sides returns the runs of two columns as they are compared. Runs of one file whose order was
-// drawn by lot are in rounds; then a round that lacks one of the two is left out.
+// random are in rounds; then a round that lacks one of the two is left out.
 func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	b, h = slices.Clone(base), slices.Clone(head)
 	none := func(r tailstat.Run) bool { return r.Round == 0 }

@@ -14,15 +14,15 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// changeLimit is a -fail-if of evenkeel explain -against: how much more a cause may take.
-type changeLimit struct {
+// ChangeLimit is a -fail-if of evenkeel explain -against: how much more a cause may take.
+type ChangeLimit struct {
 	text    string // as it was given
 	all     bool   // of all requests, not of the slowest 1%
 	causes  []reqtrace.Cause
 	percent float64 // of the old mean
 }
 
-type ChangeLimits []changeLimit
+type ChangeLimits []ChangeLimit
 
 const (
 	causeLimitForm = "beside -against write it as [all:]CAUSE>+N%, such as 'lock>+10%', 'all:total>+5%'"
@@ -30,8 +30,8 @@ const (
 )
 
 // ParseChangeLimit reads [p99+:|all:]CAUSE>+N%.
-func ParseChangeLimit(s string) (changeLimit, error) {
-	l := changeLimit{text: s}
+func ParseChangeLimit(s string) (ChangeLimit, error) {
+	l := ChangeLimit{text: s}
 	what, number, ok := strings.Cut(s, ">")
 	digits, percent := strings.CutSuffix(strings.TrimSpace(number), "%")
 	if !ok || !percent {
@@ -83,7 +83,7 @@ func (l ChangeLimits) Check(c *verdict.Change) (lines []string, err error) {
 }
 
 // of returns the difference that a limit is of, and the old mean.
-func (l *changeLimit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
+func (l *ChangeLimit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
 	slow, all := c.Slow, c.All
 	if l.causes != nil {
 		slow, all = c.Of(l.causes...)

@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// limit is a -fail-if: how much of a band's excess over the median a cause may be.
-type limit struct {
+// Limit is a -fail-if: how much of a band's excess over the median a cause may be.
+type Limit struct {
 	text    string // as it was given
 	band    string
 	cause   string // as it is called
@@ -23,7 +23,7 @@ type limit struct {
 }
 
 // Limits are those of a command.
-type Limits []limit
+type Limits []Limit
 
 const (
 	limitForm = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
@@ -37,8 +37,8 @@ const (
 )
 
 // ParseLimit reads [BAND:]CAUSE>N%.
-func ParseLimit(s string) (limit, error) {
-	l := limit{text: s, band: tailBand}
+func ParseLimit(s string) (Limit, error) {
+	l := Limit{text: s, band: tailBand}
 	what, number, ok := strings.Cut(s, ">")
 	if !ok {
 		return l, fmt.Errorf("no > in it; %s", limitForm)
@@ -103,7 +103,7 @@ func points(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-func (l *limit) share(v *verdict.Verdict) (float64, error) {
+func (l *Limit) share(v *verdict.Verdict) (float64, error) {
 	r := v.Report()
 	if l.band == tailBand {
 		return r.Tail.Share(l.causes...), nil

@@ -112,8 +112,8 @@ func enough(quantile float64) int64 {
 	return int64(math.Ceil(findStretches / (1 - quantile) * (1 - 1e-9)))
 }
 
-// finder is a search for the highest rate that holds.
-type finder struct {
+// Finder is a search for the highest rate that holds.
+type Finder struct {
 	app     *cli.App
 	goal    Goal
 	judge   judge
@@ -125,15 +125,15 @@ type finder struct {
 
 // NewFinder returns a search for the highest rate of a load at which a goal holds. service is where
 // the load goes.
-func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *finder {
-	f := &finder{app: a, goal: g, judge: judgeByStretches, load: o, service: service}
+func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *Finder {
+	f := &Finder{app: a, goal: g, judge: judgeByStretches, load: o, service: service}
 	f.measure = f.measureStep
 	f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
 	return f
 }
 
 // Find searches, says each step, and writes all of them to the output.
-func (f *finder) Find(ctx context.Context, start float64, output string) error {
+func (f *Finder) Find(ctx context.Context, start float64, output string) error {
 	o := &f.load
 	if o.Duration == 0 {
 		o.Duration, o.Drain = findStep, drain
@@ -175,7 +175,7 @@ func (f *finder) Find(ctx context.Context, start float64, output string) error {
 }
 
 // step measures a rate.
-func (f *finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
+func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
 	o := f.load
 	o.Rate = rate
 	s := &step{rate: rate}
@@ -227,7 +227,7 @@ func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 }
 
 // measureStep puts one load on.
-func (f *finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
+func (f *Finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 	return NewProgress(f.app, label).Run(ctx, o)
 }
 

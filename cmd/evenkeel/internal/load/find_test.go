@@ -51,7 +51,7 @@ func TestFind(t *testing.T) {
 		const service, limit = 5000.0, .02
 		want := service - math.Log(100)/limit // the time in the queue is exponential, with the rate service - arrivals
 		var out, said bytes.Buffer
-		f := &finder{
+		f := &Finder{
 			app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, measure: simulated(service),
 			load: loadgen.Options{Duration: 20 * time.Second},
 			file: &runfile.File{Version: runfile.Version},
@@ -85,7 +85,7 @@ func TestFindDisturbed(t *testing.T) {
 	var said bytes.Buffer
 	queue := simulated(20000)
 	known := false // the system tells what its processors did
-	f := &finder{
+	f := &Finder{
 		app: &cli.App{Stdout: io.Discard, Stderr: &said}, judge: judgeByStretches,
 		load: loadgen.Options{Duration: time.Second},
 		file: &runfile.File{Version: runfile.Version}, service: runfile.Watched{Elsewhere: true},
@@ -271,7 +271,7 @@ func TestStagesFlag(t *testing.T) {
 func TestFindLateGenerator(t *testing.T) {
 	var out, said bytes.Buffer
 	measure := simulated(5000)
-	f := &finder{
+	f := &Finder{
 		app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches,
 		load: loadgen.Options{Duration: 20 * time.Second},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {

@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// limit is a -fail-if of a load: a bound that a figure must keep.
-type limit struct {
+// Limit is a -fail-if of a load: a bound that a figure must keep.
+type Limit struct {
 	text   string // as it was given
 	class  string // "": all requests
 	figure string
@@ -38,12 +38,12 @@ const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>
 	"than 1 ms; in percent, or how many), and rate (answers)"
 
 // Limits are those of a command.
-type Limits []limit
+type Limits []Limit
 
 // ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. A class may hold any of these signs: the last
 // comparison and the last colon before it count.
-func ParseLimit(s string) (limit, error) {
-	l := limit{text: s}
+func ParseLimit(s string) (Limit, error) {
+	l := Limit{text: s}
 	i := strings.LastIndexAny(s, "<>")
 	if i < 0 {
 		return l, fmt.Errorf("no > or < in it; %s", loadLimitForm)
@@ -83,7 +83,7 @@ func ParseLimit(s string) (limit, error) {
 	return l, err
 }
 
-func (l *limit) duration(value string) error {
+func (l *Limit) duration(value string) error {
 	d, err := time.ParseDuration(strings.ReplaceAll(value, " ", ""))
 	if err != nil || d < 0 {
 		return fmt.Errorf("%q is no duration; write it with its unit, such as 20ms or 1.5s", value)
@@ -92,7 +92,7 @@ func (l *limit) duration(value string) error {
 	return nil
 }
 
-func (l *limit) countOrShare(value string) (err error) {
+func (l *Limit) countOrShare(value string) (err error) {
 	digits, percent := strings.CutSuffix(value, "%")
 	if l.bound, err = number(strings.TrimSpace(digits)); err != nil || percent && l.bound > 100 {
 		return fmt.Errorf("%q is neither a share nor a count; write 0.1%% or 10", value)
@@ -113,7 +113,7 @@ func number(s string) (float64, error) {
 }
 
 // quantile is that of pN.
-func (l *limit) quantile() (q float64, ok bool) {
+func (l *Limit) quantile() (q float64, ok bool) {
 	digits, isQuantile := strings.CutPrefix(l.figure, "p")
 	x, err := number(digits)
 	return x / 100, isQuantile && err == nil && x > 0 && x < 100
@@ -150,7 +150,7 @@ func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
 }
 
 // of returns the figure of a load.
-func (l *limit) of(r *loadgen.Result) (x float64, ok bool) {
+func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 	answered, failed, statuses, latency := r.Answered, r.Failed, r.Statuses, &r.Latency
 	if l.class != "" && len(r.Classes) > 0 {
 		found := false
@@ -193,7 +193,7 @@ func (l *limit) of(r *loadgen.Result) (x float64, ok bool) {
 	return latency.Quantile(q).Seconds(), latency.Count() > 0
 }
 
-func (l *limit) format(x float64) string {
+func (l *Limit) format(x float64) string {
 	switch l.unit {
 	case unitSeconds:
 		return textfmt.Duration(time.Duration(x * 1e9))
