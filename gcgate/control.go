@@ -72,12 +72,12 @@ func (c *control) run() {
 		if due {
 			c.rounds.run(reason)
 			c.heap.sample()
-			if p := c.heap.policy; p == PolicyIdle || p == PolicyShed || p == PolicyDrain && diverts(c.rounds.announcers) { // else it is a quorum's member
+			if c.heap.policy == PolicyShed || c.heap.policy == PolicyDrain && diverts(c.rounds.announcers) {
 				c.heap.warnUncounted()
 			}
 		}
 		if c.options.Policy == PolicyAuto {
-			c.observer.review(due, reason)
+			c.observer.review()
 		}
 		if len(c.rounds.announcers) == 0 && c.heap.policy != PolicyShed {
 			c.adviser.look(c.rounds.halves / 2)

@@ -39,8 +39,8 @@
 // and how the replicas take turns, [Options].Turns: [FileTurns] on one host,
 // evenkeel.dev/contrib/etcdturn on many. Start refuses a signal that could leave nobody to serve
 // without them. Without peers, [PolicyAuto] spends the memory that the process has on fewer
-// collections, or sees whether requests leave gaps for them, and says what it chose, and what a second
-// replica would give. How many requests met a collection all the same, [Stats].Overlapped tells.
+// collections, and the log says what it chose and what a second replica would give. [Stats].Overlapped
+// counts the requests that overlapped a collection all the same.
 //
 // # Signals and adapters of your own
 //

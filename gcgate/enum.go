@@ -11,20 +11,16 @@ type Policy uint32
 
 const (
 	// PolicyAuto is PolicyDrain when there is a signal. Without one it watches the stock runtime
-	// and then chooses: PolicyMemory where there is memory to spend, after the first collection;
-	// after some of them PolicyIdle where requests leave gaps to collect in, else the stock runtime stays in charge
-	// (PolicyStock), and is watched again after 10 s, 20 s, and so on, up to 10 minutes. It goes back
-	// to watching when memory gets short, or when gaps do not come any more. The choice and its
-	// figures are logged, and what another replica and a balancer would give (Stats.Advice).
+	// and then chooses. If there is memory to spend it is PolicyMemory, after the first collection.
+	// If not, the stock runtime stays in charge (PolicyStock), and the gate watches it again after
+	// 10 s, 20 s, and so on, up to 10 minutes. It goes back to watching when memory gets short. The
+	// log has the choice and its figures, and what another replica and a balancer would give
+	// (Stats.Advice).
 	PolicyAuto Policy = iota
 
 	// PolicyDrain tells the peers, waits until the process is quiet, collects, and comes back. It
 	// refuses no request: one that comes all the same is served.
 	PolicyDrain
-
-	// PolicyIdle collects in gaps between requests once there is something to collect, and where
-	// no gap comes, at the trigger while serving. It needs no peer.
-	PolicyIdle
 
 	// PolicyThrough collects at the trigger while serving. The gain over the stock runtime is that
 	// requests do not assist. It needs no peer.
@@ -50,7 +46,7 @@ const (
 	PolicyStock
 )
 
-var policyNames = []string{"auto", "drain", "idle", "through", "shed", "memory", "stock"}
+var policyNames = []string{"auto", "drain", "through", "shed", "memory", "stock"}
 
 // String returns the policy's name in lower case.
 func (p Policy) String() string { return enumText(policyNames, p) }

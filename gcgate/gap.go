@@ -5,12 +5,8 @@ import (
 	"time"
 )
 
-// Bounds of what counts as an unusual silence.
-const (
-	gapMin     = 5 * time.Millisecond
-	gapMax     = 100 * time.Millisecond
-	gapSpacing = 20 // times the usual time between two requests: by chance, once in e^20
-)
+// leastGap is the shortest time without requests that the gate takes for a gap.
+const leastGap = 100 * time.Millisecond
 
 // gap watches for times without requests. Owned by the control goroutine.
 type gap struct {
@@ -19,7 +15,6 @@ type gap struct {
 	running int       // requests in flight then
 	moved   time.Time // the last look that saw a request come or end
 	since   time.Time // when silence began; zero: requests are in flight
-	spacing float64   // moving average of the time between two requests while they come, seconds
 	rate    float64   // of requests, a second: mean of about the last second, silence included
 
 	movingEntered uint32  // at the last look, without those that no peer can send elsewhere
@@ -33,13 +28,6 @@ func (p *gap) see(now time.Time, inFlight int, entered, moving uint32) {
 	if dt > 0 && !p.looked.IsZero() {
 		p.rate += (float64(came)/dt - p.rate) * -math.Expm1(-dt)
 		p.movingRate += (float64(moving-p.movingEntered)/dt - p.movingRate) * -math.Expm1(-dt)
-	}
-	if came > 0 && !p.looked.IsZero() {
-		spacing := dt / float64(came)
-		if p.spacing == 0 {
-			p.spacing = spacing
-		}
-		p.spacing += (spacing - p.spacing) * min(1, float64(came)/100)
 	}
 	if came > 0 || inFlight > 0 || dt > longestLook.Seconds() { // this process itself stood still, and may have requests to read
 		p.since = time.Time{}
@@ -64,19 +52,12 @@ func (p *gap) silence(now time.Time) time.Duration {
 	return now.Sub(p.since)
 }
 
-// unusual is a silence that the usual traffic does not have.
-func (p *gap) unusual() time.Duration {
-	return min(max(time.Duration(gapSpacing*p.spacing*float64(time.Second)), gapMin), gapMax)
-}
+// seeksGap reports whether the gate collects in gaps. It doesn't before it has counted a request,
+// because the handlers may not be wrapped, and a collection at the idle threshold is expensive.
+func (h *heapWatch) seeksGap() bool { return h.policy.announces() && h.overlap.entered > 0 }
 
-// seeksGap reports whether a silence may be a gap. Where peers are told of collections it tells nothing until a request was
-// counted: the handlers may not be wrapped, and a collection at the idle threshold is dear.
-func (h *heapWatch) seeksGap() bool {
-	return h.policy != PolicyThrough && (h.overlap.entered > 0 || !h.policy.announces())
-}
-
-// warnUncounted says once that no request has ever been counted, though some collections have ended: it is called where the policy waits for
-// requests, or looks for gaps between them.
+// warnUncounted says once that some collections have ended and the gate has never counted a request.
+// It is for policies that wait for requests.
 func (h *heapWatch) warnUncounted() {
 	if h.warnings.has("uncounted") || h.overlap.entered > 0 || h.last.cycles-h.first < observeCycles {
 		return // it is wrapped, and idle at most

@@ -338,8 +338,8 @@ func TestStopInEachState(t *testing.T) {
 	}
 }
 
-func TestIdlePolicyCollectsInGaps(t *testing.T) {
-	inTime(t, Options{Policy: PolicyIdle, DisableJitter: true}, func(t *testing.T, r *rig) {
+func TestCollectsInGaps(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		for range 40 {
 			r.heap.Do(func() { r.heap.Rate = 400 * mib })
@@ -500,7 +500,7 @@ func TestAuto(t *testing.T) {
 		signals []Signal
 	}{
 		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: PolicyIdle, on: 300 * time.Millisecond, off: 400 * time.Millisecond},
+		{want: PolicyStock, on: 300 * time.Millisecond, off: 400 * time.Millisecond}, // gaps change nothing
 		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
 		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
 		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib},

@@ -10,7 +10,7 @@ import (
 // Bounds of the time between two samples.
 const (
 	sampleMin     = time.Millisecond
-	sampleIdle    = 2 * time.Millisecond   // while a gap would be used, or the turn is waited for
+	sampleIdle    = 2 * time.Millisecond   // while the gate waits for the turn
 	sampleMax     = 100 * time.Millisecond // while requests come
 	sampleRest    = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
 	sampleRestMin = 150 * time.Millisecond // each sample wakes the whole runtime: 0.3 ms of CPU
@@ -415,14 +415,7 @@ func (h *heapWatch) quietEnough() bool { return h.gap.silence(h.sampled) >= h.mi
 // hurry: at a low rate any two requests have a gap between them, and a collection at the idle
 // threshold is worth less than one at the trigger.
 func (h *heapWatch) minGap() time.Duration {
-	unusual := h.gap.unusual()
-	switch h.policy {
-	case PolicyIdle:
-		return unusual
-	case PolicyStock: // would PolicyIdle help?
-		return max(unusual, h.expected())
-	}
-	return max(unusual, 100*time.Millisecond, h.expected())
+	return max(leastGap, h.expected())
 }
 
 // expected is how long the next collection will take at most, nearly always.
@@ -434,7 +427,7 @@ func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresho
 func (h *heapWatch) interval() time.Duration {
 	d := h.ahead(h.thresholds.trigger)
 	if h.inCharge && h.used >= h.thresholds.idle && h.seeksGap() {
-		d = min(d, max(sampleIdle, h.minGap()/4, h.gap.still(h.sampled)/8))
+		d = min(d, max(h.minGap()/4, h.gap.still(h.sampled)/8))
 	}
 	return d
 }

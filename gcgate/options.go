@@ -48,7 +48,7 @@ type Options struct {
 
 	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of
 	// the heap that was live after the last collection: at the trigger when the turn comes, at
-	// the hard threshold at once, at the idle one when no request is in flight (under PolicyDrain and PolicyShed only
+	// the hard threshold at once, at the idle one when no request is in flight (only under PolicyDrain and PolicyShed,
 	// once one has been counted). Where the
 	// bounds below let the trigger be higher, the hard threshold stays as many times as far from the live
 	// heap as it. The limit lowers them: the trigger is at most 0.75, the hard threshold 0.9 of the way
@@ -199,7 +199,7 @@ func (o *Options) checkDisabled() error {
 func (o *Options) check() error {
 	switch {
 	case o.Policy >= PolicyStock:
-		return refuseOption("Policy", "%v is no policy to choose: use PolicyAuto, PolicyDrain, PolicyIdle, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
+		return refuseOption("Policy", "%v is no policy to choose: use PolicyAuto, PolicyDrain, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
 	case !(o.TriggerRatio >= minTriggerRatio && o.TriggerRatio <= 100):
 		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)", o.TriggerRatio, minTriggerRatio)
 	case !(o.HardRatio > o.TriggerRatio && o.HardRatio <= maxHardRatio):
@@ -219,7 +219,7 @@ func (o *Options) check() error {
 	case o.Replicas < 0 || o.Replicas > maxReplicas:
 		return refuseOption("Replicas", "%d is out of range: use 1 to %d, or 0 where it is not known", o.Replicas, maxReplicas)
 	case o.Policy == PolicyDrain && len(o.Signals) == 0:
-		return refuseOption("Policy", "PolicyDrain has nobody to tell: add a Signal, or use PolicyAuto, PolicyMemory or PolicyIdle")
+		return refuseOption("Policy", "PolicyDrain has nobody to tell: add a Signal, or use PolicyAuto or PolicyMemory")
 	}
 	for _, d := range []struct {
 		option  string

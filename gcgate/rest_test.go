@@ -22,14 +22,13 @@ func TestIdleGateRests(t *testing.T) {
 		{"auto", Options{}, gcgatetest.NewHeap, 5},
 		{"auto with a signal", Options{Signals: signals}, gcgatetest.NewHeap, 8},
 		{"drain", Options{Policy: PolicyDrain, Signals: signals, Turns: &fakeTurns{}}, gcgatetest.NewHeap, 8},
-		{"idle", Options{Policy: PolicyIdle}, gcgatetest.NewHeap, 8},
 		{"through", Options{Policy: PolicyThrough}, gcgatetest.NewHeap, 8},
 		{"shed", Options{Policy: PolicyShed}, gcgatetest.NewHeap, 8},
 		{"memory", Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, gcgatetest.NewHeap, 5},
 		{"auto, which spends memory", Options{MemoryLimitBytes: 1000 * mib}, gcgatetest.NewHeap, 5},
-		{"no room", Options{Policy: PolicyIdle, MemoryLimitBytes: 41 * mib}, gcgatetest.NewHeap, 5},
+		{"no room", Options{Policy: PolicyThrough, MemoryLimitBytes: 41 * mib}, gcgatetest.NewHeap, 5},
 		{"drain, a large machine", Options{Policy: PolicyDrain, Signals: signals, Turns: &fakeTurns{}}, roomy, 5},
-		{"idle, a large machine", Options{Policy: PolicyIdle}, roomy, 5},
+		{"through, a large machine", Options{Policy: PolicyThrough}, roomy, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTimeOver(t, c.o, c.heap, func(t *testing.T, r *rig) {
@@ -86,14 +85,13 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 	}{
 		{"held, drain", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: ErrHeld}, false},
 		{"held, shed", Options{Policy: PolicyShed}, &fakeTurns{err: ErrHeld}, false},
-		{"held, idle", Options{Policy: PolicyIdle}, &fakeTurns{err: ErrHeld}, false},
 		{"held, through", Options{Policy: PolicyThrough}, &fakeTurns{err: ErrHeld}, false},
 		{"failing", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: errPeer}, false},
-		{"failing, idle", Options{Policy: PolicyIdle}, &fakeTurns{err: errPeer}, false},
+		{"failing, through", Options{Policy: PolicyThrough}, &fakeTurns{err: errPeer}, false},
 		{"silent", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{takes: time.Hour}, false},
-		{"silent, idle", Options{Policy: PolicyIdle}, &fakeTurns{takes: time.Hour}, false},
+		{"silent, through", Options{Policy: PolicyThrough}, &fakeTurns{takes: time.Hour}, false},
 		{"held, a request hangs", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: ErrHeld}, true},
-		{"a request hangs", Options{Policy: PolicyIdle}, nil, true},
+		{"a request hangs", Options{Policy: PolicyDrain, Signals: signals}, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Turns = c.turns
@@ -277,7 +275,6 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 	}{
 		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1}, // a trigger at twice the live heap: 20
 		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, DisableHoldTurn: true}, 18, 24, 1},
-		{"idle", Options{Policy: PolicyIdle}, 50, 70, 1}, // it waits for nothing but gaps
 		{"a follower of a quorum", Options{Signals: []Signal{&keepingSignal{}}}, 18, 24, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

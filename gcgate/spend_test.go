@@ -160,33 +160,6 @@ func TestMemoryPolicyKeepsWhatIsMore(t *testing.T) {
 	}
 }
 
-// TestAutoGivesUpGapsThatDoNotCome: collections beside requests are worse than the runtime's own.
-func TestAutoGivesUpGapsThatDoNotCome(t *testing.T) {
-	inTime(t, Options{}, func(t *testing.T, r *rig) {
-		for r.Stats().Policy != PolicyIdle {
-			ticket := r.Enter()
-			time.Sleep(300 * time.Millisecond)
-			ticket.Exit()
-			time.Sleep(400 * time.Millisecond)
-		}
-		r.traffic()
-		stop := time.Now().Add(time.Minute)
-		for r.Stats().Policy == PolicyIdle && time.Now().Before(stop) {
-			ticket := r.Enter() // somebody is always here
-			time.Sleep(time.Millisecond)
-			next := r.Enter()
-			ticket.Exit()
-			defer next.Exit()
-		}
-		if s := r.Stats(); s.Policy != PolicyStock || s.Collections[ReasonTrigger] > strayMost {
-			t.Errorf("stats %+v", s)
-		}
-		if !strings.Contains(r.logged.String(), "watching the runtime again") {
-			t.Errorf("the log does not say so:\n%s", r.logged.String())
-		}
-	})
-}
-
 // TestAdvice says what another replica would give, with figures, and to nobody who has one.
 func TestAdvice(t *testing.T) {
 	for _, c := range []struct {

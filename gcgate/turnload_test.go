@@ -235,7 +235,9 @@ func TestGapsTakeNoPlace(t *testing.T) {
 		h.Rate = 10 * mib
 		return h
 	}
-	inTimeOver(t, Options{Policy: PolicyIdle, Turns: q}, heap, func(t *testing.T, r *rig) {
+	o := Options{Signals: []Signal{&fakeSignal{}}, Turns: q}
+	inTimeOver(t, o, heap, func(t *testing.T, r *rig) {
+		r.Enter().Exit() // a gate that has counted no request looks for no gap
 		held, err := q.TryAcquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
