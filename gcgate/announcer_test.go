@@ -122,17 +122,17 @@ func TestSignalThatPauses(t *testing.T) {
 	}
 }
 
-// TestNoticeIsToldOnce, also when it comes between the one that woke the announcer and the look at
-// what is to be told.
-func TestNoticeIsToldOnce(t *testing.T) {
+// TestNoticeIsSentOnce, also when it comes between the one that woke the announcer and its look at
+// the newest.
+func TestNoticeIsSentOnce(t *testing.T) {
 	a := newAnnouncer(&fakeSignal{}, slog.New(slog.DiscardHandler), new(calls))
 	a.postFirst()
 	<-a.posted // as run does
 	n := a.post(true, time.Now())
-	if told, err := a.tell(t.Context()); told != n || err != nil {
-		t.Fatalf("told %v, %v; want the drain", told, err)
+	if sent, err := a.send(t.Context()); sent != n || err != nil {
+		t.Fatalf("sent %v, %v; want the drain", sent, err)
 	}
 	if len(a.posted) != 0 {
-		t.Error("the announcer would tell it again at once")
+		t.Error("the announcer would send it again at once")
 	}
 }

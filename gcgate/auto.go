@@ -46,7 +46,7 @@ func (o *observer) observe() {
 	o.looked = cycles
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
 	roomy := percent >= autoPercent && percent > h.pacing.stock()
-	uncounted := h.gap.entered == o.entered
+	uncounted := h.requests.entered == o.entered
 	switch {
 	case roomy && !uncounted:
 	case !watched:
@@ -100,7 +100,7 @@ func (o *observer) interval() time.Duration {
 // restart begins another observation.
 func (o *observer) restart() {
 	h := o.heap
-	*o = observer{heap: h, log: o.log, begin: h.sampled, cycles: h.last.cycles, entered: h.gap.entered, pause: o.pause}
+	*o = observer{heap: h, log: o.log, begin: h.sampled, cycles: h.last.cycles, entered: h.requests.entered, pause: o.pause}
 }
 
 // logAuto says what PolicyAuto does before it has seen anything.

@@ -115,7 +115,7 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 				if limits > 0 {
 					t.Errorf("the memory limit was set %d times at a steady rate: each stops the world", limits)
 				}
-				if !strings.Contains(r.logged.String(), "ceiling_is=") {
+				if !strings.Contains(r.logged.String(), "highest_is=") {
 					t.Errorf("the log does not tell the rule:\n%s", r.logged.String())
 				}
 			})

@@ -51,8 +51,11 @@ var policyNames = []string{"auto", "drain", "through", "shed", "memory", "stock"
 // String returns the policy's name in lower case.
 func (p Policy) String() string { return enumText(policyNames, p) }
 
-// announces reports whether peers are told of collections.
+// announces reports whether the gate tells peers of collections.
 func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
+
+// takesCharge reports whether the gate collects, and the runtime does not.
+func (p Policy) takesCharge() bool { return p.announces() || p == PolicyThrough }
 
 // MarshalText returns the policy's name.
 func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }

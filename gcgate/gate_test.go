@@ -20,8 +20,8 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.traffic()
 		r.until(t, StateCollecting)
-		if !s.isAway() || turns.holders() != 1 {
-			t.Errorf("while it collects the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
+		if !s.isDrained() || turns.holders() != 1 {
+			t.Errorf("while it collects the peer thinks away=%v, turns held %d", s.isDrained(), turns.holders())
 		}
 		if left := r.Remaining(); left <= 0 || left > time.Second {
 			t.Errorf("remaining %v", left)
@@ -31,8 +31,8 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 		if d := cmp.Diff(want, r.states()); d != "" {
 			t.Errorf("states (-want +got):\n%s", d)
 		}
-		if s.isAway() || turns.holders() != 0 || r.Remaining() != 0 {
-			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isAway(), turns.holders(), r.Remaining())
+		if s.isDrained() || turns.holders() != 0 || r.Remaining() != 0 {
+			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isDrained(), turns.holders(), r.Remaining())
 		}
 		got := r.Stats()
 		if got.Collections[ReasonTrigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 || got.Policy != PolicyDrain {
@@ -114,7 +114,7 @@ func TestBrokenPeerDoesNotHoldUp(t *testing.T) {
 			good := &fakeSignal{}
 			inTime(t, Options{Signals: []Signal{c.signal, good}}, func(t *testing.T, r *rig) {
 				r.until(t, StateCollecting)
-				if !good.isAway() {
+				if !good.isDrained() {
 					t.Error("the other peer was not told")
 				}
 				r.until(t, StateServing)
@@ -139,9 +139,9 @@ func TestPeerThatForgotIsToldAgain(t *testing.T) {
 		r.traffic()
 		r.heap.Do(func() { r.heap.Mark = time.Second })
 		r.until(t, StateCollecting)
-		s.set(func() { s.away = false }) // reloaded
+		s.set(func() { s.drained = false }) // reloaded
 		time.Sleep(150 * time.Millisecond)
-		if !s.isAway() {
+		if !s.isDrained() {
 			t.Error("150 ms later the peer was not told again")
 		}
 		s.set(func() { s.err = errPeer })
@@ -149,7 +149,7 @@ func TestPeerThatForgotIsToldAgain(t *testing.T) {
 		s.set(func() { s.err = nil })
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(2 * time.Second)
-		if s.isAway() {
+		if s.isDrained() {
 			t.Error("Ready failed, and was not tried again")
 		}
 	})
@@ -181,7 +181,7 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 	}{
 		{"held", &fakeTurns{k: 1}, "another replica holds the turn"},
 		{"store away", &fakeTurns{err: errors.New("no etcd")}, "no etcd"},
-		{"store hangs", &fakeTurns{takes: time.Hour}, "no turn to be had"},
+		{"store hangs", &fakeTurns{takes: time.Hour}, "the turn cannot be taken"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			blind, sighted := &fakeSignal{}, &safeSignal{}
@@ -196,7 +196,7 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 				if heap := r.Stats().Heap / mib; heap < 274 || heap > 300 {
 					t.Errorf("it collected at %d MiB, the hard threshold is 275", heap)
 				}
-				if blind.isAway() || !sighted.isAway() {
+				if blind.isDrained() || !sighted.isDrained() {
 					t.Error("without a turn only the signal that is safe so must announce")
 				}
 				r.until(t, StateServing)
@@ -240,7 +240,7 @@ func TestCollectionThatDoesNotEnd(t *testing.T) {
 		r.heap.Do(func() { r.heap.Hang = make(chan struct{}) })
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		if s.isAway() {
+		if s.isDrained() {
 			t.Error("it serves, and the peer was not told")
 		}
 		if !strings.Contains(r.logged.String(), "does not end") {
@@ -325,8 +325,8 @@ func TestStopInEachState(t *testing.T) {
 				if other != nil {
 					other.Release(t.Context())
 				}
-				if s.isAway() || turns.holders() != 0 || r.Remaining() != 0 {
-					t.Errorf("after Stop the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
+				if s.isDrained() || turns.holders() != 0 || r.Remaining() != 0 {
+					t.Errorf("after Stop the peer thinks away=%v, turns held %d", s.isDrained(), turns.holders())
 				}
 				if state != StateServing && state != StateWanting && s.drains == 0 && s.readys == 0 {
 					t.Error("the peer was never called")

@@ -55,8 +55,8 @@ func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 				readys, drains := 0, 0
 				check := func(when string) {
 					t.Helper()
-					if r.Refusing() || r.Remaining() != 0 || s.isAway() {
-						t.Errorf("%s: refusing %v, away for %v, away to the peer: %v", when, r.Refusing(), r.Remaining(), s.isAway())
+					if r.Refusing() || r.Remaining() != 0 || s.isDrained() {
+						t.Errorf("%s: refusing %v, away for %v, away to the peer: %v", when, r.Refusing(), r.Remaining(), s.isDrained())
 					}
 				}
 				synctest.Wait()

@@ -39,11 +39,11 @@ type turnWait struct {
 	looked time.Time
 	holder string    // at the last look
 	since  time.Time // the turn has had this holder since, as far as this replica has seen
-	said   bool      // the statistics name it
+	named  bool      // the statistics name it
 }
 
-// look notes who holds the turn, and says so when one replica has held it for long. err is what the
-// last try returned, nil while one runs.
+// look notes who holds the turn, and warns if one replica has held it for long. err is what the last
+// try returned, nil while one runs.
 func (w *turnWait) look(err error) {
 	now, t := time.Now(), w.taker
 	if now.Sub(w.looked) < holderLook || t.holding.Load() > 0 {
@@ -66,8 +66,8 @@ func (w *turnWait) look(err error) {
 		by = "another replica"
 	}
 	t.heldUp.set(by, w.since)
-	w.said = true
-	if err == nil || errors.Is(err, ErrHeld) { // else take says it
+	w.named = true
+	if err == nil || errors.Is(err, ErrHeld) { // else take logs it
 		h := t.heap
 		h.warnings.ongoing("waits",
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",
@@ -78,7 +78,7 @@ func (w *turnWait) look(err error) {
 
 // end ends the wait.
 func (w *turnWait) end() {
-	if w.said {
+	if w.named {
 		w.taker.heldUp.clear()
 	}
 }
@@ -88,7 +88,7 @@ func (w *turnWait) got() {
 	w.taker.heap.warnings.over("gcgate: this replica has the turn again", "waits")
 }
 
-// holderName names who holds the turn, "" where that is not known.
+// holderName names who holds the turn. It is "" if that is not known.
 func (t *turnTaker) holderName(err error) string {
 	if err != nil && !errors.Is(err, ErrHeld) {
 		return err.Error()

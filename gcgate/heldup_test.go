@@ -38,7 +38,7 @@ func inTimeTwo(t *testing.T, a, b Signal, rate float64, f func(a, b *rig, turns 
 		f(rigs[0], rigs[1], turns)
 		for _, r := range rigs {
 			begin := time.Now()
-			if r.Stop(); time.Since(begin) > stopGone+readyTimeout {
+			if r.Stop(); time.Since(begin) > silentAtStop+readyTimeout {
 				t.Errorf("Stop took %v", time.Since(begin))
 			}
 		}
@@ -89,8 +89,8 @@ func TestPeerThatRefusesAfterADrain(t *testing.T) {
 		least, most time.Duration
 		says        bool
 	}{
-		{100, goneLeast, 2 * time.Second, false},
-		{5, heldUpAfter, goneMost, true},
+		{100, silentLeast, 2 * time.Second, false},
+		{5, heldUpAfter, silentMost, true},
 	} {
 		t.Run(fmt.Sprintf("%v MiB each second", c.rate), func(t *testing.T) {
 			s := &fakeSignal{}

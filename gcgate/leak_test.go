@@ -47,7 +47,7 @@ func (l leakRun) run(t *testing.T, o *Options) (seen leakSeen) {
 		var came []time.Time // of requests, lately
 		for last := before; time.Since(began) < l.length; time.Sleep(time.Millisecond) {
 			now := time.Now()
-			if o == nil || !r.status.away() {
+			if o == nil || !r.status.out() {
 				if seen.requests++; o != nil {
 					r.Enter().Exit()
 				}

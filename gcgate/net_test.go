@@ -211,7 +211,7 @@ type watchedLimits struct {
 }
 
 func (w *watchedLimits) SetLimit(bytes int64) int64 {
-	if mapped := newGoRuntime().Mapped(); bytes >= 0 && bytes < w.most && mapped > uint64(bytes+bytes/netStep) {
+	if mapped := newGoRuntime().Mapped(); bytes >= 0 && bytes < w.most && mapped > uint64(bytes+bytes/limitStep) {
 		w.below = bytes
 	}
 	return w.goRuntime.SetLimit(bytes)

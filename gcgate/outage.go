@@ -18,7 +18,7 @@ type Outage struct {
 func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	o.of.happened()
-	times, due := o.of.tell(time.Now(), o.of.period(warnEvery))
+	times, due := o.of.line(time.Now(), o.of.period(warnEvery))
 	o.mu.Unlock() // a Logger may hang
 	if due {
 		log.Warn(message, withTimes(args, times)...)

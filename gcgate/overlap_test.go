@@ -229,27 +229,27 @@ func TestOverlappedUnderARealRuntime(t *testing.T) {
 }
 
 func TestEnteredDoesNotWrap(t *testing.T) {
-	var o overlap
+	requests := traffic{counter: newCounter()}
 	const step = math.MaxUint32/2 + 10
 	entered := uint32(0)
 	for range 5 {
 		entered += step
-		o.see(entered)
+		requests.shards[0].n[0].Store(uint64(entered) << 32)
+		requests.look(time.Now())
 	}
-	if o.entered != 5*step {
-		t.Errorf("%d entered, want %d", o.entered, uint64(5*step))
+	if requests.total != 5*step {
+		t.Errorf("%d entered, want %d", requests.total, uint64(5*step))
 	}
 }
 
 // TestMarkedThatFalls: a count of requests does not.
 func TestMarkedThatFalls(t *testing.T) {
-	o := overlap{met: 3}
-	o.see(1000)
-	o.ended(10 * time.Second)
-	o.see(2000)
-	o.foreign(1, 4*time.Second, 0, 100)
-	if o.met != 3 {
-		t.Errorf("%g requests have met cycles, want 3", o.met)
+	requests := traffic{overlappedOther: 3, rate: 100, total: 1000}
+	requests.cycleEnded(10 * time.Second)
+	requests.total = 2000
+	requests.overlapOther(1, 4*time.Second, 0)
+	if requests.overlappedOther != 3 {
+		t.Errorf("%g requests have overlapped cycles, want 3", requests.overlappedOther)
 	}
 }
 

@@ -39,11 +39,11 @@ func TestDrainWithoutTurn(t *testing.T) {
 		collect := func(away bool, asked int) {
 			t.Helper()
 			r.until(t, StateCollecting)
-			if s.isAway() != away || s.asked != asked {
-				t.Errorf("announced %v after %d questions, want %v and %d", s.isAway(), s.asked, away, asked)
+			if s.isDrained() != away || s.asked != asked {
+				t.Errorf("announced %v after %d questions, want %v and %d", s.isDrained(), s.asked, away, asked)
 			}
 			r.until(t, StateServing)
-			if synctest.Wait(); s.isAway() {
+			if synctest.Wait(); s.isDrained() {
 				t.Error("it serves, and its peer does not know")
 			}
 		}
@@ -113,7 +113,7 @@ func TestCollectWithoutTurn(t *testing.T) {
 		name    string
 		turns   Turns
 		wanting bool
-		alone   uint64
+		without uint64 // a turn
 	}{
 		{"free", &fakeTurns{takes: 2 * time.Millisecond}, false, 0},
 		{"held", &fakeTurns{err: ErrHeld}, false, 1},
@@ -140,11 +140,11 @@ func TestCollectWithoutTurn(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				time.Sleep(time.Minute)
-				if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.alone || r.State() != StateServing {
-					t.Errorf("%+v, want one collection, %d without the turn", s, c.alone)
+				if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.without || r.State() != StateServing {
+					t.Errorf("%+v, want one collection, %d without the turn", s, c.without)
 				}
-				if s.asked != int(c.alone) || s.isAway() {
-					t.Errorf("the signal was asked %d times, and is away: %v", s.asked, s.isAway())
+				if s.asked != int(c.without) || s.isDrained() {
+					t.Errorf("the signal was asked %d times, and is away: %v", s.asked, s.isDrained())
 				}
 				if strings.Contains(r.logged.String(), "collecting without it") {
 					t.Errorf("a warning of what was asked for:\n%s", r.logged.String())

@@ -133,7 +133,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 			t.Errorf("replica %d: %+v", i, before)
 		}
 		r.Stop()
-		if r.signal.isAway() {
+		if r.signal.isDrained() {
 			t.Errorf("replica %d stopped, and its peer thinks that it is away", i)
 		}
 	}
@@ -175,7 +175,7 @@ func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
 	case 4, 5:
 		r.signal.set(func() { r.signal.err = nil })
 	case 6:
-		r.signal.set(func() { r.signal.away = false }) // it was restarted
+		r.signal.set(func() { r.signal.drained = false }) // it was restarted
 	case 7:
 		r.heap.Do(func() { r.heap.Rate = float64(rng.IntN(1000)) * mib })
 	case 8:

@@ -167,7 +167,7 @@ func TestAdvice(t *testing.T) {
 		o    Options
 		want []string // none: no advice
 	}{
-		{"alone", Options{}, []string{"% of the requests met a collection, each of which marked for 50ms, one in 1.", "second replica", "such as 715 MiB"}},
+		{"alone", Options{}, []string{"% of the requests overlapped a collection, each of which marked for 50ms, one in 1.", "second replica", "such as 715 MiB"}},
 		{"alone, little memory", Options{MemoryLimitBytes: 300 * mib}, []string{"memory limit of 715 MiB, and not 300"}},
 		{"alone, with memory to spend", Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
 		{"alone, what auto chose", Options{MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},

@@ -227,7 +227,7 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 		{"shed", Options{Policy: PolicyShed}, 0, nil, 2 * time.Second},
 		{"a peer that is slow", Options{Policy: PolicyDrain}, 4 * time.Second, nil, 4 * time.Second},
 		{"a peer that is silent", Options{Policy: PolicyDrain}, time.Hour, nil, backTimeout},
-		{"a peer that refuses", Options{Policy: PolicyDrain}, 0, errPeer, stopGone},
+		{"a peer that refuses", Options{Policy: PolicyDrain}, 0, errPeer, silentAtStop},
 		{"a peer that answers", Options{Policy: PolicyDrain}, 0, ErrNotBack, stopTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -280,15 +280,15 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		for turns.holders() > 0 {
 			time.Sleep(time.Millisecond)
 		}
-		if took := time.Since(begin); took < 1900*time.Millisecond || took > 3100*time.Millisecond || s.isAway() {
-			t.Errorf("held for %v more, away %v", took, s.isAway())
+		if took := time.Since(begin); took < 1900*time.Millisecond || took > 3100*time.Millisecond || s.isDrained() {
+			t.Errorf("held for %v more, away %v", took, s.isDrained())
 		}
 		r.heap.Do(func() { r.heap.Rate = 50 * mib })
 		s.set(func() { s.takes = time.Hour })
 		for r.Stats().WithoutTurn == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		if log := r.logged.String(); !strings.Contains(log, "this process itself holds the turn") {
+		if log := r.logged.String(); !strings.Contains(log, "this process holds the turn itself") {
 			t.Errorf("the log does not say who holds the turn:\n%s", log)
 		}
 	})
@@ -328,8 +328,8 @@ func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 200*time.Millisecond {
 					t.Errorf("Stop: %v after %v, want its deadline", err, time.Since(begin))
 				}
-				if r.Stop(); a.isAway() || b.isAway() {
-					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin), a.isAway(), b.isAway())
+				if r.Stop(); a.isDrained() || b.isDrained() {
+					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin), a.isDrained(), b.isDrained())
 				}
 				if log := r.logged.String(); strings.Contains(log, "stopped before a peer") {
 					t.Errorf("they have confirmed:\n%s", log)
@@ -351,8 +351,8 @@ func TestStopDoesNotWaitForLostPeers(t *testing.T) {
 		r.until(t, StateServing)
 		begin := time.Now()
 		r.Stop()
-		if took := time.Since(begin); took > stopGone {
-			t.Errorf("waited %v for peers that are lost, want %v at most", took, stopGone)
+		if took := time.Since(begin); took > silentAtStop {
+			t.Errorf("waited %v for peers that are lost, want %v at most", took, silentAtStop)
 		}
 		if log := r.logged.String(); strings.Count(log, "stopped before a peer") != 2 {
 			t.Errorf("the log does not name both:\n%s", log)
@@ -431,8 +431,8 @@ func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 		s.set(func() { s.err = errPeer })
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		r.until(t, StateServing)
-		if synctest.Wait(); turns.holders() != 0 || !s.isAway() {
-			t.Errorf("the turn is held: %v; the peer has this process out: %v", turns.holders() != 0, s.isAway())
+		if synctest.Wait(); turns.holders() != 0 || !s.isDrained() {
+			t.Errorf("the turn is held: %v; the peer has this process out: %v", turns.holders() != 0, s.isDrained())
 		}
 		s.set(func() { s.err = nil })
 	})

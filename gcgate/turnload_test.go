@@ -92,7 +92,7 @@ type turnGroup struct {
 	law         float64 // the load of the turns
 	held        float64 // share of the time for which they were held, a turn
 	collections uint64
-	alone       uint64 // of them without a turn
+	withoutTurn uint64 // of them
 }
 
 // simulateTurns runs n replicas, which fill their heaps from live to 200 MiB in step at first, at a load of their k turns. The requests of
@@ -133,7 +133,7 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 	for _, r := range group {
 		s := r.Stats()
 		g.held += s.Turn.Held.Total.Seconds() / length.Seconds() / float64(k)
-		g.alone += s.WithoutTurn
+		g.withoutTurn += s.WithoutTurn
 		for _, c := range s.Collections {
 			g.collections += c
 		}
@@ -153,7 +153,7 @@ func TestTurnsFollowTheLaw(t *testing.T) {
 		for _, load := range loads {
 			synctest.Test(t, func(t *testing.T) {
 				g := simulateTurns(t, &fakeQueue{k: tt.k}, tt.n, load, 0, 100*mib)
-				t.Logf("%d replicas, %d turns: law %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.law, g.held, g.collections, g.alone)
+				t.Logf("%d replicas, %d turns: law %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.law, g.held, g.collections, g.withoutTurn)
 				if math.Abs(g.held/g.law-1) > 0.1 || math.Abs(g.law-load) > 1e-6 {
 					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the law says %.3f", tt.n, tt.k, g.held, g.law)
 				}
@@ -174,9 +174,9 @@ func TestQueueSuffices(t *testing.T) {
 			for _, live := range []uint64{100 * mib, 20 * mib} { // half of the trigger, or little beside it
 				synctest.Test(t, func(t *testing.T) {
 					g := simulateTurns(t, &fakeQueue{k: 1}, n, load, n, live)
-					t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn; %d MiB live", n, load, g.held, g.collections, g.alone, live/mib)
-					if g.alone > 0 || g.collections == 0 {
-						t.Errorf("%d replicas at a load of %.1f, %d MiB live: %d of %d collections had no turn", n, load, live/mib, g.alone, g.collections)
+					t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn; %d MiB live", n, load, g.held, g.collections, g.withoutTurn, live/mib)
+					if g.withoutTurn > 0 || g.collections == 0 {
+						t.Errorf("%d replicas at a load of %.1f, %d MiB live: %d of %d collections had no turn", n, load, live/mib, g.withoutTurn, g.collections)
 					}
 				})
 			}
@@ -187,8 +187,8 @@ func TestQueueSuffices(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		g := simulateTurns(t, &fakeTurns{k: 1}, 4, 1.5, 0, 100*mib)
-		t.Logf("polled, at 1.5: held %.2f, %d collections, %d without a turn", g.held, g.collections, g.alone)
-		if g.alone == 0 {
+		t.Logf("polled, at 1.5: held %.2f, %d collections, %d without a turn", g.held, g.collections, g.withoutTurn)
+		if g.withoutTurn == 0 {
 			t.Error("polled turns suffice too: this test shows nothing")
 		}
 	})
@@ -344,39 +344,39 @@ func TestTurnAdviceThatHelps(t *testing.T) {
 	})
 }
 
-// TestLeadKnowsTheLongestTurn: turns of a balancer that gathers its changes differ by seconds, and the mean is too short for each that is longer.
-func TestLeadKnowsTheLongestTurn(t *testing.T) {
+// TestUntilCollectionKnowsTheLongestTurn: turns of a balancer that gathers its changes differ by seconds, and the mean is too short for each that is longer.
+func TestUntilCollectionKnowsTheLongestTurn(t *testing.T) {
 	l := &turnLoad{replicas: 2, turns: 1}
 	for range 20 {
 		l.learn(time.Second, true)
 	}
-	if lead := l.lead(l.held(0)); lead != time.Second {
-		t.Errorf("lead %v where each turn takes a second", lead)
+	if wait := l.untilCollection(l.held(0)); wait != time.Second {
+		t.Errorf("%v until the collection where each turn takes a second", wait)
 	}
 	l.learn(time.Minute, true)
-	if lead := l.lead(l.held(0)); lead > 3*time.Second {
-		t.Errorf("lead %v after one of a minute", lead)
+	if wait := l.untilCollection(l.held(0)); wait > 3*time.Second {
+		t.Errorf("%v until the collection after one of a minute", wait)
 	}
 	for i := range 60 {
 		l.learn(time.Second, true)
 		if i%3 == 2 {
 			l.learn(3*time.Second, true)
 		}
-		if lead := l.lead(l.held(0)); i > 20 && lead < 2*time.Second {
-			t.Errorf("lead %v where one turn in four takes 3s", lead)
+		if wait := l.untilCollection(l.held(0)); i > 20 && wait < 2*time.Second {
+			t.Errorf("%v until the collection where one turn in four takes 3s", wait)
 		}
 	}
 	for range 20 {
 		l.learn(time.Second, true)
 	}
-	if lead := l.lead(l.held(0)); lead > 1100*time.Millisecond {
-		t.Errorf("lead %v where none was longer for a while", lead)
+	if wait := l.untilCollection(l.held(0)); wait > 1100*time.Millisecond {
+		t.Errorf("%v until the collection where none was longer for a while", wait)
 	}
 	l = &turnLoad{}
 	l.learn(time.Second, true)
 	l.learn(3*time.Second, true)
-	if lead := l.lead(l.held(0)); lead != 0 {
-		t.Errorf("lead %v without others", lead)
+	if wait := l.untilCollection(l.held(0)); wait != 0 {
+		t.Errorf("%v until the collection without others", wait)
 	}
 }
 
@@ -394,7 +394,7 @@ func TestGoEarly(t *testing.T) {
 		{600, 200 * time.Millisecond, 300 * time.Millisecond, 130}, // four fifths of the time away
 		{2000, 300 * time.Millisecond, 300 * time.Millisecond, 200},
 	} {
-		th := thresholds{live: live, trigger: 2 * live, hard: 275 * mib, gap: 130 * mib}
+		th := thresholds{live: live, trigger: 2 * live, hard: 275 * mib, highestIdle: 130 * mib}
 		th.goEarly(tt.rate*mib, tt.held, tt.wait)
 		if th.trigger/mib != tt.want || th.idle > th.trigger {
 			t.Errorf("%+v: trigger %d MiB, idle %d MiB", tt, th.trigger/mib, th.idle/mib)
@@ -402,9 +402,9 @@ func TestGoEarly(t *testing.T) {
 	}
 }
 
-// TestHoldingIsToldUntilTheRelease: a replica that serves again holds its turn until its peer has it back, and one that collects
+// TestHoldingUntilTheRelease: a replica that serves again holds its turn until its peer has it back, and one that collects
 // without a turn holds none.
-func TestHoldingIsToldUntilTheRelease(t *testing.T) {
+func TestHoldingUntilTheRelease(t *testing.T) {
 	s, turns := &fakeSignal{}, &fakeTurns{}
 	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second}, func(t *testing.T, r *rig) {
 		want := func(when string, n int) {

@@ -92,7 +92,7 @@ func TestThresholds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := thresholdsFor(&o, allowance{limit: c.limit}, c.live*mib, c.overhead*mib)
 			got.follow(0, c.jitter)
-			in := [4]uint64{got.idle / mib, got.trigger / mib, got.hard / mib, got.net / mib}
+			in := [4]uint64{got.idle / mib, got.trigger / mib, got.hard / mib, got.safetyLimit / mib}
 			if in != c.want || got.noRoom != c.crowded {
 				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.noRoom, c.want, c.crowded)
 			}
@@ -175,9 +175,9 @@ func TestRuntimeBeginsAboveHard(t *testing.T) {
 				if got.noRoom {
 					continue
 				}
-				net := float64(got.net)
-				if int64(got.net) < a.limit {
-					net *= netStep / (netStep + 1.)
+				net := float64(got.safetyLimit)
+				if int64(got.safetyLimit) < a.limit {
+					net *= limitStep / (limitStep + 1.)
 				}
 				begins := uint64(capacity.RuntimeStart(float64(live*mib), net-overhead*mib))
 				if got.trigger >= got.hard || got.hard+got.hard/100 > begins {

@@ -41,7 +41,7 @@ func TestStatusPage(t *testing.T) {
 		{Time: now.Add(-7 * time.Second), Text: "gcgate: this replica holds the turn"},
 	}, now))
 	golden.Check(t, "status-alone.html", page(gcgate.Stats{
-		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests met a collection <&",
+		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests overlapped a collection <&",
 		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
 	}, Process{}, nil, now))
 }

@@ -21,7 +21,7 @@ func (r *rig) send(pause time.Duration, deaf func(away time.Duration) bool) {
 	go func() {
 		var left time.Time // zero: not away
 		for !r.stopping.Load() {
-			switch away := r.status.away(); {
+			switch away := r.status.out(); {
 			case !away:
 				left = time.Time{}
 			case left.IsZero():
@@ -96,16 +96,16 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 			}
 			return waited
 		}
-		if waited := untilHeedless(); waited < heedLimit || waited > heedLimit+time.Second {
-			t.Errorf("waited for %v, want %v and the usual bounds", waited, heedLimit)
+		if waited := untilHeedless(); waited < lateLimit || waited > lateLimit+time.Second {
+			t.Errorf("waited for %v, want %v and the usual bounds", waited, lateLimit)
 		}
-		heedless := time.Now()
+		unheeded := time.Now()
 		for drained() <= 105*time.Millisecond {
-			if time.Since(heedless) > 2*heedAgain {
+			if time.Since(unheeded) > 2*lateAgain {
 				t.Fatal("it never waits again")
 			}
 		}
-		if after := time.Since(heedless); after < heedAgain-10*time.Second {
+		if after := time.Since(unheeded); after < lateAgain-10*time.Second {
 			t.Errorf("it waits again after %v, want a minute", after)
 		}
 		var collections uint64
@@ -268,7 +268,7 @@ func TestStandstillIsNoFutileWait(t *testing.T) {
 			r.until(t, StateServing)
 		}
 		if met := r.Stats().Overlapped; met > 0 {
-			t.Errorf("%d requests met a collection", met)
+			t.Errorf("%d requests overlapped a collection", met)
 		}
 	})
 }
@@ -393,7 +393,7 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 		hangs    bool // a request runs for ever
 		takes    time.Duration
 		traffic  bool
-		heedless bool // requests come all the same
+		unheeded bool // requests come all the same
 	}{
 		{"a long poll", Options{DrainTimeout: 10 * time.Second}, true, 0, false, false},
 		{"a long poll, and requests", Options{DrainTimeout: 10 * time.Second}, true, 0, true, false},
@@ -411,7 +411,7 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 				if c.traffic {
 					r.traffic()
 				}
-				if c.heedless {
+				if c.unheeded {
 					r.send(time.Millisecond, func(time.Duration) bool { return true })
 				}
 				begin := time.Now()
