@@ -41,8 +41,8 @@ const (
 	heldUpAfter = backTimeout + 2*returnLook
 )
 
-// silentBound is how long the gate holds the turn for a peer that does not answer. spare is the time
-// from the trigger to the hard threshold, 0 if it is not known.
+// silentBound is how long the gate holds the turn for a peer that does not answer. spare is the
+// time from the trigger to the hard threshold, 0 if it is not known.
 func silentBound(spare time.Duration) time.Duration {
 	if spare == 0 {
 		return silentMost
@@ -72,7 +72,8 @@ func newNotice() *notice {
 	return &notice{begun: make(chan struct{}), done: make(chan struct{}), posted: now, contact: now}
 }
 
-// announcer calls the signal of one peer, in a goroutine of its own. A slow peer holds up nothing else.
+// announcer calls the signal of one peer, in a goroutine of its own. A slow peer holds up nothing
+// else.
 type announcer struct {
 	signal  Signal
 	is      Description
@@ -166,8 +167,8 @@ func (a *announcer) unconfirmed() bool {
 }
 
 // awaitReturn waits until the peer has this process back, as the notice says. It returns false if
-// givesUp says so, or when over is closed. bound is for a peer that does not answer. While it waits it
-// calls late with the time since the notice was posted and the error of the last call.
+// givesUp says so, or when over is closed. bound is for a peer that does not answer. While it waits
+// it calls late with the time since the notice was posted and the error of the last call.
 func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-chan struct{},
 	late func(time.Duration, error),
 ) bool {
@@ -342,7 +343,8 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 	return n, err
 }
 
-// learnLocked takes in what a call has returned, also for a notice that has been replaced. mu is held.
+// learnLocked takes in what a call has returned, also for a notice that has been replaced. mu is
+// held.
 func (a *announcer) learnLocked(n *notice, err error) {
 	n.err = err
 	switch {
@@ -369,8 +371,9 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	return a.signal.Ready(ctx)
 }
 
-// report tells the log that the calls fail, once for each notice, and when they succeed again. A Ready
-// that succeeds after a Drain that failed proves nothing, because it may have found nothing to do.
+// report tells the log that the calls fail, once for each notice, and when they succeed again. A
+// Ready that succeeds after a Drain that failed proves nothing, because it may have found nothing
+// to do.
 func (a *announcer) report(n *notice, err error) {
 	what := "ready"
 	if n.drain {
@@ -391,8 +394,8 @@ func (a *announcer) report(n *notice, err error) {
 	}
 }
 
-// checkPeer looks for the peer after the start, and tells the log if it is not there. It asks the peer
-// to put this process back, because the one before may have died while it was drained.
+// checkPeer looks for the peer after the start, and tells the log if it is not there. It asks the
+// peer to put this process back, because the one before may have died while it was drained.
 func (a *announcer) checkPeer(ctx context.Context) {
 	c, ok := a.signal.(Checker)
 	if ok && !check(ctx, func(ctx context.Context) error {

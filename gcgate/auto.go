@@ -28,7 +28,8 @@ type observer struct {
 	pause   time.Duration // before again; 0: nothing was decided yet
 }
 
-// observe watches the runtime collect by itself, and decides: at the first cycle where there is memory to spend, else after some.
+// observe watches the runtime collect by itself, and decides. It does so at the first cycle if
+// there is memory to spend, and after some cycles otherwise.
 func (o *observer) observe() {
 	h := o.heap
 	if h.sampled.Before(o.again) {
@@ -64,8 +65,8 @@ func (o *observer) observe() {
 	if choice == PolicyStock && o.pause > 0 {
 		level = slog.LevelDebug // as before
 	}
-	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect", "policy", choice, "why", why(choice),
-		"cycles", cycles, "live", h.thresholds.live, "goal", goal,
+	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect",
+		"policy", choice, "why", why(choice), "cycles", cycles, "live", h.thresholds.live, "goal", goal,
 		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 	if choice == PolicyStock {
 		o.pause = min(max(2*o.pause, againMin), againMax)
@@ -100,7 +101,10 @@ func (o *observer) interval() time.Duration {
 // restart begins another observation.
 func (o *observer) restart() {
 	h := o.heap
-	*o = observer{heap: h, log: o.log, begin: h.sampled, cycles: h.last.cycles, entered: h.requests.entered, pause: o.pause}
+	*o = observer{
+		heap: h, log: o.log, pause: o.pause,
+		begin: h.sampled, cycles: h.last.cycles, entered: h.requests.entered,
+	}
 }
 
 // logAuto says what PolicyAuto does before it has seen anything.

@@ -10,8 +10,8 @@ const (
 	memoryEvery = 10 * time.Second // between two looks at what memory there is
 )
 
-// settle sets all that follows from a live heap in bytes and from the limits. It returns false if the
-// program has set the memory limit at the same moment. Then call it again.
+// settle sets all that follows from a live heap in bytes and from the limits. It returns false if
+// the program has set the memory limit at the same moment. Then call it again.
 func (h *heapWatch) settle(live uint64) bool {
 	limit, changed := h.pacing.programLimit()
 	if changed && h.safetyLimit != 0 {
@@ -45,9 +45,9 @@ func (h *heapWatch) settle(live uint64) bool {
 	return h.takeCharge(overhead)
 }
 
-// leastRatio is the lowest trigger, in multiples of the live heap, with which the gate is in charge.
-// If the live heap grows and the gate's collections overlap requests, they must not come sooner than
-// the runtime's.
+// leastRatio is the lowest trigger, in multiples of the live heap, with which the gate is in
+// charge. If the live heap grows and the gate's collections overlap requests, they must not come
+// sooner than the runtime's.
 func (h *heapWatch) leastRatio() float64 {
 	switch drains := h.drains(); {
 	case drains && !h.growth.known():
@@ -66,8 +66,8 @@ func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained 
 // process. The kernel does that all the same.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
-// cede returns the limit to set if the runtime stays in charge for want of room. It is the process's,
-// or what was set without the control group's.
+// cede returns the limit to set if the runtime stays in charge for want of room. It is the
+// process's, or what was set without the control group's.
 func (h *heapWatch) cede(overhead uint64) (limit int64) {
 	live := h.thresholds.live
 	figures := []any{
@@ -84,8 +84,8 @@ func (h *heapWatch) cede(overhead uint64) (limit int64) {
 	return h.allowed.runtimeLimit(live, overhead)
 }
 
-// takeCharge switches the runtime's own pacing off, or on again if the limit leaves no room, and sets
-// the runtime's limit. It returns false if the program has set that at the same moment.
+// takeCharge switches the runtime's own pacing off, or on again if the limit leaves no room, and
+// sets the runtime's limit. It returns false if the program has set that at the same moment.
 func (h *heapWatch) takeCharge(overhead uint64) bool {
 	limit := int64(h.thresholds.safetyLimit)
 	switch {

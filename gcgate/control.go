@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// control is the control goroutine: it alone watches the heap and takes the gate through its states.
-// Its parts are owned by it.
+// control is the control goroutine: it alone watches the heap and takes the gate through its
+// states. Its parts are owned by it.
 type control struct {
 	options  Options // with defaults
 	pacing   *pacing // safe for all goroutines

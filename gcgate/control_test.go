@@ -346,8 +346,8 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 	}
 }
 
-// TestCollectionMeetsARunningCycle: runtime.GC waits for it and then runs its own. Requests are away until that one has
-// ended, too, and the first is told.
+// TestCollectionMeetsARunningCycle: runtime.GC waits for it and then runs its own. Requests are
+// away until that one has ended, too, and the first is told.
 func TestCollectionMeetsARunningCycle(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		const mark = 200 * time.Millisecond

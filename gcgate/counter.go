@@ -42,8 +42,8 @@ const oneEntered = 1<<32 + 1
 // counter counts requests. Any goroutine may use it. See traffic for what becomes of the counts.
 //
 // A sync.Pool hands the shards out, because it keeps one for each P. When it drops one, the next in
-// turn takes its place, so the shards stay few. Requests that no peer can send elsewhere are messages
-// of streams. Their protocol costs far more than the next shard in turn does.
+// turn takes its place, so the shards stay few. Requests that no peer can send elsewhere are
+// messages of streams. Their protocol costs far more than the next shard in turn does.
 type counter struct {
 	shards []shard
 	kept   []shard // of requests that no peer can send elsewhere
@@ -138,9 +138,9 @@ func sum(shards []shard) (inFlight int, entered uint32) {
 	return inFlight, entered
 }
 
-// age returns how old one of the requests in flight is, at least. 0 means not known. Once in ageLook
-// requests begin to enter the other words, if nothing is in flight there. Requests that are left in
-// the words of before are as old as that. The control goroutine calls it.
+// age returns how old one of the requests in flight is, at least. 0 means not known. Once in
+// ageLook requests begin to enter the other words, if nothing is in flight there. Requests that are
+// left in the words of before are as old as that. The control goroutine calls it.
 func (c *counter) age(now time.Time) time.Duration {
 	other := 1 - c.side.Load()
 	if c.inFlight(other) > 0 {

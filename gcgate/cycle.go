@@ -18,8 +18,8 @@ func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 }
 
 // cycleEnded reports whether the cycle that beginCycle began has ended, or its marking at least. If
-// the runtime had begun one by itself, runtime.GC waits for that and runs the gate's then. So the end
-// of the first one counts as escaped, and as nothing else.
+// the runtime had begun one by itself, runtime.GC waits for that and runs the gate's then. So the
+// end of the first one counts as escaped, and as nothing else.
 func (h *heapWatch) cycleEnded() bool {
 	returned := h.returned() // before the reading: all that Collect did is in that
 	now := readCollector(h.collector)

@@ -124,8 +124,8 @@ func (rs *rounds) drain(r *round) {
 	}
 }
 
-// awaitQuiet waits until it is quiet, at most for the bound or until the heap is pressed. It reports
-// whether it is.
+// awaitQuiet waits until it is quiet, at most for the bound or until the heap is pressed. It
+// reports whether it is.
 func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
 	for end := time.Now().Add(bound); !isLost(r.lease); {
 		switch {
@@ -139,8 +139,8 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
 }
 
 // warnUnended tells the log of requests from before the announcement that are in flight when the
-// drain is over. These are all in flight less those that have entered since. The oldest may be older
-// than is known.
+// drain is over. These are all in flight less those that have entered since. The oldest may be
+// older than is known.
 func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	inFlight, entered := rs.requests.read()
 	unended := inFlight - int(entered-r.before)

@@ -15,8 +15,8 @@ type unheedingSignal struct{ fakeSignal }
 
 func (*unheedingSignal) WhyUnheeded() string { return "update_merge_window" }
 
-// send sends a short request each pause until the gate stops, to a process that is not away, and to one
-// that is for as long as deaf says.
+// send sends a short request each pause until the gate stops, to a process that is not away, and to
+// one that is for as long as deaf says.
 func (r *rig) send(pause time.Duration, deaf func(away time.Duration) bool) {
 	go func() {
 		var left time.Time // zero: not away
@@ -35,7 +35,8 @@ func (r *rig) send(pause time.Duration, deaf func(away time.Duration) bool) {
 	}()
 }
 
-// TestDrainThatNobodyHeeds is warned of in the first collection, and waited for up to the hard threshold.
+// TestDrainThatNobodyHeeds is warned of in the first collection, and waited for up to the hard
+// threshold.
 func TestDrainThatNobodyHeeds(t *testing.T) {
 	const late = 1600 * time.Millisecond // Envoy's update_merge_window is a second
 	for _, c := range []struct {
@@ -74,8 +75,9 @@ func TestDrainThatNobodyHeeds(t *testing.T) {
 	}
 }
 
-// TestHeedlessPeerIsNotWaitedForEachTime: the wait is left out for a minute where ten seconds of it, which are three collections
-// here, did not help, so that the turn is not held for seconds for nothing, and each collection is counted.
+// TestHeedlessPeerIsNotWaitedForEachTime: the wait is left out for a minute where ten seconds of
+// it, which are three collections here, did not help, so that the turn is not held for seconds for
+// nothing, and each collection is counted.
 func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
@@ -119,8 +121,8 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 	})
 }
 
-// TestPeerThatActsAfterTheHardThreshold is waited for at the next collection all the same, which begins as much earlier as that takes, from
-// the announcement on.
+// TestPeerThatActsAfterTheHardThreshold is waited for at the next collection all the same, which
+// begins as much earlier as that takes, from the announcement on.
 func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 	const late = 1600 * time.Millisecond
 	for _, announcing := range []time.Duration{0, 40 * time.Millisecond, 90 * time.Millisecond} {
@@ -143,7 +145,8 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 	}
 }
 
-// TestPauseIsNoEnd: a pause of the clients', in a long wait for a peer that acts late, is not taken for the end of the requests.
+// TestPauseIsNoEnd: a pause of the clients', in a long wait for a peer that acts late, is not taken
+// for the end of the requests.
 func TestPauseIsNoEnd(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 50 * mib })
@@ -163,8 +166,8 @@ func TestPauseIsNoEnd(t *testing.T) {
 	})
 }
 
-// TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but those
-// that come during it do.
+// TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but
+// those that come during it do.
 func TestFewRequestsThatNobodyStops(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Mark = 500 * time.Millisecond })
@@ -177,8 +180,8 @@ func TestFewRequestsThatNobodyStops(t *testing.T) {
 	})
 }
 
-// TestFewRequestsInShortCollections add up over collections, where no single one meets enough to tell; and where they stop, the
-// few that come all the same over many collections do not.
+// TestFewRequestsInShortCollections add up over collections, where no single one meets enough to
+// tell; and where they stop, the few that come all the same over many collections do not.
 func TestFewRequestsInShortCollections(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -220,7 +223,8 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 	}
 }
 
-// TestOneLookIsNoSilence: who had no processor for a while may run before those who have yet to read their sockets.
+// TestOneLookIsNoSilence: who had no processor for a while may run before those who have yet to
+// read their sockets.
 func TestOneLookIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, wanted := range []time.Duration{quietMin, quietMax} {
@@ -246,7 +250,8 @@ func TestOneLookIsNoSilence(t *testing.T) {
 	})
 }
 
-// TestStandstillIsNoFutileWait: a process that was stopped while it waited for a peer that acts late waits for it the next time, too.
+// TestStandstillIsNoFutileWait: a process that was stopped while it waited for a peer that acts
+// late waits for it the next time, too.
 func TestStandstillIsNoFutileWait(t *testing.T) {
 	const late = 1600 * time.Millisecond
 	h := new(standing)
@@ -303,8 +308,8 @@ type keepingSignal struct{ fakeSignal }
 
 func (*keepingSignal) Describe() Description { return Description{KeepsRequests: true} }
 
-// TestRequestsThatStay are no reason to warn, nor to wait for longer than for any that are in flight: the peer is not to send
-// them elsewhere, or cannot. Others that come beside them are one.
+// TestRequestsThatStay are no reason to warn, nor to wait for longer than for any that are in
+// flight: the peer is not to send them elsewhere, or cannot. Others that come beside them are one.
 func TestRequestsThatStay(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -352,8 +357,8 @@ func TestRequestsThatStay(t *testing.T) {
 	}
 }
 
-// TestSilenceOfBefore counts where nobody is told to send requests elsewhere, as a follower's in a group that has none: the turn is free
-// earlier. Else the last ones may be on their way still.
+// TestSilenceOfBefore counts where nobody is told to send requests elsewhere, as a follower's in a
+// group that has none: the turn is free earlier. Else the last ones may be on their way still.
 func TestSilenceOfBefore(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -384,8 +389,8 @@ func TestSilenceOfBefore(t *testing.T) {
 	}
 }
 
-// TestDrainEndsAtTheHardThreshold, as announcing does, whatever the options allow, and the next collection does not begin so early that
-// this process would be away nearly all the time.
+// TestDrainEndsAtTheHardThreshold, as announcing does, whatever the options allow, and the next
+// collection does not begin so early that this process would be away nearly all the time.
 func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
 		name     string

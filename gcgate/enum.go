@@ -68,12 +68,12 @@ type State uint32
 
 // The states, in the order in which a collection goes through them.
 const (
-	StateServing    State = iota // requests run, nobody collects
+	StateServing    State = iota // requests run, nothing collects
 	StateWanting                 // a collection is due; waiting for the turn
-	StateAnnouncing              // the peers are being told
+	StateAnnouncing              // the gate asks the peers to drain this process
 	StateDraining                // waiting for the last requests
 	StateCollecting              // the collector runs, with all Ps
-	StateReadying                // the peers are being told that this process is back
+	StateReadying                // the gate asks the peers to put this process back
 )
 
 var stateNames = []string{"serving", "wanting", "announcing", "draining", "collecting", "readying"}
@@ -92,11 +92,11 @@ type Reason uint32
 
 // The reasons, the most pressing first.
 const (
-	ReasonHard      Reason = iota // the heap reached the hard threshold: no turn is waited for
+	ReasonHard      Reason = iota // the heap reached the hard threshold: the gate does not wait for a turn
 	ReasonTrigger                 // the heap reached the trigger
 	ReasonIdleGap                 // no request was in flight and there was something to collect
 	ReasonPeriodic                // nothing was collected for [Options.Period]
-	ReasonRequested               // somebody called [Gate.Collect], a peer by GCI's protocol say
+	ReasonRequested               // something called [Gate.Collect], such as a peer by GCI's protocol
 )
 
 var reasonNames = []string{"hard", "trigger", "idle gap", "periodic", "requested"}

@@ -167,7 +167,8 @@ func TestFileQueueIsNotPassed(t *testing.T) {
 	release(t, l)
 }
 
-// TestFileQueuePassedOver: that a process is stopped is found out once. Then it keeps nobody waiting, until it goes on.
+// TestFileQueuePassedOver: that a process is stopped is found out once. Then it keeps nobody
+// waiting, until it goes on.
 func TestFileQueuePassedOver(t *testing.T) {
 	needsFlock(t)
 	turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}
@@ -285,7 +286,8 @@ func TestFileTurnsMany(t *testing.T) {
 
 const fileQueueChild = "GCGATE_TEST_FILE_QUEUE"
 
-// TestFileQueueOfTheDead kills a process that waits, and one that has come to hold the turn: both make place at once.
+// TestFileQueueOfTheDead kills a process that waits, and one that has come to hold the turn: both
+// make place at once.
 func TestFileQueueOfTheDead(t *testing.T) {
 	if path := os.Getenv(fileQueueChild); path != "" {
 		waitForever(path)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestFileQueueOfTheStopped stops the process that is next: it is passed over, and has its place again when it goes on.
+// TestFileQueueOfTheStopped stops the process that is next: it is passed over, and has its place
+// again when it goes on.
 func TestFileQueueOfTheStopped(t *testing.T) {
 	needsFlock(t)
 	turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}

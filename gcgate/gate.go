@@ -171,10 +171,11 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 // most. Then it releases the turn, if the gate holds one, after [Options].HoldTurn. Call it before
 // the server's Shutdown, so that a peer that polls gets its answers.
 //
-// If ctx ends first, Stop returns its error. The collector has been given back all the same, another
-// gate may start, no request is refused any more, and the peers are asked to put this process back.
-// The log names calls of a Signal, of Turns or of OnEvent that hang. Stop leaves them behind, with the
-// turn if one of them holds it. Requests are counted as before. Stop may be called again.
+// If ctx ends first, Stop returns its error. The collector has been given back all the same,
+// another gate may start, no request is refused any more, and the peers are asked to put this
+// process back. The log names calls of a Signal, of Turns or of OnEvent that hang. Stop leaves them
+// behind, with the turn if one of them holds it. Requests are counted as before. Stop may be called
+// again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -209,9 +210,9 @@ func (g *Gate) Enter() Ticket { return g.requests.enter() }
 // stream. It counts like any other, except for [Stats].Unheeded.
 func (g *Gate) EnterKept() Ticket { return g.requests.enterKept() }
 
-// Requests returns how many requests are in flight, and a count of all that entered so far,
-// modulo 2^32. A [Signal] sees by it whether its peer goes on sending some. It costs some
-// nanoseconds a core. It is not a snapshot, so a request that enters during the call may be missing.
+// Requests returns how many requests are in flight, and a count of all that entered so far, modulo
+// 2^32. A [Signal] sees by it whether its peer goes on sending some. It costs some nanoseconds a
+// core. It is not a snapshot, so a request that enters during the call may be missing.
 func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }
 
 // Refusing reports whether new requests shall be refused: under [PolicyShed], from the
@@ -225,8 +226,8 @@ func (g *Gate) Refusing() bool { return g.status.refusing.Load() }
 func (g *Gate) CountRefused() { g.status.refused.Add(1) }
 
 // Remaining returns how long this process expects to be out of rotation yet. A refusal names it as
-// the time to try again. It is at least 1 ms until the gate asks the peers to put this process back,
-// however late it is, and 0 otherwise.
+// the time to try again. It is at least 1 ms until the gate asks the peers to put this process
+// back, however late it is, and 0 otherwise.
 func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
 
 // State returns where the gate stands.
@@ -262,18 +263,19 @@ func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
 // warnings [Gate.Warnings] has, too.
 func (g *Gate) Logger() *slog.Logger { return g.log }
 
-// Observe calls f at each change of state from now on, until stop is called. There may be any number
-// of observers, in addition to [Options].OnEvent. The gate's goroutine calls them in the order in
-// which they came, so f must not block. A [Signal] that calls Observe in Attach hears of every event.
-// stop may be called more than once, by f too. An event that is under way may come after it.
+// Observe calls f at each change of state from now on, until stop is called. There may be any
+// number of observers, in addition to [Options].OnEvent. The gate's goroutine calls them in the
+// order in which they came, so f must not block. A [Signal] that calls Observe in Attach hears of
+// every event. stop may be called more than once, by f too. An event that is under way may come
+// after it.
 func (g *Gate) Observe(f func(Event)) (stop func()) {
 	return g.events.add("an observer of Gate.Observe", f)
 }
 
 // BorrowTurn takes the turn, if there are [Turns], until end is called. It returns [ErrHeld] if
 // another replica has it or this one waits for it. It is for a [Watcher] that must not act while
-// another replica collects, such as one that takes a replica for dead after a long drain. While this
-// replica has the only turn, it returns that.
+// another replica collects, such as one that takes a replica for dead after a long drain. While
+// this replica has the only turn, it returns that.
 func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 	return g.control.turns.borrow(ctx)
 }
@@ -284,10 +286,11 @@ func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
 // CollectWithoutTurn is Collect, but does not wait for the turn. If the gate does not get the turn
-// within 10 ms, or is waiting for it already, it collects without the turn, as at the hard threshold
-// (see [Description.DrainWithoutTurn]). It is for a [Signal] whose peers ask this process to collect
-// before they do, and know that none of them is drained. In evenkeel.dev/contrib/raftgate, a follower
-// collects this way before the leader. If ctx ends first, the collection may still wait for the turn.
+// within 10 ms, or is waiting for it already, it collects without the turn, as at the hard
+// threshold (see [Description.DrainWithoutTurn]). It is for a [Signal] whose peers ask this process
+// to collect before they do, and know that none of them is drained. In
+// evenkeel.dev/contrib/raftgate, a follower collects this way before the leader. If ctx ends first,
+// the collection may still wait for the turn.
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 
 func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {

@@ -520,7 +520,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestAutoWithoutRequests: handlers that are not wrapped are told once, and a process that idles after its requests has none.
+// TestAutoWithoutRequests: handlers that are not wrapped are told once, and a process that idles
+// after its requests has none.
 func TestAutoWithoutRequests(t *testing.T) {
 	for entered, want := range []int{1, 0} {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {

@@ -11,8 +11,9 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// TestStopOfOneThatHangsWhileAway: where OnEvent does not return, Stop ends the refusals and has the peers told that this process
-// is ready, and what the control goroutine does later changes nothing of that.
+// TestStopOfOneThatHangsWhileAway: where OnEvent does not return, Stop ends the refusals and has
+// the peers told that this process is ready, and what the control goroutine does later changes
+// nothing of that.
 func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 	for _, c := range []struct {
 		name string

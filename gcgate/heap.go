@@ -217,8 +217,8 @@ func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >
 // worth less than one at the trigger.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
-// warnUncounted says once that some collections have ended and the gate has never counted a request.
-// It is for policies that wait for requests.
+// warnUncounted says once that some collections have ended and the gate has never counted a
+// request. It is for policies that wait for requests.
 func (h *heapWatch) warnUncounted() {
 	if h.warnings.has("uncounted") || h.requests.total > 0 || h.last.cycles-h.firstCycles < observeCycles {
 		return // the handlers are wrapped, or nothing has come yet
@@ -247,8 +247,8 @@ func (h *heapWatch) wantingInterval() time.Duration {
 }
 
 // ahead is the time to a sample before the heap passes a threshold. It is an eighth of the time to
-// there at the present rate. After a silence the gate samples a millisecond after the first request,
-// then after two, and so on, up to sampleMax.
+// there at the present rate. After a silence the gate samples a millisecond after the first
+// request, then after two, and so on, up to sampleMax.
 func (h *heapWatch) ahead(threshold uint64) time.Duration {
 	d := min(h.step, sampleMax)
 	h.step = min(2*h.step, sampleMax)

@@ -8,11 +8,11 @@ import (
 
 const holderLook = time.Second // between two looks at who holds the turn
 
-// heldUp says who holds the turn up. The zero value is ready: nobody does. Methods may be called
-// from any goroutine.
+// heldUp says who holds the turn up. The zero value says that the turn is not held up. Methods may
+// be called from any goroutine.
 type heldUp struct {
 	mu    sync.Mutex
-	by    string    // "": nobody; guarded by mu
+	by    string    // "": it is not held up; guarded by mu
 	since time.Time // guarded by mu
 }
 
@@ -42,8 +42,8 @@ type turnWait struct {
 	named  bool      // the statistics name it
 }
 
-// look notes who holds the turn, and warns if one replica has held it for long. err is what the last
-// try returned, nil while one runs.
+// look notes who holds the turn, and warns if one replica has held it for long. err is what the
+// last try returned, nil while one runs.
 func (w *turnWait) look(err error) {
 	now, t := time.Now(), w.taker
 	if now.Sub(w.looked) < holderLook || t.holding.Load() > 0 {

@@ -16,7 +16,8 @@ import (
 // takenTurns are never free.
 func takenTurns() *fakeTurns { return &fakeTurns{held: map[*fakeLease]bool{{}: true}} }
 
-// TestHardComesBeforeTheRuntime where the turn is never free, over a heap whose runtime begins as early as it may.
+// TestHardComesBeforeTheRuntime where the turn is never free, over a heap whose runtime begins as
+// early as it may.
 func TestHardComesBeforeTheRuntime(t *testing.T) {
 	for name, c := range map[string]struct {
 		o               Options
@@ -48,8 +49,9 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 	}
 }
 
-// TestHardComesBeforeTheRealRuntime where the turn is never free, under a limit, and where the pacer takes marking for slow:
-// then it begins as early as it may. The process allocates a little, and no more until the gate has looked.
+// TestHardComesBeforeTheRealRuntime where the turn is never free, under a limit, and where the
+// pacer takes marking for slow: then it begins as early as it may. The process allocates a little,
+// and no more until the gate has looked.
 func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	type node struct {
 		next *node
@@ -117,7 +119,8 @@ func (l *limiting) SetLimit(bytes int64) int64 {
 	return l.Heap.SetLimit(bytes)
 }
 
-// TestLimitThatTheProgramSetsMeanwhile: while the gate starts, or between its look and its own call, holds at once, and is there when it has stopped.
+// TestLimitThatTheProgramSetsMeanwhile: while the gate starts, or between its look and its own
+// call, holds at once, and is there when it has stopped.
 func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 	const most = 120 * mib
 	for name, c := range map[string]struct {
@@ -158,8 +161,9 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once what the process has from the system; the
-// net falls with that. A limit that somebody set is kept to.
+// TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once
+// what the process has from the system; the net falls with that. A limit that somebody set is kept
+// to.
 func TestNetIsAboveWhatIsMapped(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
@@ -243,8 +247,8 @@ func TestNetIsAboveWhatTheRealRuntimeHas(t *testing.T) {
 	}
 }
 
-// TestOthersFillTheGroup: what other processes take does not have the runtime collect without end; but its limit stays below the control
-// group's, and the gate goes on when they have given it back.
+// TestOthersFillTheGroup: what other processes take does not have the runtime collect without end;
+// but its limit stays below the control group's, and the gate goes on when they have given it back.
 func TestOthersFillTheGroup(t *testing.T) {
 	for _, c := range []struct {
 		o             Options
@@ -285,7 +289,8 @@ func TestOthersFillTheGroup(t *testing.T) {
 	}
 }
 
-// TestLimitThatTheProgramSetsLater holds from the next collection on, up or down, and is there when the gate has stopped.
+// TestLimitThatTheProgramSetsLater holds from the next collection on, up or down, and is there when
+// the gate has stopped.
 func TestLimitThatTheProgramSetsLater(t *testing.T) {
 	for _, own := range []int64{0, 700 * mib} {
 		synctest.Test(t, func(t *testing.T) {

@@ -34,9 +34,9 @@ func (o *oracle) request(s span) {
 }
 
 // met returns the requests that met mark phases, and how many the gate may be wrong by: those that
-// ended between its last look before one and its begin, those that entered between its last two looks
-// before the end of one and its first look after it, and those that were at the edge of doing so while
-// the oracle took the time, edge a phase.
+// ended between its last look before one and its begin, those that entered between its last two
+// looks before the end of one and its first look after it, and those that were at the edge of doing
+// so while the oracle took the time, edge a phase.
 func (o *oracle) met(edge int) (exact, wrong int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,7 +135,8 @@ func (r *rig) sendTo(o *oracle) {
 	}()
 }
 
-// TestOverlappedOtherIsEstimated from what mark phases took in all, for cycles of the runtime's own.
+// TestOverlappedOtherIsEstimated from what mark phases took in all, for cycles of the runtime's
+// own.
 func TestOverlappedOtherIsEstimated(t *testing.T) {
 	inTime(t, Options{}, func(t *testing.T, r *rig) {
 		var o oracle
@@ -169,7 +170,8 @@ func (w *watchedRuntime) Collect() {
 	w.mark(span{from, int64(m.LastGC)}) // when marking ended
 }
 
-// TestOverlappedUnderARealRuntime counts as the oracle does, but for requests that came between two looks.
+// TestOverlappedUnderARealRuntime counts as the oracle does, but for requests that came between two
+// looks.
 func TestOverlappedUnderARealRuntime(t *testing.T) {
 	var o oracle
 	g, err := Start(t.Context(), Options{

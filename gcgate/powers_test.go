@@ -70,7 +70,8 @@ type observingSignal struct {
 
 func (s *observingSignal) Attach(g *Gate) { g.Observe(func(Event) { s.seen.Add(1) }) }
 
-// TestObservers: as many as want to hear each event, in the order in which they came, until they stop.
+// TestObservers: as many as want to hear each event, in the order in which they came, until they
+// stop.
 func TestObservers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &observingSignal{}
@@ -106,8 +107,8 @@ func TestObservers(t *testing.T) {
 	})
 }
 
-// TestCollectWithoutTurn takes the turn where it is free, goes alone where it is not, and is one collection, also where the gate waits
-// for the turn already.
+// TestCollectWithoutTurn takes the turn where it is free, goes alone where it is not, and is one
+// collection, also where the gate waits for the turn already.
 func TestCollectWithoutTurn(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -163,7 +164,8 @@ func (neverServed) Acquire(ctx context.Context) (Lease, error) {
 	return nil, ctx.Err()
 }
 
-// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as its signal wants it and the runtime does not begin by itself.
+// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as its signal wants it and
+// the runtime does not begin by itself.
 func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
 		name     string

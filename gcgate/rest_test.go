@@ -264,8 +264,9 @@ func TestAutoLooksSeldom(t *testing.T) {
 	}
 }
 
-// TestRequestsThatAreNotCounted: where no request has ever entered, silence is no gap to a gate that tells peers, and the log says once
-// what to do, unless a peer sends requests here all the same. The first request that ends makes silence one.
+// TestRequestsThatAreNotCounted: where no request has ever entered, silence is no gap to a gate
+// that tells peers, and the log says once what to do, unless a peer sends requests here all the
+// same. The first request that ends makes silence one.
 func TestRequestsThatAreNotCounted(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -304,7 +305,8 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestIdleFromTheStart: a process that never had a request collects by the trigger or each two minutes, and keeps to its bounds.
+// TestIdleFromTheStart: a process that never had a request collects by the trigger or each two
+// minutes, and keeps to its bounds.
 func TestIdleFromTheStart(t *testing.T) {
 	for _, rate := range []float64{0, mib / 10, 10 * mib, 1000 * mib} {
 		inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: &fakeTurns{}}, func(t *testing.T, r *rig) {

@@ -56,8 +56,8 @@ type round struct {
 	overlapped uint64 // requests that overlapped the mark phase
 }
 
-// rounds goes through one collection after the other. Its fields are owned by the control goroutine,
-// or do not change once that runs.
+// rounds goes through one collection after the other. Its fields are owned by the control
+// goroutine, or do not change once that runs.
 type rounds struct {
 	options    *Options
 	log        *slog.Logger
@@ -304,10 +304,10 @@ func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalle
 	return last, now, stalled, ended
 }
 
-// awaitSwept waits until a drained process has swept. runtime.GC sweeps a span per Gosched, and while
-// some goroutine is always runnable on the only P, the runtime looks at the network each 10 ms only
-// (runtime/proc.go, sysmon). Under load the sweep may take very long, so its bound is what the
-// marking took.
+// awaitSwept waits until a drained process has swept. runtime.GC sweeps a span per Gosched, and
+// while some goroutine is always runnable on the only P, the runtime looks at the network each 10
+// ms only (runtime/proc.go, sysmon). Under load the sweep may take very long, so its bound is what
+// the marking took.
 func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	if !rs.status.out() {
 		return
@@ -368,9 +368,9 @@ func (rs *rounds) releaseTurn(r *round) {
 	rs.turns.releaseAfter(r.lease, drained, func() bool { return rs.awaitReturn(r, bound) })
 }
 
-// awaitReturn waits until all peers that must not lose two replicas have this one back. It gives up a
-// peer that is silent for the bound, and returns when the turn is lost. It reports whether all have
-// it back that may have had it out. The round does not change any more.
+// awaitReturn waits until all peers that must not lose two replicas have this one back. It gives up
+// a peer that is silent for the bound, and returns when the turn is lost. It reports whether all
+// have it back that may have had it out. The round does not change any more.
 func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
 	defer rs.turns.heldUp.clear()
 	returned = true

@@ -17,8 +17,8 @@ const (
 	// allows no more, all stays as it is.
 	spendPercent = 125
 
-	// autoPercent is that for PolicyAuto to choose it, so that a live heap that varies a little does not
-	// change the choice each time.
+	// autoPercent is that for PolicyAuto to choose it, so that a live heap that varies a little
+	// does not change the choice each time.
 	autoPercent = 150
 
 	// heapMinimum is the least goal of the runtime at GOGC=100, in bytes (runtime/mgcpacer.go); it
@@ -27,8 +27,8 @@ const (
 )
 
 // spend returns the goal for a live heap in bytes, and the GOGC that leads to it, under a rate of
-// allocation in bytes a second. It returns 0 where there is no memory to spend. roots and overhead are
-// those of the Collector.
+// allocation in bytes a second. It returns 0 where there is no memory to spend. roots and overhead
+// are those of the Collector.
 func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
@@ -47,9 +47,9 @@ func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) 
 	return uint64(want), int(min(p, math.MaxInt32))
 }
 
-// spendMemory raises the runtime's goal as far as memory allows, or leaves it where it was, and returns
-// the limit to set. That is a safety limit above the goal, because the live heap may grow much before
-// the gate looks at it again.
+// spendMemory raises the runtime's goal as far as memory allows, or leaves it where it was, and
+// returns the limit to set. That is a safety limit above the goal, because the live heap may grow
+// much before the gate looks at it again.
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {

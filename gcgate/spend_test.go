@@ -93,7 +93,8 @@ func TestMemoryPolicy(t *testing.T) {
 	})
 }
 
-// TestAutoSpendsSoon: whether there is memory to spend shows with the first collection that meets requests.
+// TestAutoSpendsSoon: whether there is memory to spend shows with the first collection that meets
+// requests.
 func TestAutoSpendsSoon(t *testing.T) {
 	inTime(t, Options{MemoryLimitBytes: 1000 * mib}, func(t *testing.T, r *rig) {
 		var before, cycles uint64
@@ -127,7 +128,8 @@ func TestMemoryPolicyKeepsALargerGOGC(t *testing.T) {
 	})
 }
 
-// TestMemoryPolicyKeepsWhatIsMore than it would set: no cycle comes earlier than without a gate, also at the start.
+// TestMemoryPolicyKeepsWhatIsMore than it would set: no cycle comes earlier than without a gate,
+// also at the start.
 func TestMemoryPolicyKeepsWhatIsMore(t *testing.T) {
 	for _, percent := range []int{-1, 800} {
 		for _, o := range []Options{{Policy: PolicyMemory}, {}} {

@@ -22,8 +22,8 @@ func (s *standing) Read() (cycles, automatic, allocated, live uint64) {
 	return s.Heap.Read()
 }
 
-// TestStopWhileMarking: for a process that was stopped for twenty seconds, its collection is not one that does not end, nor are the next
-// ones expected to take that long.
+// TestStopWhileMarking: for a process that was stopped for twenty seconds, its collection is not
+// one that does not end, nor are the next ones expected to take that long.
 func TestStopWhileMarking(t *testing.T) {
 	h := new(standing)
 	heap := func() *gcgatetest.Heap {
@@ -45,7 +45,8 @@ func TestStopWhileMarking(t *testing.T) {
 	})
 }
 
-// TestOneTurnAtATime: a replica that wants to collect again while its last turn is still to be released takes no other one.
+// TestOneTurnAtATime: a replica that wants to collect again while its last turn is still to be
+// released takes no other one.
 func TestOneTurnAtATime(t *testing.T) {
 	turns := &fakeTurns{k: 2}
 	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second}, func(t *testing.T, r *rig) {
@@ -80,7 +81,8 @@ func TestTurnHeldForLong(t *testing.T) {
 	}
 }
 
-// TestMessagesHideNoUnheededDrain: requests that keep coming are told by their own rate, however many messages come beside them.
+// TestMessagesHideNoUnheededDrain: requests that keep coming are told by their own rate, however
+// many messages come beside them.
 func TestMessagesHideNoUnheededDrain(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
@@ -127,8 +129,8 @@ type peerless struct{ fakeSignal }
 
 func (*peerless) Check(context.Context) error { return errors.New("no other server is up") }
 
-// TestFirstReadyWithoutACheck: a peer that does not pass its check is told all the same that this process is ready, which the one before
-// may have left drained.
+// TestFirstReadyWithoutACheck: a peer that does not pass its check is told all the same that this
+// process is ready, which the one before may have left drained.
 func TestFirstReadyWithoutACheck(t *testing.T) {
 	s := new(peerless)
 	inTime(t, Options{Signals: []Signal{s}}, func(t *testing.T, r *rig) {

@@ -55,8 +55,8 @@ func (s *status) comeBack() {
 	s.back.Store(0)
 }
 
-// abandon is comeBack for good, because the control goroutine may hang, or go on later. Any goroutine
-// may call it.
+// abandon is comeBack for good, because the control goroutine may hang, or go on later. Any
+// goroutine may call it.
 func (s *status) abandon() {
 	s.abandoned.Store(true)
 	s.comeBack()

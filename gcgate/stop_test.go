@@ -473,7 +473,8 @@ func TestPercentSetWhileTheRuntimeIsInCharge(t *testing.T) {
 	})
 }
 
-// TestPercentSetWhileTheGateIsInCharge: the gate stays in charge, says why the runtime has collected, and Stop leaves the program's newest.
+// TestPercentSetWhileTheGateIsInCharge: the gate stays in charge, says why the runtime has
+// collected, and Stop leaves the program's newest.
 func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
 	for _, c := range []struct {
 		o        Options

@@ -25,11 +25,12 @@ type thresholds struct {
 	trigger uint64 // collect when the turn comes
 	hard    uint64 // collect at once
 
-	// hardWithoutTurn ends a drain without the turn, which begins at hard. It is half-way from there to
-	// where the runtime begins a cycle by itself.
+	// hardWithoutTurn ends a drain without the turn, which begins at hard. It is half-way from
+	// there to where the runtime begins a cycle by itself.
 	hardWithoutTurn uint64
 
-	// safetyLimit is the runtime's own limit. Near it the runtime collects, because the gate failed to.
+	// safetyLimit is the runtime's own limit. Near it the runtime collects, because the gate failed
+	// to.
 	safetyLimit uint64
 	noRoom      bool // the limit leaves the gate no room: the runtime must stay in charge
 
@@ -39,17 +40,17 @@ type thresholds struct {
 }
 
 const (
-	// triggerShare and hardShare are how far the thresholds may be on the way from the live heap to where
-	// the limit may have the runtime begin a cycle by itself.
+	// triggerShare and hardShare are how far the thresholds may be on the way from the live heap to
+	// where the limit may have the runtime begin a cycle by itself.
 	triggerShare, hardShare = 0.75, 0.9
 
-	// safetyRatio and safetyBytes keep the runtime clear of the hard threshold, also while the safety
-	// limit is up to a step too low. That limit counts fragmentation, and the heap grows while the gate
-	// announces and drains.
+	// safetyRatio and safetyBytes keep the runtime clear of the hard threshold, also while the
+	// safety limit is up to a step too low. That limit counts fragmentation, and the heap grows
+	// while the gate announces and drains.
 	safetyRatio, safetyBytes = 1.25, 64 << 20
 
-	// limitStep is the part of a limit by which another must differ to be set, as that stops the world. A
-	// limit that falls is always kept to; one that rises by less is not taken up.
+	// limitStep is the part of a limit by which another must differ to be set, as that stops the
+	// world. A limit that falls is always kept to; one that rises by less is not taken up.
 	limitStep = 16
 
 	// minTriggerShare of the memory limit is the most that Options.MinTriggerBytes may be.
@@ -169,9 +170,9 @@ func (t *thresholds) needRoom(ratio float64) {
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
 }
 
-// stretch moves the thresholds nearer to the limit of the process. They need no distance from a cycle
-// of the runtime's own, because the runtime gets another limit, in bytes. room is what the process's
-// limit leaves to the heap.
+// stretch moves the thresholds nearer to the limit of the process. They need no distance from a
+// cycle of the runtime's own, because the runtime gets another limit, in bytes. room is what the
+// process's limit leaves to the heap.
 func (t *thresholds) stretch(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live
@@ -208,8 +209,8 @@ func checkLimit(o *Options, limit int64) error {
 		o.MinTriggerBytes, minTriggerShare, limit, strings.Join(ways, ", or "))
 }
 
-// limitFor is the memory limit in bytes that gives a live heap all the room that it can use, but for
-// longer waits for a turn.
+// limitFor is the memory limit in bytes that gives a live heap all the room that it can use, but
+// for longer waits for a turn.
 func limitFor(o *Options, live, overhead uint64) uint64 {
 	trigger := o.TriggerRatio - 1
 	hard := min(o.HardRatio-1, hardGrowth*trigger)

@@ -32,9 +32,9 @@ type TurnStats struct {
 	// known.
 	Load float64
 
-	// LongestWait is how long this replica would wait if all wanted the turn at once. Spare is how long
-	// its heap takes from the trigger to the hard threshold, with the load of the drained replicas. If
-	// Spare is less the log warns. 0 means not known.
+	// LongestWait is how long this replica would wait if all wanted the turn at once. Spare is how
+	// long its heap takes from the trigger to the hard threshold, with the load of the drained
+	// replicas. If Spare is less the log warns. 0 means not known.
 	LongestWait, Spare time.Duration
 }
 
@@ -62,8 +62,8 @@ func newTurnLoad(o *Options) *turnLoad {
 	return &turnLoad{replicas: o.Replicas, turns: turnCount(o.Turns)}
 }
 
-// learn takes in how long a turn was held. A turn that was given up, or lost, predicts nothing of the
-// next. Any goroutine may call it.
+// learn takes in how long a turn was held. A turn that was given up, or lost, predicts nothing of
+// the next. Any goroutine may call it.
 func (l *turnLoad) learn(held time.Duration, returned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +89,8 @@ func (l *turnLoad) held(expected time.Duration) time.Duration {
 	return expected
 }
 
-// drainedWithoutTurns is how long this process is drained if there are no turns, and 0 if there are,
-// because these are held as long. A drain after which this process was quiet was worth it.
+// drainedWithoutTurns is how long this process is drained if there are no turns, and 0 if there
+// are, because these are held as long. A drain after which this process was quiet was worth it.
 func (l *turnLoad) drainedWithoutTurns(expected time.Duration) time.Duration {
 	if l.turns > 0 || l.failedDrain == 0 {
 		return 0
@@ -104,8 +104,8 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 }
 
 // learnDrain takes in how long a drain took, how much more it would have needed, and whether this
-// process was quiet after it. It keeps the longest rather than the mean. A balancer that batches its
-// changes takes a second for one drain and nothing for the next.
+// process was quiet after it. It keeps the longest rather than the mean. A balancer that batches
+// its changes takes a second for one drain and nothing for the next.
 func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 	l.longestDrain = max(took+more, l.longestDrain-l.longestDrain/8)
 	if l.failedDrain = took; isQuiet {
@@ -114,18 +114,19 @@ func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 }
 
 // lateAtMost is what the gate assumes of peers that have not shown yet how late they act. Envoy
-// batches what its checks find for a second by default, and puts a process back as late as it drains
-// it. A first collection that comes early costs little. One that the hard threshold cuts off overlaps
-// all its requests. It also leaves no proof that the peer has this process back, so the others find
-// the turn held.
+// batches what its checks find for a second by default, and puts a process back as late as it
+// drains it. A first collection that comes early costs little. One that the hard threshold cuts off
+// overlaps all its requests. It also leaves no proof that the peer has this process back, so the
+// others find the turn held.
 const lateAtMost = 1200 * time.Millisecond
 
 // halveAssumed has the gate assume less of the peers, after a collection.
 func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
 
-// untilCollection is how long it takes from the trigger until this process collects, if all replicas
-// want the turn at once. One of them may hold it for as long as any did lately, or twice the mean. A
-// balancer that batches its changes puts one replica back at once, and the next after a second.
+// untilCollection is how long it takes from the trigger until this process collects, if all
+// replicas want the turn at once. One of them may hold it for as long as any did lately, or twice
+// the mean. A balancer that batches its changes puts one replica back at once, and the next after a
+// second.
 func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()
@@ -136,8 +137,8 @@ func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	return wait + max(l.longestDrain, l.assumed)
 }
 
-// goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold, at
-// a rate of allocation in bytes a second. But it lowers it no further than this process can be
+// goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold,
+// at a rate of allocation in bytes a second. But it lowers it no further than this process can be
 // drained for a fifth of the time.
 func (t *thresholds) goEarly(rate float64, drained, wait time.Duration) {
 	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
@@ -151,8 +152,8 @@ func (t *thresholds) earliest(rate float64, drained time.Duration) float64 {
 	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*drained.Seconds()/4)
 }
 
-// meanRate is what this process allocates, in bytes a second. It is pace, which begins at 0, without
-// that beginning.
+// meanRate is what this process allocates, in bytes a second. It is pace, which begins at 0,
+// without that beginning.
 func (h *heapWatch) meanRate() float64 {
 	if age := h.sampled.Sub(h.began).Seconds(); age > 0 {
 		return h.pace / -math.Expm1(-age)
@@ -161,8 +162,8 @@ func (h *heapWatch) meanRate() float64 {
 }
 
 // carriedRate is what this process allocates while others are drained, in bytes a second. If it has
-// allocated more than that since its last collection, that counts. A mean knows little of a load that
-// has just come.
+// allocated more than that since its last collection, that counts. A mean knows little of a load
+// that has just come.
 func (h *heapWatch) carriedRate() float64 {
 	rate := capacity.CarriedRate(h.meanRate(), h.turns.replicas, h.turns.turns)
 	if dt := h.sampled.Sub(h.collected); dt >= sampleMax/2 {
@@ -211,8 +212,8 @@ func (h *heapWatch) turnFigures() []any {
 	return figures
 }
 
-// turnsEnough is how many turns suffice with the present memory. ok is false if that many replicas at
-// once would leave none to serve.
+// turnsEnough is how many turns suffice with the present memory. ok is false if that many replicas
+// at once would leave none to serve.
 func (h *heapWatch) turnsEnough(held time.Duration) (k int, ok bool) {
 	n, t := h.turns.replicas, &h.thresholds
 	k = capacity.TurnsFor(float64(n)*h.meanRate(), h.room(), held, capacity.EasyLoad)

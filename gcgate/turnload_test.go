@@ -95,8 +95,8 @@ type turnGroup struct {
 	withoutTurn uint64 // of them
 }
 
-// simulateTurns runs n replicas, which fill their heaps from live to 200 MiB in step at first, at a load of their k turns. The requests of
-// one that collects go to the others.
+// simulateTurns runs n replicas, which fill their heaps from live to 200 MiB in step at first, at a
+// load of their k turns. The requests of one that collects go to the others.
 func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int, live uint64) (g turnGroup) {
 	t.Helper()
 	const trigger, mark = 200 * mib, 100 * time.Millisecond
@@ -143,7 +143,8 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 	return g
 }
 
-// TestTurnsFollowTheLaw: up to nine tenths of capacity turns are held for as long as the law says, at the usual trigger.
+// TestTurnsFollowTheLaw: up to nine tenths of capacity turns are held for as long as the law says,
+// at the usual trigger.
 func TestTurnsFollowTheLaw(t *testing.T) {
 	groups, loads := []struct{ n, k int }{{12, 1}}, []float64{0.9}
 	if checking() { // each takes the race detector seconds
@@ -162,8 +163,9 @@ func TestTurnsFollowTheLaw(t *testing.T) {
 	}
 }
 
-// TestQueueSuffices: first come first served no collection goes without a turn up to a load of 1.5, although all replicas want it
-// at once at first. Turns that are polled, and a gate that does not know how many others there are, do not manage that.
+// TestQueueSuffices: first come first served no collection goes without a turn up to a load of 1.5,
+// although all replicas want it at once at first. Turns that are polled, and a gate that does not
+// know how many others there are, do not manage that.
 func TestQueueSuffices(t *testing.T) {
 	sizes, loads := []int{4}, []float64{1.5}
 	if checking() {
@@ -194,7 +196,8 @@ func TestQueueSuffices(t *testing.T) {
 	})
 }
 
-// TestPlaceIsGivenUp: a gate that collects without the turn at the hard threshold, and one that stops, waits no more.
+// TestPlaceIsGivenUp: a gate that collects without the turn at the hard threshold, and one that
+// stops, waits no more.
 func TestPlaceIsGivenUp(t *testing.T) {
 	q := &fakeQueue{k: 1}
 	inTime(t, Options{Policy: PolicyThrough, Turns: q}, func(t *testing.T, r *rig) {
@@ -259,7 +262,8 @@ func TestGapsTakeNoPlace(t *testing.T) {
 	})
 }
 
-// TestWarnsThatTurnsDoNotSuffice names the figures, and what would suffice; and where turns do, it says nothing.
+// TestWarnsThatTurnsDoNotSuffice names the figures, and what would suffice; and where turns do, it
+// says nothing.
 func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 	for _, tt := range []struct {
 		replicas, turns int
@@ -344,7 +348,8 @@ func TestTurnAdviceThatHelps(t *testing.T) {
 	})
 }
 
-// TestUntilCollectionKnowsTheLongestTurn: turns of a balancer that gathers its changes differ by seconds, and the mean is too short for each that is longer.
+// TestUntilCollectionKnowsTheLongestTurn: turns of a balancer that gathers its changes differ by
+// seconds, and the mean is too short for each that is longer.
 func TestUntilCollectionKnowsTheLongestTurn(t *testing.T) {
 	l := &turnLoad{replicas: 2, turns: 1}
 	for range 20 {
@@ -402,8 +407,8 @@ func TestGoEarly(t *testing.T) {
 	}
 }
 
-// TestHoldingUntilTheRelease: a replica that serves again holds its turn until its peer has it back, and one that collects
-// without a turn holds none.
+// TestHoldingUntilTheRelease: a replica that serves again holds its turn until its peer has it
+// back, and one that collects without a turn holds none.
 func TestHoldingUntilTheRelease(t *testing.T) {
 	s, turns := &fakeSignal{}, &fakeTurns{}
 	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second}, func(t *testing.T, r *rig) {

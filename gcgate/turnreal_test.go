@@ -34,10 +34,11 @@ type realReplica struct {
 	Late               time.Duration // at most, waking up from a millisecond of sleep
 }
 
-// TestSoakFourProcesses has four processes share one turn by a file, at nine tenths of its capacity and at one and a half: no
-// collection goes without a turn, and up to nine tenths it is held for as long as the law says. A machine that stands still makes
-// heaps grow without anybody to see it, so a try that fails there does not count. All of it is time, which a machine with other
-// work does not keep: make soak runs it.
+// TestSoakFourProcesses has four processes share one turn by a file, at nine tenths of its capacity
+// and at one and a half: no collection goes without a turn, and up to nine tenths it is held for as
+// long as the law says. A machine that stands still makes heaps grow without anybody to see it, so
+// a try that fails there does not count. All of it is time, which a machine with other work does
+// not keep: make soak runs it.
 func TestSoakFourProcesses(t *testing.T) {
 	if text := os.Getenv(turnReplica); text != "" {
 		beReplica(text)
@@ -67,7 +68,8 @@ func TestSoakFourProcesses(t *testing.T) {
 	}
 }
 
-// fourProcesses runs them for some seconds. held is the share of the time for which the turn was held.
+// fourProcesses runs them for some seconds. held is the share of the time for which the turn was
+// held.
 func fourProcesses(t *testing.T, load float64) (law, held float64, sum realReplica) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "turn")

@@ -53,7 +53,8 @@ func TestLateTurnGoesBack(t *testing.T) {
 	})
 }
 
-// TestReasonIsGone: what another has collected while the turn was waited for is not collected again, and the turn goes to the next.
+// TestReasonIsGone: what another has collected while the turn was waited for is not collected
+// again, and the turn goes to the next.
 func TestReasonIsGone(t *testing.T) {
 	for name, turns := range map[string]Turns{"asked again": &fakeTurns{}, "queue": &fakeQueue{k: 1}} {
 		t.Run(name, func(t *testing.T) {

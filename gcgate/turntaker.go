@@ -16,8 +16,8 @@ const (
 	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing is urgent
 	gapPause     = 100 * time.Millisecond // after another replica had the turn in a gap
 
-	// turnPause is the time between two calls of TryAcquire, at first and under load. A collection that
-	// does not wait for the turn gives a call as much time.
+	// turnPause is the time between two calls of TryAcquire, at first and under load. A collection
+	// that does not wait for the turn gives a call as much time.
 	turnPause = 10 * time.Millisecond
 )
 
@@ -60,14 +60,15 @@ func (t *turnTaker) check(ctx context.Context) {
 	check(ctx, func(ctx context.Context) error {
 		defer t.calls.begin("Check of Turns " + name)()
 		return c.Check(ctx)
-	}, t.log.With("turns", name), "gcgate: turns cannot be taken now; a collection waits for them up to the hard threshold")
+	}, t.log.With("turns", name),
+		"gcgate: turns cannot be taken now; a collection waits for them up to the hard threshold")
 }
 
 var errNoLease = errors.New("Turns returned no lease and no error: it must return one of them")
 
 // take waits until this replica may collect, and returns the turn. At the hard threshold, which
-// becomes the reason then, or if a caller asks for it, it returns withoutTurn. It returns ok false if
-// the gate stops, or if the reason to collect has ended.
+// becomes the reason then, or if a caller asks for it, it returns withoutTurn. It returns ok false
+// if the gate stops, or if the reason to collect has ended.
 func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
@@ -152,8 +153,8 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 // goesWithoutTurn reports whether the collection does not wait for the turn.
 func (t *turnTaker) goesWithoutTurn() bool { return t.heap.pastHard() || t.waiters.withoutTurn() }
 
-// isObsolete reports whether the heap is no reason to collect any more, because a cycle that was not
-// the gate's has ended. cycles is how many there were before.
+// isObsolete reports whether the heap is no reason to collect any more, because a cycle that was
+// not the gate's has ended. cycles is how many there were before.
 func (t *turnTaker) isObsolete(reason Reason, cycles uint64) bool {
 	h := t.heap
 	byHeap := reason == ReasonTrigger || reason == ReasonPeriodic
@@ -167,9 +168,9 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 	return t.turns.TryAcquire(ctx)
 }
 
-// try asks for the turn once. It does not wait for the answer if the collection goes without the turn.
-// Then it returns answered false, and releases a turn that comes later at once. It calls look now and
-// then.
+// try asks for the turn once. It does not wait for the answer if the collection goes without the
+// turn. Then it returns answered false, and releases a turn that comes later at once. It calls look
+// now and then.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil {
 		// The last call may still run: the interface promises one at a time.
@@ -220,8 +221,8 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 	}
 }
 
-// borrow takes the turn while the control goroutine does not, for something that must not happen while
-// another replica has it. Any goroutine may call it.
+// borrow takes the turn while the control goroutine does not, for something that must not happen
+// while another replica has it. Any goroutine may call it.
 func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	switch {
 	case t.turns == nil:

@@ -100,8 +100,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestHardLeavesTimeForTurns: with turns it is 2.5 times as far from the live heap as the highest trigger, whatever the ratio of that; without a
-// limit only where the machine has the memory.
+// TestHardLeavesTimeForTurns: with turns it is 2.5 times as far from the live heap as the highest
+// trigger, whatever the ratio of that; without a limit only where the machine has the memory.
 func TestHardLeavesTimeForTurns(t *testing.T) {
 	for _, c := range []struct {
 		ratio           float64
@@ -158,8 +158,8 @@ func TestPlanKnowsTheGate(t *testing.T) {
 	}
 }
 
-// TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a net that is as far below the one
-// wanted as it is left: the hard threshold would never be reached otherwise.
+// TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a net that is as
+// far below the one wanted as it is left: the hard threshold would never be reached otherwise.
 func TestRuntimeBeginsAboveHard(t *testing.T) {
 	o, _ := Options{}.withDefaults()
 	wide, _ := Options{HardRatio: 4}.withDefaults()
@@ -223,13 +223,13 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		o    Options
 		want string // "$" is the end
 	}{
-		{Options{Policy: 9}, "Options.Policy: unknown (9) is no policy to choose: use PolicyAuto"},
+		{Options{Policy: 9}, "Options.Policy: unknown (9) is not a policy to choose: use PolicyAuto"},
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
 		{Options{TriggerRatio: 3, HardRatio: 2.75}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and at most 200: use 4.5"},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
-		{Options{Policy: PolicyStock}, "stock is no policy to choose"},
+		{Options{Policy: PolicyStock}, "stock is not a policy to choose"},
 		{Options{Jitter: 0.6}, "at most 0.5"},
 		{Options{Jitter: -1}, "or DisableJitter"},
 		{Options{Period: -1}, "-1ns is negative: use 0 for the default, or DisablePeriod"},

@@ -40,8 +40,8 @@ func newWarnings(log *slog.Logger) *warnings {
 	return &warnings{log: log, kinds: make(map[string]*warning)}
 }
 
-// warn logs an event. If one of its kind was logged within warnEvery it waits for settle, which logs
-// the newest of those that wait.
+// warn logs an event. If one of its kind was logged within warnEvery it waits for settle, which
+// logs the newest of those that wait.
 func (w *warnings) warn(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
@@ -69,8 +69,8 @@ func (w *warnings) ongoing(kind, message string, args ...any) {
 	}, message, args)
 }
 
-// say logs an event if count says that its kind is due. It calls count with mu held. count returns how
-// many events the line stands for.
+// say logs an event if count says that its kind is due. It calls count with mu held. count returns
+// how many events the line stands for.
 func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool), message string, args []any) {
 	w.mu.Lock()
 	k := w.kinds[kind]
@@ -99,7 +99,8 @@ func (k *warning) period(again time.Duration) time.Duration {
 	return again
 }
 
-// line notes that the log gets a line now, if one is due, and returns how many events it stands for.
+// line notes that the log gets a line now, if one is due, and returns how many events it stands
+// for.
 func (k *warning) line(now time.Time, every time.Duration) (times int, due bool) {
 	if !k.logged.IsZero() && now.Sub(k.logged) < every {
 		return 0, false
@@ -109,8 +110,8 @@ func (k *warning) line(now time.Time, every time.Duration) (times int, due bool)
 	return times, true
 }
 
-// close notes that the events are over, and returns how often they happened. It is 0 if the log does
-// not know of them.
+// close notes that the events are over, and returns how often they happened. It is 0 if the log
+// does not know of them.
 func (k *warning) close() (times int) {
 	if k.open {
 		times = k.times

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTurnLoad holds the law to four real replicas of 33 MiB that shared one turn: the share of the time for which it was
-// held, up to a load of 0.9 within what was measured then.
+// TestTurnLoad holds the law to four real replicas of 33 MiB that shared one turn: the share of the
+// time for which it was held, up to a load of 0.9 within what was measured then.
 func TestTurnLoad(t *testing.T) {
 	for _, tt := range []struct {
 		rate, live float64
@@ -111,7 +111,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareSmall: the runtime lets a small heap grow to 4 MiB, at GOGC=400 to 16, before it collects.
+// TestCompareSmall: the runtime lets a small heap grow to 4 MiB, at GOGC=400 to 16, before it
+// collects.
 func TestCompareSmall(t *testing.T) {
 	s := Service{AllocRate: 30 << 20, Live: 1 << 20, Work: Exactly(1), MarkPerByte: Exactly(1e-9)}
 	got, err := Compare(s, Options{})
@@ -144,7 +145,8 @@ func TestCompareKnowsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestCompareWithMemory: the trigger follows the allocation where there is memory, and what does not fit is said.
+// TestCompareWithMemory: the trigger follows the allocation where there is memory, and what does
+// not fit is said.
 func TestCompareWithMemory(t *testing.T) {
 	s := service()
 	plain, err := Compare(s, Options{Replicas: 10})

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A Range is a figure that is known to lie between two. The zero Range is a figure that is not known.
+// A Range is a figure that is known to lie between two. The zero Range is a figure that is not
+// known.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`

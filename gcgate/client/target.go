@@ -95,11 +95,11 @@ type pool struct {
 // clock is nanoseconds since the first request, on the monotonic clock; never 0.
 func (p *pool) clock() int64 { return int64(time.Since(p.epoch)) | 1 }
 
-// pick returns the target for the next attempt, nil when all were tried: one in service, in
-// turn; else of those away the one that is back soonest, for it serves all the same; else of
-// those left out the one whose time is over soonest. Only a request that could go elsewhere
-// tries one that is left out while there are others, or any once its time has been over for as long as that may be: there may be
-// none that could.
+// pick returns the target for the next attempt, nil when all were tried: one in service, in turn;
+// else of those away the one that is back soonest, for it serves all the same; else of those left
+// out the one whose time is over soonest. Only a request that could go elsewhere tries one that is
+// left out while there are others, or any once its time has been over for as long as that may be:
+// there may be none that could.
 func (p *pool) pick(tried []bool, again bool) *target {
 	now, n := p.clock(), uint32(0)
 	for i, g := range p.targets {

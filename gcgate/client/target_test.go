@@ -148,7 +148,8 @@ func testPickTries(t *testing.T) {
 	}
 }
 
-// TestTargetIsTriedByAnyRequest in the end: where none could be sent again, one that is left out would never be used.
+// TestTargetIsTriedByAnyRequest in the end: where none could be sent again, one that is left out
+// would never be used.
 func TestTargetIsTriedByAnyRequest(t *testing.T) { synctest.Test(t, testTargetIsTriedByAnyRequest) }
 
 func testTargetIsTriedByAnyRequest(t *testing.T) {

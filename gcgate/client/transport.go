@@ -21,9 +21,10 @@ import (
 // When all are away, the one that is back soonest serves. A target that cannot be dialed is
 // left out for 100 ms, doubling up to 2 s, while there are others; then one request tries it.
 //
-// So is a target whose machine has vanished, or stands still: three requests in a row timed out there, by the deadline of their
-// context or a timeout of Base's, and it has answered none since they were sent, while another target answered later ones.
-// What a slow handler lets time out leaves out no target that answers other requests meanwhile. A cancellation does not count, so
+// So is a target whose machine has vanished, or stands still: three requests in a row timed out
+// there, by the deadline of their context or a timeout of Base's, and it has answered none since
+// they were sent, while another target answered later ones. What a slow handler lets time out
+// leaves out no target that answers other requests meanwhile. A cancellation does not count, so
 // give requests a deadline, or an [http.Client] its Timeout.
 //
 // A request is sent again, once to each other target at most and only when its body can be had
@@ -38,11 +39,12 @@ import (
 // time at the latest. Close ends them. A Transport may be used from many goroutines; it must not
 // be copied, nor its fields changed after the first request.
 type Transport struct {
-	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport for each
-	// target, of this Transport's own, with up to 256 idle connections (instead of 2) and 1 s to dial. Over
-	// HTTP/2 it sends a ping after 10 s in which nothing came and waits 5 s for the answer, where
-	// http.DefaultTransport does not say otherwise. The idle connections to a target that falls silent are closed. Its
-	// errors are trusted: a *net.OpError of Op "dial" means that nothing was sent.
+	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport for
+	// each target, of this Transport's own, with up to 256 idle connections (instead of 2) and 1 s
+	// to dial. Over HTTP/2 it sends a ping after 10 s in which nothing came and waits 5 s for the
+	// answer, where http.DefaultTransport does not say otherwise. The idle connections to a target
+	// that falls silent are closed. Its errors are trusted: a *net.OpError of Op "dial" means that
+	// nothing was sent.
 	Base http.RoundTripper
 
 	// Targets are the replicas' base URLs, as in "http://10.0.0.7:8080": scheme and host, no
@@ -62,7 +64,8 @@ const (
 	idlePerTarget = 256
 	dialTimeout   = time.Second
 
-	// Of a connection of HTTP/2: a request that waits for an answer does not notice a machine that has vanished.
+	// Of a connection of HTTP/2: a request that waits for an answer does not notice a machine that
+	// has vanished.
 	pingEvery   = 10 * time.Second // while nothing comes
 	pingTimeout = 5 * time.Second
 )
@@ -200,8 +203,8 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	}
 }
 
-// ofThisHop removes from resp, which may be nil, what speaks of this hop alone: a proxy that hands the answer on is not away, and
-// a handler of it has run.
+// ofThisHop removes from resp, which may be nil, what speaks of this hop alone: a proxy that hands
+// the answer on is not away, and a handler of it has run.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
 		delete(resp.Header, HeaderDrain)

@@ -52,7 +52,8 @@ var agentAdvice = polled.Advice{
 	Slow:   "agent-inter 10ms",
 }
 
-// An OptionError says which field of [AgentCheck] cannot be used, and what would be right. The signal is silent then.
+// An OptionError says which field of [AgentCheck] cannot be used, and what would be right. The
+// signal is silent then.
 type OptionError struct {
 	Option string // the field's name
 	Reason string // what is wrong, and what to set instead
@@ -67,9 +68,9 @@ func (e *OptionError) Error() string {
 // deploy/haproxy/agent-check.cfg. Every HAProxy process that polls is told; after a reload the
 // new worker hears the state with its first poll.
 //
-// HAProxy must poll often, every 10 ms: when its recent polls are so far apart that it would not act
-// on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is silent,
-// and the log names the interval. It is used again when HAProxy polls more often.
+// HAProxy must poll often, every 10 ms: when its recent polls are so far apart that it would not
+// act on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is
+// silent, and the log names the interval. It is used again when HAProxy polls more often.
 //
 // Drain returns when each address that polls regularly has polled once more than it was answered:
 // then it has acted. So does Ready, for each that was told to drain. Such an address that has
@@ -106,9 +107,10 @@ type AgentCheck struct {
 	open   map[io.Closer]struct{} // guarded by mu; listeners and connections
 }
 
-// Serve answers the agent-checks that come to l, until l is closed or Close is called; it
-// closes l. When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of
-// Accept when it keeps failing, but for want of descriptors or memory, or an [*OptionError] at once where a field is negative.
+// Serve answers the agent-checks that come to l, until l is closed or Close is called; it closes l.
+// When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of Accept
+// when it keeps failing, but for want of descriptors or memory, or an [*OptionError] at once where
+// a field is negative.
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
 	if err := a.refuse(); err != nil {
@@ -158,7 +160,8 @@ func (a *AgentCheck) logger() *slog.Logger {
 	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
 }
 
-// passes reports whether an error of Accept ends by itself: there are no descriptors or memory left, or a peer has gone already.
+// passes reports whether an error of Accept ends by itself: there are no descriptors or memory
+// left, or a peer has gone already.
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
 		func(kind error) bool { return errors.Is(err, kind) })

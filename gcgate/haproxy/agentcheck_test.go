@@ -49,7 +49,8 @@ func pollAgent(t *testing.T, addr, send string) string {
 	return got
 }
 
-// pollAnswered is pollAgent until there is an answer: there is none, or a reset, where it took this machine longer than agentTimeout.
+// pollAnswered is pollAgent until there is an answer: there is none, or a reset, where it took this
+// machine longer than agentTimeout.
 func pollAnswered(t *testing.T, addr, send string) string {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -187,7 +188,8 @@ func (l *connListener) Accept() (net.Conn, error) {
 func (l *connListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
 func (l *connListener) Addr() net.Addr { return new(net.TCPAddr) }
 
-// fullListener has no descriptors left for some calls, and then accepts one connection before it is closed.
+// fullListener has no descriptors left for some calls, and then accepts one connection before it is
+// closed.
 type fullListener struct {
 	connListener
 	left int
@@ -205,7 +207,8 @@ func (l *fullListener) Accept() (net.Conn, error) {
 	return nil, &net.OpError{Op: "accept", Err: l.err}
 }
 
-// TestAgentCheckOutlastsWantOfDescriptors: an agent that ended would leave HAProxy with what it was told last, for good.
+// TestAgentCheckOutlastsWantOfDescriptors: an agent that ended would leave HAProxy with what it was
+// told last, for good.
 func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
 	for want, kind := range map[error]error{net.ErrClosed: os.NewSyscallError("accept4", syscall.EMFILE), io.ErrNoProgress: io.ErrNoProgress} {
 		synctest.Test(t, func(t *testing.T) {
@@ -241,7 +244,8 @@ func TestAgentCheckRefusesNegatives(t *testing.T) {
 	}
 }
 
-// TestAgentCheckAnswersNoStranger has a clock of its own: over a pipe an answer waits for its reader, and agentTimeout at most.
+// TestAgentCheckAnswersNoStranger has a clock of its own: over a pipe an answer waits for its
+// reader, and agentTimeout at most.
 func TestAgentCheckAnswersNoStranger(t *testing.T) {
 	leaks.Test(t)
 	synctest.Test(t, answersNoStranger)
@@ -343,7 +347,8 @@ func (c *fuzzConn) Write(b []byte) (int, error) { return c.out.Write(b) }
 func (c *fuzzConn) Close() error                { c.closed++; return nil }
 func (c *fuzzConn) SetDeadline(time.Time) error { return nil }
 
-// FuzzAgentCheckInput: whatever a peer sends, it gets the exact word, and is not read without bound.
+// FuzzAgentCheckInput: whatever a peer sends, it gets the exact word, and is not read without
+// bound.
 func FuzzAgentCheckInput(f *testing.F) {
 	f.Add([]byte(nil), false)
 	f.Add([]byte("be/a\n"), true)

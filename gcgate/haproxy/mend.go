@@ -70,7 +70,8 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	}
 }
 
-// mendAfter is how long a server has been drained that is put back, where this gate expects as long of its own collection.
+// mendAfter is how long a server has been drained that is put back, where this gate expects as long
+// of its own collection.
 func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
 	if h.MendAfter > 0 {
 		return h.MendAfter + expected
@@ -107,8 +108,9 @@ type drainedServer struct {
 	readied time.Time // put back, and drained again by the next look; zero: not yet
 }
 
-// leftBehind returns the servers to put back now: those that have been drained at each look for so long. A server that was drained
-// again right after it was put back has a process that is away: it is left alone for mendAgain, or until it comes back.
+// leftBehind returns the servers to put back now: those that have been drained at each look for so
+// long. A server that was drained again right after it was put back has a process that is away: it
+// is left alone for mendAgain, or until it comes back.
 func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
 	if now.Sub(m.looked) > 2*mendRest {
 		clear(m.drained) // what was between is not known: HAProxy did not answer, or this process stood still

@@ -13,8 +13,9 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// TestLeftBehind looks at histories of a backend with the own server a; a letter stands for a server that is
-// drained at a look, a capital one for one in maintenance too. It is about who is put back at each look.
+// TestLeftBehind looks at histories of a backend with the own server a; a letter stands for a
+// server that is drained at a look, a capital one for one in maintenance too. It is about who is
+// put back at each look.
 func TestLeftBehind(t *testing.T) {
 	const after = 3 * mendLook
 	again := int(mendAgain/mendLook) - 1 // looks without a word
@@ -193,7 +194,8 @@ func TestMendAfter(t *testing.T) {
 	}
 }
 
-// TestNothingIsKnownOfTheTimeBetween looks that are far apart: the server may have been back meanwhile, and collect again.
+// TestNothingIsKnownOfTheTimeBetween looks that are far apart: the server may have been back
+// meanwhile, and collect again.
 func TestNothingIsKnownOfTheTimeBetween(t *testing.T) {
 	m := mender{own: "a", drained: make(map[string]*drainedServer)}
 	servers := []server{{name: "a"}, {name: "b", admin: forcedDrain}}

@@ -59,9 +59,10 @@ const (
 // A server at whose address this process does not listen is another process when this one listens
 // at the address of another server of the backend: Drain and Check return [ErrOtherServer] then.
 //
-// A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A
-// drain is taken for this process's own, left by one of before that crashed, say: Ready ends
-// it. So take a server out, this one or another of the backend, with "set server B/S state maint", never with "drain".
+// A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A drain is
+// taken for this process's own, left by one of before that crashed, say: Ready ends it. So take a
+// server out, this one or another of the backend, with "set server B/S state maint", never with
+// "drain".
 //
 // A process that is killed while it is drained, and comes back without a gate, as after a rollback,
 // would stay drained for ever. So this one watches the other servers of its backend, and puts one
@@ -69,13 +70,14 @@ const (
 // of its own, or MendAfter), unless another replica has the turn: see [RuntimeAPI.Watch]. That
 // costs a replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
 //
-// A server is not drained when no other in its backend is up, and a drain is undone when the
-// others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That
-// is no replacement for Turns: HAProxy has no way to drain a server only if another is up, so two
-// that are drained within the same millisecond see each other too late, and requests that come
-// before one is put back get 503. It does not know of another that has just been killed either, until a check or a connection to
-// it fails. The configuration therefore has each server a second time, as a backup without a check, which serves then;
-// servers with one address count as one that is up if all of them are.
+// A server is not drained when no other in its backend is up, and a drain is undone when the others
+// go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That is no
+// replacement for Turns: HAProxy has no way to drain a server only if another is up, so two that
+// are drained within the same millisecond see each other too late, and requests that come before
+// one is put back get 503. It does not know of another that has just been killed either, until a
+// check or a connection to it fails. The configuration therefore has each server a second time, as
+// a backup without a check, which serves then; servers with one address count as one that is up if
+// all of them are.
 //
 // A reload (SIGUSR2 in master-worker mode) starts a new worker with the states of the
 // configuration, where this server is ready. It is drained there when the gate repeats Drain,
@@ -191,8 +193,9 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 }
 
 // Check verifies that HAProxy is there, lets this process change the server's state, and has
-// another server in the backend that can take its requests meanwhile. Where no other server is up and this one is drained, as who ran
-// before this process may have left it, it puts the server back.
+// another server in the backend that can take its requests meanwhile. Where no other server is up
+// and this one is drained, as who ran before this process may have left it, it puts the server
+// back.
 func (h *RuntimeAPI) Check(ctx context.Context) error {
 	answer, err := h.ask(ctx, "show cli level; show servers state "+h.Backend)
 	if err != nil {
@@ -296,8 +299,9 @@ func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err erro
 	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
 
-// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing. A command that was given up may still be
-// carried out, by a HAProxy that stands still: whatever is asked after it waits for its answer first, so that it is not undone by it.
+// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing. A
+// command that was given up may still be carried out, by a HAProxy that stands still: whatever is
+// asked after it waits for its answer first, so that it is not undone by it.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	if err := h.validate(); err != nil {
 		return "", err
@@ -348,7 +352,8 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	return string(answer), nil
 }
 
-// settled waits until no command is without its answer that was given up. It reports false where ctx ends first.
+// settled waits until no command is without its answer that was given up. It reports false where
+// ctx ends first.
 func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	h.mu.Lock()
 	waited := h.unanswered

@@ -196,8 +196,8 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsNotCarriedOutLater: a HAProxy that stands still may carry a command out that was given up, after it has told that the
-// server is not drained: Ready waits for that.
+// TestGivenUpIsNotCarriedOutLater: a HAProxy that stands still may carry a command out that was
+// given up, after it has told that the server is not drained: Ready waits for that.
 func TestGivenUpIsNotCarriedOutLater(t *testing.T) {
 	leaks.Test(t)
 	f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}

@@ -27,7 +27,8 @@ var (
 	_ gcgate.Validator = (*Handler)(nil)
 )
 
-// An OptionError says which field of [Handler] cannot be used, and what would be right. The signal is silent then.
+// An OptionError says which field of [Handler] cannot be used, and what would be right. The signal
+// is silent then.
 type OptionError struct {
 	Option string // the field's name
 	Reason string // what is wrong, and what to set instead
@@ -41,16 +42,17 @@ func (e *OptionError) Error() string {
 // the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
 // deploy/haproxy/health.cfg.
 //
-// The peer must poll fast, every 10 ms: when its recent polls are so far apart that it would not act
-// on a drain within [gcgate.Options].AnnounceTimeout, or when it has polled too few times to tell, the
-// signal is silent, and the log names the interval. It is used again when the polls are fast.
+// The peer must poll fast, every 10 ms: when its recent polls are so far apart that it would not
+// act on a drain within [gcgate.Options].AnnounceTimeout, or when it has polled too few times to
+// tell, the signal is silent, and the log names the interval. It is used again when the polls are
+// fast.
 //
 // It answers GET and HEAD, with 200 "ready" or 503 "draining", to the addresses in Allow and
 // 403 to others. Who asks is the connection's other end: headers such as X-Forwarded-For are
 // not looked at.
 //
-// Mount it outside of httpgate.Wrap: under [gcgate.PolicyShed] that would refuse the polls that end a
-// drain, and elsewhere the polls would count as requests. Do not mount it where a peer forwards
+// Mount it outside of httpgate.Wrap: under [gcgate.PolicyShed] that would refuse the polls that end
+// a drain, and elsewhere the polls would count as requests. Do not mount it where a peer forwards
 // the requests of others to it.
 //
 // Drain returns when each address that polls regularly has polled once more than it takes to
@@ -67,8 +69,8 @@ func (e *OptionError) Error() string {
 //   - Rise answers and 10 s, which the log tells once; where Rise is not set, 30 answers at least. The turn is held
 //     meanwhile. A balancer that needs longer than that is lost sight of: let it tell, or set Rise.
 //
-// An address that was told to drain and has not polled for 30 s is gone; one that does not poll regularly, and was told fewer than
-// Fall times, is after 3 s.
+// An address that was told to drain and has not polled for 30 s is gone; one that does not poll
+// regularly, and was told fewer than Fall times, is after 3 s.
 //
 // The fields must not change once the signal is in use. Where one is negative, [gcgate.Start] and
 // all methods with a result return an [*OptionError]. Methods may be called from any
@@ -91,10 +93,10 @@ type Handler struct {
 	// poll as often as the others. Default: 0, which is 1.
 	Pollers int
 
-	// InAnswers says that the balancer hears of a drain in the answers to requests too, and may poll
-	// slowly, every half second: Envoy, where httpgate.Options.EnvoyFail is this handler's Draining (see
-	// deploy/envoy). Drain then returns when no request has entered for 10 ms; Ready needs the polls as ever.
-	// Default: false, polls tell.
+	// InAnswers says that the balancer hears of a drain in the answers to requests too, and may
+	// poll slowly, every half second: Envoy, where httpgate.Options.EnvoyFail is this handler's
+	// Draining (see deploy/envoy). Drain then returns when no request has entered for 10 ms; Ready
+	// needs the polls as ever. Default: false, polls tell.
 	InAnswers bool
 
 	// Logger gets Debug for the first stranger, and Warn where no balancer proves that it has this
@@ -164,8 +166,8 @@ func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// Draining reports whether polls are answered 503: what httpgate.Options.EnvoyFail asks for each request. It costs
-// a nanosecond.
+// Draining reports whether polls are answered 503: what httpgate.Options.EnvoyFail asks for each
+// request. It costs a nanosecond.
 func (h *Handler) Draining() bool { return h.draining.Load() }
 
 // Ready answers 200 from now on. See [Handler] for when it returns.
@@ -183,8 +185,8 @@ func (h *Handler) Ready(ctx context.Context) error {
 	return err
 }
 
-// Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this process
-// back.
+// Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this
+// process back.
 func (h *Handler) Attach(g *gcgate.Gate) {
 	h.gateLog.Store(g.Logger())
 	h.peers.Attach(g)

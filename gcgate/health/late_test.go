@@ -105,9 +105,10 @@ func (b *lateBalancer) request() {
 	b.replicas[b.next%len(b.replicas)].gate.Enter().Exit()
 }
 
-// TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and back as late, next to no
-// request meets a collection once the gates have seen that, although the heaps fill in seconds; behind one that gathers its changes
-// for a second from the first collection on, as bench/gate has it.
+// TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and
+// back as late, next to no request meets a collection once the gates have seen that, although the
+// heaps fill in seconds; behind one that gathers its changes for a second from the first collection
+// on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
 	length, least := 30*time.Second, uint64(5) // collections
 	checking := os.Getenv("EVENKEEL_CHECK") == "1"

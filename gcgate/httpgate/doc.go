@@ -1,8 +1,8 @@
 // Package httpgate counts the requests of a net/http server for a gate of evenkeel.dev/gcgate, so
 // that the gate knows when nobody is here, and speaks for the gate over HTTP.
 //
-// [Guard] is a gate and this in one line. [Wrap] is all that most services with a gate need; [New] has
-// options. Around the server's whole handler it
+// [Guard] is a gate and this in one line. [Wrap] is all that most services with a gate need; [New]
+// has options. Around the server's whole handler it
 //
 //   - counts each request while its handler runs, also when that panics, and leaves long streams
 //     out, which no collection can wait for;
@@ -14,6 +14,6 @@
 //
 // docs/reference/protocol.md has the headers. A request that is served while nobody is away costs
 // some tens of nanoseconds more, and no allocation. It works with every http.Handler, over HTTP/1.1
-// and HTTP/2 alike; gRPC servers have evenkeel.dev/contrib/grpcgate; servers of another kind (fasthttp) count
-// by gcgate.Gate.Enter and refuse by Gate.Refusing, as this package does.
+// and HTTP/2 alike; gRPC servers have evenkeel.dev/contrib/grpcgate; servers of another kind
+// (fasthttp) count by gcgate.Gate.Enter and refuse by Gate.Refusing, as this package does.
 package httpgate

@@ -16,8 +16,8 @@ const (
 	guardLooks   = 1000             // requests that are looked at for a balancer's headers
 )
 
-// Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called from any
-// goroutine.
+// Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called
+// from any goroutine.
 type Guarded struct {
 	next  http.Handler
 	gate  *gcgate.Gate // nil: it could not start
@@ -27,27 +27,29 @@ type Guarded struct {
 	told  atomic.Bool  // that there is a balancer
 }
 
-// Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the original,
-// in one line.
+// Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the
+// original, in one line.
 //
 //	http.ListenAndServe(addr, httpgate.Guard(mux, gcgate.Options{}))
 //
-// Without options it does what helps a process alone: it spends the memory that its container has on
-// fewer collections, and says in the log what it chose ([gcgate.PolicyAuto]). When
-// requests carry the headers of a balancer, it warns at the first of them that there is nobody to tell, and
-// what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and nginx with
-// proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other client. Behind one that
-// tries another replica after a 503 that is
+// Without options it does what helps a process alone: it spends the memory that its container has
+// on fewer collections, and says in the log what it chose ([gcgate.PolicyAuto]). When requests
+// carry the headers of a balancer, it warns at the first of them that there is nobody to tell, and
+// what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and nginx
+// with proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other client.
+// Behind one that tries another replica after a 503 that is
 //
 //	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}})
 //
-// (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
-// include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no replica. A request that
-// is tried again enters a gate at each attempt, so that replicas count more requests together than clients send.
+// (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the
+// balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
+// include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no
+// replica. A request that is tried again enters a gate at each attempt, so that replicas count more
+// requests together than clients send.
 //
 // A gate that cannot start is no reason not to serve: then the log says why at Error, [Guarded.Err]
-// returns it, and requests are served without. Like [Wrap], put it outermost; for a second server of the
-// process use Wrap with [Guarded.Gate].
+// returns it, and requests are served without. Like [Wrap], put it outermost; for a second server
+// of the process use Wrap with [Guarded.Gate].
 func Guard(next http.Handler, o gcgate.Options) *Guarded {
 	g := &Guarded{next: next, log: o.Logger}
 	if g.log == nil {
@@ -75,7 +77,8 @@ func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// Gate returns the gate, nil where it could not start: [Wrap], [Status] and the metrics of contrib take that for no gate, and its own methods do not.
+// Gate returns the gate, nil where it could not start: [Wrap], [Status] and the metrics of contrib
+// take that for no gate, and its own methods do not.
 func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
 
 // Err returns why the gate could not start: an [*gcgate.OptionError], [gcgate.ErrRunning], or nil.
@@ -119,8 +122,8 @@ func (g *Guarded) look(h http.Header) {
 // attemptHeader is the number of the attempt, from 1, where Envoy is told to send it.
 const attemptHeader = "X-Envoy-Attempt-Count"
 
-// balancer returns a header by which a balancer in front is known, "" where there is none, and how to tell
-// that balancer.
+// balancer returns a header by which a balancer in front is known, "" where there is none, and how
+// to tell that balancer.
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Envoy-") {

@@ -90,7 +90,8 @@ func TestGuardWarnsOfABalancer(t *testing.T) {
 	}
 }
 
-// TestGuardSeesRetries of a balancer that counts attempts, after the warning of the balancer itself, once.
+// TestGuardSeesRetries of a balancer that counts attempts, after the warning of the balancer
+// itself, once.
 func TestGuardSeesRetries(t *testing.T) {
 	g, log := guard(t, gcgate.Options{})
 	for _, attempt := range []string{"1", "1", "2", "3"} {

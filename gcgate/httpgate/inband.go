@@ -66,8 +66,8 @@ func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
 // Attach implements [gcgate.Attacher].
 func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 
-// Describe implements [gcgate.Describer]. If all targets are drained, a [client.Transport] uses them
-// nevertheless, so no turn is needed.
+// Describe implements [gcgate.Describer]. If all targets are drained, a [client.Transport] uses
+// them nevertheless, so no turn is needed.
 func (b *InBand) Describe() gcgate.Description { return gcgate.Description{SafeWithoutTurn: true} }
 
 // String implements [gcgate.Signal].

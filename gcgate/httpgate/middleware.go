@@ -30,10 +30,11 @@ type Options struct {
 	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
 	GCIPeers []netip.Prefix
 
-	// EnvoyFail is asked for each request, and where it reports true again when the answer begins: while it does, the answer carries the header
-	// x-envoy-immediate-health-check-fail, at which an Envoy that checks this replica's health takes it out
-	// at once, and back at its next check. Give the Draining of the health.Handler that Envoy polls, with its field
-	// InAnswers set (see deploy/envoy). It must not block. Default: nil, no such header.
+	// EnvoyFail is asked for each request, and where it reports true again when the answer begins:
+	// while it does, the answer carries the header x-envoy-immediate-health-check-fail, at which an
+	// Envoy that checks this replica's health takes it out at once, and back at its next check.
+	// Give the Draining of the health.Handler that Envoy polls, with its field InAnswers set (see
+	// deploy/envoy). It must not block. Default: nil, no such header.
 	EnvoyFail func() bool
 }
 

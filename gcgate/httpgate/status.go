@@ -13,15 +13,15 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their names, and [Process],
-// where the request's query is "json" or it accepts application/json and no HTML. It reads nothing of
-// the request but that and changes nothing; mount it where operators reach it and others do not, outside
-// of what g counts:
+// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their
+// names, and [Process], where the request's query is "json" or it accepts application/json and no
+// HTML. It reads nothing of the request but that and changes nothing; mount it where operators
+// reach it and others do not, outside of what g counts:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
 //
-// Where g is nil, as [Guarded.Gate] returns it where the gate could not start, the page says so, with status 404; in JSON it is an object
-// with Error.
+// Where g is nil, as [Guarded.Gate] returns it where the gate could not start, the page says so,
+// with status 404; in JSON it is an object with Error.
 func Status(g *gcgate.Gate) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -100,7 +100,8 @@ func TestStatusInJSON(t *testing.T) {
 	}
 }
 
-// TestStatusWithoutGate says so, and where to read why: Guarded.Gate returns nil where it could not start.
+// TestStatusWithoutGate says so, and where to read why: Guarded.Gate returns nil where it could not
+// start.
 func TestStatusWithoutGate(t *testing.T) {
 	g, _ := guard(t, gcgate.Options{Policy: gcgate.PolicyShed})
 	h := Status(g.Gate())

@@ -2,13 +2,15 @@
 // whether to send it requests.
 //
 // Such a peer can be told something only in the answer to its next poll. So an announcement takes
-// until each has polled again, and whether a peer has acted has to be worked out from when it polls,
-// what it was answered, what it says itself, and from the requests that come. [Peers] does that.
+// until each has polled again, and whether a peer has acted has to be worked out from when it
+// polls, what it was answered, what it says itself, and from the requests that come. [Peers] does
+// that.
 //
-// A signal of gcgate that is polled, over whatever protocol, answers each poll between [Peers.Begin]
-// and [Peers.Answered], and hands its own Drain, Ready and CanConfirm on to those of Peers.
-// evenkeel.dev/gcgate/health and the agent-check of evenkeel.dev/gcgate/haproxy are made of it.
-// [Allowed] says who may poll; [Strangers] counts and logs those who may not, and says what to do in the errors of Peers.
+// A signal of gcgate that is polled, over whatever protocol, answers each poll between
+// [Peers.Begin] and [Peers.Answered], and hands its own Drain, Ready and CanConfirm on to those of
+// Peers. evenkeel.dev/gcgate/health and the agent-check of evenkeel.dev/gcgate/haproxy are made of
+// it. [Allowed] says who may poll; [Strangers] counts and logs those who may not, and says what to
+// do in the errors of Peers.
 //
 // A peer is an address, since connections come and go. It is taken to poll one at a time: who
 // begins a poll has acted on the answers of before. Where several poll from one address

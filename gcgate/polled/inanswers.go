@@ -13,8 +13,8 @@ func (p *Peers) isQuiet(now time.Time) bool {
 	return now.Sub(p.quiet) >= quietFor
 }
 
-// tellAll takes all who poll for told, where requests are counted: each may hear of the drain in an answer from now on, also of one
-// that is not confirmed.
+// tellAll takes all who poll for told, where requests are counted: each may hear of the drain in an
+// answer from now on, also of one that is not confirmed.
 func (p *Peers) tellAll() {
 	now := time.Now()
 	p.mu.Lock()

@@ -16,11 +16,12 @@ const (
 	// that counts as regular: three times the slowest polls that are worth a thought.
 	forgetAfter = 30 * time.Second
 
-	// goneAfter is when a peer that was told nothing and that polled fast counts as gone, and a stray one. Should
-	// it come back and be told to drain, then it is waited for all the same.
+	// goneAfter is when a peer that was told nothing and that polled fast counts as gone, and a
+	// stray one. Should it come back and be told to drain, then it is waited for all the same.
 	goneAfter = 3 * time.Second
 
-	// listenFor is how long a Ready waits for one that is gone by that: this process itself may have stood still, and have polls to read.
+	// listenFor is how long a Ready waits for one that is gone by that: this process itself may
+	// have stood still, and have polls to read.
 	listenFor = time.Second
 
 	// pollsKept is how many polls of a peer are remembered, to tell how fast it polls.
@@ -29,11 +30,13 @@ const (
 	// maxPeers bounds the addresses that are remembered. Another is told "ready" at all times.
 	maxPeers = 64
 
-	// waitTick is how often a wait looks whether a peer went silent, and quietTick whether requests did.
+	// waitTick is how often a wait looks whether a peer went silent, and quietTick whether requests
+	// did.
 	waitTick  = 50 * time.Millisecond
 	quietTick = 2 * time.Millisecond
 
-	// quietFor is how long no request must enter for the peers to have acted on what answers told them.
+	// quietFor is how long no request must enter for the peers to have acted on what answers told
+	// them.
 	quietFor = 10 * time.Millisecond
 )
 
@@ -69,7 +72,8 @@ func (s *Says) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Demand is what it takes to make a peer act. A negative number is an error of the methods that take one.
+// Demand is what it takes to make a peer act. A negative number is an error of the methods that
+// take one.
 type Demand struct {
 	// Answers is how many of the same kind in a row make one poller act ("fall" and "rise" in
 	// HAProxy). Default: 0, which is 1.
@@ -83,13 +87,14 @@ type Demand struct {
 	// itself says how many answers it takes.
 	Prove bool
 
-	// Assumed says that nobody has said what the peer is set to, and Answers is a guess: without a proof Ready waits for
-	// 30 answers at least. Default: false.
+	// Assumed says that nobody has said what the peer is set to, and Answers is a guess: without a
+	// proof Ready waits for 30 answers at least. Default: false.
 	Assumed bool
 
-	// InAnswers says that the peers hear of a drain in the answers to requests, too, as Envoy does, and may
-	// poll slowly: to [Peers.CanConfirm] any pace is fast enough, and [Peers.Drain] also returns when no request has
-	// entered for 10 ms, all who poll being told by then. It takes a [Counter]. Default: false, polls tell.
+	// InAnswers says that the peers hear of a drain in the answers to requests, too, as Envoy does,
+	// and may poll slowly: to [Peers.CanConfirm] any pace is fast enough, and [Peers.Drain] also
+	// returns when no request has entered for 10 ms, all who poll being told by then. It takes a
+	// [Counter]. Default: false, polls tell.
 	InAnswers bool
 }
 
@@ -251,8 +256,8 @@ func (p *Peers) Answered(from netip.Addr, draining bool) {
 }
 
 // CanConfirm returns nil when all who poll are expected to act on a drain within the time given,
-// and at least one does: it implements gcgate.Confirmer. The error says who polls how seldom, and is
-// [ErrNobody] when nobody does. It does not block.
+// and at least one does: it implements gcgate.Confirmer. The error says who polls how seldom, and
+// is [ErrNobody] when nobody does. It does not block.
 func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 	if err := d.check(); err != nil {
 		return err
@@ -314,10 +319,10 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 }
 
 // Ready makes Begin say "ready" from now on, and waits until every peer that was told to drain has
-// this process back. It returns at once when none was; one that has not polled for 30 s, nor within a second from now, is gone, and
-// so is one after 3 s that does not poll regularly, and was told fewer times than the drain takes.
-// A peer has it back when it says so. Of one that says nothing it takes enough answers, and with
-// [Demand].Prove one of these after them:
+// this process back. It returns at once when none was; one that has not polled for 30 s, nor within
+// a second from now, is gone, and so is one after 3 s that does not poll regularly, and was told
+// fewer times than the drain takes. A peer has it back when it says so. Of one that says nothing it
+// takes enough answers, and with [Demand].Prove one of these after them:
 //
 //   - more requests than can have come past the peer: at least eight, and four times as often as
 //     while the peer had this process out, in the recent drains: from when requests ceased, as a peer may
@@ -368,8 +373,8 @@ func (p *Peers) set(draining bool) {
 	}
 }
 
-// Heard waits until somebody polls, or has polled lately: it is what a gcgate.Checker asks. At ctx's
-// end its error is ErrNobody and that of ctx.
+// Heard waits until somebody polls, or has polled lately: it is what a gcgate.Checker asks. At
+// ctx's end its error is ErrNobody and that of ctx.
 func (p *Peers) Heard(ctx context.Context) error {
 	return p.wait(ctx, waitTick, func(now time.Time) error {
 		for _, q := range p.peers {
@@ -402,8 +407,8 @@ func (p *Peers) missing(d Demand, now time.Time) error {
 	return err
 }
 
-// absent returns nil when all who were told to drain have this process back, or are gone, where it has listened for them; else
-// who has not. It is called with mu held.
+// absent returns nil when all who were told to drain have this process back, or are gone, where it
+// has listened for them; else who has not. It is called with mu held.
 func (p *Peers) absent(d Demand, now time.Time, listened bool) error {
 	var late []string
 	for a, q := range p.peers {

@@ -292,7 +292,8 @@ func TestReadyWantsAProof(t *testing.T) {
 	}
 }
 
-// TestAssumedAnswers: one that polls slowly while it has this process out may want more answers than anybody has said.
+// TestAssumedAnswers: one that polls slowly while it has this process out may want more answers
+// than anybody has said.
 func TestAssumedAnswers(t *testing.T) {
 	for _, assumed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -533,7 +534,8 @@ func TestDemandRefusesNegatives(t *testing.T) {
 	}
 }
 
-// TestStandstillIsNotTheBalancers: while this process is stopped nobody can poll it, and who had it out still has.
+// TestStandstillIsNotTheBalancers: while this process is stopped nobody can poll it, and who had it
+// out still has.
 func TestStandstillIsNotTheBalancers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Peers
@@ -568,8 +570,9 @@ func TestStandstillIsNotTheBalancers(t *testing.T) {
 	})
 }
 
-// TestStrayPoll: one that polls once while the peers are told to drain is no peer that acts, and does not hold the turn as long as one
-// that is lost; requests prove all the same that the balancer has this process back. A balancer that has just appeared is waited for.
+// TestStrayPoll: one that polls once while the peers are told to drain is no peer that acts, and
+// does not hold the turn as long as one that is lost; requests prove all the same that the balancer
+// has this process back. A balancer that has just appeared is waited for.
 func TestStrayPoll(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {

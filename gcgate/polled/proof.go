@@ -7,8 +7,8 @@ const (
 	// once that has got its answers.
 	ProofTimeout = 10 * time.Second
 
-	// proofAnswers is how many answers in a row a peer may want that nobody has said anything of, when there is no proof: a
-	// slow one has got few of them within ProofTimeout.
+	// proofAnswers is how many answers in a row a peer may want that nobody has said anything of,
+	// when there is no proof: a slow one has got few of them within ProofTimeout.
 	proofAnswers = 30
 
 	// proofRequests is how many requests it takes: one may be anybody's.
@@ -21,18 +21,21 @@ const (
 	// proofFades is what a drain leaves of what was seen in those before.
 	proofFades = 31. / 32
 
-	// A look tells whether requests still come when lookRequests would have come since the last one. By chance fewer than
-	// a quarter of them come once in a hundred million looks. Up to lookFew are some that were under way.
+	// A look tells whether requests still come when lookRequests would have come since the last
+	// one. By chance fewer than a quarter of them come once in a hundred million looks. Up to
+	// lookFew are some that were under way.
 	lookRequests = 40
 	lookFew      = 2
 
-	// silentRequests would have come in a silence that is none by chance: a short collection is over before a look can tell.
+	// silentRequests would have come in a silence that is none by chance: a short collection is
+	// over before a look can tell.
 	silentRequests = 10
 
 	// rateTime is how long this process must have served for the rate of its requests to be known.
 	rateTime = 100 * time.Millisecond
 
-	// proofBlind is after how many drains in a row, in which requests never ceased, nothing is known any more.
+	// proofBlind is after how many drains in a row, in which requests never ceased, nothing is
+	// known any more.
 	proofBlind = 2
 )
 
@@ -46,9 +49,10 @@ type Counter interface {
 // scraper or a neighbour, and polls that are counted too; but those come as well while the peers
 // have this process out, and there they are seen.
 //
-// A peer may act later than it says, as Envoy does, which gathers what its checks find for a second. What it sends
-// meanwhile did not come past it. So what is seen counts from when requests first came four times more seldom than before the drain.
-// A drain in which they never did tells nothing, and two in a row tell that what was seen before does not hold any more.
+// A peer may act later than it says, as Envoy does, which gathers what its checks find for a
+// second. What it sends meanwhile did not come past it. So what is seen counts from when requests
+// first came four times more seldom than before the drain. A drain in which they never did tells
+// nothing, and two in a row tell that what was seen before does not hold any more.
 type proof struct {
 	counter Counter // nil: nobody counts requests
 

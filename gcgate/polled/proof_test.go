@@ -44,8 +44,8 @@ func TestProof(t *testing.T) {
 	want(8, 600*time.Millisecond, true)
 }
 
-// TestProofOfPeerThatActsLate: what a peer sends that says that it has this process out, and acts a second later, did not
-// come past it; and requests that never cease tell nothing.
+// TestProofOfPeerThatActsLate: what a peer sends that says that it has this process out, and acts a
+// second later, did not come past it; and requests that never cease tell nothing.
 func TestProofOfPeerThatActsLate(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
