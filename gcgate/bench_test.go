@@ -43,7 +43,8 @@ func messagePush(b *testing.B, size int, gated bool) {
 	}
 	runtime.GC()
 	if gated {
-		g, err := gcgate.Start(context.Background(), gcgate.Options{Policy: gcgate.PolicyThrough, Logger: slog.New(slog.DiscardHandler)})
+		g, err := gcgate.Start(context.Background(),
+			gcgate.Options{Policy: gcgate.PolicyThrough, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -93,7 +94,8 @@ func messagePushLiteral(b *testing.B, policy string, size int) {
 			continue
 		}
 		var err error
-		if g, err = gcgate.Start(context.Background(), gcgate.Options{Policy: p, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		if g, err = gcgate.Start(context.Background(),
+			gcgate.Options{Policy: p, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 			b.Fatal(err)
 		}
 		defer g.Stop(context.Background())

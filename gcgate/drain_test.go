@@ -48,10 +48,19 @@ func TestDrainThatNobodyHeeds(t *testing.T) {
 		met      bool          // requests meet the collection
 	}{
 		{"heeded", &unheedingSignal{}, func(time.Duration) bool { return false }, false, 0, 20 * time.Millisecond, false},
-		{"some were under way", &unheedingSignal{}, func(away time.Duration) bool { return away < 30*time.Millisecond }, false, 0, 60 * time.Millisecond, false},
-		{"late", &unheedingSignal{}, func(away time.Duration) bool { return away < late }, true, late, late + quietMax + 10*time.Millisecond, false},
+		{
+			"some were under way", &unheedingSignal{}, func(away time.Duration) bool { return away < 30*time.Millisecond },
+			false, 0, 60 * time.Millisecond, false,
+		},
+		{
+			"late", &unheedingSignal{}, func(away time.Duration) bool { return away < late }, true, late,
+			late + quietMax + 10*time.Millisecond, false,
+		},
 		{"never", &unheedingSignal{}, func(time.Duration) bool { return true }, true, 3 * time.Second, 4 * time.Second, true},
-		{"not confirmed", &fakeSignal{takes: 3 * time.Second}, func(time.Duration) bool { return true }, false, 100 * time.Millisecond, 105 * time.Millisecond, true},
+		{
+			"not confirmed", &fakeSignal{takes: 3 * time.Second}, func(time.Duration) bool { return true }, false,
+			100 * time.Millisecond, 105 * time.Millisecond, true,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTime(t, Options{Signals: []Signal{c.signal}, DisableJitter: true}, func(t *testing.T, r *rig) {
@@ -59,7 +68,8 @@ func TestDrainThatNobodyHeeds(t *testing.T) {
 				r.send(time.Millisecond, c.deaf)
 				r.until(t, StateCollecting)
 				log := r.logged.String()
-				if warned := strings.Contains(log, "requests keep coming"); warned != c.warned || warned && !strings.Contains(log, "update_merge_window; or clients that keep") {
+				if warned := strings.Contains(log, "requests keep coming"); warned != c.warned ||
+					warned && !strings.Contains(log, "update_merge_window; or clients that keep") {
 					t.Errorf("before it collects the log says:\n%s", log)
 				}
 				r.until(t, StateServing)
@@ -139,7 +149,8 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 				}
 			}
 			if met := r.Stats().Overlapped - first; first == 0 || met > 0 {
-				t.Errorf("announced in %v: the first collection met %d requests, those after it %d: want some, and none", announcing, first, met)
+				t.Errorf("announced in %v: the first collection met %d requests, those after it %d: want some, and none",
+					announcing, first, met)
 			}
 		})
 	}
@@ -153,7 +164,8 @@ func TestPauseIsNoEnd(t *testing.T) {
 		var pause atomic.Int64 // when
 		pause.Store(int64(500 * time.Millisecond))
 		r.send(time.Millisecond, func(away time.Duration) bool {
-			return away < time.Second && (away < time.Duration(pause.Load()) || away > time.Duration(pause.Load())+20*time.Millisecond)
+			return away < time.Second && (away < time.Duration(pause.Load()) ||
+				away > time.Duration(pause.Load())+20*time.Millisecond)
 		})
 		for range 3 {
 			r.until(t, StateCollecting)
@@ -174,7 +186,8 @@ func TestFewRequestsThatNobodyStops(t *testing.T) {
 		r.send(100*time.Millisecond, func(time.Duration) bool { return true })
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		if s := r.Stats(); s.Unheeded != 1 || s.Overlapped < 4 || !strings.Contains(r.logged.String(), "requests keep coming") {
+		if s := r.Stats(); s.Unheeded != 1 || s.Overlapped < 4 ||
+			!strings.Contains(r.logged.String(), "requests keep coming") {
 			t.Errorf("stats %+v\n%s", s, r.logged.String())
 		}
 	})
@@ -192,33 +205,35 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 		{"they stop, but for a late one now and then", true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, DisablePeriod: true}, func(t *testing.T, r *rig) {
-				r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, 20*time.Millisecond })
-				r.send(35*time.Millisecond, func(time.Duration) bool { return !c.heeded }) // 29 a second
-				late := 0
-				stop := r.Observe(func(e Event) {
-					if late++; c.heeded && e.State == StateCollecting && late%64 == 3 {
-						time.AfterFunc(10*time.Millisecond, func() { r.Enter().Exit() })
+			inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, DisablePeriod: true},
+				func(t *testing.T, r *rig) {
+					r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, 20*time.Millisecond })
+					r.send(35*time.Millisecond, func(time.Duration) bool { return !c.heeded }) // 29 a second
+					late := 0
+					stop := r.Observe(func(e Event) {
+						if late++; c.heeded && e.State == StateCollecting && late%64 == 3 {
+							time.AfterFunc(10*time.Millisecond, func() { r.Enter().Exit() })
+						}
+					})
+					defer stop()
+					var warned uint64
+					for n := uint64(1); n <= 200; n++ {
+						time.Sleep(997 * time.Millisecond)
+						if err := r.Collect(t.Context()); err != nil {
+							t.Fatal(err)
+						}
+						if warned = r.Stats().Unheeded; warned > 0 {
+							if n == 1 {
+								t.Error("one collection was enough: this test shows nothing")
+							}
+							break
+						}
+					}
+					if log := r.logged.String(); (warned > 0) != c.unheeded ||
+						strings.Contains(log, "requests keep coming") != c.unheeded {
+						t.Errorf("%d not heeded, and the log says:\n%s", warned, log)
 					}
 				})
-				defer stop()
-				var warned uint64
-				for n := uint64(1); n <= 200; n++ {
-					time.Sleep(997 * time.Millisecond)
-					if err := r.Collect(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					if warned = r.Stats().Unheeded; warned > 0 {
-						if n == 1 {
-							t.Error("one collection was enough: this test shows nothing")
-						}
-						break
-					}
-				}
-				if log := r.logged.String(); (warned > 0) != c.unheeded || strings.Contains(log, "requests keep coming") != c.unheeded {
-					t.Errorf("%d not heeded, and the log says:\n%s", warned, log)
-				}
-			})
 		})
 	}
 }
@@ -260,22 +275,23 @@ func TestStandstillIsNoFutileWait(t *testing.T) {
 		h.Heap.Rate = 20 * mib
 		return h.Heap
 	}
-	inTimeOver(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, Collector: h}, heap, func(t *testing.T, r *rig) {
-		r.send(time.Millisecond, func(away time.Duration) bool { return away < late })
-		r.until(t, StateDraining)
-		time.Sleep(300 * time.Millisecond)
-		r.heap.Do(func() { r.heap.Rate = 0 })
-		h.still.Store(int64(20 * time.Second))
-		time.Sleep(20 * time.Second)
-		r.heap.Do(func() { r.heap.Rate = 20 * mib })
-		for range 8 {
-			r.until(t, StateCollecting)
-			r.until(t, StateServing)
-		}
-		if met := r.Stats().Overlapped; met > 0 {
-			t.Errorf("%d requests overlapped a collection", met)
-		}
-	})
+	inTimeOver(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, Collector: h}, heap,
+		func(t *testing.T, r *rig) {
+			r.send(time.Millisecond, func(away time.Duration) bool { return away < late })
+			r.until(t, StateDraining)
+			time.Sleep(300 * time.Millisecond)
+			r.heap.Do(func() { r.heap.Rate = 0 })
+			h.still.Store(int64(20 * time.Second))
+			time.Sleep(20 * time.Second)
+			r.heap.Do(func() { r.heap.Rate = 20 * mib })
+			for range 8 {
+				r.until(t, StateCollecting)
+				r.until(t, StateServing)
+			}
+			if met := r.Stats().Overlapped; met > 0 {
+				t.Errorf("%d requests overlapped a collection", met)
+			}
+		})
 }
 
 // TestQuietForFollowsTheRate of requests, within bounds.
@@ -343,7 +359,8 @@ func TestRequestsThatStay(t *testing.T) {
 					most += c.late
 				}
 				s := r.Stats()
-				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.unheeded || (s.Unheeded > 0) != c.unheeded {
+				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.unheeded ||
+					(s.Unheeded > 0) != c.unheeded {
 					t.Errorf("%d not heeded, the log:\n%s", s.Unheeded, r.logged.String())
 				}
 				if d := s.Phases[StateDraining].Total; d > most {
@@ -370,21 +387,22 @@ func TestSilenceOfBefore(t *testing.T) {
 		{"both", []Signal{&keepingSignal{}, &fakeSignal{}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: c.with, DisableJitter: true, Policy: PolicyDrain, IdleRatio: 2}, func(t *testing.T, r *rig) {
-				r.until(t, StateCollecting)
-				if d := r.Stats().Phases[StateDraining].Total; d < 2*tick != c.quick {
-					t.Errorf("without a request it drained for %v", d)
-				}
-				r.until(t, StateServing)
-				ticket := r.Enter() // one that runs is waited for
-				time.Sleep(time.Second)
-				r.until(t, StateDraining)
-				time.Sleep(20 * time.Millisecond)
-				if s := r.State(); s != StateDraining {
-					t.Errorf("%v while a request runs", s)
-				}
-				ticket.Exit()
-			})
+			inTime(t, Options{Signals: c.with, DisableJitter: true, Policy: PolicyDrain, IdleRatio: 2},
+				func(t *testing.T, r *rig) {
+					r.until(t, StateCollecting)
+					if d := r.Stats().Phases[StateDraining].Total; d < 2*tick != c.quick {
+						t.Errorf("without a request it drained for %v", d)
+					}
+					r.until(t, StateServing)
+					ticket := r.Enter() // one that runs is waited for
+					time.Sleep(time.Second)
+					r.until(t, StateDraining)
+					time.Sleep(20 * time.Millisecond)
+					if s := r.State(); s != StateDraining {
+						t.Errorf("%v while a request runs", s)
+					}
+					ticket.Exit()
+				})
 		})
 	}
 }
@@ -432,7 +450,8 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 				share := 1 - float64(away)/float64(all)
 				t.Logf("%d collections, serving for %.3f of the time", collections, share)
 				if s.Escaped > 0 || share < 0.2 || collections < 20 {
-					t.Errorf("%d collections of the runtime's own, %d of the gate's, serving for %.3f of the time\n%s", s.Escaped, collections, share, r.logged.String())
+					t.Errorf("%d collections of the runtime's own, %d of the gate's, serving for %.3f of the time\n%s", s.Escaped,
+						collections, share, r.logged.String())
 				}
 			})
 		})

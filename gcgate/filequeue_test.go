@@ -134,7 +134,12 @@ func TestFileQueueLeaderChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.leave()
-	for _, step := range []struct{ last, next, otherNext bool }{{false, true, false}, {true, false, true}, {true, false, true}, {false, true, false}} {
+	for _, step := range []struct{ last, next, otherNext bool }{
+		{false, true, false},
+		{true, false, true},
+		{true, false, true},
+		{false, true, false},
+	} {
 		next, err := w.isNext(step.last)
 		otherNext, err2 := other.isNext(false)
 		if err := errors.Join(err, err2); err != nil || next != step.next || otherNext != step.otherNext {
@@ -251,7 +256,10 @@ func TestFileQueueRemovesRubbish(t *testing.T) {
 	w.leave()
 	dir := turns.Path + queueSuffix
 	old := time.Now().Add(-2 * newFor)
-	for _, name := range []string{"00000000000000000001-7", "00000000000000000002-7.last", newTicket + "old", newTicket + "young", "unknown"} {
+	for _, name := range []string{
+		"00000000000000000001-7", "00000000000000000002-7.last", newTicket + "old",
+		newTicket + "young", "unknown",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,8 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 			t.Errorf("states (-want +got):\n%s", d)
 		}
 		if s.isDrained() || turns.holders() != 0 || r.Remaining() != 0 {
-			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isDrained(), turns.holders(), r.Remaining())
+			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isDrained(),
+				turns.holders(), r.Remaining())
 		}
 		got := r.Stats()
 		if got.Collections[ReasonTrigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 || got.Policy != PolicyDrain {
@@ -301,13 +302,17 @@ func TestCollectWaitsForACollection(t *testing.T) {
 			t.Fatalf("Collect: %v\n%+v", err, r.Stats())
 		}
 		if s := r.Stats(); s.LostTurns != 1 || s.Collections[ReasonRequested] != 1 {
-			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each", s.LostTurns, s.Collections[ReasonRequested])
+			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each", s.LostTurns,
+				s.Collections[ReasonRequested])
 		}
 	})
 }
 
 func TestStopInEachState(t *testing.T) {
-	for _, state := range []State{StateServing, StateWanting, StateAnnouncing, StateDraining, StateCollecting, StateReadying} {
+	for _, state := range []State{
+		StateServing, StateWanting, StateAnnouncing, StateDraining,
+		StateCollecting, StateReadying,
+	} {
 		t.Run(state.String(), func(t *testing.T) {
 			s, turns := &fakeSignal{takes: 20 * time.Millisecond}, &fakeTurns{}
 			inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
@@ -399,7 +404,8 @@ func TestShedRefusesWhileAway(t *testing.T) {
 		case n == 0:
 			t.Error("no collection")
 		case draining > 5*n:
-			t.Errorf("it refused for %d ms before it collected %d times: who lets none in need not wait for silence", draining, n)
+			t.Errorf("it refused for %d ms before it collected %d times: who lets none in need not wait for silence", draining,
+				n)
 		}
 	})
 }

@@ -38,7 +38,8 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 			}
 			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
-				for end := time.Now().Add(6 * time.Minute); (checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
+				for end := time.Now().Add(6 * time.Minute); (checking() || r.Stats().Collections[ReasonHard] < 4) &&
+					time.Now().Before(end); {
 					time.Sleep(time.Second)
 				}
 				if s := r.Stats(); s.Collections[ReasonHard] < 4 || s.Escaped > 0 {
@@ -76,7 +77,8 @@ func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	}
 	const limit = 256 * mib
 	g, err := Start(t.Context(), Options{
-		Policy: PolicyThrough, Turns: takenTurns(), DisableJitter: true, HardRatio: 4, MemoryLimitBytes: limit, Logger: slog.New(slog.DiscardHandler),
+		Policy: PolicyThrough, Turns: takenTurns(), DisableJitter: true, HardRatio: 4, MemoryLimitBytes: limit,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -144,11 +146,13 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 				l := &limiting{h, c.inCollect, c.inSetLimit}
 				r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: c.own, Collector: l}, h)
 				if s := r.Stats(); s.Limit != most || s.Hard > most || h.SetLimit(-1) > most {
-					t.Errorf("the gate keeps to %d MiB, hard is %d, the runtime keeps to %d; want %d", s.Limit/mib, s.Hard/mib, h.SetLimit(-1)/mib, most/mib)
+					t.Errorf("the gate keeps to %d MiB, hard is %d, the runtime keeps to %d; want %d", s.Limit/mib, s.Hard/mib,
+						h.SetLimit(-1)/mib, most/mib)
 				}
 				time.Sleep(10 * time.Second)
 				if s := r.Stats(); s.Limit != most || h.SetLimit(-1) > most || h.GOGC() != -1 {
-					t.Errorf("later the gate keeps to %d MiB, the runtime to %d, GOGC is %d", s.Limit/mib, h.SetLimit(-1)/mib, h.GOGC())
+					t.Errorf("later the gate keeps to %d MiB, the runtime to %d, GOGC is %d", s.Limit/mib,
+						h.SetLimit(-1)/mib, h.GOGC())
 				}
 				l.inSetLimit = c.later
 				r.Stop()
@@ -191,7 +195,8 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			r.heap.Do(func() {
 				if r.heap.Scavenged > c.kept*mib-most || r.heap.Limit < int64(most) {
-					t.Errorf("%v: the process has %d MiB, the net is %d MiB, and %d are given back at once", c.o.Policy, c.kept, r.heap.Limit/mib, r.heap.Scavenged/mib)
+					t.Errorf("%v: the process has %d MiB, the net is %d MiB, and %d are given back at once", c.o.Policy, c.kept,
+						r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
 			for range 40 { // the runtime gives it back by and by
@@ -200,7 +205,8 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 			}
 			r.heap.Do(func() {
 				if r.heap.Limit > c.net*mib || r.heap.Scavenged > c.kept*mib-most {
-					t.Errorf("%v: all has been given back, the net is %d MiB, and %d were at once", c.o.Policy, r.heap.Limit/mib, r.heap.Scavenged/mib)
+					t.Errorf("%v: all has been given back, the net is %d MiB, and %d were at once", c.o.Policy,
+						r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
 		})
@@ -232,7 +238,10 @@ func TestNetIsAboveWhatTheRealRuntimeHas(t *testing.T) {
 	defer debug.FreeOSMemory() // other tests have limits
 	w := &watchedLimits{goRuntime: newGoRuntime()}
 	w.most = w.goRuntime.SetLimit(-1)
-	g, err := Start(t.Context(), Options{Policy: PolicyThrough, MaxTriggerBytes: 32 * mib, Collector: w, Logger: slog.New(slog.DiscardHandler)})
+	g, err := Start(t.Context(), Options{
+		Policy: PolicyThrough, MaxTriggerBytes: 32 * mib, Collector: w,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,8 +285,10 @@ func TestOthersFillTheGroup(t *testing.T) {
 			r.heap.Do(func() { cycles = r.heap.Automatic })
 			time.Sleep(10 * time.Second)
 			r.heap.Do(func() {
-				if cycles = r.heap.Automatic - cycles; cycles > c.cycles || r.heap.Limit <= 0 || r.heap.Limit > c.most*mib || r.heap.Percent != 100 {
-					t.Errorf("%d of %d MiB are others': %d automatic cycles in 10 s, the limit is %d MiB, GOGC %d", c.others, c.group, cycles, r.heap.Limit/mib, r.heap.Percent)
+				if cycles = r.heap.Automatic - cycles; cycles > c.cycles || r.heap.Limit <= 0 || r.heap.Limit > c.most*mib ||
+					r.heap.Percent != 100 {
+					t.Errorf("%d of %d MiB are others': %d automatic cycles in 10 s, the limit is %d MiB, GOGC %d", c.others, c.group,
+						cycles, r.heap.Limit/mib, r.heap.Percent)
 				}
 				r.heap.Others = 0
 			})
@@ -308,7 +319,8 @@ func TestLimitThatTheProgramSetsLater(t *testing.T) {
 					want = min(want, own)
 				}
 				if got := r.Stats().Limit; got != uint64(want) || h.SetLimit(-1) > want {
-					t.Errorf("the program has set %d MiB: the gate keeps to %d, and the runtime to %d", limit/mib, got/mib, h.SetLimit(-1)/mib)
+					t.Errorf("the program has set %d MiB: the gate keeps to %d, and the runtime to %d", limit/mib,
+						got/mib, h.SetLimit(-1)/mib)
 				}
 			}
 			h.SetLimit(450 * mib)

@@ -101,7 +101,8 @@ func TestOverlappedIsWithinOnePercent(t *testing.T) {
 		time.Sleep(time.Second) // a collection that runs ends
 		exact, _ := o.met(0)
 		s := r.Stats()
-		if n := s.Collections[ReasonTrigger]; n < 10 || exact < 500 || math.Abs(float64(s.Overlapped)/float64(exact)-1) > .01 {
+		if n := s.Collections[ReasonTrigger]; n < 10 || exact < 500 ||
+			math.Abs(float64(s.Overlapped)/float64(exact)-1) > .01 {
 			t.Errorf("%d collections met %d requests, want %d to within 1%%", n, s.Overlapped, exact)
 		}
 		if s.OverlappedOther != 0 || s.Entered < length*3000 {
@@ -146,7 +147,8 @@ func TestOverlappedOtherIsEstimated(t *testing.T) {
 		r.heap.Do(func() { cycles = r.heap.Automatic })
 		want := float64(cycles) * (50/.333 + 7.5) // each marks for 50 ms
 		if s := r.Stats(); cycles < 10 || s.Overlapped != 0 || math.Abs(float64(s.OverlappedOther)/want-1) > .1 {
-			t.Errorf("%d cycles met %d requests, want about %.0f; the gate's own met %d", cycles, s.OverlappedOther, want, s.Overlapped)
+			t.Errorf("%d cycles met %d requests, want about %.0f; the gate's own met %d", cycles,
+				s.OverlappedOther, want, s.Overlapped)
 		}
 	})
 }
@@ -262,7 +264,13 @@ func TestMarkTimeFollowsGOMAXPROCS(t *testing.T) {
 		cpu   float64
 		procs int
 		want  time.Duration
-	}{{1, 4, time.Second}, {1, 16, time.Second}, {5, 16, 2 * time.Second}, {6, 2, 4 * time.Second}, {6, 4, 4 * time.Second}} {
+	}{
+		{1, 4, time.Second},
+		{1, 16, time.Second},
+		{5, 16, 2 * time.Second},
+		{6, 2, 4 * time.Second},
+		{6, 4, 4 * time.Second},
+	} {
 		if got := m.add(step.cpu, markWorkers(step.procs)); got != step.want {
 			t.Errorf("%g s of CPU, %d Ps now: marked for %v, want %v", step.cpu, step.procs, got, step.want)
 		}

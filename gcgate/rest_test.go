@@ -141,26 +141,27 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 // TestIdleGateRestsWhileItHoldsTheTurn for a peer that does not take it back.
 func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
 	s := &fakeSignal{}
-	inTimeOver(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy, func(t *testing.T, r *rig) {
-		go r.Collect(t.Context())
-		r.until(t, StateDraining)
-		s.set(func() { s.err = ErrNotBack })
-		r.until(t, StateServing)
-		go r.Collect(t.Context())
-		r.until(t, StateWanting)
-		n, _ := r.wakeUps(func() { time.Sleep(50 * time.Second) })
-		if r.State() != StateWanting || n > 50*10 {
-			t.Errorf("%v: %d wake-ups in 50 s, want at most 10 a second", r.State(), n)
-		}
-		time.Sleep(returnTimeout - time.Minute)
-		r.until(t, StateServing)
-		if mean := r.control.heap.turns.held(0); mean > time.Minute { // the second one, which tells nobody, is short
-			t.Errorf("the turn that was given up counts: the mean is %v", mean)
-		}
-		if s := r.Stats(); s.Collections[ReasonRequested] != 2 || s.WithoutTurn > 0 {
-			t.Errorf("%+v", s)
-		}
-	})
+	inTimeOver(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy,
+		func(t *testing.T, r *rig) {
+			go r.Collect(t.Context())
+			r.until(t, StateDraining)
+			s.set(func() { s.err = ErrNotBack })
+			r.until(t, StateServing)
+			go r.Collect(t.Context())
+			r.until(t, StateWanting)
+			n, _ := r.wakeUps(func() { time.Sleep(50 * time.Second) })
+			if r.State() != StateWanting || n > 50*10 {
+				t.Errorf("%v: %d wake-ups in 50 s, want at most 10 a second", r.State(), n)
+			}
+			time.Sleep(returnTimeout - time.Minute)
+			r.until(t, StateServing)
+			if mean := r.control.heap.turns.held(0); mean > time.Minute { // the second one, which tells nobody, is short
+				t.Errorf("the turn that was given up counts: the mean is %v", mean)
+			}
+			if s := r.Stats(); s.Collections[ReasonRequested] != 2 || s.WithoutTurn > 0 {
+				t.Errorf("%+v", s)
+			}
+		})
 }
 
 // TestTurnIsTakenPromptlyUnderLoad: the turn is asked for seldom by a process that has time, and
@@ -317,7 +318,8 @@ func TestIdleFromTheStart(t *testing.T) {
 				highest = max(highest, r.Heap())
 			}
 			s := r.Stats()
-			if periodic := s.Collections[ReasonPeriodic]; highest > s.Hard || s.Escaped > 0 || s.WithoutTurn > 0 || s.Collections[ReasonIdleGap] > 0 ||
+			if periodic := s.Collections[ReasonPeriodic]; highest > s.Hard || s.Escaped > 0 || s.WithoutTurn > 0 ||
+				s.Collections[ReasonIdleGap] > 0 ||
 				(rate < mib) != (periodic > 0) || rate > mib && s.Collections[ReasonTrigger] < 20 {
 				t.Errorf("%g MiB a second: up to %d MiB, %+v", rate/mib, highest/mib, s)
 			}

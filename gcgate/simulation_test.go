@@ -88,13 +88,17 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		h.Mark = time.Duration(1+rng.IntN(600)) * time.Millisecond
 		h.Sweep = time.Duration(rng.IntN(2000)) * time.Millisecond
 		h.Available = uint64(rng.IntN(32<<10)) * mib
-		o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: shared, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
+		o := Options{
+			Policy: PolicyDrain, Signals: []Signal{s}, Turns: shared,
+			DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond,
+		}
 		r := &simulated{rig: startRig(t, o, h), signal: s, running: true}
 		r.traffic()
 		replicas = append(replicas, r)
 	}
 	var most atomic.Int64
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Duration(1+rng.IntN(50)) * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		time.Sleep(time.Duration(1+rng.IntN(50)) * time.Millisecond)
 		fault(rng, turns, replicas[rng.IntN(n)])
 		with := 0
 		for _, r := range replicas {
@@ -139,7 +143,8 @@ func simulate(t *testing.T, rng *rand.Rand) {
 	}
 	time.Sleep(2 * time.Second)
 	if turns.holders() > 0 || queue.held > 0 || queue.places() > 0 {
-		t.Errorf("%d turns are held by nobody, and of a queue %d; %d places in it are taken", turns.holders(), queue.held, queue.places())
+		t.Errorf("%d turns are held by nobody, and of a queue %d; %d places in it are taken", turns.holders(),
+			queue.held, queue.places())
 	}
 	if most.Load() == 0 {
 		t.Error("the simulation never saw a collection")

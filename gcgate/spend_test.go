@@ -48,7 +48,8 @@ func TestSpend(t *testing.T) {
 			limit *= mib
 		}
 		o.MaxTriggerBytes = c.most * mib
-		goal, percent := spend(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.roots*mib, c.overhead*mib, c.rate*mib)
+		goal, percent := spend(&o, allowance{limit: limit, available: c.available * mib}, c.live*mib, c.roots*mib,
+			c.overhead*mib, c.rate*mib)
 		if goal/mib != c.goal || percent != c.percent {
 			t.Errorf("%s: goal %d MiB by GOGC=%d, want %d by %d", c.name, goal/mib, percent, c.goal, c.percent)
 		}
@@ -73,7 +74,8 @@ func TestMemoryPolicy(t *testing.T) {
 			return most / mib, cycles
 		}
 		if most, cycles := run(100); percent() != 400 || most > 520 || cycles < 12 || cycles > 17 {
-			t.Errorf("100 MiB live: GOGC %d, up to %d MiB, %d cycles a minute; want 400, 500, 15 where GOGC=100 has 60", percent(), most, cycles)
+			t.Errorf("100 MiB live: GOGC %d, up to %d MiB, %d cycles a minute; want 400, 500, 15 where GOGC=100 has 60",
+				percent(), most, cycles)
 		}
 		if most, _ := run(250); percent() < 170 || most > 720 {
 			t.Errorf("250 MiB live: GOGC %d, up to %d MiB; want 180 and 700", percent(), most)
@@ -169,9 +171,16 @@ func TestAdvice(t *testing.T) {
 		o    Options
 		want []string // none: no advice
 	}{
-		{"alone", Options{}, []string{"% of the requests overlapped a collection, each of which marked for 50ms, one in 1.", "second replica", "such as 715 MiB"}},
+		{"alone", Options{}, []string{
+			"% of the requests overlapped a collection, each of which marked for 50ms, one in 1.",
+			"second replica", "such as 715 MiB",
+		}},
 		{"alone, little memory", Options{MemoryLimitBytes: 300 * mib}, []string{"memory limit of 715 MiB, and not 300"}},
-		{"alone, with memory to spend", Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
+		{
+			"alone, with memory to spend",
+			Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib},
+			[]string{"1.2% of the requests", "one in 4."},
+		},
 		{"alone, what auto chose", Options{MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
 		{"with a peer", Options{Signals: []Signal{&fakeSignal{}}}, nil},
 	} {
@@ -180,7 +189,8 @@ func TestAdvice(t *testing.T) {
 				r.traffic()
 				time.Sleep(90 * time.Second)
 				s, log := r.Stats(), r.logged.String()
-				if first := strings.Split(log, "gcgate: advice: "); len(first) > 1 && len(c.want) > 0 && !strings.Contains(first[1], c.want[0]) {
+				if first := strings.Split(log, "gcgate: advice: "); len(first) > 1 && len(c.want) > 0 &&
+					!strings.Contains(first[1], c.want[0]) {
 					t.Errorf("the log does not say %q of what was chosen:\n%s", c.want[0], log)
 				}
 				if n := strings.Count(log, "gcgate: advice"); (n == 1) != (c.want != nil) || (s.Advice != "") != (c.want != nil) {

@@ -36,7 +36,8 @@ func TestStopWhileMarking(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		h.still.Store(int64(20 * time.Second))
 		r.until(t, StateServing)
-		if s, log := r.Stats(), r.logged.String(); s.Phases[StateCollecting].Total < 21*time.Second || strings.Contains(log, "does not end") {
+		if s, log := r.Stats(), r.logged.String(); s.Phases[StateCollecting].Total < 21*time.Second ||
+			strings.Contains(log, "does not end") {
 			t.Errorf("it collected for %v; the log:\n%s", s.Phases[StateCollecting].Total, log)
 		}
 		if e := r.Stats().Expected; e > 3*time.Second {
@@ -49,15 +50,16 @@ func TestStopWhileMarking(t *testing.T) {
 // released takes no other one.
 func TestOneTurnAtATime(t *testing.T) {
 	turns := &fakeTurns{k: 2}
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second}, func(t *testing.T, r *rig) {
-		most := 0
-		stop := r.Observe(func(Event) { most = max(most, turns.holders()) })
-		time.Sleep(time.Minute)
-		stop()
-		if n := r.Stats().Turn.Held.Count; most != 1 || n < 5 {
-			t.Errorf("of %d turns it held %d at once", n, most)
-		}
-	})
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second},
+		func(t *testing.T, r *rig) {
+			most := 0
+			stop := r.Observe(func(Event) { most = max(most, turns.holders()) })
+			time.Sleep(time.Minute)
+			stop()
+			if n := r.Stats().Turn.Held.Count; most != 1 || n < 5 {
+				t.Errorf("of %d turns it held %d at once", n, most)
+			}
+		})
 }
 
 // TestTurnHeldForLong, as a balancer was away, is not what the next is taken for.

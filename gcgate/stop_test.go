@@ -148,7 +148,8 @@ func TestStopIsBounded(t *testing.T) {
 				time.Sleep(time.Second) // a collection that runs ends
 				h.Do(func() {
 					if h.Percent != percent || h.Limit != limit || freed != 1 {
-						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times", h.Percent, h.Limit, percent, limit, freed)
+						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times", h.Percent, h.Limit,
+							percent, limit, freed)
 					}
 				})
 				next.Stop()
@@ -248,14 +249,17 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 					t.Errorf("Stop: %v after %v, turns held: %d", err, time.Since(stopped), turns.holders())
 				}
 				r.Stop()
-				if took := time.Since(stopped); turns.holders() != 0 || took < c.held || took > c.held+readyTimeout+100*time.Millisecond {
+				if took := time.Since(stopped); turns.holders() != 0 || took < c.held ||
+					took > c.held+readyTimeout+100*time.Millisecond {
 					t.Errorf("the turn was held for %v, want %v", took, c.held)
 				}
 				lost := c.err != nil || c.takes > backTimeout
-				if says := strings.Contains(r.logged.String(), "does not have this replica back; the turn goes to the next one"); says != lost {
+				if says := strings.Contains(r.logged.String(),
+					"does not have this replica back; the turn goes to the next one"); says != lost {
 					t.Errorf("the log says so: %v\n%s", says, r.logged.String())
 				}
-				if says := strings.Contains(r.logged.String(), "took long to have this process back") && strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 4*time.Second) {
+				if says := strings.Contains(r.logged.String(), "took long to have this process back") &&
+					strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 4*time.Second) {
 					t.Errorf("the log says what to set in Envoy, too: %v\n%s", says, r.logged.String())
 				}
 			})
@@ -329,7 +333,8 @@ func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 					t.Errorf("Stop: %v after %v, want its deadline", err, time.Since(begin))
 				}
 				if r.Stop(); a.isDrained() || b.isDrained() {
-					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin), a.isDrained(), b.isDrained())
+					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin),
+						a.isDrained(), b.isDrained())
 				}
 				if log := r.logged.String(); strings.Contains(log, "stopped before a peer") {
 					t.Errorf("they have confirmed:\n%s", log)
@@ -383,7 +388,8 @@ func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
 		was := r.Stats()
 		time.Sleep(20 * time.Second)
 		now := r.Stats()
-		if now.Phases[StateAnnouncing].Count != was.Phases[StateAnnouncing].Count || now.Phases[StateCollecting].Count < was.Phases[StateCollecting].Count+2 {
+		if now.Phases[StateAnnouncing].Count != was.Phases[StateAnnouncing].Count ||
+			now.Phases[StateCollecting].Count < was.Phases[StateCollecting].Count+2 {
 			t.Errorf("it announced: before %+v, after %+v", was.Phases, now.Phases)
 		}
 		s.set(func() { s.err = nil })

@@ -108,7 +108,10 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 	for range n {
 		h := gcgatetest.NewHeap()
 		h.Live, h.Mark, h.Rate, h.Available = live, mark, total/float64(n), 24<<30
-		o := Options{Policy: PolicyThrough, Turns: turns, Replicas: replicas, MinTriggerBytes: trigger, MaxTriggerBytes: trigger}
+		o := Options{
+			Policy: PolicyThrough, Turns: turns, Replicas: replicas, MinTriggerBytes: trigger,
+			MaxTriggerBytes: trigger,
+		}
 		group = append(group, startRig(t, o, h))
 	}
 	for _, r := range group {
@@ -154,7 +157,8 @@ func TestTurnsFollowTheLaw(t *testing.T) {
 		for _, load := range loads {
 			synctest.Test(t, func(t *testing.T) {
 				g := simulateTurns(t, &fakeQueue{k: tt.k}, tt.n, load, 0, 100*mib)
-				t.Logf("%d replicas, %d turns: law %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.law, g.held, g.collections, g.withoutTurn)
+				t.Logf("%d replicas, %d turns: law %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.law, g.held,
+					g.collections, g.withoutTurn)
 				if math.Abs(g.held/g.law-1) > 0.1 || math.Abs(g.law-load) > 1e-6 {
 					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the law says %.3f", tt.n, tt.k, g.held, g.law)
 				}
@@ -176,9 +180,11 @@ func TestQueueSuffices(t *testing.T) {
 			for _, live := range []uint64{100 * mib, 20 * mib} { // half of the trigger, or little beside it
 				synctest.Test(t, func(t *testing.T) {
 					g := simulateTurns(t, &fakeQueue{k: 1}, n, load, n, live)
-					t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn; %d MiB live", n, load, g.held, g.collections, g.withoutTurn, live/mib)
+					t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn; %d MiB live", n, load, g.held,
+						g.collections, g.withoutTurn, live/mib)
 					if g.withoutTurn > 0 || g.collections == 0 {
-						t.Errorf("%d replicas at a load of %.1f, %d MiB live: %d of %d collections had no turn", n, load, live/mib, g.withoutTurn, g.collections)
+						t.Errorf("%d replicas at a load of %.1f, %d MiB live: %d of %d collections had no turn", n, load, live/mib,
+							g.withoutTurn, g.collections)
 					}
 				})
 			}
@@ -212,7 +218,8 @@ func TestPlaceIsGivenUp(t *testing.T) {
 		if r.Stats().WithoutTurn != 1 || q.places() != 0 {
 			t.Errorf("%d collections without a turn; %d places are taken", r.Stats().WithoutTurn, q.places())
 		}
-		if log := r.logged.String(); !strings.Contains(log, "another replica holds the turn for too long") || !strings.Contains(log, "from_trigger_to_hard=") {
+		if log := r.logged.String(); !strings.Contains(log, "another replica holds the turn for too long") ||
+			!strings.Contains(log, "from_trigger_to_hard=") {
 			t.Errorf("the log says:\n%s", log)
 		}
 		r.until(t, StateServing)
@@ -280,7 +287,8 @@ func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 			h := gcgatetest.NewHeap() // 100 MiB/s, 100 MiB live: a replica fills its room in 0.95 s, and takes 100 ms
 			h.Mark = 100 * time.Millisecond
 			r := startRig(t, Options{
-				Policy: PolicyThrough, Turns: &fakeQueue{k: tt.turns}, Replicas: tt.replicas, MinTriggerBytes: 32 * mib, MaxTriggerBytes: 32 * mib,
+				Policy: PolicyThrough, Turns: &fakeQueue{k: tt.turns}, Replicas: tt.replicas, MinTriggerBytes: 32 * mib,
+				MaxTriggerBytes: 32 * mib,
 			}, h)
 			time.Sleep(20 * time.Second)
 			log, s := r.logged.String(), r.Stats()
@@ -292,7 +300,8 @@ func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 				}
 				return
 			}
-			if !strings.Contains(log, tt.say) || !strings.Contains(log, fmt.Sprintf("replicas=%d", tt.replicas)) || s.Turn.Load <= 1 {
+			if !strings.Contains(log, tt.say) || !strings.Contains(log, fmt.Sprintf("replicas=%d", tt.replicas)) ||
+				s.Turn.Load <= 1 {
 				t.Errorf("%+v: %+v, log:\n%s", tt, s.Turn, log)
 			}
 			var enough int
@@ -411,27 +420,28 @@ func TestGoEarly(t *testing.T) {
 // back, and one that collects without a turn holds none.
 func TestHoldingUntilTheRelease(t *testing.T) {
 	s, turns := &fakeSignal{}, &fakeTurns{}
-	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second}, func(t *testing.T, r *rig) {
-		want := func(when string, n int) {
-			t.Helper()
-			if synctest.Wait(); r.Stats().Turn.Holding != n || turns.holders() != n {
-				t.Errorf("%s: says that it holds %d turns, want %d; held %d", when, r.Stats().Turn.Holding, n, turns.holders())
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second},
+		func(t *testing.T, r *rig) {
+			want := func(when string, n int) {
+				t.Helper()
+				if synctest.Wait(); r.Stats().Turn.Holding != n || turns.holders() != n {
+					t.Errorf("%s: says that it holds %d turns, want %d; held %d", when, r.Stats().Turn.Holding, n, turns.holders())
+				}
 			}
-		}
-		r.heap.Do(func() { r.heap.Rate = 20 * mib })
-		want("at first", 0)
-		r.until(t, StateCollecting)
-		want("collecting", 1)
-		r.heap.Do(func() { r.heap.Rate = 0 })
-		r.until(t, StateServing)
-		want("serving again", 1)
-		time.Sleep(4 * time.Second)
-		want("seconds later", 0)
-		turns.mu.Lock()
-		turns.err = ErrHeld
-		turns.mu.Unlock()
-		r.heap.Do(func() { r.heap.Rate = 20 * mib })
-		r.until(t, StateCollecting)
-		want("without a turn", 0)
-	})
+			r.heap.Do(func() { r.heap.Rate = 20 * mib })
+			want("at first", 0)
+			r.until(t, StateCollecting)
+			want("collecting", 1)
+			r.heap.Do(func() { r.heap.Rate = 0 })
+			r.until(t, StateServing)
+			want("serving again", 1)
+			time.Sleep(4 * time.Second)
+			want("seconds later", 0)
+			turns.mu.Lock()
+			turns.err = ErrHeld
+			turns.mu.Unlock()
+			r.heap.Do(func() { r.heap.Rate = 20 * mib })
+			r.until(t, StateCollecting)
+			want("without a turn", 0)
+		})
 }

@@ -51,7 +51,8 @@ func TestSoakFourProcesses(t *testing.T) {
 		t.Run(fmt.Sprint(load), func(t *testing.T) {
 			for range realTries {
 				law, held, sum := fourProcesses(t, load)
-				t.Logf("law %.2f, held %.3f, %d collections, %d without a turn, late by %v", law, held, sum.Collections, sum.Alone, sum.Late)
+				t.Logf("law %.2f, held %.3f, %d collections, %d without a turn, late by %v", law, held,
+					sum.Collections, sum.Alone, sum.Late)
 				if sum.Collections == 0 {
 					t.Fatal("no collection")
 				}
@@ -60,7 +61,8 @@ func TestSoakFourProcesses(t *testing.T) {
 					return
 				}
 				if sum.Late <= realStall {
-					t.Fatalf("%d of %d collections had no turn; it was held for %.3f of the time, the law says %.3f", sum.Alone, sum.Collections, held, law)
+					t.Fatalf("%d of %d collections had no turn; it was held for %.3f of the time, the law says %.3f", sum.Alone,
+						sum.Collections, held, law)
 				}
 			}
 			t.Skipf("needs a machine that does not stand still for %v: it did in each of %d tries", realStall, realTries)
@@ -137,8 +139,9 @@ func beReplica(text string) {
 	h.Live, h.Mark = realLive, realMark
 	serving := realRate(load) / (realReplicas - min(load, 1)) // the others carry what one does not serve that collects
 	g, err := Start(context.Background(), Options{
-		Policy: PolicyThrough, Turns: FileTurns{Path: path}, Replicas: realReplicas, MinTriggerBytes: 32 * mib, MaxTriggerBytes: 32 * mib,
-		Collector: h, Logger: slog.New(slog.DiscardHandler),
+		Policy: PolicyThrough, Turns: FileTurns{Path: path}, Replicas: realReplicas, MinTriggerBytes: 32 * mib,
+		MaxTriggerBytes: 32 * mib,
+		Collector:       h, Logger: slog.New(slog.DiscardHandler),
 		OnEvent: func(e Event) {
 			h.Do(func() {
 				if h.Rate = serving; e.State == StateCollecting {

@@ -36,7 +36,8 @@ func TestLateTurnGoesBack(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		r.until(t, StateServing)
-		if n, log := turns.calls.Load(), r.logged.String(); n != 1 || !strings.Contains(log, "the turn cannot be taken") || !strings.Contains(log, errNoAnswer.Error()) || strings.Contains(log, "error=<nil>") {
+		if n, log := turns.calls.Load(), r.logged.String(); n != 1 || !strings.Contains(log, "the turn cannot be taken") ||
+			!strings.Contains(log, errNoAnswer.Error()) || strings.Contains(log, "error=<nil>") {
 			t.Errorf("asked %d times, want once; the log must say why there is no turn:\n%s", n, log)
 		}
 		r.heap.Do(func() { r.heap.Rate = 0 })

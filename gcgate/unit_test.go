@@ -130,7 +130,8 @@ func TestHardLeavesTimeForTurns(t *testing.T) {
 		}
 		got := thresholdsFor(&o, allowance{limit: c.limit, available: c.available * mib}, c.live*mib, 0).hard / mib
 		if c.limit != math.MaxInt64 { // half of it, and 0.9 of the way to where the runtime may begin
-			c.hard = min(c.hard, c.live+uint64(hardShare*(capacity.RuntimeStart(float64(c.live*mib), float64(c.limit))/mib-float64(c.live))))
+			c.hard = min(c.hard,
+				c.live+uint64(hardShare*(capacity.RuntimeStart(float64(c.live*mib), float64(c.limit))/mib-float64(c.live))))
 		}
 		if got != c.hard {
 			t.Errorf("%+v: hard at %d MiB", c, got)
@@ -147,12 +148,16 @@ func TestPlanKnowsTheGate(t *testing.T) {
 			th := thresholdsFor(&o, allowance{limit: memory}, live*mib, 0)
 			th.follow(rate, 0)
 			want := float64(th.hard-th.trigger) / capacity.CarriedRate(rate, replicas, 1)
-			got, err := capacity.Compare(capacity.Service{Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1, Held: capacity.Exactly(.5)}, capacity.Options{Memory: memory, Replicas: replicas})
+			got, err := capacity.Compare(capacity.Service{
+				Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1,
+				Held: capacity.Exactly(.5),
+			}, capacity.Options{Memory: memory, Replicas: replicas})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if spare := got[capacity.WayGated].Spare; math.Abs(spare/want-1) > .01 {
-				t.Errorf("%d MiB live, %g bytes a second: %g s from the trigger to the hard threshold, of the gate %g", live, rate, spare, want)
+				t.Errorf("%d MiB live, %g bytes a second: %g s from the trigger to the hard threshold, of the gate %g",
+					live, rate, spare, want)
 			}
 		}
 	}
@@ -181,7 +186,8 @@ func TestRuntimeBeginsAboveHard(t *testing.T) {
 				}
 				begins := uint64(capacity.RuntimeStart(float64(live*mib), net-overhead*mib))
 				if got.trigger >= got.hard || got.hard+got.hard/100 > begins {
-					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB", o.HardRatio, live, limit, got.trigger/mib, got.hard/mib, begins/mib)
+					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB", o.HardRatio,
+						live, limit, got.trigger/mib, got.hard/mib, begins/mib)
 				}
 			}
 		}
@@ -196,7 +202,8 @@ func TestEnoughIsEnough(t *testing.T) {
 		free := thresholdsFor(&o, allowance{limit: math.MaxInt64}, live*mib, 50*mib)
 		with := thresholdsFor(&o, allowance{limit: int64(limit) + 2}, live*mib, 50*mib)
 		if with.trigger < free.trigger-1 || with.hard < free.hard-1 || with.noRoom {
-			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live, limit/mib, with.trigger, with.hard, free.trigger, free.hard)
+			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live, limit/mib, with.trigger,
+				with.hard, free.trigger, free.hard)
 		}
 	}
 }
@@ -227,7 +234,8 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
-		{Options{TriggerRatio: 3, HardRatio: 2.75}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and at most 200: use 4.5"},
+		{Options{TriggerRatio: 3, HardRatio: 2.75}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and " +
+			"at most 200: use 4.5"},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
 		{Options{Policy: PolicyStock}, "stock is not a policy to choose"},
 		{Options{Jitter: 0.6}, "at most 0.5"},

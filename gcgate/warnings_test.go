@@ -33,7 +33,10 @@ func TestOutage(t *testing.T) {
 			_, l, _ = strings.Cut(strings.TrimSpace(l), "level=WARN msg=")
 			lines = append(lines, l)
 		}
-		if want := []string{"began member=b", "over member=b", "began member=b times=5", "over member=b times=5"}; !slices.Equal(lines, want) {
+		if want := []string{
+			"began member=b", "over member=b", "began member=b times=5",
+			"over member=b times=5",
+		}; !slices.Equal(lines, want) {
 			t.Errorf("the log has %q, want %q", lines, want)
 		}
 	})

@@ -139,9 +139,15 @@ func (s Service) gated(o Options) Outlook {
 	}
 	low, high := seconds(s.Held.Low), seconds(s.Held.High)
 	out.TurnLoad = Range{TurnLoad(s.AllocRate, room, low, o.Turns), TurnLoad(s.AllocRate, room, high, o.Turns)}
-	out.Turns = Range{float64(TurnsFor(s.AllocRate, room, low, EasyLoad)), float64(TurnsFor(s.AllocRate, room, high, EasyLoad))}
+	out.Turns = Range{
+		float64(TurnsFor(s.AllocRate, room, low, EasyLoad)),
+		float64(TurnsFor(s.AllocRate, room, high, EasyLoad)),
+	}
 	if n := out.Replicas; !n.IsZero() {
-		out.Wait = Range{LongestWait(whole(n.Low), o.Turns, low).Seconds(), LongestWait(whole(n.High), o.Turns, high).Seconds()}
+		out.Wait = Range{
+			LongestWait(whole(n.Low), o.Turns, low).Seconds(),
+			LongestWait(whole(n.High), o.Turns, high).Seconds(),
+		}
 		hard := s.Live + gateHard*(trigger-s.Live)
 		if o.Memory > 0 { // it does not fall with the trigger
 			highest := max(trigger, gateShare*max(o.Memory-s.Beside, 0))

@@ -114,7 +114,12 @@ func (s Service) withDefaults() (Service, error) {
 		field string
 		value float64
 		need  bool
-	}{{"AllocRate", s.AllocRate, true}, {"Live", s.Live, true}, {"Requests", s.Requests, false}, {"Beside", s.Beside, false}} {
+	}{
+		{"AllocRate", s.AllocRate, true},
+		{"Live", s.Live, true},
+		{"Requests", s.Requests, false},
+		{"Beside", s.Beside, false},
+	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
 			return s, &FieldError{f.field, fmt.Sprintf("%g is out of range: use a figure above 0", f.value)}
 		}
@@ -125,7 +130,11 @@ func (s Service) withDefaults() (Service, error) {
 		}
 	}
 	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, &FieldError{"Work", fmt.Sprintf("%g to %g begins at 0: use a lower bound above it, or 0 to 0 for one that is not known", s.Work.Low, s.Work.High)}
+		return s, &FieldError{
+			"Work",
+			fmt.Sprintf("%g to %g begins at 0: use a lower bound above it, or 0 to 0 for one that is not known",
+				s.Work.Low, s.Work.High),
+		}
 	}
 	if s.Procs < 0 {
 		return s, &FieldError{"Procs", fmt.Sprintf("%d is negative: use how many processors a replica has", s.Procs)}
@@ -143,7 +152,10 @@ func (s Service) withDefaults() (Service, error) {
 func (o Options) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return &OptionError{"Replicas", fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)}
+		return &OptionError{
+			"Replicas",
+			fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas),
+		}
 	case o.Turns < 0 || o.Turns > 1e6:
 		return &OptionError{"Turns", fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)}
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):

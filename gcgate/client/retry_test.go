@@ -75,7 +75,8 @@ func TestTransportOther503(t *testing.T) {
 	a, b := newReplica(t, fails), newReplica(t, fails)
 	tr := newTransport(t, a.URL, b.URL)
 	if status := send(t, tr, "GET", ""); status != 503 || a.served.Load()+b.served.Load() != 1 {
-		t.Errorf("status %d, %d attempts: a handler's own 503 must not be sent again", status, a.served.Load()+b.served.Load())
+		t.Errorf("status %d, %d attempts: a handler's own 503 must not be sent again", status,
+			a.served.Load()+b.served.Load())
 	}
 }
 

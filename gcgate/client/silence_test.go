@@ -157,7 +157,8 @@ func TestSlowHandlers(t *testing.T) {
 				ask(t, tr, "slow")
 			}
 		}},
-		{"all fall silent", someAfter(40 * time.Millisecond), func(t *testing.T, tr *Transport) { // a's last answers come after b's
+		// a's last answers come after b's
+		{"all fall silent", someAfter(40 * time.Millisecond), func(t *testing.T, tr *Transport) {
 			var all sync.WaitGroup
 			for i := range 80 {
 				path := "fast"
@@ -307,7 +308,8 @@ func TestVanishedMachine(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "its connections are closed", func() bool { return f.closed.Load() == conns }) // sooner than they have been idle for long
+	// sooner than they have been idle for long
+	eventually(t, "its connections are closed", func() bool { return f.closed.Load() == conns })
 
 	f.stopped.Store(false)
 	served := a.served.Load()
@@ -415,7 +417,8 @@ func TestBaseOfDefault(t *testing.T) {
 	d := old.(*http.Transport).Clone()
 	d.HTTP2 = &http.HTTP2Config{SendPingTimeout: time.Minute, MaxReadFrameSize: 1 << 20}
 	http.DefaultTransport = d
-	if is := newBase().HTTP2; is.SendPingTimeout != time.Minute || is.PingTimeout != pingTimeout || is.MaxReadFrameSize != 1<<20 {
+	if is := newBase().HTTP2; is.SendPingTimeout != time.Minute || is.PingTimeout != pingTimeout ||
+		is.MaxReadFrameSize != 1<<20 {
 		t.Errorf("%+v", is)
 	}
 	if d.HTTP2.PingTimeout != 0 {

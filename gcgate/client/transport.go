@@ -105,7 +105,8 @@ func newBase() *http.Transport {
 // parseTargets makes the targets, or says what to set.
 func parseTargets(urls []string) ([]*target, error) {
 	if len(urls) == 0 {
-		return nil, errors.New(`client: Transport.Targets is empty: set the replicas' base URLs, such as "http://127.0.0.1:8081"`)
+		return nil, errors.New(
+			`client: Transport.Targets is empty: set the replicas' base URLs, such as "http://127.0.0.1:8081"`)
 	}
 	if len(urls) > maxTargets {
 		return nil, fmt.Errorf("client: Transport.Targets: %d are too many: set at most %d", len(urls), maxTargets)
@@ -118,7 +119,8 @@ func parseTargets(urls []string) ([]*target, error) {
 		}
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" ||
 			u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf(`client: Transport.Targets[%d]: %q is no base URL: want scheme and host alone, such as "http://127.0.0.1:8081"`,
+			return nil, fmt.Errorf(`client: Transport.Targets[%d]: %q is not a base URL: `+
+				`set scheme and host only, such as "http://127.0.0.1:8081"`,
 				i, u.Redacted())
 		}
 		targets[i] = &target{index: i, scheme: u.Scheme, host: u.Host}

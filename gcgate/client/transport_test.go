@@ -158,10 +158,10 @@ func TestTransportTargets(t *testing.T) {
 		{"too many", make([]string, 1025), "at most 1024"},
 		{"no scheme", []string{"127.0.0.1:80"}, "Targets[0]"},
 		{"other scheme", []string{"http://a", "ftp://a"}, "Targets[1]"},
-		{"no host", []string{"http://"}, "no base URL"},
-		{"path", []string{"http://a/b"}, "no base URL"},
-		{"query", []string{"http://a?b"}, "no base URL"},
-		{"user", []string{"http://u:secret@a"}, "no base URL"},
+		{"no host", []string{"http://"}, "not a base URL"},
+		{"path", []string{"http://a/b"}, "not a base URL"},
+		{"query", []string{"http://a?b"}, "not a base URL"},
+		{"user", []string{"http://u:secret@a"}, "not a base URL"},
 	} {
 		body := &closeCounter{}
 		req, _ := http.NewRequest("POST", "http://service.test/", body)

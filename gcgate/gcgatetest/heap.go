@@ -172,7 +172,8 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	if bytes >= 0 {
 		h.LimitsSet++
 		h.Limit = bytes
-		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most { // the next allocation does so (runtime/mheap.go)
+		// the next allocation does so (runtime/mheap.go)
+		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most {
 			h.Scavenged += mapped - most
 			h.Kept = most
 		}

@@ -46,10 +46,11 @@ const (
 )
 
 var agentAdvice = polled.Advice{
-	Check:  "haproxy: the agent-check",
-	Allow:  "AgentCheck.Allow",
-	Nobody: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, with the port that Serve listens on`,
-	Slow:   "agent-inter 10ms",
+	Check: "haproxy: the agent-check",
+	Allow: "AgentCheck.Allow",
+	Nobody: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, ` +
+		`with the port that Serve listens on`,
+	Slow: "agent-inter 10ms",
 }
 
 // An OptionError says which field of [AgentCheck] cannot be used, and what would be right. The
@@ -132,7 +133,8 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			}
 			if failed == acceptWarn {
 				refused.Began(a.logger(),
-					"haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on", "error", err)
+					"haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on",
+					"error", err)
 			}
 			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second))
 			continue
@@ -163,7 +165,9 @@ func (a *AgentCheck) logger() *slog.Logger {
 // passes reports whether an error of Accept ends by itself: there are no descriptors or memory
 // left, or a peer has gone already.
 func passes(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
+	return slices.ContainsFunc([]error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
+	},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 

@@ -210,14 +210,18 @@ func (l *fullListener) Accept() (net.Conn, error) {
 // TestAgentCheckOutlastsWantOfDescriptors: an agent that ended would leave HAProxy with what it was
 // told last, for good.
 func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
-	for want, kind := range map[error]error{net.ErrClosed: os.NewSyscallError("accept4", syscall.EMFILE), io.ErrNoProgress: io.ErrNoProgress} {
+	for want, kind := range map[error]error{
+		net.ErrClosed:    os.NewSyscallError("accept4", syscall.EMFILE),
+		io.ErrNoProgress: io.ErrNoProgress,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var logged bytes.Buffer
 			a := &AgentCheck{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
 			l := &fullListener{connListener: connListener{closed: make(chan struct{})}, left: 10 * acceptRetry, err: kind}
 			err, log := a.Serve(l), logged.String()
 			over := kind != io.ErrNoProgress // which ends Serve
-			if !errors.Is(err, want) || strings.Count(log, "cannot accept") != 1 || strings.Contains(log, "accepts connections again") != over {
+			if !errors.Is(err, want) || strings.Count(log, "cannot accept") != 1 ||
+				strings.Contains(log, "accepts connections again") != over {
 				t.Errorf("%v: ended by %v, and the log says %q", kind, err, log)
 			}
 		})
@@ -232,10 +236,12 @@ func TestAgentCheckRefusesNegatives(t *testing.T) {
 	}
 	a := &AgentCheck{Pollers: -1}
 	for call, err := range map[string]error{
-		"Serve": a.Serve(l), "Check": a.Check(t.Context()), "Drain": a.Drain(t.Context(), time.Second), "Ready": a.Ready(t.Context()),
+		"Serve": a.Serve(l), "Check": a.Check(t.Context()), "Drain": a.Drain(t.Context(), time.Second),
+		"Ready":      a.Ready(t.Context()),
 		"CanConfirm": a.CanConfirm(time.Second),
 	} {
-		if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != "Pollers" || !strings.HasPrefix(err.Error(), "haproxy: AgentCheck.Pollers: -1") {
+		if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != "Pollers" ||
+			!strings.HasPrefix(err.Error(), "haproxy: AgentCheck.Pollers: -1") {
 			t.Errorf("%s returned %v", call, err)
 		}
 	}

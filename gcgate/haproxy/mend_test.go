@@ -78,7 +78,10 @@ func TestWatchPutsBack(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}}, level: "admin"}
+			f := &fakeHAProxy{
+				servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}},
+				level:   "admin",
+			}
 			said := make(chan string, 100)
 			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
 			log, quiet := slog.New(slog.NewTextHandler(lines(said), nil)), slog.New(slog.DiscardHandler)

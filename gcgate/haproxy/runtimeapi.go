@@ -113,9 +113,12 @@ type RuntimeAPI struct {
 	// Logger gets Warn for a server that was put back. Default: nil, which is the gate's logger.
 	Logger *slog.Logger
 
-	mu         sync.Mutex
-	looks      int             // at which the server was not another process; guarded by mu
-	unanswered []chan struct{} // of commands that were given up; each is closed when it is answered or its connection has ended; guarded by mu
+	mu    sync.Mutex
+	looks int // at which the server was not another process; guarded by mu
+
+	// unanswered are of commands that were given up. Each is closed when it is answered or its
+	// connection has ended. Guarded by mu.
+	unanswered []chan struct{}
 }
 
 // ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER:
@@ -152,7 +155,8 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 			return err
 		}
 		if !me.isDrained() {
-			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?", ErrNotConfirmed, me.admin)
+			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?",
+				ErrNotConfirmed, me.admin)
 		}
 	}
 	if alone(servers, h.Server) {
@@ -187,7 +191,8 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	}
 	_, me, err = h.look(ctx, "ready")
 	if err == nil && me.isDrained() {
-		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?", ErrNotConfirmed)
+		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?",
+			ErrNotConfirmed)
 	}
 	return err
 }
@@ -213,9 +218,11 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 	case err != nil:
 		return err
 	case alone(servers, h.Server):
-		return h.last(ctx, me, "a drain would give 503, so collections will not be announced: add a second server to the backend")
+		return h.last(ctx, me,
+			"a drain would give 503, so collections will not be announced: add a second server to the backend")
 	case me.inMaint():
-		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back", h.Backend, h.Server)
+		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back",
+			h.Backend, h.Server)
 	}
 	return nil
 }
@@ -229,7 +236,8 @@ func (h *RuntimeAPI) String() string {
 func (h *RuntimeAPI) WhyUnheeded() string { return sticky }
 
 // sticky is what a drained server still gets (management.txt, "set server", state drain).
-const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one too: leave persistence out; or another HAProxy, which needs a signal of its own"
+const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
+	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
 // look sets the server's state if one is given, and returns the servers of the backend
 // after that, and which one is this process.
@@ -269,11 +277,14 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 	case strings.Contains(said, "Permission denied"):
 		return nil, me, h.permissionError()
 	case strings.Contains(said, "No such backend"), strings.Contains(said, "Can't find backend"):
-		return nil, me, h.errorf("%w: no such backend: write its name as in the configuration, after \"backend\"", fs.ErrNotExist)
+		return nil, me, h.errorf("%w: no such backend: write its name as in the configuration, after \"backend\"",
+			fs.ErrNotExist)
 	case parseErr != nil:
 		return nil, me, h.errorf("%w: HAProxy answered %.100q: %w", ErrNotConfirmed, strings.TrimSpace(said), parseErr)
 	case me.name == "":
-		return nil, me, h.errorf("%w: no such server in this backend: write its name as in the configuration, after \"server\"", fs.ErrNotExist)
+		return nil, me,
+			h.errorf("%w: no such server in this backend: write its name as in the configuration, after \"server\"",
+				fs.ErrNotExist)
 	}
 	return servers, me, nil
 }
@@ -347,7 +358,8 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	case err != nil:
 		return "", h.errorf("cannot ask: %w: is that HAProxy's stats socket, and is HAProxy staying up?", err)
 	case len(answer) > maxAnswerBytes:
-		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? Else split the backend", maxAnswerBytes)
+		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? Else split the backend",
+			maxAnswerBytes)
 	}
 	return string(answer), nil
 }
@@ -367,7 +379,8 @@ func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.unanswered = slices.DeleteFunc(h.unanswered, func(ended chan struct{}) bool { return slices.Contains(waited, ended) })
+	h.unanswered = slices.DeleteFunc(h.unanswered,
+		func(ended chan struct{}) bool { return slices.Contains(waited, ended) })
 	return true
 }
 
@@ -390,16 +403,19 @@ func (h *RuntimeAPI) Validate() error { return h.validate() }
 func (h *RuntimeAPI) validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {
-			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
+			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, "+
+				"digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
 		}
 	}
 	if h.MendAfter < 0 || h.MendAfter > mendLimit {
-		return fmt.Errorf("haproxy: RuntimeAPI.MendAfter: %v is out of range: use up to %v, or 0 for %v", h.MendAfter, mendLimit, mendAfter)
+		return fmt.Errorf("haproxy: RuntimeAPI.MendAfter: %v is out of range: use up to %v, or 0 for %v",
+			h.MendAfter, mendLimit, mendAfter)
 	}
 	network, addr := h.split()
 	if network == "tcp" {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
-			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or unix:/run/haproxy.sock", h.Addr)
+			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or unix:/run/haproxy.sock",
+				h.Addr)
 		}
 	} else if addr == "" {
 		return fmt.Errorf("haproxy: %q has no path: write unix:/run/haproxy.sock", h.Addr)

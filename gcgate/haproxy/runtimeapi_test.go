@@ -54,9 +54,16 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 		{"the other's name does not resolve", lone(2, 0x20, 1), ErrLastServer, nil, ""},
 		{"the other has weight 0", lone(2, 0, 0), ErrLastServer, nil, ""},
 		{"the other starts", lone(1, 0, 1), nil, nil, "a drain,a ready"},
-		{"drained while the other went down", []server{up(drained), {name: "b", op: 0, weight: 1}}, ErrLastServer, nil, "a ready"},
+		{
+			"drained while the other went down",
+			[]server{up(drained), {name: "b", op: 0, weight: 1}},
+			ErrLastServer, nil, "a ready",
+		},
 		{"both are their own backups", twice(up(0), other), nil, nil, "a drain,a ready"},
-		{"both are their own backups, and the other is down", twice(up(0), server{name: "b", weight: 1}), ErrLastServer, nil, ""},
+		{
+			"both are their own backups, and the other is down", twice(up(0), server{name: "b", weight: 1}),
+			ErrLastServer, nil, "",
+		},
 		{"not there", []server{other}, fs.ErrNotExist, fs.ErrNotExist, ""},
 	}
 	for _, tt := range tests {
@@ -104,7 +111,10 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 		say     string
 	}{
 		{"nobody there", nil, "be", nil, "cannot connect"},
-		{"level operator", (&fakeHAProxy{servers: two, level: "operator"}).answer, "be", fs.ErrPermission, `write "level admin"`},
+		{
+			"level operator", (&fakeHAProxy{servers: two, level: "operator"}).answer, "be", fs.ErrPermission,
+			`write "level admin"`,
+		},
 		{"no backend", (&fakeHAProxy{servers: two, level: "admin"}).answer, "bee", fs.ErrNotExist, "no such backend"},
 		{"no server", (&fakeHAProxy{servers: two[1:], level: "admin"}).answer, "be", fs.ErrNotExist, "no such server"},
 		{"severity", is("[3]:Permission denied\n\n" + table("be", two...)), "be", fs.ErrPermission, "level admin"},
@@ -149,13 +159,19 @@ func TestRuntimeAPICheck(t *testing.T) {
 		{"no server", two[1:], "admin", "be", "no such server", ""},
 		{"alone", two[:1], "admin", "be", "503", ""},
 		{"left drained", []server{{name: "a", op: 2, admin: drained, weight: 1}, two[1]}, "admin", "be", "", ""},
-		{"left drained, and the other is down", []server{{name: "a", op: 2, admin: drained, weight: 1}, {name: "b", op: 0, weight: 1}}, "admin", "be", "503", "a ready"},
+		{"left drained, and the other is down", []server{
+			{name: "a", op: 2, admin: drained, weight: 1},
+			{name: "b", op: 0, weight: 1},
+		}, "admin", "be", "503", "a ready"},
 		{"maint", []server{{name: "a", op: 0, admin: maint, weight: 1}, two[1]}, "admin", "be", "in maintenance", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &fakeHAProxy{servers: slices.Clone(tt.servers), level: tt.level}
-			var c gcgate.Checker = &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: tt.backend, Server: "a"}
+			var c gcgate.Checker = &RuntimeAPI{
+				Addr:    serveFake(t, "tcp", "127.0.0.1:0", f.answer),
+				Backend: tt.backend, Server: "a",
+			}
 			err := c.Check(t.Context())
 			if tt.say == "" && err != nil || tt.say != "" && (err == nil || !strings.Contains(err.Error(), tt.say)) {
 				t.Errorf("got %v, want %q", err, tt.say)

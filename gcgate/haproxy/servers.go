@@ -97,7 +97,8 @@ const nameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 var (
 	errNoTable  = errors.New("the answer has no table of servers: is that HAProxy 1.6 or later?")
-	errBadTable = errors.New("the table of servers is cut short or not understood: please report it, with HAProxy's version")
+	errBadTable = errors.New("the table of servers is cut short or not understood: please report it, " +
+		"with HAProxy's version")
 )
 
 // parseServers returns the servers of backend in an answer to "show servers state". The table

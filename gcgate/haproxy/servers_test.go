@@ -15,7 +15,10 @@ func TestParseRuntimeAPI(t *testing.T) {
 	}{
 		{"127.0.0.1:9199,be/a", &RuntimeAPI{Addr: "127.0.0.1:9199", Backend: "be", Server: "a"}},
 		{"[::1]:9199,be/a", &RuntimeAPI{Addr: "[::1]:9199", Backend: "be", Server: "a"}},
-		{"unix:/run/ha,proxy.sock,be.1/a_b:c-d", &RuntimeAPI{Addr: "unix:/run/ha,proxy.sock", Backend: "be.1", Server: "a_b:c-d"}},
+		{
+			"unix:/run/ha,proxy.sock,be.1/a_b:c-d",
+			&RuntimeAPI{Addr: "unix:/run/ha,proxy.sock", Backend: "be.1", Server: "a_b:c-d"},
+		},
 		{"/run/haproxy.sock,be/a", &RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a"}},
 	}
 	for _, in := range []string{
@@ -57,7 +60,10 @@ func TestRuntimeAPISendsNoNameThatIsACommand(t *testing.T) {
 // FuzzParseServers: what is read out of any answer, written as HAProxy writes it, reads the same.
 func FuzzParseServers(f *testing.F) {
 	good := table("be", server{name: "a", op: 2, admin: 8, weight: 1}, server{name: "b", op: 0, admin: 0x41, weight: 256})
-	for _, s := range []string{"", "\n", good, "\n" + good, good[:len(good)-1], "No such server.\n\n" + good, "Can't find backend.\n\n", "# be_id\n\n"} {
+	for _, s := range []string{
+		"", "\n", good, "\n" + good, good[:len(good)-1], "No such server.\n\n" + good,
+		"Can't find backend.\n\n", "# be_id\n\n",
+	} {
 		f.Add(s, "be")
 	}
 	f.Fuzz(func(t *testing.T, answer, backend string) {

@@ -57,15 +57,16 @@ func (e *OptionError) Error() string {
 //
 // Drain returns when each address that polls regularly has polled once more than it takes to
 // make it act, Fall times. Ready returns when each that was told to drain has this process back,
-// which takes a proof, since Rise may not be what the balancer is set to, and two replicas that
-// are out at once leave nobody to serve:
+// which takes a proof, because Rise may not be what the balancer is set to, and two replicas that
+// are out at once leave none to serve:
 //
-//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then no answers
-//     are counted, in neither direction; but whether the polls are fast enough still goes by Fall: set it to HAProxy's; or
+//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then the
+//     handler counts no answers, in neither direction. Set Fall to HAProxy's, because it decides
+//     whether the polls are fast enough; or
 //   - Rise answers, and after them more requests than can have come past the peer: at least
 //     eight, and four times as often as while the peer had this process out, in the recent
-//     drains. This holds for one address, with one poller, and not where two were told to drain:
-//     nobody knows which of them sends; or
+//     drains. This holds for one address, with one poller, and not if two were asked to drain,
+//     because it is not known which of them sends; or
 //   - Rise answers and 10 s, which the log tells once; where Rise is not set, 30 answers at least. The turn is held
 //     meanwhile. A balancer that needs longer than that is lost sight of: let it tell, or set Rise.
 //
@@ -119,10 +120,13 @@ const (
 )
 
 var advice = polled.Advice{
-	Check:  "health: the health check",
-	Allow:  "Handler.Allow",
-	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
-	Slow:   "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, or Handler.InAnswers",
+	Check: "health: the health check",
+	Allow: "Handler.Allow",
+	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and ` +
+		`"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; ` +
+		`in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
+	Slow: "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, " +
+		"or Handler.InAnswers",
 }
 
 // ServeHTTP answers a poll.
@@ -201,7 +205,9 @@ func (h *Handler) CanConfirm(within time.Duration) error {
 
 // WhyUnheeded implements [gcgate.Explainer].
 func (h *Handler) WhyUnheeded() string {
-	return "in Envoy common_lb_config.update_merge_window, which holds what checks find back for a second: set it to 0s; in HAProxy a cookie or a stick-table, by which requests stick to this server: leave it out"
+	return "in Envoy common_lb_config.update_merge_window, which holds what checks find back for a second: " +
+		"set it to 0s; " +
+		"in HAProxy a cookie or a stick-table, by which requests stick to this server: leave it out"
 }
 
 // Check waits until somebody has polled.

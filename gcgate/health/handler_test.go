@@ -163,7 +163,8 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
-		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") || !strings.Contains(err.Error(), "no_traffic_interval") {
+		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") ||
+			!strings.Contains(err.Error(), "no_traffic_interval") {
 			t.Errorf("got %v, want the line to add", err)
 		}
 	}
@@ -200,7 +201,8 @@ func TestHandlerRefusesNegatives(t *testing.T) {
 			"Check": h.Check(t.Context()), "Drain": h.Drain(t.Context(), time.Second), "Ready": h.Ready(t.Context()),
 			"CanConfirm": h.CanConfirm(time.Second),
 		} {
-			if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != option || !strings.Contains(err.Error(), "health: Handler."+option+": -") {
+			if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != option ||
+				!strings.Contains(err.Error(), "health: Handler."+option+": -") {
 				t.Errorf("%s: %s returned %v", option, call, err)
 			}
 		}

@@ -18,8 +18,11 @@ import (
 
 // lateBalancer polls as fast as it takes, and acts on what it finds later than it says.
 type lateBalancer struct {
-	late     time.Duration
-	gathers  bool    // it acts at once where nothing has changed for as long, else on all changes at its end: as Envoy does, for a second by default
+	late time.Duration
+
+	// gathers has it act at once if nothing has changed for as long, and else on all changes at its
+	// end, as Envoy does for a second by default.
+	gathers  bool
 	rate     float64 // bytes a second that all requests allocate
 	replicas []*lateReplica
 
@@ -139,7 +142,10 @@ func TestBalancerThatActsLate(t *testing.T) {
 					if c.gathers {
 						r.heap.Live, r.heap.Mark = 320*mib, 190*time.Millisecond
 					}
-					o := gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.handler}, Turns: turns, Replicas: c.replicas}
+					o := gcgate.Options{
+						Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.handler},
+						Turns: turns, Replicas: c.replicas,
+					}
 					r.gate = startGate(t, o, r.heap, &r.log)
 					b.replicas = append(b.replicas, r)
 				}
@@ -164,9 +170,11 @@ func TestBalancerThatActsLate(t *testing.T) {
 					was, now := before[i], r.gate.Stats()
 					collections := now.Collections[gcgate.ReasonTrigger] - was.Collections[gcgate.ReasonTrigger]
 					met, entered := now.Overlapped-was.Overlapped, now.Entered-was.Entered
-					t.Logf("%d collections, %d requests of %d met one, %d drains were not heeded at once, turns held for %v at most, %d went without", collections, met, entered,
+					t.Logf("%d collections, %d requests of %d met one, %d drains were not heeded at once, turns "+
+						"held for %v at most, %d went without", collections, met, entered,
 						now.Unheeded, now.Turn.Held.Max, now.WithoutTurn)
-					if 1000*met > entered || collections < least || now.Turn.Held.Max > 5*time.Second || now.WithoutTurn > was.WithoutTurn || now.Escaped > 0 {
+					if 1000*met > entered || collections < least || now.Turn.Held.Max > 5*time.Second ||
+						now.WithoutTurn > was.WithoutTurn || now.Escaped > 0 {
 						t.Errorf("replica %d: %+v\n%s", i, now, r.log.String())
 					}
 					if !strings.Contains(r.log.String(), "update_merge_window") {

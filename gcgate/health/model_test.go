@@ -172,7 +172,10 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		rounds, rises, drawn = 100, []int{10, 100}, 10
 	}
 	var cases []modelCase
-	for _, inter := range []time.Duration{ms, 10 * ms, 20 * ms, 100 * ms, 200 * ms, 500 * ms, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second} {
+	for _, inter := range []time.Duration{
+		ms, 10 * ms, 20 * ms, 100 * ms, 200 * ms, 500 * ms, time.Second, 2 * time.Second,
+		5 * time.Second, 10 * time.Second,
+	} {
 		c := modelCase{inter: inter, fall: 3, rise: 2, traffic: 5 * ms, used: inter <= 20*ms, silent: inter >= 100*ms}
 		c.name = fmt.Sprintf("every %v", inter)
 		cases = append(cases, c)
@@ -182,25 +185,73 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	}
 	cases = append(cases,
 		modelCase{name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1, traffic: 5 * ms, used: true},
-		modelCase{name: "fall 3, rise 2, 1 said", rounds: 3, inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
-		modelCase{name: "rise 100, 1 said", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
-		modelCase{name: "rise 100, 1 said, little traffic", long: true, rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 3 * time.Second, used: true},
-		modelCase{name: "rise 100, 1 said, state told", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, says: true, traffic: time.Minute, used: true},
-		modelCase{name: "fall 4, 1 said", long: true, rounds: 3, inter: 10 * ms, fall: 4, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, some: true},
-		modelCase{name: "slow while down", rounds: 3, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2, options: [2]int{1, 1}, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it rises", long: true, rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it rises to 5, nothing said", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 5, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it rises to 8, state told", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 8, says: true, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it changes", long: true, rounds: 4, inter: 10 * ms, fast: 300 * ms, fall: 2, rise: 3, within: 10 * time.Second, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib, some: true},
-		modelCase{name: "slow, and waited for", rounds: 6, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second, traffic: 50 * ms, used: true},
-		modelCase{name: "slow, waited for, and wrong", rounds: 6, inter: 2 * time.Second, fall: 1, rise: 4, options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true},
-		modelCase{name: "gates stop", inter: 10 * ms, fall: 1, rise: 3, options: [2]int{1, 1}, traffic: 5 * ms, stops: true, used: true},
-		modelCase{name: "gates stop, slow while down", long: true, rounds: 4, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, stops: true, used: true},
+		modelCase{
+			name: "fall 3, rise 2, 1 said", rounds: 3, inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1},
+			traffic: 5 * ms, used: true,
+		},
+		modelCase{
+			name: "rise 100, 1 said", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1},
+			traffic: 5 * ms, used: true,
+		},
+		modelCase{
+			name: "rise 100, 1 said, little traffic", long: true, rounds: 6, inter: 10 * ms, fall: 1, rise: 100,
+			options: [2]int{1, 1}, traffic: 3 * time.Second, used: true,
+		},
+		modelCase{
+			name: "rise 100, 1 said, state told", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1},
+			says: true, traffic: time.Minute, used: true,
+		},
+		modelCase{
+			name: "fall 4, 1 said", long: true, rounds: 3, inter: 10 * ms, fall: 4, rise: 2, options: [2]int{1, 1},
+			traffic: 5 * ms, some: true,
+		},
+		modelCase{
+			name: "slow while down", rounds: 3, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2,
+			options: [2]int{1, 1}, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it rises", long: true, rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
+			rise: 3, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it rises to 5, nothing said", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
+			rise: 5, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it rises to 8, state told", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
+			rise: 8, says: true, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it changes", long: true, rounds: 4, inter: 10 * ms, fast: 300 * ms, fall: 2, rise: 3,
+			within: 10 * time.Second, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1,
+			rise: 2, traffic: 50 * ms, rate: 50 * mib, some: true,
+		},
+		modelCase{
+			name: "slow, and waited for", rounds: 6, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second,
+			traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow, waited for, and wrong", rounds: 6, inter: 2 * time.Second, fall: 1, rise: 4,
+			options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "gates stop", inter: 10 * ms, fall: 1, rise: 3, options: [2]int{1, 1}, traffic: 5 * ms,
+			stops: true, used: true,
+		},
+		modelCase{
+			name: "gates stop, slow while down", long: true, rounds: 4, inter: 10 * ms, down: 10 * time.Second, fall: 1,
+			rise: 3, traffic: 50 * ms, stops: true, used: true,
+		},
 	)
 	for _, rise := range rises {
 		add := func(name string, change func(c *modelCase)) {
-			c := modelCase{name: fmt.Sprintf("%s, rise %d", name, rise), inter: 10 * ms, fall: 1, rise: rise, traffic: 10 * ms, rounds: 2, used: true}
+			c := modelCase{
+				name: fmt.Sprintf("%s, rise %d", name, rise), inter: 10 * ms, fall: 1, rise: rise, traffic: 10 * ms,
+				rounds: 2, used: true,
+			}
 			change(&c)
 			cases = append(cases, c)
 		}
@@ -211,7 +262,10 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		add("inside of Wrap", func(c *modelCase) { c.inside = true })
 		add("inside of Wrap, 1 said", func(c *modelCase) { c.long, c.inside, c.options = true, true, [2]int{1, 1} })
 	}
-	cases = append(cases, modelCase{name: "few requests past the balancer, rise 100", inter: 10 * ms, fall: 1, rise: 100, traffic: 5 * ms, rounds: 3, past: time.Second, used: true})
+	cases = append(cases, modelCase{
+		name: "few requests past the balancer, rise 100", inter: 10 * ms, fall: 1, rise: 100,
+		traffic: 5 * ms, rounds: 3, past: time.Second, used: true,
+	})
 	cases = append(cases, anyCases(rand.New(rand.NewPCG(1, 2)), drawn)...)
 	for i, c := range cases {
 		if c.rounds == 0 {
@@ -318,7 +372,10 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 		r.start = func() *gcgate.Gate {
 			h := gcgatetest.NewHeap()
 			h.Rate, h.Mark = c.rate, time.Millisecond+m.random(40*time.Millisecond)
-			o := gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.signal}, Turns: turns, AnnounceTimeout: c.within}
+			o := gcgate.Options{
+				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.signal}, Turns: turns,
+				AnnounceTimeout: c.within,
+			}
 			return startGate(t, o, h, &r.log)
 		}
 		r.current = r.start()
@@ -395,7 +452,8 @@ func (c modelCase) judge(t *testing.T, m *model, r *modelReplica) {
 	}
 	t.Logf("out %d times, %v at most", m.downs, m.longest)
 	if c.used && m.downs < c.rounds {
-		t.Errorf("the balancer had a replica out %d times in %d collections: the signal is of no use\n%s", m.downs, 2*c.rounds, log)
+		t.Errorf("the balancer had a replica out %d times in %d collections: the signal is of no use\n%s",
+			m.downs, 2*c.rounds, log)
 	}
 	if c.some && m.downs == 0 {
 		t.Errorf("the balancer never had a replica out: the case tests nothing\n%s", log)

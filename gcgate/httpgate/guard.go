@@ -39,7 +39,8 @@ type Guarded struct {
 // with proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other client.
 // Behind one that tries another replica after a 503 that is
 //
-//	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}})
+//	turns := gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}
+//	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: turns})
 //
 // (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the
 // balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
@@ -127,12 +128,15 @@ const attemptHeader = "X-Envoy-Attempt-Count"
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Envoy-") {
-			return name, "Signals: health.Handler, with a check each 10ms and common_lb_config.update_merge_window 0s in Envoy's cluster"
+			return name, "Signals: health.Handler, with a check each 10ms and common_lb_config.update_merge_window " +
+				"0s in Envoy's cluster"
 		}
 	}
 	for _, name := range []string{"X-Forwarded-For", "Forwarded", "Via", "X-Real-Ip"} {
 		if len(h[name]) > 0 {
-			return name, "Signals: haproxy.RuntimeAPI for HAProxy, health.Handler for what polls; or PolicyShed where it tries another replica after a 503 (nginx: proxy_next_upstream http_503)"
+			return name, "Signals: haproxy.RuntimeAPI for HAProxy, health.Handler for what polls; or " +
+				"PolicyShed where it tries " +
+				"another replica after a 503 (nginx: proxy_next_upstream http_503)"
 		}
 	}
 	return "", ""

@@ -116,7 +116,8 @@ func TestGuardSheds(t *testing.T) {
 	heap := gcgatetest.NewHeap()
 	heap.Rate, heap.Mark = 0, 0
 	g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), gcgate.Options{
-		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turns"}, DisableHoldTurn: true, DisablePeriod: true,
+		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turns"},
+		DisableHoldTurn: true, DisablePeriod: true,
 		Collector: heap, Logger: slog.New(slog.DiscardHandler),
 	})
 	defer g.Stop(context.Background())

@@ -84,7 +84,8 @@ func TestMiddlewareRefuses(t *testing.T) {
 			t.Fatalf("%v are left of an absence of some 10 s", d)
 		}
 		for name, want := range map[string]string{
-			"Retry-After": formatSeconds(d), "Gcgate-Retry-After-Ms": client.FormatMillis(d), "Gcgate-Refused": "1", "Connection": "",
+			"Retry-After": formatSeconds(d), "Gcgate-Retry-After-Ms": client.FormatMillis(d),
+			"Gcgate-Refused": "1", "Connection": "",
 		} {
 			if got := resp.Header.Get(name); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
@@ -138,7 +139,10 @@ func TestRefusalKeepsConnection(t *testing.T) {
 }
 
 func TestMiddlewareAnnounces(t *testing.T) {
-	h := newHandler(t, gcgate.Options{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") })
+	h := newHandler(t, gcgate.Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "served")
+	})
 	b := withInBand(h)
 	said := func(header ...string) (time.Duration, *http.Response) {
 		resp := serve(h, get(header...))

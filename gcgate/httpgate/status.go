@@ -28,7 +28,8 @@ func Status(g *gcgate.Gate) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		accept := r.Header.Get("Accept")
-		if r.URL.RawQuery == "json" || strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html") {
+		if r.URL.RawQuery == "json" || strings.Contains(accept, "application/json") &&
+			!strings.Contains(accept, "text/html") {
 			h.Set("Content-Type", "application/json")
 			if g == nil {
 				w.WriteHeader(http.StatusNotFound)
@@ -54,7 +55,8 @@ func Status(g *gcgate.Gate) http.Handler {
 }
 
 // noGate is what the page says where there is no gate.
-const noGate = `there is no gate here, so requests meet collections: where one could not start, the log of the start says why, at level ERROR ("httpgate: no gate"), and Guarded.Err returns it`
+const noGate = `there is no gate here, so requests overlap collections: where one could not start, ` +
+	`the log of the start says why, at level ERROR ("httpgate: no gate"), and Guarded.Err returns it`
 
 const pageHead = `<!DOCTYPE html>
 <html lang="en">
@@ -63,7 +65,8 @@ const pageHead = `<!DOCTYPE html>
 <meta http-equiv="refresh" content="2">
 <title>gate</title>
 <style>
-body { font: 16px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 46rem; padding: 0 1rem; color: #222; background: #fff }
+body { font: 16px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 46rem; padding: 0 1rem;
+  color: #222; background: #fff }
 table { border-collapse: collapse; margin: 1rem 0 }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top }
 th { font-weight: normal; color: #666; white-space: nowrap }
@@ -95,7 +98,8 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	}
 	row("process", "%d on %s, for %s", p.PID, p.Host, age(p.Uptime))
 	row("policy", "%v", s.Policy)
-	row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger), size(s.Live), size(s.Hard))
+	row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger),
+		size(s.Live), size(s.Hard))
 	if s.Limit < math.MaxInt64 {
 		row("memory limit", "%s", size(s.Limit))
 	}

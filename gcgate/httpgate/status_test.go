@@ -29,7 +29,8 @@ func TestStatusPage(t *testing.T) {
 		InFlight: 4, Oldest: 5 * time.Minute, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
 		Turn: gcgate.TurnStats{
 			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Holding: 1,
-			HeldUpBy: "HAProxy be/a at 127.0.0.1:9199: connection refused", HeldUpFor: 7 * time.Second, Replicas: 4, Turns: 1, Load: .351,
+			HeldUpBy: "HAProxy be/a at 127.0.0.1:9199: connection refused", HeldUpFor: 7 * time.Second,
+			Replicas: 4, Turns: 1, Load: .351,
 			LongestWait: 168 * time.Millisecond, Spare: 1700 * time.Millisecond,
 		},
 		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
@@ -85,10 +86,12 @@ func TestStatusInJSON(t *testing.T) {
 			Process  Process
 			Warnings []gcgate.Warning
 		}
-		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough || !strings.Contains(r.body, `"Overlapped":0`) {
+		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough ||
+			!strings.Contains(r.body, `"Overlapped":0`) {
 			t.Errorf("%s: %v, %+v", r.name, err, s)
 		}
-		if s.Process.Procs != runtime.GOMAXPROCS(0) || s.Process.Collector < 0 || runtime.GOOS == "linux" && s.Process.CPU <= 0 {
+		if s.Process.Procs != runtime.GOMAXPROCS(0) || s.Process.Collector < 0 ||
+			runtime.GOOS == "linux" && s.Process.CPU <= 0 {
 			t.Errorf("%s: the process is %+v", r.name, s.Process)
 		}
 		if p := s.Process; p.PID != os.Getpid() || p.Uptime <= 0 || p.Busy < p.Collector {
@@ -111,7 +114,8 @@ func TestStatusWithoutGate(t *testing.T) {
 	}
 	golden.Check(t, "status-none.html", body(page))
 	var answer struct{ Error string }
-	if err := json.Unmarshal([]byte(body(serve(h, get("Accept", "application/json")))), &answer); err != nil || !strings.Contains(answer.Error, "no gate") {
+	if err := json.Unmarshal([]byte(body(serve(h, get("Accept", "application/json")))), &answer); err != nil ||
+		!strings.Contains(answer.Error, "no gate") {
 		t.Errorf("a program gets %+v, %v", answer, err)
 	}
 }

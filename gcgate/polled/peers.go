@@ -279,8 +279,9 @@ func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 			slow = append(slow, fmt.Sprintf("%s has polled %d times, the last two %v apart: how fast it acts is known after %d",
 				peerName(a), q.n, q.gap.Round(time.Millisecond), min(gaps, pollsKept-1)+1))
 		case takes > within:
-			slow = append(slow, fmt.Sprintf("%s polls every %v: to act on a drain takes it %v, and Options.AnnounceTimeout is %v",
-				peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond), takes.Round(time.Millisecond), within))
+			slow = append(slow,
+				fmt.Sprintf("%s polls every %v: to act on a drain takes it %v, and Options.AnnounceTimeout is %v",
+					peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond), takes.Round(time.Millisecond), within))
 		default:
 			err = nil
 		}
@@ -448,7 +449,8 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.still)) {
 		return true
 	}
-	if now.Sub(q.due) < ProofTimeout || d.Assumed && q.acted < (Demand{Answers: proofAnswers, Pollers: d.Pollers}).answers() {
+	if now.Sub(q.due) < ProofTimeout || d.Assumed &&
+		q.acted < (Demand{Answers: proofAnswers, Pollers: d.Pollers}).answers() {
 		return false
 	}
 	p.unproven = true

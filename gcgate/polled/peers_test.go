@@ -56,11 +56,31 @@ func TestAnnounceReturnsWhenEachPollerHasActed(t *testing.T) {
 		d           Demand
 		least, most time.Duration // the wait
 	}{
-		{"one", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, once, 10 * time.Millisecond, 20 * time.Millisecond},
-		{"slowest of two", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond, "10.0.0.1": time.Second}, once, time.Second, 2 * time.Second},
+		{
+			"one",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond},
+			once, 10 * time.Millisecond,
+			20 * time.Millisecond,
+		},
+		{
+			"slowest of two",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond, "10.0.0.1": time.Second},
+			once,
+			time.Second, 2 * time.Second,
+		},
 		{"ten seconds", map[string]time.Duration{"127.0.0.1": 10 * time.Second}, once, 10 * time.Second, 20 * time.Second},
-		{"fall 3", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, Demand{Answers: 3, Pollers: 1}, 30 * time.Millisecond, 40 * time.Millisecond},
-		{"two at one address", map[string]time.Duration{"127.0.0.1": 5 * time.Millisecond}, Demand{Answers: 1, Pollers: 2}, 15 * time.Millisecond, 20 * time.Millisecond},
+		{
+			"fall 3",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond},
+			Demand{Answers: 3, Pollers: 1},
+			30 * time.Millisecond, 40 * time.Millisecond,
+		},
+		{
+			"two at one address",
+			map[string]time.Duration{"127.0.0.1": 5 * time.Millisecond},
+			Demand{Answers: 1, Pollers: 2},
+			15 * time.Millisecond, 20 * time.Millisecond,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -213,7 +233,8 @@ func TestCanConfirm(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		want("polls every 1")
 		time.Sleep(10 * time.Second)
-		want("10.0.0.1 polls every 1s: to act on a drain takes it 4s, and Options.AnnounceTimeout is 100ms: let it poll more often")
+		want("10.0.0.1 polls every 1s: to act on a drain takes it 4s, and Options.AnnounceTimeout is 100ms: " +
+			"let it poll more often")
 		every(10 * time.Millisecond)
 		time.Sleep(55 * time.Millisecond)
 		want("")
@@ -491,7 +512,8 @@ func TestSaysIsTextBothWays(t *testing.T) {
 		}
 	}
 	s := SaysUp
-	if err := s.UnmarshalText([]byte("UP")); err == nil || s != SaysUp || !strings.Contains(err.Error(), "one of nothing, up, down") {
+	if err := s.UnmarshalText([]byte("UP")); err == nil || s != SaysUp ||
+		!strings.Contains(err.Error(), "one of nothing, up, down") {
 		t.Errorf("got %v and %v, want the known ones", s, err)
 	}
 }
@@ -523,7 +545,10 @@ func TestPeersAreBounded(t *testing.T) {
 func TestDemandRefusesNegatives(t *testing.T) {
 	for _, d := range []Demand{{Answers: -1}, {Pollers: -1}} {
 		var p Peers
-		for call, err := range map[string]error{"Drain": p.Drain(t.Context(), d), "Ready": p.Ready(t.Context(), d), "CanConfirm": p.CanConfirm(time.Second, d)} {
+		for call, err := range map[string]error{
+			"Drain": p.Drain(t.Context(), d), "Ready": p.Ready(t.Context(), d),
+			"CanConfirm": p.CanConfirm(time.Second, d),
+		} {
 			if err == nil || !strings.Contains(err.Error(), "write 1 or more") {
 				t.Errorf("%s with %+v: %v", call, d, err)
 			}
@@ -584,7 +609,12 @@ func TestStrayPoll(t *testing.T) {
 		{"nobody", Demand{Answers: 3}, func(func(Says)) {}, 30 * ms, 100 * ms},
 		{"curl", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysNothing) }, goneAfter - 150*ms, goneAfter},
 		{"one answer is enough", Demand{}, func(poll func(Says)) { poll(SaysNothing) }, forgetAfter - 150*ms, forgetAfter},
-		{"a balancer that says so", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysUp) }, forgetAfter - 150*ms, forgetAfter},
+		{
+			"a balancer that says so",
+			Demand{Answers: 3},
+			func(poll func(Says)) { poll(SaysUp) },
+			forgetAfter - 150*ms, forgetAfter,
+		},
 		{"a new balancer", Demand{Answers: 3}, func(poll func(Says)) {
 			for range 1000 {
 				poll(SaysNothing)

@@ -23,7 +23,9 @@ type Strangers struct{ n atomic.Uint64 }
 
 // Admit returns what [Allowed] does. A poll that is not allowed is counted, and the first one is
 // logged at Debug, to log (nil: slog.Default()).
-func (s *Strangers) Admit(network, remote string, allow []netip.Prefix, log *slog.Logger, advice *Advice) (from netip.Addr, ok bool) {
+func (s *Strangers) Admit(network, remote string, allow []netip.Prefix, log *slog.Logger,
+	advice *Advice,
+) (from netip.Addr, ok bool) {
 	from, ok = Allowed(network, remote, allow)
 	if !ok && s.n.Add(1) == 1 {
 		if log == nil {
