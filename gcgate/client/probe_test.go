@@ -126,11 +126,11 @@ func TestStaleAnnouncement(t *testing.T) {
 		do(t, tr) // announces until 100 ms
 		time.Sleep(200 * time.Millisecond)
 		g := tr.pool.targets[0]
-		if g.away.Load() != 0 {
+		if g.drained.Load() != 0 {
 			t.Fatal("not back after the probe")
 		}
 		<-done
-		if g.away.Load() != 0 || g.stop != nil {
+		if g.drained.Load() != 0 || g.stop != nil {
 			t.Error("the slow answer took the target out again")
 		}
 	})

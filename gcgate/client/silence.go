@@ -20,7 +20,7 @@ type silence struct {
 // silent notes that a request to g, sent at time sent, was over without an answer. It reports
 // whether g is left out for that: where it has answered nothing since the first of so many was
 // sent, and another target has answered what was sent later. Where no target answers, it is not the
-// targets: the handlers are slow, or this process's network is away.
+// targets: the handlers are slow, or this process's network is down.
 func (p *pool) silent(g *target, sent int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

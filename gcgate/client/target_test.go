@@ -89,7 +89,7 @@ func TestPickShares(t *testing.T) {
 	if err := tr.init(); err != nil {
 		t.Fatal(err)
 	}
-	tr.pool.targets[1].away.Store(tr.pool.clock() + int64(time.Hour))
+	tr.pool.targets[1].drained.Store(tr.pool.clock() + int64(time.Hour))
 	var n [4]int
 	for range 300 {
 		n[tr.pool.pick(make([]bool, 4), true).index]++
@@ -107,8 +107,8 @@ func TestPickLast(t *testing.T) {
 	}
 	now := tr.pool.clock()
 	tr.pool.targets[0].out.Store(now + int64(time.Hour))
-	tr.pool.targets[1].away.Store(now + int64(2*time.Hour))
-	tr.pool.targets[2].away.Store(now + int64(time.Hour))
+	tr.pool.targets[1].drained.Store(now + int64(2*time.Hour))
+	tr.pool.targets[2].drained.Store(now + int64(time.Hour))
 	tr.pool.targets[3].out.Store(now + int64(time.Minute))
 	tried := make([]bool, 4)
 	for _, want := range []int{2, 1, 3, 0} {
@@ -135,7 +135,7 @@ func testPickTries(t *testing.T) {
 	a, b := tr.pool.targets[0], tr.pool.targets[1]
 	past := tr.pool.clock()
 	a.out.Store(past)
-	a.away.Store(past + int64(time.Hour))
+	a.drained.Store(past + int64(time.Hour))
 	b.out.Store(past)
 	time.Sleep(time.Millisecond)
 	for i, tt := range []struct {

@@ -14,14 +14,14 @@ import (
 
 // A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service
 // without a balancer, and keeps them off a replica that collects. Each must have a gate with an
-// httpgate.InBand signal, or gcgate.PolicyShed; one without a gate is never away.
+// httpgate.InBand signal, or gcgate.PolicyShed; one without a gate is never drained.
 //
 // Targets take turns. One that announces an absence (Gcgate-Drain) gets no request until its
 // time is over and a probe, a GET of its "/" with the header Gcgate-Probe, says that it is back.
-// When all are away, the one that is back soonest serves. A target that cannot be dialed is
+// When all are drained, the one that is back soonest serves. A target that cannot be dialed is
 // left out for 100 ms, doubling up to 2 s, while there are others; then one request tries it.
 //
-// So is a target whose machine has vanished, or stands still: three requests in a row timed out
+// So is a target whose machine has vanished, or is stopped: three requests in a row timed out
 // there, by the deadline of their context or a timeout of Base's, and it has answered none since
 // they were sent, while another target answered later ones. What a slow handler lets time out
 // leaves out no target that answers other requests meanwhile. A cancellation does not count, so
@@ -35,7 +35,7 @@ import (
 //   - the connection broke before the answer's header had come, and the request is idempotent:
 //     GET, HEAD, OPTIONS, TRACE, PUT, DELETE (RFC 9110, 9.2.2), or one with an Idempotency-Key.
 //
-// One goroutine runs for each target that is away, until it is back, 30 s after the announced
+// One goroutine runs for each drained target, until it is back, 30 s after the announced
 // time at the latest. Close ends them. A Transport may be used from many goroutines; it must not
 // be copied, nor its fields changed after the first request.
 type Transport struct {
@@ -197,7 +197,7 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	g.served.Store(sent)
 	g.answered()
 	// The answer's header was written after the request was sent. Counting from there, at worst
-	// a probe comes early; counting from its arrival, a slow answer would keep g away too long.
+	// a probe comes early; counting from its arrival, a slow answer would keep g drained too long.
 	if d, ok := ParseMillis(resp.Header, HeaderDrain); ok {
 		t.pool.leave(g, sent, d, req)
 	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
@@ -205,8 +205,8 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	}
 }
 
-// ofThisHop removes from resp, which may be nil, what speaks of this hop alone: a proxy that hands
-// the answer on is not away, and a handler of it has run.
+// ofThisHop removes from resp, which may be nil, what is about this hop only. A proxy that hands
+// the answer on is not drained, and a handler of it has run.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
 		delete(resp.Header, HeaderDrain)

@@ -106,7 +106,7 @@ func newTransport(t *testing.T, urls ...string) *Transport {
 			t.Error(err)
 		}
 		for _, g := range tr.pool.targets {
-			if g.stop != nil || g.away.Load() != 0 {
+			if g.stop != nil || g.drained.Load() != 0 {
 				t.Errorf("target %d is watched after Close", g.index)
 			}
 		}

@@ -72,7 +72,7 @@ func TestWatchPutsBack(t *testing.T) {
 		wants int // changes of state
 		own   bool
 	}{
-		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or is away for unusually long", 1, true},
+		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or drains for unusually long", 1, true},
 		{"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true, "drained_for=", 1, false},
 		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0, false},
 	} {

@@ -68,7 +68,8 @@ const (
 // would stay drained for ever. So this one watches the other servers of its backend, and puts one
 // back that has been drained for longer than a collection takes (2.5 s more than the gate expects
 // of its own, or MendAfter), unless another replica has the turn: see [RuntimeAPI.Watch]. That
-// costs a replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
+// costs a replica that collects nothing. It repeats its Drain within 100 ms, and is then left as it
+// is.
 //
 // A server is not drained when no other in its backend is up, and a drain is undone when the others
 // go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That is no
@@ -106,7 +107,7 @@ type RuntimeAPI struct {
 	// this gate expects of a collection of its own. Raise it if other replicas take longer: their
 	// heaps are larger, or requests stick to a drained server, for which a gate waits up to 10 s.
 	// Raise it, too, if the turn is a lease (contrib/etcdturn, contrib/k8sturn) and a replica may
-	// stand still for longer than the lease lasts. A peer would put it back during that time.
+	// stop for longer than the lease lasts. A peer would put it back during that time.
 	// Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
 
@@ -149,7 +150,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	if err := h.refuseOther(servers); err != nil {
 		return err
 	}
-	if !me.isDrained() && !alone(servers, h.Server) {
+	if !me.isDrained() && !isLast(servers, h.Server) {
 		servers, me, err = h.look(ctx, "drain")
 		if err != nil {
 			return err
@@ -159,7 +160,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 				ErrNotConfirmed, me.admin)
 		}
 	}
-	if alone(servers, h.Server) {
+	if isLast(servers, h.Server) {
 		return h.last(ctx, me, "not drained, else every request would get 503: bring another server of the backend up")
 	}
 	return nil
@@ -217,7 +218,7 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case alone(servers, h.Server):
+	case isLast(servers, h.Server):
 		return h.last(ctx, me,
 			"a drain would give 503, so collections will not be announced: add a second server to the backend")
 	case me.inMaint():
@@ -235,7 +236,7 @@ func (h *RuntimeAPI) String() string {
 // WhyUnheeded implements [gcgate.Explainer].
 func (h *RuntimeAPI) WhyUnheeded() string { return sticky }
 
-// sticky is what a drained server still gets (management.txt, "set server", state drain).
+// sticky is what a drained server gets all the same (management.txt, "set server", state drain).
 const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
 	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
@@ -311,7 +312,7 @@ func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err erro
 }
 
 // ask sends one line of commands and returns the whole answer; HAProxy ends it by closing. A
-// command that was given up may still be carried out, by a HAProxy that stands still: whatever is
+// command that was given up may be carried out later, by a HAProxy that was stopped. Whatever is
 // asked after it waits for its answer first, so that it is not undone by it.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	if err := h.validate(); err != nil {
@@ -338,7 +339,7 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 			answer, err = io.ReadAll(io.LimitReader(conn, maxAnswerBytes+1))
 		}
 		if c, ok := conn.(*net.TCPConn); ok && err != nil {
-			_ = c.SetLinger(0) // what the kernel has still to send must not come after the next command
+			_ = c.SetLinger(0) // what the kernel has yet to send must not come after the next command
 		}
 	}()
 	select {

@@ -23,7 +23,7 @@ const (
 func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 	up := func(admin uint64) server { return server{name: "a", op: 2, admin: admin, weight: 1} }
 	other := server{name: "b", op: 2, weight: 1}
-	lone := func(op, admin, weight uint64) []server {
+	withOther := func(op, admin, weight uint64) []server {
 		return []server{up(0), {name: "b", op: op, admin: admin, weight: weight}}
 	}
 	twice := func(servers ...server) []server { // with backups, which have no check
@@ -47,13 +47,13 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 		{"the operator's maint", []server{up(maint), other}, nil, nil, ""},
 		{"the operator's maint, alone", []server{up(maint)}, nil, nil, ""},
 		{"the only server", []server{up(0)}, ErrLastServer, nil, ""},
-		{"the other is down", lone(0, 0, 1), ErrLastServer, nil, ""},
-		{"the other stops", lone(3, 0, 1), ErrLastServer, nil, ""},
-		{"the other is in maint", lone(2, maint, 1), ErrLastServer, nil, ""},
-		{"the other is drained", lone(2, drained, 1), ErrLastServer, nil, ""},
-		{"the other's name does not resolve", lone(2, 0x20, 1), ErrLastServer, nil, ""},
-		{"the other has weight 0", lone(2, 0, 0), ErrLastServer, nil, ""},
-		{"the other starts", lone(1, 0, 1), nil, nil, "a drain,a ready"},
+		{"the other is down", withOther(0, 0, 1), ErrLastServer, nil, ""},
+		{"the other stops", withOther(3, 0, 1), ErrLastServer, nil, ""},
+		{"the other is in maint", withOther(2, maint, 1), ErrLastServer, nil, ""},
+		{"the other is drained", withOther(2, drained, 1), ErrLastServer, nil, ""},
+		{"the other's name does not resolve", withOther(2, 0x20, 1), ErrLastServer, nil, ""},
+		{"the other has weight 0", withOther(2, 0, 0), ErrLastServer, nil, ""},
+		{"the other starts", withOther(1, 0, 1), nil, nil, "a drain,a ready"},
 		{
 			"drained while the other went down",
 			[]server{up(drained), {name: "b", op: 0, weight: 1}},

@@ -39,9 +39,9 @@ func (s server) isUsable() bool {
 	return s.admin&out == 0 && s.weight > 0 && (s.op == 1 || s.op == 2)
 }
 
-// alone reports whether HAProxy sends new requests to no other server than name. One that is
+// isLast reports whether HAProxy sends new requests to no other server than name. One that is
 // configured twice, as it is its own backup without a check, takes them if both do.
-func alone(servers []server, name string) bool {
+func isLast(servers []server, name string) bool {
 	usable := map[string]bool{} // by address
 	own := ""
 	for _, s := range servers {

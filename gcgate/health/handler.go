@@ -56,7 +56,7 @@ func (e *OptionError) Error() string {
 // the requests of others to it.
 //
 // Drain returns when each address that polls regularly has polled once more than it takes to
-// make it act, Fall times. Ready returns when each that was told to drain has this process back,
+// make it act, Fall times. Ready returns when each that was asked to drain has this process back,
 // which takes a proof, because Rise may not be what the balancer is set to, and two replicas that
 // are out at once leave none to serve:
 //
@@ -67,11 +67,12 @@ func (e *OptionError) Error() string {
 //     eight, and four times as often as while the peer had this process out, in the recent
 //     drains. This holds for one address, with one poller, and not if two were asked to drain,
 //     because it is not known which of them sends; or
-//   - Rise answers and 10 s, which the log tells once; where Rise is not set, 30 answers at least. The turn is held
-//     meanwhile. A balancer that needs longer than that is lost sight of: let it tell, or set Rise.
+//   - Rise answers and 10 s, which the log says once. If Rise is not set it takes 30 answers at least.
+//     The gate holds the turn for as long. If a balancer needs longer than that, let it send its
+//     state, or set Rise.
 //
-// An address that was told to drain and has not polled for 30 s is gone; one that does not poll
-// regularly, and was told fewer than Fall times, is after 3 s.
+// Ready does not wait for an address that has not polled for 30 s. For one that does not poll
+// regularly, and got fewer than Fall answers, that is 3 s.
 //
 // The fields must not change once the signal is in use. Where one is negative, [gcgate.Start] and
 // all methods with a result return an [*OptionError]. Methods may be called from any

@@ -19,12 +19,12 @@ const (
 // Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called
 // from any goroutine.
 type Guarded struct {
-	next  http.Handler
-	gate  *gcgate.Gate // nil: it could not start
-	err   error        // why
-	log   *slog.Logger
-	looks atomic.Int32 // requests that are still looked at for a balancer's headers
-	told  atomic.Bool  // that there is a balancer
+	next   http.Handler
+	gate   *gcgate.Gate // nil: it could not start
+	err    error        // why
+	log    *slog.Logger
+	looks  atomic.Int32 // requests yet to be searched for a balancer's headers
+	warned atomic.Bool  // that there is a balancer
 }
 
 // Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the
@@ -93,7 +93,7 @@ func (g *Guarded) Stop(ctx context.Context) error {
 	return g.gate.Stop(ctx)
 }
 
-// look warns of a balancer that nobody tells, once, and says once if it tries again.
+// look warns once of a balancer that has no signal, and says once if it tries requests again.
 func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
@@ -109,7 +109,7 @@ func (g *Guarded) look(h http.Header) {
 		g.looks.Add(-1)
 		return
 	}
-	if g.told.CompareAndSwap(false, true) {
+	if g.warned.CompareAndSwap(false, true) {
 		g.log.Warn("httpgate: requests come through a balancer that has no signal, so they overlap collections", "seen", by,
 			"fix", "with other replicas behind it, set gcgate.Options.Turns and "+fix)
 	}
@@ -120,7 +120,7 @@ func (g *Guarded) look(h http.Header) {
 	}
 }
 
-// attemptHeader is the number of the attempt, from 1, where Envoy is told to send it.
+// attemptHeader is the number of the attempt, from 1, if Envoy is set to send it.
 const attemptHeader = "X-Envoy-Attempt-Count"
 
 // balancer returns a header by which a balancer in front is known, "" where there is none, and how
@@ -128,15 +128,14 @@ const attemptHeader = "X-Envoy-Attempt-Count"
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Envoy-") {
-			return name, "Signals: health.Handler, with a check each 10ms and common_lb_config.update_merge_window " +
-				"0s in Envoy's cluster"
+			return name, "Signals: health.Handler, with a check each 10ms " +
+				"and common_lb_config.update_merge_window 0s in Envoy's cluster"
 		}
 	}
 	for _, name := range []string{"X-Forwarded-For", "Forwarded", "Via", "X-Real-Ip"} {
 		if len(h[name]) > 0 {
-			return name, "Signals: haproxy.RuntimeAPI for HAProxy, health.Handler for what polls; or " +
-				"PolicyShed where it tries " +
-				"another replica after a 503 (nginx: proxy_next_upstream http_503)"
+			return name, "Signals: haproxy.RuntimeAPI for HAProxy, health.Handler for what polls; " +
+				"or PolicyShed where it tries another replica after a 503 (nginx: proxy_next_upstream http_503)"
 		}
 	}
 	return "", ""

@@ -126,7 +126,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t := m.gate.Enter()
 		defer t.Exit()
 		if m.inBand != nil {
-			if d := m.inBand.tell(r.RemoteAddr); d > 0 {
+			if d := m.inBand.announce(r.RemoteAddr); d > 0 {
 				w.Header().Set(client.HeaderDrain, client.FormatMillis(d))
 			}
 		}
@@ -163,7 +163,7 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write(refusal) // a client that has gone needs no answer
+	_, _ = w.Write(refusal) // a client that has left needs no answer
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")

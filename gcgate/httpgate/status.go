@@ -36,7 +36,7 @@ func Status(g *gcgate.Gate) http.Handler {
 				_ = json.NewEncoder(w).Encode(struct{ Error string }{noGate})
 				return
 			}
-			_ = json.NewEncoder(w).Encode(struct { // a client that has gone needs no answer
+			_ = json.NewEncoder(w).Encode(struct { // a client that has left needs no answer
 				gcgate.Stats
 				Process  Process
 				Warnings []gcgate.Warning
@@ -111,8 +111,8 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 		oldest = fmt.Sprintf(", one of them for %s or more", age(s.Oldest))
 	}
 	row("requests", "%d, of which %d in flight%s", s.Entered, s.InFlight, oldest)
-	row("met a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
-	row("met another", "about %d (%s) of the runtime's own", s.OverlappedOther, share(s.OverlappedOther, s.Entered))
+	row("overlapped a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
+	row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther, share(s.OverlappedOther, s.Entered))
 	row("refused", "%d", s.Refused)
 	row("drains not heeded", "%d", s.Unheeded)
 	var reasons []string

@@ -127,15 +127,15 @@ func TestDrainDoesNotWaitForTheSilentNorForPassers(t *testing.T) {
 		if err := p.Drain(ctx, once); err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(start); d < goneAfter-20*time.Millisecond || d > goneAfter+waitTick {
-			t.Errorf("waited %v for a peer that went silent, want about %v", d, goneAfter)
+		if d := time.Since(start); d < expireAfter-20*time.Millisecond || d > expireAfter+waitTick {
+			t.Errorf("waited %v for a peer that went silent, want about %v", d, expireAfter)
 		}
 	})
 }
 
-// TestReadyWaitsForWhomItTold: a peer that was told to drain is waited for until it has this
+// TestReadyWaitsForDrainedPeers: a peer that was told to drain is waited for until it has this
 // process back, however seldom it polls by then, and no longer than it takes to be gone.
-func TestReadyWaitsForWhomItTold(t *testing.T) {
+func TestReadyWaitsForDrainedPeers(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		again       time.Duration // when it polls next; 0: never
@@ -375,7 +375,7 @@ func TestUnprovenIsOfAllPeers(t *testing.T) {
 		}
 		stop()
 		synctest.Wait()
-		time.Sleep(goneAfter + time.Second) // the silent one is gone
+		time.Sleep(expireAfter + time.Second) // the silent one is gone
 		says(SaysUp)
 		p.set(true)
 		says(SaysDown)
@@ -607,7 +607,7 @@ func TestStrayPoll(t *testing.T) {
 		least, most time.Duration         // of Ready
 	}{
 		{"nobody", Demand{Answers: 3}, func(func(Says)) {}, 30 * ms, 100 * ms},
-		{"curl", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysNothing) }, goneAfter - 150*ms, goneAfter},
+		{"curl", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysNothing) }, expireAfter - 150*ms, expireAfter},
 		{"one answer is enough", Demand{}, func(poll func(Says)) { poll(SaysNothing) }, forgetAfter - 150*ms, forgetAfter},
 		{
 			"a balancer that says so",

@@ -40,8 +40,8 @@ func (s *Strangers) Admit(network, remote string, allow []netip.Prefix, log *slo
 // Count returns how many polls were refused.
 func (s *Strangers) Count() uint64 { return s.n.Load() }
 
-// Explain adds to an error of [Peers] what to do about it. Where strangers poll and nobody else
-// does, that is to allow them. The error nil stays nil.
+// Explain adds to an error of [Peers] what to do about it. If only strangers poll, that is to allow
+// them. The error nil stays nil.
 func (s *Strangers) Explain(err error, advice *Advice) error {
 	switch {
 	case err == nil:
