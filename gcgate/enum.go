@@ -1,10 +1,6 @@
 package gcgate
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "evenkeel.dev/internal/enum"
 
 // Policy says what a [Gate] does around a collection.
 type Policy uint32
@@ -46,10 +42,11 @@ const (
 	PolicyStock
 )
 
-var policyNames = []string{"auto", "drain", "through", "shed", "memory", "stock"}
+var policyNames = enum.Of[Policy]("gcgate", "a policy",
+	"auto", "drain", "through", "shed", "memory", "stock")
 
 // String returns the policy's name in lower case.
-func (p Policy) String() string { return enumText(policyNames, p) }
+func (p Policy) String() string { return policyNames.String(p) }
 
 // announces reports whether the gate tells peers of collections.
 func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
@@ -57,11 +54,11 @@ func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
 // takesCharge reports whether the gate collects, and the runtime does not.
 func (p Policy) takesCharge() bool { return p.announces() || p == PolicyThrough }
 
-// MarshalText returns the policy's name.
-func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+// MarshalText returns the policy's name. It fails for another value.
+func (p Policy) MarshalText() ([]byte, error) { return policyNames.Marshal(p) }
 
 // UnmarshalText reads the policy's name.
-func (p *Policy) UnmarshalText(text []byte) error { return parseEnum(policyNames, "policy", text, p) }
+func (p *Policy) UnmarshalText(text []byte) error { return policyNames.Parse(text, p) }
 
 // State is where a [Gate] stands between two collections; the package documentation draws it.
 type State uint32
@@ -76,16 +73,17 @@ const (
 	StateReadying                // the gate asks the peers to put this process back
 )
 
-var stateNames = []string{"serving", "wanting", "announcing", "draining", "collecting", "readying"}
+var stateNames = enum.Of[State]("gcgate", "a state",
+	"serving", "wanting", "announcing", "draining", "collecting", "readying")
 
 // String returns the state's name in lower case.
-func (s State) String() string { return enumText(stateNames, s) }
+func (s State) String() string { return stateNames.String(s) }
 
-// MarshalText returns the state's name.
-func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText returns the state's name. It fails for another value.
+func (s State) MarshalText() ([]byte, error) { return stateNames.Marshal(s) }
 
 // UnmarshalText reads the state's name.
-func (s *State) UnmarshalText(text []byte) error { return parseEnum(stateNames, "state", text, s) }
+func (s *State) UnmarshalText(text []byte) error { return stateNames.Parse(text, s) }
 
 // Reason says why a [Gate] collects.
 type Reason uint32
@@ -99,29 +97,14 @@ const (
 	ReasonRequested               // something called [Gate.Collect], such as a peer by GCI's protocol
 )
 
-var reasonNames = []string{"hard", "trigger", "idle gap", "periodic", "requested"}
+var reasonNames = enum.Of[Reason]("gcgate", "a reason",
+	"hard", "trigger", "idle gap", "periodic", "requested")
 
 // String returns the reason's name in lower case.
-func (r Reason) String() string { return enumText(reasonNames, r) }
+func (r Reason) String() string { return reasonNames.String(r) }
 
-// MarshalText returns the reason's name.
-func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+// MarshalText returns the reason's name. It fails for another value.
+func (r Reason) MarshalText() ([]byte, error) { return reasonNames.Marshal(r) }
 
 // UnmarshalText reads the reason's name.
-func (r *Reason) UnmarshalText(text []byte) error { return parseEnum(reasonNames, "reason", text, r) }
-
-func enumText[T ~uint32](names []string, value T) string {
-	if int(value) < len(names) {
-		return names[value]
-	}
-	return fmt.Sprintf("unknown (%d)", uint32(value))
-}
-
-func parseEnum[T ~uint32](names []string, what string, text []byte, value *T) error {
-	i := slices.Index(names, string(text))
-	if i < 0 {
-		return fmt.Errorf("gcgate: %q is no %s: write one of %s", text, what, strings.Join(names, ", "))
-	}
-	*value = T(i)
-	return nil
-}
+func (r *Reason) UnmarshalText(text []byte) error { return reasonNames.Parse(text, r) }

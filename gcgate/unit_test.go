@@ -230,7 +230,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		o    Options
 		want string // "$" is the end
 	}{
-		{Options{Policy: 9}, "Options.Policy: unknown (9) is not a policy to choose: use PolicyAuto"},
+		{Options{Policy: 9}, "Options.Policy: Policy(9) is not a policy to choose: use PolicyAuto"},
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
@@ -292,11 +292,11 @@ func TestEnumsAreTextBothWays(t *testing.T) {
 	}
 	p := PolicyShed
 	if err := p.UnmarshalText([]byte("Idle")); err == nil || p != PolicyShed ||
-		!strings.Contains(err.Error(), `"Idle" is no policy: write one of auto, drain, through, shed, memory, stock`) {
+		!strings.Contains(err.Error(), `"Idle" is not a policy: write auto, drain, through, shed, memory or stock`) {
 		t.Errorf("got %v and %v, want the known ones", p, err)
 	}
 	for got, want := range map[string]string{
-		StateCollecting.String(): "collecting", State(17).String(): "unknown (17)",
+		StateCollecting.String(): "collecting", State(17).String(): "State(17)",
 		ReasonIdleGap.String(): "idle gap", PolicyShed.String(): "shed", PolicyStock.String(): "stock",
 	} {
 		if got != want {

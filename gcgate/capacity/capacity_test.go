@@ -265,7 +265,7 @@ func TestWayText(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, back, err)
 		}
 	}
-	if err := new(Way).UnmarshalText([]byte("GOGC=50")); err == nil || Way(9).String() != "unknown (9)" {
+	if err := new(Way).UnmarshalText([]byte("GOGC=50")); err == nil || Way(9).String() != "Way(9)" {
 		t.Errorf("%v, %v", err, Way(9))
 	}
 }

@@ -1,9 +1,9 @@
 package capacity
 
 import (
-	"fmt"
 	"math"
-	"slices"
+
+	"evenkeel.dev/internal/enum"
 )
 
 // Way is a way in which a replica's heap is collected.
@@ -16,28 +16,16 @@ const (
 	WayGated              // behind a gate of evenkeel.dev/gcgate, with turns
 )
 
-var wayNames = []string{"GOGC=100", "GOGC=400", "gated"}
+var wayNames = enum.Of[Way]("capacity", "a way to collect", "GOGC=100", "GOGC=400", "gated")
 
 // String returns the way's name.
-func (w Way) String() string {
-	if int(w) < len(wayNames) {
-		return wayNames[w]
-	}
-	return fmt.Sprintf("unknown (%d)", uint32(w))
-}
+func (w Way) String() string { return wayNames.String(w) }
 
-// MarshalText returns the way's name.
-func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+// MarshalText returns the way's name. It fails for another value.
+func (w Way) MarshalText() ([]byte, error) { return wayNames.Marshal(w) }
 
 // UnmarshalText reads the way's name.
-func (w *Way) UnmarshalText(text []byte) error {
-	i := slices.Index(wayNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("capacity: %q is no way to collect: write GOGC=100, GOGC=400 or gated", text)
-	}
-	*w = Way(i)
-	return nil
-}
+func (w *Way) UnmarshalText(text []byte) error { return wayNames.Parse(text, w) }
 
 // An Outlook is what a way of collecting needs. Ranges that are zero are not known.
 type Outlook struct {

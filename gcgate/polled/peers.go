@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"evenkeel.dev/internal/enum"
 )
 
 const (
@@ -48,28 +49,16 @@ const (
 	SaysDown                // it sends none
 )
 
-var saysNames = []string{"nothing", "up", "down"}
+var saysNames = enum.Of[Says]("polled", "what a peer says", "nothing", "up", "down")
 
 // String returns the name in lower case.
-func (s Says) String() string {
-	if int(s) < len(saysNames) {
-		return saysNames[s]
-	}
-	return fmt.Sprintf("unknown (%d)", uint8(s))
-}
+func (s Says) String() string { return saysNames.String(s) }
 
-// MarshalText returns the name.
-func (s Says) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText returns the name. It fails for another value.
+func (s Says) MarshalText() ([]byte, error) { return saysNames.Marshal(s) }
 
 // UnmarshalText reads the name.
-func (s *Says) UnmarshalText(text []byte) error {
-	i := slices.Index(saysNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("polled: %q is nothing that a peer says: write one of %s", text, strings.Join(saysNames, ", "))
-	}
-	*s = Says(i)
-	return nil
-}
+func (s *Says) UnmarshalText(text []byte) error { return saysNames.Parse(text, s) }
 
 // Demand is what it takes to make a peer act. A negative number is an error of the methods that
 // take one.

@@ -513,7 +513,7 @@ func TestSaysIsTextBothWays(t *testing.T) {
 	}
 	s := SaysUp
 	if err := s.UnmarshalText([]byte("UP")); err == nil || s != SaysUp ||
-		!strings.Contains(err.Error(), "one of nothing, up, down") {
+		!strings.Contains(err.Error(), "write nothing, up or down") {
 		t.Errorf("got %v and %v, want the known ones", s, err)
 	}
 }

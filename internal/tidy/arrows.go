@@ -44,14 +44,14 @@ var arrows = []arrow{
 	{"cmd/fastcgen/internal/decl/...", nil},
 
 	// Online.
-	{"aio", []string{"aio/internal/proactor", "aio/internal/uring", "aio/internal/poller", "aio/internal/sys"}}, // sys: options of listening sockets
-	{"aio/gaio", []string{"aio", "aio/internal/sys"}},                                                           // sys: the CPU of a thread
-	{"aio/aiotest", []string{"aio", "aio/internal/aiosuite"}},                                                   // the network in memory
-	{"aio/netconn", []string{"aio", "aio/internal/proactor"}},                                                   // proactor: the mark of a caller that waits
+	{"aio", []string{"internal/enum", "aio/internal/proactor", "aio/internal/uring", "aio/internal/poller", "aio/internal/sys"}}, // sys: options of listening sockets
+	{"aio/gaio", []string{"aio", "aio/internal/sys"}},         // sys: the CPU of a thread
+	{"aio/aiotest", []string{"aio", "aio/internal/aiosuite"}}, // the network in memory
+	{"aio/netconn", []string{"aio", "aio/internal/proactor"}}, // proactor: the mark of a caller that waits
 	{"httpd", []string{"aio"}},
-	{"gcgate", []string{"gcgate/capacity"}},
-	{"gcgate/capacity", nil}, // formulas only
-	{"gcgate/polled", []string{"gcgate"}},
+	{"gcgate", []string{"gcgate/capacity", "internal/enum"}},
+	{"gcgate/capacity", []string{"internal/enum"}}, // formulas only
+	{"gcgate/polled", []string{"gcgate", "internal/enum"}},
 	{"gcgate/gcgatetest", []string{"gcgate"}}, // only its example: tests in gcgate import it
 	{"gcgate/turntest", []string{"gcgate"}},
 	{"gcgate/client", nil},                                                                        // no collector control in a client
@@ -63,15 +63,15 @@ var arrows = []arrow{
 
 	// Offline; gctrace and reqtrace meet only below cmd/evenkeel/internal/page.
 	{"gctrace", nil},
-	{"reqtrace", []string{"reqtrace/region", "golang.org/x/exp/trace"}},
+	{"reqtrace", []string{"internal/enum", "reqtrace/region", "golang.org/x/exp/trace"}},
 	{"reqtrace/region", nil},
 	{"reqtrace/verdict", []string{"reqtrace", "internal/cpuwatch", "internal/textfmt"}},
 	{"reqtrace/history", []string{"reqtrace", "reqtrace/verdict", "internal/chart", "internal/textfmt"}}, // it lives in services: nothing heavier
 	{"reqtrace/recorder", []string{
 		"reqtrace", "reqtrace/region", "reqtrace/history", "internal/cputime", "internal/cpuwatch", "internal/textfmt", // it lives in services: nothing heavier
 	}},
-	{"loadgen", []string{"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
-	{"tailstat", nil},
+	{"loadgen", []string{"internal/enum", "github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net/http2", "golang.org/x/net/http2/hpack"}},
+	{"tailstat", []string{"internal/enum"}},
 
 	// Inside.
 	{"cmd/evenkeel/internal/page", []string{
@@ -83,6 +83,7 @@ var arrows = []arrow{
 	{"cmd/evenkeel/internal/exchange", []string{"cmd/evenkeel/internal/runfile", "loadgen", "github.com/HdrHistogram/hdrhistogram-go"}},
 	{"cmd/evenkeel/internal/runfile", []string{"internal/textfmt", "loadgen", "gctrace"}},
 	{"internal/chart", nil},
+	{"internal/enum", nil},
 	{"internal/textfmt", nil},
 	{"internal/listeners", nil},
 	{"cmd/evenkeel/internal/proc", nil},

@@ -88,7 +88,7 @@ var arrows = []arrow{
 	tree := files{
 		"internal/tidy/arrows.go": table,
 		"aio/a.go":                "package aio\n",
-		"loadgen/a.go":            "package loadgen\n\nimport (\n\t_ \"github.com/HdrHistogram/hdrhistogram-go\"\n\t_ \"golang.org/x/net/http2\"\n\t_ \"golang.org/x/net/http2/hpack\"\n)\n",
+		"loadgen/a.go":            "package loadgen\n\nimport (\n\t_ \"evenkeel.dev/internal/enum\"\n\t_ \"github.com/HdrHistogram/hdrhistogram-go\"\n\t_ \"golang.org/x/net/http2\"\n\t_ \"golang.org/x/net/http2/hpack\"\n)\n",
 		"cmd/evenkeel/a.go":       "package main\n\nimport _ \"evenkeel.dev/loadgen\"\n",
 		"cmd/evenkeel/a_test.go":  "package main\n\nimport _ \"github.com/google/go-cmp/cmp\"\n",
 	}.load(t)
