@@ -89,7 +89,7 @@ func (l queueLease) Release(context.Context) error {
 
 // turnGroup is what a simulation of replicas that share turns has seen.
 type turnGroup struct {
-	law         float64 // the load of the turns
+	load        float64 // the load of the turns
 	held        float64 // share of the time for which they were held, a turn
 	collections uint64
 	withoutTurn uint64 // of them
@@ -103,7 +103,7 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 	k := turnCount(turns)
 	room := capacity.Room(float64(live), trigger, 0.1)
 	total := load * float64(k) * room / mark.Seconds()
-	g.law = capacity.TurnLoad(total, room, mark, k)
+	g.load = capacity.TurnLoad(total, room, mark, k)
 	var group []*rig
 	for range n {
 		h := gcgatetest.NewHeap()
@@ -146,9 +146,9 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 	return g
 }
 
-// TestTurnsFollowTheLaw: up to nine tenths of capacity turns are held for as long as the law says,
+// TestTurnsFollowTheFormula: up to nine tenths of capacity turns are held for as long as the formula says,
 // at the usual trigger.
-func TestTurnsFollowTheLaw(t *testing.T) {
+func TestTurnsFollowTheFormula(t *testing.T) {
 	groups, loads := []struct{ n, k int }{{12, 1}}, []float64{0.9}
 	if checking() { // each takes the race detector seconds
 		groups, loads = append(groups, struct{ n, k int }{16, 2}), append(loads, 0.5)
@@ -157,10 +157,10 @@ func TestTurnsFollowTheLaw(t *testing.T) {
 		for _, load := range loads {
 			synctest.Test(t, func(t *testing.T) {
 				g := simulateTurns(t, &fakeQueue{k: tt.k}, tt.n, load, 0, 100*mib)
-				t.Logf("%d replicas, %d turns: law %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.law, g.held,
+				t.Logf("%d replicas, %d turns: load %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.load, g.held,
 					g.collections, g.withoutTurn)
-				if math.Abs(g.held/g.law-1) > 0.1 || math.Abs(g.law-load) > 1e-6 {
-					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the law says %.3f", tt.n, tt.k, g.held, g.law)
+				if math.Abs(g.held/g.load-1) > 0.1 || math.Abs(g.load-load) > 1e-6 {
+					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the law says %.3f", tt.n, tt.k, g.held, g.load)
 				}
 			})
 		}

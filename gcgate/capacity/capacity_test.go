@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTurnLoad holds the law to four real replicas of 33 MiB that shared one turn: the share of the
+// TestTurnLoad holds the formula to four real replicas of 33 MiB that shared one turn: the share of the
 // time for which it was held, up to a load of 0.9 within what was measured then.
 func TestTurnLoad(t *testing.T) {
 	for _, tt := range []struct {
@@ -159,7 +159,7 @@ func TestCompareKnowsWhatItDoesNotKnow(t *testing.T) {
 		}
 	}
 	if gated := got[WayGated]; gated.TurnLoad.IsZero() || gated.Turns.IsZero() {
-		t.Errorf("the law needs no replicas: %+v", gated)
+		t.Errorf("the formula needs no replicas: %+v", gated)
 	}
 }
 

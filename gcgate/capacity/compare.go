@@ -32,7 +32,7 @@ type Outlook struct {
 	Way Way `json:"way"`
 
 	// Needed is how many replicas keep below the knee of their processors ([Knee]), behind gates
-	// while as many are away as there are turns. Replicas is how many the other figures are for:
+	// while as many are drained as there are turns. Replicas is how many the other figures are for:
 	// those of the options, or else the needed ones.
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
@@ -53,13 +53,13 @@ type Outlook struct {
 	Headroom Range `json:"headroom,omitzero"`
 
 	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad], and
-	// TurnLoad their load with those of the options. Of WayGated alone.
+	// TurnLoad their load with those of the options. Of WayGated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
 	// Wait is how long the last replica waits, in seconds, when all of them want the turn at once,
 	// and Spare how long its heap takes from the trigger to the hard threshold: without a turn it
-	// goes where that is shorter. Of WayGated alone.
+	// goes where that is shorter. Of WayGated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
@@ -176,7 +176,7 @@ func (s Service) below(o Options, share float64) float64 {
 	return s.Live + share*(RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
-// gatedReplicas is how many replicas serve below the knee while those that have a turn are away,
+// gatedReplicas is how many replicas serve below the knee while those that have a turn are drained,
 // and have the processors for all work.
 func (s Service) gatedReplicas(o Options, collector Range) Range {
 	full := Knee * float64(s.Procs)

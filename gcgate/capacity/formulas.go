@@ -71,8 +71,8 @@ func LongestWait(replicas, turns int, held time.Duration) time.Duration {
 	return time.Duration(min(float64(before)*float64(held), math.MaxInt64/2))
 }
 
-// CarriedRate returns what a replica allocates, in bytes a second, while as many others are away as
-// there are turns and it carries their load, too. rate is what it allocates in the mean.
+// CarriedRate returns what a replica allocates, in bytes a second, while as many others are drained
+// as there are turns and it carries their load, too. rate is what it allocates in the mean.
 func CarriedRate(rate float64, replicas, turns int) float64 {
 	if turns < 1 || replicas <= turns {
 		return rate
