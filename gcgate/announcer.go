@@ -387,7 +387,7 @@ func (a *announcer) report(n *notice, err error) {
 		a.warnings.lasting("tell", warnEvery,
 			"gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
 	case err == nil && !a.failing:
-		a.warnings.over("gcgate: the peer can be told again", "tell")
+		a.warnings.over("gcgate: the peer takes calls again", "tell")
 	}
 	if err == nil && !n.drain {
 		a.warnings.over("gcgate: the peer has this replica back; the others can collect again", "holds")

@@ -117,7 +117,7 @@ func (c *counter) unwatch() {
 }
 
 // read returns the requests in flight, and a count of all that entered, modulo 2^32. It is no
-// snapshot: a request that enters meanwhile may be missing.
+// snapshot: a request that enters during the call may be missing.
 func (c *counter) read() (inFlight int, entered uint32) {
 	inFlight, entered = sum(c.shards)
 	kept, enteredKept := sum(c.kept)

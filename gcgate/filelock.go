@@ -177,13 +177,13 @@ func (t FileTurns) Holders() string {
 // fileLease holds the lock: the kernel keeps it as long as f is open.
 type fileLease struct{ f *os.File }
 
-// Lost implements [Lease]. It never fires: nobody can take a lock from its holder. Who removes
+// Lost implements [Lease]. It never fires: no process can take a lock from its holder. Who removes
 // the file lets two replicas collect at once, which costs latency and breaks nothing.
 func (l *fileLease) Lost() <-chan struct{} { return nil }
 
 // Release implements [Lease]. A second one fails with os.ErrClosed.
 func (l *fileLease) Release(context.Context) error {
-	_ = l.f.Truncate(0)    // nobody has it; a second Release fails here, too
+	_ = l.f.Truncate(0)    // no process has it; a second Release fails here, too
 	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
 	if err := l.f.Close(); err != nil {
 		return err

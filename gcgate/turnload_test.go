@@ -146,8 +146,8 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 	return g
 }
 
-// TestTurnsFollowTheFormula: up to nine tenths of capacity turns are held for as long as the formula says,
-// at the usual trigger.
+// TestTurnsFollowTheFormula: up to nine tenths of capacity turns are held for as long as the
+// formula says, at the usual trigger.
 func TestTurnsFollowTheFormula(t *testing.T) {
 	groups, loads := []struct{ n, k int }{{12, 1}}, []float64{0.9}
 	if checking() { // each takes the race detector seconds

@@ -137,7 +137,7 @@ func TestPeerThatCannotBeTold(t *testing.T) {
 		s.set(func() { s.err = nil })
 		time.Sleep(10 * time.Second)
 		log := r.logged.String()
-		if n := strings.Count(log, "level=WARN"); n != 2 || strings.Count(log, "can be told again") != 1 ||
+		if n := strings.Count(log, "level=WARN"); n != 2 || strings.Count(log, "takes calls again") != 1 ||
 			!strings.Contains(log, "times=") {
 			t.Errorf("the peer has heard: %d lines at Warn, want 2, the second with how often it had not:\n%s", n, log)
 		}

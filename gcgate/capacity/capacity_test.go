@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTurnLoad holds the formula to four real replicas of 33 MiB that shared one turn: the share of the
-// time for which it was held, up to a load of 0.9 within what was measured then.
+// TestTurnLoad holds the formula to four real replicas of 33 MiB that shared one turn: the share of
+// the time for which it was held, up to a load of 0.9 within what was measured then.
 func TestTurnLoad(t *testing.T) {
 	for _, tt := range []struct {
 		rate, live float64

@@ -1,9 +1,8 @@
 // Package capacity says by formulas what a group of replicas needs for its garbage collections: how
 // many turns to collect, how much memory, how much of the CPU, and how many replicas.
 //
-// It is arithmetic only. A gate warns by [TurnLoad], its figures show it, and `evenkeel plan` prints
-// it. [Compare] puts GOGC=100, GOGC=400 and replicas behind gates side by
-// side.
+// It is arithmetic only. A gate warns by [TurnLoad], its figures show it, and `evenkeel plan`
+// prints it. [Compare] puts GOGC=100, GOGC=400 and replicas behind gates side by side.
 //
 // # The load of the turns
 //

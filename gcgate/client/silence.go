@@ -26,7 +26,7 @@ func (p *pool) silent(g *target, sent int64) bool {
 	defer p.mu.Unlock()
 	heard := g.heard.Load()
 	if heard >= sent {
-		return false // it has answered others meanwhile
+		return false // it has answered others since
 	}
 	s, now := &g.silence, p.clock()
 	if s.row == 0 || heard > s.last {

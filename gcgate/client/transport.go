@@ -24,7 +24,7 @@ import (
 // So is a target whose machine has vanished, or is stopped: three requests in a row timed out
 // there, by the deadline of their context or a timeout of Base's, and it has answered none since
 // they were sent, while another target answered later ones. What a slow handler lets time out
-// leaves out no target that answers other requests meanwhile. A cancellation does not count, so
+// leaves out no target that answers other requests. A cancellation does not count, so
 // give requests a deadline, or an [http.Client] its Timeout.
 //
 // A request is sent again, once to each other target at most and only when its body can be had

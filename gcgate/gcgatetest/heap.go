@@ -61,9 +61,9 @@ func (h *Heap) Do(f func()) {
 	f()
 }
 
-// EndCycle has a cycle end that nobody called Collect for; call it within [Heap.Do]. It is the
-// runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere. It counts as
-// one that has marked for Mark.
+// EndCycle has a cycle end for which there was no call of Collect; call it within [Heap.Do]. It is
+// the runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere. It
+// counts as one that has marked for Mark.
 func (h *Heap) EndCycle() {
 	h.base, h.live = h.allocated, h.Live
 	h.cycles++

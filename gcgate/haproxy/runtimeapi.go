@@ -321,7 +321,7 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if !h.settled(ctx) {
-		return "", h.errorf("no answer yet to what was asked before: %w: does HAProxy stand still?", ctx.Err())
+		return "", h.errorf("no answer yet to what was asked before: %w: is HAProxy stopped?", ctx.Err())
 	}
 	network, addr := h.split()
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)

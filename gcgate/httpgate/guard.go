@@ -32,12 +32,12 @@ type Guarded struct {
 //
 //	http.ListenAndServe(addr, httpgate.Guard(mux, gcgate.Options{}))
 //
-// Without options it does what helps a process alone: it spends the memory that its container has
-// on fewer collections, and says in the log what it chose ([gcgate.PolicyAuto]). When requests
-// carry the headers of a balancer, it warns at the first of them that there is nobody to tell, and
-// what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and nginx
-// with proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other client.
-// Behind one that tries another replica after a 503 that is
+// Without options it does what helps a process without peers. It spends the memory that its
+// container has on fewer collections, and says in the log what it chose ([gcgate.PolicyAuto]). When
+// requests carry the headers of a balancer, it warns at the first of them that there is no signal,
+// and what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and
+// nginx with proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other
+// client. Behind one that tries another replica after a 503 that is
 //
 //	turns := gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}
 //	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: turns})

@@ -225,7 +225,7 @@ func kept(turns ...gcgate.Lease) error {
 	for _, l := range turns {
 		select {
 		case <-l.Lost(): // never, where it is nil
-			return errors.New("a turn was lost that nobody took away")
+			return errors.New("a turn was lost although nothing took it")
 		default:
 		}
 	}
