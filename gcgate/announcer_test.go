@@ -42,14 +42,15 @@ func TestSignalThatComesAndGoes(t *testing.T) {
 			set(nil)
 		}
 		if cannot, again := count(); cannot != 1 || again != 1 {
-			t.Errorf("in a minute it is told %d times that it cannot be used, %d times that it can, want 1 each", cannot, again)
+			t.Errorf("in a minute the log says %d times that it cannot be used, %d times that it can, want 1 each", cannot,
+				again)
 		}
 		for range 24_000 { // 20 minutes
 			set(slow)
 		}
 		set(nil)
 		if cannot, again := count(); cannot != 3 || again != 2 {
-			t.Errorf("in 20 minutes more it is told %d and %d times, want 3 and 2", cannot, again)
+			t.Errorf("in 20 minutes more it says so %d and %d times, want 3 and 2", cannot, again)
 		}
 		for _, want := range []string{"times=12000", "times=24599"} {
 			if !strings.Contains(logged.String(), want) {

@@ -99,11 +99,12 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 		},
 		{name: "nothing is known", live: 1, rate: 200, trigger: 32, hard: 55, apart: 100 * time.Millisecond},
 		{
-			name: "a floor", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1, rate: 50, trigger: 700,
+			name: "MinTriggerBytes", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1,
+			rate: 50, trigger: 700,
 			hard: 1224, apart: 10 * time.Second,
 		},
 		{
-			name: "a ceiling", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 5375,
+			name: "MaxTriggerBytes", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 5375,
 			apart: 1900 * time.Millisecond,
 		},
 		{
@@ -222,7 +223,7 @@ func TestMemoryIsLookedAtAgain(t *testing.T) {
 }
 
 // TestLimitIsKeptTo also where what there was before, or the last one, is little higher; but what
-// is the gate's own net moves by much or not at all.
+// is the gate's own safety limit moves by much or not at all.
 func TestLimitIsKeptTo(t *testing.T) {
 	for _, p := range []Policy{PolicyThrough, PolicyAuto} {
 		synctest.Test(t, func(t *testing.T) {
@@ -269,7 +270,7 @@ func TestLimitIsKeptTo(t *testing.T) {
 	})
 }
 
-// TestSmallControlGroupIsNoError: nobody asked for a trigger that does not fit.
+// TestSmallControlGroupIsNoError: the user did not ask for a trigger that does not fit.
 func TestSmallControlGroupIsNoError(t *testing.T) {
 	h := func() *gcgatetest.Heap {
 		h := roomy()
@@ -285,7 +286,7 @@ func TestSmallControlGroupIsNoError(t *testing.T) {
 	})
 }
 
-// TestLimitAboveTheControlGroup is told.
+// TestLimitAboveTheControlGroup is logged.
 func TestLimitAboveTheControlGroup(t *testing.T) {
 	h := func() *gcgatetest.Heap {
 		h := roomy()
@@ -302,7 +303,7 @@ func TestLimitAboveTheControlGroup(t *testing.T) {
 }
 
 // TestNextCollectionDoesNotWaitForTheSweep: under load runtime.GC may sweep for seconds after
-// marking, and the heap grows meanwhile.
+// marking, and the heap grows in that time.
 func TestNextCollectionDoesNotWaitForTheSweep(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate, r.heap.Sweep = 400*mib, 10*time.Second })
@@ -386,7 +387,7 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 }
 
 // TestCollectionMeetsARunningCycle: runtime.GC waits for it and then runs its own. Requests are
-// away until that one has ended, too, and the first is told.
+// out of rotation until that one has ended, too, and the log has the first.
 func TestCollectionMeetsARunningCycle(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		const mark = 200 * time.Millisecond

@@ -10,19 +10,19 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// unheedingSignal confirms a drain at once, and its peer goes on sending.
-type unheedingSignal struct{ fakeSignal }
+// ineffectiveSignal confirms a drain at once, and its peer goes on sending.
+type ineffectiveSignal struct{ fakeSignal }
 
-func (*unheedingSignal) WhyUnheeded() string { return "update_merge_window" }
+func (*ineffectiveSignal) WhyUnheeded() string { return "update_merge_window" }
 
-// send sends a short request each pause until the gate stops, to a process that is not away, and to
+// send sends a short request each pause until the gate stops, to a process in rotation, and to
 // one that is for as long as deaf says.
-func (r *rig) send(pause time.Duration, deaf func(away time.Duration) bool) {
+func (r *rig) send(pause time.Duration, deaf func(out time.Duration) bool) {
 	go func() {
-		var left time.Time // zero: not away
+		var left time.Time // zero: in rotation
 		for !r.stopping.Load() {
-			switch away := r.status.out(); {
-			case !away:
+			switch out := r.status.out(); {
+			case !out:
 				left = time.Time{}
 			case left.IsZero():
 				left = time.Now()
@@ -35,28 +35,34 @@ func (r *rig) send(pause time.Duration, deaf func(away time.Duration) bool) {
 	}()
 }
 
-// TestDrainThatNobodyHeeds is warned of in the first collection, and waited for up to the hard
+// TestDrainWithoutEffect is warned of in the first collection, and waited for up to the hard
 // threshold.
-func TestDrainThatNobodyHeeds(t *testing.T) {
+func TestDrainWithoutEffect(t *testing.T) {
 	const late = 1600 * time.Millisecond // Envoy's update_merge_window is a second
 	for _, c := range []struct {
 		name     string
 		signal   Signal
-		deaf     func(away time.Duration) bool
+		deaf     func(out time.Duration) bool
 		warned   bool
 		from, to time.Duration // of the first drain
-		met      bool          // requests meet the collection
+		overlaps bool          // requests overlap the collection
 	}{
-		{"heeded", &unheedingSignal{}, func(time.Duration) bool { return false }, false, 0, 20 * time.Millisecond, false},
 		{
-			"some were under way", &unheedingSignal{}, func(away time.Duration) bool { return away < 30*time.Millisecond },
+			"requests stop", &ineffectiveSignal{}, func(time.Duration) bool { return false }, false, 0,
+			20 * time.Millisecond, false,
+		},
+		{
+			"some were under way", &ineffectiveSignal{}, func(out time.Duration) bool { return out < 30*time.Millisecond },
 			false, 0, 60 * time.Millisecond, false,
 		},
 		{
-			"late", &unheedingSignal{}, func(away time.Duration) bool { return away < late }, true, late,
+			"late", &ineffectiveSignal{}, func(out time.Duration) bool { return out < late }, true, late,
 			late + quietMax + 10*time.Millisecond, false,
 		},
-		{"never", &unheedingSignal{}, func(time.Duration) bool { return true }, true, 3 * time.Second, 4 * time.Second, true},
+		{
+			"never", &ineffectiveSignal{}, func(time.Duration) bool { return true }, true, 3 * time.Second,
+			4 * time.Second, true,
+		},
 		{
 			"not confirmed", &fakeSignal{takes: 3 * time.Second}, func(time.Duration) bool { return true }, false,
 			100 * time.Millisecond, 105 * time.Millisecond, true,
@@ -77,7 +83,7 @@ func TestDrainThatNobodyHeeds(t *testing.T) {
 				if drained := s.Phases[StateDraining].Total; drained < c.from || drained > c.to {
 					t.Errorf("drained for %v, want %v to %v", drained, c.from, c.to)
 				}
-				if s.Unheeded != map[bool]uint64{true: 1}[c.warned] || (s.Overlapped > 0) != c.met || s.Heap > s.Hard {
+				if s.Unheeded != map[bool]uint64{true: 1}[c.warned] || (s.Overlapped > 0) != c.overlaps || s.Heap > s.Hard {
 					t.Errorf("stats %+v", s)
 				}
 			})
@@ -89,7 +95,7 @@ func TestDrainThatNobodyHeeds(t *testing.T) {
 // it, which are three collections here, did not help, so that the turn is not held for seconds for
 // nothing, and each collection is counted.
 func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(time.Millisecond, func(time.Duration) bool { return true })
 		drained := func() time.Duration {
@@ -126,7 +132,7 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 			collections += n
 		}
 		if s.Unheeded != collections {
-			t.Errorf("of %d collections %d were not heeded", collections, s.Unheeded)
+			t.Errorf("of %d collections %d were not followed", collections, s.Unheeded)
 		}
 	})
 }
@@ -136,10 +142,10 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 	const late = 1600 * time.Millisecond
 	for _, announcing := range []time.Duration{0, 40 * time.Millisecond, 90 * time.Millisecond} {
-		s := &unheedingSignal{fakeSignal{takes: announcing}}
+		s := &ineffectiveSignal{fakeSignal{takes: announcing}}
 		inTime(t, Options{Signals: []Signal{s}, DisableJitter: true}, func(t *testing.T, r *rig) {
 			r.heap.Do(func() { r.heap.Rate = 80 * mib }) // 0.94 s from the trigger to the hard threshold
-			r.send(time.Millisecond, func(away time.Duration) bool { return away < announcing+late })
+			r.send(time.Millisecond, func(out time.Duration) bool { return out < announcing+late })
 			first := uint64(0)
 			for n := range 10 {
 				r.until(t, StateCollecting)
@@ -148,9 +154,9 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 					first = r.Stats().Overlapped
 				}
 			}
-			if met := r.Stats().Overlapped - first; first == 0 || met > 0 {
-				t.Errorf("announced in %v: the first collection met %d requests, those after it %d: want some, and none",
-					announcing, first, met)
+			if overlapped := r.Stats().Overlapped - first; first == 0 || overlapped > 0 {
+				t.Errorf("announced in %v: the first collection overlapped %d requests, those after it %d: want some, and none",
+					announcing, first, overlapped)
 			}
 		})
 	}
@@ -159,19 +165,19 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 // TestPauseIsNoEnd: a pause of the clients', in a long wait for a peer that acts late, is not taken
 // for the end of the requests.
 func TestPauseIsNoEnd(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 50 * mib })
 		var pause atomic.Int64 // when
 		pause.Store(int64(500 * time.Millisecond))
-		r.send(time.Millisecond, func(away time.Duration) bool {
-			return away < time.Second && (away < time.Duration(pause.Load()) ||
-				away > time.Duration(pause.Load())+20*time.Millisecond)
+		r.send(time.Millisecond, func(out time.Duration) bool {
+			return out < time.Second && (out < time.Duration(pause.Load()) ||
+				out > time.Duration(pause.Load())+20*time.Millisecond)
 		})
 		for range 3 {
 			r.until(t, StateCollecting)
 			r.until(t, StateServing)
 			if s := r.Stats(); s.Overlapped > 0 {
-				t.Fatalf("%d requests met the collection, which began after %v", s.Overlapped, s.Phases[StateDraining].Max)
+				t.Fatalf("%d requests overlapped the collection, which began after %v", s.Overlapped, s.Phases[StateDraining].Max)
 			}
 			pause.Store(int64(20 * time.Millisecond)) // what was learned counts from the beginning
 		}
@@ -181,7 +187,7 @@ func TestPauseIsNoEnd(t *testing.T) {
 // TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but
 // those that come during it do.
 func TestFewRequestsThatNobodyStops(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Mark = 500 * time.Millisecond })
 		r.send(100*time.Millisecond, func(time.Duration) bool { return true })
 		r.until(t, StateCollecting)
@@ -193,25 +199,25 @@ func TestFewRequestsThatNobodyStops(t *testing.T) {
 	})
 }
 
-// TestFewRequestsInShortCollections add up over collections, where no single one meets enough to
+// TestFewRequestsInShortCollections add up over collections, where no single one overlaps enough to
 // tell; and where they stop, the few that come all the same over many collections do not.
 func TestFewRequestsInShortCollections(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		heeded   bool
+		stop     bool
 		unheeded bool
 	}{
-		{"nobody stops them", false, true},
+		{"they keep coming", false, true},
 		{"they stop, but for a late one now and then", true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, DisablePeriod: true},
+			inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true, DisablePeriod: true},
 				func(t *testing.T, r *rig) {
 					r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, 20*time.Millisecond })
-					r.send(35*time.Millisecond, func(time.Duration) bool { return !c.heeded }) // 29 a second
+					r.send(35*time.Millisecond, func(time.Duration) bool { return !c.stop }) // 29 a second
 					late := 0
 					stop := r.Observe(func(e Event) {
-						if late++; c.heeded && e.State == StateCollecting && late%64 == 3 {
+						if late++; c.stop && e.State == StateCollecting && late%64 == 3 {
 							time.AfterFunc(10*time.Millisecond, func() { r.Enter().Exit() })
 						}
 					})
@@ -231,7 +237,7 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 					}
 					if log := r.logged.String(); (warned > 0) != c.unheeded ||
 						strings.Contains(log, "requests keep coming") != c.unheeded {
-						t.Errorf("%d not heeded, and the log says:\n%s", warned, log)
+						t.Errorf("%d not followed, and the log says:\n%s", warned, log)
 					}
 				})
 		})
@@ -275,9 +281,9 @@ func TestStandstillIsNoFutileWait(t *testing.T) {
 		h.Heap.Rate = 20 * mib
 		return h.Heap
 	}
-	inTimeOver(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true, Collector: h}, heap,
+	inTimeOver(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true, Collector: h}, heap,
 		func(t *testing.T, r *rig) {
-			r.send(time.Millisecond, func(away time.Duration) bool { return away < late })
+			r.send(time.Millisecond, func(out time.Duration) bool { return out < late })
 			r.until(t, StateDraining)
 			time.Sleep(300 * time.Millisecond)
 			r.heap.Do(func() { r.heap.Rate = 0 })
@@ -288,8 +294,8 @@ func TestStandstillIsNoFutileWait(t *testing.T) {
 				r.until(t, StateCollecting)
 				r.until(t, StateServing)
 			}
-			if met := r.Stats().Overlapped; met > 0 {
-				t.Errorf("%d requests overlapped a collection", met)
+			if overlapped := r.Stats().Overlapped; overlapped > 0 {
+				t.Errorf("%d requests overlapped a collection", overlapped)
 			}
 		})
 }
@@ -335,14 +341,14 @@ func TestRequestsThatStay(t *testing.T) {
 		unheeded bool
 	}{
 		{"a signal that keeps them", []Signal{&keepingSignal{}}, false, time.Hour, false},
-		{"one that does, and one that does not", []Signal{&keepingSignal{}, &unheedingSignal{}}, false, time.Second, true},
-		{"messages", []Signal{&unheedingSignal{}}, true, 0, false},
-		{"messages, and requests", []Signal{&unheedingSignal{}}, true, time.Second, true},
+		{"one that does, and one that does not", []Signal{&keepingSignal{}, &ineffectiveSignal{}}, false, time.Second, true},
+		{"messages", []Signal{&ineffectiveSignal{}}, true, 0, false},
+		{"messages, and requests", []Signal{&ineffectiveSignal{}}, true, time.Second, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTime(t, Options{Signals: c.signals, DisableJitter: true}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
-				r.send(time.Millisecond, func(away time.Duration) bool { return away < c.late })
+				r.send(time.Millisecond, func(out time.Duration) bool { return out < c.late })
 				if c.kept {
 					go func() {
 						for !r.stopping.Load() {
@@ -361,7 +367,7 @@ func TestRequestsThatStay(t *testing.T) {
 				s := r.Stats()
 				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.unheeded ||
 					(s.Unheeded > 0) != c.unheeded {
-					t.Errorf("%d not heeded, the log:\n%s", s.Unheeded, r.logged.String())
+					t.Errorf("%d not followed, the log:\n%s", s.Unheeded, r.logged.String())
 				}
 				if d := s.Phases[StateDraining].Total; d > most {
 					t.Errorf("drained for %v, want %v at most", d, most)
@@ -374,7 +380,7 @@ func TestRequestsThatStay(t *testing.T) {
 	}
 }
 
-// TestSilenceOfBefore counts where nobody is told to send requests elsewhere, as a follower's in a
+// TestSilenceOfBefore counts if no peer is asked to send requests elsewhere, as a follower's in a
 // group that has none: the turn is free earlier. Else the last ones may be on their way still.
 func TestSilenceOfBefore(t *testing.T) {
 	for _, c := range []struct {
@@ -408,7 +414,8 @@ func TestSilenceOfBefore(t *testing.T) {
 }
 
 // TestDrainEndsAtTheHardThreshold, as announcing does, whatever the options allow, and the next
-// collection does not begin so early that this process would be away nearly all the time.
+// collection does not begin so early that this process would be out of rotation nearly all the
+// time.
 func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -422,8 +429,8 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 		{"a long poll, and requests", Options{DrainTimeout: 10 * time.Second}, true, 0, true, false},
 		{"a peer that does not answer", Options{AnnounceTimeout: 10 * time.Second}, false, time.Hour, true, false},
 		{"by turns", Options{DrainTimeout: 10 * time.Second, Turns: &fakeTurns{}}, true, 0, false, false},
-		{"nobody heeds", Options{DrainTimeout: 10 * time.Second}, false, 0, false, true},
-		{"nobody heeds, as is seen", Options{DrainTimeout: 2 * time.Second}, false, 0, false, true},
+		{"requests keep coming", Options{DrainTimeout: 10 * time.Second}, false, 0, false, true},
+		{"requests keep coming, as is seen", Options{DrainTimeout: 2 * time.Second}, false, 0, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Signals = []Signal{&fakeSignal{takes: c.takes}}
@@ -440,14 +447,14 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 				begin := time.Now()
 				time.Sleep(time.Minute)
 				s, all := r.Stats(), time.Since(begin)
-				away, collections := time.Duration(0), uint64(0)
+				out, collections := time.Duration(0), uint64(0)
 				for _, d := range s.Phases {
-					away += d.Total
+					out += d.Total
 				}
 				for _, n := range s.Collections {
 					collections += n
 				}
-				share := 1 - float64(away)/float64(all)
+				share := 1 - float64(out)/float64(all)
 				t.Logf("%d collections, serving for %.3f of the time", collections, share)
 				if s.Escaped > 0 || share < 0.2 || collections < 20 {
 					t.Errorf("%d collections of the runtime's own, %d of the gate's, serving for %.3f of the time\n%s", s.Escaped,

@@ -57,7 +57,7 @@ func TestFileTurns(t *testing.T) {
 	}
 	release(t, l)
 	if got := two.Holders(); got != "" {
-		t.Errorf("nobody holds the turn, and it names %q", got)
+		t.Errorf("no process holds the turn, and it names %q", got)
 	}
 	if err := l.Release(t.Context()); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("second Release: got %v, want os.ErrClosed", err)

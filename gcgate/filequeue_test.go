@@ -309,7 +309,7 @@ func TestFileQueueOfTheDead(t *testing.T) {
 	awaitTickets(t, turns, 2)
 	kill(t, first.Cmd)
 	release(t, held)
-	if line, err := second.out.ReadString('\n'); line != "held\n" { // the first one's place is nobody's
+	if line, err := second.out.ReadString('\n'); line != "held\n" { // the first one has no place
 		t.Fatalf("the second said %q, %v", line, err)
 	}
 	if _, err := turns.TryAcquire(t.Context()); !errors.Is(err, ErrHeld) {

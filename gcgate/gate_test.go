@@ -21,7 +21,7 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 		r.traffic()
 		r.until(t, StateCollecting)
 		if !s.isDrained() || turns.holders() != 1 {
-			t.Errorf("while it collects the peer thinks away=%v, turns held %d", s.isDrained(), turns.holders())
+			t.Errorf("while it collects the peer has it drained=%v, turns held %d", s.isDrained(), turns.holders())
 		}
 		if left := r.Remaining(); left <= 0 || left > time.Second {
 			t.Errorf("remaining %v", left)
@@ -32,7 +32,7 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 			t.Errorf("states (-want +got):\n%s", d)
 		}
 		if s.isDrained() || turns.holders() != 0 || r.Remaining() != 0 {
-			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isDrained(),
+			t.Errorf("back, and the peer has it drained=%v, turns held %d, remaining %v", s.isDrained(),
 				turns.holders(), r.Remaining())
 		}
 		got := r.Stats()
@@ -116,7 +116,7 @@ func TestBrokenPeerDoesNotHoldUp(t *testing.T) {
 			inTime(t, Options{Signals: []Signal{c.signal, good}}, func(t *testing.T, r *rig) {
 				r.until(t, StateCollecting)
 				if !good.isDrained() {
-					t.Error("the other peer was not told")
+					t.Error("the other peer was not asked")
 				}
 				r.until(t, StateServing)
 				p := r.Stats().Phases
@@ -143,7 +143,7 @@ func TestPeerThatForgotIsToldAgain(t *testing.T) {
 		s.set(func() { s.drained = false }) // reloaded
 		time.Sleep(150 * time.Millisecond)
 		if !s.isDrained() {
-			t.Error("150 ms later the peer was not told again")
+			t.Error("150 ms later the peer was not asked again")
 		}
 		s.set(func() { s.err = errPeer })
 		r.until(t, StateServing)
@@ -181,7 +181,7 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 		log   string
 	}{
 		{"held", &fakeTurns{k: 1}, "another replica holds the turn"},
-		{"store away", &fakeTurns{err: errors.New("no etcd")}, "no etcd"},
+		{"store fails", &fakeTurns{err: errors.New("no etcd")}, "no etcd"},
 		{"store hangs", &fakeTurns{takes: time.Hour}, "the turn cannot be taken"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -242,7 +242,7 @@ func TestCollectionThatDoesNotEnd(t *testing.T) {
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
 		if s.isDrained() {
-			t.Error("it serves, and the peer was not told")
+			t.Error("it serves, and the peer was not asked")
 		}
 		if !strings.Contains(r.logged.String(), "does not end") {
 			t.Errorf("the log does not say so:\n%s", r.logged.String())
@@ -262,15 +262,15 @@ func TestReopensBeforeALongSweep(t *testing.T) {
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
 		if p := r.Stats().Phases[StateCollecting].Total; p > 110*time.Millisecond {
-			t.Errorf("away for %v: marking takes 50 ms, and the sweep gets as much", p)
+			t.Errorf("out of rotation for %v: marking takes 50 ms, and the sweep gets as much", p)
 		}
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(time.Hour) // the fake's goroutine must end inside the bubble
 	})
 }
 
-// TestServingCollectionDoesNotWaitForTheSweep: nobody is away, so nothing is gained by it, and
-// what is allocated meanwhile counts.
+// TestServingCollectionDoesNotWaitForTheSweep: no replica is drained, so nothing is gained by it,
+// and what is allocated in that time counts.
 func TestServingCollectionDoesNotWaitForTheSweep(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Sweep = 500 * time.Millisecond })
@@ -331,7 +331,7 @@ func TestStopInEachState(t *testing.T) {
 					other.Release(t.Context())
 				}
 				if s.isDrained() || turns.holders() != 0 || r.Remaining() != 0 {
-					t.Errorf("after Stop the peer thinks away=%v, turns held %d", s.isDrained(), turns.holders())
+					t.Errorf("after Stop the peer has it drained=%v, turns held %d", s.isDrained(), turns.holders())
 				}
 				if state != StateServing && state != StateWanting && s.drains == 0 && s.readys == 0 {
 					t.Error("the peer was never called")
@@ -395,8 +395,8 @@ func TestShedRefusesWhileAway(t *testing.T) {
 			if r.State() == StateDraining {
 				draining++
 			}
-			away := slices.Contains([]State{StateAnnouncing, StateDraining, StateCollecting}, r.State())
-			if r.Refusing() != away {
+			out := slices.Contains([]State{StateAnnouncing, StateDraining, StateCollecting}, r.State())
+			if r.Refusing() != out {
 				t.Fatalf("refusing=%v while %v", r.Refusing(), r.State())
 			}
 		}
@@ -526,8 +526,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestAutoWithoutRequests: handlers that are not wrapped are told once, and a process that idles
-// after its requests has none.
+// TestAutoWithoutRequests: handlers that are not wrapped are warned of once, and a process that
+// idles after its requests has none.
 func TestAutoWithoutRequests(t *testing.T) {
 	for entered, want := range []int{1, 0} {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {
@@ -536,7 +536,7 @@ func TestAutoWithoutRequests(t *testing.T) {
 			}
 			time.Sleep(2 * time.Minute)
 			if n := strings.Count(r.logged.String(), "no request has entered"); n != want {
-				t.Errorf("after %d requests it is told %d times, want %d:\n%s", entered, n, want, r.logged.String())
+				t.Errorf("after %d requests it is logged %d times, want %d:\n%s", entered, n, want, r.logged.String())
 			}
 		})
 	}

@@ -55,7 +55,7 @@ func (r *rig) collected() (n uint64) {
 }
 
 // TestPeerThatWasNeverReached holds no turn, though its Ready fails, too: a server's name is wrong,
-// say, or nobody listens there.
+// say, or nothing listens there.
 func TestPeerThatWasNeverReached(t *testing.T) {
 	s := &absentSignal{fakeSignal{err: fmt.Errorf("no such server: %w", ErrUnreached)}}
 	inTimeTwo(t, s, &fakeSignal{}, 100*mib, func(wrong, healthy *rig, turns *fakeTurns) {
@@ -172,7 +172,7 @@ func TestHolderIsNamed(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"nobody knows", &fakeTurns{}, ErrHeld, ""},
+		{"not known", &fakeTurns{}, ErrHeld, ""},
 		{"the error says", &fakeTurns{}, fmt.Errorf("%w: n2", ErrHeld), ErrHeld.Error() + ": n2"},
 		{"the turns cannot be decided", namingTurns{}, errPeer, errPeer.Error()},
 		{"the turns say", namingTurns{}, ErrHeld, "db-1:812"},

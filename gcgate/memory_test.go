@@ -160,7 +160,7 @@ func TestGroupIsShared(t *testing.T) {
 		files fstest.MapFS
 		group int64 // MiB
 	}{
-		{"v2, alone", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+		{"v2, no other process", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
 			"anon 209715200\nfile 900000000\n"), 1024},
 		{"v2, with another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
 			"anon 629145600\nfile 900000000\nanon_thp 0\n"), 624},
@@ -197,14 +197,14 @@ func TestGroupIsShared(t *testing.T) {
 				t.Errorf("%d bytes, want %d MiB", got, c.group)
 			}
 			delete(c.files, "proc/self/status") // what is this process's own is not known
-			alone := readMemory(c.files).group
+			single := readMemory(c.files).group
 			for name := range c.files {
 				if path.Base(name) == "memory.stat" {
 					delete(c.files, name)
 				}
 			}
-			if want := readMemory(c.files).group; alone != want {
-				t.Errorf("without RssAnon %d bytes, want %d", alone, want)
+			if want := readMemory(c.files).group; single != want {
+				t.Errorf("without RssAnon %d bytes, want %d", single, want)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 // span is a time, in nanoseconds since 1970.
 type span struct{ from, to int64 }
 
-func (s span) meets(t span) bool { return s.from <= t.to && t.from <= s.to }
+func (s span) overlaps(t span) bool { return s.from <= t.to && t.from <= s.to }
 
 // oracle knows of each request and of each mark phase when it began and ended.
 type oracle struct {
@@ -33,11 +33,11 @@ func (o *oracle) request(s span) {
 	o.requests = append(o.requests, s)
 }
 
-// met returns the requests that met mark phases, and how many the gate may be wrong by: those that
-// ended between its last look before one and its begin, those that entered between its last two
-// looks before the end of one and its first look after it, and those that were at the edge of doing
-// so while the oracle took the time, edge a phase.
-func (o *oracle) met(edge int) (exact, wrong int) {
+// overlapped returns the requests that overlapped mark phases, and how many the gate may be wrong
+// by: those that ended between its last look before one and its begin, those that entered between
+// its last two looks before the end of one and its first look after it, and those that were at the
+// edge of doing so while the oracle took the time, edge a phase.
+func (o *oracle) overlapped(edge int) (exact, wrong int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, m := range o.marks {
@@ -47,7 +47,7 @@ func (o *oracle) met(edge int) (exact, wrong int) {
 		end := span{o.looks[max(i-2, 0)], o.looks[min(i, len(o.looks)-1)]}
 		wrong += edge
 		for _, r := range o.requests {
-			if r.meets(m) {
+			if r.overlaps(m) {
 				exact++
 			}
 			if r.to >= begin.from && r.to <= begin.to || r.from >= end.from && r.from <= end.to {
@@ -99,11 +99,11 @@ func TestOverlappedIsWithinOnePercent(t *testing.T) {
 		time.Sleep(length * time.Second)
 		h.Do(func() { h.Rate = 0 })
 		time.Sleep(time.Second) // a collection that runs ends
-		exact, _ := o.met(0)
+		exact, _ := o.overlapped(0)
 		s := r.Stats()
 		if n := s.Collections[ReasonTrigger]; n < 10 || exact < 500 ||
 			math.Abs(float64(s.Overlapped)/float64(exact)-1) > .01 {
-			t.Errorf("%d collections met %d requests, want %d to within 1%%", n, s.Overlapped, exact)
+			t.Errorf("%d collections overlapped %d requests, want %d to within 1%%", n, s.Overlapped, exact)
 		}
 		if s.OverlappedOther != 0 || s.Entered < length*3000 {
 			t.Errorf("stats %+v", s)
@@ -147,7 +147,7 @@ func TestOverlappedOtherIsEstimated(t *testing.T) {
 		r.heap.Do(func() { cycles = r.heap.Automatic })
 		want := float64(cycles) * (50/.333 + 7.5) // each marks for 50 ms
 		if s := r.Stats(); cycles < 10 || s.Overlapped != 0 || math.Abs(float64(s.OverlappedOther)/want-1) > .1 {
-			t.Errorf("%d cycles met %d requests, want about %.0f; the gate's own met %d", cycles,
+			t.Errorf("%d cycles overlapped %d requests, want about %.0f; the gate's own overlapped %d", cycles,
 				s.OverlappedOther, want, s.Overlapped)
 		}
 	})
@@ -224,9 +224,9 @@ func TestOverlappedUnderARealRuntime(t *testing.T) {
 		marks = len(o.marks)
 		o.mu.Unlock()
 	}
-	exact, wrong := o.met(workers)
+	exact, wrong := o.overlapped(workers)
 	if exact < 100 || max(counted, exact)-min(counted, exact) > wrong {
-		t.Errorf("%d requests met collections, want %d, or at most %d more or less", counted, exact, wrong)
+		t.Errorf("%d requests overlapped collections, want %d, or at most %d more or less", counted, exact, wrong)
 	}
 	t.Logf("counted %d, exactly %d, bound %d", counted, exact, wrong)
 	runtime.KeepAlive(list)

@@ -37,11 +37,11 @@ func TestDrainWithoutTurn(t *testing.T) {
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, DisableJitter: true},
 		func(t *testing.T, r *rig) {
 			r.traffic()
-			collect := func(away bool, asked int) {
+			collect := func(drained bool, asked int) {
 				t.Helper()
 				r.until(t, StateCollecting)
-				if s.isDrained() != away || s.asked != asked {
-					t.Errorf("announced %v after %d questions, want %v and %d", s.isDrained(), s.asked, away, asked)
+				if s.isDrained() != drained || s.asked != asked {
+					t.Errorf("announced %v after %d questions, want %v and %d", s.isDrained(), s.asked, drained, asked)
 				}
 				r.until(t, StateServing)
 				if synctest.Wait(); s.isDrained() {
@@ -109,8 +109,8 @@ func TestObservers(t *testing.T) {
 	})
 }
 
-// TestCollectWithoutTurn takes the turn where it is free, goes alone where it is not, and is one
-// collection, also where the gate waits for the turn already.
+// TestCollectWithoutTurn takes the turn where it is free, goes without it where it is not, and is
+// one collection, also where the gate waits for the turn already.
 func TestCollectWithoutTurn(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -148,7 +148,7 @@ func TestCollectWithoutTurn(t *testing.T) {
 						t.Errorf("%+v, want one collection, %d without the turn", s, c.without)
 					}
 					if s.asked != int(c.without) || s.isDrained() {
-						t.Errorf("the signal was asked %d times, and is away: %v", s.asked, s.isDrained())
+						t.Errorf("the signal was asked %d times, and it is drained: %v", s.asked, s.isDrained())
 					}
 					if strings.Contains(r.logged.String(), "collecting without it") {
 						t.Errorf("a warning of what was asked for:\n%s", r.logged.String())

@@ -155,7 +155,7 @@ func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
 			}
 			time.Sleep(returnTimeout - time.Minute)
 			r.until(t, StateServing)
-			if mean := r.control.heap.turns.held(0); mean > time.Minute { // the second one, which tells nobody, is short
+			if mean := r.control.heap.turns.held(0); mean > time.Minute { // the second one, which asks no peer, is short
 				t.Errorf("the turn that was given up counts: the mean is %v", mean)
 			}
 			if s := r.Stats(); s.Collections[ReasonRequested] != 2 || s.WithoutTurn > 0 {
@@ -196,11 +196,11 @@ func TestTurnIsTakenPromptlyUnderLoad(t *testing.T) {
 
 // TestBurstWithoutRequests: what is allocated beside requests does not wake a gate that rests.
 // The hard threshold holds up to nearly burstRate on a large machine, and up to less on a small
-// one; then there is the net.
+// one; then there is the safety limit.
 func TestBurstWithoutRequests(t *testing.T) {
 	for _, c := range []struct {
 		available, rate uint64 // MiB
-		hard            bool   // may be passed, but not the net
+		hard            bool   // may be passed, but not the safety limit
 	}{
 		{24 << 10, 3300, false},
 		{24 << 10, 4600, true},
@@ -259,7 +259,7 @@ func TestAutoLooksSeldom(t *testing.T) {
 				t.Errorf("chose %v, want %v", p, c.choice)
 			}
 			if rate > 0 && strings.Count(r.logged.String(), "policy="+c.choice.String()+" why") != 1 {
-				t.Errorf("its choice must be told once:\n%s", r.logged.String())
+				t.Errorf("its choice must be logged once:\n%s", r.logged.String())
 			}
 		})
 	}
@@ -273,7 +273,7 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 		name        string
 		o           Options
 		least, most uint64 // collections in a minute
-		told        int
+		lines       int
 	}{
 		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1}, // a trigger at twice the live heap: 20
 		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, DisableHoldTurn: true}, 18, 24, 1},
@@ -294,8 +294,8 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 				if n < c.least || n > c.most || s.Escaped > 0 || s.WithoutTurn > 0 {
 					t.Errorf("%d collections in a minute, want %d to %d: %+v", n, c.least, c.most, s)
 				}
-				if told := strings.Count(r.logged.String(), "no request has entered"); told != c.told {
-					t.Errorf("the log says so %d times:\n%s", told, r.logged.String())
+				if lines := strings.Count(r.logged.String(), "no request has entered"); lines != c.lines {
+					t.Errorf("the log says so %d times:\n%s", lines, r.logged.String())
 				}
 				r.Enter().Exit()
 				if more, s := collections(); more-n < 50 || s.Collections[ReasonIdleGap] < 50 {

@@ -141,7 +141,7 @@ type heldTurns struct{}
 
 func (heldTurns) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
 
-// TestStartWantsTurns: replicas that are out at once leave nobody to serve.
+// TestStartWantsTurns: replicas that are out at once leave none to serve.
 func TestStartWantsTurns(t *testing.T) {
 	for _, c := range []struct {
 		name    string

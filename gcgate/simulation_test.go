@@ -29,7 +29,7 @@ func times(few, all int) int {
 
 // TestSimulation runs groups of replicas, with faults, for some minutes of fake time, and
 // holds the invariants:
-//   - never more than k replicas of a group are away with the turn
+//   - never more than k replicas of a group are out with the turn
 //   - nothing is refused under Drain
 //   - each gate comes back, and collects again once the faults have ended
 //
@@ -78,7 +78,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 	queue := &fakeQueue{k: turns.k}
 	shared := Turns(turns)
 	if rng.IntN(2) == 0 {
-		shared = queue // faults of turns are nobody's then
+		shared = queue // no turns with faults then
 	}
 	var replicas []*simulated
 	for range n {
@@ -109,7 +109,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 				with++
 			}
 		}
-		with -= alone(replicas)
+		with -= withoutTurn(replicas)
 		most.Store(max(most.Load(), int64(with)))
 		if with > turns.k {
 			t.Fatalf("%d replicas collect with a turn, %d may", with, turns.k)
@@ -138,12 +138,12 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		}
 		r.Stop()
 		if r.signal.isDrained() {
-			t.Errorf("replica %d stopped, and its peer thinks that it is away", i)
+			t.Errorf("replica %d stopped, and its peer has it drained", i)
 		}
 	}
 	time.Sleep(2 * time.Second)
 	if turns.holders() > 0 || queue.held > 0 || queue.places() > 0 {
-		t.Errorf("%d turns are held by nobody, and of a queue %d; %d places in it are taken", turns.holders(),
+		t.Errorf("%d turns are held by no replica, and of a queue %d; %d places in it are taken", turns.holders(),
 			queue.held, queue.places())
 	}
 	if most.Load() == 0 {
@@ -151,8 +151,8 @@ func simulate(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// alone counts the replicas that collect without a turn, as they must at the hard threshold.
-func alone(replicas []*simulated) (n int) {
+// withoutTurn counts the replicas that collect without a turn, as they must at the hard threshold.
+func withoutTurn(replicas []*simulated) (n int) {
 	for _, r := range replicas {
 		r.mu.Lock()
 		if k := len(r.events); r.running && k > 0 && r.State() == StateCollecting && r.events[k-1].WithoutTurn {
@@ -168,7 +168,7 @@ func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
 	switch rng.IntN(200) {
 	case 0:
 		turns.mu.Lock()
-		turns.err = errors.New("the store is away")
+		turns.err = errors.New("the store is down")
 		turns.mu.Unlock()
 	case 1, 2:
 		turns.mu.Lock()

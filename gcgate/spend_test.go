@@ -41,7 +41,7 @@ func TestSpend(t *testing.T) {
 		{"nothing is known", 0, 10, 0, 0, none, 0, 0, 0, 0},
 		{"MaxTriggerBytes", 250, 100, 0, 0, 4000, 0, 0, 250, 150},
 		{"MaxTriggerBytes beyond the limit", 9000, 300, 0, 0, 1500, 0, 0, 1050, 250},
-		{"MaxTriggerBytes alone", 400, 100, 0, 0, none, 0, 0, 400, 300},
+		{"MaxTriggerBytes only", 400, 100, 0, 0, none, 0, 0, 400, 300},
 	} {
 		limit := c.limit
 		if limit != none {
@@ -95,8 +95,8 @@ func TestMemoryPolicy(t *testing.T) {
 	})
 }
 
-// TestAutoSpendsSoon: whether there is memory to spend shows with the first collection that meets
-// requests.
+// TestAutoSpendsSoon: whether there is memory to spend shows with the first collection that
+// overlaps requests.
 func TestAutoSpendsSoon(t *testing.T) {
 	inTime(t, Options{MemoryLimitBytes: 1000 * mib}, func(t *testing.T, r *rig) {
 		var before, cycles uint64
@@ -164,24 +164,24 @@ func TestMemoryPolicyKeepsWhatIsMore(t *testing.T) {
 	}
 }
 
-// TestAdvice says what another replica would give, with figures, and to nobody who has one.
+// TestAdvice says what another replica would give, with figures, and not if there is one.
 func TestAdvice(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    Options
 		want []string // none: no advice
 	}{
-		{"alone", Options{}, []string{
+		{"single", Options{}, []string{
 			"% of the requests overlapped a collection, each of which marked for 50ms, one in 1.",
 			"second replica", "such as 715 MiB",
 		}},
-		{"alone, little memory", Options{MemoryLimitBytes: 300 * mib}, []string{"memory limit of 715 MiB, and not 300"}},
+		{"single, little memory", Options{MemoryLimitBytes: 300 * mib}, []string{"memory limit of 715 MiB, and not 300"}},
 		{
-			"alone, with memory to spend",
+			"single, with memory to spend",
 			Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib},
 			[]string{"1.2% of the requests", "one in 4."},
 		},
-		{"alone, what auto chose", Options{MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
+		{"single, what auto chose", Options{MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
 		{"with a peer", Options{Signals: []Signal{&fakeSignal{}}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

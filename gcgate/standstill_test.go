@@ -62,7 +62,7 @@ func TestOneTurnAtATime(t *testing.T) {
 		})
 }
 
-// TestTurnHeldForLong, as a balancer was away, is not what the next is taken for.
+// TestTurnHeldForLong, as a balancer was down, is not what the next is taken for.
 func TestTurnHeldForLong(t *testing.T) {
 	var l turnLoad
 	for range 20 {
@@ -83,10 +83,10 @@ func TestTurnHeldForLong(t *testing.T) {
 	}
 }
 
-// TestMessagesHideNoUnheededDrain: requests that keep coming are told by their own rate, however
+// TestMessagesHideNoUnheededDrain: requests that keep coming show by their own rate, however
 // many messages come beside them.
 func TestMessagesHideNoUnheededDrain(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(10*time.Millisecond, func(time.Duration) bool { return true })
 		go func() {
@@ -98,7 +98,7 @@ func TestMessagesHideNoUnheededDrain(t *testing.T) {
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
 		if s := r.Stats(); s.Unheeded != 1 || s.Phases[StateDraining].Total < time.Second {
-			t.Errorf("%d not heeded, drained for %v", s.Unheeded, s.Phases[StateDraining].Total)
+			t.Errorf("%d without effect, drained for %v", s.Unheeded, s.Phases[StateDraining].Total)
 		}
 	})
 }
@@ -131,7 +131,7 @@ type peerless struct{ fakeSignal }
 
 func (*peerless) Check(context.Context) error { return errors.New("no other server is up") }
 
-// TestFirstReadyWithoutACheck: a peer that does not pass its check is told all the same that this
+// TestFirstReadyWithoutACheck: a peer that does not pass its check hears all the same that this
 // process is ready, which the one before may have left drained.
 func TestFirstReadyWithoutACheck(t *testing.T) {
 	s := new(peerless)
@@ -141,7 +141,7 @@ func TestFirstReadyWithoutACheck(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.readys != 1 {
-			t.Errorf("told %d times that it is ready, want once", s.readys)
+			t.Errorf("it heard %d times that it is ready, want once", s.readys)
 		}
 	})
 }

@@ -129,7 +129,7 @@ func TestStopIsBounded(t *testing.T) {
 					}
 				})
 				if freed != 1 {
-					t.Errorf("another gate may start: told %d times, want once", freed)
+					t.Errorf("another gate may start: %d times, want once", freed)
 				}
 				if log := r.logged.String(); !strings.Contains(log, c.says) {
 					t.Errorf("the log does not name %q:\n%s", c.says, log)
@@ -215,7 +215,7 @@ func TestSecondExit(t *testing.T) {
 	}
 }
 
-// TestStopKeepsTheTurnUntilPeersCameBack: a gate that stops is as far away as any to a peer that
+// TestStopKeepsTheTurnUntilPeersCameBack: a gate that stops is as far off as any to a peer that
 // has this process out.
 func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 	for _, c := range []struct {
@@ -285,7 +285,7 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if took := time.Since(begin); took < 1900*time.Millisecond || took > 3100*time.Millisecond || s.isDrained() {
-			t.Errorf("held for %v more, away %v", took, s.isDrained())
+			t.Errorf("held for %v more, drained %v", took, s.isDrained())
 		}
 		r.heap.Do(func() { r.heap.Rate = 50 * mib })
 		s.set(func() { s.takes = time.Hour })
@@ -313,7 +313,7 @@ func TestStopAgain(t *testing.T) {
 }
 
 // TestStopWaitsForPeersWithoutATurn: a gate that stops does not leave a peer behind that has this
-// process out, with nobody to tell it.
+// process out, with no gate to tell it.
 func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 	for _, at := range []State{StateDraining, StateServing} {
 		t.Run(at.String(), func(t *testing.T) {
@@ -322,7 +322,7 @@ func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 				r.traffic()
 				r.until(t, StateDraining)
 				for _, s := range []*fakeSignal{a, &b.fakeSignal} {
-					s.set(func() { s.err = errPeer }) // a balancer's socket is away for a time
+					s.set(func() { s.err = errPeer }) // a balancer's socket is down for a time
 					defer time.AfterFunc(1500*time.Millisecond, func() { s.set(func() { s.err = nil }) }).Stop()
 				}
 				r.until(t, at)
@@ -376,8 +376,8 @@ func TestStopDoesNotWaitForPeersThatWereToldNothing(t *testing.T) {
 	})
 }
 
-// TestSignalIsSilentUntilItsPeerIsBack: a peer that may have this process out is not told to
-// drain again, and so nobody loses sight of it.
+// TestSignalIsSilentUntilItsPeerIsBack: a peer that may have this process out is not asked to
+// drain again, and so it is not forgotten.
 func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
 	s := &fakeSignal{}
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}}, func(t *testing.T, r *rig) {
@@ -428,7 +428,7 @@ func TestSignalBeforeItsPeerWasGreeted(t *testing.T) {
 	}
 }
 
-// TestTurnIsNotHeldForPeersThatNeedNone: two may be away at once to them.
+// TestTurnIsNotHeldForPeersThatNeedNone: two may be out at once to them.
 func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 	s, turns := &safeSignal{}, &fakeTurns{}
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns}, func(t *testing.T, r *rig) {
@@ -485,7 +485,7 @@ func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
 	for _, c := range []struct {
 		o        Options
 		set, own int // GOGC of the program and of the gate
-		told     int
+		lines    int
 	}{
 		{Options{Policy: PolicyThrough}, 70, -1, 1},
 		{Options{Policy: PolicyThrough}, 300, -1, 1}, // the trigger comes first
@@ -508,11 +508,11 @@ func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
 				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set, c.o.Policy, escaped, s.Escaped)
 			}
 			log := r.logged.String()
-			if n := strings.Count(log, "SetGCPercent"); n != c.told || strings.Contains(log, "memory outside the heap") {
-				t.Errorf("GOGC %d set under %v: told %d times, want %d:\n%s", c.set, c.o.Policy, n, c.told, log)
+			if n := strings.Count(log, "SetGCPercent"); n != c.lines || strings.Contains(log, "memory outside the heap") {
+				t.Errorf("GOGC %d set under %v: logged %d times, want %d:\n%s", c.set, c.o.Policy, n, c.lines, log)
 			}
 			want := c.set
-			if c.set == 300 { // once more, which nobody has looked at
+			if c.set == 300 { // once more, which the gate has not seen
 				want = 60
 				h.Do(func() { h.Percent = want })
 			}

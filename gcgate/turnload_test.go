@@ -119,15 +119,15 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 	}
 	length := time.Duration(times(30, 60)) * time.Second
 	for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		away := 0
+		out := 0
 		for _, r := range group {
 			if isCollecting(r.heap) {
-				away++
+				out++
 			}
 		}
 		for _, r := range group {
 			r.heap.Do(func() {
-				if r.heap.Rate = total / float64(max(n-away, 1)); r.heap.Running > 0 {
+				if r.heap.Rate = total / float64(max(n-out, 1)); r.heap.Running > 0 {
 					r.heap.Rate = 0
 				}
 			})
@@ -237,7 +237,7 @@ func TestPlaceIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestGapsTakeNoPlace: a collection in a gap waits for nobody.
+// TestGapsTakeNoPlace: a collection in a gap does not wait.
 func TestGapsTakeNoPlace(t *testing.T) {
 	q := &fakeQueue{k: 1}
 	heap := func() *gcgatetest.Heap {
@@ -315,7 +315,7 @@ func TestWarnsThatTurnsDoNotSuffice(t *testing.T) {
 	}
 }
 
-// TestTurnAdviceThatHelps: never so many turns that nobody is left to serve, and no hard threshold
+// TestTurnAdviceThatHelps: never so many turns that none is left to serve, and no hard threshold
 // below the one that there is.
 func TestTurnAdviceThatHelps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestTurnAdviceThatHelps(t *testing.T) {
 			t.Errorf("%+v, log:\n%s", s.Turn, log)
 		}
 		if strings.Contains(log, "turns_enough") {
-			t.Errorf("both replicas may be away at once:\n%s", log)
+			t.Errorf("both replicas may be out at once:\n%s", log)
 		}
 		r.Stop()
 		time.Sleep(time.Second) // the last collection ends
@@ -405,7 +405,7 @@ func TestGoEarly(t *testing.T) {
 		{100, 100 * time.Millisecond, 300 * time.Millisecond, 200}, // 275 - 30 is above the trigger
 		{500, 50 * time.Millisecond, 300 * time.Millisecond, 125},  // it may not be earlier
 		{300, 100 * time.Millisecond, 300 * time.Millisecond, 185},
-		{600, 200 * time.Millisecond, 300 * time.Millisecond, 130}, // four fifths of the time away
+		{600, 200 * time.Millisecond, 300 * time.Millisecond, 130}, // four fifths of the time drained
 		{2000, 300 * time.Millisecond, 300 * time.Millisecond, 200},
 	} {
 		th := thresholds{live: live, trigger: 2 * live, hard: 275 * mib, highestIdle: 130 * mib}

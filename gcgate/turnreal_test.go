@@ -23,7 +23,7 @@ const (
 	realReplicas = 4
 	realLive     = 100 * mib
 	realMark     = 100 * time.Millisecond
-	realStall    = 50 * time.Millisecond // of a machine on which nothing can be told
+	realStall    = 50 * time.Millisecond // of a machine on which nothing can be judged
 	realTries    = 3
 )
 

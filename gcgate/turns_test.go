@@ -45,10 +45,10 @@ func TestLateTurnGoesBack(t *testing.T) {
 		close(turns.answer)
 		time.Sleep(time.Second)
 		if n := turns.holders(); n != 0 {
-			t.Errorf("%d turns are held by nobody", n)
+			t.Errorf("%d turns are held by no replica", n)
 		}
-		alone := r.Stats().WithoutTurn
-		if err := r.Collect(t.Context()); err != nil || r.Stats().WithoutTurn != alone || turns.calls.Load() != 2 {
+		before := r.Stats().WithoutTurn
+		if err := r.Collect(t.Context()); err != nil || r.Stats().WithoutTurn != before || turns.calls.Load() != 2 {
 			t.Errorf("the next collection: %v, %+v", err, r.Stats())
 		}
 	})

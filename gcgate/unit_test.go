@@ -78,11 +78,11 @@ func TestThresholds(t *testing.T) {
 		live, overhead uint64
 		limit          int64
 		jitter         float64
-		want           [4]uint64 // idle, trigger, hard, net; MiB
+		want           [4]uint64 // idle, trigger, hard, safety limit; MiB
 		crowded        bool
 	}{
 		{"no limit", 400, 0, none, 0, [4]uint64{520, 800, 1100, 1935}, false},
-		{"jitter lowers the trigger alone", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1935}, false},
+		{"jitter lowers the trigger only", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1935}, false},
 		{"small heap", 1, 0, none, 0, [4]uint64{9, 32, 55, 194}, false},
 		{"the limit lowers both", 400, 0, 800 * mib, 0, [4]uint64{520, 598, 637, 800}, false},
 		{"what is not heap counts", 400, 100, 900 * mib, 0, [4]uint64{520, 598, 637, 900}, false},
@@ -163,8 +163,9 @@ func TestPlanKnowsTheGate(t *testing.T) {
 	}
 }
 
-// TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a net that is as
-// far below the one wanted as it is left: the hard threshold would never be reached otherwise.
+// TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a safety limit
+// that is as far below the one wanted as it is left: the hard threshold would never be reached
+// otherwise.
 func TestRuntimeBeginsAboveHard(t *testing.T) {
 	o, _ := Options{}.withDefaults()
 	wide, _ := Options{HardRatio: 4}.withDefaults()
@@ -180,11 +181,11 @@ func TestRuntimeBeginsAboveHard(t *testing.T) {
 				if got.noRoom {
 					continue
 				}
-				net := float64(got.safetyLimit)
+				safe := float64(got.safetyLimit)
 				if int64(got.safetyLimit) < a.limit {
-					net *= limitStep / (limitStep + 1.)
+					safe *= limitStep / (limitStep + 1.)
 				}
-				begins := uint64(capacity.RuntimeStart(float64(live*mib), net-overhead*mib))
+				begins := uint64(capacity.RuntimeStart(float64(live*mib), safe-overhead*mib))
 				if got.trigger >= got.hard || got.hard+got.hard/100 > begins {
 					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB", o.HardRatio,
 						live, limit, got.trigger/mib, got.hard/mib, begins/mib)
@@ -270,7 +271,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	g.Stop(context.Background())
 }
 
-// TestEnumsAreTextBothWays, and who writes what is none is told what there is.
+// TestEnumsAreTextBothWays, and a wrong name is an error that has the right ones.
 func TestEnumsAreTextBothWays(t *testing.T) {
 	for p := PolicyAuto; p <= PolicyStock; p++ {
 		back := p + 1

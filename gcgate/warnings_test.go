@@ -131,7 +131,7 @@ func TestPeerThatCannotBeTold(t *testing.T) {
 			return n
 		}
 		if n := strings.Count(r.logged.String(), "level=WARN"); n != 1 || collections() < 10 {
-			t.Errorf("%d collections, of which the peer could not be told, are %d lines at Warn, want 1:\n%s", collections(),
+			t.Errorf("%d collections, of which the peer did not hear, are %d lines at Warn, want 1:\n%s", collections(),
 				n, r.logged.String())
 		}
 		s.set(func() { s.err = nil })

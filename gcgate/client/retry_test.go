@@ -43,7 +43,7 @@ func TestTransportRefused(t *testing.T) {
 			if resp.StatusCode != tt.status || a.shed.Load() != 1 || a.served.Load() != 0 {
 				t.Errorf("status %d, want %d; shed %d, served %d", resp.StatusCode, tt.status, a.shed.Load(), a.served.Load())
 			}
-			for range 5 { // the refusal was heeded
+			for range 5 { // no request came
 				send(t, tr, "POST", "more")
 			}
 			if a.shed.Load() != 1 {
@@ -127,7 +127,7 @@ func TestTransportBrokenConnection(t *testing.T) {
 	}
 }
 
-// refusedURL is the URL of a port on which nobody listens: one that was free a moment ago may be
+// refusedURL is the URL of a port on which nothing listens: one that was free a moment ago may be
 // somebody's by now.
 const refusedURL = "http://127.0.0.1:1"
 
@@ -142,10 +142,10 @@ func TestTransportDeadTarget(t *testing.T) {
 	if good.served.Load() != 50 {
 		t.Errorf("%d served, want 50", good.served.Load())
 	}
-	alone := newTransport(t, refusedURL)
+	single := newTransport(t, refusedURL)
 	for range 2 { // there is no other
 		req, _ := http.NewRequest("GET", "http://service.test/", nil)
-		if _, err := alone.RoundTrip(req); !isDial(err) {
+		if _, err := single.RoundTrip(req); !isDial(err) {
 			t.Errorf("got %v, want an error of dialing", err)
 		}
 	}

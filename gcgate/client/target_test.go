@@ -48,7 +48,7 @@ func do(t *testing.T, tr *Transport) {
 	resp.Body.Close()
 }
 
-// TestDialBackoff counts the dials of a target that nobody listens on, and sees it come back.
+// TestDialBackoff counts the dials of a target that nothing listens on, and sees it come back.
 func TestDialBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -83,7 +83,7 @@ func TestDialBackoff(t *testing.T) {
 	})
 }
 
-// TestPickShares: with one of four away the others share alike.
+// TestPickShares: with one of four drained the others share alike.
 func TestPickShares(t *testing.T) {
 	tr := &Transport{Targets: []string{"http://a", "http://b", "http://c", "http://d"}}
 	if err := tr.init(); err != nil {
@@ -99,7 +99,7 @@ func TestPickShares(t *testing.T) {
 	}
 }
 
-// TestPickLast: away before left out, the soonest first, each once.
+// TestPickLast: drained before left out, the soonest first, each once.
 func TestPickLast(t *testing.T) {
 	tr := &Transport{Targets: []string{"http://a", "http://b", "http://c", "http://d"}}
 	if err := tr.init(); err != nil {
@@ -123,8 +123,8 @@ func TestPickLast(t *testing.T) {
 	}
 }
 
-// TestPickTries: one request tries a target whose time is over, unless it is away, too; a request
-// that could not go elsewhere does not.
+// TestPickTries: one request tries a target whose time is over, unless it is drained, too; a
+// request that could not go elsewhere does not.
 func TestPickTries(t *testing.T) { synctest.Test(t, testPickTries) }
 
 func testPickTries(t *testing.T) {

@@ -90,7 +90,7 @@ func keep(t *testing.T, f func()) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// TestSignalsNeedTheTurn: HAProxy has nobody to send to when all servers are drained.
+// TestSignalsNeedTheTurn: HAProxy has no server to send to when all servers are drained.
 func TestSignalsNeedTheTurn(t *testing.T) {
 	for _, s := range []gcgate.Signal{&AgentCheck{}, &RuntimeAPI{}} {
 		if d, ok := s.(gcgate.Describer); ok && d.Describe().SafeWithoutTurn {
@@ -157,7 +157,7 @@ func TestAgentCheckWithoutPollsNamesTheLineToAdd(t *testing.T) {
 		}
 	}
 	if err := a.Ready(ctx); err != nil {
-		t.Errorf("Ready, where nobody was told to drain: %v", err)
+		t.Errorf("Ready, where no peer was asked to drain: %v", err)
 	}
 }
 
@@ -208,7 +208,7 @@ func (l *fullListener) Accept() (net.Conn, error) {
 }
 
 // TestAgentCheckOutlastsWantOfDescriptors: an agent that ended would leave HAProxy with what it was
-// told last, for good.
+// got last, for good.
 func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
 	for want, kind := range map[error]error{
 		net.ErrClosed:    os.NewSyscallError("accept4", syscall.EMFILE),

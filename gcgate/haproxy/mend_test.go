@@ -21,7 +21,7 @@ func TestLeftBehind(t *testing.T) {
 	again := int(mendAgain/mendLook) - 1 // looks without a word
 	for _, tt := range []struct {
 		name        string
-		looks, want string // separated by spaces; "-" for nobody
+		looks, want string // separated by spaces; "-" for none
 	}{
 		{"never", "- - - - - -", "- - - - - -"},
 		{"a collection", "b b b - - -", "- - - - - -"},
@@ -31,7 +31,7 @@ func TestLeftBehind(t *testing.T) {
 		{"the own one", "a a a a a a", "- - - - - -"},
 		{"maintenance", "b b b B B B", "- - - - - -"},
 		{"maintenance ends", "B B B B b b b b", "- - - - - - - b"},
-		{"a process that is away for longer", "b b b b b b - b b b b", "- - - b - - - - - - b"},
+		{"a process that collects for longer", "b b b b b b - b b b b", "- - - b - - - - - - b"},
 		{"for very long", strings.Repeat("b ", again+6), "- - - b " + strings.Repeat("- ", again) + "b -"},
 	} {
 		m := mender{own: "a", drained: make(map[string]*drainedServer)}
@@ -198,7 +198,7 @@ func TestMendAfter(t *testing.T) {
 }
 
 // TestNothingIsKnownOfTheTimeBetween looks that are far apart: the server may have been back
-// meanwhile, and collect again.
+// in that time, and collect again.
 func TestNothingIsKnownOfTheTimeBetween(t *testing.T) {
 	m := mender{own: "a", drained: make(map[string]*drainedServer)}
 	servers := []server{{name: "a"}, {name: "b", admin: forcedDrain}}

@@ -45,7 +45,7 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 		{"disabled in the configuration, then enabled", []server{up(0x04), other}, nil, nil, "a drain,a ready"},
 		{"down by its check", []server{{name: "a", op: 0, weight: 1}, other}, nil, nil, "a drain,a ready"},
 		{"the operator's maint", []server{up(maint), other}, nil, nil, ""},
-		{"the operator's maint, alone", []server{up(maint)}, nil, nil, ""},
+		{"the operator's maint, without another", []server{up(maint)}, nil, nil, ""},
 		{"the only server", []server{up(0)}, ErrLastServer, nil, ""},
 		{"the other is down", withOther(0, 0, 1), ErrLastServer, nil, ""},
 		{"the other stops", withOther(3, 0, 1), ErrLastServer, nil, ""},
@@ -105,12 +105,12 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 	is := func(text string) func(string) string { return func(string) string { return text } }
 	tests := []struct {
 		name    string
-		answer  func(string) string // nil: nobody listens
+		answer  func(string) string // nil: nothing listens
 		backend string
 		is      error
 		say     string
 	}{
-		{"nobody there", nil, "be", nil, "cannot connect"},
+		{"nothing there", nil, "be", nil, "cannot connect"},
 		{
 			"level operator", (&fakeHAProxy{servers: two, level: "operator"}).answer, "be", fs.ErrPermission,
 			`write "level admin"`,
@@ -127,7 +127,7 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			leaks.Test(t)
-			addr := "127.0.0.1:1" // nobody listens there; a port that was free a moment ago may be somebody's by now
+			addr := "127.0.0.1:1" // nothing listens there; a port that was free a moment ago may be in use by now
 			if tt.answer != nil {
 				addr = serveFake(t, "tcp", "127.0.0.1:0", tt.answer)
 			}
@@ -157,7 +157,7 @@ func TestRuntimeAPICheck(t *testing.T) {
 		{"level user", two, "user", "be", "level admin", ""},
 		{"no backend", two, "admin", "bee", "no such backend", ""},
 		{"no server", two[1:], "admin", "be", "no such server", ""},
-		{"alone", two[:1], "admin", "be", "503", ""},
+		{"no other server", two[:1], "admin", "be", "503", ""},
 		{"left drained", []server{{name: "a", op: 2, admin: drained, weight: 1}, two[1]}, "admin", "be", "", ""},
 		{"left drained, and the other is down", []server{
 			{name: "a", op: 2, admin: drained, weight: 1},
@@ -213,7 +213,7 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 }
 
 // TestGivenUpIsNotCarriedOutLater: a HAProxy that stands still may carry a command out that was
-// given up, after it has told that the server is not drained: Ready waits for that.
+// given up, after it has said that the server is not drained: Ready waits for that.
 func TestGivenUpIsNotCarriedOutLater(t *testing.T) {
 	leaks.Test(t)
 	f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}

@@ -62,7 +62,7 @@ func startGate(t *testing.T, o gcgate.Options, h *gcgatetest.Heap, log *logBuffe
 	return g
 }
 
-// TestHandlerNeedsTheTurn: a balancer that finds all down has nobody to send to.
+// TestHandlerNeedsTheTurn: a balancer that finds all down has no server to send to.
 func TestHandlerNeedsTheTurn(t *testing.T) {
 	if d, ok := any(&Handler{}).(gcgate.Describer); ok && d.Describe().SafeWithoutTurn {
 		t.Error("it says that it is safe without the turn")
@@ -169,7 +169,7 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 		}
 	}
 	if err := h.Ready(ctx); err != nil {
-		t.Errorf("Ready, where nobody was told to drain: %v", err)
+		t.Errorf("Ready, where no peer was asked to drain: %v", err)
 	}
 	for range 2 {
 		r := httptest.NewRequest("GET", "/health", nil)

@@ -109,9 +109,9 @@ func (b *lateBalancer) request() {
 }
 
 // TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and
-// back as late, next to no request meets a collection once the gates have seen that, although the
-// heaps fill in seconds; behind one that gathers its changes for a second from the first collection
-// on, as bench/gate has it.
+// back as late, next to no request overlaps a collection once the gates have seen that, although
+// the heaps fill in seconds; behind one that gathers its changes for a second from the first
+// collection on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
 	length, least := 30*time.Second, uint64(5) // collections
 	checking := os.Getenv("EVENKEEL_CHECK") == "1"
@@ -169,11 +169,11 @@ func TestBalancerThatActsLate(t *testing.T) {
 				for i, r := range b.replicas {
 					was, now := before[i], r.gate.Stats()
 					collections := now.Collections[gcgate.ReasonTrigger] - was.Collections[gcgate.ReasonTrigger]
-					met, entered := now.Overlapped-was.Overlapped, now.Entered-was.Entered
-					t.Logf("%d collections, %d requests of %d met one, %d drains were not heeded at once, turns "+
-						"held for %v at most, %d went without", collections, met, entered,
+					overlapped, entered := now.Overlapped-was.Overlapped, now.Entered-was.Entered
+					t.Logf("%d collections, %d requests of %d overlapped one, %d drains had no effect at once, turns "+
+						"held for %v at most, %d went without", collections, overlapped, entered,
 						now.Unheeded, now.Turn.Held.Max, now.WithoutTurn)
-					if 1000*met > entered || collections < least || now.Turn.Held.Max > 5*time.Second ||
+					if 1000*overlapped > entered || collections < least || now.Turn.Held.Max > 5*time.Second ||
 						now.WithoutTurn > was.WithoutTurn || now.Escaped > 0 {
 						t.Errorf("replica %d: %+v\n%s", i, now, r.log.String())
 					}

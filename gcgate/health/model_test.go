@@ -141,7 +141,7 @@ func (m *model) request() {
 	m.failed++
 }
 
-// modelCase is a balancer, and what the replicas were told of it.
+// modelCase is a balancer, and what the replicas know of it.
 type modelCase struct {
 	name              string
 	inter, fast, down time.Duration
@@ -159,7 +159,7 @@ type modelCase struct {
 	silent            bool          // the signal must not be used
 	used              bool          // it must, each time
 	some              bool          // it must, sometimes
-	long              bool          // with EVENKEEL_CHECK=1 alone: it takes the race detector seconds
+	long              bool          // with EVENKEEL_CHECK=1 only: it takes the race detector seconds
 }
 
 // TestTwoAtOnceBehindABalancer asks two replicas to collect at once, time and again, behind
@@ -198,7 +198,7 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 			options: [2]int{1, 1}, traffic: 3 * time.Second, used: true,
 		},
 		modelCase{
-			name: "rise 100, 1 said, state told", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1},
+			name: "rise 100, 1 said, state sent", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1},
 			says: true, traffic: time.Minute, used: true,
 		},
 		modelCase{
@@ -218,7 +218,7 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 			rise: 5, traffic: 50 * ms, used: true,
 		},
 		modelCase{
-			name: "slow while it rises to 8, state told", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
+			name: "slow while it rises to 8, state sent", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
 			rise: 8, says: true, traffic: 50 * ms, used: true,
 		},
 		modelCase{

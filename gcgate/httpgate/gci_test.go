@@ -137,12 +137,12 @@ func TestGCIJoins(t *testing.T) {
 			_ = collect(ctx)
 			return ctx.Err()
 		}
-		gone, cancel := context.WithCancel(t.Context())
+		left, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 5 {
 			r := from("10.0.0.7:1", get("gci", "gen1"))
 			if i == 0 {
-				r = r.WithContext(gone)
+				r = r.WithContext(left)
 			}
 			wg.Go(func() {
 				if resp := serve(m, r); i > 0 && resp.StatusCode != 200 {

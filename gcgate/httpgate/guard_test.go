@@ -56,7 +56,7 @@ func TestGuardCounts(t *testing.T) {
 	}
 }
 
-// TestGuardWarnsOfABalancer that nobody tells, at its first request, and once.
+// TestGuardWarnsOfABalancer that has no signal, at its first request, and once.
 func TestGuardWarnsOfABalancer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestGuardWarnsOfABalancer(t *testing.T) {
 		{"none", gcgate.Options{}, "Accept", ""},
 		{"HAProxy or another", gcgate.Options{}, "X-Forwarded-For", "haproxy.RuntimeAPI"},
 		{"Envoy", gcgate.Options{}, "X-Envoy-Expected-Rq-Timeout-Ms", "update_merge_window"},
-		{"one that is told", gcgate.Options{Signals: []gcgate.Signal{&InBand{}}}, "X-Forwarded-For", ""},
+		{"one that has a signal", gcgate.Options{Signals: []gcgate.Signal{&InBand{}}}, "X-Forwarded-For", ""},
 		{"one that tries another", gcgate.Options{Policy: gcgate.PolicyShed, DisableTurns: true}, "Via", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

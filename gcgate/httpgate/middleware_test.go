@@ -28,7 +28,7 @@ func TestIsStream(t *testing.T) {
 		{"upgrade in a list", get("Upgrade", "websocket", "Connection", "keep-alive, upgrade"), true},
 		{"upgrade in a second line", get("Upgrade", "x", "Connection", "keep-alive", "Connection", "upgrade"), true},
 		{"upgrade that is not asked for", get("Upgrade", "h2c"), false},
-		{"connection alone", get("Connection", "Upgrade"), false},
+		{"connection only", get("Connection", "Upgrade"), false},
 		{"connection of another name", get("Upgrade", "x", "Connection", "upgrades"), false},
 		{"event stream", get("Accept", "text/event-stream"), true},
 		{"event stream in a list", get("Accept", "text/html, Text/Event-Stream;q=0.9"), true},
@@ -154,10 +154,10 @@ func TestMiddlewareAnnounces(t *testing.T) {
 	}
 	drain(t, b, time.Minute)
 	if d, resp := said(); d <= 0 || d > time.Minute || resp.StatusCode != 200 {
-		t.Errorf("away, it announced %v with status %d", d, resp.StatusCode)
+		t.Errorf("drained, it announced %v with status %d", d, resp.StatusCode)
 	}
 	if d, resp := said(client.HeaderProbe, "1"); d <= 0 || d > time.Minute || resp.StatusCode != 204 {
-		t.Errorf("away, a probe heard %v with status %d", d, resp.StatusCode)
+		t.Errorf("drained, a probe heard %v with status %d", d, resp.StatusCode)
 	}
 	if d, resp := said(client.HeaderProbe, "0"); d <= 0 || resp.StatusCode != 200 {
 		t.Errorf("no probe: %v with status %d", d, resp.StatusCode)

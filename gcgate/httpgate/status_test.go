@@ -41,7 +41,7 @@ func TestStatusPage(t *testing.T) {
 		{Time: now.Add(-2 * time.Hour), Text: "gcgate: a signal without a peer error=\"<refused>\""},
 		{Time: now.Add(-7 * time.Second), Text: "gcgate: this replica holds the turn"},
 	}, now))
-	golden.Check(t, "status-alone.html", page(gcgate.Stats{
+	golden.Check(t, "status-single.html", page(gcgate.Stats{
 		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests overlapped a collection <&",
 		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
 	}, Process{}, nil, now))
@@ -50,7 +50,7 @@ func TestStatusPage(t *testing.T) {
 // absentSignal has no peer, which the gate warns of.
 type absentSignal struct{}
 
-func (absentSignal) Check(context.Context) error                { return errors.New("nobody is there") }
+func (absentSignal) Check(context.Context) error                { return errors.New("nothing is there") }
 func (absentSignal) Drain(context.Context, time.Duration) error { return nil }
 func (absentSignal) Ready(context.Context) error                { return nil }
 func (absentSignal) String() string                             { return "absent" }
@@ -97,7 +97,7 @@ func TestStatusInJSON(t *testing.T) {
 		if p := s.Process; p.PID != os.Getpid() || p.Uptime <= 0 || p.Busy < p.Collector {
 			t.Errorf("%s: the process is %+v", r.name, p)
 		}
-		if w := s.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "nobody is there") || w[0].Time.IsZero() {
+		if w := s.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "nothing is there") || w[0].Time.IsZero() {
 			t.Errorf("%s: warnings %+v", r.name, s.Warnings)
 		}
 	}

@@ -16,14 +16,14 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// witness stands between a Transport and its targets, and sees what it is told and what it does.
+// witness stands between a Transport and its targets, and sees what it hears and what it does.
 type witness struct {
 	base  http.RoundTripper
 	gated string // the host of the target to watch
 
-	away    atomic.Bool  // that target has said so, and no probe has heard otherwise
+	drained atomic.Bool  // that target has said so, and no probe has heard otherwise
 	heard   atomic.Bool  // it has said so once
-	strayed atomic.Int64 // requests that went there meanwhile
+	strayed atomic.Int64 // requests that went there in that time
 }
 
 func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,16 +31,16 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != w.gated {
 		return w.base.RoundTrip(r)
 	}
-	if !probe && w.away.Load() {
+	if !probe && w.drained.Load() {
 		w.strayed.Add(1)
 	}
 	resp, err := w.base.RoundTrip(r)
 	if err == nil {
-		if _, away := client.ParseMillis(resp.Header, client.HeaderDrain); away {
-			w.away.Store(true)
+		if _, drained := client.ParseMillis(resp.Header, client.HeaderDrain); drained {
+			w.drained.Store(true)
 			w.heard.Store(true)
 		} else if probe {
-			w.away.Store(false)
+			w.drained.Store(false)
 		}
 	}
 	return resp, err
@@ -97,7 +97,7 @@ func TestGateAndTransportTogether(t *testing.T) {
 		}
 	}
 	if n := w.strayed.Load(); !w.heard.Load() || n > 0 {
-		t.Errorf("heard: %v; %d requests went to a replica that is away", w.heard.Load(), n)
+		t.Errorf("heard: %v; %d requests went to a drained replica", w.heard.Load(), n)
 	}
 	before := gated.Load()
 	for end := time.Now().Add(time.Minute); gated.Load() == before; {

@@ -166,13 +166,13 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 }
 
 // TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once
-// what the process has from the system; the net falls with that. A limit that somebody set is kept
-// to.
+// what the process has from the system; the safety limit falls with that. A limit that somebody set
+// is kept to.
 func TestNetIsAboveWhatIsMapped(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
 		kept uint64 // MiB
-		net  int64  // when all has been given back, at most, MiB
+		last int64  // when all has been given back, at most, MiB
 	}{
 		{Options{Policy: PolicyThrough}, 8 << 10, 2400},
 		{Options{Policy: PolicyMemory}, 8 << 10, 1000},
@@ -195,7 +195,7 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			r.heap.Do(func() {
 				if r.heap.Scavenged > c.kept*mib-most || r.heap.Limit < int64(most) {
-					t.Errorf("%v: the process has %d MiB, the net is %d MiB, and %d are given back at once", c.o.Policy, c.kept,
+					t.Errorf("%v: the process has %d MiB, the limit is %d MiB, and %d are given back at once", c.o.Policy, c.kept,
 						r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
@@ -204,8 +204,8 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			}
 			r.heap.Do(func() {
-				if r.heap.Limit > c.net*mib || r.heap.Scavenged > c.kept*mib-most {
-					t.Errorf("%v: all has been given back, the net is %d MiB, and %d were at once", c.o.Policy,
+				if r.heap.Limit > c.last*mib || r.heap.Scavenged > c.kept*mib-most {
+					t.Errorf("%v: all has been given back, the limit is %d MiB, and %d were at once", c.o.Policy,
 						r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
@@ -217,7 +217,7 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 type watchedLimits struct {
 	*goRuntime
 	most  int64 // somebody's limit
-	below int64 // a net far below what is mapped; 0: none was
+	below int64 // a limit far below what is mapped; 0: none was
 }
 
 func (w *watchedLimits) SetLimit(bytes int64) int64 {
@@ -252,7 +252,7 @@ func TestNetIsAboveWhatTheRealRuntimeHas(t *testing.T) {
 	}
 	g.Stop(context.Background())
 	if w.below != 0 || before < 512*mib {
-		t.Errorf("the process had %d MiB mapped, and a net of %d MiB was set", before/mib, w.below/mib)
+		t.Errorf("the process had %d MiB mapped, and a limit of %d MiB was set", before/mib, w.below/mib)
 	}
 }
 
