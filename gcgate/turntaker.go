@@ -73,93 +73,49 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
 	}
-	var last error
-	wait := &turnWait{taker: t}
-	defer wait.end()
-	cycles := t.heap.last.cycles
-	for pause := turnPause; !isClosed(t.stop); pause = min(2*pause, turnPauseMax) {
-		name, ask := "TryAcquire", t.tryAcquire
-		queue, queued := t.turns.(Queue)
-		if queued = queued && *reason != ReasonIdleGap; queued {
-			name, ask = "Acquire", queue.Acquire
-		}
-		a, answered := turnAnswer{err: ErrHeld}, true
-		if t.holding.Load() == 0 { // else some Turns would give this process two of them
-			a, answered = t.try(name, ask, func() {
-				if queued {
-					wait.look(nil)
-				}
-			})
-		}
-		held := errors.Is(a.err, ErrHeld)
-		if answered && (a.err == nil || held) {
-			t.heap.warnings.over("gcgate: turns can be taken again", "turns")
-		}
+	w := &turnWait{taker: t, reason: *reason, cycles: t.heap.last.cycles, pause: turnPause}
+	defer w.end()
+	for ; !isClosed(t.stop); w.pause = min(2*w.pause, turnPauseMax) {
+		lease := w.ask()
 		switch {
-		case !answered:
-			if queued {
-				last = ErrHeld
-			} else if last == nil {
-				last = errNoAnswer
-			}
-		case a.err == nil && t.isObsolete(*reason, cycles):
-			t.others.Go(func() { t.release(a.lease) })
+		case lease != nil && w.isObsolete():
+			t.others.Go(func() { t.release(lease) })
 			return nil, false, false
-		case a.err == nil:
+		case lease != nil:
 			t.taken = time.Now()
 			t.holding.Add(1)
-			wait.got()
-			return a.lease, false, true
-		default:
-			last = a.err
-			if !held {
-				t.heap.warnings.lasting("turns", warnEvery,
-					"gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
-			}
-		}
-		if *reason == ReasonIdleGap && !t.goesWithoutTurn() {
-			t.holdOff = time.Now().Add(gapPause)
-			if t.heap.farFromHard() {
-				t.holdOff = time.Now().Add(turnPauseMax)
-			}
+			t.heap.warnings.over("gcgate: this replica has the turn again", "waits")
+			return lease, false, true
+		case *reason == ReasonIdleGap && !t.goesWithoutTurn():
+			t.leaveGap()
 			return nil, false, false
 		}
-		for begin := time.Now(); !isClosed(t.stop) && !t.goesWithoutTurn(); {
-			if held && !t.heap.farFromHard() {
-				pause = turnPause // it may be free at any time, and is needed
-			}
-			left := pause - time.Since(begin)
-			if left <= 0 {
-				break
-			}
-			t.heap.sleep(min(left, t.heap.wantingInterval()), nil)
-			wait.look(last)
-			if t.isObsolete(*reason, cycles) {
-				return nil, false, false
-			}
+		if w.rest(); w.isObsolete() {
+			return nil, false, false
 		}
 		if isClosed(t.stop) || !t.goesWithoutTurn() {
 			continue
 		}
 		if *reason = ReasonRequested; t.heap.pastHard() {
 			*reason = ReasonHard
-			t.warnWithoutTurn(last, wait.holder)
+			t.warnWithoutTurn(w.err, w.holder)
 		}
 		return nil, true, true
 	}
 	return nil, false, false
 }
 
+// leaveGap has the gate collect in no gap for a while, because another replica has the turn.
+func (t *turnTaker) leaveGap() {
+	pause := gapPause
+	if t.heap.farFromHard() {
+		pause = turnPauseMax
+	}
+	t.holdOff = time.Now().Add(pause)
+}
+
 // goesWithoutTurn reports whether the collection does not wait for the turn.
 func (t *turnTaker) goesWithoutTurn() bool { return t.heap.pastHard() || t.waiters.withoutTurn() }
-
-// isObsolete reports whether the heap is no reason to collect any more, because a cycle that was
-// not the gate's has ended. cycles is how many there were before.
-func (t *turnTaker) isObsolete(reason Reason, cycles uint64) bool {
-	h := t.heap
-	byHeap := reason == ReasonTrigger || reason == ReasonPeriodic
-	return byHeap && h.last.cycles != cycles && h.used < h.thresholds.trigger
-}
 
 // tryAcquire calls TryAcquire with its deadline.
 func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
