@@ -47,34 +47,31 @@ func (o *observer) observe() {
 	o.looked = cycles
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), h.collector.Overhead(), h.pace)
 	roomy := percent >= autoPercent && percent > h.pacing.stock()
-	uncounted := h.requests.entered == o.entered
-	switch {
-	case roomy && !uncounted:
-	case !watched:
-		return
+	switch uncounted := h.requests.entered == o.entered; {
+	case !watched && (uncounted || !roomy):
 	case uncounted:
 		h.warnUncounted()
 		o.restart()
-		return
+	case roomy:
+		o.logChoice(slog.LevelInfo, PolicyMemory, cycles, goal)
+		h.policy = PolicyMemory
+		h.rebase(h.last)
+	default:
+		level := slog.LevelInfo
+		if o.pause > 0 {
+			level = slog.LevelDebug // as before
+		}
+		o.logChoice(level, PolicyStock, cycles, goal)
+		o.pause = min(max(2*o.pause, againMin), againMax)
+		o.again = h.sampled.Add(o.pause)
 	}
-	choice := PolicyStock
-	if roomy {
-		choice = PolicyMemory
-	}
-	level := slog.LevelInfo
-	if choice == PolicyStock && o.pause > 0 {
-		level = slog.LevelDebug // as before
-	}
+}
+
+func (o *observer) logChoice(level slog.Level, choice Policy, cycles, goal uint64) {
+	h := o.heap
 	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect",
 		"policy", choice, "why", why(choice), "cycles", cycles, "live", h.thresholds.live, "goal", goal,
 		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
-	if choice == PolicyStock {
-		o.pause = min(max(2*o.pause, againMin), againMax)
-		o.again = h.sampled.Add(o.pause)
-		return
-	}
-	h.policy = choice
-	h.rebase(h.last)
 }
 
 // review gives PolicyMemory up when there is no memory to spend any more.
