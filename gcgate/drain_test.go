@@ -275,7 +275,7 @@ func TestOneLookIsNoSilence(t *testing.T) {
 // late waits for it the next time, too.
 func TestStandstillIsNoFutileWait(t *testing.T) {
 	const late = 1600 * time.Millisecond
-	h := new(standing)
+	h := new(stalling)
 	heap := func() *gcgatetest.Heap {
 		h.Heap = gcgatetest.NewHeap()
 		h.Heap.Rate = 20 * mib

@@ -60,7 +60,8 @@ func (p Policy) MarshalText() ([]byte, error) { return policyNames.Marshal(p) }
 // UnmarshalText reads the policy's name.
 func (p *Policy) UnmarshalText(text []byte) error { return policyNames.Parse(text, p) }
 
-// State is where a [Gate] stands between two collections; the package documentation draws it.
+// State is the state of a [Gate] in a collection or between two. The package documentation draws
+// it.
 type State uint32
 
 // The states, in the order in which a collection goes through them.

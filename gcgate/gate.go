@@ -230,7 +230,7 @@ func (g *Gate) CountRefused() { g.status.refused.Add(1) }
 // back, however late it is, and 0 otherwise.
 func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
 
-// State returns where the gate stands.
+// State returns the state of the gate.
 func (g *Gate) State() State { return State(g.status.state.Load()) }
 
 // Heap returns the bytes of objects, dead ones included, as of the last sample. It costs a

@@ -160,7 +160,7 @@ func TestTurnsFollowTheFormula(t *testing.T) {
 				t.Logf("%d replicas, %d turns: load %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.load, g.held,
 					g.collections, g.withoutTurn)
 				if math.Abs(g.held/g.load-1) > 0.1 || math.Abs(g.load-load) > 1e-6 {
-					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the law says %.3f", tt.n, tt.k, g.held, g.load)
+					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the formula says %.3f", tt.n, tt.k, g.held, g.load)
 				}
 			})
 		}

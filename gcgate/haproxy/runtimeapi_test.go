@@ -212,7 +212,7 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsNotCarriedOutLater: a HAProxy that stands still may carry a command out that was
+// TestGivenUpIsNotCarriedOutLater: a HAProxy that is stopped may carry a command out that was
 // given up, after it has said that the server is not drained: Ready waits for that.
 func TestGivenUpIsNotCarriedOutLater(t *testing.T) {
 	leaks.Test(t)

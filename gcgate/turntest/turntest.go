@@ -127,7 +127,7 @@ func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 			for range rounds {
 				wait := patience
 				if random.IntN(8) == 0 {
-					wait = time.Duration(random.IntN(2000)) * time.Microsecond // may have the turn, unheard
+					wait = time.Duration(random.IntN(2000)) * time.Microsecond // may have the turn and lose its answer
 				}
 				l, err := ask(ctx, t, wait, random.IntN(2) == 0)
 				if err == nil {

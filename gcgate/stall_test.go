@@ -11,13 +11,13 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// standing is a heap that the process can stand still over.
-type standing struct {
+// stalling is a heap that the process can stall over.
+type stalling struct {
 	*gcgatetest.Heap
 	still atomic.Int64 // for so many nanoseconds when it is read the next time
 }
 
-func (s *standing) Read() (cycles, automatic, allocated, live uint64) {
+func (s *stalling) Read() (cycles, automatic, allocated, live uint64) {
 	time.Sleep(time.Duration(s.still.Swap(0)))
 	return s.Heap.Read()
 }
@@ -25,7 +25,7 @@ func (s *standing) Read() (cycles, automatic, allocated, live uint64) {
 // TestStopWhileMarking: for a process that was stopped for twenty seconds, its collection is not
 // one that does not end, nor are the next ones expected to take that long.
 func TestStopWhileMarking(t *testing.T) {
-	h := new(standing)
+	h := new(stalling)
 	heap := func() *gcgatetest.Heap {
 		h.Heap = gcgatetest.NewHeap()
 		return h.Heap
