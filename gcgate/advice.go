@@ -71,7 +71,8 @@ func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float6
 	h := a.heap
 	s := fmt.Sprintf("%.2g%% of the requests overlapped a collection, each of which marked for %v, one in %v",
 		100*share, marked.Round(100*time.Microsecond), (seen / time.Duration(cycles)).Round(time.Millisecond))
-	s += ": with a second replica, behind a balancer that the gate tells (Options.Signals, and Turns), next to none would"
+	s += ": with a second replica, behind a balancer that the gate tells (Options.Signals, and " +
+		"Turns), next to none would"
 	if h.policy == PolicyMemory && h.roomy || h.options.MaxTriggerBytes != 0 {
 		return s
 	}
@@ -81,7 +82,8 @@ func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float6
 		s += fmt.Sprintf("; with a memory limit set (GOMEMLIMIT, or the container's), such as %d MiB, "+
 			"PolicyMemory would spend it on fewer collections", enough>>20+1)
 	case uint64(limit) < enough:
-		s += fmt.Sprintf("; with a memory limit of %d MiB, and not %d, PolicyMemory would spend it on fewer collections",
+		s += fmt.Sprintf("; with a memory limit of %d MiB, and not %d, PolicyMemory would spend it "+
+			"on fewer collections",
 			enough>>20+1, limit>>20)
 	default:
 		s += "; PolicyMemory would spend the memory that the limit leaves on fewer collections"

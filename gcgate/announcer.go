@@ -187,7 +187,7 @@ func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-cha
 		case <-stop:
 			stop, stopped, bound = nil, time.Now(), min(bound, silentAtStop)
 		}
-		err, yes := a.givesUp(n, bound)
+		yes, err := a.givesUp(n, bound)
 		if yes || !stopped.IsZero() && time.Since(stopped) >= stopTimeout {
 			return isClosed(n.done)
 		}
@@ -196,7 +196,7 @@ func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-cha
 }
 
 // awaitStopped is awaitReturn for a gate that stops, and asks nothing new of the peer.
-func (a *announcer) awaitStopped(stop <-chan struct{}, bound context.Context) {
+func (a *announcer) awaitStopped(bound context.Context, stop <-chan struct{}) {
 	a.mu.Lock()
 	n := a.newest
 	a.mu.Unlock()
@@ -217,18 +217,18 @@ func (a *announcer) outstanding(n *notice) (out bool, err error) {
 }
 
 // givesUp reports whether the gate waits for the peer no longer, and the error of the last call.
-func (a *announcer) givesUp(n *notice, bound time.Duration) (err error, yes bool) {
+func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch silent := time.Since(n.contact); {
 	case isClosed(n.begun) && !a.out:
-		return n.err, true
+		return true, n.err
 	case errors.Is(n.err, ErrNotBack):
-		return n.err, time.Since(n.posted) >= returnTimeout
+		return time.Since(n.posted) >= returnTimeout, n.err
 	case n.err != nil:
-		return n.err, silent >= bound
+		return silent >= bound, n.err
 	default: // the first call runs, and has a deadline
-		return nil, silent >= max(bound, backTimeout+time.Second)
+		return silent >= max(bound, backTimeout+time.Second), nil
 	}
 }
 

@@ -42,7 +42,8 @@ func TestSignalThatComesAndGoes(t *testing.T) {
 			set(nil)
 		}
 		if cannot, again := count(); cannot != 1 || again != 1 {
-			t.Errorf("in a minute the log says %d times that it cannot be used, %d times that it can, want 1 each", cannot,
+			t.Errorf("in a minute the log says %d times that it cannot be used, %d times that it can, want 1 each",
+				cannot,
 				again)
 		}
 		for range 24_000 { // 20 minutes

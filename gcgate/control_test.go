@@ -82,19 +82,23 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 			apart: 100 * time.Millisecond,
 		},
 		{
-			name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib}, available: 24 * gib, live: 1, rate: 1500,
+			name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib},
+			available: 24 * gib, live: 1, rate: 1500,
 			trigger: gib, hard: 1257, apart: 600 * time.Millisecond,
 		},
 		{
-			name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1, rate: 500, trigger: 1001,
+			name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1,
+			rate: 500, trigger: 1001,
 			hard: 4525, apart: 1900 * time.Millisecond,
 		},
 		{
-			name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500, trigger: 460, hard: 566,
+			name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500,
+			trigger: 460, hard: 566,
 			apart: 250 * time.Millisecond,
 		},
 		{
-			name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib}, group: 2 * gib, live: 1, rate: 1500,
+			name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib},
+			group: 2 * gib, live: 1, rate: 1500,
 			trigger: 512, hard: 628, apart: 300 * time.Millisecond,
 		},
 		{name: "nothing is known", live: 1, rate: 200, trigger: 32, hard: 55, apart: 100 * time.Millisecond},
@@ -104,11 +108,13 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 			hard: 1224, apart: 10 * time.Second,
 		},
 		{
-			name: "MaxTriggerBytes", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 5375,
+			name: "MaxTriggerBytes", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000,
+			trigger: 2001, hard: 5375,
 			apart: 1900 * time.Millisecond,
 		},
 		{
-			name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib}, available: 24 * gib, live: 1,
+			name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib},
+			available: 24 * gib, live: 1,
 			rate: 500, trigger: 64, hard: 111, apart: 100 * time.Millisecond,
 		},
 	} {
@@ -130,7 +136,8 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 				from := len(r.since(0))
 				_, limits := r.wakeUps(func() { time.Sleep(time.Minute) })
 				s := r.Stats()
-				if d := max(s.Trigger/mib, c.trigger) - min(s.Trigger/mib, c.trigger); d > c.trigger/50 || s.Hard/mib != c.hard {
+				if d := max(s.Trigger/mib, c.trigger) - min(s.Trigger/mib, c.trigger); d > c.trigger/50 ||
+					s.Hard/mib != c.hard {
 					t.Errorf("trigger %d, hard %d, want %d and %d", s.Trigger/mib, s.Hard/mib, c.trigger, c.hard)
 				}
 				if s.Collections[ReasonHard] > 0 || s.Escaped > 0 {
@@ -293,9 +300,13 @@ func TestLimitAboveTheControlGroup(t *testing.T) {
 		h.Group = 1000 * mib
 		return h
 	}
-	for limit, want := range map[int64]uint64{2000 * mib: 900 * mib, 950 * mib: 950 * mib, math.MaxInt64: math.MaxInt64} {
+	for limit, want := range map[int64]uint64{
+		2000 * mib: 900 * mib, 950 * mib: 950 * mib,
+		math.MaxInt64: math.MaxInt64,
+	} {
 		inTimeOver(t, Options{Policy: PolicyThrough, MemoryLimitBytes: limit}, h, func(t *testing.T, r *rig) {
-			if s := r.Stats(); s.Limit != want || strings.Contains(r.logged.String(), "lower one holds") != (limit == 2000*mib) {
+			if s := r.Stats(); s.Limit != want ||
+				strings.Contains(r.logged.String(), "lower one holds") != (limit == 2000*mib) {
 				t.Errorf("limit %d: %d, want %d\n%s", limit, s.Limit, want, r.logged.String())
 			}
 		})
@@ -446,7 +457,8 @@ func TestCycleOfBeforeIsNotTheGates(t *testing.T) {
 
 func TestMaxTriggerBelowMin(t *testing.T) {
 	_, err := Options{MaxTriggerBytes: 16 * mib}.withDefaults()
-	if want := fmt.Sprint("which is ", 32*mib, ": use at least that"); err == nil || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprint("which is ", 32*mib, ": use at least that"); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }

@@ -67,12 +67,14 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 			"enough", limitFor(h.options, h.thresholds.live, overhead))
 	case heap < was.hard:
 		h.warn("escaped",
-			"gcgate: the runtime collected by itself because memory outside the heap grew; the gate has moved its safety limit",
+			"gcgate: the runtime collected by itself because memory outside the heap grew; the gate has "+
+				"moved its safety limit",
 			"fix", "nothing; if this is said often, look for goroutines that pile up",
 			"safety_limit", was.safetyLimit, "heap", heap, "outside", overhead)
 	default:
 		h.warn("escaped",
-			"gcgate: the runtime collected by itself because the heap outgrew hard; no memory limit is near; raise HardRatio",
+			"gcgate: the runtime collected by itself because the heap outgrew hard; no memory limit is "+
+				"near; raise HardRatio",
 			"fix", "or shorten AnnounceTimeout and DrainTimeout",
 			"heap", heap, "trigger", was.trigger, "hard", was.hard, "safety_limit", was.safetyLimit,
 			"bytes_per_second", uint64(h.rate))
@@ -86,7 +88,8 @@ func (h *heapWatch) rebase(r reading) {
 	percent, overruled := h.pacing.programPercent()
 	if h.overruled = overruled; overruled {
 		h.warn("percent",
-			"gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of it; set it before Start",
+			"gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of "+
+				"it; set it before Start",
 			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")
 	}
 	h.jitter = h.options.Jitter * rand.Float64()

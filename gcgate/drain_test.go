@@ -52,7 +52,8 @@ func TestDrainWithoutEffect(t *testing.T) {
 			20 * time.Millisecond, false,
 		},
 		{
-			"some were under way", &ineffectiveSignal{}, func(out time.Duration) bool { return out < 30*time.Millisecond },
+			"some were under way", &ineffectiveSignal{},
+			func(out time.Duration) bool { return out < 30*time.Millisecond },
 			false, 0, 60 * time.Millisecond, false,
 		},
 		{
@@ -83,7 +84,8 @@ func TestDrainWithoutEffect(t *testing.T) {
 				if drained := s.Phases[StateDraining].Total; drained < c.from || drained > c.to {
 					t.Errorf("drained for %v, want %v to %v", drained, c.from, c.to)
 				}
-				if s.Unheeded != map[bool]uint64{true: 1}[c.warned] || (s.Overlapped > 0) != c.overlaps || s.Heap > s.Hard {
+				if s.Unheeded != map[bool]uint64{true: 1}[c.warned] ||
+					(s.Overlapped > 0) != c.overlaps || s.Heap > s.Hard {
 					t.Errorf("stats %+v", s)
 				}
 			})
@@ -155,7 +157,8 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 				}
 			}
 			if overlapped := r.Stats().Overlapped - first; first == 0 || overlapped > 0 {
-				t.Errorf("announced in %v: the first collection overlapped %d requests, those after it %d: want some, and none",
+				t.Errorf("announced in %v: the first collection overlapped %d requests, those after it "+
+					"%d: want some, and none",
 					announcing, first, overlapped)
 			}
 		})
@@ -177,7 +180,8 @@ func TestPauseIsNoEnd(t *testing.T) {
 			r.until(t, StateCollecting)
 			r.until(t, StateServing)
 			if s := r.Stats(); s.Overlapped > 0 {
-				t.Fatalf("%d requests overlapped the collection, which began after %v", s.Overlapped, s.Phases[StateDraining].Max)
+				t.Fatalf("%d requests overlapped the collection, which began after %v", s.Overlapped,
+					s.Phases[StateDraining].Max)
 			}
 			pause.Store(int64(20 * time.Millisecond)) // what was learned counts from the beginning
 		}
@@ -341,7 +345,11 @@ func TestRequestsThatStay(t *testing.T) {
 		unheeded bool
 	}{
 		{"a signal that keeps them", []Signal{&keepingSignal{}}, false, time.Hour, false},
-		{"one that does, and one that does not", []Signal{&keepingSignal{}, &ineffectiveSignal{}}, false, time.Second, true},
+		{
+			"one that does, and one that does not",
+			[]Signal{&keepingSignal{}, &ineffectiveSignal{}},
+			false, time.Second, true,
+		},
 		{"messages", []Signal{&ineffectiveSignal{}}, true, 0, false},
 		{"messages, and requests", []Signal{&ineffectiveSignal{}}, true, time.Second, true},
 	} {
@@ -457,7 +465,8 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 				share := 1 - float64(out)/float64(all)
 				t.Logf("%d collections, serving for %.3f of the time", collections, share)
 				if s.Escaped > 0 || share < 0.2 || collections < 20 {
-					t.Errorf("%d collections of the runtime's own, %d of the gate's, serving for %.3f of the time\n%s", s.Escaped,
+					t.Errorf("%d collections of the runtime's own, %d of the gate's, serving for %.3f of the time\n%s",
+						s.Escaped,
 						collections, share, r.logged.String())
 				}
 			})

@@ -115,7 +115,8 @@ func (t FileTurns) enlist() (*ticket, error) {
 			number = max(number, n)
 		}
 	}
-	if err := w.rename(fmt.Sprintf("%0*d-%s", ticketDigits, number+1, strings.TrimPrefix(w.name, newTicket))); err != nil {
+	if err := w.rename(fmt.Sprintf("%0*d-%s", ticketDigits, number+1,
+		strings.TrimPrefix(w.name, newTicket))); err != nil {
 		w.leave()
 		return nil, err
 	}

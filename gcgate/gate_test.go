@@ -36,10 +36,12 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 				turns.holders(), r.Remaining())
 		}
 		got := r.Stats()
-		if got.Collections[ReasonTrigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 || got.Policy != PolicyDrain {
+		if got.Collections[ReasonTrigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 ||
+			got.Policy != PolicyDrain {
 			t.Errorf("stats %+v", got)
 		}
-		if p := got.Phases[StateCollecting]; p.Count != 1 || p.Total < 50*time.Millisecond || p.Total > 55*time.Millisecond {
+		if p := got.Phases[StateCollecting]; p.Count != 1 || p.Total < 50*time.Millisecond ||
+			p.Total > 55*time.Millisecond {
 			t.Errorf("collecting %+v, the heap marks for 50 ms", p)
 		}
 		if got.Live != 100*mib || got.Trigger != 200*mib || got.Hard != 275*mib {
@@ -187,28 +189,29 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			blind, sighted := &fakeSignal{}, &safeSignal{}
 			turns := c.turns
-			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
-				r.traffic()
-				short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				turns.TryAcquire(short)
-				r.until(t, StateWanting)
-				r.until(t, StateCollecting)
-				if heap := r.Stats().Heap / mib; heap < 274 || heap > 300 {
-					t.Errorf("it collected at %d MiB, the hard threshold is 275", heap)
-				}
-				if blind.isDrained() || !sighted.isDrained() {
-					t.Error("without a turn only the signal that is safe so must announce")
-				}
-				r.until(t, StateServing)
-				if s := r.Stats(); s.WithoutTurn != 1 || s.Collections[ReasonHard] != 1 || s.Escaped != 0 {
-					t.Errorf("stats %+v", s)
-				}
-				if !strings.Contains(r.logged.String(), c.log) {
-					t.Errorf("the log does not say %q:\n%s", c.log, r.logged.String())
-				}
-				turns.lose()
-			})
+			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, DisableJitter: true},
+				func(t *testing.T, r *rig) {
+					r.traffic()
+					short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					defer cancel()
+					turns.TryAcquire(short)
+					r.until(t, StateWanting)
+					r.until(t, StateCollecting)
+					if heap := r.Stats().Heap / mib; heap < 274 || heap > 300 {
+						t.Errorf("it collected at %d MiB, the hard threshold is 275", heap)
+					}
+					if blind.isDrained() || !sighted.isDrained() {
+						t.Error("without a turn only the signal that is safe so must announce")
+					}
+					r.until(t, StateServing)
+					if s := r.Stats(); s.WithoutTurn != 1 || s.Collections[ReasonHard] != 1 || s.Escaped != 0 {
+						t.Errorf("stats %+v", s)
+					}
+					if !strings.Contains(r.logged.String(), c.log) {
+						t.Errorf("the log does not say %q:\n%s", c.log, r.logged.String())
+					}
+					turns.lose()
+				})
 		})
 	}
 }
@@ -302,7 +305,8 @@ func TestCollectWaitsForACollection(t *testing.T) {
 			t.Fatalf("Collect: %v\n%+v", err, r.Stats())
 		}
 		if s := r.Stats(); s.LostTurns != 1 || s.Collections[ReasonRequested] != 1 {
-			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each", s.LostTurns,
+			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each",
+				s.LostTurns,
 				s.Collections[ReasonRequested])
 		}
 	})
@@ -404,7 +408,8 @@ func TestShedRefusesWhileAway(t *testing.T) {
 		case n == 0:
 			t.Error("no collection")
 		case draining > 5*n:
-			t.Errorf("it refused for %d ms before it collected %d times: who lets none in need not wait for silence", draining,
+			t.Errorf("it refused for %d ms before it collected %d times: who lets none in need not wait for silence",
+				draining,
 				n)
 		}
 	})

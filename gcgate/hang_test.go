@@ -57,7 +57,8 @@ func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 				check := func(when string) {
 					t.Helper()
 					if r.Refusing() || r.Remaining() != 0 || s.isDrained() {
-						t.Errorf("%s: refusing %v, out for %v, out to the peer: %v", when, r.Refusing(), r.Remaining(), s.isDrained())
+						t.Errorf("%s: refusing %v, out for %v, out to the peer: %v", when, r.Refusing(),
+							r.Remaining(), s.isDrained())
 					}
 				}
 				synctest.Wait()
@@ -77,7 +78,8 @@ func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 				check("in the end")
 				s.set(func() {
 					if s.drains != drains || s.readys > readys+1 || c.at != StateAnnouncing && s.readys != readys {
-						t.Errorf("after Stop the peer got %d drains and %d times ready more", s.drains-drains, s.readys-readys)
+						t.Errorf("after Stop the peer got %d drains and %d times ready more",
+							s.drains-drains, s.readys-readys)
 					}
 				})
 				if turns.holders() != 0 {

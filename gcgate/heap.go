@@ -101,7 +101,8 @@ func (h *heapWatch) logRule() {
 		"lowest", h.options.MinTriggerBytes, "highest", uint64(highest), "highest_is", why,
 		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 	if set := h.requested; set != math.MaxInt64 && h.allowed.limit < set {
-		h.log.Warn("gcgate: the memory limit is above what the control group leaves to this process: the lower one holds",
+		h.log.Warn("gcgate: the memory limit is above what the control group leaves to this "+
+			"process: the lower one holds",
 			"limit", set, "instead", h.allowed.limit,
 			"fix", "lower GOMEMLIMIT or Options.MemoryLimitBytes, or give the container more memory")
 	}

@@ -40,7 +40,7 @@ func (t *turnTaker) holderName(err error) string {
 		defer t.calls.begin("Holders of Turns")()
 		return n.Holders()
 	}
-	if err == nil || err == ErrHeld { //nolint:errorlint // not wrapped: it names no holder
+	if err == nil || err == ErrHeld { // not wrapped: it names no holder
 		return ""
 	}
 	return err.Error()

@@ -34,7 +34,8 @@ func TestReadMemory(t *testing.T) {
 		group int64
 	}{
 		{
-			"memory.high", files("proc/self/cgroup", "0::/a\n", high, "268435456\n", "sys/fs/cgroup/a/memory.max", "max\n"),
+			"memory.high", files("proc/self/cgroup", "0::/a\n", high, "268435456\n",
+				"sys/fs/cgroup/a/memory.max", "max\n"),
 			256 * mib,
 		},
 		{"memory.high is lower", files("proc/self/cgroup", "0::/a\n", high, "268435456\n", "sys/fs/cgroup/a/memory.max",
@@ -44,12 +45,14 @@ func TestReadMemory(t *testing.T) {
 		{"memory.high is further up", files("proc/self/cgroup", "0::/a/b\n", high, "268435456\n",
 			"sys/fs/cgroup/a/b/memory.max", "536870912\n"), 256 * mib},
 		{
-			"no memory.high", files("proc/self/cgroup", "0::/a\n", high, "max\n", "sys/fs/cgroup/a/memory.max", "536870912\n"),
+			"no memory.high", files("proc/self/cgroup", "0::/a\n", high, "max\n",
+				"sys/fs/cgroup/a/memory.max", "536870912\n"),
 			512 * mib,
 		},
 		{"no Linux", files(), none},
 		{
-			"v2, a container of its own", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "536870912\n"),
+			"v2, a container of its own",
+			files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "536870912\n"),
 			512 * mib,
 		},
 		{"v2, no limit", files("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/memory.max", "max\n"), none},
@@ -64,7 +67,8 @@ func TestReadMemory(t *testing.T) {
 		{"v2, moved out of its namespace", files("proc/self/cgroup", "0::/../../x\n", "sys/fs/cgroup/memory.max",
 			"536870912\n"), 512 * mib},
 		{
-			"v2, a colon in the name", files("proc/self/cgroup", "0::/a:b\n", "sys/fs/cgroup/a:b/memory.max", "536870912\n"),
+			"v2, a colon in the name",
+			files("proc/self/cgroup", "0::/a:b\n", "sys/fs/cgroup/a:b/memory.max", "536870912\n"),
 			512 * mib,
 		},
 		{
@@ -78,11 +82,18 @@ func TestReadMemory(t *testing.T) {
 		{"v1, with another controller", files("proc/self/cgroup", "4:cpu,memory:/a\n",
 			"sys/fs/cgroup/memory/a/memory.limit_in_bytes", "536870912\n"), 512 * mib},
 		{
-			"v1, no limit", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+			"v1, no limit", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes",
+				"9223372036854771712\n"),
 			none,
 		},
-		{"more than the machine has", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "34359738368\n"), none},
-		{"nonsense", files("proc/self/cgroup", "0:\n::\n\n4:memory\n0::/a\n", "sys/fs/cgroup/a/memory.max", "-1\n"), none},
+		{
+			"more than the machine has",
+			files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "34359738368\n"), none,
+		},
+		{
+			"nonsense", files("proc/self/cgroup", "0:\n::\n\n4:memory\n0::/a\n", "sys/fs/cgroup/a/memory.max", "-1\n"),
+			none,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/meminfo"] = files("x", meminfo)["x"]
@@ -165,7 +176,8 @@ func TestGroupIsShared(t *testing.T) {
 		{"v2, with another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
 			"anon 629145600\nfile 900000000\nanon_thp 0\n"), 624},
 		{
-			"v2, counted late", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 104857600\n"),
+			"v2, counted late", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib,
+				stat, "anon 104857600\n"),
 			1024,
 		},
 		{"v2, with another in the group above", files("proc/self/cgroup", v2,
@@ -176,18 +188,27 @@ func TestGroupIsShared(t *testing.T) {
 			"sys/fs/cgroup/pod/memory.max", "max\n", "sys/fs/cgroup/pod/memory.stat", "anon 1258291200\n"), 1024},
 		{"v2, with files in memory", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
 			"anon 209715200\nfile 900000000\nshmem 471859200\nfile_mapped 1\n"), 574},
-		{"v2, with files in memory, and another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
-			"anon 314572800\nshmem 471859200\n"), 474},
-		{"v2, files in memory, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
-			"anon 9223372036854775807\nshmem 9223372036854775807\n"), 0},
+		{
+			"v2, with files in memory, and another",
+			files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+				"anon 314572800\nshmem 471859200\n"), 474,
+		},
+		{
+			"v2, files in memory, over the limit",
+			files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+				"anon 9223372036854775807\nshmem 9223372036854775807\n"), 0,
+		},
 		{"v2, no memory.stat", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib), 1024},
 		{"v2, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
 			"anon 9629145600\n"), 0},
 		{"v1, with another", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
-			"sys/fs/cgroup/memory/pod/c/memory.stat", "cache 5\nrss 209715200\ntotal_rss_huge 7\ntotal_rss 629145600\n"), 624},
+			"sys/fs/cgroup/memory/pod/c/memory.stat",
+			"cache 5\nrss 209715200\ntotal_rss_huge 7\ntotal_rss 629145600\n"), 624},
 		{
-			"v1, with files in memory", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
-				"sys/fs/cgroup/memory/pod/c/memory.stat", "rss 209715200\nshmem 7\ntotal_rss 209715200\ntotal_shmem 471859200\n"),
+			"v1, with files in memory",
+			files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
+				"sys/fs/cgroup/memory/pod/c/memory.stat",
+				"rss 209715200\nshmem 7\ntotal_rss 209715200\ntotal_shmem 471859200\n"),
 			574,
 		},
 	} {

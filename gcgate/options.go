@@ -229,7 +229,8 @@ func (o *Options) check() error {
 		return refuseOption("MinTriggerBytes", "%d is negative: use 0 for 32 MiB", o.MinTriggerBytes)
 	case o.MaxTriggerBytes != 0 && o.MaxTriggerBytes < o.MinTriggerBytes:
 		return refuseOption("MaxTriggerBytes", "%d is below MinTriggerBytes, which is %d: use at least that "+
-			"(then the trigger does not follow the allocation), or 0 for the default", o.MaxTriggerBytes, o.MinTriggerBytes)
+			"(then the trigger does not follow the allocation), or 0 for the default",
+			o.MaxTriggerBytes, o.MinTriggerBytes)
 	case o.DisableTurns && o.Turns != nil:
 		return refuseOption("Turns", "they are set, and DisableTurns is, too: leave one of them out")
 	case o.Replicas < 0 || o.Replicas > maxReplicas:
@@ -254,12 +255,14 @@ func (o *Options) check() error {
 		case d.value < 0 && d.limit == math.MaxInt64:
 			return refuseOption(d.option, "%v is negative: use 0 for the default%s", d.value, d.instead)
 		case d.value < 0 || d.value > d.limit:
-			return refuseOption(d.option, "%v is out of range: use up to %v, 0 for the default%s", d.value, d.limit, d.instead)
+			return refuseOption(d.option, "%v is out of range: use up to %v, 0 for the default%s",
+				d.value, d.limit, d.instead)
 		}
 	}
 	if o.QuietFor > o.DrainTimeout {
-		return refuseOption("QuietFor", "%v is above DrainTimeout, which is %v: the gate would never wait for so long: "+
-			"raise DrainTimeout to %v, or lower QuietFor", o.QuietFor, o.DrainTimeout, 2*o.QuietFor)
+		return refuseOption("QuietFor",
+			"%v is above DrainTimeout, which is %v: the gate would never wait for so long: "+
+				"raise DrainTimeout to %v, or lower QuietFor", o.QuietFor, o.DrainTimeout, 2*o.QuietFor)
 	}
 	for i, s := range o.Signals {
 		if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {

@@ -144,7 +144,8 @@ func TestCollectWithoutTurn(t *testing.T) {
 						t.Errorf("it took %v", took)
 					}
 					time.Sleep(time.Minute)
-					if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.without || r.State() != StateServing {
+					if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.without ||
+						r.State() != StateServing {
 						t.Errorf("%+v, want one collection, %d without the turn", s, c.without)
 					}
 					if s.asked != int(c.without) || s.isDrained() {
@@ -180,7 +181,10 @@ func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &boundedSignal{fakeSignal: fakeSignal{takes: c.takes}, patience: time.Minute}
-			o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true}
+			o := Options{
+				Policy: PolicyDrain, Signals: []Signal{s},
+				Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true,
+			}
 			inTime(t, o, func(t *testing.T, r *rig) {
 				r.until(t, StateAnnouncing)
 				begin := time.Now()

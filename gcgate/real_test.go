@@ -66,7 +66,8 @@ func TestRealRuntimeSpendsMemory(t *testing.T) {
 	}
 	var keep [64][]byte
 	before := g.Stats()
-	for end := time.Now().Add(time.Minute); g.Stats().OverlappedOther == before.OverlappedOther; { // until it sees a cycle
+	// until it sees a cycle
+	for end := time.Now().Add(time.Minute); g.Stats().OverlappedOther == before.OverlappedOther; {
 		ticket := g.Enter()
 		for i := range keep {
 			keep[i] = make([]byte, 256<<10)

@@ -53,7 +53,8 @@ func TestIdleGateRests(t *testing.T) {
 					ticket.Exit()
 					s := r.Stats()
 					if heap := r.since(from)[0].Heap; heap >= s.Hard || s.Escaped > 0 {
-						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i, heap/mib, s.Hard/mib, s)
+						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i,
+							heap/mib, s.Hard/mib, s)
 					}
 					r.until(t, StateServing)
 				}
@@ -72,7 +73,7 @@ func (r *rig) fewRequests(live uint64) {
 	r.heap.Do(func() { r.heap.Rate = 0 })
 }
 
-// TestIdleGateRestsWithoutTheTurn: neither a turn that is not to be had nor a request that hangs
+// TestIdleGateRestsWithoutTheTurn: neither a turn that is not available nor a request that hangs
 // keeps an idle process awake; and the load that comes then is noticed, with requests and
 // without, before the runtime collects by itself.
 func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
@@ -131,7 +132,8 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 					if s := r.Stats(); s.WithoutTurn != was+1 || s.Escaped > 0 {
 						t.Errorf("burst %d: %+v", i, s)
 					}
-					time.Sleep(130*time.Second + time.Duration(i)*37*time.Millisecond) // Period: it wants the turn again
+					// Period: it wants the turn again
+					time.Sleep(130*time.Second + time.Duration(i)*37*time.Millisecond)
 				}
 			})
 		})
@@ -155,7 +157,8 @@ func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
 			}
 			time.Sleep(returnTimeout - time.Minute)
 			r.until(t, StateServing)
-			if mean := r.control.heap.turns.held(0); mean > time.Minute { // the second one, which asks no peer, is short
+			// the second one, which asks no peer, is short
+			if mean := r.control.heap.turns.held(0); mean > time.Minute {
 				t.Errorf("the turn that was given up counts: the mean is %v", mean)
 			}
 			if s := r.Stats(); s.Collections[ReasonRequested] != 2 || s.WithoutTurn > 0 {
@@ -253,7 +256,8 @@ func TestAutoLooksSeldom(t *testing.T) {
 				}
 			})
 			if n > 60*15 {
-				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second", rate/mib, n)
+				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second",
+					rate/mib, n)
 			}
 			if p := r.Stats().Policy; p != c.choice {
 				t.Errorf("chose %v, want %v", p, c.choice)
@@ -275,7 +279,8 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 		least, most uint64 // collections in a minute
 		lines       int
 	}{
-		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1}, // a trigger at twice the live heap: 20
+		// a trigger at twice the live heap: 20
+		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1},
 		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, DisableHoldTurn: true}, 18, 24, 1},
 		{"a follower of a quorum", Options{Signals: []Signal{&keepingSignal{}}}, 18, 24, 0},
 	} {

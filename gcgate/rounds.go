@@ -399,7 +399,8 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Du
 	case returned && took > slowReturn:
 		a.warnings.lasting("slow", lastsEvery,
 			"gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
-			"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: unhealthy_interval), "+
+			"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: "+
+				"unhealthy_interval), "+
 				"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too")
 	case returned:
 		a.warnings.over("gcgate: the peer has this replica back in time again", "slow")

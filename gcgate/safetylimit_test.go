@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // takenTurns are never free.
@@ -24,11 +25,17 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 		group           int64
 		live, available uint64
 	}{
-		"no limit":                       {group: math.MaxInt64, live: 20 * mib, available: 24 << 30},
-		"no limit, a large live heap":    {group: math.MaxInt64, live: 600 * mib, available: 24 << 30},
-		"a limit":                        {o: Options{MemoryLimitBytes: 500 * mib}, group: math.MaxInt64, live: 200 * mib},
-		"a limit, and a large live heap": {o: Options{MemoryLimitBytes: 500 * mib}, group: math.MaxInt64, live: 300 * mib},
-		"a small control group":          {group: 64 * mib, live: 5 * mib},
+		"no limit":                    {group: math.MaxInt64, live: 20 * mib, available: 24 << 30},
+		"no limit, a large live heap": {group: math.MaxInt64, live: 600 * mib, available: 24 << 30},
+		"a limit": {
+			o:     Options{MemoryLimitBytes: 500 * mib},
+			group: math.MaxInt64, live: 200 * mib,
+		},
+		"a limit, and a large live heap": {
+			o:     Options{MemoryLimitBytes: 500 * mib},
+			group: math.MaxInt64, live: 300 * mib,
+		},
+		"a small control group": {group: 64 * mib, live: 5 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := func() *gcgatetest.Heap {
@@ -38,7 +45,8 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 			}
 			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
-				for end := time.Now().Add(6 * time.Minute); (checking() || r.Stats().Collections[ReasonHard] < 4) &&
+				for end := time.Now().Add(6 * time.Minute); (testutil.Checking() ||
+					r.Stats().Collections[ReasonHard] < 4) &&
 					time.Now().Before(end); {
 					time.Sleep(time.Second)
 				}
@@ -54,6 +62,7 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 // pacer takes marking for slow: then it begins as early as it may. The process allocates a little,
 // and no more until the gate has looked.
 func TestHardComesBeforeTheRealRuntime(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	type node struct {
 		next *node
 		_    [6]uint64
@@ -146,7 +155,8 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 				l := &limiting{h, c.inCollect, c.inSetLimit}
 				r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: c.own, Collector: l}, h)
 				if s := r.Stats(); s.Limit != most || s.Hard > most || h.SetLimit(-1) > most {
-					t.Errorf("the gate keeps to %d MiB, hard is %d, the runtime keeps to %d; want %d", s.Limit/mib, s.Hard/mib,
+					t.Errorf("the gate keeps to %d MiB, hard is %d, the runtime keeps to %d; want %d",
+						s.Limit/mib, s.Hard/mib,
 						h.SetLimit(-1)/mib, most/mib)
 				}
 				time.Sleep(10 * time.Second)
@@ -169,6 +179,7 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 // what the process has from the system; the safety limit falls with that. A limit that somebody set
 // is kept to.
 func TestNetIsAboveWhatIsMapped(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for _, c := range []struct {
 		o    Options
 		kept uint64 // MiB
@@ -195,7 +206,8 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			r.heap.Do(func() {
 				if r.heap.Scavenged > c.kept*mib-most || r.heap.Limit < int64(most) {
-					t.Errorf("%v: the process has %d MiB, the limit is %d MiB, and %d are given back at once", c.o.Policy, c.kept,
+					t.Errorf("%v: the process has %d MiB, the limit is %d MiB, and %d are given back at once",
+						c.o.Policy, c.kept,
 						r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
@@ -268,7 +280,8 @@ func TestOthersFillTheGroup(t *testing.T) {
 		{Options{Policy: PolicyThrough}, 1000, 850, 900, 25},
 		{Options{Policy: PolicyThrough}, 1000, 1200, 900, 25},
 		{Options{Policy: PolicyThrough, MemoryLimitBytes: 290 * mib}, 1000, 850, 290, 25},
-		{Options{Policy: PolicyThrough, MemoryLimitBytes: 250 * mib}, 1000, 850, 250, 75}, // somebody's limit is kept to
+		// somebody's limit is kept to
+		{Options{Policy: PolicyThrough, MemoryLimitBytes: 250 * mib}, 1000, 850, 250, 75},
 		{Options{Policy: PolicyThrough}, 230, 100, 207, 300},
 	} {
 		h := func() *gcgatetest.Heap {
@@ -285,9 +298,11 @@ func TestOthersFillTheGroup(t *testing.T) {
 			r.heap.Do(func() { cycles = r.heap.Automatic })
 			time.Sleep(10 * time.Second)
 			r.heap.Do(func() {
-				if cycles = r.heap.Automatic - cycles; cycles > c.cycles || r.heap.Limit <= 0 || r.heap.Limit > c.most*mib ||
+				if cycles = r.heap.Automatic - cycles; cycles > c.cycles || r.heap.Limit <= 0 ||
+					r.heap.Limit > c.most*mib ||
 					r.heap.Percent != 100 {
-					t.Errorf("%d of %d MiB are others': %d automatic cycles in 10 s, the limit is %d MiB, GOGC %d", c.others, c.group,
+					t.Errorf("%d of %d MiB are others': %d automatic cycles in 10 s, the limit is %d MiB, GOGC %d",
+						c.others, c.group,
 						cycles, r.heap.Limit/mib, r.heap.Percent)
 				}
 				r.heap.Others = 0

@@ -161,8 +161,16 @@ func TestStartWantsTurns(t *testing.T) {
 		},
 		{"shed", gcgate.Options{Policy: gcgate.PolicyShed}, "PolicyShed needs them"},
 		{"one that needs no turn", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}}}, ""},
-		{"turns", gcgate.Options{Policy: gcgate.PolicyShed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}}, ""},
-		{"the only one to announce itself", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}, DisableTurns: true}, ""},
+		{
+			"turns",
+			gcgate.Options{Policy: gcgate.PolicyShed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}},
+			"",
+		},
+		{
+			"the only one to announce itself",
+			gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}, DisableTurns: true},
+			"",
+		},
 		{
 			"a signal that is not used",
 			gcgate.Options{Policy: gcgate.PolicyThrough, Signals: []gcgate.Signal{&ownSignal{}}},
@@ -178,7 +186,8 @@ func TestStartWantsTurns(t *testing.T) {
 			}
 			var oe *gcgate.OptionError
 			refused := errors.As(err, &oe)
-			if refused != (c.says != "") || refused && (oe.Option != "Turns" || !strings.Contains(err.Error(), c.says)) {
+			if refused != (c.says != "") ||
+				refused && (oe.Option != "Turns" || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("got %v, want an error with %q", err, c.says)
 			}
 			if strings.Contains(c.says, "needs them") && !(strings.Contains(err.Error(), "gcgate.FileTurns") &&

@@ -148,7 +148,8 @@ func TestMemoryPolicyKeepsWhatIsMore(t *testing.T) {
 				}
 				h.Do(func() {
 					if h.Percent != percent || h.Limit != 4<<30 {
-						t.Errorf("%v: GOGC is %d, it was %d; the limit is %d MiB", o.Policy, h.Percent, percent, h.Limit/mib)
+						t.Errorf("%v: GOGC is %d, it was %d; the limit is %d MiB", o.Policy,
+							h.Percent, percent, h.Limit/mib)
 					}
 				})
 				if said := strings.Contains(r.logged.String(), "GOGC is off"); said != (percent < 0) {
@@ -175,13 +176,21 @@ func TestAdvice(t *testing.T) {
 			"% of the requests overlapped a collection, each of which marked for 50ms, one in 1.",
 			"second replica", "such as 715 MiB",
 		}},
-		{"single, little memory", Options{MemoryLimitBytes: 300 * mib}, []string{"memory limit of 715 MiB, and not 300"}},
+		{
+			"single, little memory",
+			Options{MemoryLimitBytes: 300 * mib},
+			[]string{"memory limit of 715 MiB, and not 300"},
+		},
 		{
 			"single, with memory to spend",
 			Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib},
 			[]string{"1.2% of the requests", "one in 4."},
 		},
-		{"single, what auto chose", Options{MemoryLimitBytes: 1000 * mib}, []string{"1.2% of the requests", "one in 4."}},
+		{
+			"single, what auto chose",
+			Options{MemoryLimitBytes: 1000 * mib},
+			[]string{"1.2% of the requests", "one in 4."},
+		},
 		{"with a peer", Options{Signals: []Signal{&fakeSignal{}}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -193,7 +202,8 @@ func TestAdvice(t *testing.T) {
 					!strings.Contains(first[1], c.want[0]) {
 					t.Errorf("the log does not say %q of what was chosen:\n%s", c.want[0], log)
 				}
-				if n := strings.Count(log, "gcgate: advice"); (n == 1) != (c.want != nil) || (s.Advice != "") != (c.want != nil) {
+				if n := strings.Count(log, "gcgate: advice"); (n == 1) != (c.want != nil) ||
+					(s.Advice != "") != (c.want != nil) {
 					t.Errorf("%d lines of advice, and %q", n, s.Advice)
 				}
 				for _, want := range c.want {

@@ -121,7 +121,8 @@ func TestHeapIsWatchedWhileReadying(t *testing.T) {
 	inTimeOver(t, Options{Signals: []Signal{&slowSignal{}}, DisableJitter: true}, heap, func(t *testing.T, r *rig) {
 		time.Sleep(10 * time.Second)
 		if s := r.Stats(); s.Escaped > 0 || s.Collections[ReasonHard]+s.Collections[ReasonTrigger] < 5 {
-			t.Errorf("the runtime collected %d times by itself, the gate %v\n%s", s.Escaped, s.Collections, r.logged.String())
+			t.Errorf("the runtime collected %d times by itself, the gate %v\n%s", s.Escaped,
+				s.Collections, r.logged.String())
 		}
 	})
 }

@@ -120,7 +120,8 @@ func TestStopIsBounded(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				stopped := time.Now()
-				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(stopped) != 3*time.Second {
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+					time.Since(stopped) != 3*time.Second {
 					t.Errorf("Stop: %v after %v, want the deadline at 3s", err, time.Since(stopped))
 				}
 				h.Do(func() {
@@ -148,7 +149,8 @@ func TestStopIsBounded(t *testing.T) {
 				time.Sleep(time.Second) // a collection that runs ends
 				h.Do(func() {
 					if h.Percent != percent || h.Limit != limit || freed != 1 {
-						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times", h.Percent, h.Limit,
+						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times",
+							h.Percent, h.Limit,
 							percent, limit, freed)
 					}
 				})
@@ -156,7 +158,8 @@ func TestStopIsBounded(t *testing.T) {
 				time.Sleep(time.Second)
 				h.Do(func() {
 					if h.Percent != 100 || h.Limit != math.MaxInt64 {
-						t.Errorf("in the end GOGC is %d, the limit %d: not what it was before the first", h.Percent, h.Limit)
+						t.Errorf("in the end GOGC is %d, the limit %d: not what it was before the first", h.Percent,
+							h.Limit)
 					}
 				})
 			})
@@ -276,7 +279,8 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		s.set(func() { s.takes = 3 * time.Second }) // longer than AnnounceTimeout, and than a call of Drain
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		r.heap.Do(func() { r.heap.Rate = 0 }) // or the next collection may take the turn at the very moment when it is free
+		// or the next collection may take the turn at the very moment when it is free
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		begin := time.Now()
 		if turns.holders() != 1 {
 			t.Fatal("the turn was released, and the peer has not said that it has this process back")
@@ -329,7 +333,8 @@ func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				begin := time.Now()
-				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 200*time.Millisecond {
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+					time.Since(begin) != 200*time.Millisecond {
 					t.Errorf("Stop: %v after %v, want its deadline", err, time.Since(begin))
 				}
 				if r.Stop(); a.isDrained() || b.isDrained() {
@@ -505,10 +510,12 @@ func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
 			escaped := r.Stats().Escaped
 			time.Sleep(20 * time.Second)
 			if s := r.Stats(); s.Escaped != escaped || escaped > 1 {
-				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set, c.o.Policy, escaped, s.Escaped)
+				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set,
+					c.o.Policy, escaped, s.Escaped)
 			}
 			log := r.logged.String()
-			if n := strings.Count(log, "SetGCPercent"); n != c.lines || strings.Contains(log, "memory outside the heap") {
+			if n := strings.Count(log, "SetGCPercent"); n != c.lines ||
+				strings.Contains(log, "memory outside the heap") {
 				t.Errorf("GOGC %d set under %v: logged %d times, want %d:\n%s", c.set, c.o.Policy, n, c.lines, log)
 			}
 			want := c.set

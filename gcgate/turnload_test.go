@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // fakeQueue lets k at once, first come first served.
@@ -150,17 +151,19 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 // formula says, at the usual trigger.
 func TestTurnsFollowTheFormula(t *testing.T) {
 	groups, loads := []struct{ n, k int }{{12, 1}}, []float64{0.9}
-	if checking() { // each takes the race detector seconds
+	if testutil.Checking() { // each takes the race detector seconds
 		groups, loads = append(groups, struct{ n, k int }{16, 2}), append(loads, 0.5)
 	}
 	for _, tt := range groups {
 		for _, load := range loads {
 			synctest.Test(t, func(t *testing.T) {
 				g := simulateTurns(t, &fakeQueue{k: tt.k}, tt.n, load, 0, 100*mib)
-				t.Logf("%d replicas, %d turns: load %.2f, held %.3f, %d collections, %d without a turn", tt.n, tt.k, g.load, g.held,
+				t.Logf("%d replicas, %d turns: load %.2f, held %.3f, %d collections, %d without a turn",
+					tt.n, tt.k, g.load, g.held,
 					g.collections, g.withoutTurn)
 				if math.Abs(g.held/g.load-1) > 0.1 || math.Abs(g.load-load) > 1e-6 {
-					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the formula says %.3f", tt.n, tt.k, g.held, g.load)
+					t.Errorf("%d replicas, %d turns: held for %.3f of the time, the formula says %.3f",
+						tt.n, tt.k, g.held, g.load)
 				}
 			})
 		}
@@ -172,7 +175,7 @@ func TestTurnsFollowTheFormula(t *testing.T) {
 // know how many others there are, do not manage that.
 func TestQueueSuffices(t *testing.T) {
 	sizes, loads := []int{4}, []float64{1.5}
-	if checking() {
+	if testutil.Checking() {
 		sizes, loads = append(sizes, 2, 8), append(loads, 0.9)
 	}
 	for _, n := range sizes {
@@ -180,17 +183,19 @@ func TestQueueSuffices(t *testing.T) {
 			for _, live := range []uint64{100 * mib, 20 * mib} { // half of the trigger, or little beside it
 				synctest.Test(t, func(t *testing.T) {
 					g := simulateTurns(t, &fakeQueue{k: 1}, n, load, n, live)
-					t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn; %d MiB live", n, load, g.held,
+					t.Logf("%d replicas at %.1f: held %.2f, %d collections, %d without a turn; %d MiB live", n, load,
+						g.held,
 						g.collections, g.withoutTurn, live/mib)
 					if g.withoutTurn > 0 || g.collections == 0 {
-						t.Errorf("%d replicas at a load of %.1f, %d MiB live: %d of %d collections had no turn", n, load, live/mib,
+						t.Errorf("%d replicas at a load of %.1f, %d MiB live: %d of %d collections had no turn", n,
+							load, live/mib,
 							g.withoutTurn, g.collections)
 					}
 				})
 			}
 		}
 	}
-	if !checking() {
+	if !testutil.Checking() {
 		return // what follows shows that the queue is what it takes
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -335,26 +340,27 @@ func TestTurnAdviceThatHelps(t *testing.T) {
 		time.Sleep(time.Second) // the last collection ends
 	})
 	turns := &fakeTurns{}
-	inTime(t, Options{Policy: PolicyThrough, Turns: turns, Replicas: 2, DisableJitter: true}, func(t *testing.T, r *rig) {
-		time.Sleep(10 * time.Second)
-		other, err := turns.TryAcquire(t.Context()) // for long
-		for err != nil {
-			time.Sleep(time.Millisecond)
-			other, err = turns.TryAcquire(t.Context())
-		}
-		for r.Stats().WithoutTurn == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		r.until(t, StateServing)
-		log := r.logged.String()
-		if !strings.Contains(log, "another replica holds the turn for too long") {
-			t.Errorf("the log:\n%s", log)
-		}
-		if strings.Contains(log, "turns_enough") || strings.Contains(log, "hard_enough") {
-			t.Errorf("it asks for more, though turns and memory suffice:\n%s", log)
-		}
-		other.Release(t.Context())
-	})
+	inTime(t, Options{Policy: PolicyThrough, Turns: turns, Replicas: 2, DisableJitter: true},
+		func(t *testing.T, r *rig) {
+			time.Sleep(10 * time.Second)
+			other, err := turns.TryAcquire(t.Context()) // for long
+			for err != nil {
+				time.Sleep(time.Millisecond)
+				other, err = turns.TryAcquire(t.Context())
+			}
+			for r.Stats().WithoutTurn == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			r.until(t, StateServing)
+			log := r.logged.String()
+			if !strings.Contains(log, "another replica holds the turn for too long") {
+				t.Errorf("the log:\n%s", log)
+			}
+			if strings.Contains(log, "turns_enough") || strings.Contains(log, "hard_enough") {
+				t.Errorf("it asks for more, though turns and memory suffice:\n%s", log)
+			}
+			other.Release(t.Context())
+		})
 }
 
 // TestUntilCollectionKnowsTheLongestTurn: turns of a balancer that gathers its changes differ by
@@ -425,7 +431,8 @@ func TestHoldingUntilTheRelease(t *testing.T) {
 			want := func(when string, n int) {
 				t.Helper()
 				if synctest.Wait(); r.Stats().Turn.Holding != n || turns.holders() != n {
-					t.Errorf("%s: says that it holds %d turns, want %d; held %d", when, r.Stats().Turn.Holding, n, turns.holders())
+					t.Errorf("%s: says that it holds %d turns, want %d; held %d", when,
+						r.Stats().Turn.Holding, n, turns.holders())
 				}
 			}
 			r.heap.Do(func() { r.heap.Rate = 20 * mib })

@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 const turnReplica = "GCGATE_TEST_TURN_REPLICA"
@@ -43,7 +44,7 @@ func TestSoakFourProcesses(t *testing.T) {
 	if text := os.Getenv(turnReplica); text != "" {
 		beReplica(text)
 	}
-	if os.Getenv("EVENKEEL_SOAK") == "" {
+	if testutil.Soak() == 0 {
 		t.Skip("needs a machine without other work: make soak runs it")
 	}
 	needsFlock(t)
@@ -61,7 +62,8 @@ func TestSoakFourProcesses(t *testing.T) {
 					return
 				}
 				if sum.Late <= realStall {
-					t.Fatalf("%d of %d collections had no turn; it was held for %.3f of the time, the formula says %.3f", sum.Alone,
+					t.Fatalf("%d of %d collections had no turn; it was held for %.3f of the time, the formula "+
+						"says %.3f", sum.Alone,
 						sum.Collections, held, want)
 				}
 			}

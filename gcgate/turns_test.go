@@ -36,7 +36,8 @@ func TestLateTurnGoesBack(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		r.until(t, StateServing)
-		if n, log := turns.calls.Load(), r.logged.String(); n != 1 || !strings.Contains(log, "the turn cannot be taken") ||
+		if n, log := turns.calls.Load(), r.logged.String(); n != 1 ||
+			!strings.Contains(log, "the turn cannot be taken") ||
 			!strings.Contains(log, errNoAnswer.Error()) || strings.Contains(log, "error=<nil>") {
 			t.Errorf("asked %d times, want once; the log must say why there is no turn:\n%s", n, log)
 		}
@@ -60,31 +61,32 @@ func TestReasonIsGone(t *testing.T) {
 	for name, turns := range map[string]Turns{"asked again": &fakeTurns{}, "queue": &fakeQueue{k: 1}} {
 		t.Run(name, func(t *testing.T) {
 			signal := &fakeSignal{}
-			inTime(t, Options{Signals: []Signal{signal}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
-				r.traffic()
-				other, err := turns.TryAcquire(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.until(t, StateWanting)
-				r.heap.Do(r.heap.EndCycle) // as by runtime.GC
-				time.Sleep(100 * time.Millisecond)
-				if err := other.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				r.until(t, StateServing)
-				if n := r.Stats().Collections[ReasonTrigger]; n != 0 || signal.drains != 0 {
-					t.Errorf("%d collections and %d announcements of a heap that was collected", n, signal.drains)
-				}
-				next, err := turns.TryAcquire(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := next.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				r.until(t, StateCollecting) // the next time
-			})
+			inTime(t, Options{Signals: []Signal{signal}, Turns: turns, DisableJitter: true},
+				func(t *testing.T, r *rig) {
+					r.traffic()
+					other, err := turns.TryAcquire(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.until(t, StateWanting)
+					r.heap.Do(r.heap.EndCycle) // as by runtime.GC
+					time.Sleep(100 * time.Millisecond)
+					if err := other.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					r.until(t, StateServing)
+					if n := r.Stats().Collections[ReasonTrigger]; n != 0 || signal.drains != 0 {
+						t.Errorf("%d collections and %d announcements of a heap that was collected", n, signal.drains)
+					}
+					next, err := turns.TryAcquire(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := next.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					r.until(t, StateCollecting) // the next time
+				})
 		})
 	}
 }

@@ -131,7 +131,8 @@ func TestHardLeavesTimeForTurns(t *testing.T) {
 		got := thresholdsFor(&o, allowance{limit: c.limit, available: c.available * mib}, c.live*mib, 0).hard / mib
 		if c.limit != math.MaxInt64 { // half of it, and 0.9 of the way to where the runtime may begin
 			c.hard = min(c.hard,
-				c.live+uint64(hardShare*(capacity.RuntimeStart(float64(c.live*mib), float64(c.limit))/mib-float64(c.live))))
+				c.live+uint64(hardShare*(capacity.RuntimeStart(float64(c.live*mib),
+					float64(c.limit))/mib-float64(c.live))))
 		}
 		if got != c.hard {
 			t.Errorf("%+v: hard at %d MiB", c, got)
@@ -187,7 +188,8 @@ func TestRuntimeBeginsAboveHard(t *testing.T) {
 				}
 				begins := uint64(capacity.RuntimeStart(float64(live*mib), safe-overhead*mib))
 				if got.trigger >= got.hard || got.hard+got.hard/100 > begins {
-					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB", o.HardRatio,
+					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB",
+						o.HardRatio,
 						live, limit, got.trigger/mib, got.hard/mib, begins/mib)
 				}
 			}
@@ -203,7 +205,8 @@ func TestEnoughIsEnough(t *testing.T) {
 		free := thresholdsFor(&o, allowance{limit: math.MaxInt64}, live*mib, 50*mib)
 		with := thresholdsFor(&o, allowance{limit: int64(limit) + 2}, live*mib, 50*mib)
 		if with.trigger < free.trigger-1 || with.hard < free.hard-1 || with.noRoom {
-			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live, limit/mib, with.trigger,
+			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live,
+				limit/mib, with.trigger,
 				with.hard, free.trigger, free.hard)
 		}
 	}
@@ -235,8 +238,11 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
-		{Options{TriggerRatio: 3, HardRatio: 2.75}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and " +
-			"at most 200: use 4.5"},
+		{
+			Options{TriggerRatio: 3, HardRatio: 2.75},
+			"Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and " +
+				"at most 200: use 4.5",
+		},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
 		{Options{Policy: PolicyStock}, "stock is not a policy to choose"},
 		{Options{Jitter: 0.6}, "at most 0.5"},
@@ -264,7 +270,10 @@ func TestOptionsThatCannotWork(t *testing.T) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}
 	}
-	g, err := Start(t.Context(), Options{DisableJitter: true, DisablePeriod: true, Logger: slog.New(slog.DiscardHandler)})
+	g, err := Start(t.Context(), Options{
+		DisableJitter: true, DisablePeriod: true,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal("a refused Start must leave no gate behind:", err)
 	}

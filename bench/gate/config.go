@@ -23,7 +23,7 @@ const retryLine = "retry-on conn-failure empty-response"
 // pollLine is how often HAProxy polls in polledFile, and after how many answers it acts.
 const pollLine = "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1"
 
-// envoyProgram returns the path of Envoy: that in PATH, or what .ci/pypi installs.
+// envoyProgram returns the path of Envoy: that in PATH, or what .ci/setup installs.
 func (d *driver) envoyProgram() string {
 	for _, name := range []string{"envoy", filepath.Join(d.deploy, "../.bin/python/bin/envoy")} {
 		if path, err := exec.LookPath(name); err == nil {

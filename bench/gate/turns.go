@@ -114,7 +114,7 @@ var simulatedLine = regexp.MustCompile(`(\d+) replicas(?:, \d+ turns: (law)| at)
 func (d *driver) simulate(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", "test", "-count", "1", "-v", "-run", simulations, "evenkeel.dev/gcgate")
 	if !d.quick {
-		cmd.Env = append(os.Environ(), "EVENKEEL_CHECK=1") // all groups, as make check runs them
+		cmd.Env = append(os.Environ(), "EVENKEEL_TEST=check") // all groups, as make check runs them
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -212,7 +212,11 @@ func TestSpareEndsBeforeTheRuntime(t *testing.T) {
 func TestRuntimeStart(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct{ live, room, start float64 }{
-		{400, 1000, 400 + 570*45./64}, {0, 1000, 970 * 45. / 64}, {4, 20, 4 + 15*45./64}, {400, 300, 400}, {400, -100, 400},
+		{400, 1000, 400 + 570*45./64},
+		{0, 1000, 970 * 45. / 64},
+		{4, 20, 4 + 15*45./64},
+		{400, 300, 400},
+		{400, -100, 400},
 	} {
 		start := RuntimeStart(c.live*mib, c.room*mib)
 		if math.Abs(start/mib-c.start) > 1e-6 {
@@ -249,7 +253,10 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	for option, o := range map[string]Options{"Replicas": {Replicas: -1}, "Turns": {Turns: 2e6}, "Memory": {Memory: -1}} {
+	for option, o := range map[string]Options{
+		"Replicas": {Replicas: -1}, "Turns": {Turns: 2e6},
+		"Memory": {Memory: -1},
+	} {
 		var oe *OptionError
 		if _, err := Compare(service(), o); !errors.As(err, &oe) || oe.Option != option {
 			t.Errorf("%+v: %v", o, err)

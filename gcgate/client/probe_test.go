@@ -111,15 +111,18 @@ func (tt *schedule) run(t *testing.T) {
 func TestStaleAnnouncement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		tr := &Transport{Targets: []string{"http://a"}, Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
-			if isProbe(r) {
-				return answer(204)
-			}
-			if n++; n == 1 {
-				time.Sleep(300 * time.Millisecond) // a slow answer
-			}
-			return answer(200, HeaderDrain, "100")
-		}}}
+		tr := &Transport{
+			Targets: []string{"http://a"},
+			Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
+				if isProbe(r) {
+					return answer(204)
+				}
+				if n++; n == 1 {
+					time.Sleep(300 * time.Millisecond) // a slow answer
+				}
+				return answer(200, HeaderDrain, "100")
+			}},
+		}
 		done := make(chan struct{})
 		go func() { defer close(done); do(t, tr) }()
 		synctest.Wait()
@@ -141,14 +144,17 @@ func TestSlowAnnouncement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var probed time.Duration
-		tr := &Transport{Targets: []string{"http://a"}, Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
-			if isProbe(r) {
-				probed = time.Since(begin)
-				return answer(204)
-			}
-			time.Sleep(80 * time.Millisecond)
-			return answer(200, HeaderDrain, "100")
-		}}}
+		tr := &Transport{
+			Targets: []string{"http://a"},
+			Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
+				if isProbe(r) {
+					probed = time.Since(begin)
+					return answer(204)
+				}
+				time.Sleep(80 * time.Millisecond)
+				return answer(200, HeaderDrain, "100")
+			}},
+		}
 		do(t, tr)
 		time.Sleep(time.Second)
 		synctest.Wait()

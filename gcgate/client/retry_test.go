@@ -41,7 +41,8 @@ func TestTransportRefused(t *testing.T) {
 			}
 			resp.Body.Close()
 			if resp.StatusCode != tt.status || a.shed.Load() != 1 || a.served.Load() != 0 {
-				t.Errorf("status %d, want %d; shed %d, served %d", resp.StatusCode, tt.status, a.shed.Load(), a.served.Load())
+				t.Errorf("status %d, want %d; shed %d, served %d", resp.StatusCode, tt.status,
+					a.shed.Load(), a.served.Load())
 			}
 			for range 5 { // no request came
 				send(t, tr, "POST", "more")
@@ -121,7 +122,8 @@ func TestTransportBrokenConnection(t *testing.T) {
 				resp.Body.Close()
 			}
 			if (err == nil) != tt.again || n.Load() != 1 || (good.served.Load() == 1) != tt.again {
-				t.Errorf("error %v; the target that closes saw it %d times, the other one %d", err, n.Load(), good.served.Load())
+				t.Errorf("error %v; the target that closes saw it %d times, the other one %d", err,
+					n.Load(), good.served.Load())
 			}
 		})
 	}

@@ -100,7 +100,10 @@ func TestSilentTarget(t *testing.T) {
 // TestManyTimeOut: requests that were under way when a target fell silent leave it out once.
 func TestManyTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := &Transport{Targets: []string{"http://a", "http://b"}, Base: fakeBase{"a": hang, "b": after(time.Millisecond)}}
+		tr := &Transport{
+			Targets: []string{"http://a", "http://b"},
+			Base:    fakeBase{"a": hang, "b": after(time.Millisecond)},
+		}
 		var all sync.WaitGroup
 		for range 40 {
 			all.Go(func() { ask(t, tr, "") })
@@ -365,12 +368,15 @@ func TestHTTP2Pings(t *testing.T) {
 		protocols := new(http.Protocols)
 		protocols.SetUnencryptedHTTP2(true)
 		blocked := make(chan struct{})
-		srv := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/slow" {
-				close(blocked)
-				<-r.Context().Done()
-			}
-		})}
+		srv := &http.Server{
+			Protocols: protocols,
+			Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/slow" {
+					close(blocked)
+					<-r.Context().Done()
+				}
+			}),
+		}
 		go srv.Serve(p)
 		base := newBase()
 		base.Proxy, base.DialContext, base.Protocols = nil, p.dial, protocols

@@ -27,7 +27,7 @@ import (
 // leaves out no target that answers other requests. A cancellation does not count, so
 // give requests a deadline, or an [http.Client] its Timeout.
 //
-// A request is sent again, once to each other target at most and only when its body can be had
+// A request is sent again, once to each other target at most and only when its body is available
 // again (none, or GetBody), when
 //
 //   - the answer is 503 with Gcgate-Refused, which proves that no handler ran; or

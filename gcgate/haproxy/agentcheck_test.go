@@ -217,7 +217,10 @@ func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var logged bytes.Buffer
 			a := &AgentCheck{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
-			l := &fullListener{connListener: connListener{closed: make(chan struct{})}, left: 10 * acceptRetry, err: kind}
+			l := &fullListener{
+				connListener: connListener{closed: make(chan struct{})},
+				left:         10 * acceptRetry, err: kind,
+			}
 			err, log := a.Serve(l), logged.String()
 			over := kind != io.ErrNoProgress // which ends Serve
 			if !errors.Is(err, want) || strings.Count(log, "cannot accept") != 1 ||

@@ -61,7 +61,8 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 				continue
 			}
 			log.Warn(
-				"haproxy: put back a server that was left drained, by a process that was killed or drains for unusually long",
+				"haproxy: put back a server that was left drained, by a process that was killed or "+
+					"drains for unusually long",
 				"server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String(),
 				"fix", "if its collections or drains take so long, raise RuntimeAPI.MendAfter; "+
 					"if an operator drained it, use state maint")

@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestLeftBehind looks at histories of a backend with the own server a; a letter stands for a
@@ -38,7 +39,11 @@ func TestLeftBehind(t *testing.T) {
 		now := time.Unix(0, 0)
 		var got []string
 		for look := range strings.FieldsSeq(tt.looks) {
-			servers := []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}, {name: "c", op: 2, weight: 1}}
+			servers := []server{
+				{name: "a", op: 2, weight: 1},
+				{name: "b", op: 2, weight: 1},
+				{name: "c", op: 2, weight: 1},
+			}
 			for i := range servers {
 				if strings.Contains(look, servers[i].name) {
 					servers[i].admin |= forcedDrain
@@ -73,7 +78,10 @@ func TestWatchPutsBack(t *testing.T) {
 		own   bool
 	}{
 		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or drains for unusually long", 1, true},
-		{"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true, "drained_for=", 1, false},
+		{
+			"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true,
+			"drained_for=", 1, false,
+		},
 		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,7 +99,8 @@ func TestWatchPutsBack(t *testing.T) {
 			heap := gcgatetest.NewHeap()
 			heap.Rate = 1 // it never collects
 			g, err := gcgate.Start(t.Context(), gcgate.Options{
-				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h}, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"},
+				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h},
+				Turns:     gcgate.FileTurns{Path: t.TempDir() + "/turn"},
 				Collector: heap, Logger: log,
 			})
 			if err != nil {
@@ -119,6 +128,7 @@ func TestWatchPutsBack(t *testing.T) {
 // TestWatchPutsNobodyBackWhileTheTurnIsHeld: a replica that is stopped while it collects would get
 // requests.
 func TestWatchPutsNobodyBackWhileTheTurnIsHeld(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	f := &fakeHAProxy{level: "admin"}
 	f.servers = []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}}
@@ -188,7 +198,8 @@ func TestMendAfter(t *testing.T) {
 		{2 * time.Hour, 0, true},
 	} {
 		h := &RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a", MendAfter: tt.set}
-		if err := h.validate(); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "MendAfter") {
+		if err := h.validate(); (err != nil) != tt.refused || err != nil &&
+			!strings.Contains(err.Error(), "MendAfter") {
 			t.Errorf("%v: error %v, refused: want %v", tt.set, err, tt.refused)
 		}
 		if got := h.mendAfter(expected); !tt.refused && got != tt.want {

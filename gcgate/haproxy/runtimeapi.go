@@ -222,7 +222,8 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 		return h.last(ctx, me,
 			"a drain would give 503, so collections will not be announced: add a second server to the backend")
 	case me.inMaint():
-		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back",
+		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s "+
+			"state ready\" puts it back",
 			h.Backend, h.Server)
 	}
 	return nil
@@ -359,7 +360,8 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	case err != nil:
 		return "", h.errorf("cannot ask: %w: is that HAProxy's stats socket, and is HAProxy staying up?", err)
 	case len(answer) > maxAnswerBytes:
-		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? Else split the backend",
+		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? "+
+			"Else split the backend",
 			maxAnswerBytes)
 	}
 	return string(answer), nil
@@ -415,7 +417,8 @@ func (h *RuntimeAPI) validate() error {
 	network, addr := h.split()
 	if network == "tcp" {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
-			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or unix:/run/haproxy.sock",
+			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or "+
+				"unix:/run/haproxy.sock",
 				h.Addr)
 		}
 	} else if addr == "" {

@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 )
 
 const (
@@ -21,6 +22,7 @@ const (
 )
 
 func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	up := func(admin uint64) server { return server{name: "a", op: 2, admin: admin, weight: 1} }
 	other := server{name: "b", op: 2, weight: 1}
 	withOther := func(op, admin, weight uint64) []server {
@@ -118,7 +120,10 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 		{"no backend", (&fakeHAProxy{servers: two, level: "admin"}).answer, "bee", fs.ErrNotExist, "no such backend"},
 		{"no server", (&fakeHAProxy{servers: two[1:], level: "admin"}).answer, "be", fs.ErrNotExist, "no such server"},
 		{"severity", is("[3]:Permission denied\n\n" + table("be", two...)), "be", fs.ErrPermission, "level admin"},
-		{"stuck", (&fakeHAProxy{servers: two, level: "admin", stuck: true}).answer, "be", ErrNotConfirmed, "something else"},
+		{
+			"stuck", (&fakeHAProxy{servers: two, level: "admin", stuck: true}).answer, "be",
+			ErrNotConfirmed, "something else",
+		},
 		{"empty", is(""), "be", ErrNotConfirmed, "no table"},
 		{"not HAProxy", is("HTTP/1.1 400 Bad Request\r\n\r\n"), "be", ErrNotConfirmed, `"HTTP/1.1 400 Bad Request"`},
 		{"cut short", is(strings.TrimSuffix(table("be", two...), "\n")), "be", ErrNotConfirmed, "cut short"},

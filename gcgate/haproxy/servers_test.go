@@ -49,8 +49,12 @@ func TestRuntimeAPISendsNoNameThatIsACommand(t *testing.T) {
 		return ""
 	})
 	for _, name := range []string{"", "a b", "a;shutdown sessions server be/b", "a\nquit", "a/b", "<<"} {
-		for _, h := range []*RuntimeAPI{{Addr: addr, Backend: name, Server: "a"}, {Addr: addr, Backend: "be", Server: name}} {
-			if errors.Join(h.Drain(t.Context(), 0)) == nil || h.Ready(t.Context()) == nil || h.Check(t.Context()) == nil {
+		for _, h := range []*RuntimeAPI{
+			{Addr: addr, Backend: name, Server: "a"},
+			{Addr: addr, Backend: "be", Server: name},
+		} {
+			if errors.Join(h.Drain(t.Context(), 0)) == nil || h.Ready(t.Context()) == nil ||
+				h.Check(t.Context()) == nil {
 				t.Errorf("%q passes for a name", name)
 			}
 		}
@@ -59,7 +63,8 @@ func TestRuntimeAPISendsNoNameThatIsACommand(t *testing.T) {
 
 // FuzzParseServers: what is read out of any answer, written as HAProxy writes it, reads the same.
 func FuzzParseServers(f *testing.F) {
-	good := table("be", server{name: "a", op: 2, admin: 8, weight: 1}, server{name: "b", op: 0, admin: 0x41, weight: 256})
+	good := table("be", server{name: "a", op: 2, admin: 8, weight: 1},
+		server{name: "b", op: 0, admin: 0x41, weight: 256})
 	for _, s := range []string{
 		"", "\n", good, "\n" + good, good[:len(good)-1], "No such server.\n\n" + good,
 		"Can't find backend.\n\n", "# be_id\n\n",

@@ -184,7 +184,8 @@ func (h *Handler) Ready(ctx context.Context) error {
 			h.logger().Warn("health: no proof that the balancer has this replica back, so each turn is held for longer",
 				"at_least", polled.ProofTimeout,
 				"likely", "too few requests come by the balancer, as many come past it, or several balancers poll",
-				"fix", "set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself (http-check send-state)")
+				"fix", "set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself "+
+					"(http-check send-state)")
 		})
 	}
 	return err

@@ -237,7 +237,8 @@ func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
 			if err := errors.Join(h.Drain(ctx, time.Second), h.Ready(ctx)); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Count(log.String(), "no proof") != 1 || !strings.Contains(log.String(), "http-check send-state") {
+			if strings.Count(log.String(), "no proof") != 1 ||
+				!strings.Contains(log.String(), "http-check send-state") {
 				t.Errorf("after %d drains the log does not say it once:\n%s", n+1, log.String())
 			}
 		}

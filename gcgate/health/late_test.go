@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // lateBalancer polls as fast as it takes, and acts on what it finds later than it says.
@@ -114,7 +114,7 @@ func (b *lateBalancer) request() {
 // collection on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
 	length, least := 30*time.Second, uint64(5) // collections
-	checking := os.Getenv("EVENKEEL_CHECK") == "1"
+	checking := testutil.Checking()
 	if checking { // the race detector takes seconds for each
 		length, least = 2*time.Minute, 10
 	}
@@ -136,7 +136,10 @@ func TestBalancerThatActsLate(t *testing.T) {
 				b := &lateBalancer{late: time.Second, gathers: c.gathers, rate: c.rate}
 				turns := make(oneTurn, 1)
 				for range 2 {
-					r := &lateReplica{handler: &Handler{Fall: 1, Rise: 1}, heap: gcgatetest.NewHeap(), said: true, in: true}
+					r := &lateReplica{
+						handler: &Handler{Fall: 1, Rise: 1},
+						heap:    gcgatetest.NewHeap(), said: true, in: true,
+					}
 					r.handler.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 					r.heap.Rate = b.rate / 2
 					if c.gathers {

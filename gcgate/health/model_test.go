@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/httpgate"
+	"evenkeel.dev/internal/testutil"
 )
 
 const mib = 1 << 20
@@ -155,11 +155,11 @@ type modelCase struct {
 	traffic           time.Duration // between two requests
 	rate              float64       // of allocation, bytes a second
 	stops             bool          // gates are stopped, and started again, in the middle of it
-	rounds            int           // default: 4, or 100 with EVENKEEL_CHECK=1
+	rounds            int           // default: 4, or 100 in make check
 	silent            bool          // the signal must not be used
 	used              bool          // it must, each time
 	some              bool          // it must, sometimes
-	long              bool          // with EVENKEEL_CHECK=1 only: it takes the race detector seconds
+	long              bool          // in make check only: it takes the race detector seconds
 }
 
 // TestTwoAtOnceBehindABalancer asks two replicas to collect at once, time and again, behind
@@ -167,7 +167,7 @@ type modelCase struct {
 func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	const ms = time.Millisecond
 	rounds, rises, drawn := 4, []int{10}, 2
-	checking := os.Getenv("EVENKEEL_CHECK") == "1"
+	checking := testutil.Checking()
 	if checking {
 		rounds, rises, drawn = 100, []int{10, 100}, 10
 	}
@@ -184,7 +184,10 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		cases = append(cases, c)
 	}
 	cases = append(cases,
-		modelCase{name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1, traffic: 5 * ms, used: true},
+		modelCase{
+			name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1,
+			traffic: 5 * ms, used: true,
+		},
 		modelCase{
 			name: "fall 3, rise 2, 1 said", rounds: 3, inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1},
 			traffic: 5 * ms, used: true,
@@ -292,8 +295,9 @@ func anyCases(rng *rand.Rand, n int) []modelCase {
 			fast:  one(0, ms, 100*ms, 3*time.Second), down: one(0, ms, 100*ms, 3*time.Second, 10*time.Second),
 			fall: 1 + rng.IntN(6), rise: 1 + rng.IntN(6), says: rng.IntN(3) == 0,
 			options: [2]int{rng.IntN(6), rng.IntN(6)}, within: one(0, 0, time.Second, 10*time.Second),
-			rounds: 3, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib), stops: rng.IntN(4) == 0,
-			past: one(0, 0, 30*ms, time.Second), inside: rng.IntN(4) == 0, some: true,
+			rounds: 3, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib),
+			stops: rng.IntN(4) == 0,
+			past:  one(0, 0, 30*ms, time.Second), inside: rng.IntN(4) == 0, some: true,
 		}
 		if rng.IntN(4) == 0 {
 			c.second = 1 + rng.IntN(6)
@@ -422,7 +426,10 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 
 // balancer returns one that polls from addr.
 func (c modelCase) balancer(addr string, rise int, rng *rand.Rand) *model {
-	m := &model{addr: addr, inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: rise, agent: c.agent, rng: rng}
+	m := &model{
+		addr: addr, inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: rise,
+		agent: c.agent, rng: rng,
+	}
 	if m.fast == 0 {
 		m.fast = m.inter
 	}

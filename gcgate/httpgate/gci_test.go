@@ -114,7 +114,8 @@ func TestGCISpacing(t *testing.T) {
 		force := func() *http.Response { return serve(m, from("10.0.0.7:1", get("gci", "gen1"))) }
 		force() // to 300 ms
 		resp := force()
-		if resp.StatusCode != 200 || resp.Header.Get("Gcgate-Skipped") != "1" || resp.Header.Get("Retry-After") != "1" ||
+		if resp.StatusCode != 200 || resp.Header.Get("Gcgate-Skipped") != "1" ||
+			resp.Header.Get("Retry-After") != "1" ||
 			n.Load() != 1 {
 			t.Errorf("too soon: status %d, %v, %d collections", resp.StatusCode, resp.Header, n.Load())
 		}

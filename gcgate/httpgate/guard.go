@@ -98,8 +98,10 @@ func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
 		if g.looks.Swap(0) > 0 {
-			g.log.Warn("httpgate: the balancer tries requests again; if it does so after a 503, set PolicyShed and Turns",
-				"seen", attemptHeader, "attempt", attempt[0], "needs", "retry_on: gateway-error, and no outlier_detection, "+
+			g.log.Warn("httpgate: the balancer tries requests again; if it does so after a 503, set "+
+				"PolicyShed and Turns",
+				"seen", attemptHeader, "attempt", attempt[0], "needs",
+				"retry_on: gateway-error, and no outlier_detection, "+
 					"which would eject a replica that refuses; the balancer needs no signal then")
 		}
 		return
@@ -110,7 +112,8 @@ func (g *Guarded) look(h http.Header) {
 		return
 	}
 	if g.warned.CompareAndSwap(false, true) {
-		g.log.Warn("httpgate: requests come through a balancer that has no signal, so they overlap collections", "seen", by,
+		g.log.Warn("httpgate: requests come through a balancer that has no signal, so they overlap collections", "seen",
+			by,
 			"fix", "with other replicas behind it, set gcgate.Options.Turns and "+fix)
 	}
 	if len(attempt) == 0 {

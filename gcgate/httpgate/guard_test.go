@@ -126,7 +126,8 @@ func TestGuardSheds(t *testing.T) {
 	collected := make(chan error, 1)
 	go func() { collected <- g.Gate().Collect(context.Background()) }()
 	eventually(t, "the gate refuses", g.Gate().Refusing)
-	if resp := serve(g, get()); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+	if resp := serve(g, get()); resp.StatusCode != http.StatusServiceUnavailable ||
+		resp.Header.Get("Retry-After") == "" {
 		t.Errorf("while it collects: status %d, %v", resp.StatusCode, resp.Header)
 	}
 	close(hang)

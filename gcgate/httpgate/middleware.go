@@ -62,7 +62,10 @@ func Wrap(g *gcgate.Gate, next http.Handler) http.Handler {
 func New(g *gcgate.Gate, o Options) (*Middleware, error) {
 	for _, p := range o.GCIPeers {
 		if !p.IsValid() {
-			return nil, &OptionError{"GCIPeers", "an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")"}
+			return nil, &OptionError{
+				"GCIPeers",
+				"an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")",
+			}
 		}
 	}
 	return newMiddleware(g, o), nil

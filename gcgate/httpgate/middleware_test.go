@@ -223,7 +223,8 @@ func TestNewFindsItsSignal(t *testing.T) {
 	}
 	_, err = New(g, Options{GCIPeers: []netip.Prefix{{}}})
 	var oe *OptionError
-	if !errors.As(err, &oe) || oe.Option != "GCIPeers" || !strings.Contains(err.Error(), "httpgate: Options.GCIPeers: ") {
+	if !errors.As(err, &oe) || oe.Option != "GCIPeers" ||
+		!strings.Contains(err.Error(), "httpgate: Options.GCIPeers: ") {
 		t.Errorf("got %v, want an OptionError", err)
 	}
 }

@@ -104,7 +104,8 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 		row("memory limit", "%s", size(s.Limit))
 	}
 	if left := s.Next.Sub(now); !s.Next.IsZero() && left > 0 {
-		row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond), s.Expected.Round(time.Millisecond))
+		row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond),
+			s.Expected.Round(time.Millisecond))
 	}
 	oldest := ""
 	if s.Oldest > 0 {
@@ -112,7 +113,8 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	}
 	row("requests", "%d, of which %d in flight%s", s.Entered, s.InFlight, oldest)
 	row("overlapped a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
-	row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther, share(s.OverlappedOther, s.Entered))
+	row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther,
+		share(s.OverlappedOther, s.Entered))
 	row("refused", "%d", s.Refused)
 	row("drains not heeded", "%d", s.Unheeded)
 	var reasons []string
@@ -135,7 +137,8 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	if t := s.Turn; t.Turns > 0 {
 		held := fmt.Sprintf("held %d times", t.Held.Count)
 		if t.Held.Count > 0 {
-			held += fmt.Sprintf(", for %v in the mean", (t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
+			held += fmt.Sprintf(", for %v in the mean",
+				(t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
 		}
 		if t.Holding > 0 {
 			held = "held now; " + held

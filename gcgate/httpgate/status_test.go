@@ -86,7 +86,8 @@ func TestStatusInJSON(t *testing.T) {
 			Process  Process
 			Warnings []gcgate.Warning
 		}
-		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough ||
+		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 ||
+			s.Policy != gcgate.PolicyThrough ||
 			!strings.Contains(r.body, `"Overlapped":0`) {
 			t.Errorf("%s: %v, %+v", r.name, err, s)
 		}

@@ -59,7 +59,8 @@ func TestGateAndTransportTogether(t *testing.T) {
 	}
 	defer g.Stop(context.Background())
 	var gated, other atomic.Int64
-	a := httptest.NewServer(httpgate.Wrap(g, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { gated.Add(1) })))
+	a := httptest.NewServer(httpgate.Wrap(g,
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { gated.Add(1) })))
 	defer a.Close()
 	b := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { other.Add(1) }))
 	defer b.Close()

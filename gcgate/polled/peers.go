@@ -88,7 +88,8 @@ type Demand struct {
 
 func (d Demand) check() error {
 	if d.Answers < 0 || d.Pollers < 0 {
-		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers, d.Pollers)
+		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers,
+			d.Pollers)
 	}
 	return nil
 }
@@ -264,12 +265,14 @@ func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 		case d.InAnswers && p.proof.counter != nil:
 			err = nil
 		case takes == 0:
-			slow = append(slow, fmt.Sprintf("%s has polled %d times, the last two %v apart: how fast it acts is known after %d",
-				peerName(a), q.n, q.gap.Round(time.Millisecond), min(gaps, pollsKept-1)+1))
+			slow = append(slow,
+				fmt.Sprintf("%s has polled %d times, the last two %v apart: how fast it acts is known after %d",
+					peerName(a), q.n, q.gap.Round(time.Millisecond), min(gaps, pollsKept-1)+1))
 		case takes > within:
 			slow = append(slow,
 				fmt.Sprintf("%s polls every %v: to act on a drain takes it %v, and Options.AnnounceTimeout is %v",
-					peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond), takes.Round(time.Millisecond), within))
+					peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond),
+					takes.Round(time.Millisecond), within))
 		default:
 			err = nil
 		}

@@ -68,7 +68,12 @@ func TestAnnounceReturnsWhenEachPollerHasActed(t *testing.T) {
 			once,
 			time.Second, 2 * time.Second,
 		},
-		{"ten seconds", map[string]time.Duration{"127.0.0.1": 10 * time.Second}, once, 10 * time.Second, 20 * time.Second},
+		{
+			"ten seconds",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Second},
+			once,
+			10 * time.Second, 20 * time.Second,
+		},
 		{
 			"fall 3",
 			map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond},
@@ -306,7 +311,8 @@ func TestReadyWantsAProof(t *testing.T) {
 					least, most = ProofTimeout, ProofTimeout+100*ms
 				}
 				if took := time.Since(start); took < least || took > most || p.Unproven() == c.proven {
-					t.Errorf("took %v, unproven %v; want %v to %v, proven %v", took, p.Unproven(), least, most, c.proven)
+					t.Errorf("took %v, unproven %v; want %v to %v, proven %v", took, p.Unproven(),
+						least, most, c.proven)
 				}
 			})
 		})
@@ -608,7 +614,12 @@ func TestStrayPoll(t *testing.T) {
 	}{
 		{"none", Demand{Answers: 3}, func(func(Says)) {}, 30 * ms, 100 * ms},
 		{"curl", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysNothing) }, expireAfter - 150*ms, expireAfter},
-		{"one answer is enough", Demand{}, func(poll func(Says)) { poll(SaysNothing) }, forgetAfter - 150*ms, forgetAfter},
+		{
+			"one answer is enough",
+			Demand{},
+			func(poll func(Says)) { poll(SaysNothing) },
+			forgetAfter - 150*ms, forgetAfter,
+		},
 		{
 			"a balancer that says so",
 			Demand{Answers: 3},

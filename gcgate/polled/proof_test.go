@@ -90,7 +90,8 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 			s.serve(now)
 		}
 		if s.proves(c.least, 40*ms) != c.proves {
-			t.Errorf("%s: %d requests in 40 ms: proof %v, want %v (seen %.1f in %.3f s, %d drains proved nothing)", c.name,
+			t.Errorf("%s: %d requests in 40 ms: proof %v, want %v (seen %.1f in %.3f s, %d drains proved nothing)",
+				c.name,
 				c.least, !c.proves, c.proves, s.past, s.looked, s.blind)
 		}
 	}
