@@ -5,7 +5,9 @@ package main
 import (
 	"slices"
 
+	"evenkeel.dev/bench/aio"
 	"evenkeel.dev/bench/explain"
+	"evenkeel.dev/bench/fastc"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
 	"evenkeel.dev/bench/recorder"
@@ -15,7 +17,9 @@ import (
 // cases returns all cases. A group of them has a package.
 func cases() []harness.Case {
 	return slices.Concat(
+		aio.Cases(),
 		explain.Cases(),
+		fastc.Cases(),
 		httpd.Cases(),
 		recorder.Cases(),
 		tailstat.Cases(),

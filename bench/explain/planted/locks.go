@@ -145,8 +145,9 @@ func (o *once) use() { o.now.Load().Do(o.load) }
 
 func (o *once) refresh(work func()) {
 	o.work.Store(&work)
-	o.now.Store(new(sync.Once))
-	o.use()
+	now := new(sync.Once)
+	o.now.Store(now)
+	now.Do(o.load)
 }
 
 func (o *once) load() {

@@ -19,7 +19,7 @@ import (
 // author is one of a long list.
 type author struct {
 	next, other *author
-	books       [4]int
+	_           [4]int
 }
 
 func listOf(n int) (first *author) {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -7,42 +9,35 @@ import (
 	"fmt"
 	"syscall"
 	"time"
-	"unsafe"
 )
 
-// This file hands addresses of Go memory to the kernel. That is safe because each call returns
-// before its memory can go: no call keeps an address, and what is addressed lives on the heap.
-
-// base is what times are measured from; a difference of nanoseconds is all that is kept.
+// base is what times are counted from, in nanoseconds.
 var base = time.Now()
 
 func now() int64 { return int64(time.Since(base)) }
 
-// read and write leave the scheduler out of it: the thread is the client's alone.
-func read(fd int, p []byte) (int, error)  { return transfer(syscall.SYS_READ, fd, p) }
-func write(fd int, p []byte) (int, error) { return transfer(syscall.SYS_WRITE, fd, p) }
-
 var errClosed = errors.New("the server closed the connection")
 
-// transfer returns 0 and nil where the call would have to wait.
-func transfer(call uintptr, fd int, p []byte) (int, error) {
+func read(fd int, p []byte) (int, error)  { return transfer(syscall.Read, fd, p) }
+func write(fd int, p []byte) (int, error) { return transfer(syscall.Write, fd, p) }
+
+// transfer returns 0 and nil if the call would have to wait.
+func transfer(call func(int, []byte) (int, error), fd int, p []byte) (int, error) {
 	for {
-		n, _, e := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)))
+		n, err := call(fd, p)
 		switch {
-		case e == syscall.EINTR:
+		case err == syscall.EINTR:
 			continue
-		case e == syscall.EAGAIN:
+		case err == syscall.EAGAIN:
 			return 0, nil
-		case e != 0:
-			return 0, e
-		case n == 0:
+		case err == nil && n == 0:
 			return 0, errClosed
 		}
-		return int(n), nil
+		return max(n, 0), err
 	}
 }
 
-// poller is an epoll instance that is asked without waiting.
+// poller is an epoll instance that is polled without waiting.
 type poller struct {
 	fd     int
 	events []syscall.EpollEvent
@@ -60,14 +55,11 @@ func (p *poller) add(fd, index int, events uint32) error {
 
 // wait returns the events there are.
 func (p *poller) wait() ([]syscall.EpollEvent, error) {
-	n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
-	if e == syscall.EINTR {
-		return nil, nil
+	n, err := syscall.EpollWait(p.fd, p.events, 0)
+	if err != nil && err != syscall.EINTR {
+		return nil, err
 	}
-	if e != 0 {
-		return nil, e
-	}
-	return p.events[:n], nil
+	return p.events[:max(n, 0)], nil
 }
 
 // socket returns a non-blocking socket that resets its connection when it is closed, so that no
@@ -82,6 +74,17 @@ func socket() (int, error) {
 		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1))
 }
 
+// connect connects. On loopback that is done when the call returns, unless the accept queue is
+// full.
+func connect(to syscall.SockaddrInet4) (int, error) {
+	fd, err := socket()
+	if err != nil {
+		return -1, err
+	}
+	err = errors.Join(syscall.SetNonblock(fd, false), syscall.Connect(fd, &to), syscall.SetNonblock(fd, true))
+	return fd, err
+}
+
 // message writes what connection i sends as its message seq into p, whose rest is a pattern.
 func message(p []byte, i int, seq uint32) {
 	binary.LittleEndian.PutUint32(p, uint32(i))
@@ -89,7 +92,7 @@ func message(p []byte, i int, seq uint32) {
 	binary.LittleEndian.PutUint32(p[len(p)-4:], seq)
 }
 
-// pattern returns a message but for what [message] writes.
+// pattern returns a message without what [message] writes.
 func pattern(size int) []byte {
 	p := make([]byte, size)
 	for i := range p {
@@ -98,9 +101,21 @@ func pattern(size int) []byte {
 	return p
 }
 
-// check compares an answer with what was sent.
+// large is the size of a message from which on it is compared in part, and needs room in the
+// socket.
+const large = 16 << 10
+
+// check compares an answer with what was sent. To compare all bytes of a large one costs as much as
+// the echo does, so most of those are compared at both ends only.
 func check(got, want []byte, i int) error {
-	if bytes.Equal(got, want) {
+	const end = 8
+	seq := binary.LittleEndian.Uint32(want[4:])
+	last := len(want) - end
+	if len(want) >= large && seq%64 != 0 {
+		if bytes.Equal(got[:end], want[:end]) && bytes.Equal(got[last:], want[last:]) {
+			return nil
+		}
+	} else if bytes.Equal(got, want) {
 		return nil
 	}
 	return fmt.Errorf("connection %d: the answer is not what was sent: %x, want %x", i, got[:8], want[:8])
