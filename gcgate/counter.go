@@ -39,10 +39,11 @@ type shard struct {
 
 const oneEntered = 1<<32 + 1
 
-// counter counts requests. A sync.Pool hands the shards out: it keeps one a P. What it drops
-// is handed out again in turn, so the shards stay few.
+// counter counts requests. Any goroutine may use it. See traffic for what becomes of the counts.
 //
-// Requests that no peer can send elsewhere are messages of streams, whose protocol costs far more than to take the next shard.
+// A sync.Pool hands the shards out, because it keeps one for each P. When it drops one, the next in
+// turn takes its place, so the shards stay few. Requests that no peer can send elsewhere are
+// messages of streams. Their protocol costs far more than the next shard in turn does.
 type counter struct {
 	shards []shard
 	kept   []shard // of requests that no peer can send elsewhere
@@ -116,15 +117,15 @@ func (c *counter) unwatch() {
 }
 
 // read returns the requests in flight, and a count of all that entered, modulo 2^32. It is no
-// snapshot: a request that enters meanwhile may be missing.
+// snapshot: a request that enters during the call may be missing.
 func (c *counter) read() (inFlight int, entered uint32) {
 	inFlight, entered = sum(c.shards)
 	kept, enteredKept := sum(c.kept)
 	return inFlight + kept, entered + enteredKept
 }
 
-// readMoving is read without the requests that no peer can send elsewhere.
-func (c *counter) readMoving() (inFlight int, entered uint32) { return sum(c.shards) }
+// readMovable is read without the requests that no peer can send elsewhere.
+func (c *counter) readMovable() (inFlight int, entered uint32) { return sum(c.shards) }
 
 func sum(shards []shard) (inFlight int, entered uint32) {
 	for i := range shards {
@@ -137,9 +138,9 @@ func sum(shards []shard) (inFlight int, entered uint32) {
 	return inFlight, entered
 }
 
-// age returns for how long one of the requests in flight has been here, at least; 0 where that is
-// not known. Once in ageLook requests begin to enter the other words, if nothing is in flight
-// there: what has been left in these is as old as that. The control goroutine calls it.
+// age returns how old one of the requests in flight is, at least. 0 means not known. Once in
+// ageLook requests begin to enter the other words, if nothing is in flight there. Requests that are
+// left in the words of before are as old as that. The control goroutine calls it.
 func (c *counter) age(now time.Time) time.Duration {
 	other := 1 - c.side.Load()
 	if c.inFlight(other) > 0 {

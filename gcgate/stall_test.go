@@ -11,21 +11,21 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// standing is a heap that the process can stand still over.
-type standing struct {
+// stalling is a heap that the process can stall over.
+type stalling struct {
 	*gcgatetest.Heap
 	still atomic.Int64 // for so many nanoseconds when it is read the next time
 }
 
-func (s *standing) Read() (cycles, automatic, allocated, live uint64) {
+func (s *stalling) Read() (cycles, automatic, allocated, live uint64) {
 	time.Sleep(time.Duration(s.still.Swap(0)))
 	return s.Heap.Read()
 }
 
-// TestStopWhileMarking: for a process that was stopped for twenty seconds, its collection is not one that does not end, nor are the next
-// ones expected to take that long.
+// TestStopWhileMarking: for a process that was stopped for twenty seconds, its collection is not
+// one that does not end, nor are the next ones expected to take that long.
 func TestStopWhileMarking(t *testing.T) {
-	h := new(standing)
+	h := new(stalling)
 	heap := func() *gcgatetest.Heap {
 		h.Heap = gcgatetest.NewHeap()
 		return h.Heap
@@ -36,7 +36,8 @@ func TestStopWhileMarking(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		h.still.Store(int64(20 * time.Second))
 		r.until(t, StateServing)
-		if s, log := r.Stats(), r.logged.String(); s.Phases[StateCollecting].Total < 21*time.Second || strings.Contains(log, "does not end") {
+		if s, log := r.Stats(), r.logged.String(); s.Phases[StateCollecting].Total < 21*time.Second ||
+			strings.Contains(log, "does not end") {
 			t.Errorf("it collected for %v; the log:\n%s", s.Phases[StateCollecting].Total, log)
 		}
 		if e := r.Stats().Expected; e > 3*time.Second {
@@ -45,21 +46,23 @@ func TestStopWhileMarking(t *testing.T) {
 	})
 }
 
-// TestOneTurnAtATime: a replica that wants to collect again while its last turn is still to be released takes no other one.
+// TestOneTurnAtATime: a replica that wants to collect again while its last turn is still to be
+// released takes no other one.
 func TestOneTurnAtATime(t *testing.T) {
 	turns := &fakeTurns{k: 2}
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second}, func(t *testing.T, r *rig) {
-		most := 0
-		stop := r.Observe(func(Event) { most = max(most, turns.holders()) })
-		time.Sleep(time.Minute)
-		stop()
-		if n := r.Stats().Turn.Held.Count; most != 1 || n < 5 {
-			t.Errorf("of %d turns it held %d at once", n, most)
-		}
-	})
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second},
+		func(t *testing.T, r *rig) {
+			most := 0
+			stop := r.Observe(func(Event) { most = max(most, turns.holders()) })
+			time.Sleep(time.Minute)
+			stop()
+			if n := r.Stats().Turn.Held.Count; most != 1 || n < 5 {
+				t.Errorf("of %d turns it held %d at once", n, most)
+			}
+		})
 }
 
-// TestTurnHeldForLong, as a balancer was away, is not what the next is taken for.
+// TestTurnHeldForLong, as a balancer was down, is not what the next is taken for.
 func TestTurnHeldForLong(t *testing.T) {
 	var l turnLoad
 	for range 20 {
@@ -80,9 +83,10 @@ func TestTurnHeldForLong(t *testing.T) {
 	}
 }
 
-// TestMessagesHideNoUnheededDrain: requests that keep coming are told by their own rate, however many messages come beside them.
+// TestMessagesHideNoUnheededDrain: requests that keep coming show by their own rate, however
+// many messages come beside them.
 func TestMessagesHideNoUnheededDrain(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&unheedingSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(10*time.Millisecond, func(time.Duration) bool { return true })
 		go func() {
@@ -94,7 +98,7 @@ func TestMessagesHideNoUnheededDrain(t *testing.T) {
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
 		if s := r.Stats(); s.Unheeded != 1 || s.Phases[StateDraining].Total < time.Second {
-			t.Errorf("%d not heeded, drained for %v", s.Unheeded, s.Phases[StateDraining].Total)
+			t.Errorf("%d without effect, drained for %v", s.Unheeded, s.Phases[StateDraining].Total)
 		}
 	})
 }
@@ -117,7 +121,8 @@ func TestHeapIsWatchedWhileReadying(t *testing.T) {
 	inTimeOver(t, Options{Signals: []Signal{&slowSignal{}}, DisableJitter: true}, heap, func(t *testing.T, r *rig) {
 		time.Sleep(10 * time.Second)
 		if s := r.Stats(); s.Escaped > 0 || s.Collections[ReasonHard]+s.Collections[ReasonTrigger] < 5 {
-			t.Errorf("the runtime collected %d times by itself, the gate %v\n%s", s.Escaped, s.Collections, r.logged.String())
+			t.Errorf("the runtime collected %d times by itself, the gate %v\n%s", s.Escaped,
+				s.Collections, r.logged.String())
 		}
 	})
 }
@@ -127,8 +132,8 @@ type peerless struct{ fakeSignal }
 
 func (*peerless) Check(context.Context) error { return errors.New("no other server is up") }
 
-// TestFirstReadyWithoutACheck: a peer that does not pass its check is told all the same that this process is ready, which the one before
-// may have left drained.
+// TestFirstReadyWithoutACheck: a peer that does not pass its check hears all the same that this
+// process is ready, which the one before may have left drained.
 func TestFirstReadyWithoutACheck(t *testing.T) {
 	s := new(peerless)
 	inTime(t, Options{Signals: []Signal{s}}, func(t *testing.T, r *rig) {
@@ -137,7 +142,7 @@ func TestFirstReadyWithoutACheck(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.readys != 1 {
-			t.Errorf("told %d times that it is ready, want once", s.readys)
+			t.Errorf("it heard %d times that it is ready, want once", s.readys)
 		}
 	})
 }

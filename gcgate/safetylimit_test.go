@@ -17,18 +17,25 @@ import (
 // takenTurns are never free.
 func takenTurns() *fakeTurns { return &fakeTurns{held: map[*fakeLease]bool{{}: true}} }
 
-// TestHardComesBeforeTheRuntime where the turn is never free, over a heap whose runtime begins as early as it may.
+// TestHardComesBeforeTheRuntime where the turn is never free, over a heap whose runtime begins as
+// early as it may.
 func TestHardComesBeforeTheRuntime(t *testing.T) {
 	for name, c := range map[string]struct {
 		o               Options
 		group           int64
 		live, available uint64
 	}{
-		"no limit":                       {group: math.MaxInt64, live: 20 * mib, available: 24 << 30},
-		"no limit, a large live heap":    {group: math.MaxInt64, live: 600 * mib, available: 24 << 30},
-		"a limit":                        {o: Options{MemoryLimitBytes: 500 * mib}, group: math.MaxInt64, live: 200 * mib},
-		"a limit, and a large live heap": {o: Options{MemoryLimitBytes: 500 * mib}, group: math.MaxInt64, live: 300 * mib},
-		"a small control group":          {group: 64 * mib, live: 5 * mib},
+		"no limit":                    {group: math.MaxInt64, live: 20 * mib, available: 24 << 30},
+		"no limit, a large live heap": {group: math.MaxInt64, live: 600 * mib, available: 24 << 30},
+		"a limit": {
+			o:     Options{MemoryLimitBytes: 500 * mib},
+			group: math.MaxInt64, live: 200 * mib,
+		},
+		"a limit, and a large live heap": {
+			o:     Options{MemoryLimitBytes: 500 * mib},
+			group: math.MaxInt64, live: 300 * mib,
+		},
+		"a small control group": {group: 64 * mib, live: 5 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := func() *gcgatetest.Heap {
@@ -38,7 +45,9 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 			}
 			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
-				for end := time.Now().Add(6 * time.Minute); (testutil.Checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
+				for end := time.Now().Add(6 * time.Minute); (testutil.Checking() ||
+					r.Stats().Collections[ReasonHard] < 4) &&
+					time.Now().Before(end); {
 					time.Sleep(time.Second)
 				}
 				if s := r.Stats(); s.Collections[ReasonHard] < 4 || s.Escaped > 0 {
@@ -49,8 +58,9 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 	}
 }
 
-// TestHardComesBeforeTheRealRuntime where the turn is never free, under a limit, and where the pacer takes marking for slow:
-// then it begins as early as it may. The process allocates a little, and no more until the gate has looked.
+// TestHardComesBeforeTheRealRuntime where the turn is never free, under a limit, and where the
+// pacer takes marking for slow: then it begins as early as it may. The process allocates a little,
+// and no more until the gate has looked.
 func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	type node struct {
@@ -76,7 +86,8 @@ func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	}
 	const limit = 256 * mib
 	g, err := Start(t.Context(), Options{
-		Policy: PolicyThrough, Turns: takenTurns(), DisableJitter: true, HardRatio: 4, MemoryLimitBytes: limit, Logger: slog.New(slog.DiscardHandler),
+		Policy: PolicyThrough, Turns: takenTurns(), DisableJitter: true, HardRatio: 4, MemoryLimitBytes: limit,
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +130,8 @@ func (l *limiting) SetLimit(bytes int64) int64 {
 	return l.Heap.SetLimit(bytes)
 }
 
-// TestLimitThatTheProgramSetsMeanwhile: while the gate starts, or between its look and its own call, holds at once, and is there when it has stopped.
+// TestLimitThatTheProgramSetsMeanwhile: while the gate starts, or between its look and its own
+// call, holds at once, and is there when it has stopped.
 func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 	const most = 120 * mib
 	for name, c := range map[string]struct {
@@ -143,11 +155,14 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 				l := &limiting{h, c.inCollect, c.inSetLimit}
 				r := startRig(t, Options{Policy: PolicyThrough, MemoryLimitBytes: c.own, Collector: l}, h)
 				if s := r.Stats(); s.Limit != most || s.Hard > most || h.SetLimit(-1) > most {
-					t.Errorf("the gate keeps to %d MiB, hard is %d, the runtime keeps to %d; want %d", s.Limit/mib, s.Hard/mib, h.SetLimit(-1)/mib, most/mib)
+					t.Errorf("the gate keeps to %d MiB, hard is %d, the runtime keeps to %d; want %d",
+						s.Limit/mib, s.Hard/mib,
+						h.SetLimit(-1)/mib, most/mib)
 				}
 				time.Sleep(10 * time.Second)
 				if s := r.Stats(); s.Limit != most || h.SetLimit(-1) > most || h.GOGC() != -1 {
-					t.Errorf("later the gate keeps to %d MiB, the runtime to %d, GOGC is %d", s.Limit/mib, h.SetLimit(-1)/mib, h.GOGC())
+					t.Errorf("later the gate keeps to %d MiB, the runtime to %d, GOGC is %d", s.Limit/mib,
+						h.SetLimit(-1)/mib, h.GOGC())
 				}
 				l.inSetLimit = c.later
 				r.Stop()
@@ -160,14 +175,15 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once what the process has from the system; the
-// net falls with that. A limit that somebody set is kept to.
+// TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once
+// what the process has from the system; the safety limit falls with that. A limit that somebody set
+// is kept to.
 func TestNetIsAboveWhatIsMapped(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	for _, c := range []struct {
 		o    Options
 		kept uint64 // MiB
-		net  int64  // when all has been given back, at most, MiB
+		last int64  // when all has been given back, at most, MiB
 	}{
 		{Options{Policy: PolicyThrough}, 8 << 10, 2400},
 		{Options{Policy: PolicyMemory}, 8 << 10, 1000},
@@ -190,7 +206,9 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			r.heap.Do(func() {
 				if r.heap.Scavenged > c.kept*mib-most || r.heap.Limit < int64(most) {
-					t.Errorf("%v: the process has %d MiB, the net is %d MiB, and %d are given back at once", c.o.Policy, c.kept, r.heap.Limit/mib, r.heap.Scavenged/mib)
+					t.Errorf("%v: the process has %d MiB, the limit is %d MiB, and %d are given back at once",
+						c.o.Policy, c.kept,
+						r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
 			for range 40 { // the runtime gives it back by and by
@@ -198,8 +216,9 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			}
 			r.heap.Do(func() {
-				if r.heap.Limit > c.net*mib || r.heap.Scavenged > c.kept*mib-most {
-					t.Errorf("%v: all has been given back, the net is %d MiB, and %d were at once", c.o.Policy, r.heap.Limit/mib, r.heap.Scavenged/mib)
+				if r.heap.Limit > c.last*mib || r.heap.Scavenged > c.kept*mib-most {
+					t.Errorf("%v: all has been given back, the limit is %d MiB, and %d were at once", c.o.Policy,
+						r.heap.Limit/mib, r.heap.Scavenged/mib)
 				}
 			})
 		})
@@ -210,11 +229,11 @@ func TestNetIsAboveWhatIsMapped(t *testing.T) {
 type watchedLimits struct {
 	*goRuntime
 	most  int64 // somebody's limit
-	below int64 // a net far below what is mapped; 0: none was
+	below int64 // a limit far below what is mapped; 0: none was
 }
 
 func (w *watchedLimits) SetLimit(bytes int64) int64 {
-	if mapped := newGoRuntime().Mapped(); bytes >= 0 && bytes < w.most && mapped > uint64(bytes+bytes/netStep) {
+	if mapped := newGoRuntime().Mapped(); bytes >= 0 && bytes < w.most && mapped > uint64(bytes+bytes/limitStep) {
 		w.below = bytes
 	}
 	return w.goRuntime.SetLimit(bytes)
@@ -231,7 +250,10 @@ func TestNetIsAboveWhatTheRealRuntimeHas(t *testing.T) {
 	defer debug.FreeOSMemory() // other tests have limits
 	w := &watchedLimits{goRuntime: newGoRuntime()}
 	w.most = w.goRuntime.SetLimit(-1)
-	g, err := Start(t.Context(), Options{Policy: PolicyThrough, MaxTriggerBytes: 32 * mib, Collector: w, Logger: slog.New(slog.DiscardHandler)})
+	g, err := Start(t.Context(), Options{
+		Policy: PolicyThrough, MaxTriggerBytes: 32 * mib, Collector: w,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,12 +264,12 @@ func TestNetIsAboveWhatTheRealRuntimeHas(t *testing.T) {
 	}
 	g.Stop(context.Background())
 	if w.below != 0 || before < 512*mib {
-		t.Errorf("the process had %d MiB mapped, and a net of %d MiB was set", before/mib, w.below/mib)
+		t.Errorf("the process had %d MiB mapped, and a limit of %d MiB was set", before/mib, w.below/mib)
 	}
 }
 
-// TestOthersFillTheGroup: what other processes take does not have the runtime collect without end; but its limit stays below the control
-// group's, and the gate goes on when they have given it back.
+// TestOthersFillTheGroup: what other processes take does not have the runtime collect without end;
+// but its limit stays below the control group's, and the gate goes on when they have given it back.
 func TestOthersFillTheGroup(t *testing.T) {
 	for _, c := range []struct {
 		o             Options
@@ -258,7 +280,8 @@ func TestOthersFillTheGroup(t *testing.T) {
 		{Options{Policy: PolicyThrough}, 1000, 850, 900, 25},
 		{Options{Policy: PolicyThrough}, 1000, 1200, 900, 25},
 		{Options{Policy: PolicyThrough, MemoryLimitBytes: 290 * mib}, 1000, 850, 290, 25},
-		{Options{Policy: PolicyThrough, MemoryLimitBytes: 250 * mib}, 1000, 850, 250, 75}, // somebody's limit is kept to
+		// somebody's limit is kept to
+		{Options{Policy: PolicyThrough, MemoryLimitBytes: 250 * mib}, 1000, 850, 250, 75},
 		{Options{Policy: PolicyThrough}, 230, 100, 207, 300},
 	} {
 		h := func() *gcgatetest.Heap {
@@ -275,8 +298,12 @@ func TestOthersFillTheGroup(t *testing.T) {
 			r.heap.Do(func() { cycles = r.heap.Automatic })
 			time.Sleep(10 * time.Second)
 			r.heap.Do(func() {
-				if cycles = r.heap.Automatic - cycles; cycles > c.cycles || r.heap.Limit <= 0 || r.heap.Limit > c.most*mib || r.heap.Percent != 100 {
-					t.Errorf("%d of %d MiB are others': %d automatic cycles in 10 s, the limit is %d MiB, GOGC %d", c.others, c.group, cycles, r.heap.Limit/mib, r.heap.Percent)
+				if cycles = r.heap.Automatic - cycles; cycles > c.cycles || r.heap.Limit <= 0 ||
+					r.heap.Limit > c.most*mib ||
+					r.heap.Percent != 100 {
+					t.Errorf("%d of %d MiB are others': %d automatic cycles in 10 s, the limit is %d MiB, GOGC %d",
+						c.others, c.group,
+						cycles, r.heap.Limit/mib, r.heap.Percent)
 				}
 				r.heap.Others = 0
 			})
@@ -288,7 +315,8 @@ func TestOthersFillTheGroup(t *testing.T) {
 	}
 }
 
-// TestLimitThatTheProgramSetsLater holds from the next collection on, up or down, and is there when the gate has stopped.
+// TestLimitThatTheProgramSetsLater holds from the next collection on, up or down, and is there when
+// the gate has stopped.
 func TestLimitThatTheProgramSetsLater(t *testing.T) {
 	for _, own := range []int64{0, 700 * mib} {
 		synctest.Test(t, func(t *testing.T) {
@@ -306,7 +334,8 @@ func TestLimitThatTheProgramSetsLater(t *testing.T) {
 					want = min(want, own)
 				}
 				if got := r.Stats().Limit; got != uint64(want) || h.SetLimit(-1) > want {
-					t.Errorf("the program has set %d MiB: the gate keeps to %d, and the runtime to %d", limit/mib, got/mib, h.SetLimit(-1)/mib)
+					t.Errorf("the program has set %d MiB: the gate keeps to %d, and the runtime to %d", limit/mib,
+						got/mib, h.SetLimit(-1)/mib)
 				}
 			}
 			h.SetLimit(450 * mib)
