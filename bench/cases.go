@@ -5,13 +5,23 @@ package main
 import (
 	"slices"
 
+	"evenkeel.dev/bench/aio"
+	"evenkeel.dev/bench/explain"
+	"evenkeel.dev/bench/fastc"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
+	"evenkeel.dev/bench/recorder"
+	"evenkeel.dev/bench/tailstat"
 )
 
 // cases returns all cases. A group of them has a package.
 func cases() []harness.Case {
 	return slices.Concat(
+		aio.Cases(),
+		explain.Cases(),
+		fastc.Cases(),
 		httpd.Cases(),
+		recorder.Cases(),
+		tailstat.Cases(),
 	)
 }
