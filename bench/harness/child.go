@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -19,8 +21,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// rootDir returns the root of the repository. The harness runs in bench, and tests below it.
-func rootDir() string {
+// Root returns the root of the repository. The harness runs in bench, and tests below it.
+func Root() string {
 	dir := ".."
 	for range 4 {
 		if _, err := os.Stat(filepath.Join(dir, "cmd", "evenkeel")); err == nil {
@@ -37,7 +39,7 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 	if path, ok := r.h.programs[pkg]; ok {
 		return path, nil
 	}
-	module := rootDir()
+	module := Root()
 	name := pkg
 	for _, nested := range []string{"bench", "examples"} {
 		if rest, ok := strings.CutPrefix(pkg, nested+"/"); ok {
@@ -146,9 +148,14 @@ func (c *Child) Say(line string) error {
 }
 
 // Measure runs an open or closed load and sets requests, failed, late, p50, p99, p99.9 and max (in ms),
-// and requests/s. Of the servers it sets CPU µs/request, CPU (cores) and peak MB, of all together.
+// and requests/s. Of the servers it sets CPU µs/request, CPU (cores) and peak MB, of all together. An
+// open loop sleeps in the kernel, for which it has a processor of Go's beside those for the requests.
 func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child) (*loadgen.Result, error) {
 	o.Duration, o.Warmup = cmp.Or(o.Duration, r.Length), cmp.Or(o.Warmup, r.Warmup)
+	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 1))
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the client's collections are none of the servers'
 	var before, after time.Duration
 	var err error
 	cpu := func(to *time.Duration) {

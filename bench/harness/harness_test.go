@@ -203,6 +203,22 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestNotHere: a case that needs what is missing is left out, by a run or already by its Open, and has not failed.
+func TestNotHere(t *testing.T) {
+	missing := NotHere(errors.New("no HAProxy"))
+	run := func(context.Context, *Run) error { return missing }
+	for _, c := range []Case{
+		{Name: "x/run", Ways: []string{"a"}, Run: run},
+		{Name: "x/open", Ways: []string{"a"}, Run: run, Open: func(context.Context, *Run) (func(), error) { return nil, missing }},
+	} {
+		var out bytes.Buffer
+		h := &Harness{Cases: []Case{c}, Out: &out}
+		if err := h.Run(t.Context(), ""); err != nil || !strings.Contains(out.String(), c.Name+" is left out: no HAProxy") {
+			t.Errorf("%s: %v\n%s", c.Name, err, out.String())
+		}
+	}
+}
+
 // TestInterrupted: what was measured before an interrupt is judged.
 func TestInterrupted(t *testing.T) {
 	var out bytes.Buffer
@@ -282,7 +298,7 @@ func TestChild(t *testing.T) {
 	if line, err := c.Line(0); err == nil {
 		t.Errorf("after its end it said %q", line)
 	}
-	if m := fmt.Sprint(machineOf()); strings.HasPrefix(m, "not known") {
+	if m := fmt.Sprint(Machine()); strings.HasPrefix(m, "not known") {
 		t.Error(m)
 	}
 }
