@@ -5,6 +5,7 @@ package main
 import (
 	"slices"
 
+	"evenkeel.dev/bench/gc"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
 )
@@ -12,6 +13,7 @@ import (
 // cases returns all cases. A group of them has a package.
 func cases() []harness.Case {
 	return slices.Concat(
+		gc.Cases(),
 		httpd.Cases(),
 	)
 }

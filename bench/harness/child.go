@@ -8,12 +8,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -67,6 +70,27 @@ func (r *Run) Dir() (string, error) {
 	}
 	dir := filepath.Join(r.h.Keep, fmt.Sprintf("%d-%s-%s", r.Round, r.Way, r.Load))
 	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Ports of [FreeAddr]: before those that the kernel gives to connections, and apart from those that the
+// tests of other packages take.
+const firstPort, ports = 32000, 700
+
+var nextPort atomic.Uint32
+
+func init() { nextPort.Store(rand.Uint32N(ports)) }
+
+// FreeAddr returns an address of loopback on which nothing listens now, for a server that is started
+// later. It returns all others before it returns one again.
+func FreeAddr() (addr string, err error) {
+	for range ports {
+		addr = fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1)%ports)
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", addr); err == nil {
+			return addr, ln.Close()
+		}
+	}
+	return "", err
 }
 
 // AnyCore lets a child run on all cores.

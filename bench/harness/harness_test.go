@@ -302,3 +302,15 @@ func TestChild(t *testing.T) {
 		t.Error(m)
 	}
 }
+
+// TestFreeAddr asks for as many addresses as a case with several servers needs: no two are alike.
+func TestFreeAddr(t *testing.T) {
+	seen := map[string]bool{}
+	for range 300 {
+		addr, err := FreeAddr()
+		if err != nil || seen[addr] {
+			t.Fatalf("%s after %d others, %v", addr, len(seen), err)
+		}
+		seen[addr] = true
+	}
+}
