@@ -8,6 +8,7 @@ import (
 	"evenkeel.dev/bench/gc"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
+	"evenkeel.dev/bench/load"
 )
 
 // cases returns all cases. A group of them has a package.
@@ -15,5 +16,6 @@ func cases() []harness.Case {
 	return slices.Concat(
 		gc.Cases(),
 		httpd.Cases(),
+		load.Cases(),
 	)
 }
