@@ -40,7 +40,7 @@ const (
 
 // tools measure a way under a load, which is a path of the server.
 var tools = map[string]func(t *target, ctx context.Context) error{
-	"hey": (*target).hey, "vegeta": (*target).vegeta, "h2load": (*target).h2load, "oha": (*target).oha, "ghz": (*target).ghz,
+	"hey": (*target).hey, "vegeta": (*target).vegeta, "h2load": (*target).h2load, "ghz": (*target).ghz,
 	evenkeel: (*target).evenkeel, overHTTP2: (*target).evenkeel, loadgenCalls: (*target).loadgen,
 }
 
@@ -76,9 +76,8 @@ func Cases() []harness.Case {
 		stallCase(),
 		{
 			Name: "load/http2", What: "a closed loop of 10 connections with 10 streams each, over h2c",
-			Needs: "h2load of nghttp2-client, and oha (cargo install oha)", Ways: []string{"h2load", "oha", overHTTP2},
-			Claims: append(cheap(overHTTP2, "h2load", .8, 1.25), cheap(overHTTP2, "oha", 1, 1)...),
-			Run:    with(func(t *target) { t.flags = []string{"-http2", "-c", h2Connections, "-streams", h2Streams} }),
+			Needs: "h2load of nghttp2-client", Ways: []string{"h2load", overHTTP2}, Claims: cheap(overHTTP2, "h2load", .8, 1.25),
+			Run: with(func(t *target) { t.flags = []string{"-http2", "-c", h2Connections, "-streams", h2Streams} }),
 		},
 		{
 			Name: "load/grpc", What: "a closed loop of 50 workers over 2 connections, calling gRPC's health service",

@@ -233,27 +233,6 @@ func (t *target) h2load(ctx context.Context) error {
 	return nil
 }
 
-// oha runs oha, over HTTP/2 with as many streams.
-func (t *target) oha(ctx context.Context) error {
-	if _, err := exec.LookPath("oha"); err != nil {
-		return harness.NotHere(fmt.Errorf("%w; install it by cargo install oha", err))
-	}
-	out, cpu, err := command(ctx, "oha", "--no-tui", "--json", "--http2", "-c", h2Connections, "-p", h2Streams,
-		"-z", t.Length.String(), t.at+"/")
-	if err != nil {
-		return err
-	}
-	var said struct {
-		Summary  struct{ RequestsPerSec float64 }
-		Statuses map[string]float64 `json:"statusCodeDistribution"`
-	}
-	if err := json.Unmarshal(out, &said); err != nil || said.Statuses["200"] == 0 {
-		return fmt.Errorf("oha: no answers of 200 in its output: %w\n%.300s", err, out)
-	}
-	t.take(said.Statuses["200"], said.Summary.RequestsPerSec, cpu)
-	return nil
-}
-
 // ghz runs ghz on the method that loadgen calls.
 func (t *target) ghz(ctx context.Context) error {
 	out, cpu, err := goTool(ctx, "ghz", "--insecure", "--call", "grpc.health.v1.Health/Check", "-c", connections,

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -8,24 +10,25 @@ import (
 
 	"google.golang.org/grpc"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+
+	"evenkeel.dev/contrib/grpcgate"
 )
 
-// service does for a call what the handler does for a request.
-type service struct {
+// calls does for a call what the handler does for a request.
+type calls struct {
 	testpb.UnimplementedTestServiceServer
-	subject *subject
+	service *service
 }
 
 // EmptyCall implements the test service.
-func (s service) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
-	s.subject.met.add(1)
-	defer s.subject.met.add(-1)
-	s.subject.push()
+func (c calls) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	c.service.counts.came()
+	c.service.push()
 	return &testpb.Empty{}, nil
 }
 
 // FullDuplexCall answers each message with one.
-func (service) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer) error {
+func (calls) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer) error {
 	for {
 		if _, err := stream.Recv(); errors.Is(err, io.EOF) {
 			return nil
@@ -39,14 +42,14 @@ func (service) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer) er
 }
 
 // serveGRPC serves until stop is called. Without a gate the signal does nothing.
-func (s *subject) serveGRPC() (stop func(), err error) {
+func (s *service) serveGRPC(signal *grpcgate.Signal) (stop func(), err error) {
 	l, err := net.Listen("tcp", s.grpcAddr)
 	if err != nil {
 		return nil, err
 	}
-	server := grpc.NewServer(s.signal.ServerOptions()...)
-	s.signal.Register(server)
-	testpb.RegisterTestServiceServer(server, service{subject: s})
+	server := grpc.NewServer(signal.ServerOptions()...)
+	signal.Register(server)
+	testpb.RegisterTestServiceServer(server, calls{service: s})
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
