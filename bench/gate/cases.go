@@ -43,8 +43,9 @@ type group struct {
 
 // load is how requests come.
 type load struct {
-	rate  float64 // requests per second, over all replicas; 0: by share
+	rate  float64 // requests per second, over all replicas; with share: where the search for it begins
 	share float64 // of each replica's core that the baseline takes at the rate
+	of    string  // the figure that share is of; "": the core
 	times float64 // the rate is so many times that one; 0: once
 }
 
@@ -124,7 +125,7 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 		if l.share == 0 {
 			continue
 		}
-		rate := 500. * float64(g.replicas)
+		rate := l.rate
 		for range harness.Unless(prepared, 2, 1) {
 			trial := *prepared
 			trial.Load, trial.Values = name, nil
@@ -132,7 +133,12 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 				return nil, err
 			}
 			used := trial.Values["CPU"] / float64(g.replicas)
-			rate *= min(4, max(.25, l.share/max(used, .01)))
+			if l.of != "" {
+				used = trial.Values[l.of]
+			}
+			if used > 0 { // in a quick run it may not be
+				rate *= min(4, max(.25, l.share/used))
+			}
 		}
 		prepared.Set(name, rate*cmp.Or(l.times, 1))
 	}
@@ -195,7 +201,7 @@ func drained(name, front string, turns bool, more ...string) way {
 	return way{
 		name: name, program: service, window: messages, front: front, gated: true, counts: true,
 		args: func(s *system, _ int) []string {
-			args := append([]string{"-gate=drain", "-health", "-fall", "1", "-rise", "1"}, more...)
+			args := append([]string{"-gate=drain", "-health"}, more...)
 			if turns {
 				return s.inTurn(args...)
 			}
@@ -225,7 +231,7 @@ func haproxyGroup() group {
 		},
 		replicas: 2,
 		ways:     append(ways, under(forced, drained(noTurns, haproxyPolls, false))),
-		loads:    map[string]load{moderate: {share: .22}, forced: {rate: 500}},
+		loads:    map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 500}},
 	}
 }
 
@@ -258,7 +264,7 @@ func envoyGroup() group {
 			controlOf(w), w, drained(polled, envoy, true), drained(answers, envoyHeader, true, "-envoy"),
 			under(moderate, drained(defaults, envoyDefaults, true)), under(forced, drained(noTurns, envoy, false)),
 		},
-		loads: map[string]load{moderate: {share: .22}, forced: {rate: 500}},
+		loads: map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 500}},
 	}
 }
 
@@ -277,7 +283,7 @@ func quotaGroup() group {
 			w.env = append([]string{"GOMAXPROCS=2"}, w.env...)
 			return w
 		}),
-		loads: map[string]load{moderate: {share: .1}},
+		loads: map[string]load{moderate: {rate: 500, share: .1}},
 	}
 }
 
@@ -304,7 +310,7 @@ func singleGroup() group {
 			{name: auto, window: messages, gated: true, args: flags("-gate", "-limit", "2GiB")},
 			{name: "memory", window: messages, gated: true, args: flags("-gate=memory", "-limit", "2GiB")},
 		},
-		loads: map[string]load{moderate: {rate: 1100}, saturated: {share: .5, times: 2.4}},
+		loads: map[string]load{moderate: {rate: 1100}, saturated: {rate: 1100, share: .5, times: 2.4}},
 	}
 }
 
@@ -348,7 +354,7 @@ func wholeGroup() group {
 			whole(gated, func(s *system, i int) []string { return append(drainByAPI(s, i), "-nethttp") }),
 			whole(byHTTPD, drainByAPI),
 		},
-		loads: map[string]load{moderate: {share: .22}}, // while one is drained, the other carries all
+		loads: map[string]load{moderate: {rate: 1000, share: .22}}, // while one is drained, the other carries all
 	}
 }
 

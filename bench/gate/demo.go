@@ -56,7 +56,7 @@ func Demo(dir string) harness.Case {
 		return func(s *system, i int) []string { return append(args(s, i), "-events", s.eventsFile(i)) }
 	}
 	d := &demo{dir: dir, runs: map[string]demoRun{}, group: group{
-		Case: harness.Case{Loads: []string{moderate}}, replicas: 2, loads: map[string]load{moderate: {share: .35}},
+		Case: harness.Case{Loads: []string{moderate}}, replicas: 2, loads: map[string]load{moderate: {rate: 1000, share: .35}},
 		ways: []way{
 			{name: liveTraffic, front: haproxy, window: messages, gated: true, args: logged(flags("-gate=through", "-no-turns"))},
 			{name: gated, front: haproxy, window: messages, gated: true, args: logged(drainByAPI)},

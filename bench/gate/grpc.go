@@ -54,7 +54,7 @@ func grpcGroup() group {
 			under(forced, called(noTurns, 0, true, func(*system) []string { return []string{"-gate=drain"} })),
 		},
 		// At 700/s fewer than one call in a hundred overlaps a collection.
-		loads: map[string]load{moderate: {share: .22}, forced: {rate: 700}},
+		loads: map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 700}},
 	}
 	for _, way := range []string{gated, withStreams} {
 		g.Claims = append(g.Claims,

@@ -77,16 +77,10 @@ var literalSizes = map[string]int{"1 KB": 1 << 10, "10 KB": 10 << 10, "100 KB": 
 // literal runs the loop in a process of its own.
 func literal(ctx context.Context, r *harness.Run) error {
 	args := []string{"-push", strconv.Itoa(literalSizes[r.Load]), "-pushing", r.Length.String()}
-	program, err := "", error(nil)
-	switch r.Way {
-	case gcigo:
-		program, err = original(ctx, r)
-	case stock:
-		program, err = r.Program(ctx, service)
-	default:
-		program, err = r.Program(ctx, service)
+	if r.Way != stock && r.Way != gcigo {
 		args = append(args, "-gate", r.Way)
 	}
+	program, err := (&system{Run: r, way: way{name: r.Way, program: service}}).programOf(ctx)
 	if err != nil {
 		return err
 	}

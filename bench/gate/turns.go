@@ -3,8 +3,6 @@
 package gate
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,54 +14,46 @@ import (
 const (
 	turnsTrigger = 72 << 20 // bytes
 	turnsJitter  = .1       // the gate's default
-	turnsRate    = 300      // requests per second, by which the rates of the loads are found
-)
 
-// turnsLoads are loads of the turn by the formula. Above 1 one turn does not suffice for ever.
-var turnsLoads = map[string]float64{"30%": .3, "60%": .6, "85%": .85, "140%": 1.4}
+	formulaHolds = .9  // up to this load of the turn
+	turnSuffices = 1.5 // for all collections, up to this one
+)
 
 // The figures of a turn.
 const (
-	turnLoad    = "load of the turn"
+	turnLoad    = "load of the turn" // by the formula; above 1 one turn does not suffice for ever
 	heldBy      = "held, by the formula"
 	withoutTurn = "without a turn"
 )
 
 func turnsGroup() group {
+	const oneTurn = "one turn"
 	trigger := fmt.Sprintf("%dMiB", turnsTrigger>>20)
-	g := group{replicas: 4, ways: []way{{
-		name: "one turn", window: 33_000, gated: true, inBand: true,
-		args: func(s *system, _ int) []string {
-			return []string{
-				"-batch", "256", "-gate=drain", "-inband", "-turns", s.dir + "/turns",
-				"-min-trigger", trigger, "-max-trigger", trigger,
-			}
+	g := group{
+		Case: harness.Case{
+			Name: "gate/turns", What: "four replicas that share one turn: how long it is held, next to the formula of package capacity",
+			Loads: []string{"30%", "60%", "85%", "140%"}, Figures: []string{turnLoad, heldBy, withoutTurn},
 		},
-	}}}
-	g.Case = harness.Case{
-		Name: "gate/turns", What: "four replicas that share one turn: for how long it is held, next to the formula of package capacity",
-		Loads: []string{"30%", "60%", "85%", "140%"}, Figures: []string{turnLoad, heldBy, withoutTurn},
-		Open: func(ctx context.Context, prepared *harness.Run) (func(), error) {
-			trial := *prepared
-			trial.Way, trial.Values = "one turn", nil
-			if err := g.measure(ctx, &trial, g.ways[0], turnsRate); err != nil {
-				return nil, err
-			}
-			measured := trial.Values[turnLoad]
-			if measured == 0 && !prepared.Quick {
-				return nil, errors.New("no replica collected; measure for longer by -length")
-			}
-			for name, want := range turnsLoads {
-				prepared.Set(name, turnsRate*want/max(measured, .1))
-			}
-			return nil, nil
+		replicas: 4,
+		ways: []way{{
+			name: oneTurn, window: 33_000, gated: true, inBand: true,
+			args: func(s *system, _ int) []string {
+				return []string{
+					"-batch", "256", "-gate=drain", "-inband", "-turns", s.dir + "/turns",
+					"-min-trigger", trigger, "-max-trigger", trigger,
+				}
+			},
+		}},
+		loads: map[string]load{
+			"30%": {rate: 300, share: .3, of: turnLoad}, "60%": {rate: 600, share: .6, of: turnLoad},
+			"85%": {rate: 850, share: .85, of: turnLoad}, "140%": {rate: 1400, share: 1.4, of: turnLoad},
 		},
 	}
 	for _, load := range g.Loads {
-		g.Claims = append(g.Claims, harness.None("one turn", load, withoutTurn))
-		if turnsLoads[load] <= .9 {
+		g.Claims = append(g.Claims, harness.None(oneTurn, load, withoutTurn))
+		if g.loads[load].share <= formulaHolds {
 			g.Claims = append(g.Claims,
-				harness.Claim{Load: load, Way: "one turn", Figure: heldBy, Target: harness.Between(.9, 1.1), Unit: "x"})
+				harness.Claim{Load: load, Way: oneTurn, Figure: heldBy, Target: harness.Between(.9, 1.1), Unit: "x"})
 		}
 	}
 	return g
@@ -83,12 +73,16 @@ func (s *system) turns(before, after []stats) {
 		collections += now.Turn.Held.Count - was.Turn.Held.Count
 		without += now.WithoutTurn - was.WithoutTurn
 	}
-	s.Set(withoutTurn, float64(without))
 	if collections == 0 {
 		return
 	}
 	room := capacity.Room(live, turnsTrigger, turnsJitter)
 	load := capacity.TurnLoad(allocated/s.Length.Seconds(), room, held/time.Duration(collections), 1)
 	s.Set(turnLoad, load)
-	s.Set(heldBy, held.Seconds()/s.Length.Seconds()/load)
+	if load <= formulaHolds {
+		s.Set(heldBy, held.Seconds()/s.Length.Seconds()/load)
+	}
+	if load <= turnSuffices {
+		s.Set(withoutTurn, float64(without))
+	}
 }

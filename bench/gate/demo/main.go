@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"log"
 	"os"
 	"os/signal"
@@ -21,13 +20,11 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("demo: ")
-	quick := flag.Bool("quick", false, "two short runs, to see that it works")
-	flag.Parse()
-	if flag.NArg() != 1 {
+	if len(os.Args) != 2 {
 		log.Fatal("name the folder for its files, such as ../demo")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	h := &harness.Harness{Cases: []harness.Case{gate.Demo(flag.Arg(0))}, Out: os.Stdout, Quick: *quick}
+	h := &harness.Harness{Cases: []harness.Case{gate.Demo(os.Args[1])}, Out: os.Stdout}
 	err := h.Run(ctx, "")
 	stop()
 	if err != nil {

@@ -38,9 +38,7 @@ func main() {
 	flag.StringVar(&s.policy, "gate", "", "`policy` of a gate, or "+guard+" for httpgate.Guard without options; empty: no gate")
 	turns := flag.String("turns", "", "take turns by locks on this `file`")
 	flag.IntVar(&s.options.Replicas, "replicas", 0, "`number` of replicas that take these turns")
-	polled := flag.Bool("health", false, "serve /health, a signal of the gate")
-	flag.IntVar(&s.health.Fall, "fall", 0, "`answers` that take this replica out of service")
-	flag.IntVar(&s.health.Rise, "rise", 0, "`answers` that put it back")
+	polled := flag.Bool("health", false, "serve /health, a signal of the gate: one answer tells the balancer")
 	flag.StringVar(&s.grpcAddr, "grpc", "", "serve gRPC at this `host:port`, too, and tell its clients by Watch")
 	flag.BoolVar(&s.health.InAnswers, "envoy", false, "tell Envoy in the answers' headers")
 	bytes := flag.Int("push", 0, "serve nothing: push messages of so many `bytes` into a window that ends with each")
@@ -69,7 +67,7 @@ func main() {
 	if *turns != "" {
 		s.options.Turns = &gcgate.FileTurns{Path: *turns}
 	}
-	if *polled {
+	if s.health.Fall, s.health.Rise = 1, 1; *polled {
 		s.options.Signals = append(s.options.Signals, &s.health)
 	}
 	if err := s.run(); err != nil {
