@@ -1,10 +1,10 @@
 //go:build linux
 
-// Package gate has the cases of package gcgate: replicas of a service whose collector has work to do, under
-// the stock runtime and with a gate, behind what teams put before them.
+// Package gate has the cases of package gcgate: replicas of a service whose collector has work to
+// do, under the stock runtime and with a gate, behind what teams put before them.
 //
-// The control is the same service with next to no heap and without a collection. The tail that it still
-// has is the machine's, the client's and the balancer's.
+// The control is the same service with next to no heap and without a collection. The tail that it
+// still has is the machine's, the client's and the balancer's.
 package gate
 
 import (
@@ -49,8 +49,8 @@ type load struct {
 	times float64 // the rate is so many times that one; 0: once
 }
 
-// Lengths of a run. With fillWarmup each replica has allocated its live heap once more before the measured
-// part: its first collection has ended, and its memory is not new to the kernel any more.
+// Lengths of a run. With fillWarmup each replica has allocated its live heap once more before the
+// measured part: its first collection has ended, and its memory is not new to the kernel any more.
 const (
 	runLength   = 12 * time.Second
 	shortWarmup = 2 * time.Second
@@ -75,7 +75,8 @@ func Cases() (cases []harness.Case) {
 func (g group) build() harness.Case {
 	c := g.Case
 	c.Rounds, c.Length, c.Warmup = cmp.Or(c.Rounds, 6), runLength, cmp.Or(c.Warmup, shortWarmup)
-	c.Figures = append([]string{"requests", "failed", "overlapped", "collections", "p50", "p99", "p99.9", "peak MB"}, c.Figures...)
+	c.Figures = slices.Concat(
+		[]string{"requests", "failed", "overlapped", "collections", "p50", "p99", "p99.9", "peak MB"}, c.Figures)
 	c.Skip = func(name, load string) bool {
 		under := g.way(name).under
 		return under != "" && under != load
@@ -117,8 +118,8 @@ func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64)
 	return err
 }
 
-// calibrate sets the rates at which the baseline takes a share of each replica's core. What a request
-// costs changes with the rate, so there is a second step.
+// calibrate sets the rates at which the baseline takes a share of each replica's core. What a
+// request costs changes with the rate, so there is a second step.
 func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), error) {
 	for _, name := range g.Loads {
 		l := g.loads[name]
@@ -150,7 +151,8 @@ func ratio(load, way, figure, over string, target harness.Target) harness.Claim 
 	return harness.Claim{Load: load, Way: way, Figure: figure, Over: over, Target: target}
 }
 
-// kept claims that no request of a way failed or overlapped a collection, of so many that it says something.
+// kept claims that no request of a way failed or overlapped a collection, of so many that it says
+// something.
 func kept(load, way string) []harness.Claim {
 	return []harness.Claim{
 		harness.None(way, load, "overlapped"),
@@ -159,9 +161,9 @@ func kept(load, way string) []harness.Claim {
 	}
 }
 
-// controlOf makes a control of a way. GOGC=off in the place of a large GOGC: a process with one P that
-// sweeps looks at the network every 10 ms only (runtime/proc.go, sysmon). It touches its memory first,
-// because each page that is new to the kernel costs a request up to 10 µs.
+// controlOf makes a control of a way. GOGC=off in the place of a large GOGC: a process with one P
+// that sweeps looks at the network every 10 ms only (runtime/proc.go, sysmon). It touches its
+// memory first, because each page that is new to the kernel costs a request up to 10 µs.
 func controlOf(w way) way {
 	w.name, w.window = control, 1000
 	w.env = append([]string{"GOGC=off", "GOMEMLIMIT=3GiB"}, w.env...)
@@ -367,7 +369,7 @@ const (
 func helloGroup() group {
 	g := group{
 		Case: harness.Case{
-			Name: "gate/hello", What: "the hello of gci-go, 10 x 1 MB for each of 150 requests/s: gates without options next to it",
+			Name: "gate/hello", What: "the hello of gci-go, 10 x 1 MB for each of 150 requests/s, next to gates",
 			Needs: needsOriginal, Loads: []string{"hello"},
 		},
 		replicas: 1,

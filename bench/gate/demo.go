@@ -49,16 +49,18 @@ type demo struct {
 	events []event
 }
 
-// Demo returns the demo as a case: two replicas that collect under live traffic, and gated ones. It writes
-// gate.json and gate-events.ndjson to dir, for evenkeel compare.
+// Demo returns the demo as a case: two replicas that collect under live traffic, and gated ones. It
+// writes gate.json and gate-events.ndjson to dir, for evenkeel compare.
 func Demo(dir string) harness.Case {
 	logged := func(args func(*system, int) []string) func(*system, int) []string {
 		return func(s *system, i int) []string { return append(args(s, i), "-events", s.eventsFile(i)) }
 	}
+	collects := flags("-gate=through", "-no-turns")
 	d := &demo{dir: dir, runs: map[string]demoRun{}, group: group{
-		Case: harness.Case{Loads: []string{moderate}}, replicas: 2, loads: map[string]load{moderate: {rate: 1000, share: .35}},
+		Case: harness.Case{Loads: []string{moderate}}, replicas: 2,
+		loads: map[string]load{moderate: {rate: 1000, share: .35}},
 		ways: []way{
-			{name: liveTraffic, front: haproxy, window: messages, gated: true, args: logged(flags("-gate=through", "-no-turns"))},
+			{name: liveTraffic, front: haproxy, window: messages, gated: true, args: logged(collects)},
 			{name: gated, front: haproxy, window: messages, gated: true, args: logged(drainByAPI)},
 		},
 	}}

@@ -33,8 +33,8 @@ const (
 // fault breaks one thing, and puts it right again.
 type fault func(f *faulty, ctx context.Context) error
 
-// faultyWays are gated systems in which things fail. There is one balancer, which takes the connections with
-// it when it is killed. The client sends again then, as it would with two of them.
+// faultyWays are gated systems in which things fail. There is one balancer, which takes the
+// connections with it when it is killed. The client sends again then, as it would with two of them.
 var faultyWays = []struct {
 	way
 	replicas int
@@ -292,8 +292,8 @@ func (f *faulty) killLeader(ctx context.Context) error {
 	return nil
 }
 
-// resends is a transport that sends a GET again which is not answered, or answered by a balancer in the
-// place of the service, for a while. It implements http.RoundTripper.
+// resends is a transport that sends a GET again which is not answered, or answered by a balancer in
+// the place of the service, for a while. It implements http.RoundTripper.
 type resends struct {
 	base *http.Transport
 	n    atomic.Int64 // requests that were sent again

@@ -16,7 +16,8 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The balancers, by their configurations in deploy. HAProxy's take their ports from the environment.
+// The balancers, by their configurations in deploy. HAProxy's take their ports from the
+// environment.
 const (
 	haproxy      = "haproxy/runtime-api.cfg"
 	haproxyPolls = "haproxy/health.cfg"
@@ -114,7 +115,8 @@ func port(addr string) string {
 
 // envoyCommand writes the configuration with this system's ports.
 func (s *system) envoyCommand() (argv, env []string, err error) {
-	program, err := installed(".ci/pypi installs it into .bin", "envoy", filepath.Join(harness.Root(), ".bin/python/bin/envoy"))
+	ours := filepath.Join(harness.Root(), ".bin/python/bin/envoy")
+	program, err := installed(".ci/pypi installs it into .bin", "envoy", ours)
 	if err != nil {
 		return nil, nil, err
 	}

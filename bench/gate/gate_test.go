@@ -50,7 +50,12 @@ func NewInterceptor() *Interceptor          { return &Interceptor{} }
 func (i *Interceptor) Before() ShedResponse { return ShedResponse{} }
 func (i *Interceptor) After(r ShedResponse) {}
 `,
-		"httphandler/handler.go": "package httphandler\n\nimport \"net/http\"\n\nfunc GCI(next http.Handler) http.Handler { return next }\n",
+		"httphandler/handler.go": `package httphandler
+
+import "net/http"
+
+func GCI(next http.Handler) http.Handler { return next }
+`,
 	} {
 		name = filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
@@ -104,7 +109,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestResends: what a balancer answers in the place of the service is asked again, and nothing else.
+// TestResends: what a balancer answers in the place of the service is asked again, and nothing
+// else.
 func TestResends(t *testing.T) {
 	answers := []int{http.StatusServiceUnavailable, http.StatusOK, http.StatusNotFound}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -64,7 +64,8 @@ func grpcGroup() group {
 			harness.Claim{Load: forced, Way: way, Figure: "last call ms", Target: harness.AtMost(5), Unit: " ms"},
 			harness.Claim{Load: forced, Way: way, Figure: "drain ms", Target: harness.AtMost(5), Unit: " ms"})
 	}
-	g.Claims = append(g.Claims, harness.None(withStreams, forced, "broken streams"), harness.None(noTurns, forced, "failed"))
+	g.Claims = append(g.Claims,
+		harness.None(withStreams, forced, "broken streams"), harness.None(noTurns, forced, "failed"))
 	return g
 }
 
@@ -78,8 +79,9 @@ type callers struct {
 	running sync.WaitGroup
 }
 
-// dialReplicas returns clients with the service configuration that gated replicas want, and so many open
-// streams. wait makes a call wait for a replica that serves, which otherwise fails without one.
+// dialReplicas returns clients with the service configuration that gated replicas want, and so many
+// open streams. wait makes a call wait for a replica that serves, which otherwise fails without
+// one.
 func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	c := new(callers)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -18,8 +18,8 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// sourceVariable names the folder of gci-go's source. gci-go v0.2 is older than Go's modules, and the module
-// proxy does not have it.
+// sourceVariable names the folder of gci-go's source. gci-go v0.2 is older than Go's modules, and
+// the module proxy does not have it.
 const (
 	sourceVariable = "GCIGO"
 	needsOriginal  = "for its way gci-go the source of gci-go v0.2, whose folder " + sourceVariable + " names " +
@@ -29,7 +29,8 @@ const (
 //go:embed testdata/original/main.go
 var originalSource []byte
 
-// original builds testdata/original with gci-go's source, as before there were modules, and returns its path.
+// original builds testdata/original with gci-go's source, as before there were modules, and returns
+// its path.
 func original(ctx context.Context, r *harness.Run) (program string, err error) {
 	source := os.Getenv(sourceVariable)
 	if source == "" {
@@ -104,9 +105,9 @@ func literal(ctx context.Context, r *harness.Run) error {
 	if err != nil {
 		return err
 	}
-	for figure, d := range map[string]time.Duration{"mean µs": said.Mean, "p99 µs": said.P99, "µs/operation": said.Each} {
-		r.Set(figure, d.Seconds()*1e6)
-	}
+	r.Set("mean µs", said.Mean.Seconds()*1e6)
+	r.Set("p99 µs", said.P99.Seconds()*1e6)
+	r.Set("µs/operation", said.Each.Seconds()*1e6)
 	r.Set("% refused", 100*said.Refused/said.Ops) // operations that had to wait first
 	r.Set("peak MB", float64(peak)/1e6)
 	return nil

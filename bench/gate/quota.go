@@ -66,8 +66,8 @@ func within(group string, argv ...string) []string {
 	return append([]string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group}, argv...)
 }
 
-// cpuController returns where groups with the controller cpu can be made: of version 2 of the control
-// groups, else of version 1.
+// cpuController returns where groups with the controller cpu can be made: of version 2 of the
+// control groups, else of version 1.
 func cpuController() (root string, v2 bool, err error) {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {

@@ -56,7 +56,7 @@ func raftGroup() group {
 		}
 		return append(args(s, i), "-window", "64")
 	}
-	stalled, patient := member(stallsWay, "-gate"), member(patientWay, "-gate", "-transfer-timeout", "10s") // Raft's own limit
+	stalled, patient := member(stallsWay, "-gate"), member(patientWay, "-gate", "-transfer-timeout", "10s") // Raft's
 	stalled.stalls, patient.stalls = true, true
 	claims := []harness.Claim{
 		ratio("writes", stock, "p99.9", gated, harness.AtLeast(5)),
@@ -72,19 +72,21 @@ func raftGroup() group {
 	}
 	return group{
 		Case: harness.Case{
-			Name: "gate/raft", What: "800 writes/s to three members of examples/raftkv: followers collect first, the leader hands over",
+			Name: "gate/raft", What: "800 writes/s to three members of examples/raftkv: the leader hands over to collect",
 			Warmup: 6 * time.Second, Loads: []string{"writes"}, Claims: claims,
 			Figures: []string{"max", "lost", "transfers", withoutTurn},
 		},
 		replicas: 3,
 		ways: []way{
-			controlOf(member(control)), leader, member(gated, "-gate"), stalled, patient, member(takenWay, "-gate", "-turn-taken"),
+			controlOf(member(control)), leader, member(gated, "-gate"), stalled, patient,
+			member(takenWay, "-gate", "-turn-taken"),
 		},
 		loads: map[string]load{"writes": {rate: raftRate}},
 	}
 }
 
-// collects reports whether a collection is under way, for which the leader may have handed over already.
+// collects reports whether a collection is under way, for which the leader may have handed over
+// already.
 func (st *stats) collects() bool { return st.Gate != nil && st.Gate.State >= gcgate.StateAnnouncing }
 
 // openLed starts a group whose first member leads.

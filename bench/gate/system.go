@@ -143,8 +143,8 @@ func (s *system) urls() (urls []string) {
 	return urls
 }
 
-// close ends all that open has started. Processes are killed: what they would do at their end is not
-// measured, such as to wait until a peer has them back.
+// close ends all that open has started. Processes are killed: what they would do at their end is
+// not measured, such as to wait until a peer has them back.
 func (s *system) close() {
 	for _, c := range s.idle {
 		_ = c.Close()
@@ -166,7 +166,8 @@ func (s *system) close() {
 	_ = s.groups.close() // in which nothing runs any more
 }
 
-// niceness is how much nicer the replicas are than client and balancer, which stand for other machines.
+// niceness is how much nicer the replicas are than client and balancer, which stand for other
+// machines.
 const niceness = 10
 
 // startReplica starts a replica and returns when it answers.
@@ -283,8 +284,8 @@ func (r *replica) tell(ctx context.Context, path string, x any) error {
 	})
 }
 
-// ask asks the replica for an answer with status 200, by a connection that does not stay in its way, and
-// hands it to take, unless that is nil.
+// ask asks the replica for an answer with status 200, by a connection that does not stay in its
+// way, and hands it to take, unless that is nil.
 func (r *replica) ask(ctx context.Context, method, path string, take func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -405,8 +406,8 @@ func (s *system) counted(ctx context.Context, now []stats) error {
 // forcedEvery is the longest pause between two times that all replicas are asked to collect.
 const forcedEvery = 50 * time.Millisecond
 
-// collectTogether asks all replicas for a collection at once, again and again, each time when all have
-// collected.
+// collectTogether asks all replicas for a collection at once, again and again, each time when all
+// have collected.
 func (s *system) collectTogether(ctx context.Context) {
 	for ctx.Err() == nil {
 		var asked sync.WaitGroup

@@ -31,7 +31,7 @@ func turnsGroup() group {
 	trigger := fmt.Sprintf("%dMiB", turnsTrigger>>20)
 	g := group{
 		Case: harness.Case{
-			Name: "gate/turns", What: "four replicas that share one turn: how long it is held, next to the formula of package capacity",
+			Name: "gate/turns", What: "four replicas share one turn: how long it is held, next to package capacity's formula",
 			Loads: []string{"30%", "60%", "85%", "140%"}, Figures: []string{turnLoad, heldBy, withoutTurn},
 		},
 		replicas: 4,

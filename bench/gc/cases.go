@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package gc has the cases of garbage collection seen from outside: the study "Garbage Collection In Go:
-// Part II - GC Traces" on this repository's own search service, and the parser of gctrace lines.
+// Package gc has the cases of garbage collection seen from outside: the study "Garbage Collection
+// In Go: Part II - GC Traces" on this repository's own search service, and the parser of gctrace
+// lines.
 package gc
 
 import (
@@ -20,7 +21,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// The ways of the search service: what the study changed is one needless allocation for each item and request.
+// The ways of the search service. The study removed one needless allocation for each item and
+// request.
 const (
 	extra    = "extra"
 	lean     = "lean"
@@ -33,9 +35,12 @@ var variants = map[string]string{
 	extra: "-alloc=extra", lean: "-alloc=lean", extraOff: "GOGC=off -alloc=extra", leanOff: "GOGC=off -alloc=lean",
 }
 
-// published are the study's own figures (ardanlabs.com, 2019, garbage-collection-in-go-part2-gctraces).
-const published = `the study's figures: extra 1882 requests/s, 14% of CPU in GC, 2551 collections, 3.98 requests/collection;
-lean 3631, 7%, 1402, 7.13; extra with GOGC=off 2387 requests/s
+// published are the study's own figures (ardanlabs.com, 2019,
+// garbage-collection-in-go-part2-gctraces).
+const published = `the study's figures:
+extra 1882 requests/s, 14% of CPU in GC, 2551 collections, 3.98 requests/collection
+lean  3631 requests/s,  7% of CPU in GC, 1402 collections, 7.13 requests/collection
+extra with GOGC=off 2387 requests/s
 `
 
 const (
@@ -93,9 +98,9 @@ func search(ctx context.Context, r *harness.Run) error {
 		return err
 	}
 	out := filepath.Join(dir, "run.json")
-	cmd := exec.CommandContext(ctx, evenkeel, "run",
-		"-n", strconv.Itoa(harness.Unless(r, 10_000, 200)), "-c", "100", "-warmup", harness.Unless(r, "1s", "100ms"), "-m", "POST",
-		"-o", out, "-url", "http://"+addr+"/search?term=president&cnn=on&bbc=on&nyt=on",
+	cmd := exec.CommandContext(ctx, evenkeel, "run", "-n", strconv.Itoa(harness.Unless(r, 10_000, 200)),
+		"-c", "100", "-warmup", harness.Unless(r, "1s", "100ms"), "-m", "POST", "-o", out,
+		"-url", "http://"+addr+"/search?term=president&cnn=on&bbc=on&nyt=on",
 		"-variant", r.Way+": "+variants[r.Way], "--", service, "-addr", addr)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("evenkeel run: %w\n%s", err, text)

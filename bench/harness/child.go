@@ -72,16 +72,16 @@ func (r *Run) Dir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Ports of [FreeAddr]: before those that the kernel gives to connections, and apart from those that the
-// tests of other packages take.
+// Ports of [FreeAddr]: before those that the kernel gives to connections, and apart from those that
+// the tests of other packages take.
 const firstPort, ports = 32000, 700
 
 var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(ports)) }
 
-// FreeAddr returns an address of loopback on which nothing listens now, for a server that is started
-// later. It returns all others before it returns one again.
+// FreeAddr returns an address of loopback on which nothing listens now, for a server that is
+// started later. It returns all others before it returns one again.
 func FreeAddr() (addr string, err error) {
 	for range ports {
 		addr = fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1)%ports)
@@ -172,8 +172,8 @@ func (c *Child) Say(line string) error {
 }
 
 // Measure runs an open or closed load and sets requests, failed, late, p50, p99, p99.9 and max (in ms),
-// and requests/s. Of the servers it sets CPU µs/request, CPU (cores) and peak MB, of all together. An
-// open loop sleeps in the kernel, for which it has a processor of Go's beside those for the requests.
+// and requests/s. Of the servers it sets CPU µs/request, CPU (cores) and peak MB, of all together.
+// An open loop sleeps in the kernel, so it gets one processor of Go's more than there are cores.
 func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child) (*loadgen.Result, error) {
 	o.Duration, o.Warmup = cmp.Or(o.Duration, r.Length), cmp.Or(o.Warmup, r.Warmup)
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {

@@ -203,17 +203,20 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestNotHere: a case that needs what is missing is left out, by a run or already by its Open, and has not failed.
+// TestNotHere: a case that needs what is missing is left out, by a run or already by its Open, and
+// has not failed.
 func TestNotHere(t *testing.T) {
 	missing := NotHere(errors.New("no HAProxy"))
 	run := func(context.Context, *Run) error { return missing }
+	open := func(context.Context, *Run) (func(), error) { return nil, missing }
 	for _, c := range []Case{
 		{Name: "x/run", Ways: []string{"a"}, Run: run},
-		{Name: "x/open", Ways: []string{"a"}, Run: run, Open: func(context.Context, *Run) (func(), error) { return nil, missing }},
+		{Name: "x/open", Ways: []string{"a"}, Run: run, Open: open},
 	} {
 		var out bytes.Buffer
 		h := &Harness{Cases: []Case{c}, Out: &out}
-		if err := h.Run(t.Context(), ""); err != nil || !strings.Contains(out.String(), c.Name+" is left out: no HAProxy") {
+		err := h.Run(t.Context(), "")
+		if err != nil || !strings.Contains(out.String(), c.Name+" is left out: no HAProxy") {
 			t.Errorf("%s: %v\n%s", c.Name, err, out.String())
 		}
 	}

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package load has the cases of evenkeel load and package loadgen next to the field's load generators,
-// against one server: are they cheap, and is what they measure true? Tools and server share all cores.
+// Package load has the cases of evenkeel load and package loadgen next to the field's load
+// generators, against one server: are they cheap, and is what they measure true? Tools and server
+// share all cores.
 package load
 
 import (
@@ -133,8 +134,8 @@ func (t *target) serve(ctx context.Context, rpc bool) (stop func(), err error) {
 	return c.Stop, nil
 }
 
-// openPaths are services that wait, compute, and have nothing to do. The less a service does, the more
-// each tool measures what it does itself to the machine that both share.
+// openPaths are services that wait, compute, and have nothing to do. The less a service does, the
+// more each tool measures what it does itself to the machine that both share.
 var openPaths = []string{"/wait", "/work", "/"}
 
 // capacity sets for each path how many requests per second the service can answer.
@@ -164,8 +165,8 @@ const (
 
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99.9": .999}
 
-// stallQuantile is the latency that a share q of requests, due evenly over time, does not exceed: four
-// in five take the service time, the others up to a stall more, evenly.
+// stallQuantile is the latency that a share q of requests, due evenly over time, does not exceed:
+// four in five take the service time, the others up to a stall more, evenly.
 func stallQuantile(q float64) time.Duration {
 	calm := 1 - float64(stallLength)/float64(stallPeriod)
 	if q <= calm {
@@ -174,8 +175,8 @@ func stallQuantile(q float64) time.Duration {
 	return (stallService + time.Duration((q-calm)/(1-calm)*float64(stallLength))).Round(time.Microsecond)
 }
 
-// stallCase shows that the open loop measures a stalling service as its clients see it, and that hey,
-// asked for the same rate, does not.
+// stallCase shows that the open loop measures a stalling service as its clients see it, and that
+// hey, asked for the same rate, does not.
 func stallCase() harness.Case {
 	c := harness.Case{
 		Name:   "load/stall",

@@ -116,8 +116,8 @@ var (
 	heyDone = regexp.MustCompile(`\[2\d\d\]\s+(\d+) responses`)
 )
 
-// hey runs hey: a closed loop for its summary, and a rate for its CSV, which has finer latencies but no
-// more than a million.
+// hey runs hey: a closed loop for its summary, and a rate for its CSV, which has finer latencies
+// but no more than a million.
 func (t *target) hey(ctx context.Context) error {
 	args := append([]string{"-z", t.Length.String()}, t.flags...)
 	if t.openRate > 0 {
@@ -171,7 +171,8 @@ func (t *target) heyAt(ctx context.Context, args []string) error {
 	return nil
 }
 
-// vegeta runs vegeta attack. Its report estimates percentiles by t-digest; those of its CSV are exact.
+// vegeta runs vegeta attack. Its report estimates percentiles by t-digest; those of its CSV are
+// exact.
 func (t *target) vegeta(ctx context.Context) error {
 	dir, err := t.Dir()
 	if err != nil {

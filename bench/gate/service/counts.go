@@ -11,8 +11,8 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// counts counts the requests that come although a collection was announced. Its methods may be called from
-// any goroutine.
+// counts counts the requests that come although a collection was announced. Its methods may be
+// called from any goroutine.
 type counts struct {
 	mu        sync.Mutex
 	announced time.Time // zero: no collection is

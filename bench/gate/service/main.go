@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command service is the replicas of the cases that count what requests come after an announcement, and the
-// hello and the loop of gci-go: a program with a gate as its guide says, or without one.
+// Command service is the replicas of the cases that count what requests come after an announcement,
+// and the hello and the loop of gci-go: a program with a gate as its guide says, or without one.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	log.SetPrefix("service: ")
 	s := &service{handler: http.HandlerFunc(garbage)}
 	flag.StringVar(&s.addr, "addr", "127.0.0.1:5100", "`host:port` to listen on")
-	flag.StringVar(&s.policy, "gate", "", "`policy` of a gate, or "+guard+" for httpgate.Guard without options; empty: no gate")
+	flag.StringVar(&s.policy, "gate", "", "`policy` of a gate, or "+guard+" for httpgate.Guard; empty: no gate")
 	turns := flag.String("turns", "", "take turns by locks on this `file`")
 	flag.IntVar(&s.options.Replicas, "replicas", 0, "`number` of replicas that take these turns")
 	polled := flag.Bool("health", false, "serve /health, a signal of the gate: one answer tells the balancer")
@@ -90,7 +90,8 @@ type service struct {
 // guard is the policy of httpgate.Guard, whose options are the zero ones.
 const guard = "guard"
 
-// garbage is the workload of the hello that came with gci-go: 10 MB for a request, of which nothing stays.
+// garbage is the workload of the hello that came with gci-go: 10 MB for a request, of which nothing
+// stays.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	sum := 0
 	for i := range 10 {

@@ -1,9 +1,10 @@
 //go:build linux
 
 // Command server answers what the cases of bench/load send: / at once, /work after some 0.5 ms of
-// computing, /wait after 20 ms of waiting, and /stall as a service that stalls for 200 ms at the start of
-// each second and needs 20 ms for a request otherwise. It speaks HTTP/1.1 and h2c. With -grpc it is gRPC's
-// health service instead, whose Check answers as /, or as /stall if the request names that as its service.
+// computing, /wait after 20 ms of waiting, and /stall as a service that stalls for 200 ms at the
+// start of each second and needs 20 ms for a request otherwise. It speaks HTTP/1.1 and h2c. With
+// -grpc it is gRPC's health service instead, whose Check answers as /, or as /stall if the request
+// names that as its service.
 package main
 
 import (
@@ -31,9 +32,10 @@ const (
 
 var start = time.Now()
 
-// stall waits for a request's time. Nothing moves in a stall: a request that arrives in one starts at its
-// end. It waits in the kernel, because a timer of an idle Go program fires up to a millisecond late
-// (netpoll waits in epoll_wait, which counts in milliseconds), and the service would not be the computed one.
+// stall waits for a request's time. Nothing moves in a stall: a request that arrives in one starts
+// at its end. It waits in the kernel, because a timer of an idle Go program fires up to a
+// millisecond late (netpoll waits in epoll_wait, which counts in milliseconds), and the service
+// would not be the computed one.
 func stall() {
 	wait := service
 	if into := time.Since(start) % period; into < length {

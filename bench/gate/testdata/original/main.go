@@ -1,5 +1,6 @@
-// Command original is the Garbage Collector Control Interceptor for Go (gci-go v0.2) itself, for the way
-// gci-go of the cases gate/hello and gate/literal. It is built as before there were modules.
+// Command original is the Garbage Collector Control Interceptor for Go (gci-go v0.2) itself, for
+// the way gci-go of the cases gate/hello and gate/literal. It is built as before there were
+// modules.
 package main
 
 import (
@@ -51,8 +52,8 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "hello", sum)
 }
 
-// push is the loop of its benchmark, as command service has it under other policies. An operation that is
-// refused waits for as long as it is told. The timer runs while a message is pushed.
+// push is the loop of its benchmark, as command service has it under other policies. An operation
+// that is refused waits for as long as it is told. The timer runs while a message is pushed.
 func push(size int, length time.Duration) error {
 	gci := gccontrol.NewInterceptor()
 	var refused int64
