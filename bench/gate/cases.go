@@ -85,9 +85,7 @@ func (g group) build() harness.Case {
 		rate := cmp.Or(r.Prepared[r.Load], g.loads[r.Load].rate)
 		return g.measure(ctx, r, g.way(r.Way), rate)
 	}
-	if c.Open == nil {
-		c.Open = g.calibrate
-	}
+	c.Open = g.calibrate
 	for _, w := range g.ways {
 		c.Ways = append(c.Ways, w.name)
 	}
@@ -240,7 +238,7 @@ func haproxyGroup() group {
 // The ways of Envoy to hear of a gate.
 const (
 	polled   = "polled"   // every 10 ms
-	answers  = "answers"  // in their headers; and polled every 500 ms
+	answers  = "answers"  // in their headers, and polled every 500 ms
 	defaults = "defaults" // polled, with Envoy's own settings for hosts
 )
 

@@ -23,7 +23,7 @@ const (
 	haproxyPolls = "haproxy/health.cfg"
 
 	envoy         = "envoy/envoy.yaml"
-	envoyHeader   = envoy + ", told in answers"
+	envoyHeader   = envoy + ", by the answers' headers"
 	envoyDefaults = envoy + ", its own settings for hosts"
 )
 

@@ -42,7 +42,7 @@ func grpcGroup() group {
 	inTurn := func(s *system) []string { return s.inTurn("-gate=drain") }
 	g := group{
 		Case: harness.Case{
-			Name: "gate/grpc", What: "two replicas and gRPC's own clients, told by Watch, at 22% of a core each",
+			Name: "gate/grpc", What: "two replicas and gRPC's own clients with a health Watch, at 22% of a core each",
 			Warmup: fillWarmup, Loads: []string{moderate, forced},
 			Figures: []string{"announced", "late calls", "last call ms", "drain ms", "broken streams"},
 			Claims:  append(kept(moderate, gated), ratio(moderate, stock, "p99", gated, harness.AtLeast(5))),

@@ -37,7 +37,7 @@ type way struct {
 	front  string                          // the balancer; "": none
 	etcd   bool                            // it runs, for the replicas' turns
 	path   string                          // of a request; default: /push
-	inBand bool                            // the client spreads the requests, and heeds the answers' headers
+	inBand bool                            // the client spreads the requests by the answers' headers
 	dial   func(s *system) (caller, error) // nil: HTTP
 	idle   int                             // connections that each replica has besides, with nothing to say
 
@@ -166,8 +166,8 @@ func (s *system) close() {
 	_ = s.groups.close() // in which nothing runs any more
 }
 
-// niceness is how much nicer the replicas are than client and balancer, which stand for other
-// machines.
+// niceness is how much nicer the replicas are than client and balancer, which represent
+// other machines.
 const niceness = 10
 
 // startReplica starts a replica and returns when it answers.
@@ -336,16 +336,16 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.
 	var before []stats
 	var failed error
 	var running sync.WaitGroup
-	beside, end := context.WithCancel(ctx)
+	during, end := context.WithCancel(ctx)
 	defer end()
 	o := s.options(rate)
 	o.OnMeasure = func() {
 		before, failed = s.stats(ctx)
 		if forced && s.way.gated {
-			running.Go(func() { s.collectTogether(beside) })
+			running.Go(func() { s.collectTogether(during) })
 		}
 		if s.way.stalls {
-			running.Go(func() { stallFollowers(beside, s.replicas) })
+			running.Go(func() { stallFollowers(during, s.replicas) })
 		}
 	}
 	var servers []*harness.Child
@@ -419,7 +419,7 @@ func (s *system) collectTogether(ctx context.Context) {
 	}
 }
 
-// Requests that may come after an announcement that is heeded, and after it was confirmed.
+// Requests that may come after an announcement that balancers follow, and after they confirmed it.
 const (
 	mostAfter   = 10
 	mostDrained = 2
@@ -432,8 +432,8 @@ func (s *system) announcements(ctx context.Context, now []stats) error {
 	var draining gcgate.Duration
 	for i, r := range s.replicas {
 		var c struct {
-			Polls int
-			Away  []struct {
+			Polls       int
+			Collections []struct {
 				Announced, Drained int // requests after the announcement, and after the peers' confirmation
 				Last               time.Duration
 			}
@@ -442,7 +442,7 @@ func (s *system) announcements(ctx context.Context, now []stats) error {
 			return err
 		}
 		polls += c.Polls
-		for _, a := range c.Away {
+		for _, a := range c.Collections {
 			last = append(last, a.Last)
 			if a.Announced > mostAfter {
 				ignored++

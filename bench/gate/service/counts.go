@@ -17,24 +17,24 @@ type counts struct {
 	mu        sync.Mutex
 	announced time.Time // zero: no collection is
 	drained   bool      // the peers have confirmed it
-	away      away      // of this collection
+	current   collection
 	total     totals
 }
 
 // totals are what /counts answers.
 type totals struct {
-	Polls int    // of health
-	Away  []away // of each announced collection, mostAway at most
+	Polls       int          // of health
+	Collections []collection // that were announced, mostCollections at most
 }
 
-// away are the requests of one collection.
-type away struct {
-	Announced int           // that came after the announcement
+// collection is what came during one.
+type collection struct {
+	Announced int           // requests after the announcement
 	Drained   int           // of them, after the peers had confirmed it
 	Last      time.Duration // from the announcement to the last of them
 }
 
-const mostAway = 10_000
+const mostCollections = 10_000
 
 // see is the gate's OnEvent.
 func (c *counts) see(e gcgate.Event) {
@@ -42,12 +42,12 @@ func (c *counts) see(e gcgate.Event) {
 	defer c.mu.Unlock()
 	switch e.State {
 	case gcgate.StateAnnouncing:
-		c.announced, c.drained, c.away = time.Now(), false, away{}
+		c.announced, c.drained, c.current = time.Now(), false, collection{}
 	case gcgate.StateDraining, gcgate.StateCollecting:
 		c.drained = true
 	default:
-		if !c.announced.IsZero() && len(c.total.Away) < mostAway {
-			c.total.Away = append(c.total.Away, c.away)
+		if !c.announced.IsZero() && len(c.total.Collections) < mostCollections {
+			c.total.Collections = append(c.total.Collections, c.current)
 		}
 		c.announced = time.Time{}
 	}
@@ -68,10 +68,10 @@ func (c *counts) came() {
 	if c.announced.IsZero() {
 		return
 	}
-	c.away.Announced++
-	c.away.Last = time.Since(c.announced)
+	c.current.Announced++
+	c.current.Last = time.Since(c.announced)
 	if c.drained {
-		c.away.Drained++
+		c.current.Drained++
 	}
 }
 
@@ -86,5 +86,5 @@ func (c *counts) polled() {
 func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(c.total) // the client went away
+	_ = json.NewEncoder(w).Encode(c.total) // the client has gone
 }
