@@ -116,6 +116,11 @@ func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64)
 	return err
 }
 
+// mostBusy is how busy the machine may be at a rate that is found by share. Beyond it the cores
+// have no room for a replica that collects on one while the other one serves all requests, and a
+// queue would be measured.
+const mostBusy = .65
+
 // calibrate sets the rates at which the baseline takes a share of each replica's core. What a
 // request costs changes with the rate, so there is a second step.
 func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), error) {
@@ -131,12 +136,12 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 			if err := g.measure(ctx, &trial, g.baseline(), rate); err != nil {
 				return nil, err
 			}
-			used := trial.Values["CPU"] / float64(g.replicas)
-			if l.of != "" {
-				used = trial.Values[l.of]
+			used := trial.Values[l.of] / l.share
+			if l.of == "" {
+				used = max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)
 			}
 			if used > 0 { // in a quick run it may not be
-				rate *= min(4, max(.25, l.share/used))
+				rate *= min(4, max(.25, 1/used))
 			}
 		}
 		prepared.Set(name, rate*cmp.Or(l.times, 1))

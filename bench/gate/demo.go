@@ -58,7 +58,7 @@ func Demo(dir string) harness.Case {
 	collects := flags("-gate=through", "-no-turns")
 	d := &demo{dir: dir, runs: map[string]demoRun{}, group: group{
 		Case: harness.Case{Loads: []string{moderate}}, replicas: 2,
-		loads: map[string]load{moderate: {rate: 1000, share: .35}},
+		loads: map[string]load{moderate: {rate: 2000, share: .35}},
 		ways: []way{
 			{name: liveTraffic, front: haproxy, window: messages, gated: true, args: logged(collects)},
 			{name: gated, front: haproxy, window: messages, gated: true, args: logged(drainByAPI)},

@@ -335,12 +335,14 @@ func (s *system) options(rate float64) loadgen.Options {
 func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.Result, error) {
 	var before []stats
 	var failed error
+	var busy machine.Times
 	var running sync.WaitGroup
 	during, end := context.WithCancel(ctx)
 	defer end()
 	o := s.options(rate)
 	o.OnMeasure = func() {
 		before, failed = s.stats(ctx)
+		busy, _ = machine.ReadTimes() // the harness reads them, too, and says what is wrong
 		if forced && s.way.gated {
 			running.Go(func() { s.collectTogether(during) })
 		}
@@ -354,6 +356,9 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.
 	}
 	res, err := s.Measure(ctx, o, servers...)
 	end()
+	if now, err := machine.ReadTimes(); err == nil {
+		s.Set("busy", (now.Used-busy.Used).Seconds()/s.Length.Seconds()/float64(runtime.NumCPU()))
+	}
 	running.Wait()
 	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
