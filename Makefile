@@ -4,40 +4,24 @@ export GOWORK = off
 GO_BUILD = go build
 .PHONY: help
 help:
-	@echo "make demo        two minutes, with Go alone: why a service is slow, whether a fix helps, collections without overlapped requests"
-	@echo "make demo-haproxy  two replicas behind HAProxy, collecting under live traffic and gated: counts, a table and a page"
-	@echo "make test        set-up, build, vet, the tests with the race detector, shuffled, but for what compiles longest: at most 8 minutes the first time, then 4"
-	@echo "make check       what takes longer: lint, other systems and architectures, fuzzing, benchmarks once"
-	@echo "make flake       all tests $(ROUNDS) times beside busy loops and a compiler, to find those that fail by chance"
-	@echo "make lint        gofumpt, go vet, staticcheck, go mod tidy over every module"
-	@echo "make golden      write the golden files again, from real programs under real toolchains, and the record of the public API"
-	@echo "make release-check  what $(VERSION) would publish: clean tree, API record, licences, builds from module zips alone"
-	@echo "make bench       bench-gc, -load, -gate, -aio, -httpd, -fastc, -explain, -tailstat and -recorder: each figure with its target, raw results in bench/results"
-	@echo "make bench-fix   a service slow and fixed, three minutes: the rounds that README.md shows"
-	@echo "make bench-aio   aio beside its peers, over an hour; QUICK=1: some minutes; PART=hostile: that part (echo, accept, idle, hostile)"
-	@echo "make gaio-suite  gaio's own tests over aio/gaio, on each backend, with two sizes of the swap buffer, ROUNDS=10 times"
-	@echo "make nethttp-suite  net/http's own tests through httpd, with the race detector, on each backend: this Go's, then the next one's ($(NEXT))"
-	@echo "make bench-httpd httpd beside net/http and others, an hour; QUICK=1: some minutes; ONLY=idle,hostile: these rows"
-	@echo "make bench-fastc calls of C: fastc beside cgo, purego and fastcgo's technique; QUICK=1: a minute"
-	@echo "make bench-explain  reqtrace on services with known causes, fifty minutes; QUICK=1: three"
-	@echo "make bench-explain-suite  sixty causes planted into programs that do not tell them, ten minutes"
-	@echo "make bench-explain-real  the same in Caddy, etcd, gRPC, SQLite and Prometheus' TSDB, which it downloads"
-	@echo "make bench-tailstat  package tailstat on synthetic services and recorded runs, ten minutes; RECORD=1: record them anew, 50 minutes more"
-	@echo "make bench-recorder  what reqtrace/recorder costs a service, what it does under faults, and whether it is right about planted causes, an hour"
-	@echo "make soak        packages aio, httpd, gcgate and gctrace under random histories, each for an hour (SOAK=2m: two minutes), and httpd restarted behind HAProxy"
-	@echo "make soak-fastc  package fastc's calls under collections, signals and profiles, as long as SOAK says"
-	@echo "make test-next   package fastc, which relies on the runtime's inside, under the next Go ($(NEXT))"
-	@echo "make test-apiserver  turns by a kube-apiserver, which it compiles: ten minutes"
-	@echo "make test-kernels  packages aio and httpd under other kernels, in qemu: KERNELS=\"/boot/vmlinuz-6.12.43 ...\""
-	@echo "make build       bin/: evenkeel, the examples, and the driver of bench-gate"
+	@echo "make build          bin/: evenkeel, the examples, and the driver of bench-gate"
+	@echo "make demo           two minutes, with Go alone: why a service is slow, whether a fix helps, collections without overlapped requests"
+	@echo "make demo-haproxy   two replicas behind HAProxy, collecting under live traffic and gated: counts, a table and a page"
+	@echo "make test           set-up, build, vet, the tests with the race detector, shuffled"
+	@echo "make check          what takes longer: lint, the long tests, other systems and architectures, fuzzing, benchmarks once"
+	@echo "make lint           golangci-lint and vale, go mod tidy and fastcgen -check over every module"
+	@echo "make soak           random histories of aio, httpd, gcgate, gctrace and fastc, each for an hour (SOAK=2m: two minutes)"
+	@echo "make flake          all tests ROUNDS=3 times with 1, 2 and 4 processors beside busy loops, to find those that fail by chance"
+	@echo "make golden         write the golden files again, from real programs under real toolchains, and the record of the public API"
+	@echo "make release-check  what VERSION=v0.1.0 would publish: clean tree, API record, licences, builds from module zips alone"
+	@echo "make clean          remove what the targets have built"
+	@echo "make bench          what README.md and docs claim: RUN=gate/haproxy for one case, FLAGS=-list for all, QUICK=1 to try one"
 
-.PHONY: build build-main
-build: build-main
+.PHONY: build
+build:
 	@mkdir -p bin/recorder
-	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant
-
-build-main:
 	@$(GO_BUILD) -o bin/ ./cmd/...
+	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant
 	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./websockets ./fastcserver ./wholepath
 
 # Without cgo it needs no C compiler. Without the debugger's data it compiles a sixth faster.
@@ -66,35 +50,26 @@ test:
 # FUZZTIME=1m: a minute for each fuzz target.
 export FUZZTIME ?= 3s
 check:
-	@.ci/check
-
-# ROUNDS=3: fewer rounds. RUN=./aio/...: these packages of the root module alone.
-ROUNDS ?= 10
-.PHONY: flake
-flake:
-	@.ci/flake $(ROUNDS) $(RUN)
-
-# Says in each mode and on each architecture what fastc resolved to, and ends as go test does.
-NEXT ?= go1.27.2
-.PHONY: test-next
-test-next:
-	@.ci/setup gcc
-	@env EVENKEEL_CHECK=1 GOTOOLCHAIN=$(NEXT) go test -count=1 -timeout 30m -v -shuffle=on ./fastc
-
-# A kube-apiserver from its source, module k8s.io/kubernetes, and replicas that share a Lease.
-.PHONY: test-apiserver
-test-apiserver:
-	@cd e2e/apiserver && go test -count=1 -v ./...
-
-# The tests of what talks to the kernel, under others than this machine's: KERNELS="/boot/vmlinuz-6.12.43 ...".
-.PHONY: test-kernels
-test-kernels:
-	@.ci/kernels $(KERNELS)
+	@.ci/test check
 
 .PHONY: lint
 lint:
 	@go -C tools build -o ../.bin/ tool
 	@.ci/lint
+
+# Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
+SOAK ?= 1h
+SOAKING = EVENKEEL_TEST=$(SOAK) go test -count=1 -v -timeout 0
+.PHONY: soak
+soak:
+	$(SOAKING) -run '^(TestSoak.*|TestSimulation|TestPrograms.*|TestDifferential)$$' ./aio/... ./httpd ./gcgate ./gctrace ./fastc
+	cd e2e && $(SOAKING) -run '^TestRestarts$$' .
+
+# ROUNDS=1: fewer rounds. RUN=./aio/...: these packages of the root module alone.
+ROUNDS ?= 3
+.PHONY: flake
+flake:
+	@.ci/flake $(ROUNDS) $(RUN)
 
 .PHONY: golden
 golden:
@@ -105,7 +80,7 @@ golden:
 	cd bench && go generate ./fastc/...
 	go test ./gctrace ./reqtrace ./reqtrace/verdict ./cmd/evenkeel/internal/compare ./cmd/evenkeel/internal/page ./cmd/evenkeel/internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
 	go test -trimpath ./cmd/evenkeel -update
-	cd tools && go run ./api -write
+	tools/api -write
 	cd tools && go run ./release licences >../docs/reference/licences.md
 
 # What a tag would publish, tried before it is: see tools/release.
@@ -113,98 +88,15 @@ VERSION ?= v0.1.0
 .PHONY: release-check
 release-check:
 	go test ./internal/tidy
-	cd tools && go run ./api
+	tools/api
 	cd tools && go run ./release -version $(VERSION) check
 
-# Bounded: SOAK=2m for a short one. It leaves most of the machine to others.
-SOAK ?= 1h
-.PHONY: soak soak-fastc
-soak:
-	EVENKEEL_MUTATIONS=100000 go test -count=1 -v -timeout 0 -run '^TestDifferential$$' ./httpd
-	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^(TestSoak.*|TestSimulation|TestPrograms.*)$$' ./aio/... ./httpd ./gcgate ./gctrace
-	cd e2e && EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestRestarts$$' .
+.PHONY: clean
+clean:
+	rm -rf bin .bin
 
-soak-fastc:
-	EVENKEEL_SOAK=$(SOAK) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./fastc
-
-.PHONY: bench-recorder bench bench-gc bench-load bench-gate bench-aio build-aio bench-fastc bench-explain bench-explain-suite bench-explain-real build-explain-suite bench-tailstat bench-httpd
-bench: bench-gc bench-load bench-gate bench-aio bench-httpd bench-fastc bench-explain bench-tailstat bench-recorder
-
-bench-gc: build
-	cd bench && go run ./gc
-
-bench-load: build
-	cd bench && $(GO_BUILD) -o ../bin/ tool ./load/server ./load/loadgrpc
-	cd bench && go run ./load
-
-# PART=haproxy: that part alone; QUICK=1: is everything there? ORIGINAL=DIR has the source of gci-go v0.2, for the parts hello, shedding and literal.
-bench-gate: build
-	@.ci/setup haproxy nginx etcd envoy
-	cd bench && ../bin/gate $(if $(QUICK),-quick) $(if $(ORIGINAL),-original $(abspath $(ORIGINAL))) $(if $(PART),-part $(PART))
-	$(if $(PART),,cd bench && ../bin/gate $(if $(QUICK),-quick -n 3000) -part faults)
-
-# PART=hostile: that part alone, of echo, accept, idle and hostile; QUICK=1: six minutes instead of an hour and more.
-bench-aio: build-aio
-	cd bench && ../bin/aio/driver $(if $(QUICK),-quick) $(if $(PART),-part $(PART))
-
-# ONLY=idle,hostile: these rows alone; QUICK=1: some minutes instead of an hour, nothing kept.
-bench-httpd:
-	@mkdir -p bin/httpd
-	@cd bench && $(GO_BUILD) -o ../bin/httpd/driver ./httpd && $(GO_BUILD) -o ../bin/httpd/ ./httpd/server ./httpd/client
-	cd bench && ../bin/httpd/driver $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
-
-# Part of make check too: one round, default swap buffer.
-.PHONY: gaio-suite
-gaio-suite:
-	cd bench && GAIOSUITE_ROUNDS=$(ROUNDS) go test -count=1 -v -timeout 0 ./aio/gaiosuite
-
-# RUN=TestServer: those that match. Part of make check too, as go test -short has them, for this Go.
-.PHONY: nethttp-suite
-nethttp-suite:
-	cd tools && go run ./nethttp $(if $(RUN),-run '$(RUN)')
-	cd tools && GOTOOLCHAIN=$(NEXT) go run ./nethttp $(if $(RUN),-run '$(RUN)')
-
-# QUICK=1: a minute instead of ten, nothing kept.
-bench-fastc: build
-	cd bench && $(GO_BUILD) -o ../bin/bench-fastc ./fastc && ../bin/bench-fastc $(if $(QUICK),-quick)
-
-build-aio:
-	@mkdir -p bin/aio && rm -f bin/aio/cepoll
-	@cd bench && $(GO_BUILD) -o ../bin/aio/driver ./aio && $(GO_BUILD) -o ../bin/aio/ ./aio/server ./aio/client
-	@if command -v cc >/dev/null; then cc -O2 -Wall -o bin/aio/cepoll bench/aio/cepoll/cepoll.c; \
-	else echo "no C compiler: install gcc for the limit in C"; fi
-
-bench-tailstat:
-	@mkdir -p bin/tailstat
-	@cd examples && $(GO_BUILD) -o ../bin/tailstat/ ./search ./msgpush ./hello
-	@cd bench && $(GO_BUILD) -o ../bin/tailstat/driver ./tailstat
-	$(if $(RECORD),cd bench && ../bin/tailstat/driver -part record)
-	cd bench && ../bin/tailstat/driver
-
-# ONLY=faults: that part alone; ONLY=soak: an hour that is no part of the whole. QUICK=1: is everything there?
-bench-recorder:
-	@mkdir -p bin/recorder
-	@cd examples && $(GO_BUILD) -o ../bin/recorder/ ./hello ./search ./msgpush
-	@$(GO_BUILD) -o bin/recorder/ ./cmd/evenkeel
-	@cd bench && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant && $(GO_BUILD) -o ../bin/recorder/driver ./recorder
-	cd bench && ../bin/recorder/driver $(if $(QUICK),-quick) $(if $(ONLY),-only $(ONLY))
-
-# QUICK=1: three minutes instead of fifty. The plants bear no names.
-bench-explain:
-	@mkdir -p bin/explain
-	@cd examples && $(GO_BUILD) -o ../bin/explain/ ./search ./msgpush
-	@cd bench && $(GO_BUILD) -ldflags=-s -o ../bin/explain/ ./explain/plant && $(GO_BUILD) -o ../bin/explain/driver ./explain
-	cd bench && ../bin/explain/driver $(if $(QUICK),-quick)
-
-build-explain-suite:
-	@mkdir -p bin/explain
-	@cd bench && $(GO_BUILD) -o ../bin/explain/ ./explain/suite
-	@cd bench && $(GO_BUILD) -trimpath -ldflags=-s -o ../bin/explain/ ./explain/suite/shop ./explain/suite/feed ./explain/suite/clerk ./explain/suite/edge ./explain/suite/press
-	@cd bench/explain/real && $(GO_BUILD) -ldflags=-s -o ../../../bin/explain/ ./accounts ./depot
-
-bench-explain-suite: build-explain-suite
-	cd bench && ../bin/explain/suite
-
-bench-explain-real: build-explain-suite
-	@cd bench/explain/real && $(GO_BUILD) -ldflags=-s -o ../../../bin/explain/ ./...
-	cd bench && ../bin/explain/suite -real -markdown
+# RUN=gate/haproxy or RUN='gate/*': these cases alone. QUICK=1: one short round of each, and nothing is
+# saved. FLAGS=-list: every claim, with its case.
+.PHONY: bench
+bench:
+	@cd bench && $(GO_BUILD) -o ../bin/bench . && ../bin/bench $(if $(RUN),-run '$(RUN)') $(if $(QUICK),-quick) $(FLAGS)

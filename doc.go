@@ -7,7 +7,7 @@
 //     latency from the time a request was due, HDR histograms.
 //   - [evenkeel.dev/gctrace]: what the garbage collector cost, from the lines of
 //     GODEBUG=gctrace=1 or from runtime/metrics.
-//   - [evenkeel.dev/tailstat]: whether two sets of runs differ in their tail, or nobody can tell.
+//   - [evenkeel.dev/tailstat]: whether two sets of runs differ in their tail, or the result is inconclusive.
 //
 // To explain:
 //
@@ -30,7 +30,7 @@
 // To remove:
 //
 //   - [evenkeel.dev/gcgate]: it decides when to collect, and tells the load balancer first, so
-//     that no request meets a collection. [evenkeel.dev/gcgate/httpgate] counts the requests of a
+//     that no request overlaps a collection. [evenkeel.dev/gcgate/httpgate] counts the requests of a
 //     net/http server for it; [evenkeel.dev/gcgate/haproxy] and [evenkeel.dev/gcgate/health] tell
 //     balancers, [evenkeel.dev/gcgate/client] is a Go client that needs none;
 //     [evenkeel.dev/gcgate/capacity] says by formulas what replicas need. For adapters of one's

@@ -5,13 +5,14 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestConformance runs the suite over the backends of this system. Unix sockets, which the kqueue backend has in each run,
 // are make check's.
 func TestConformance(t *testing.T) {
 	networks := []string{"tcp"}
-	if aiosuite.Checking() {
+	if testutil.Checking() {
 		networks = append(networks, "unix")
 	}
 	for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/internal/testutil"
 )
 
 const (
@@ -39,7 +39,7 @@ func needDescriptors(t testing.TB, n int) {
 func TestFeatureScalesBeyond10KConnections(t *testing.T) {
 	needDescriptors(t, many)
 	each := onEach
-	if !aiosuite.Checking() {
+	if !testutil.Checking() {
 		each = func(t *testing.T, f func(*testing.T, aio.Backend)) { f(t, aio.BackendAuto) }
 	}
 	each(t, func(t *testing.T, b aio.Backend) {

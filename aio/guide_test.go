@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // guideProgram is what the guide leaves to its reader.
@@ -44,6 +45,7 @@ func serve(w *aio.Watcher, l *aio.Listener) error {
 
 // TestGuideServer runs the server that the guide shows.
 func TestGuideServer(t *testing.T) {
+	testutil.Slow(t, "builds the service of a guide")
 	guide, err := os.ReadFile("../docs/guides/aio.md")
 	must(t, err)
 	program := guideProgram

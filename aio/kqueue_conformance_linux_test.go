@@ -7,6 +7,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/internal/testutil"
 )
 
 // kqueueSystem is the kqueue backend over a fake kernel.
@@ -20,7 +21,7 @@ func kqueueSystem(network string) aiosuite.System {
 
 // kqueueNetworks are those of the tests below: TCP is make check's, as the backends of this system have it in each run.
 func kqueueNetworks() []string {
-	if aiosuite.Checking() {
+	if testutil.Checking() {
 		return []string{"unix", "tcp"}
 	}
 	return []string{"unix"}

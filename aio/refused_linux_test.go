@@ -16,6 +16,7 @@ import (
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/internal/sys/refuse"
+	"evenkeel.dev/internal/testutil"
 )
 
 // refusals says what becomes of a Watcher of each backend where the kernel refuses some system calls:
@@ -145,8 +146,8 @@ func refuseAll(t *testing.T, errno syscall.Errno, calls string) error {
 // before Linux 6.12: it says EINVAL to io_uring_register.
 func TestOlderKernel(t *testing.T) {
 	if os.Getenv("AIO_OLDER") == "" {
-		if !aiosuite.Checking() {
-			t.Skip("needs EVENKEEL_CHECK=1, which make check sets: it is the whole suite once more")
+		if !testutil.Checking() {
+			t.Skip("the whole suite once more: make check runs it")
 		}
 		c := child(t, "TestOlderKernel", "AIO_OLDER=yes")
 		c.Args = append(c.Args, "-test.v")

@@ -8,23 +8,23 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/testutil"
 )
 
-// TestSoak drives both backends for the time in EVENKEEL_SOAK (make soak): connections come and
+// TestSoak drives both backends for as long as make soak says: connections come and
 // go, send and are sent bytes of all sizes, time out, are half-closed, reset and freed. What it
 // asks for at the end: each operation was returned once, every byte came back but on connections that the server
 // closed on purpose, and neither descriptors, goroutines, the heap nor the process grew. A collector is at work all the while.
 func TestSoak(t *testing.T) {
-	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
-	if err != nil {
-		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
+	length := testutil.Soak()
+	if length == 0 {
+		t.Skip("make soak runs it")
 	}
 	press(t)
 	for _, b := range []aio.Backend{aio.BackendIOUring, aio.BackendEpoll} {

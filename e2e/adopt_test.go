@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 var goFence = regexp.MustCompile("(?s)```go\n(.*?)```")
@@ -26,6 +27,7 @@ var goFence = regexp.MustCompile("(?s)```go\n(.*?)```")
 // TestReadmeAdoption follows the README's go mod lines in a module of somebody else's, whose
 // program is the first one of the gate's guide: it serves, and ends when it is asked to.
 func TestReadmeAdoption(t *testing.T) {
+	testutil.Slow(t, "builds and starts services")
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +118,7 @@ func runService(t *testing.T, program, addr string) {
 // TestGuideSnippets compiles the Go programs of the gate's guide, and those of the pages of
 // adopt/, as they stand, each as a package of the module whose dependencies it takes.
 func TestGuideSnippets(t *testing.T) {
+	testutil.Slow(t, "builds and starts services")
 	pages, err := filepath.Glob("../docs/guides/adopt/*.md")
 	if err != nil {
 		t.Fatal(err)

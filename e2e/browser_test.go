@@ -15,6 +15,8 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // browserTimeout bounds the start of the browser, and all that one test does in it: only what
@@ -94,16 +96,13 @@ func browser(t *testing.T) context.Context {
 // failure.
 func chromium(t *testing.T) string {
 	t.Helper()
+	testutil.Slow(t, "starts a browser")
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	const missing = "chromium is missing: no chromium, chromium-browser, google-chrome or chrome in PATH"
-	if os.Getenv("CI") != "" || os.Getenv("EVENKEEL_E2E") == "1" {
-		t.Fatal(missing)
-	}
-	t.Skip(missing)
+	testutil.Missing(t, "chromium, chromium-browser, google-chrome or chrome in PATH")
 	return ""
 }
 

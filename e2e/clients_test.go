@@ -24,6 +24,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 // alone is net/http without httpd, as a way to serve.
@@ -43,11 +44,11 @@ type served struct {
 	streams sync.Map
 }
 
-// onServers runs a test against httpd on each backend that is to be had; with EVENKEEL_CHECK also against net/http alone, so that what
+// onServers runs a test against httpd on each backend that is available; in make check also against net/http alone, so that what
 // the test wants is what net/http does.
 func onServers(t *testing.T, test func(t *testing.T, s *served)) {
 	ways := []string{aio.BackendEpoll.String(), aio.BackendIOUring.String()}
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		ways = append(ways, alone)
 	}
 	for _, way := range ways {
@@ -216,12 +217,10 @@ func out(t *testing.T, args ...string) string {
 // needsCheck skips what make test has no time for.
 func needsCheck(t *testing.T) {
 	t.Helper()
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: make check runs the clients that take longer")
-	}
+	testutil.Long(t, "takes longer than the other clients")
 }
 
-// TestClientsOfPython: http.client and urllib; with EVENKEEL_CHECK also what .ci/pypi has installed, requests and httpx, of which the latter
+// TestClientsOfPython: http.client and urllib; in make check also what .ci/setup has installed, requests and httpx, of which the latter
 // speaks HTTP/2.
 func TestClientsOfPython(t *testing.T) {
 	python := tool(t, "python3", "python3")
@@ -231,13 +230,13 @@ func TestClientsOfPython(t *testing.T) {
 			out(t, python, "testdata/clients.py", library, url, proto, s.cert, s.path)
 		}
 		run(python, "stdlib", s.plain, "HTTP/1.1")
-		if os.Getenv("EVENKEEL_CHECK") != "1" {
+		if !testutil.Checking() {
 			return
 		}
 		run(python, "stdlib", s.secure, "HTTP/1.1")
 		const installed = "../.bin/python/bin/python"
 		if err := exec.Command(installed, "-c", "import requests, httpx, h2").Run(); err != nil {
-			t.Logf("without requests and httpx: .ci/pypi installs them: %v", err)
+			t.Logf("without requests and httpx: .ci/setup installs them: %v", err)
 			return
 		}
 		for _, library := range []string{"requests", "httpx"} {

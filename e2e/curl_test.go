@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // transfer is a request of curl, and what becomes of it.
@@ -73,7 +75,7 @@ func TestClientsOfCurl(t *testing.T) {
 				if c.option == "http2-prior-knowledge" { // curl 7.88 cannot use such a connection twice, for a redirect either
 					for i, x := range all {
 						x.connect = true
-						if i > 0 && !strings.Contains(x.options, "FILE") && os.Getenv("EVENKEEL_CHECK") != "1" || strings.HasPrefix(x.options, "location") {
+						if i > 0 && !strings.Contains(x.options, "FILE") && !testutil.Checking() || strings.HasPrefix(x.options, "location") {
 							continue
 						}
 						curl(t, bin, s, c.option, c.url, c.proto, []transfer{x})

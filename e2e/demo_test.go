@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
+	"evenkeel.dev/internal/testutil"
 )
 
 // demoLines is how many lines make demo prints at most, with those of go build.
@@ -51,6 +52,7 @@ func leavesNothing(t *testing.T, temp string) {
 
 // TestDemo runs the demo to its end, and looks for what each part is to show.
 func TestDemo(t *testing.T) {
+	testutil.Slow(t, "builds and starts services")
 	c, out, temp := startDemo(t, "^4. What next")
 	waitExit(t, c)
 	text, errText := c.Output()
@@ -82,6 +84,7 @@ func TestDemo(t *testing.T) {
 
 // TestDemoInterrupted interrupts each part.
 func TestDemoInterrupted(t *testing.T) {
+	testutil.Slow(t, "builds and starts services")
 	for _, part := range []string{"1", "2", "3"} {
 		t.Run(part, func(t *testing.T) {
 			c, _, temp := startDemo(t, "^"+part+`\. `)

@@ -4,7 +4,7 @@
 // of gcgate. And it has other people's clients of HTTP talk to httpd. It holds tests only.
 //
 //	go test ./...                             # a missing browser or server skips, and says so
-//	EVENKEEL_E2E=1 go test ./...              # it fails, as it does where CI is set
+//	EVENKEEL_TEST=full go test ./...          # it fails, as it does where CI is set
 //	EVENKEEL_SHOTS=/some/folder go test ./... # keeps the screenshots there
 //
 // Without EVENKEEL_SHOTS go test -artifacts keeps them, and where neither is asked for none are taken.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/health"
+	"evenkeel.dev/internal/testutil"
 )
 
 // startEnvoy runs Envoy with deploy/envoy/envoy.yaml on free ports, before the replicas at these; edit may
@@ -49,12 +50,12 @@ func startEnvoy(t *testing.T, edit func(string) string, portA, portB string) *ca
 // envoy returns the path of Envoy's program, or skips.
 func envoy(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"envoy", "../.bin/python/bin/envoy"} { // the second is what .ci/pypi installs
+	for _, name := range []string{"envoy", "../.bin/python/bin/envoy"} { // the second is what .ci/setup installs
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	t.Skip("envoy is missing: neither in PATH nor installed from PyPI by .ci/pypi")
+	t.Skip("envoy is missing: neither in PATH nor installed from PyPI by .ci/setup")
 	return ""
 }
 
@@ -138,7 +139,7 @@ func TestEnvoyKeepsItsHeaderToItself(t *testing.T) {
 }
 
 // TestEnvoyTwoAtOnce: two replicas that are asked to collect at once, time and again, fail no request behind the
-// real Envoy, and with the right settings nearly none meets a collection.
+// real Envoy, and with the right settings nearly none overlaps a collection.
 func TestEnvoyTwoAtOnce(t *testing.T) {
 	envoy(t) // or skip before anything is started
 	t.Parallel()
@@ -158,8 +159,8 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if c.slow && os.Getenv("EVENKEEL_CHECK") != "1" {
-				t.Skip("needs EVENKEEL_CHECK=1: each turn is held for seconds, until Envoy has put the replica back")
+			if c.slow {
+				testutil.Long(t, "each turn is held for seconds, until Envoy has put the replica back")
 			}
 			s := gatedSetup{
 				Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: wide, Mark: 50 * time.Millisecond,

@@ -28,6 +28,7 @@ import (
 	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/health"
 	"evenkeel.dev/gcgate/httpgate"
+	"evenkeel.dev/internal/testutil"
 )
 
 // gatedEnv makes this binary a replica with a gate, which lives until it is killed.
@@ -245,7 +246,7 @@ const wide = 10 * time.Second
 
 // rounds is how many of n there are: a third in make test, all in make check.
 func rounds(n int) int {
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		return n
 	}
 	return max(n/3, 1)
@@ -267,7 +268,7 @@ func TestHAProxyTwoAtOnce(t *testing.T) {
 		rounds int
 		polls  int64  // to wait for meanwhile
 		silent string // what the log says; "" where the signal must be used
-		long   bool   // with EVENKEEL_CHECK=1 alone
+		long   bool   // in make check alone
 	}{
 		{"as deployed", options{}, line, true, wide, 30, 0, "", false},
 		{"as deployed, and wrong options", options{1, 1}, "check inter 10ms fall 4 rise 6", true, wide, 10, 0, "", true},
@@ -279,8 +280,8 @@ func TestHAProxyTwoAtOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // they wait for HAProxy most of the time
-			if c.long && os.Getenv("EVENKEEL_CHECK") != "1" {
-				t.Skip("needs EVENKEEL_CHECK=1: it polls for many seconds; gcgate/health has the like in a model's time")
+			if c.long {
+				testutil.Long(t, "it polls for many seconds; gcgate/health has the like in a model's time")
 			}
 			s := gatedSetup{
 				Turns: filepath.Join(t.TempDir(), "turn"), AnnounceTimeout: c.within,
@@ -464,7 +465,7 @@ func TestNginxTwoAtOnce(t *testing.T) {
 	a.Name, b.Name = "a", "b"
 	replicas := [2]*gated{startGated(t, a), startGated(t, b)}
 	n := 2
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		n = 30 // as behind HAProxy; each takes seconds
 	}
 	together(t, startNginx(t, replicas[0].replica, replicas[1].replica), n, replicas, nil)

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // guideTimeout bounds one block of commands: only what hangs meets it.
@@ -32,9 +34,7 @@ const guideTimeout = 5 * time.Minute
 //	by=DIR/TEST    the test that runs it, its folder from the repository's top
 //	untested=WHY   it cannot be run here, with hyphens between words
 func TestGuides(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: the commands of all guides take minutes; make check runs it")
-	}
+	testutil.Long(t, "the commands of all guides take minutes")
 	if out, err := exec.Command("unshare", "--net", "--map-root-user", "ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
 		t.Skipf("needs a network namespace of its own (unshare --net --map-root-user): %v: %s", err, out)
 	}

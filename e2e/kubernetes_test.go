@@ -21,6 +21,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -169,6 +170,7 @@ func (j *job) run(t *testing.T, evenkeel, dir, url string, start time.Time) bool
 // TestLoadJob runs what the pods of the manifest run, as processes of this machine. The sum of what they print has each
 // request that the service saw, once.
 func TestLoadJob(t *testing.T) {
+	testutil.Slow(t, "builds and starts services")
 	text, err := os.ReadFile(loadJob)
 	if err != nil {
 		t.Fatal(err)

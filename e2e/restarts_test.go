@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -40,10 +41,10 @@ backend be
 `
 
 // TestRestarts shuts two servers of package httpd down and starts them again, one at a time, under load behind HAProxy: no request
-// fails. With EVENKEEL_SOAK (make soak) it is a million requests and 50 times.
+// fails. In make soak it is a million requests and 50 times.
 func TestRestarts(t *testing.T) {
 	requests, restarts := 1200, 6
-	if os.Getenv("EVENKEEL_SOAK") != "" {
+	if testutil.Soak() > 0 {
 		requests, restarts = 1_000_000, 50
 	}
 	bin := server(t, "haproxy")

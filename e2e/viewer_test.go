@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // viewerListens is what go tool trace says when its pages can be opened.
@@ -21,9 +23,7 @@ var viewerListens = regexp.MustCompile(`Trace viewer is listening on http://127\
 // TestViewer follows a link of the page into go tool trace, which marks the request's time; and the viewer of
 // Chrome's that go tool trace brings reads what -perfetto writes, all of it and without a warning.
 func TestViewer(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: go tool trace takes half a minute of a processor for its pages; make check runs it")
-	}
+	testutil.Long(t, "go tool trace takes half a minute of a processor for its pages")
 	chromium(t) // or skip now
 	dir := t.TempDir()
 	packed, err := os.ReadFile("../bench/results/search-locked-2026-11-22.trace.gz")

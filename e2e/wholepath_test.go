@@ -8,13 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestWholePath runs the script of examples/wholepath with the real HAProxy, by httpd and by net/http: both replicas answer through
@@ -28,8 +29,8 @@ func TestWholePath(t *testing.T) {
 		each bool   // idle connection has a goroutine
 	}{{"", false}, {"-nethttp", true}} {
 		t.Run("httpd"+c.flag, func(t *testing.T) {
-			if c.each && os.Getenv("EVENKEEL_CHECK") != "1" {
-				t.Skip("needs EVENKEEL_CHECK=1: the same on net/http; make check runs it")
+			if c.each {
+				testutil.Long(t, "the same on net/http")
 			}
 			args := []string{"BIN=" + binDir, "PORT=" + freeServerPort(t), "LENGTH=1s", "bash", "../examples/wholepath/demo.sh"}
 			if c.flag != "" {

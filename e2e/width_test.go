@@ -3,21 +3,20 @@
 package e2e
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestWidths: at 500 pixels the last column of each table of an explanation is on the screen, without
 // scrolling; at 1280 the tables of the slowest requests use the right third of the page.
 func TestWidths(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: make check looks at pages on more widths than make test")
-	}
+	testutil.Long(t, "more widths of pages")
 	chromium(t) // or skip now
 	page := filepath.Join(t.TempDir(), "why.html")
 	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "explain", "-html", page, "../bench/results/search-locked-2026-11-22.trace.gz")

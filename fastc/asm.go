@@ -75,7 +75,7 @@ func choose() {
 
 // find returns the code of asmcgocall, if it passes test.
 func find(test func(pc uintptr) error) (pc uintptr, source string, err error) {
-	switch v := os.Getenv("FASTC"); v {
+	switch v := os.Getenv("FASTC"); v { //nolint:forbidigo // what people set when calls go wrong
 	case "", "on":
 	case "off":
 		return 0, "", fmt.Errorf("FASTC=off")

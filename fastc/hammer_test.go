@@ -22,16 +22,17 @@ import (
 
 	"evenkeel.dev/fastc"
 	"evenkeel.dev/fastc/internal/leaf"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestHammer calls C from many goroutines while the runtime does all that could hurt.
 func TestHammer(t *testing.T) { hammer(t, 1, 0) }
 
-// TestSoak is TestHammer for the time in EVENKEEL_SOAK (make soak-fastc).
+// TestSoak is TestHammer for as long as make soak says.
 func TestSoak(t *testing.T) {
-	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
-	if err != nil {
-		t.Skip("EVENKEEL_SOAK has no duration: make soak-fastc sets it")
+	length := testutil.Soak()
+	if length == 0 {
+		t.Skip("make soak runs it")
 	}
 	seed := rand.Uint64()
 	t.Log("seed", seed)

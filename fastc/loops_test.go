@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/fastc"
 	"evenkeel.dev/fastc/internal/leaf"
+	"evenkeel.dev/internal/testutil"
 )
 
 const (
@@ -54,6 +55,7 @@ var loops = map[string]func(enough *atomic.Bool){
 // TestLoops holds that loops of calls on all processors hold nothing up beyond the call under way:
 // neither a stop of the world, nor, on one processor, the goroutine that asks for it.
 func TestLoops(t *testing.T) {
+	testutil.Slow(t, "takes ten seconds")
 	for name, loop := range loops {
 		for _, processors := range []int{1, 2} {
 			held := !t.Run(fmt.Sprint(name, ", ", processors), func(t *testing.T) {

@@ -186,7 +186,7 @@ func (a *announcer) awaitReturn(n *notice, gone time.Duration, stop, over <-chan
 		case <-stop:
 			stop, stopped, gone = nil, time.Now(), min(gone, stopGone)
 		}
-		err, yes := a.givesUp(n, gone)
+		yes, err := a.givesUp(n, gone)
 		if yes || !stopped.IsZero() && time.Since(stopped) >= stopTimeout {
 			return isClosed(n.done)
 		}
@@ -195,7 +195,7 @@ func (a *announcer) awaitReturn(n *notice, gone time.Duration, stop, over <-chan
 }
 
 // awaitStopped is awaitReturn for a gate that stops, and wants nothing new of the peer.
-func (a *announcer) awaitStopped(stop <-chan struct{}, bound context.Context) {
+func (a *announcer) awaitStopped(bound context.Context, stop <-chan struct{}) {
 	a.mu.Lock()
 	n := a.newest
 	a.mu.Unlock()
@@ -216,18 +216,18 @@ func (a *announcer) outstanding(n *notice) (out bool, err error) {
 }
 
 // givesUp reports whether the peer is not waited for any longer, and the error of the last call.
-func (a *announcer) givesUp(n *notice, gone time.Duration) (err error, yes bool) {
+func (a *announcer) givesUp(n *notice, gone time.Duration) (yes bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch silent := time.Since(n.contact); {
 	case isClosed(n.begun) && !a.out:
-		return n.err, true
+		return true, n.err
 	case errors.Is(n.err, ErrNotBack):
-		return n.err, time.Since(n.posted) >= returnTimeout
+		return time.Since(n.posted) >= returnTimeout, n.err
 	case n.err != nil:
-		return n.err, silent >= gone
+		return silent >= gone, n.err
 	default: // the first call runs, and has a deadline
-		return nil, silent >= max(gone, backTimeout+time.Second)
+		return silent >= max(gone, backTimeout+time.Second), nil
 	}
 }
 

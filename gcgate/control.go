@@ -134,6 +134,6 @@ func (c *control) awaitPeers() {
 	defer done()
 	c.turns.releases.Wait()
 	for _, a := range c.rounds.announcers {
-		a.awaitStopped(c.stop, bound)
+		a.awaitStopped(bound, c.stop)
 	}
 }

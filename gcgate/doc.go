@@ -70,7 +70,7 @@
 // # Memory
 //
 // With live the heap after the last collection, the gate collects at the trigger and, when no
-// turn is to be had, where the heap has grown 2.5 times as far as to the highest trigger that
+// turn is available, where the heap has grown 2.5 times as far as to the highest trigger that
 // there may be (HardRatio). The trigger is the heap that there is after two seconds at the present
 // rate of allocation, at least 2 x live and 32 MiB, at most half of the memory limit, or without any
 // limit a 32nd of the memory that the machine has available, up to 512 MiB ([Options].MinTriggerBytes

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // queueTimeout is what only a hang takes.
@@ -146,6 +148,7 @@ func TestFileQueueLeaderChanges(t *testing.T) {
 
 // TestFileQueueIsNotPassed: who does not wait does not take the turn from those who do.
 func TestFileQueueIsNotPassed(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	needsFlock(t)
 	turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}
 	w, err := turns.enlist()

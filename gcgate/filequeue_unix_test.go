@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestFileQueueOfTheStopped stops the process that is next: it is passed over, and has its place again when it goes on.
 func TestFileQueueOfTheStopped(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	needsFlock(t)
 	turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}
 	held := acquire(t, turns)

@@ -97,7 +97,7 @@ func (t *turnTaker) holderName(err error) string {
 		defer t.calls.begin("Holders of Turns")()
 		return n.Holders()
 	}
-	if err == nil || err == ErrHeld { //nolint:errorlint // not wrapped: it names nobody
+	if err == nil || err == ErrHeld { // not wrapped: it names nobody
 		return ""
 	}
 	return err.Error()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // absentSignal is a fakeSignal that says at the start whether its peer is there, as those of
@@ -82,6 +83,7 @@ func TestPeerThatWasNeverReached(t *testing.T) {
 // TestPeerThatRefusesAfterADrain holds the turn for long enough to restart, and not until the
 // others run out of memory.
 func TestPeerThatRefusesAfterADrain(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	const waits = "this replica cannot collect because another one has held the turn"
 	const holds = "this replica holds the turn because a peer does not have it back"
 	for _, c := range []struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // leakRun is a process whose live heap grows.
@@ -86,6 +87,7 @@ func (l leakRun) run(t *testing.T, o *Options) (seen leakSeen) {
 // heap grows towards it. Requests overlap no more collections than without a gate, and the kernel
 // kills the process no sooner.
 func TestLeakUnderAControlGroup(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for _, garbage := range []float64{0, 20} {
 		for _, leak := range []float64{5, 20} {
 			for _, times := range []float64{1.5, 2, 4} {

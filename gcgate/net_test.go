@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // takenTurns are never free.
@@ -37,7 +38,7 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 			}
 			c.o.Policy, c.o.Turns = PolicyThrough, takenTurns()
 			inTimeOver(t, c.o, h, func(t *testing.T, r *rig) {
-				for end := time.Now().Add(6 * time.Minute); (checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
+				for end := time.Now().Add(6 * time.Minute); (testutil.Checking() || r.Stats().Collections[ReasonHard] < 4) && time.Now().Before(end); {
 					time.Sleep(time.Second)
 				}
 				if s := r.Stats(); s.Collections[ReasonHard] < 4 || s.Escaped > 0 {
@@ -51,6 +52,7 @@ func TestHardComesBeforeTheRuntime(t *testing.T) {
 // TestHardComesBeforeTheRealRuntime where the turn is never free, under a limit, and where the pacer takes marking for slow:
 // then it begins as early as it may. The process allocates a little, and no more until the gate has looked.
 func TestHardComesBeforeTheRealRuntime(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	type node struct {
 		next *node
 		_    [6]uint64
@@ -161,6 +163,7 @@ func TestLimitThatTheProgramSetsMeanwhile(t *testing.T) {
 // TestNetIsAboveWhatIsMapped: a heap that has become small does not have requests give back at once what the process has from the system; the
 // net falls with that. A limit that somebody set is kept to.
 func TestNetIsAboveWhatIsMapped(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for _, c := range []struct {
 		o    Options
 		kept uint64 // MiB

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // span is a time, in nanoseconds since 1970.
@@ -171,6 +172,7 @@ func (w *watchedRuntime) Collect() {
 
 // TestOverlappedUnderARealRuntime counts as the oracle does, but for requests that came between two looks.
 func TestOverlappedUnderARealRuntime(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	var o oracle
 	g, err := Start(t.Context(), Options{
 		Policy: PolicyThrough, Collector: &watchedRuntime{newGoRuntime(), &o}, MinTriggerBytes: 1 << 32, DisablePeriod: true,

@@ -73,7 +73,7 @@ func (r *rig) fewRequests(live uint64) {
 	r.heap.Do(func() { r.heap.Rate = 0 })
 }
 
-// TestIdleGateRestsWithoutTheTurn: neither a turn that is not to be had nor a request that hangs
+// TestIdleGateRestsWithoutTheTurn: neither a turn that is not available nor a request that hangs
 // keeps an idle process awake; and the load that comes then is noticed, with requests and
 // without, before the runtime collects by itself.
 func TestIdleGateRestsWithoutTheTurn(t *testing.T) {

@@ -5,23 +5,20 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "run the simulation with this `seed` only")
 
-// checking reports whether make check runs, which has more rounds of a kind than make test.
-func checking() bool { return os.Getenv("EVENKEEL_CHECK") == "1" }
-
 // times returns how many a test has: few in make test, all in make check.
 func times(few, all int) int {
-	if checking() {
+	if testutil.Checking() {
 		return all
 	}
 	return few
@@ -36,7 +33,7 @@ func times(few, all int) int {
 // The seeds are fixed; TestSoak takes fresh ones.
 func TestSimulation(t *testing.T) {
 	seeds := []uint64{1, 2, 3}
-	if checking() {
+	if testutil.Checking() {
 		seeds = append(seeds, 4, 5, 6, 7, 8)
 	}
 	if *seedFlag != 0 {
@@ -47,11 +44,11 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// TestSoak is TestSimulation with fresh seeds for the time in EVENKEEL_SOAK (make soak).
+// TestSoak is TestSimulation with fresh seeds for as long as make soak says.
 func TestSoak(t *testing.T) {
-	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
-	if err != nil {
-		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
+	length := testutil.Soak()
+	if length == 0 {
+		t.Skip("make soak runs it")
 	}
 	for end := time.Now().Add(length); time.Now().Before(end) && !t.Failed(); {
 		simulateSeed(t, rand.Uint64())

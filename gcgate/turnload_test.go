@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // fakeQueue lets k at once, first come first served.
@@ -146,7 +147,7 @@ func simulateTurns(t *testing.T, turns Turns, n int, load float64, replicas int,
 // TestTurnsFollowTheLaw: up to nine tenths of capacity turns are held for as long as the law says, at the usual trigger.
 func TestTurnsFollowTheLaw(t *testing.T) {
 	groups, loads := []struct{ n, k int }{{12, 1}}, []float64{0.9}
-	if checking() { // each takes the race detector seconds
+	if testutil.Checking() { // each takes the race detector seconds
 		groups, loads = append(groups, struct{ n, k int }{16, 2}), append(loads, 0.5)
 	}
 	for _, tt := range groups {
@@ -166,7 +167,7 @@ func TestTurnsFollowTheLaw(t *testing.T) {
 // at once at first. Turns that are polled, and a gate that does not know how many others there are, do not manage that.
 func TestQueueSuffices(t *testing.T) {
 	sizes, loads := []int{4}, []float64{1.5}
-	if checking() {
+	if testutil.Checking() {
 		sizes, loads = append(sizes, 2, 8), append(loads, 0.9)
 	}
 	for _, n := range sizes {
@@ -182,7 +183,7 @@ func TestQueueSuffices(t *testing.T) {
 			}
 		}
 	}
-	if !checking() {
+	if !testutil.Checking() {
 		return // what follows shows that the queue is what it takes
 	}
 	synctest.Test(t, func(t *testing.T) {

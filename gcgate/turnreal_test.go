@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 const turnReplica = "GCGATE_TEST_TURN_REPLICA"
@@ -42,7 +43,7 @@ func TestSoakFourProcesses(t *testing.T) {
 	if text := os.Getenv(turnReplica); text != "" {
 		beReplica(text)
 	}
-	if os.Getenv("EVENKEEL_SOAK") == "" {
+	if testutil.Soak() == 0 {
 		t.Skip("needs a machine without other work: make soak runs it")
 	}
 	needsFlock(t)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestOutage: a failure that comes and goes is logged once a minute, and its end as often.
@@ -144,6 +146,7 @@ func TestPeerThatCannotBeTold(t *testing.T) {
 // TestRequestThatNeverEnds makes each drain run to its bound: the log says so once, how many there
 // are, and for how long.
 func TestRequestThatNeverEnds(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{&fakeSignal{}}}, func(t *testing.T, r *rig) {
 		r.traffic()
 		hang := []Ticket{r.Enter(), r.Enter()}

@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestSources: processes whose lines have prefixes are put together each for itself.
@@ -245,7 +247,7 @@ func five17(front string) string { return front + "17 things\n" }
 func readers(in string) []io.Reader {
 	r := func() io.Reader { return strings.NewReader(in) }
 	all := []io.Reader{r(), iotest.HalfReader(r()), iotest.DataErrReader(r())}
-	if len(in) < bufferBytes || os.Getenv("EVENKEEL_CHECK") == "1" { // a byte at a time takes the race detector a second
+	if len(in) < bufferBytes || testutil.Checking() { // a byte at a time takes the race detector a second
 		all = append(all, iotest.OneByteReader(r()))
 	}
 	return all

@@ -3,12 +3,13 @@ package gctrace
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // FuzzScanner gives a Scanner any bytes: it ends, does not panic, counts what adds up, and
@@ -108,7 +109,7 @@ func (w *writer) cycle(last Cycle) Cycle {
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(15)
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		seeds = 40
 	}
 	for style := range styles {
@@ -120,11 +121,11 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestSoak is TestTorn with fresh seeds for the time in EVENKEEL_SOAK (make soak).
+// TestSoak is TestTorn with fresh seeds for as long as make soak says.
 func TestSoak(t *testing.T) {
-	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
-	if err != nil {
-		t.Skip("EVENKEEL_SOAK has no duration: make soak sets it")
+	length := testutil.Soak()
+	if length == 0 {
+		t.Skip("make soak runs it")
 	}
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		tear(t, rand.IntN(styles), rand.Uint64())

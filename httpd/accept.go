@@ -154,8 +154,7 @@ func (s *server) accept() {
 		nc, err := s.real.Accept()
 		if err != nil {
 			var ne net.Error
-			//lint:ignore SA1019 net/http asks the same: EMFILE, ECONNABORTED
-			if errors.As(err, &ne) && ne.Temporary() {
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // net/http asks the same: EMFILE, ECONNABORTED
 				s.stalled()
 				time.Sleep(acceptPause)
 				continue

@@ -27,6 +27,7 @@ import (
 // TestListenerClosed: a listener that its owner closes ends Serve, though the loop accepts from a duplicate. Meanwhile
 // it is what BaseContext gets.
 func TestListenerClosed(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for _, network := range []string{"tcp", "unix"} {
 			t.Run(network, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,11 +15,12 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
-// crowd is how many connections attack: more with EVENKEEL_CHECK=1.
+// crowd is how many connections attack: more in make check.
 func crowd(few, many int) int {
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		return many
 	}
 	return few
@@ -97,6 +97,7 @@ func TestTrickle(t *testing.T) {
 // TestTrickleTimeout: who is not done with a header in time is ended and counted, with a worker and without, at first and later; an idle one is counted
 // as that. Where a busy machine stands still for longer than the timeouts, others end than those that are meant: then they get more time.
 func TestTrickleTimeout(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		const n = 100
 		var stats httpd.Stats
@@ -221,6 +222,7 @@ const turn = 2 << 20
 // TestPipelinersThatNeverRead: what is kept of requests and answers is bounded by Options.MaxBytes,
 // however many clients send without reading. Others are served.
 func TestPipelinersThatNeverRead(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	const limit, requests = 1 << 20, 64 << 10 // bytes
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		n := crowd(200, 2000)

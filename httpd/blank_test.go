@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestEmptyLines: those before a request are forgiven where the connection's own last request was a POST, as by net/http, whatever was asked on
@@ -70,6 +71,7 @@ func TestEmptyLines(t *testing.T) {
 // one, whatever its worker has served before, as with net/http. On a busy machine the time may be
 // over before the bytes are read, then there is more.
 func TestTornRequest(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for _, before := range []string{"", "GET", "POST"} {
 			torn := func(limit time.Duration) []byte {

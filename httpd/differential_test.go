@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/testutil"
 )
 
 // raw are requests, right and wrong, each of which net/http has an opinion about.
@@ -194,11 +194,11 @@ func TestDifferential(t *testing.T) {
 			next <- [][]byte{[]byte(q[:cut]), []byte(q[cut:])}
 		}
 		mutations := len(raw) / 2
-		if os.Getenv("EVENKEEL_CHECK") == "1" {
+		if testutil.Checking() {
 			mutations = 2 * len(raw)
 		}
-		if v := os.Getenv("EVENKEEL_MUTATIONS"); v != "" {
-			mutations, _ = strconv.Atoi(v)
+		if testutil.Soak() > 0 {
+			mutations = 100_000
 			seed := rand.Uint64()
 			t.Log("seed", seed)
 			random = rand.New(rand.NewPCG(seed, 0))

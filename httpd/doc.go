@@ -66,7 +66,7 @@
 //   - Three bytes at most and the end are answered over TLS as the worker has served before or not.
 //
 // net/http's own tests pass through this package, on each backend, but for three; tools/nethttp/known.txt has these, with the reasons.
-// make nethttp-suite runs all, but for three more that try how net/http is built (TestOmitHTTP2, TestOmitHTTP2Vet, TestCmdGoNoHTTPServer).
+// Command tools/nethttp runs all, but for three more that try how net/http is built (TestOmitHTTP2, TestOmitHTTP2Vet, TestCmdGoNoHTTPServer).
 //
 // # Websockets
 //

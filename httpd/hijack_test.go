@@ -18,6 +18,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestHijackGivesTheConnection: what Hijack gives is what net/http would have accepted, with what was read too far, and without
@@ -227,6 +228,7 @@ func hijackBehind(t *testing.T, b aio.Backend, srv *http.Server, before func()) 
 
 // TestHijackBehindWhatNobodyReads: Hijack waits for what is queued, but not for ever.
 func TestHijackBehindWhatNobodyReads(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	httpd.SetFlushLimit(t, time.Second)
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		c, _, hijacked := hijackBehind(t, b, &http.Server{}, func() {})
@@ -244,6 +246,7 @@ func TestHijackBehindWhatNobodyReads(t *testing.T) {
 
 // TestHijackBehindWhatWasCut: a connection behind a cut answer is no good any more.
 func TestHijackBehindWhatWasCut(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for limit, late := time.Second, true; late; limit *= 2 { // again where a busy machine has used it up before
 			var begun atomic.Bool

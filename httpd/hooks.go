@@ -376,7 +376,7 @@ func (h *hooks) recovered(c *conn, returned *bool) {
 
 // panicked logs as net/http does what the user's code has panicked with.
 func (h *hooks) panicked(c *conn, err any) {
-	if err == http.ErrAbortHandler { //nolint:errorlint // as net/http has it
+	if err == http.ErrAbortHandler { // as net/http has it
 		return
 	}
 	stack := make([]byte, 64<<10)

@@ -277,6 +277,7 @@ func isReset(err error) bool { return strings.Contains(err.Error(), "reset") }
 // TestWriteDeadline ends a Write that waits for a client that does not read: one set before, one set meanwhile, and for
 // large and small Writes.
 func TestWriteDeadline(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		m, failed := mux(), make(chan error)
 		m.HandleFunc("/fill", func(w http.ResponseWriter, r *http.Request) {

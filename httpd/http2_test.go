@@ -19,6 +19,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -40,6 +41,7 @@ func unencrypted(t *testing.T, dial func(ctx context.Context, network, addr stri
 
 // TestUnencryptedHTTP2: it is served beside HTTP/1, also when its first bytes come one by one; states are told, and it ends by Shutdown.
 func TestUnencryptedHTTP2(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		var mu sync.Mutex
 		told := map[string][]string{}

@@ -26,7 +26,7 @@ const patience = 30 * time.Second
 
 var backends = []aio.Backend{aio.BackendEpoll, aio.BackendIOUring}
 
-// onEach runs a test on each backend that is to be had.
+// onEach runs a test on each backend that is available.
 func onEach(t *testing.T, test func(t *testing.T, b aio.Backend)) {
 	for _, b := range backends {
 		t.Run(b.String(), func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 // speaker is a client's end that takes no memory of the Go heap.
@@ -103,6 +104,7 @@ func TestIdleBytes(t *testing.T) {
 // TestIdleBytesOfTLS: what such a connection costs with TLS. Most is what crypto/tls keeps: see docs/proposals/idle-tls.md. The client forgets
 // all but its socket.
 func TestIdleBytesOfTLS(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	const conns, warm, most = 100, 20, 6000
 	if raceDetector {
 		t.Skip("needs no -race, which takes memory of its own")

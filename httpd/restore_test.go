@@ -16,6 +16,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 // fields are those of an http.Server that httpd wraps.
@@ -32,6 +33,7 @@ func fieldsOf(srv *http.Server) fields {
 // TestRestored: when Serve has returned, the server has the user's fields again, and net/http or
 // another Serve of httpd may go on with it.
 func TestRestored(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		srv := &http.Server{
 			Handler:     mux(),

@@ -14,6 +14,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 // clog has a handler write until the socket takes nothing any more, as the client reads nothing, and some of it is queued. It returns how
@@ -50,6 +51,7 @@ func slowly(t *testing.T, addr string) net.Conn {
 // TestRollingWriteDeadline: what a Write has left to be sent is not cut off by its deadline, once the handler has given itself more time or
 // all there is.
 func TestRollingWriteDeadline(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for name, more := range map[string]time.Duration{"later": patience, "none": 0} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, b aio.Backend) {
@@ -85,6 +87,7 @@ func TestRollingWriteDeadline(t *testing.T) {
 
 // TestRollingWriteDeadlineOfParked: so it is for who has hijacked the connection, and whose handler has returned.
 func TestRollingWriteDeadlineOfParked(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for short, late := 400*time.Millisecond, true; late; short *= 2 { // again where a busy machine has used it up before
 			srv := &http.Server{}
@@ -118,6 +121,7 @@ func TestRollingWriteDeadlineOfParked(t *testing.T) {
 // TestNothingBehindWhatWasCut: where the time of an answer is over while a part of it is queued, nothing of the next one is sent in
 // its place.
 func TestNothingBehindWhatWasCut(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		for limit, late := 500*time.Millisecond, true; late; limit *= 2 { // again where a busy machine has used it up before
 			srv, m := &http.Server{WriteTimeout: limit}, http.NewServeMux()
@@ -237,6 +241,7 @@ func TestListenerMadeBlocking(t *testing.T) {
 
 // TestSlowClientGetsAll: what is queued when a connection ends is sent for as long as the client takes some of it.
 func TestSlowClientGetsAll(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		limit, again := 2*time.Second, true
 		for ; again && limit < patience; limit *= 2 { // again where it was taken too slowly, on a busy machine

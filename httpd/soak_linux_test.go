@@ -20,18 +20,17 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
-// TestSoak serves for the time in EVENKEEL_SOAK (make soak), or two seconds in make check, connections that come, ask, are idle, hang, send
+// TestSoak serves for as long as make soak says, or two seconds in make check, connections that come, ask, are idle, hang, send
 // halves, read slowly, are reset, leave in the middle or take themselves over. What it asks for: each whole request got its own answer, and neither descriptors,
 // goroutines, what waits to be sent nor the heap grew.
 func TestSoak(t *testing.T) {
-	length, err := time.ParseDuration(os.Getenv("EVENKEEL_SOAK"))
-	if err != nil && os.Getenv("EVENKEEL_CHECK") == "1" {
-		length, err = 2*time.Second, nil
-	}
-	if err != nil {
-		t.Skip("needs EVENKEEL_SOAK, a duration: make soak sets it")
+	length := testutil.Soak()
+	if length == 0 {
+		testutil.Long(t, "serves for two seconds")
+		length = 2 * time.Second
 	}
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		t.Parallel()
@@ -184,7 +183,7 @@ func (s *soaker) exchange(c *net.TCPConn, r *bufio.Reader, rng *rand.Rand, befor
 		}
 		return false
 	}
-	go io.WriteString(c, request) //nolint:errcheck // its answer says
+	go io.WriteString(c, request) // its answer says
 	res, err := http.ReadResponse(r, nil)
 	if err != nil {
 		fail("no answer: %v", err)

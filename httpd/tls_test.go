@@ -21,6 +21,7 @@ import (
 
 	"evenkeel.dev/aio"
 	"evenkeel.dev/httpd"
+	"evenkeel.dev/internal/testutil"
 )
 
 // secured starts a server of TLS, and returns its address and a client that trusts it.
@@ -635,6 +636,7 @@ func TestConnStateAtTheEnd(t *testing.T) {
 // TestHeaderTimeoutBehindAHandshake: a worker that was new when it did a handshake is in its first request for net/http, which sets no time for
 // the header of the next.
 func TestHeaderTimeoutBehindAHandshake(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	onEach(t, func(t *testing.T, b aio.Backend) {
 		var err error
 		for limit := time.Second; limit < patience; limit *= 4 { // again where a busy machine has used it up before

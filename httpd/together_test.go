@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,9 +16,10 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/testutil"
 )
 
-// together serves h on each backend that is to be had, for test, which gets the address.
+// together serves h on each backend that is available, for test, which gets the address.
 func together(t *testing.T, h http.Handler, test func(t *testing.T, addr string)) {
 	for _, b := range []aio.Backend{aio.BackendEpoll, aio.BackendIOUring} {
 		t.Run(b.String(), func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestSentTogether(t *testing.T) {
 func TestTogetherInOrder(t *testing.T) {
 	const conns = 8
 	requests := 24
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		requests = 60
 	}
 	body := func(seed, n int) []byte {

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 )
 
 // Wherever a run is when its context ends, it ends soon, and what was in flight is no failure.
 func TestCancel(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	hang := func(t *testing.T) string {
 		return serveRaw(t, func(c *net.TCPConn, br *bufio.Reader) { io.Copy(io.Discard, br) })
 	}
@@ -139,6 +141,7 @@ func TestCancelInHandOver(t *testing.T) {
 
 // Cancelling at any moment.
 func TestCancelAnyTime(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	leaks.Test(t)
 	const seed = 1
 	rnd := rand.New(rand.NewPCG(seed, 0))

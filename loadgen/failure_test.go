@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // refusedAddr is an address that nobody listens at: no system gives port 1 to anybody.
@@ -20,6 +22,7 @@ const refusedAddr = "127.0.0.1:1"
 
 // Each way to fail has its class, in both loops and over both clients.
 func TestFailures(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	// say sends a text once it has read a request, and closes.
 	say := func(text string) string {
 		return serveRaw(t, func(c *net.TCPConn, br *bufio.Reader) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 )
 
 // serve2 serves HTTP/2, and HTTP/1.1: h2c over plain TCP, or by ALPN over TLS.
@@ -177,6 +178,7 @@ func TestNegotiation(t *testing.T) {
 }
 
 func TestHTTP2Timeout(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	leaks.Test(t)
 	// One of the paths hangs: its requests time out, the others on the same connections do not.
 	hang := make(chan struct{})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 func TestRound(t *testing.T) {
@@ -198,6 +200,7 @@ func TestOverload(t *testing.T) {
 // TestOverloadOfAService has requests come twice as fast as the only connection can carry them,
 // however slow the machine is.
 func TestOverloadOfAService(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	o := Options{
 		Targets: []Target{{URL: "http://h/"}}, Transport: roundTrip(func() { time.Sleep(2 * time.Millisecond) }),
 		Connections: 1, Rate: 1000, Duration: 1200 * time.Millisecond, Drain: time.Millisecond,

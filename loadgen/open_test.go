@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 func TestRequestsIn(t *testing.T) {
@@ -65,6 +67,7 @@ func openPaths(one, two string) map[string]Options {
 }
 
 func TestOpenLoopCountsExactly(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	one, two := &gauge{}, &gauge{}
 	for name, o := range openPaths(serve(t, one.ServeHTTP).URL, serve(t, two.ServeHTTP).URL) {
 		o.Connections = 50
@@ -103,6 +106,7 @@ func TestOpenLoopCountsExactly(t *testing.T) {
 }
 
 func TestOpenLoopBoundsConnections(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	one, two := &gauge{work: 5 * time.Millisecond}, &gauge{work: 5 * time.Millisecond}
 	for name, o := range openPaths(serve(t, one.ServeHTTP).URL, serve(t, two.ServeHTTP).URL) {
 		one.most.Store(0)
@@ -124,6 +128,7 @@ func TestOpenLoopBoundsConnections(t *testing.T) {
 
 // While a request stalls, those behind it fall due and wait: their latency says so.
 func TestOpenLoopCountsFromTheTimeDue(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	const stall = 300 * time.Millisecond
 	for _, body := range [][]byte{nil, big} {
 		var n atomic.Int64

@@ -31,7 +31,7 @@ const maxSites = 8
 //   - Each nanosecond from a to b is given to one cause, once: take covers all of its piece by segments, and
 //     a segment either adds its time, or puts pieces on the list that cover it.
 //   - A goroutine is looked at within its piece alone: what it did before is not the request's.
-//   - Who has what is waited for (piece.what) is looked at from when it had it: what was before is of who had it then.
+//   - A holder (piece.what) is examined only from the moment it acquired the lock. Earlier time belongs to the previous holder.
 //   - Each nanosecond of a cause that has places is at one of them (x.sites), however it was waited for.
 //   - piece.holder is where the goroutine at the end of the last held wait of the chain let go. What a holder waits for otherwise
 //     (a channel: somebody's answer) leaves it the holder: that is what it did meanwhile.

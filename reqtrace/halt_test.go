@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/region"
 )
 
 // TestHalts: what real programs stop the world for is of who asked for it, and never the collector's.
 func TestHalts(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for op, stop := range map[string]func(){

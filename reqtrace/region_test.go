@@ -73,7 +73,7 @@ func TestRoute(t *testing.T) {
 	go func() {
 		defer close(done)
 		for _, path := range []string{"/orders/7", "/panics/1", "/none", "/around/it"} {
-			var h http.Handler = region.Middleware(within)
+			h := region.Middleware(within)
 			if path == "/around/it" {
 				h = around
 			}

@@ -8,9 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 func TestStdRoots(t *testing.T) {
+	testutil.Slow(t, "runs the go command")
 	out, err := exec.Command("go", "list", "std").Output()
 	if err != nil {
 		t.Fatal(err)

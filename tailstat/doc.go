@@ -12,7 +12,7 @@
 // does not reject (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, 3rd edition, section 3.4), with the
 // test's exact distribution. Otherwise Wilcoxon's rank-sum test takes its place (the same, section 4.3). Ranks bear a run
 // that a neighbour has spoilt, which a t-test does not: its interval widens, and its level is only
-// right where logarithms of tails are normal, which they are not. Where each round's order is drawn by lot, as
+// right where logarithms of tails are normal, which they are not. Where each round's order is random, as
 // evenkeel run does, a round's difference between a program and itself has as good a chance to be positive as negative
 // whatever the machine did, so the signed-rank test keeps its level by the draw, not by an assumption about noise.
 //

@@ -19,8 +19,8 @@ type Latency interface {
 
 // Run is one run of a service under load. What was not measured is zero.
 type Run struct {
-	// Round says which runs were neighbours: those of base and head with the same round ran side by side, in an order
-	// drawn by lot. 0: in none.
+	// Round says which runs were neighbours: those of base and head with the same round ran side by side, in random
+	// order. 0: in none.
 	Round int
 
 	Latency    Latency       // nil: none

@@ -51,7 +51,7 @@ func TestLooks(t *testing.T) {
 			for range rounds {
 				size = .8*size + .4*math.Exp(2*rng.NormFloat64()) // a machine with its good and its bad minutes
 				x := size
-				if rng.IntN(2) == 0 { // the order was drawn by lot
+				if rng.IntN(2) == 0 { // the order was random
 					x = -x
 				}
 				d = append(d, .3+x)

@@ -8,11 +8,13 @@ import (
 
 	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/netconn"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestConn holds a Conn to what x/net asks of any net.Conn, at both ends of a connection. The kqueue
 // backend has the same in package aio's tests, where its kernel is.
 func TestConn(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	test := func(t *testing.T, sys aiosuite.System) {
 		w := drive(t, sys)
 		nettest.TestConn(t, func() (c1, c2 net.Conn, stop func(), err error) {

@@ -1,180 +1,202 @@
-package main
+//go:build linux
+
+package aio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"os"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
-	"evenkeel.dev/bench/aio/wire"
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/machine"
 )
 
-// exists reports whether a program is built.
-func (d *driver) exists(name string) bool {
-	_, err := os.Stat(d.path(name))
-	return err == nil
-}
+// Of a quick run.
+const (
+	quickConns  = 200
+	quickCount  = 100
+	quickLength = 50 * time.Millisecond
+)
 
-// measure runs all rounds. A run that fails is kept as such, and the others go on.
-func (d *driver) measure(ctx context.Context) error {
-	for round := range d.rounds {
-		start := time.Now()
-		for li, l := range d.loads {
-			if round >= l.rounds {
-				continue
-			}
-			for pi, p := range l.points {
-				for i := range l.servers {
-					s := l.servers[(i+round+li+pi)%len(l.servers)] // none is always the first
-					one, err := d.one(ctx, s, p)
-					if ctx.Err() != nil {
-						return fmt.Errorf("interrupted in round %d of %d; what is shown is of the runs before", round+1, d.rounds)
-					}
-					if err != nil {
-						failure := fmt.Sprintf("round %d: %s: %v: %v", round+1, s.name, p, err)
-						fmt.Fprintln(d.out, failure)
-						d.raw.Failures = append(d.raw.Failures, failure)
-						continue
-					}
-					one.Round = round
-					d.raw.Samples = append(d.raw.Samples, one)
-				}
-			}
-		}
-		fmt.Fprintf(d.out, "round %d of %d: %v\n", round+1, d.rounds, time.Since(start).Round(time.Second))
+// run measures one way under one load.
+func (g *group) run(ctx context.Context, r *harness.Run) error {
+	l := g.load(r.Load)
+	if r.Quick {
+		l.conns, l.count = min(l.conns, quickConns), min(l.count, quickCount)
+		r.Length, r.Warmup = quickLength, quickLength/5
 	}
-	return nil
-}
-
-// stuck is how long a child may say nothing, beyond what it measures for.
-const stuck = time.Minute
-
-// one is one run: a fresh server, a fresh client.
-func (d *driver) one(ctx context.Context, s server, p point) (sample, error) {
-	out := sample{Server: s.name, Workload: p.workload, Size: p.size, Conns: p.conns}
-	srv, err := d.start(ctx, d.argv(s, p), serverCore)
-	if err != nil {
-		return out, err
+	if l.do == "accept" {
+		l.conns = early + l.count
 	}
-	defer srv.end()
-	addr, err := srv.line(ctx, stuck)
-	if err != nil {
-		return out, err
-	}
-	if partOf(p.workload).name == "idle" {
-		return out, d.idle(ctx, srv, addr, p, &out)
-	}
-	argv := []string{
-		d.path("client"), "-addr", addr, "-pid", fmt.Sprint(srv.Pid()), "-load", d.clientLoad(p),
-		"-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns),
-		"-length", d.length.String(), "-warmup", d.warmup.String(), "-traced", d.traced(p).String(),
-	}
-	if p.workload == "sleeper" {
-		argv = append(argv, "-mark")
-	}
-	if n := d.count(p.workload); n > 0 {
-		argv = append(argv, "-n", fmt.Sprint(n))
-	}
-	client, err := d.start(ctx, argv, clientCore)
-	if err != nil {
-		return out, err
-	}
-	defer client.end()
-	line, err := client.line(ctx, d.length+d.warmup+d.traced(p)+stuck)
-	if err != nil {
-		return out, err
-	}
-	if err := json.Unmarshal([]byte(line), &out.Result); err != nil {
-		return out, fmt.Errorf("the client said %.80q: %w", line, err)
-	}
-	if p.workload == "sleeper" {
-		out.Sleeper, err = heard[wire.Latency](ctx, srv, wire.Sleeper)
-	}
-	if rows[p.workload].says {
-		said, herr := heard[map[string]float64](ctx, srv, wire.Values)
-		if err = herr; err == nil {
-			out.Values = *said
-		}
-	}
-	return out, err
-}
-
-func (d *driver) clientLoad(p point) string {
-	if r, ok := rows[p.workload]; ok {
-		return r.load
-	}
-	switch p.workload {
-	case "echo64k":
-		return "echo"
-	case "burst", "regression":
-		return "burst"
-	}
-	return "pingpong"
-}
-
-// heard reads what the server said about something.
-func heard[T any](ctx context.Context, srv *peer, about string) (*T, error) {
-	line, err := srv.line(ctx, stuck)
-	if err != nil {
-		return nil, err
-	}
-	text, err := wire.Cut(line, about)
-	if err != nil {
-		return nil, err
-	}
-	v := new(T)
-	return v, json.Unmarshal([]byte(text), v)
-}
-
-// idle measures what connections that have spoken once keep resident in the server. Those before
-// them have had the code and the fixed pools brought in.
-func (d *driver) idle(ctx context.Context, srv *peer, addr string, p point, out *sample) error {
-	const first = 100
-	client, err := d.start(ctx, []string{
-		d.path("client"), "-addr", addr, "-load", "hold", "-size", fmt.Sprint(p.size), "-conns", fmt.Sprint(p.conns), "-first", fmt.Sprint(first),
-	}, clientCore)
-	if err != nil {
+	if err := harness.Files(harness.Unless(r, 20_000, 2000)); err != nil {
 		return err
 	}
-	defer client.end()
-	if err := await(ctx, client, wire.Warm); err != nil {
-		return err
+	measure := g.measure
+	if measure == nil {
+		measure = exchange
 	}
-	all, own, err := settle(ctx, srv)
-	if err != nil {
-		return err
+	v, err := measure(ctx, r, l)
+	for name, x := range v {
+		r.Set(name, x)
 	}
-	if _, err := io.WriteString(client.Input, "\n"); err != nil {
-		return err
-	}
-	if err := await(ctx, client, wire.Held); err != nil {
-		return err
-	}
-	allAfter, ownAfter, err := settle(ctx, srv)
-	out.Idle = &idle{Resident: (allAfter - all) / float64(p.conns), Anonymous: (ownAfter - own) / float64(p.conns)}
 	return err
 }
 
-// settle has the server give back what it does not need, and returns what is left.
-func settle(ctx context.Context, srv *peer) (all, own float64, err error) {
-	time.Sleep(100 * time.Millisecond) // what the last answers left to do
+// command returns the command line of a server.
+func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
+	if r.Way == cepoll {
+		program, err := r.Program(ctx, "bench/aio/cepoll")
+		if err != nil {
+			err = harness.NotHere(err) // it needs cgo
+		}
+		return []string{program}, err
+	}
+	program, err := r.Program(ctx, "bench/aio/server")
+	if r.Way == control {
+		l.buf = cmp.Or(l.buf, own) // package net has no shared one
+	}
+	way := server[r.Way]
+	if way == nil {
+		way = []string{"-way", r.Way}
+	}
+	return slices.Concat([]string{
+		program, "-do", cmp.Or(l.do, "echo"), "-buf", strconv.Itoa(l.buf), "-size", strconv.Itoa(l.size),
+		"-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
+	}, way, l.more), err
+}
+
+// start starts a fresh server and a fresh client.
+func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
+	argv, err := command(ctx, r, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	program, err := r.Program(ctx, "bench/aio/client")
+	if err != nil {
+		return nil, nil, err
+	}
+	oneP := []string{"GOMAXPROCS=1"} // for the one core that each has
+	if srv, err = r.Start(ctx, 0, oneP, argv...); err != nil {
+		return nil, nil, err
+	}
+	addr, err := srv.Line(0)
+	if err == nil {
+		client, err = r.Start(
+			ctx, 1, oneP, program, "-addr", addr, "-pid", strconv.Itoa(srv.Pid()), "-load", l.client,
+			"-size", strconv.Itoa(l.size), "-conns", strconv.Itoa(l.conns), "-count", strconv.Itoa(l.count),
+			"-length", r.Length.String(), "-warmup", r.Warmup.String(), "-trace="+strconv.FormatBool(l.trace),
+		)
+	} else if said := err.Error(); strings.Contains(said, "needs a build with cgo") ||
+		strings.HasSuffix(r.Way, "uring") && strings.Contains(said, "io_uring") {
+		err = harness.NotHere(err)
+	}
+	if err != nil {
+		srv.Stop()
+	}
+	return srv, client, err
+}
+
+// exchange returns what the client and the server say.
+func exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
+	srv, cl, err := start(ctx, r, l)
+	if err != nil {
+		return nil, err
+	}
+	defer srv.Stop()
+	defer cl.Stop()
+	v, err := said(cl, r.Warmup+r.Length)
+	if err != nil || !l.says {
+		return v, err
+	}
+	if slices.Contains(l.more, sleeper) {
+		err = srv.Signal(syscall.SIGUSR2)
+	}
+	more, serr := said(srv, 0)
+	maps.Copy(v, more)
+	return v, errors.Join(err, serr)
+}
+
+// said reads values.
+func said(c *harness.Child, within time.Duration) (v values, err error) {
+	text, err := c.Line(within)
+	if err != nil {
+		return nil, err
+	}
+	return v, json.Unmarshal([]byte(text), &v)
+}
+
+// hold returns the bytes that a connection which has had an answer keeps in the server. The
+// connections before them have brought in the code and fixed pools.
+func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
+	srv, cl, err := start(ctx, r, l)
+	if err != nil {
+		return nil, err
+	}
+	defer srv.Stop()
+	defer cl.Stop()
+	if _, err := cl.Await("warm"); err != nil {
+		return nil, err
+	}
+	before, err := settled(srv)
+	if err != nil {
+		return nil, err
+	}
+	if err := cl.Say(""); err != nil {
+		return nil, err
+	}
+	if _, err := cl.Await("held"); err != nil {
+		return nil, err
+	}
+	after, err := settled(srv)
+	return values{keeps: (after - before) / float64(l.conns)}, err
+}
+
+// settled has the server give back what it does not need, and returns the bytes of its own pages.
+func settled(srv *harness.Child) (float64, error) {
+	time.Sleep(100 * time.Millisecond) // the server may have work left of the last answers
 	if err := srv.Signal(syscall.SIGUSR1); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	if err := await(ctx, srv, wire.Settled); err != nil {
-		return 0, 0, err
+	if _, err := srv.Await("settled"); err != nil {
+		return 0, err
 	}
-	return resident(srv.Pid())
+	n, err := machine.OwnBytes(srv.Pid())
+	return float64(n), err
 }
 
-// await waits for a line.
-func await(ctx context.Context, c *peer, want string) error {
-	line, err := c.line(ctx, stuck)
-	if err == nil && line != want {
-		err = fmt.Errorf("%s said %.80q instead of %q", c.name, line, want)
+// steps are the connections of the regression.
+var steps = []int{500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000}
+
+func columns() (names []string) {
+	for _, n := range steps {
+		names = append(names, strconv.Itoa(n))
 	}
-	return err
+	return names
+}
+
+// regression measures each number of connections with a fresh server, and fits a line by least
+// squares.
+func regression(ctx context.Context, r *harness.Run, l load) (values, error) {
+	v := values{}
+	var n, x, y, xx, xy float64
+	for _, conns := range steps[:harness.Unless(r, len(steps), 2)] {
+		l.conns = conns
+		one, err := exchange(ctx, r, l)
+		if err != nil {
+			return nil, err
+		}
+		ms := one[takes]
+		v[strconv.Itoa(conns)] = ms
+		thousands := float64(conns) / 1000
+		n, x, y, xx, xy = n+1, x+thousands, y+ms, xx+thousands*thousands, xy+thousands*ms
+	}
+	v[slope] = (n*xy - x*y) / (n*xx - x*x)
+	return v, nil
 }

@@ -1,121 +1,173 @@
-package main
+//go:build linux
+
+package explain
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
 	rtrace "runtime/trace"
+	"slices"
+	sys "syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/exp/trace"
 
-	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/region"
 )
 
-// analysis measures what Analyze takes, beside reading the same bytes alone.
-func (d *driver) analysis(ctx context.Context) error {
-	const least = 20 << 20
-	var b []byte
-	for length := d.length; len(b) < least; length = time.Duration(float64(length) * max(1.3, 1.2*least/float64(len(b)))) {
-		var err error
-		if b, err = d.large(ctx, length); err != nil {
-			return err
-		}
-		if len(b) == 0 || length > time.Minute {
-			return fmt.Errorf("a trace of %v has %d bytes, and %d are wanted", length, len(b), least)
-		}
+// analyzed is a trace that is analyzed.
+type analyzed struct {
+	load      string
+	megabytes int // at least
+	plant     string
+}
+
+const many = "many" // goroutines, which serve each other
+
+var analyses = []analyzed{
+	{"a service, 20 MB", 20, "nothing"},
+	{"10,000 goroutines, 10 MB", 10, many},
+	{"10,000 goroutines, 130 MB", 130, many},
+	{"10,000 goroutines, 500 MB", 500, many},
+}
+
+// analysisCase compares the analysis of traces with only reading them.
+func analysisCase() harness.Case {
+	const read, analyze = "read", "analyze"
+	files := map[string]string{} // of the traces, by load
+	c := harness.Case{
+		Name: "explain/analysis", What: "time and memory of an analysis, next to only reading the same trace",
+		Ways: []string{read, analyze}, Figures: []string{"wall", "CPU", "peak heap of the trace", "MB/s"},
+		Length: 5 * time.Second,
+		Open:   func(context.Context, *harness.Run) (func(), error) { return func() { clear(files) }, nil },
 	}
-	c := analysisCost{Bytes: len(b)}
-	for range max(d.rounds, 5) { // fewer cannot tell
-		runtime.GC()
-		start := time.Now()
-		if err := readAlone(b); err != nil {
-			return err
-		}
-		alone := time.Since(start)
-		runtime.GC()
-		highest := watch()
-		start = time.Now()
-		r, err := reqtrace.Analyze(ctx, bytes.NewReader(b), reqtrace.Options{})
+	c.Run = func(ctx context.Context, r *harness.Run) error {
+		b, err := traceOf(ctx, r, files)
 		if err != nil {
 			return err
 		}
-		took := time.Since(start)
-		c.Requests = r.Requests
-		c.Wall = append(c.Wall, took.Seconds()/alone.Seconds())
-		c.Peak = append(c.Peak, highest()/float64(len(b)))
-		c.Speed = append(c.Speed, float64(len(b))/1e6/took.Seconds())
+		return cost(r, len(b), func() error {
+			if r.Way == read {
+				return readAlone(b)
+			}
+			_, err := reqtrace.Analyze(ctx, reader(b), reqtrace.Options{})
+			return err
+		})
 	}
-	fmt.Fprintf(d.out, "analysis: a trace of %.1f MB with %d requests, %.1f MB/s\n", float64(c.Bytes)/1e6, c.Requests, figure.Median(c.Speed))
-	d.set.Raw["analysis"] = c
-	d.analysisFigures(c)
-	return nil
-}
-
-// analysisCost is what Analyze takes, by round.
-type analysisCost struct {
-	Bytes    int       `json:"trace_bytes"`
-	Requests int       `json:"requests"`
-	Speed    []float64 `json:"megabytes_per_second"`
-	Wall     []float64 `json:"wall_of_reading"`
-	Peak     []float64 `json:"peak_heap_of_trace"`
-}
-
-func (d *driver) analysisFigures(c analysisCost) {
-	if len(c.Wall) > 0 { // files of before do not have it
-		d.set.AtMost("analysis: wall time, of reading alone", c.Wall, 1.5, "x")
-		d.set.AtMost("analysis: peak heap, of the trace", c.Peak, 3, "x")
+	for _, a := range analyses {
+		c.Loads = append(c.Loads, a.load)
+		figure, most := "CPU", 1.5
+		if a.plant != many {
+			figure, most = "wall", 3
+		}
+		c.Claims = append(c.Claims,
+			harness.Claim{Load: a.load, Way: analyze, Over: read, Figure: figure, Target: harness.AtMost(1.5)},
+			harness.Claim{Load: a.load, Way: analyze, Figure: "peak heap of the trace", Target: harness.AtMost(most)})
 	}
+	return c
 }
 
-// large takes a trace of a service that does little, under all the load that it bears.
-func (d *driver) large(ctx context.Context, length time.Duration) ([]byte, error) {
-	c, err := start(ctx, nil, filepath.Join(d.bin, "plant"))
+// traceOf returns the trace of a load. It is taken once, and kept in a file so that it is in the heap
+// only while it is used.
+func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]byte, error) {
+	if name, ok := files[r.Load]; ok {
+		return os.ReadFile(name)
+	}
+	dir, err := r.Dir()
 	if err != nil {
 		return nil, err
 	}
-	defer c.end()
-	load, stop := context.WithCancel(ctx)
+	name := filepath.Join(dir, "trace")
+	a := analyses[slices.IndexFunc(analyses, func(a analyzed) bool { return a.load == r.Load })]
+	size := harness.Unless(r, a.megabytes, 1) * 1_000_000
+	var b []byte
+	for length := r.Length; len(b) < size; length *= 2 {
+		if b, err = a.trace(ctx, r, length); err != nil {
+			return nil, err
+		}
+	}
+	files[r.Load] = name
+	return b, os.WriteFile(name, b, 0o600)
+}
+
+// trace takes a trace of the program, which bears as much load as it can if it has any.
+func (a *analyzed) trace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
+	c, end, err := (&plant{name: a.plant}).start(ctx, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	loading, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		_, err := loadgen.Run(load, loadgen.Options{Targets: []loadgen.Target{{URL: c.url + "/?cpu=10us&sleep=0s"}}, Connections: 32, Duration: time.Hour})
+		if a.plant == many {
+			done <- nil
+			return
+		}
+		_, err := loadgen.Run(loading, loadgen.Options{
+			Targets: []loadgen.Target{{URL: "http://" + c.addr + "/small"}}, Connections: 32, Duration: time.Hour,
+		})
 		done <- err
 	}()
-	b, err := fetch(ctx, c.url, length)
+	b, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", c.admin, length.Seconds()))
 	stop()
 	return b, errors.Join(err, <-done)
 }
 
 // readAlone reads a trace and does nothing with it.
 func readAlone(b []byte) error {
-	r, err := trace.NewReader(bytes.NewReader(b))
+	r, err := trace.NewReader(reader(b))
+	for err == nil {
+		_, err = r.ReadEvent()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// cost sets the time that f takes, and by how much of so many bytes the heap grows at most.
+func cost(r *harness.Run, bytes int, f func() error) error {
+	runtime.GC()
+	before, err := cpuTime()
 	if err != nil {
 		return err
 	}
-	for {
-		if _, err := r.ReadEvent(); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
+	highest, start := watchHeap(), time.Now()
+	if err := f(); err != nil {
+		return err
 	}
+	wall, peak := time.Since(start), highest()
+	after, err := cpuTime()
+	r.Set("wall", wall.Seconds())
+	r.Set("CPU", (after - before).Seconds())
+	r.Set("peak heap of the trace", peak/float64(bytes))
+	r.Set("MB/s", float64(bytes)/1e6/wall.Seconds())
+	return err
 }
 
-// watch looks at the heap until the function that it returns is called, which returns by how many
+// cpuTime returns the CPU time of this process.
+func cpuTime() (time.Duration, error) {
+	var u sys.Rusage
+	err := sys.Getrusage(sys.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
+}
+
+// watchHeap looks at the heap until the function that it returns is called, which returns by how many
 // bytes it has grown at most.
-func watch() (highest func() float64) {
+func watchHeap() (highest func() float64) {
 	m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() float64 {
 		metrics.Read(m)
@@ -142,62 +194,54 @@ func watch() (highest func() float64) {
 	}
 }
 
-// middleware measures what the marks cost a service.
-func (d *driver) middleware(context.Context) error {
-	bare := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(answer) }))
-	marked := region.Middleware(bare)
-	r, err := http.NewRequest(http.MethodGet, "http://a.example/", nil)
-	if err != nil {
-		return err
-	}
-	w := nowhere{}
-	call := func(h http.Handler) float64 {
-		b := testing.Benchmark(func(b *testing.B) {
-			for b.Loop() {
-				h.ServeHTTP(w, r)
+// middlewareCase measures what the marks cost a service.
+func middlewareCase() harness.Case {
+	const way = "marked"
+	const allocations, off, on = "allocations", "ns/request more", "µs/request more in a trace"
+	return harness.Case{
+		Name: "explain/middleware", What: "what region.Middleware adds to a request, next to the handler without it",
+		Ways: []string{way}, Figures: []string{allocations, off, on},
+		Claims: []harness.Claim{
+			harness.None(way, "", allocations),
+			{Way: way, Figure: off, Target: harness.AtMost(20), Unit: " ns"},
+			{Way: way, Figure: on, Target: harness.AtMost(6), Unit: " µs"},
+		},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			bare := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(hello) }))
+			marked := region.Middleware(bare)
+			req, err := http.NewRequest(http.MethodGet, "http://a.example/", http.NoBody)
+			if err != nil {
+				return err
 			}
-		})
-		return float64(b.T.Nanoseconds()) / float64(b.N)
-	}
-	var c middlewareCost
-	for range max(d.rounds, 5) {
-		c.Off = append(c.Off, call(marked)-call(bare))
-	}
-	c.Allocations = testing.AllocsPerRun(1000, func() { marked.ServeHTTP(w, r) }) - testing.AllocsPerRun(1000, func() { bare.ServeHTTP(w, r) })
-	if err := rtrace.Start(io.Discard); err != nil {
-		return err
-	}
-	defer rtrace.Stop()
-	for range 4 * max(d.rounds, 2) {
-		without, err := perRequest(bare)
-		if err != nil {
+			allocs := func(h http.Handler) float64 {
+				return testing.AllocsPerRun(1000, func() { h.ServeHTTP(nowhere{}, req) })
+			}
+			r.Set(allocations, allocs(marked)-allocs(bare))
+			call := func(h http.Handler) float64 {
+				n := harness.Unless(r, 2_000_000, 1000)
+				start := time.Now()
+				for range n {
+					h.ServeHTTP(nowhere{}, req)
+				}
+				return float64(time.Since(start)) / float64(n)
+			}
+			r.Set(off, call(marked)-call(bare))
+			if err := rtrace.Start(io.Discard); err != nil {
+				return err
+			}
+			defer rtrace.Stop()
+			without, err := perRequest(ctx, bare)
+			if err != nil {
+				return err
+			}
+			with, err := perRequest(ctx, marked)
+			r.Set(on, (with-without).Seconds()*1e6)
 			return err
-		}
-		with, err := perRequest(marked)
-		if err != nil {
-			return err
-		}
-		c.On = append(c.On, (with-without).Seconds()*1e6)
+		},
 	}
-	d.set.Raw["middleware"] = c
-	d.middlewareFigures(c)
-	return nil
 }
 
-// middlewareCost is what the marks cost, by round.
-type middlewareCost struct {
-	Allocations float64   `json:"allocations"`
-	Off         []float64 `json:"no_trace_ns"`
-	On          []float64 `json:"in_trace_us"`
-}
-
-func (d *driver) middlewareFigures(c middlewareCost) {
-	d.set.AtMost("middleware, no trace: allocations", []float64{c.Allocations}, 0, "")
-	d.set.AtMost("middleware, no trace", c.Off, 20, " ns")
-	d.set.AtMost("middleware, in a trace, a request", c.On, 6, " µs")
-}
-
-var answer = []byte("hello")
+var hello = []byte("hello")
 
 // nowhere is a ResponseWriter of an answer that nobody reads.
 type nowhere struct{}
@@ -207,41 +251,14 @@ func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (nowhere) WriteHeader(int)             {}
 
 // perRequest returns what a request to net/http's server takes, over one connection.
-func perRequest(h http.Handler) (time.Duration, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
-	go func() { _ = srv.Serve(ln) }()
+func perRequest(ctx context.Context, h http.Handler) (time.Duration, error) {
+	srv := httptest.NewServer(h)
 	defer srv.Close()
-	c, err := net.Dial("tcp", ln.Addr().String())
+	res, err := loadgen.Run(ctx, loadgen.Options{
+		Targets: []loadgen.Target{{URL: srv.URL}}, Connections: 1, Requests: 3000, Warmup: 50 * time.Millisecond,
+	})
 	if err != nil {
 		return 0, err
 	}
-	defer c.Close()
-	const warmup, n = 200, 3000
-	in := bufio.NewReader(c)
-	var start time.Time
-	for i := range warmup + n {
-		if i == warmup {
-			start = time.Now()
-		}
-		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
-			return 0, err
-		}
-		for { // the header, and as many bytes as the answer has
-			line, err := in.ReadSlice('\n')
-			if err != nil {
-				return 0, err
-			}
-			if len(line) == 2 {
-				break
-			}
-		}
-		if _, err := in.Discard(len(answer)); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(start) / n, nil
+	return res.Duration / 3000, nil
 }

@@ -1,175 +1,260 @@
-package main
+//go:build linux
+
+package explain
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	sys "syscall"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 )
 
-// load is requests that are due at fixed times, whatever becomes of them.
+// load is what a program is put under: requests at fixed times.
 type load struct {
-	rate    float64
-	length  time.Duration // of the trace
-	warmup  time.Duration
-	targets []loadgen.Target
-}
-
-// sample is what one run of a service showed.
-type sample struct {
-	Requests int          `json:"requests"` // whole ones in the trace
-	Cut      int          `json:"cut"`
-	Bytes    int          `json:"trace_bytes"`
-	CPU      float64      `json:"cpu"`      // of the service, in shares of a core
-	PeakRSS  int64        `json:"peak_rss"` // of the service, in bytes, until the end of the load
-	Server   distribution `json:"server"`   // by the trace
-	Client   distribution `json:"client"`
-	Shares   shares       `json:"shares"` // of the tail's excess, by group of causes
-	Unknown  [2]float64   `json:"unknown"`
-
-	answered int64
-	latency  []float64 // by request, NaN: not measured
-	report   *reqtrace.Report
-}
-
-// distribution is what matters of requests' times, in seconds.
-type distribution struct {
-	Median float64 `json:"median"`
-	P99    float64 `json:"p99"`
-	Tail   float64 `json:"tail"` // the mean of the slowest hundredth
+	protocol     string        // http, h2, x/net or grpc; default: http
+	rate         float64       // per second; default: 200
+	small, large string        // paths, or a method of gRPC; default: those of planted
+	body         string        // of a call over gRPC
+	alike        bool          // the large requests are small ones
+	uploads      bool          // some clients upload, and send their bodies in pieces
+	dirty        bool          // another program writes to the same disk and syncs
+	freeze       time.Duration // the program is stopped so long, twice a second
+	procs        string        // GOMAXPROCS; default: that of the run
+	env          []string
 }
 
 const (
 	edge    = 200 * time.Millisecond // load before the trace and after it
-	timeout = 5 * time.Minute        // of a request: one that fails spoils a run, one that is late does not
+	timeout = time.Minute            // of a request: one that fails spoils a run, one that is late does not
+	rare    = 30                     // one of so many requests is a large one
+	workers = 400
 )
 
-// measure puts load on a service, takes a trace meanwhile and looks at it.
-func (d *driver) measure(ctx context.Context, c *running, l load, name string) (*sample, error) {
+// taken is a trace, and what evenkeel explain would have seen of the machine during it.
+type taken struct {
+	trace  []byte
+	beside reqtrace.Beside
+	err    error
+}
+
+// report analyzes the trace.
+func (t *taken) report(ctx context.Context) (*reqtrace.Report, error) {
+	return reqtrace.Analyze(ctx, reader(t.trace), reqtrace.Options{Beside: &t.beside})
+}
+
+// program is one that runs.
+type program struct {
+	*harness.Child
+	addr, admin, dir string
+}
+
+// start starts a plant's program. The caller calls end.
+func (p *plant) start(ctx context.Context, r *harness.Run, env []string) (c *program, end func(), err error) {
+	path, err := r.Program(ctx, cmp.Or(p.program, "bench/explain/planted"))
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "explain-")
+	if err != nil {
+		return nil, nil, err
+	}
+	env = slices.Concat(env, p.load.env, []string{"PLANT=" + p.name, "PROTOCOL=" + p.load.protocol, "DIR=" + dir})
+	if p.load.procs != "" {
+		env = append(env, "GOMAXPROCS="+p.load.procs)
+	}
+	child, err := r.Start(ctx, harness.AnyCore, env, path)
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	end = func() { child.Stop(); _ = os.RemoveAll(dir) }
+	c = &program{Child: child, dir: dir}
+	text, err := child.Await("listening on ")
+	if err == nil {
+		_, err = fmt.Sscan(text, &c.addr, &c.admin)
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return c, end, nil
+}
+
+// traced starts a plant's program, loads it and takes a trace.
+func (p *plant) traced(ctx context.Context, r *harness.Run, env ...string) (*taken, error) {
+	c, end, err := p.start(ctx, r, env)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &sample{}
-	n := int(math.Ceil(l.rate * (l.length + 2*edge).Seconds()))
-	s.latency = slices.Repeat([]float64{math.NaN()}, n)
-	type taken struct {
-		trace []byte
-		cpu   float64
-		err   error
-	}
-	done := make(chan taken, 1)
-	var first time.Time
+	l := &p.load
+	done := make(chan *taken, 1)
 	o := loadgen.Options{
-		Targets: l.targets, Rate: l.rate, Requests: n, Warmup: l.warmup, Connections: 400, Timeout: timeout,
+		Rate: cmp.Or(l.rate, 200), Duration: r.Length + 3*edge, Warmup: r.Warmup, Connections: workers, Timeout: timeout,
 		OnMeasure: func() {
-			first = time.Now()
 			go func() {
 				time.Sleep(edge)
-				before, err := c.cpu()
-				if err != nil {
-					done <- taken{err: err}
-					return
-				}
-				trace, err := fetch(ctx, c.url, l.length)
-				after, cerr := c.cpu()
-				done <- taken{trace, (after - before).Seconds() / l.length.Seconds(), errors.Join(err, cerr)}
+				go l.stopAndGo(ctx, c)
+				go l.writeAndSync(ctx, c.dir)
+				go l.upload(ctx, c)
+				t := &taken{}
+				before, err := machine.ReadTimes()
+				threads := machine.WatchThreads(c.Pid())
+				t.trace, t.err = fetch(ctx, c.admin, r.Length)
+				t.beside.CPU = threads()
+				after, err2 := machine.ReadTimes()
+				t.beside.Steal = after.StealSince(before)
+				t.err = errors.Join(t.err, err, err2)
+				done <- t
 			}()
 		},
-		OnLatency: func(due time.Time, latency time.Duration) {
-			if i := int(math.Round(due.Sub(first).Seconds() * l.rate)); i >= 0 && i < n {
-				s.latency[i] = latency.Seconds()
-			}
-		},
 	}
-	r, err := loadgen.Run(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	t := <-done
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case t.err != nil:
-		return nil, t.err
-	case r.Failed > 0 || r.Statuses[http.StatusOK] != r.Answered:
-		return nil, fmt.Errorf("%s: %d requests failed: %v, statuses %v", name, r.Failed, r.Failures, r.Statuses)
-	}
-	s.answered, s.CPU = r.Answered, t.cpu
-	if s.PeakRSS, err = machine.PeakRSS(c.Pid()); err != nil {
-		return nil, err
-	}
-	if d.traces != "" {
-		if err := os.WriteFile(filepath.Join(d.traces, name+".trace"), t.trace, 0o644); err != nil {
+	if l.protocol == "grpc" {
+		conn, err := l.calls(&o, c)
+		if err != nil {
 			return nil, err
 		}
+		defer conn.Close()
+	} else {
+		l.requests(&o, c)
 	}
-	return s, s.analyze(ctx, t.trace)
-}
-
-// fetch takes a trace from a service.
-func fetch(ctx context.Context, url string, length time.Duration) ([]byte, error) {
-	res, err := begin(ctx, url, length)
-	if err != nil {
+	res, err := loadgen.Run(ctx, o)
+	switch {
+	case err != nil:
 		return nil, err
+	case res.Failed > 0 || l.protocol != "grpc" && res.Statuses[http.StatusOK] != res.Answered:
+		return nil, fmt.Errorf("%d requests failed: %v, statuses %v", res.Failed, res.Failures, res.Statuses)
 	}
-	defer res.Body.Close()
-	return io.ReadAll(res.Body)
+	select {
+	case t := <-done:
+		return t, errors.Join(t.err, r.Leave("trace", t.trace))
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
-// begin begins a trace and returns when its first bytes are there. The caller reads the rest, and
-// closes the body.
-func begin(ctx context.Context, url string, length time.Duration) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/debug/pprof/trace?seconds=%g", url, length.Seconds()), nil)
-	if err != nil {
-		return nil, err
+// requests has the load be requests of HTTP.
+func (l *load) requests(o *loadgen.Options, c *program) {
+	large := l.large
+	if l.small == "" && !l.alike {
+		large = cmp.Or(large, "/large")
 	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		return nil, err
+	o.Targets = []loadgen.Target{{URL: "http://" + c.addr + cmp.Or(l.small, "/small"), Weight: rare - 1}}
+	if large != "" {
+		o.Targets = append(o.Targets, loadgen.Target{URL: "http://" + c.addr + large})
 	}
-	if res.StatusCode != http.StatusOK {
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		return nil, errors.Join(fmt.Errorf("%s: %s: %s", req.URL, res.Status, text), err)
+	if l.protocol != "" {
+		o.Protocol, o.Connections, o.Streams = loadgen.ProtocolHTTP2, 4, 100
 	}
-	return res, nil
 }
 
-// analyze fills in what the trace and the client say.
-func (s *sample) analyze(ctx context.Context, trace []byte) error {
-	r, err := reqtrace.Analyze(ctx, bytes.NewReader(trace), reqtrace.Options{})
-	if err != nil {
-		return err
+// calls has the load be calls over gRPC.
+func (l *load) calls(o *loadgen.Options, c *program) (io.Closer, error) {
+	conn, err := grpc.NewClient(
+		c.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(plain{})),
+	)
+	method, body := cmp.Or(l.small, "/bench.Planted/Do"), []byte(cmp.Or(l.body, "\x0a\x05small"))
+	var calls [workers]int
+	o.Call = func(ctx context.Context, worker int) error {
+		calls[worker]++
+		send := body
+		if l.body == "" && !l.alike && (calls[worker]+worker)%rare == 0 {
+			send = []byte("\x0a\x05large")
+		}
+		var answer []byte
+		return conn.Invoke(ctx, method, send, &answer)
 	}
-	s.report = r
-	s.Requests, s.Cut, s.Bytes = r.Requests, r.CutStart+r.CutEnd, len(trace)
-	s.Server = distribution{r.Median.Mean.Seconds(), r.Tail.Min.Seconds(), r.Tail.Mean.Seconds()}
-	s.Client = distributionOf(s.latency)
-	s.Shares = sharesOf(&r.Tail)
-	s.Unknown = [2]float64{r.Total.Share(reqtrace.CauseUnknown), r.Tail.Parts.Share(reqtrace.CauseUnknown)}
-	return nil
+	return conn, err
 }
 
-func distributionOf(latency []float64) (d distribution) {
-	xs := slices.DeleteFunc(slices.Clone(latency), math.IsNaN)
-	if len(xs) == 0 {
-		return d
+// stopAndGo stops the program now and then, until ctx ends, as a machine does that stands still.
+func (l *load) stopAndGo(ctx context.Context, c *program) {
+	for l.freeze > 0 && harness.Wait(ctx, 500*time.Millisecond) {
+		if c.Signal(sys.SIGSTOP) != nil {
+			return
+		}
+		time.Sleep(l.freeze)
+		if c.Signal(sys.SIGCONT) != nil {
+			return
+		}
 	}
-	slices.Sort(xs)
-	d.Median, d.P99 = xs[len(xs)/2], xs[len(xs)*99/100]
-	tail := xs[len(xs)*99/100:]
-	for _, x := range tail {
-		d.Tail += x / float64(len(tail))
+}
+
+// writeAndSync writes to the disk that holds dir, until ctx ends. Syncs of others wait behind it.
+func (l *load) writeAndSync(ctx context.Context, dir string) {
+	if !l.dirty {
+		return
 	}
-	return d
+	f, err := os.Create(filepath.Join(dir, "others"))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for b := make([]byte, 64<<20); harness.Wait(ctx, 500*time.Millisecond); {
+		if _, err := f.WriteAt(b, 0); err != nil || f.Sync() != nil {
+			return
+		}
+	}
+}
+
+// upload posts bodies that come in pieces, seven per second until ctx ends.
+func (l *load) upload(ctx context.Context, c *program) {
+	for l.uploads && harness.Wait(ctx, time.Second/7) {
+		go func() {
+			body, w := io.Pipe()
+			go func() {
+				for range 4 {
+					time.Sleep(delay / 3)
+					if _, err := w.Write(make([]byte, 4096)); err != nil {
+						return
+					}
+				}
+				w.Close()
+			}()
+			if res, err := http.Post("http://"+c.addr+"/small", "", body); err == nil {
+				_, _ = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+		}()
+	}
+}
+
+// fetch takes a trace, and a CPU profile that begins before it and ends after it. Otherwise the
+// profile's own request would be a slow one.
+func fetch(ctx context.Context, addr string, length time.Duration) ([]byte, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	profiled := make(chan struct{})
+	// net/http/pprof takes whole seconds. The program may need some to begin the trace.
+	seconds := (timeout + length) / time.Second
+	go func() {
+		defer close(profiled)
+		_, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds))
+		end(errors.Join(errors.New("the CPU profile ended before the trace did"), err))
+	}()
+	time.Sleep(edge)
+	trace, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, length.Seconds()))
+	early := context.Cause(ctx)
+	end(nil)
+	<-profiled
+	if early != nil {
+		return nil, early
+	}
+	return trace, err
 }

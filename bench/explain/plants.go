@@ -1,214 +1,200 @@
-package main
+//go:build linux
+
+package explain
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
+	"strings"
 	"time"
 
-	"evenkeel.dev/bench/figure"
-	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace"
 )
 
-// planted is a plant, and the load under which it shows.
-type planted struct {
-	number     int
-	name       string
-	cause      string // the group that has to be named first
-	gone       string // the group that is gone without the plant; "": the same
-	rate       float64
-	cpu, sleep time.Duration
-	slow       float64 // which part of the requests may meet it
+// plant is a cause that was planted into a program, how the program is loaded, and what is true of its
+// slowest requests. What waits is no more than a tenth of all requests and no less than a fiftieth, and
+// waits for 20 ms at least. Then it is the slowest 1%, and not the median.
+type plant struct {
+	name    string
+	program string // package; default: planted, which knows the plant's name
+	load    load
+	truth   truth
 }
 
-// plants are the plants; the last is none.
-var plants = []planted{
-	{1, "mark assist", "assist", "collector", 200, 100 * time.Microsecond, 0, .02},
-	{2, "stop the world", "stopped", "", 400, 100 * time.Microsecond, 5 * time.Millisecond, 0},
-	{3, "lock", "lock", "", 400, 100 * time.Microsecond, 0, 0},
-	{4, "bursts of computing", "queue", "", 400, 100 * time.Microsecond, 0, 0},
-	{5, "system call", "syscall", "", 400, 100 * time.Microsecond, 0, 0},
-	{6, "service behind", "network", "", 300, 100 * time.Microsecond, 0, .04},
-	{7, "worker pool", "channel", "", 400, 100 * time.Microsecond, 0, 0},
-	{8, "none", "", "", 200, 100 * time.Microsecond, 0, 0},
+// truth is what is to be said. One of several functions is right.
+type truth struct {
+	causes []reqtrace.Cause // none: there is nothing to name
+	at     []string         // where the requests wait, or what they do; none: it is not judged
+	holder []string         // what held what they wait for; none: nothing did
+	doing  reqtrace.Cause   // where the holder's time went
+	op     string           // what is waited for, of several with | between them; "": it is not judged
+	words  string           // that the verdict's sentences have
 }
 
-// targets returns requests whose own work varies, from a seed: the same for each round and each
-// variant.
-func (p *planted) targets(url string, n int) (ts []loadgen.Target) {
-	r := rand.New(rand.NewPCG(6, uint64(p.number)))
-	for range n {
-		cpu := time.Duration(float64(p.cpu) * (.5 + r.Float64()))
-		slow := 0
-		if r.Float64() < p.slow {
-			slow = 1
-		}
-		ts = append(ts, loadgen.Target{URL: fmt.Sprintf("%s/?cpu=%v&sleep=%v&slow=%d", url, cpu, p.sleep, slow)})
+// functions splits a list of functions of package main.
+func functions(list string) (names []string) {
+	for name := range strings.FieldsSeq(list) {
+		names = append(names, "main."+name)
 	}
-	return ts
+	return names
 }
 
-// pair is the same load with a plant and without.
-type pair struct {
-	With    *sample  `json:"with"`
-	Without *sample  `json:"without"`
-	Each    *float64 `json:"each,omitempty"` // what the slowest hundredth of the requests, each beside itself, say of the truth
-}
-
-// truth returns which part of the tail's excess over the median goes with the plant. It is taken
-// from the server's times, which is what the shares are of; the client's, beside it, hold as well
-// what the machine did to the client.
-func truth(with, without distribution) float64 {
-	if with.Tail <= with.Median {
-		return 0
-	}
-	return (with.Tail - without.Tail) / (with.Tail - with.Median)
-}
-
-// beside returns the same for the slowest hundredth of the requests, each beside itself.
-func (p *pair) beside() float64 {
-	d := p.With.Client
-	var more, excess float64
-	for i, x := range p.With.latency {
-		if y := p.Without.latency[i]; x >= d.P99 && !math.IsNaN(y) {
-			more += x - y
-			excess += x - d.Median
-		}
-	}
-	return more / excess
-}
-
-// round measures a plant once with it and once without.
-func (d *driver) round(ctx context.Context, p *planted, round int) (*pair, error) {
-	var got pair
-	for i := range 2 {
-		without := (i+round)%2 == 1 // neither is always the first
-		s, err := d.grow(ctx, p, without)
-		if err != nil {
-			return nil, err
-		}
-		if without {
-			got.Without = s
-		} else {
-			got.With = s
-		}
-	}
-	each := got.beside()
-	if got.Each = &each; math.IsNaN(each) || math.IsInf(each, 0) {
-		got.Each = nil // nothing was slow
-	}
-	return &got, nil
-}
-
-// grow measures a plant once.
-func (d *driver) grow(ctx context.Context, p *planted, without bool) (*sample, error) {
-	return d.planted(ctx, p, fmt.Sprintf("plant-%d-%v", p.number, without), fmt.Sprintf("-without=%v", without))
-}
-
-// bound is what a tail may take more than the median where nothing has to be named, and how many
-// times the median.
 const (
-	nothing      = .001
-	nothingTimes = 2
+	lock    = reqtrace.CauseLock
+	channel = reqtrace.CauseChannel
+	network = reqtrace.CauseNetwork
+	syscall = reqtrace.CauseSyscall
+	running = reqtrace.CauseRunning
+	asleep  = reqtrace.CauseSleep
 )
 
-// plants measures all plants and says whether they were found.
-func (d *driver) plants(ctx context.Context) error {
-	grown := map[string][]*pair{}
-	defer func() { d.plantFigures(grown) }() // also of what was measured before an error
-	for i := range plants {
-		p := &plants[i]
-		if d.only != 0 && p.number != d.only {
-			continue
-		}
-		for round := range d.rounds {
-			q, err := d.round(ctx, p, round)
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
-			grown[p.name] = append(grown[p.name], q)
-			d.set.Raw[plantKey+p.name] = grown[p.name]
-			if d.verbose {
-				fmt.Fprintf(d.out, "  with    server %v client %v cpu %.2f requests %d cut %d: %v\n", q.With.Server, q.With.Client, q.With.CPU, q.With.Requests, q.With.Cut, q.With.Shares)
-				fmt.Fprintf(d.out, "  without server %v client %v cpu %.2f requests %d cut %d: %v\n", q.Without.Server, q.Without.Client, q.Without.CPU, q.Without.Requests, q.Without.Cut, q.Without.Shares)
-			}
-		}
+// held is the truth of requests that wait for what something holds.
+func held(cause reqtrace.Cause, at, holder string, doing reqtrace.Cause, op string) truth {
+	t := truth{causes: []reqtrace.Cause{cause}, at: functions(at), holder: functions(holder), doing: doing, op: op}
+	if cause == channel && op != "" { // a semaphore or a pool of connections may be made of either
+		t.causes = append(t.causes, lock)
 	}
-	return nil
+	return t
 }
 
-const plantKey = "plant "
-
-// plantFigures says of each plant, of which it has the rounds, whether it was found.
-func (d *driver) plantFigures(grown map[string][]*pair) {
-	if len(grown) == 0 {
-		return
-	}
-	named, requests, cut := 0, 0, 0
-	var worst, worstEach []float64 // of each plant but the last
-	unknown, unknownTail := 0.0, 0.0
-	fmt.Fprintf(d.out, "%-20s %9s %9s  %6s %6s %6s  %s\n", "plant", "median", "p99+", "share", "truth", "client", "of what p99+ requests take more than the median")
-	for i := range plants {
-		p := &plants[i]
-		var share, client, server, each, median, tail []float64
-		var all []shares
-		for _, q := range grown[p.name] {
-			share = append(share, q.With.Shares[cmp.Or(p.gone, p.cause)])
-			client = append(client, truth(q.With.Client, q.Without.Client))
-			server = append(server, truth(q.With.Server, q.Without.Server))
-			if q.Each != nil {
-				each = append(each, *q.Each)
-			}
-			all = append(all, q.With.Shares)
-			median, tail = append(median, q.With.Server.Median), append(tail, q.With.Server.Tail)
-			for _, s := range []*sample{q.With, q.Without} {
-				requests += s.Requests
-				cut += s.Cut
-				unknown, unknownTail = max(unknown, 100*s.Unknown[0]), max(unknownTail, 100*s.Unknown[1])
-			}
-		}
-		if len(all) == 0 {
-			continue
-		}
-		m, besides := mean(all), ""
-		if len(each) > 0 {
-			besides = fmt.Sprintf("; each request beside itself %.0f%%", 100*figure.Median(each))
-		}
-		first := m.order()
-		fmt.Fprintf(d.out, "%-20s %6.2f ms %6.2f ms  %5.0f%% %5.0f%% %5.0f%%  %v%s\n", p.name, 1e3*figure.Median(median), 1e3*figure.Median(tail),
-			100*figure.Median(share), 100*figure.Median(server), 100*figure.Median(client), m, besides)
-		if p.cause == "" {
-			if nothingNamed(figure.Median(median), figure.Median(tail)) {
-				named++
-			}
-			continue
-		}
-		if len(first) > 0 && first[0] == p.cause {
-			named++
-		}
-		worst = append(worst, 100*math.Abs(figure.Median(share)-figure.Median(server)))
-		if len(each) > 0 {
-			worstEach = append(worstEach, 100*math.Abs(figure.Median(share)-figure.Median(each)))
-		}
-	}
-	fmt.Fprintf(d.out, "%d whole requests; %d more, cut off by the edges of traces, are in no figure\n", requests, cut)
-	if len(grown) < len(plants) { // -plant, or an error before the last
-		return
-	}
-	d.set.AtLeast("planted cause named first, of 8", []float64{float64(named)}, 8, "")
-	d.set.AtMost("planted cause's share less the truth, worst", []float64{slices.Max(worst)}, 10, " points")
-	if len(worstEach) == len(worst) {
-		d.set.AtMost("the same, each slow request beside itself, worst", []float64{slices.Max(worstEach)}, 10, " points")
-	}
-	d.set.AtMost("unknown, of all server time", []float64{unknown}, .1, " %")
-	d.set.AtMost("unknown, of p99+ time", []float64{unknownTail}, 1, " %")
+// itself is the truth of requests that are slow by what they do.
+func itself(cause reqtrace.Cause, at, op string) truth {
+	return truth{causes: []reqtrace.Cause{cause}, at: functions(at), op: op}
 }
 
-// nothingNamed reports whether a service without a plant is left in peace, as the report's verdict
-// would: its tail is near its median.
-func nothingNamed(median, tail float64) bool {
-	return tail < median+nothing || tail <= nothingTimes*median
+// collector are the causes that are the collector's work.
+var collector = []reqtrace.Cause{
+	reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep,
+	reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
+}
+
+var (
+	grpcLoad = load{protocol: "grpc"}
+	h2Load   = load{protocol: "h2"}
+	twoProcs = load{procs: "2"}
+)
+
+// guards are what something holds while it works.
+var guards = []struct {
+	name, op string
+	cause    reqtrace.Cause
+	load     load
+	does     string
+}{
+	{"mutex", "mutex", lock, load{}, "asks computes syncs"},
+	{"rwmutex", "RWMutex", lock, h2Load, "asks computes syncs"},
+	{"reader", "RWMutex", lock, load{}, "asks"},
+	{"once", "Once", lock, load{}, "asks"},
+	{"cond", "condition", lock, load{}, "asks computes"},
+	{"waitgroup", "group of goroutines", lock, load{}, "computes"},
+	{"flight", "singleflight", lock, grpcLoad, "asks computes"},
+	{"semaphore", "semaphore", channel, load{}, "computes syncs"},
+	{"channel", "", channel, grpcLoad, "asks syncs"},
+	{"worker", "", channel, load{}, "computes sleeps"},
+	{"owner", "", channel, load{protocol: "x/net"}, "computes"},
+}
+
+var doings = map[string]reqtrace.Cause{"asks": network, "computes": running, "syncs": syscall, "sleeps": asleep}
+
+// guarded are the plants of guards.
+func guarded() (list []plant) {
+	types := map[string]string{"semaphore": "weighted", "channel": "slots", "reader": "reader rwmutex"}
+	for _, g := range guards {
+		for does := range strings.FieldsSeq(g.does) {
+			t := held(g.cause, "", "fold writeAndSync (*env)."+does, doings[does], g.op)
+			for of := range strings.FieldsSeq(cmp.Or(types[g.name], g.name)) {
+				t.at = append(t.at, functions("(*"+of+").use (*"+of+").refresh")...)
+				t.holder = append(t.holder, functions("(*"+of+").refresh (*"+of+").read (*"+of+").load (*"+of+").run")...)
+			}
+			list = append(list, plant{g.name + "-" + does, "", g.load, t})
+		}
+	}
+	return list
+}
+
+// plants are all kinds of causes that explain names. Most kinds and their truths are by an engineer who
+// had read docs/guides/explain.md and not the code of reqtrace, and who wrote the truth down before the
+// first run.
+var plants = append(guarded(), []plant{
+	{"grpc-streams", "", grpcLoad, truth{
+		causes: []reqtrace.Cause{channel}, at: functions("(*branch).ask"), words: "MaxConcurrentStreams",
+	}},
+	{"limiter", "", grpcLoad, itself(asleep, "(*telegraph).send", "rate limiter")},
+	{"retries", "", load{}, itself(asleep, "(*relay).again", "")},
+	{"middleware", "", load{}, truth{
+		causes: []reqtrace.Cause{network}, at: functions("(*env).get"), words: "main.(*frontDesk).answer",
+	}},
+	{"dns", "", h2Load, itself(network, "(*agencies).locate", "name server")},
+	{"tls", "", load{}, itself(network, "(*env).get", "TLS handshake")},
+	{"upload", "", load{uploads: true}, truth{
+		causes: []reqtrace.Cause{network}, at: functions("uploads.receive"), words: "the client, which sends the request",
+	}},
+	{"fan-out", "", load{rate: 100}, itself(network, "(*env).get", "")},
+	{"fsync", "", load{protocol: "grpc", env: []string{"STREAM_WORKERS=8"}}, itself(
+		syscall, "writeAndSync", "fsync|write")},
+	{"read", "", load{}, itself(syscall, "(*plates).fetch", "pread|read")},
+	{"child", "", load{rate: 100}, itself(syscall, "(*converter).pack", "waitid|wait4")},
+	{"c", "", load{}, itself(reqtrace.CauseCgo, "(*seals).stamp", "digest")},
+	{"running", "", load{protocol: "h2", rate: 100}, itself(running, "(*gallery).scale", "")},
+
+	{"assist", "", load{rate: 100, env: []string{"GOGC=15"}}, truth{
+		causes: collector[:3], at: functions("(*imports).parse"),
+	}},
+	{"gc", "", load{rate: 300, procs: "1", env: []string{"GOGC=10"}}, truth{causes: collector}},
+	{"stopped", "", twoProcs, truth{causes: []reqtrace.Cause{reqtrace.CauseStopped}}},
+	{"readmemstats", "", twoProcs, truth{causes: []reqtrace.Cause{reqtrace.CauseStoppedOther}}},
+	{"stack", "", twoProcs, truth{
+		causes: []reqtrace.Cause{reqtrace.CauseStoppedOther}, words: "main.(*watchdog).look",
+	}},
+	{"bursts", "", twoProcs, truth{
+		causes: []reqtrace.Cause{reqtrace.CauseRunqueueBusy}, holder: functions("(*index).chunk fold"),
+	}},
+
+	{"nothing", "", load{}, truth{}},
+	{"nothing-h2", "", h2Load, truth{}},
+	{"nothing-xnet", "", load{protocol: "x/net"}, truth{}},
+	{"nothing-grpc", "", grpcLoad, truth{}},
+	{"machine", "", load{protocol: "grpc", freeze: 100 * time.Millisecond}, truth{words: "machine stood still"}},
+}...)
+
+// Programs that others wrote, below explain/real.
+const (
+	accounts = "accounts"
+	caddy    = "caddy"
+)
+
+var (
+	small   = load{small: "/small"}
+	joined  = load{rate: 50, small: "/small", large: "/large"}
+	proxied = []string{"reverseproxy.(*HTTPTransport).RoundTrip", "reverseproxy.(*Handler).reverseProxy"}
+	inCaddy = truth{causes: []reqtrace.Cause{network}, at: proxied}
+	ofUnary = load{protocol: "grpc", small: "/grpc.testing.TestService/UnaryCall", body: "\x10\x64"} // response_size
+	ofPut   = load{
+		protocol: "grpc", rate: 50, dirty: true, small: "/etcdserverpb.KV/Put", body: "\x0a\x03key\x12\x05value",
+	}
+	ofDepot  = load{rate: 60, small: "/small", large: "/large", dirty: true}
+	ofPromQL = load{small: "/api/v1/query", large: "/api/v1/query_range"}
+)
+
+// realPrograms are programs of others, with nothing of ours in the way but their main function.
+var realPrograms = []plant{
+	// Caddy before a service of which one of thirty answers takes 60 ms.
+	{"caddy", caddy, load{small: "/", large: "/after/60ms"}, inCaddy},
+	{"caddy-h2", caddy, load{protocol: "h2", small: "/", large: "/after/60ms"}, inCaddy},
+	// etcd, embedded, while another program writes to its disk and syncs.
+	{"etcd", "etcd", ofPut, truth{causes: []reqtrace.Cause{channel, lock, syscall}, words: "sync"}},
+	// gRPC's server for interoperability tests. An interceptor's key is fetched anew under its lock.
+	{"grpc", "calls", ofUnary, held(lock, "(*keys).valid", "(*keys).renew", network, "RWMutex")},
+	// SQLite by mattn (cgo) and by modernc (pure). One of thirty queries joins.
+	{"sqlite-c", accounts, joined, itself(reqtrace.CauseCgo, "(*accounts).history", "")},
+	{"sqlite", accounts, joined, itself(running, "(*accounts).history", "")},
+	// Prometheus' TSDB. One of thirty queries is one over an hour.
+	{"tsdb", "tsdb", ofPromQL, truth{causes: []reqtrace.Cause{running}, words: "queryRange"}},
+
+	// database/sql over SQLite, and bbolt, of which a commit syncs.
+	{"sql-pool-asks", accounts, small, held(
+		channel, "(*accounts).balance", "(*accounts).confirm (*accounts).settle", network, "connection pool")},
+	{"sql-pool-syncs", accounts, small, held(
+		channel, "(*accounts).balance", "(*accounts).write (*accounts).export", syscall, "connection pool")},
+	{"sql-nothing", accounts, load{rate: 100, small: "/small"}, truth{}},
+	{"bbolt-commit", "depot", ofDepot, itself(syscall, "(*depot).restock", "fdatasync")},
 }

@@ -1,184 +1,182 @@
-package main
+//go:build linux
+
+package explain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math/rand/v2"
 	"net/http"
-	"path/filepath"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"time"
 
-	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
 )
 
-// searchTarget is a request to the search service.
-func searchTarget(url string) []loadgen.Target {
-	return []loadgen.Target{{Method: http.MethodPost, URL: url + "/search?term=president&cnn=on&bbc=on&nyt=on"}}
-}
-
-// search looks at the study's search service, which nobody marked requests in: are they all found,
-// and is its lock found that is held during a refresh?
-func (d *driver) search(ctx context.Context) error {
-	if d.only != 0 {
-		return nil
-	}
-	var found []float64
-	for range d.rounds {
-		x, err := d.found(ctx, 300)
-		if err != nil {
-			return err
-		}
-		found = append(found, x)
-	}
-	d.set.Raw[foundKey] = found
-	d.foundFigure(found)
-
-	feeds, stop, err := serveFeeds()
-	if err != nil {
-		return err
-	}
-	defer stop()
-	for _, refresh := range refreshes {
-		var raw []*sample
-		for range d.rounds {
-			s, err := d.refresh(ctx, refresh, feeds, 200)
+// searchCase looks at the study's search service, in which nobody marked requests. The lock that it
+// holds during a refresh is to be found.
+func searchCase() harness.Case {
+	const locked, free = "locked", "free"
+	return harness.Case{
+		Name: "explain/search", What: "a service without marks: the lock that a refresh holds, next to a refresh without",
+		Ways: []string{free, locked}, Length: 5 * time.Second, Warmup: time.Second, Rounds: 5,
+		Figures: []string{"lock first", "lock's share", "median", "p99+"},
+		Claims: []harness.Claim{
+			{Way: locked, Figure: "lock first", Target: harness.AtLeast(1)},
+			{Way: free, Figure: "lock first", Target: harness.AtMost(0)},
+		},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			feeds := httptest.NewServer(http.HandlerFunc(feed))
+			defer feeds.Close()
+			path, err := r.Program(ctx, "examples/search")
 			if err != nil {
 				return err
 			}
-			raw = append(raw, s)
-		}
-		d.set.Raw[refreshKey+refresh] = raw
-		d.refreshFigure(refresh, raw)
+			c, err := r.Start(ctx, harness.AnyCore, nil, path, "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s", "-refresh="+r.Way,
+				fmt.Sprintf("-feeds=cnn=%[1]s/cnn,bbc=%[1]s/bbc,nyt=%[1]s/nyt", feeds.URL))
+			if err != nil {
+				return err
+			}
+			defer c.Stop()
+			url, err := c.AwaitURL("msg=listening")
+			if err != nil {
+				return err
+			}
+			c.Drain()
+			return refreshed(ctx, r, url)
+		},
 	}
+}
+
+// feed takes 100 ms, as real ones may.
+func feed(w http.ResponseWriter, _ *http.Request) {
+	time.Sleep(100 * time.Millisecond)
+	item := "<item><title>A president speaks</title><description>" +
+		strings.Repeat("Of ships and the president's keel. ", 40) + "</description><link>http://a.example/</link></item>"
+	fmt.Fprintf(w, `<rss version="2.0"><channel><title>News</title>%s</channel></rss>`, strings.Repeat(item, 30))
+}
+
+// refreshed says what is first in a trace of the service while its feeds are fetched every 2 s, by the
+// first request that finds them too old. Its own wait is for the feed. At 200 requests per second the
+// slowest 1% are four of each time, most of them those behind it.
+func refreshed(ctx context.Context, r *harness.Run, url string) error {
+	var taken []byte
+	done := make(chan error, 1)
+	target := loadgen.Target{Method: http.MethodPost, URL: url + "/search?term=president&cnn=on&bbc=on&nyt=on"}
+	_, err := loadgen.Run(ctx, loadgen.Options{
+		Targets: []loadgen.Target{target}, Rate: harness.Unless(r, 200., 30), Connections: workers, Timeout: timeout,
+		Duration: r.Length + 2*edge, Warmup: r.Warmup,
+		OnMeasure: func() {
+			go func() {
+				time.Sleep(edge)
+				var err error
+				taken, err = harness.Get(ctx, fmt.Sprintf("%s/debug/pprof/trace?seconds=%g", url, r.Length.Seconds()))
+				done <- err
+			}()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := <-done; err != nil {
+		return err
+	}
+	report, err := reqtrace.Analyze(ctx, reader(taken), reqtrace.Options{})
+	if err != nil {
+		return noRequests(r, err)
+	}
+	v := verdict.Of(report)
+	r.Keep("said", v.Sentence)
+	r.Set("lock first", number(v.Named && v.Causes[0].Cause == reqtrace.CauseLock))
+	r.Set("lock's share", 100*report.Tail.Share(reqtrace.CauseLock))
+	r.Set("median", report.Median.Mean.Seconds()*1e3)
+	r.Set("p99+", report.Tail.Mean.Seconds()*1e3)
 	return nil
 }
 
-const (
-	foundKey   = "search, found %"
-	refreshKey = "search, refresh "
-)
-
-var refreshes = []string{"locked", "free"}
-
-func (d *driver) foundFigure(found []float64) {
-	d.set.AtLeast("search, not marked: of the client's requests, found", found, 99, " %")
+// assertsCase runs the assertion of the guide's test, that no lock is the first cause, on two services
+// next to two busy loops. In one, work of 0.15 ms holds the lock now and then. In the other, a refresh
+// holds it for 20 ms of work.
+func assertsCase() harness.Case {
+	holds := map[string]time.Duration{"held shortly": 150 * time.Microsecond, "held long": 20 * time.Millisecond}
+	return harness.Case{
+		Name: "explain/asserts", What: "a test's assertion that no lock is the first cause, with one and without",
+		Ways: []string{"held shortly", "held long"}, Rounds: 60, Length: 2 * time.Second,
+		Claims: []harness.Claim{
+			{Way: "held shortly", Figure: "wrong", Total: true, Target: harness.AtMost(1)},
+			{Way: "held long", Figure: "wrong", Total: true, Target: harness.AtMost(1)},
+		},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			end, err := machine.BusyLoops(ctx, harness.Unless(r, 2, 0))
+			if err != nil {
+				return err
+			}
+			defer end()
+			v, err := assertedOn(ctx, r.Length, holds[r.Way])
+			if err != nil {
+				return noRequests(r, err)
+			}
+			named := v.Named && v.Causes[0].Cause == reqtrace.CauseLock
+			r.Keep("said", v.Sentence)
+			r.Set("wrong", number(named != (r.Way == "held long")))
+			return nil
+		},
+	}
 }
 
-// refreshFigure says whether the lock is named in the runs of a way to refresh.
-func (d *driver) refreshFigure(refresh string, raw []*sample) {
-	var lock, median, tail []float64
-	var all []shares
-	for _, s := range raw {
-		lock = append(lock, 100*s.Shares["lock"])
-		all = append(all, s.Shares)
-		median, tail = append(median, s.Server.Median), append(tail, s.Server.Tail)
-	}
-	m := mean(all)
-	first := append(m.order(), "nothing")[0]
-	fmt.Fprintf(d.out, "search, refresh %s: median %.2f ms, p99+ %.2f ms: %v\n", refresh, 1e3*figure.Median(median), 1e3*figure.Median(tail), m)
-	if refresh == "locked" {
-		d.set.Add("search, lock held while it refreshes: lock named first", lock, " %", "first", first == "lock")
-	} else {
-		d.set.Add("search, not held: lock not named first", lock, " %", "not first", first != "lock")
+// adder is a service that adds under a lock.
+type adder struct {
+	mu sync.Mutex
+	n  uint64
+}
+
+// work computes for about d. It counts steps, so it does the same work if the kernel takes the CPU.
+func (a *adder) work(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for range 60 * int(d/(100*time.Nanosecond)) {
+		a.n = (a.n ^ a.n>>29) * 0x9e3779b97f4a7c15
 	}
 }
 
-// found returns how many of the client's requests, in percent, are in a trace that began before
-// the first and ended after the last.
-func (d *driver) found(ctx context.Context, rate float64) (float64, error) {
-	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer c.end()
-	// The first answer waits for the feeds, which the service asks itself for.
-	if _, err := loadgen.Run(ctx, loadgen.Options{Targets: searchTarget(c.url), Requests: 1, Connections: 1, Timeout: timeout}); err != nil {
-		return 0, err
-	}
-	for more := 2 * time.Second; more < 2*time.Minute; more *= 2 {
-		r, trace, err := d.tracedLoad(ctx, c, rate, d.length+more)
-		if err != nil {
-			return 0, err
+func (a *adder) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	a.work(20 * time.Microsecond)
+	_, _ = io.WriteString(w, "added")
+}
+
+// assertedOn traces the service under load. Another goroutine holds its lock for hold at a time, 4 to
+// 20% of the time.
+func assertedOn(ctx context.Context, length, hold time.Duration) (*verdict.Verdict, error) {
+	a := &adder{n: 7}
+	srv := httptest.NewServer(a)
+	defer srv.Close()
+	return verdict.During(ctx, reqtrace.Options{}, func() {
+		ctx, cancel := context.WithTimeout(ctx, length)
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() {
+			for ctx.Err() == nil {
+				a.work(hold)
+				time.Sleep(max(5*hold, 5*time.Millisecond))
+			}
+		})
+		interval := func() time.Duration { return time.Duration(rand.ExpFloat64() * float64(5*time.Millisecond)) }
+		for due := time.Now(); ctx.Err() == nil; due = due.Add(interval()) {
+			time.Sleep(time.Until(due))
+			all.Go(func() {
+				if resp, err := srv.Client().Get(srv.URL); err == nil {
+					_, _ = io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+			})
 		}
-		if trace == nil {
-			continue
-		}
-		var s sample
-		if err := s.analyze(ctx, trace); err != nil {
-			return 0, err
-		}
-		if d.verbose {
-			fmt.Fprintf(d.out, "  %d requests answered, %d in the trace, %d cut off\n", r.Answered, s.Requests, s.Cut)
-		}
-		return 100 * float64(s.Requests) / float64(r.Answered), nil
-	}
-	return 0, errors.New("search: no trace was longer than the load")
-}
-
-// tracedLoad puts load on the search service while it is traced, and returns no trace if that
-// was over before the load was, or so soon after that it cannot be told.
-func (d *driver) tracedLoad(ctx context.Context, c *running, rate float64, length time.Duration) (*loadgen.Result, []byte, error) {
-	res, err := begin(ctx, c.url, length)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer res.Body.Close()
-	type taken struct {
-		trace []byte
-		at    time.Time
-		err   error
-	}
-	done := make(chan taken, 1)
-	go func() {
-		b, err := io.ReadAll(res.Body)
-		done <- taken{b, time.Now(), err}
-	}()
-	r, err := loadgen.Run(ctx, loadgen.Options{Targets: searchTarget(c.url), Rate: rate, Duration: d.length, Timeout: timeout})
-	over := time.Now()
-	t := <-done
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case t.err != nil:
-		return nil, nil, t.err
-	case r.Failed > 0:
-		return nil, nil, fmt.Errorf("search: %d requests failed: %v", r.Failed, r.Failures)
-	case t.at.Sub(over) < edge:
-		return nil, nil, nil
-	}
-	return r, t.trace, nil
-}
-
-// refresh measures the search service while its feeds are fetched every 2 s, by whoever finds
-// them too old: its own wait is for the feed. At 200 requests/s the slowest hundredth are four
-// for each time, most of them those behind it; and the load is so light that these are computed in
-// a fraction of their wait.
-func (d *driver) refresh(ctx context.Context, how, feeds string, rate float64) (*sample, error) {
-	c, err := start(ctx, nil, filepath.Join(d.bin, "search"), "-addr=127.0.0.1:0", "-alloc=lean", "-ttl=2s", "-refresh="+how, "-feeds="+feeds)
-	if err != nil {
-		return nil, err
-	}
-	defer c.end()
-	return d.measure(ctx, c, load{rate: rate, length: d.length, warmup: time.Second, targets: searchTarget(c.url)}, "search-"+how)
-}
-
-// serveFeeds serves feeds that take 100 ms, as real ones may, and returns where.
-func serveFeeds() (feeds string, stop func(), err error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	item := "<item><title>A president speaks</title><description>" + strings.Repeat("Of ships and the president's keel. ", 40) + "</description><link>http://a.example/</link></item>"
-	doc := []byte(`<rss version="2.0"><channel><title>News</title>` + strings.Repeat(item, 30) + "</channel></rss>")
-	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(100 * time.Millisecond)
-		_, _ = w.Write(doc)
-	})}
-	go func() { _ = srv.Serve(ln) }()
-	at := "http://" + ln.Addr().String() + "/"
-	return "cnn=" + at + "cnn,bbc=" + at + "bbc,nyt=" + at + "nyt", func() { srv.Close() }, nil
+		all.Wait()
+	})
 }

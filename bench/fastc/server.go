@@ -1,244 +1,184 @@
-//go:build cgo && unix
+//go:build linux
 
-package main
+package fastc
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"strings"
 	"time"
 
-	"evenkeel.dev/bench/fastc/ginlog"
-	"evenkeel.dev/bench/figure"
-	"evenkeel.dev/bench/machine"
-	"evenkeel.dev/examples/child"
+	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/loadgen"
 )
 
-// layout says which cores server and client may use, of those that this program may.
-type layout struct {
-	name           string
-	server, client []int
-}
-
-var layouts = []layout{
-	{"own cores", []int{0}, []int{1}},
-	{"shared cores", []int{0, 1}, []int{0, 1}},
-}
-
-// sample is one run against one endpoint. Times are in microseconds.
-type sample struct {
-	Layout     string
-	Path       string
-	Throughput float64
-	P50        float64
-	P99        float64
-	P999       float64
-	Handler    float64 // 99.9th percentile of Gin's access log
-}
-
-// Endpoints of examples/fastcserver, cgo's and ours.
-var (
-	many   = [2]string{"/many/cgo", "/many/fast"}
-	matrix = [2]string{"/cgo/62/2", "/blockcall/62/2"} // some 240 µs of C
-	single = [2]string{"/cgo/8/1", "/blockcall/8/1"}
-	greedy = [2]string{"/cgo/62/2", "/greedy/62/2"} // without letting others run first
-	inGo   = [2]string{"/cgo/62/2", "/go/62/2"}     // what any Go of that length does
+// What a request does.
+const (
+	many   = "1,000 calls"
+	matrix = "a call of 240 µs"
+	single = "a call of 2 µs"
 )
 
-// served is where the example has an endpoint that results name otherwise: they keep the names that they were
-// recorded with, so that old and new ones compare.
-var served = map[string]string{"/blockcall/62/2": "/yield/62/2", "/greedy/62/2": "/blockcall/62/2"}
-
-// paths are all of them.
-var paths = []string{many[0], many[1], matrix[0], matrix[1], greedy[1], inGo[1], single[0], single[1]}
-
-// server loads the example's server, ten connections in a closed loop as ab -k -c 10 does.
-func (b *bench) server() error {
-	var all []sample
-	for _, l := range layouts {
-		s, err := b.start(l)
-		if err != nil {
-			return err
-		}
-		for round := range b.rounds / 2 {
-			order := slices.Clone(paths)
-			if round%2 == 1 { // neither of two is always first
-				slices.Reverse(order)
-			}
-			for _, path := range order {
-				one, err := b.load(s, path)
-				if err != nil {
-					return errors.Join(err, s.end())
-				}
-				all = append(all, one)
-			}
-		}
-		if err := s.end(); err != nil {
-			return err
-		}
-	}
-	b.set.Raw["server"] = all
-	b.serverFigures(all)
-	return nil
+// paths are those of examples/fastcserver by what a request does and by the way.
+var paths = map[string]map[string]string{
+	many:   {cgo: "/many/cgo", fast: "/many/fast"},
+	matrix: {cgo: "/cgo/62/2", fast: "/blockcall/62/2", yielding: "/yield/62/2", inGo: "/go/62/2"},
+	single: {cgo: "/cgo/8/1", fast: "/blockcall/8/1"},
 }
 
-func (b *bench) serverFigures(all []sample) {
-	if len(all) == 0 {
-		return
-	}
-	var rows [][]string
-	for _, l := range layouts {
-		for _, path := range paths {
-			row := []string{l.name + " " + path}
-			for _, of := range []func(sample) float64{rps, p50, p99, p999, handler} {
-				row = append(row, fmt.Sprintf("%.4g", figure.Median(column(all, l, path, of))))
-			}
-			rows = append(rows, row)
-		}
-	}
-	table([]string{"ten connections", "requests/s", "p50, µs", "p99, µs", "p99.9, µs", "handler p99.9, µs"}, rows)
-	ratios := func(l layout, pair [2]string, of func(sample) float64) []float64 {
-		return figure.Ratios(column(all, l, pair[1], of), column(all, l, pair[0], of))
-	}
-	own, shared := layouts[0], layouts[1]
-	b.set.AtLeast("1,000 small calls: requests/s, fast / cgo", ratios(own, many, rps), 1.6, "x")
-	b.set.AtMost("1,000 small calls: client p99, fast / cgo", ratios(own, many, p99), .6, "x")
-	b.set.AtMost("a call of 240 µs: handler p99.9, fast / cgo", ratios(own, matrix, handler), .1, "x")
-	b.set.AtMost("a call of 240 µs, shared cores: client p99, fast / cgo", ratios(shared, matrix, p99), 1, "x")
-	for _, l := range layouts {
-		for _, pair := range [][2]string{many, matrix, greedy, inGo, single} {
-			fmt.Printf("  beside it, %s, %s / %s: requests/s %.2f, client p50 %.2f, p99 %.2f, p99.9 %.2f, handler p99.9 %.2f\n", l.name, pair[1], pair[0],
-				figure.Median(ratios(l, pair, rps)), figure.Median(ratios(l, pair, p50)), figure.Median(ratios(l, pair, p99)),
-				figure.Median(ratios(l, pair, p999)), figure.Median(ratios(l, pair, handler)))
-		}
-	}
+// Server and client have a core each, or share all cores. A load's name says which.
+const ownCores, sharedCores = ", a core each", ", shared cores"
+
+// path returns what is asked for, "" for nothing.
+func path(way, load string) string {
+	what, _ := strings.CutSuffix(load, ownCores)
+	what, _ = strings.CutSuffix(what, sharedCores)
+	return paths[what][way]
 }
 
-func rps(s sample) float64     { return s.Throughput }
-func p50(s sample) float64     { return s.P50 }
-func p99(s sample) float64     { return s.P99 }
-func p999(s sample) float64    { return s.P999 }
-func handler(s sample) float64 { return s.Handler }
+const handler = "handler p99.9"
 
-func column(all []sample, l layout, path string, of func(sample) float64) (xs []float64) {
-	for _, s := range all {
-		if s.Layout == l.name && s.Path == path {
-			xs = append(xs, of(s))
-		}
+// server is ten connections in a closed loop to examples/fastcserver, as ab -k -c 10 has them.
+func server() harness.Case {
+	c := harness.Case{
+		Name: "fastc/server", What: "/cgo and /blockcall of examples/fastcserver, ten connections in a closed loop (ms)",
+		Ways: []string{cgo, fast, yielding, inGo}, Rounds: 5, Length: 4 * time.Second,
+		Skip: func(way, load string) bool { return path(way, load) == "" }, Run: serve,
+		Figures: []string{"requests/s", "p50", "p99", "p99.9", handler},
+		Claims: []harness.Claim{
+			{Load: many + ownCores, Way: fast, Over: cgo, Figure: "requests/s", Target: harness.AtLeast(1.6)},
+			{Load: many + ownCores, Way: fast, Over: cgo, Figure: "p99", Target: harness.AtMost(.6)},
+			{Load: matrix + ownCores, Way: yielding, Over: cgo, Figure: handler, Target: harness.AtMost(.1)},
+			{Load: matrix + sharedCores, Way: yielding, Over: cgo, Figure: "p99", Target: harness.AtMost(1)},
+		},
 	}
-	return xs
+	for _, cores := range []string{ownCores, sharedCores} {
+		c.Loads = append(c.Loads, many+cores, matrix+cores, single+cores)
+	}
+	return c
 }
 
-// server is the server under load.
-type server struct {
-	*child.Child
-	layout layout
-	log    *os.File // its standard output: Gin's access log
-	url    string
-}
-
-var listening = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
-
-// start starts the server on its cores and waits until it listens. Its log goes to the file
-// itself: this program must not work while the server does.
-func (b *bench) start(l layout) (*server, error) {
-	cores, err := machine.CoreList(l.server...)
+// serve starts the server and evenkeel load, and looks at both sides' times.
+func serve(ctx context.Context, r *harness.Run) error {
+	program, err1 := r.Program(ctx, "examples/fastcserver")
+	evenkeel, err2 := r.Program(ctx, "cmd/evenkeel")
+	dir, err3 := r.Dir()
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return err
+	}
+	serverCore, clientCore := 0, 1
+	if strings.HasSuffix(r.Load, sharedCores) {
+		serverCore, clientCore = harness.AnyCore, harness.AnyCore
+	}
+	// The access log goes to a file, because this program must not work while the server does.
+	log, result := filepath.Join(dir, "access.log"), filepath.Join(dir, "load.json")
+	srv, err := r.Start(ctx, serverCore, nil, "sh", "-c", `exec "$0" -addr 127.0.0.1:0 >"$1"`, program, log)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := os.CreateTemp("", "bench-fastc-*.log")
+	defer srv.Stop()
+	addr, err := listening(ctx, srv, log)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &server{layout: l, log: f}
-	c.Child, err = child.Start(b.ctx, child.Options{
-		Args:   []string{"taskset", "-c", cores, filepath.Join(b.bin, "fastcserver"), "-addr", "127.0.0.1:0"},
-		Stdout: f, Stderr: os.Stderr, StopTimeout: 5 * time.Second,
-	})
+	cl, err := r.Start(ctx, clientCore, nil, evenkeel, "load", "-c", "10", "-warmup", r.Warmup.String(),
+		"-z", r.Length.String(), "-o", result, "http://"+addr+path(r.Way, r.Load))
 	if err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+		return err
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && b.ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-		text, err := os.ReadFile(f.Name())
-		if err != nil {
-			return nil, errors.Join(err, c.end())
-		}
-		if m := listening.FindSubmatch(text); m != nil {
-			c.url = "http://" + string(m[1])
-			return c, nil
-		}
+	defer cl.Stop()
+	cl.Drain()
+	select {
+	case <-cl.Exited():
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return nil, errors.Join(b.ctx.Err(), errors.New("fastcserver did not say where it listens; make bench-fastc builds it"), c.end())
+	return take(r, log, result)
 }
 
-// end ends the server.
-func (c *server) end() error {
-	err := c.Stop()
-	if s := c.State(); err == nil && !s.Success() {
-		err = errors.New("fastcserver: " + s.String())
+var listens = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
+
+// listening returns where the server listens.
+func listening(ctx context.Context, srv *harness.Child, log string) (addr string, err error) {
+	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(log)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+		if m := listens.FindSubmatch(text); m != nil {
+			return string(m[1]), nil
+		}
+		select {
+		case <-srv.Exited():
+			_, complaint := srv.Output()
+			return "", fmt.Errorf("fastcserver ended: %s%s", text, complaint)
+		default:
+		}
 	}
-	return errors.Join(err, c.log.Close(), os.Remove(c.log.Name()))
+	return "", context.Cause(ctx)
 }
 
-// load runs evenkeel load against path and looks at both sides' times.
-func (b *bench) load(c *server, path string) (sample, error) {
-	at := cmp.Or(served[path], path)
-	cores, err := machine.CoreList(c.layout.client...)
+// take sets what the client has measured, and what the server's access log says of its handlers.
+func take(r *harness.Run, log, result string) error {
+	text, err := os.ReadFile(result)
 	if err != nil {
-		return sample{}, err
-	}
-	before, err := os.Stat(c.log.Name())
-	if err != nil {
-		return sample{}, err
-	}
-	cmd := exec.CommandContext(b.ctx, "taskset", "-c", cores, filepath.Join(b.bin, "evenkeel"), "load",
-		"-c", "10", "-warmup", "300ms", "-z", b.length.String(), "-o", "-", c.url+at)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err := errors.Join(b.ctx.Err(), err); err != nil {
-		return sample{}, err
+		return err
 	}
 	var file struct {
 		Runs []struct{ Load *loadgen.Result }
 	}
-	if err := json.Unmarshal(out, &file); err != nil {
-		return sample{}, err
+	if err := json.Unmarshal(text, &file); err != nil {
+		return err
 	}
 	if len(file.Runs) != 1 || file.Runs[0].Load == nil {
-		return sample{}, fmt.Errorf("evenkeel load wrote %d runs", len(file.Runs))
+		return fmt.Errorf("evenkeel load wrote %d runs", len(file.Runs))
 	}
-	r := file.Runs[0].Load
-	if r.Statuses[200] != r.Requests() {
-		return sample{}, fmt.Errorf("%s: of %d requests %d were answered with 200", path, r.Requests(), r.Statuses[200])
+	client := file.Runs[0].Load
+	if ok := client.Statuses[200]; ok != client.Requests() {
+		return fmt.Errorf("of %d requests %d were answered with 200", client.Requests(), ok)
 	}
-	text, err := os.ReadFile(c.log.Name())
+	if text, err = os.ReadFile(log); err != nil {
+		return err
+	}
+	inside, err := handlers(text, path(r.Way, r.Load))
 	if err != nil {
-		return sample{}, err
+		return err
 	}
-	handlers, err := ginlog.Read(text[before.Size():])
-	if err != nil {
-		return sample{}, err
+	if inside.Count() < client.Requests() {
+		return fmt.Errorf("%d of %d requests are in the access log", inside.Count(), client.Requests())
 	}
-	var inside loadgen.Histogram
-	for _, h := range handlers {
-		if h.Path == at {
-			inside.Merge(&h.Times)
+	r.Set("requests/s", client.Throughput())
+	r.Set("p50", client.Latency.Quantile(.5).Seconds()*1e3)
+	r.Set("p99", client.Latency.Quantile(.99).Seconds()*1e3)
+	r.Set("p99.9", client.Latency.Quantile(.999).Seconds()*1e3)
+	r.Set(handler, inside.Quantile(.999).Seconds()*1e3)
+	return nil
+}
+
+// accessLine is a line of Gin's default format (gin-gonic/gin, logger.go): status, latency, client,
+// method and path.
+var accessLine = regexp.MustCompile(`^\[GIN\] .*\| (\d{3}) \| +([0-9.µa-z]+) \| .* \| [A-Z]+ +"([^"]*)"`)
+
+// handlers returns the handlers' times of the answers with status 200 to a path, of Gin's access
+// log. It skips other lines.
+func handlers(text []byte, path string) (times loadgen.Histogram, err error) {
+	for line := range bytes.Lines(text) {
+		m := accessLine.FindSubmatch(line)
+		if m == nil || string(m[1]) != "200" || string(m[3]) != path {
+			continue
 		}
+		took, err := time.ParseDuration(string(m[2]))
+		if err != nil {
+			return times, fmt.Errorf("access log: %q: %w", bytes.TrimSpace(line), err)
+		}
+		times.Record(took)
 	}
-	if inside.Count() < r.Requests() {
-		return sample{}, fmt.Errorf("%s: %d of %d requests are in the access log", path, inside.Count(), r.Requests())
-	}
-	us := func(d time.Duration) float64 { return float64(d) / 1e3 }
-	return sample{
-		Layout: c.layout.name, Path: path, Throughput: r.Throughput(),
-		P50: us(r.Latency.Quantile(.5)), P99: us(r.Latency.Quantile(.99)), P999: us(r.Latency.Quantile(.999)),
-		Handler: us(inside.Quantile(.999)),
-	}, nil
+	return times, nil
 }

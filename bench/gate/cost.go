@@ -5,7 +5,6 @@ package gate
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -98,7 +97,7 @@ func idle(ctx context.Context, r *harness.Run, w way) error {
 	}
 	defer s.close()
 	for range 18 {
-		if err := s.replicas[0].ask(ctx, http.MethodGet, "/push", nil); err != nil {
+		if _, err := harness.Get(ctx, "http://"+s.addrs[0]+"/push"); err != nil {
 			return err
 		}
 	}

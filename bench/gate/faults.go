@@ -74,7 +74,8 @@ var frontFaults = []fault{
 func faultsCase() harness.Case {
 	c := harness.Case{
 		Name: "gate/faults", What: "replicas, etcd, balancers and Raft leaders are killed, stopped and restarted under load",
-		Needs: "HAProxy, etcd, Envoy (.ci/pypi)", Rounds: 4, Length: 90 * time.Second, Warmup: shortWarmup, Run: runFaults,
+		Needs: "HAProxy, etcd, Envoy (.ci/setup envoy)", Rounds: 4, Length: 90 * time.Second, Warmup: shortWarmup,
+		Run: runFaults,
 	}
 	for i := range faultyWays {
 		w := &faultyWays[i]
@@ -156,7 +157,7 @@ func (f *faulty) awaitCollecting(ctx context.Context) (i int) {
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		_ = f.replicas[i].collect(asking)
+		f.replicas[i].collect(asking)
 	}()
 	defer func() { end(); <-asked }()
 	longest := harness.Unless(f.Run, awaitCollect, awaitCollect/50)

@@ -116,7 +116,7 @@ func port(addr string) string {
 // envoyCommand writes the configuration with this system's ports.
 func (s *system) envoyCommand() (argv, env []string, err error) {
 	ours := filepath.Join(harness.Root(), ".bin/python/bin/envoy")
-	program, err := installed(".ci/pypi installs it into .bin", "envoy", ours)
+	program, err := installed(".ci/setup envoy installs it into .bin", "envoy", ours)
 	if err != nil {
 		return nil, nil, err
 	}

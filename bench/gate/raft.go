@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -185,7 +184,7 @@ func (w *writers) after(ctx context.Context, r *harness.Run) error {
 	for i := range w.clients {
 		want := w.clients[i].last.Load()
 		for _, m := range w.members {
-			if want > 0 && !w.has(ctx, fmt.Sprintf("http://%s/kv/key%d", m.addr, i), strconv.FormatInt(want, 10)) {
+			if want > 0 && !has(ctx, fmt.Sprintf("http://%s/kv/key%d", m.addr, i), strconv.FormatInt(want, 10)) {
 				lost++
 			}
 		}
@@ -225,31 +224,17 @@ func (r *replica) atRest(ctx context.Context) (st stats, err error) {
 }
 
 // has reports whether a member answers with a value, at once or when it has caught up.
-func (w *writers) has(ctx context.Context, url, want string) bool {
+func has(ctx context.Context, url, want string) bool {
 	ctx, cancel := context.WithTimeout(ctx, raftTimeout)
 	defer cancel()
 	for {
-		if got, err := w.read(ctx, url); err == nil && got == want {
+		if got, err := harness.Get(ctx, url); err == nil && string(got) == want {
 			return true
 		}
 		if pause(ctx, 20*time.Millisecond) != nil {
 			return false
 		}
 	}
-}
-
-func (w *writers) read(ctx context.Context, url string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := w.http.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return string(text), err
 }
 
 func (w *writers) close() { w.http.CloseIdleConnections() }

@@ -6,10 +6,12 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,17 +41,19 @@ func Root() string {
 // Program builds a package once, and returns the path of its program. The package is named by its
 // folder below the root of the repository, such as examples/hello. flags are those of go build.
 func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string, error) {
-	if path, ok := r.h.programs[pkg]; ok {
+	key := strings.Join(append([]string{pkg}, flags...), " ")
+	if path, ok := r.h.programs[key]; ok {
 		return path, nil
 	}
 	module := Root()
 	name := pkg
-	for _, nested := range []string{"bench", "examples"} {
+	for _, nested := range []string{"bench/explain/real", "bench", "examples"} {
 		if rest, ok := strings.CutPrefix(pkg, nested+"/"); ok {
 			module, name = filepath.Join(module, nested), rest
+			break
 		}
 	}
-	path := filepath.Join(r.h.dir, strings.ReplaceAll(pkg, "/", "-"))
+	path := filepath.Join(r.h.dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(pkg, "/", "-"), len(r.h.programs)))
 	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", path}, flags...), "./"+name)...)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOWORK=off")
@@ -59,7 +63,7 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 	if r.h.programs == nil {
 		r.h.programs = map[string]string{}
 	}
-	r.h.programs[pkg] = path
+	r.h.programs[key] = path
 	return path, nil
 }
 
@@ -91,6 +95,18 @@ func FreeAddr() (addr string, err error) {
 		}
 	}
 	return "", err
+}
+
+// Leave writes a file into the directory of -keep. Without -keep it does nothing.
+func (r *Run) Leave(name string, b []byte) error {
+	if r.h.Keep == "" {
+		return nil
+	}
+	dir, err := r.Dir()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), b, 0o600)
 }
 
 // AnyCore lets a child run on all cores.
@@ -149,17 +165,24 @@ func (c *Child) Line(within time.Duration) (string, error) {
 	return strings.TrimSpace(s), nil
 }
 
-// Await reads lines until one begins with a text, and returns what follows it.
-func (c *Child) Await(begin string) (rest string, err error) {
+// Await reads lines until one has a text, and returns what follows it.
+func (c *Child) Await(text string) (rest string, err error) {
 	for {
 		s, err := c.Line(0)
 		if err != nil {
 			return "", err
 		}
-		if rest, ok := strings.CutPrefix(s, begin); ok {
+		if _, rest, ok := strings.Cut(s, text); ok {
 			return strings.TrimSpace(rest), nil
 		}
 	}
+}
+
+// AwaitURL reads lines until a log line has a text such as msg=listening, and returns the url in it.
+func (c *Child) AwaitURL(text string) (string, error) {
+	rest, err := c.Await(text + " url=")
+	url, _, _ := strings.Cut(rest, " ")
+	return url, err
 }
 
 // Drain discards what the child says from now on, so that it never waits for a reader.
@@ -169,6 +192,34 @@ func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
 func (c *Child) Say(line string) error {
 	_, err := io.WriteString(c.Input, line+"\n")
 	return err
+}
+
+// Get reads an answer of a server, over a connection of its own.
+func Get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("%s: %s: %s", url, res.Status, b), err)
+	}
+	return b, err
+}
+
+// Wait waits, and reports whether ctx goes on.
+func Wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
 }
 
 // Measure runs an open or closed load and sets requests, failed, late, p50, p99, p99.9 and max (in ms),

@@ -8,6 +8,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,10 +52,13 @@ type Case struct {
 
 // Claim is a statement about a case, which its results meet, miss or leave inconclusive.
 type Claim struct {
-	// Load, Way and Figure name the values: one of each round.
+	// Load, Way and Figure name the values: one of each round. Of a share or a total, an empty Way is
+	// all ways, and an empty Load all loads.
 	Load, Way, Figure string
 	// Over is the way that each value is divided by, that of the same round. Default: it is not divided.
 	Over string
+	// Minus is the way whose value of the same round is subtracted. Default: nothing is.
+	Minus string
 	// OverLoad is the load of Over. Default: Load.
 	OverLoad string
 	// Total judges the sum over all rounds as a count. A run that failed counts as 1.
@@ -109,9 +113,12 @@ func (c Claim) name() string {
 	if c.Target.notSlower {
 		figure = "p99 and p99.9"
 	}
-	name := c.Way + ": " + figure
+	name := cmp.Or(c.Way, "all") + ": " + figure
 	if c.Of != "" {
 		name += " of " + c.Of
+	}
+	if c.Minus != "" {
+		name += " more than " + c.Minus
 	}
 	if c.Over != "" {
 		name += " over " + c.Over
@@ -187,11 +194,16 @@ type Result struct {
 	Out  *Output
 }
 
+// is reports whether the run is of a way and a load. An empty one is any.
+func (r *Run) is(way, load string) bool {
+	return (way == "" || r.Way == way) && (load == "" || r.Load == load)
+}
+
 // Of returns a figure's values of a way under a load, a run each, and their rounds. Runs that
-// failed are not among them.
+// failed are not among them. An empty way is all ways, and an empty load all loads.
 func (res *Result) Of(way, load, figure string) (xs []float64, rounds []int) {
 	for _, r := range res.Runs {
-		if x, ok := r.Values[figure]; ok && r.Way == way && r.Load == load && r.Error == "" {
+		if x, ok := r.Values[figure]; ok && r.is(way, load) && r.Error == "" {
 			xs, rounds = append(xs, x), append(rounds, r.Round)
 		}
 	}
@@ -200,14 +212,29 @@ func (res *Result) Of(way, load, figure string) (xs []float64, rounds []int) {
 
 // Ratios returns the values of a way over those of another in the rounds that have both.
 func (res *Result) Ratios(way, load, over, overLoad, figure string) (xs []float64) {
+	res.pairs(way, load, over, overLoad, figure, func(a, b float64) {
+		if b != 0 {
+			xs = append(xs, a/b)
+		}
+	})
+	return xs
+}
+
+// Differences returns the values of a way less those of another in the rounds that have both.
+func (res *Result) Differences(way, load, minus, figure string) (xs []float64) {
+	res.pairs(way, load, minus, load, figure, func(a, b float64) { xs = append(xs, a-b) })
+	return xs
+}
+
+// pairs calls f with the values of two ways in the rounds that have both.
+func (res *Result) pairs(way, load, other, otherLoad, figure string, f func(a, b float64)) {
 	as, rounds := res.Of(way, load, figure)
-	bs, others := res.Of(over, overLoad, figure)
+	bs, others := res.Of(other, otherLoad, figure)
 	for i, round := range rounds {
-		if k := slices.Index(others, round); k >= 0 && bs[k] != 0 {
-			xs = append(xs, as[i]/bs[k])
+		if k := slices.Index(others, round); k >= 0 {
+			f(as[i], bs[k])
 		}
 	}
-	return xs
 }
 
 // loads returns the loads of a case.

@@ -51,6 +51,13 @@ func TestJudge(t *testing.T) {
 		{"a sum", []float64{0, 0, 1}, nil, None("a", "", "x"), Missed, "1"},
 		{"one ratio", []float64{1}, []float64{2}, Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(1)}, Inconclusive, "0.5x"},
 		{
+			"differences",
+			[]float64{3, 3, 3, 3, 3},
+			[]float64{2, 2, 2, 2, 2},
+			Claim{Way: "a", Minus: "b", Figure: "x", Target: AtMost(1)},
+			Met, "1 [1..1]",
+		},
+		{
 			"ratios",
 			[]float64{1, 1.1, 1, 1.2, 1.1},
 			[]float64{2, 2, 2, 2, 2},
@@ -102,6 +109,21 @@ func TestShare(t *testing.T) {
 	}
 	if low, high := Wilson(10, 100); math.Abs(low-6.07) > .1 || math.Abs(high-16.1) > .1 {
 		t.Errorf("%v %v", low, high)
+	}
+}
+
+// TestAllWays: a share or a total without a way and a load is of all of them.
+func TestAllWays(t *testing.T) {
+	run := func(way, load, err string) *Run {
+		return &Run{Way: way, Load: load, Error: err, Values: map[string]float64{"hit": 1, "all": 1}}
+	}
+	runs := []*Run{run("a", "low", ""), run("b", "high", ""), run("b", "low", ""), run("c", "low", "it ended")}
+	got := judged(
+		t, runs, Claim{Figure: "hit", Of: "all", Target: AtLeast(50)},
+		Claim{Load: "low", Figure: "hit", Total: true, Target: AtMost(2)},
+	)
+	if len(got) != 2 || got[0].Name != "all: hit of all" || got[0].Measured != 100 || got[1].Measured != 3 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -200,25 +222,6 @@ func TestRun(t *testing.T) {
 	out.Reset()
 	if h.List(); !strings.Contains(out.String(), "x/y") {
 		t.Error(out.String())
-	}
-}
-
-// TestNotHere: a case that needs what is missing is left out, by a run or already by its Open, and
-// has not failed.
-func TestNotHere(t *testing.T) {
-	missing := NotHere(errors.New("no HAProxy"))
-	run := func(context.Context, *Run) error { return missing }
-	open := func(context.Context, *Run) (func(), error) { return nil, missing }
-	for _, c := range []Case{
-		{Name: "x/run", Ways: []string{"a"}, Run: run},
-		{Name: "x/open", Ways: []string{"a"}, Run: run, Open: open},
-	} {
-		var out bytes.Buffer
-		h := &Harness{Cases: []Case{c}, Out: &out}
-		err := h.Run(t.Context(), "")
-		if err != nil || !strings.Contains(out.String(), c.Name+" is left out: no HAProxy") {
-			t.Errorf("%s: %v\n%s", c.Name, err, out.String())
-		}
 	}
 }
 

@@ -53,6 +53,8 @@ func (s *set) judge(res *Result) {
 		case c.Of != "":
 			trials, _ := res.Of(c.Way, c.Load, c.Of)
 			s.share(c, int(sum(xs)), int(sum(trials)))
+		case c.Minus != "":
+			s.values(c, res.Differences(c.Way, c.Load, c.Minus, c.Figure), "")
 		case c.Over != "":
 			s.values(c, res.Ratios(c.Way, c.Load, c.Over, cmp.Or(c.OverLoad, c.Load), c.Figure), "x")
 		default:
@@ -69,7 +71,7 @@ func (s *set) judge(res *Result) {
 
 // failed reports whether a run that the claim is about has failed.
 func (res *Result) failed(c Claim) bool {
-	return slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.Way == c.Way && r.Load == c.Load && r.Error != "" })
+	return slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.is(c.Way, c.Load) && r.Error != "" })
 }
 
 func sum(xs []float64) (total float64) {

@@ -1,14 +1,16 @@
-package main
+//go:build linux
+
+package tailstat
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
 
+	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
@@ -29,8 +31,11 @@ type service struct {
 	burstEvery float64 // seconds from one to the next on average; one lasts a tenth of that
 }
 
+// pair is a service, and what is compared with it.
+type pair struct{ base, head service }
+
 // pairs are services as base, with what is changed in head.
-var pairs = []struct{ base, head service }{
+var pairs = []pair{
 	{
 		service{name: "queue", rate: 2000, work: 300e-6},
 		service{rate: 2000, work: 320e-6},
@@ -49,8 +54,8 @@ var pairs = []struct{ base, head service }{
 	},
 }
 
-// run lets the service go on for so many requests, after as many to warm up as a second has, and counts their latencies,
-// each times slower.
+// run lets the service go on for so many requests, after as many to warm up as a second has, and counts
+// their latencies, each times slower.
 func (s *service) run(rng *rand.Rand, requests int, slower float64) *loadgen.Histogram {
 	h := new(loadgen.Histogram)
 	now, free := 0.0, 0.0
@@ -156,82 +161,78 @@ func sampleRounds(rng *rand.Rand, base, head *service, rounds int) (b, h []tails
 	return b, h
 }
 
-// synthetic counts how often intervals hold the truth.
-func (d *driver) synthetic(ctx context.Context) error {
-	var all []coverage
-	for _, p := range pairs {
-		p.head.name = p.base.name
-		c, err := d.coverage(ctx, &p.base, &p.head)
-		if err != nil {
-			return err
-		}
-		all = append(all, c...)
-	}
-	d.found.Coverage = all
-	return nil
-}
+const (
+	paired = "rounds"
+	loose  = "no rounds"
+)
 
-func (d *driver) coverage(ctx context.Context, base, head *service) ([]coverage, error) {
-	long := [2]*loadgen.Histogram{}
-	var wg sync.WaitGroup
-	for i, s := range []*service{base, head} {
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(i)))
-			long[i] = new(loadgen.Histogram)
-			for n := 0; n < 1000 && ctx.Err() == nil; n++ {
-				long[i].Merge(s.run(rng, requestsRun, 1))
+// coverageCase counts how often intervals hold the truth, of services whose truth is known.
+func coverageCase() harness.Case {
+	truths := map[string]map[string]float64{} // by service and figure
+	c := harness.Case{
+		Name: "tailstat/coverage", What: "synthetic services: how often an interval of 95% holds the truth",
+		Loads: []string{paired, loose}, Figures: []string{"trials"},
+		Open: func(context.Context, *harness.Run) (func(), error) { return func() { clear(truths) }, nil },
+	}
+	for _, p := range pairs {
+		c.Ways = append(c.Ways, p.base.name)
+		for _, load := range c.Loads {
+			for _, f := range tails() {
+				c.Claims = append(c.Claims, harness.Claim{
+					Way: p.base.name, Load: load, Figure: f.Name, Of: "trials", Target: harness.Between(93, 97),
+				})
 			}
+		}
+	}
+	for _, f := range tails() {
+		c.Figures = append(c.Figures, f.Name)
+	}
+	c.Run = func(ctx context.Context, r *harness.Run) error {
+		p := pairOf(r.Way)
+		if truths[r.Way] == nil {
+			truths[r.Way] = p.truths(harness.Unless(r, 1000, 10))
+		}
+		return trials(ctx, r, func(rng *rand.Rand, count func(figure string)) error {
+			b, h := sampleRounds(rng, &p.base, &p.head, rounds)
+			if r.Load == loose {
+				b, h = sampleLoose(rng, &p.base, &p.head)
+			}
+			for _, f := range tails() { // each for itself, so that it is not corrected for the others
+				c, err := tailstat.Compare(b, h, tailstat.Options{Figures: []tailstat.Figure{f}})
+				if err != nil {
+					return err
+				}
+				if c.Result[0].Within.Contains(truths[r.Way][f.Name]) {
+					count(f.Name)
+				}
+			}
+			return nil
 		})
 	}
-	wg.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	return c
+}
+
+func pairOf(name string) *pair {
+	for i := range pairs {
+		if pairs[i].base.name == name {
+			return &pairs[i]
+		}
 	}
-	var all []coverage
-	truths := map[string]float64{}
+	panic("there is no service " + name)
+}
+
+// truths returns the ratios of a pair's figures, from runs as long as so many others.
+func (p *pair) truths(times int) map[string]float64 {
+	all := map[string]float64{}
+	var long [2]loadgen.Histogram
+	for i, s := range []*service{&p.base, &p.head} {
+		long[i].Merge(s.run(rand.New(rand.NewPCG(1, uint64(i))), times*requestsRun, 1))
+	}
+	p.head.name = p.base.name
 	for _, f := range tails() {
-		truths[f.Name] = head.truth(f, long[1]) / base.truth(f, long[0])
-		for _, paired := range []bool{true, false} {
-			all = append(all, coverage{Service: base.name, Figure: f.Name, Paired: paired, Trials: d.trials, Truth: truths[f.Name]})
-		}
+		all[f.Name] = p.head.truth(f, &long[1]) / p.base.truth(f, &long[0])
 	}
-	var mu sync.Mutex
-	err := inParallel(ctx, d.trials, func(trial int) error {
-		rng := rand.New(rand.NewPCG(15, uint64(trial)))
-		for _, paired := range []bool{true, false} {
-			b, h := sampleRounds(rng, base, head, rounds)
-			if !paired {
-				b, h = sampleLoose(rng, base, head)
-			}
-			results, err := each(b, h)
-			if err != nil {
-				return err
-			}
-			mu.Lock()
-			for i := range all {
-				c := &all[i]
-				r := results[c.Figure]
-				if c.Paired != paired {
-					continue
-				}
-				if r.Within.Contains(c.Truth) {
-					c.Held++
-				}
-				if r.Verdict != tailstat.VerdictCannotTell {
-					c.Found++
-				}
-			}
-			mu.Unlock()
-		}
-		return nil
-	})
-	for i := range all {
-		c := &all[i]
-		c.Share = percent(c.Held, c.Trials)
-		fmt.Fprintf(d.out, "  %-12s %-13s paired %-5v  truth %.3f  held by %5.1f%% of %d  difference found in %3.0f%%\n",
-			c.Service, c.Figure, c.Paired, c.Truth, c.Share, c.Trials, percent(c.Found, c.Trials))
-	}
-	return all, err
+	return all
 }
 
 // sampleLoose returns runs of base and of head that have nothing in common.
@@ -244,84 +245,84 @@ func sampleLoose(rng *rand.Rand, base, head *service) (b, h []tailstat.Run) {
 	return b, h
 }
 
-// each compares each figure for itself, so that one of them is not corrected for the others.
-func each(b, h []tailstat.Run) (map[string]tailstat.Result, error) {
-	all := map[string]tailstat.Result{}
-	for _, f := range tails() {
-		c, err := tailstat.Compare(b, h, tailstat.Options{Figures: []tailstat.Figure{f}})
-		if err != nil {
-			return nil, err
-		}
-		all[f.Name] = c.Result[0]
-	}
-	return all, nil
-}
-
-// inParallel calls f for 0 to n-1 on all processors, until one fails or ctx ends.
-func inParallel(ctx context.Context, n int, f func(i int) error) error {
+// trials makes trials on all processors, and sets how many there were and what they counted.
+func trials(ctx context.Context, r *harness.Run, trial func(*rand.Rand, func(figure string)) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	next := make(chan int)
-	var wg sync.WaitGroup
+	n := harness.Unless(r, 200, 2)
+	var mu sync.Mutex
+	next, counts := 0, map[string]float64{}
+	count := func(figure string) {
+		mu.Lock()
+		defer mu.Unlock()
+		counts[figure]++
+	}
+	take := func() (i int, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next, next <= n && ctx.Err() == nil
+	}
+	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := range next {
-				if err := f(i); err != nil {
+		all.Go(func() {
+			for i, more := take(); more; i, more = take() {
+				if err := trial(rand.New(rand.NewPCG(uint64(r.Round), uint64(i))), count); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		next <- i
+	all.Wait()
+	r.Set("trials", float64(n))
+	for figure, x := range counts {
+		r.Set(figure, x)
 	}
-	close(next)
-	wg.Wait()
 	return context.Cause(ctx)
 }
 
-// sequential goes on with a service and itself, looks after each round as evenkeel run -until does, and counts how
-// often any look finds a difference; and how many rounds it takes where there is one.
-func (d *driver) sequential(ctx context.Context) error {
+// sequentialCase looks after each round, as evenkeel run -until does, and counts how often any look
+// finds a difference of a service to itself, and to another.
+func sequentialCase() harness.Case {
+	const itself, changed = "itself", "changed"
 	const most = 30
-	f := tailstat.Quantile(.99)
-	for _, p := range pairs {
-		p.head.name = p.base.name
-		for _, planted := range []bool{false, true} {
-			head := &p.base
-			if planted {
-				head = &p.head
-			}
-			l := looks{Service: p.base.name, Planted: planted, Trials: d.trials}
-			var mu sync.Mutex
-			err := inParallel(ctx, d.trials, func(trial int) error {
-				rng := rand.New(rand.NewPCG(16, uint64(trial)))
-				b, h := sampleRounds(rng, &p.base, head, most)
-				n := 2
-				for ; n <= most; n++ {
-					c, err := tailstat.Compare(b[:n], h[:n], tailstat.Options{Figures: []tailstat.Figure{f}, Rounds: most})
-					if err != nil {
-						return err
-					}
-					if c.Result[0].Verdict != tailstat.VerdictCannotTell {
-						break
-					}
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				l.Rounds += float64(min(n, most)) / float64(d.trials)
-				if n <= most {
-					l.Found++
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			l.Share = percent(l.Found, l.Trials)
-			fmt.Fprintf(d.out, "  %-12s planted %-5v found in %.1f%%, after %.1f rounds on average of %d\n", l.Service, planted, l.Share, l.Rounds, most)
-			d.found.Sequential = append(d.found.Sequential, l)
-		}
+	c := harness.Case{
+		Name: "tailstat/sequential", What: "synthetic services: how often a look after each of 30 rounds finds a difference",
+		Loads: []string{itself, changed}, Figures: []string{"found", "trials", "after rounds"},
+		Claims: []harness.Claim{{Load: itself, Figure: "found", Of: "trials", Target: harness.AtMost(5)}},
 	}
-	return nil
+	for _, p := range pairs {
+		c.Ways = append(c.Ways, p.base.name)
+		c.Claims = append(c.Claims, harness.Claim{
+			Way: p.base.name, Load: itself, Figure: "found", Of: "trials", Target: harness.AtMost(5),
+		})
+	}
+	c.Run = func(ctx context.Context, r *harness.Run) error {
+		p := pairOf(r.Way)
+		head := &p.base
+		if r.Load == changed {
+			head = &p.head
+		}
+		err := trials(ctx, r, func(rng *rand.Rand, count func(string)) error {
+			b, h := sampleRounds(rng, &p.base, head, most)
+			for n := 2; n <= most; n++ {
+				o := tailstat.Options{Figures: []tailstat.Figure{tailstat.Quantile(.99)}, Rounds: most}
+				c, err := tailstat.Compare(b[:n], h[:n], o)
+				if err != nil {
+					return err
+				}
+				if c.Result[0].Verdict != tailstat.VerdictCannotTell {
+					count("found")
+					break
+				}
+				count("looks")
+			}
+			return nil
+		})
+		// The first look is after two rounds. One that finds something is not counted among the looks.
+		r.Set("after rounds", 1+(r.Values["looks"]+r.Values["found"])/r.Values["trials"])
+		r.Set("found", r.Values["found"])
+		return err
+	}
+	return c
 }

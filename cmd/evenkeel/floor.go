@@ -19,7 +19,7 @@ const (
 	floorShown       = 1.1 // the change of which -aa says how many rounds show it
 )
 
-// measureFloor measures one variant, the base, twice in each round, in an order drawn by lot, and says which change
+// measureFloor measures one variant, the base, twice in each round, in random order, and says which change
 // the rounds that follow can show.
 func (r *runner) measureFloor(ctx context.Context) error {
 	rounds := r.flags.repeat

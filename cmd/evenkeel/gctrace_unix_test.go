@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/testutil"
 )
 
 func TestGCTrace(t *testing.T) {
@@ -59,6 +60,7 @@ func TestGCTraceOddLogs(t *testing.T) {
 
 // TestGCTraceFollows has a log grow, the last time right before the end.
 func TestGCTraceFollows(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	for _, flags := range []string{"-f", "-f -json"} {
 		name := logFile(t, gcLog(1, 10))
@@ -115,6 +117,7 @@ func readsFile(pid int, name string) bool {
 // TestGCTraceInterrupted reads standard input that does not end. Following, all is read that
 // was seen to be; else at least what had left the pipe and the scanner's buffer.
 func TestGCTraceInterrupted(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	for _, tt := range []struct {
 		flags string

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/testutil"
 )
 
 func serve(t *testing.T, h http.HandlerFunc) string {
@@ -52,6 +53,7 @@ func TestLoad(t *testing.T) {
 
 // TestLoadEnds takes the bound that comes first.
 func TestLoadEnds(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
 	for _, tt := range []struct {
@@ -80,6 +82,7 @@ func TestLoadEnds(t *testing.T) {
 }
 
 func TestLoadSends(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	body := filepath.Join(t.TempDir(), "body")
 	if err := os.WriteFile(body, []byte("from a file"), 0o600); err != nil {
@@ -145,6 +148,7 @@ func TestLoadMixed(t *testing.T) {
 }
 
 func TestLoadFails(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	call("load", "-n", "5", gone).
 		check(t, exitFailed, []string{"failed (refused)"}, []string{"no request was answered: ", "refused"})
@@ -158,6 +162,7 @@ func TestLoadFails(t *testing.T) {
 
 // TestLoadGoesOn has a server answer only when the load has said that it waits for that.
 func TestLoadGoesOn(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	for _, flags := range []string{"-c 1", "-c 1 -rate 1000"} {
 		said := make(chan struct{})
@@ -188,6 +193,7 @@ func TestLoadEndsASecondAfterZ(t *testing.T) {
 
 // TestLoadGivesUp has a server that never answers, so that most of what is due cannot be sent.
 func TestLoadGivesUp(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	hang := make(chan struct{})
 	url := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
@@ -198,6 +204,7 @@ func TestLoadGivesUp(t *testing.T) {
 
 // TestLoadAnswersAreBad has a service that answers, and nothing that was asked for.
 func TestLoadAnswersAreBad(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	url := serve(t, http.NotFound)
 	r := call("load", "-n", "5", url)
@@ -206,6 +213,7 @@ func TestLoadAnswersAreBad(t *testing.T) {
 
 // TestLoadFailsPartly has a service that answers every other request: that is a result, and an exit code only by -fail-if.
 func TestLoadFailsPartly(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/gone" {
@@ -218,6 +226,7 @@ func TestLoadFailsPartly(t *testing.T) {
 }
 
 func TestLoadInterrupted(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	for _, flags := range []string{"-z 1m -c 4", "-z 1m -rate 200", "-warmup 1m -z 1m"} {
 		var n atomic.Int64

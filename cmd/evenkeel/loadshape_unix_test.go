@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -29,6 +30,7 @@ func due(r *loadgen.Result) int64 {
 
 // TestLoadShapes asks for each protocol and each way for requests to come.
 func TestLoadShapes(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	var two atomic.Int64
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { two.Add(int64(r.ProtoMajor - 1)) }))

@@ -16,6 +16,7 @@ import (
 
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // asCommand in the environment has the test binary be the command itself.
@@ -48,6 +49,7 @@ func TestMain(m *testing.M) {
 // testServer builds testdata/server, once.
 func testServer(t *testing.T) string {
 	t.Helper()
+	testutil.Slow(t, "builds and starts a service")
 	built.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "evenkeel-test-"); built.err != nil {
 			return

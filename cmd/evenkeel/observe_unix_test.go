@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/testutil"
 )
 
 // running starts testdata/server by itself, as a service that runs already, and returns the log of
@@ -118,6 +119,7 @@ func TestLoadCounts(t *testing.T) {
 }
 
 func TestLoadObservesNothing(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	dir, hang := t.TempDir(), make(chan struct{})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -187,6 +189,7 @@ func TestLoadMix(t *testing.T) {
 
 // TestLoadOverload asks a service for ten times what one connection to it can carry.
 func TestLoadOverload(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	url := serve(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
 	const says = "/s is more than it can "

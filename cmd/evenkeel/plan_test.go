@@ -17,6 +17,7 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -198,6 +199,7 @@ func statsServer(t *testing.T, change func(asked uint64, stats map[string]any)) 
 
 // TestPlanOfAStatusPage plans for four replicas, each with what one has to do.
 func TestPlanOfAStatusPage(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	s := statsServer(t, nil)
 	r := call("plan", "-for", "1s", "-json", s.URL+"/stats")
 	r.check(t, exitOK, nil, nil)
@@ -226,6 +228,7 @@ func TestPlanOfAStatusPage(t *testing.T) {
 
 // TestPlanOfAStatusPageKnowsCPU: what requests take is what the process has taken without the collector's part.
 func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for _, c := range []struct {
 		cycles uint64 // between two answers
 		few    bool

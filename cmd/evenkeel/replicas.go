@@ -27,7 +27,7 @@ const (
 
 const recorderWanted = `is its recorder there (debug.Handle("` + recorderPath + `", rec))?`
 
-// replica is where a history can be had: a recorder in a service, or a file.
+// replica is where a history is available: a recorder in a service, or a file.
 type replica struct {
 	name string // as the user wrote it
 	url  string // of its JSON; "": name is a file

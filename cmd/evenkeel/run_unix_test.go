@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/testutil"
 )
 
 func TestRun(t *testing.T) {
@@ -137,9 +138,7 @@ func TestRunVariants(t *testing.T) {
 
 // TestRunPlanted has a service whose requests were made to wait, and one that was not, measured and judged.
 func TestRunPlanted(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: starts a service two dozen times")
-	}
+	testutil.Long(t, "starts a service two dozen times")
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		head string

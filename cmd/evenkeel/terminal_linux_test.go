@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestTerminalWidth: sentences wrap at the terminal's width.
@@ -38,6 +40,7 @@ func TestTerminalWidth(t *testing.T) {
 
 // TestTerminal runs the command on a terminal, with and without colour.
 func TestTerminal(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	script, err := exec.LookPath("script")
 	if err != nil {

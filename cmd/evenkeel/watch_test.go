@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 func TestWatchOnce(t *testing.T) {
@@ -256,6 +258,7 @@ func statSocket(t *testing.T, addr, status string) string {
 
 // TestWatchNamesWhoIsLeftBehind: a server in DRAIN whose replica is not away.
 func TestWatchNamesWhoIsLeftBehind(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	serving := statsServer(t, nil)
 	away := statsServer(t, func(_ uint64, s map[string]any) { s["State"] = "draining" })
 	host := func(url string) string { return strings.TrimPrefix(url, "http://") }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 )
 
 // clang returns the name of a clang that is here, empty when there is none.
@@ -29,9 +30,7 @@ func clang() string {
 // Under -asan a frame is allocated, so the test of allocations is left out there.
 func TestCompilers(t *testing.T) {
 	needsC(t)
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: compiles everything once more for each compiler")
-	}
+	testutil.Long(t, "compiles everything once more for each compiler")
 	for name, tt := range map[string]struct {
 		clang       bool
 		flags, mode string

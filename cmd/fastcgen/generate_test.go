@@ -9,12 +9,14 @@ import (
 
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // command runs a program in dir. What the go command builds there is built as this test is, and without -trimpath, so that it
 // finds the standard library compiled.
 func command(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
+	testutil.Slow(t, "runs the go command")
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+race.Flag, "GOPROXY=off"), env...)
@@ -81,7 +83,7 @@ func TestCallback(t *testing.T) {
 	for _, env := range []string{"GOGC=100", "GOGC=1", "GODEBUG=cgocheck=1"} {
 		command(t, dir, []string{env}, program)
 	}
-	if os.Getenv("EVENKEEL_CHECK") == "1" { // compiles the standard library again
+	if testutil.Checking() { // compiles the standard library again
 		command(t, dir, []string{"GOEXPERIMENT=cgocheck2", "GOGC=1"}, "go", "test", ".")
 	}
 }
@@ -209,7 +211,7 @@ func TestChangedC(t *testing.T) {
 		{"static 16", "static 64"},
 		{"WORDS = 2", "WORDS = 3"},
 	}
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		changes = append(changes, [][2]string{
 			{"double real", "long real"},
 			{"double real", "unsigned long real"},

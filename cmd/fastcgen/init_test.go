@@ -9,6 +9,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
 
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestInit writes the declarations for ordinary cgo files, compares them with golden files, and has
@@ -66,7 +67,7 @@ func TestInit(t *testing.T) {
 				}
 				text = []byte(answered(string(text)))
 			}
-			if tt.build != "" && (name == "plain" || os.Getenv("EVENKEEL_CHECK") == "1") { // each has the C compiler run a dozen times
+			if tt.build != "" && (name == "plain" || testutil.Checking()) { // each has the C compiler run a dozen times
 				command(t, dir, nil, strings.Fields(tt.build)...)
 			}
 			if r := call(t.Context(), args...); r.code != exitFailed || !strings.Contains(r.stderr, tt.out+" is there and stays as it is") {

@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestInterruptedCompiler interrupts the command while the C compiler works.
 func TestInterruptedCompiler(t *testing.T) {
+	testutil.Slow(t, "runs a C compiler")
 	temp := t.TempDir()
 	dir := folder(t, map[string]string{"add.go": declare("", "")})
 	started := filepath.Join(dir, "started")

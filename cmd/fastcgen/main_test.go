@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // result is what a call of the command gave.
@@ -27,6 +29,7 @@ func call(ctx context.Context, args ...string) result {
 // needsC skips a test where there is no C compiler.
 func needsC(t *testing.T) {
 	t.Helper()
+	testutil.Slow(t, "runs a C compiler")
 	cc := os.Getenv("CC")
 	if cc == "" {
 		cc = "gcc"

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // edit is what a message says to write.
@@ -341,7 +343,7 @@ var mended = map[string]struct {
 }
 
 // TestMended applies the edit that each message names: the next run has to get further, to the next
-// edit or, with EVENKEEL_CHECK=1, to the end, where the C compiler has most to do.
+// edit or, in make check, to the end, where the C compiler has most to do.
 func TestMended(t *testing.T) {
 	needsGCC(t)
 	t.Parallel()
@@ -373,7 +375,7 @@ func TestMended(t *testing.T) {
 				}
 				text = changed
 			}
-			if os.Getenv("EVENKEEL_CHECK") != "1" {
+			if !testutil.Checking() {
 				return
 			}
 			// The C functions have no body here, so fastcgen warns that it cannot look into them.

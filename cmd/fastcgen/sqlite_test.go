@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // sqlite is a large library whose calls of the system all go through tables of pointers.
@@ -28,9 +30,7 @@ var sqliteWays = map[string]string{
 // TestSqlite follows the calls of a library of 260,000 lines.
 func TestSqlite(t *testing.T) {
 	needsGCC(t)
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: compiles sqlite, of the module " + sqlite)
-	}
+	testutil.Long(t, "compiles sqlite, of the module "+sqlite)
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", sqlite).Output()
 	var module struct{ Dir string }
 	if err != nil || json.Unmarshal(out, &module) != nil || module.Dir == "" {

@@ -21,6 +21,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"evenkeel.dev/contrib/etcdturn"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/internal/turnsuite"
 )
 
@@ -122,14 +123,12 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// need skips the test unless it may use a real etcd; then a missing one fails it.
+// need ends a test that must not start etcd, or cannot.
 func need(t testing.TB) {
 	t.Helper()
-	if os.Getenv("EVENKEEL_E2E") != "1" {
-		t.Skip("needs a real etcd: set EVENKEEL_E2E=1")
-	}
+	testutil.Slow(t, "starts etcd")
 	if _, err := exec.LookPath("etcd"); err != nil {
-		t.Fatal("etcd is missing: install it (Debian: etcd-server), or unset EVENKEEL_E2E")
+		testutil.Missing(t, "etcd (Debian: etcd-server)")
 	}
 }
 

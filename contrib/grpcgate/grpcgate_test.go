@@ -25,7 +25,7 @@ func turns(t *testing.T) gcgate.Turns {
 }
 
 // TestCallsKeepAwayFromCollections: two replicas that are asked to collect at once, time and again,
-// fail no call, and nearly none meets a collection.
+// fail no call, and nearly none overlaps a collection.
 func TestCallsKeepAwayFromCollections(t *testing.T) {
 	gate := wide(turns(t))
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)

@@ -14,14 +14,14 @@ import (
 // same service configuration.
 func TestClientInPython(t *testing.T) {
 	python := ""
-	for _, name := range []string{"../../.bin/python/bin/python", "python3"} { // the first is what .ci/pypi installs
+	for _, name := range []string{"../../.bin/python/bin/python", "python3"} { // the first is what .ci/setup installs
 		if exec.Command(name, "-c", "import grpc").Run() == nil {
 			python = name
 			break
 		}
 	}
 	if python == "" {
-		t.Skip("no Python with grpcio: .ci/pypi installs one from PyPI")
+		t.Skip("no Python with grpcio: .ci/setup installs one from PyPI")
 	}
 	gate := wide(turns(t))
 	a, b := startReplica(t, patient, gate), startReplica(t, patient, gate)

@@ -25,7 +25,7 @@ const (
 
 // inClusterAt returns o with the server and the client of the pod whose service account is in dir.
 func (o Options) inClusterAt(dir string) (Options, error) {
-	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT") //nolint:forbidigo // as client-go does
 	if host == "" || port == "" {
 		return o, refuse("URL",
 			"it is empty, and this process runs in no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are "+

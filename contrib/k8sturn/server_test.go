@@ -216,7 +216,7 @@ var (
 func (s *server) store(kind, name string, o map[string]any) (code int, answer any) {
 	spec, _ := o["spec"].(map[string]any)
 	for field, v := range spec {
-		valid := true
+		var valid bool
 		switch field {
 		case "holderIdentity":
 			_, valid = v.(string)

@@ -26,6 +26,7 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // manifest is deploy/kubernetes/gate.yaml.
@@ -64,6 +65,7 @@ func readManifest(text []byte) (m manifest, err error) {
 
 // TestGateManifest holds what belongs together in the manifest, and has msgpush understand its arguments.
 func TestGateManifest(t *testing.T) {
+	testutil.Slow(t, "builds a service")
 	text, err := os.ReadFile("../../deploy/kubernetes/gate.yaml")
 	if err != nil {
 		t.Fatal(err)

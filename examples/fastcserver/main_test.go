@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/examples/internal/program"
 	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // fetch gets a path from a running server, on a connection of its own.
@@ -32,6 +33,7 @@ func fetch(t *testing.T, p *program.Program, path string) string {
 }
 
 func TestFastcserver(t *testing.T) {
+	testutil.Slow(t, "builds a service")
 	path := program.Build(t)
 	t.Run("answers", func(t *testing.T) { testAnswers(t, path) })
 	t.Run("refuses", func(t *testing.T) { testRefuses(t, path) })
@@ -128,9 +130,7 @@ func testRunOnce(t *testing.T, path string) {
 
 // TestWithoutCgo wants the package to build, and the program to say what is missing.
 func TestWithoutCgo(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: it compiles much of the standard library again; make check runs it")
-	}
+	testutil.Long(t, "it compiles much of the standard library again")
 	t.Setenv("CGO_ENABLED", "0")
 	program.Refuses(t, program.Build(t), 1, "build it with CGO_ENABLED=1")
 }

@@ -33,6 +33,7 @@ import (
 	"evenkeel.dev/examples/internal/program"
 	"evenkeel.dev/examples/raftkv/kv"
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/testutil"
 )
 
 // patience bounds what only a hang meets.
@@ -63,6 +64,7 @@ func TestTune(t *testing.T) {
 }
 
 func TestRaftkv(t *testing.T) {
+	testutil.Slow(t, "starts a cluster")
 	path := program.Path(t)
 	t.Run("transfers", func(t *testing.T) { testTransfers(t, path) })
 	t.Run("a follower is stopped", func(t *testing.T) { testStoppedFollower(t, path) })
@@ -289,7 +291,7 @@ func testTransfers(t *testing.T, path string) {
 	// The heap of each member is at its trigger after some 64 MiB, which are 256 writes.
 	g := start(t, path, "-window", "20000", "-batch", "256", "-min-trigger", "64MiB", "-max-trigger", "64MiB")
 	enough := uint64(15)
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		enough = 60
 	}
 	const clients = 4

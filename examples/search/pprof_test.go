@@ -14,14 +14,13 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestGuidesPprof runs what the guide says about pprof on a program that is built as make build
 // builds it: pprof must find the source of each line, ours and the standard library's.
 func TestGuidesPprof(t *testing.T) {
-	if os.Getenv("EVENKEEL_CHECK") != "1" {
-		t.Skip("needs EVENKEEL_CHECK=1: the first run compiles pprof; make check runs it")
-	}
+	testutil.Long(t, "the first run compiles pprof")
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	commands := linesOf(t, "../../docs/guides/gc-traces.md", "go tool pprof ")
 	build := linesOf(t, "../../Makefile", "GO_BUILD = ")

@@ -26,7 +26,7 @@ import (
 // What a slow handler lets time out leaves out no target that answers other requests meanwhile. A cancellation does not count, so
 // give requests a deadline, or an [http.Client] its Timeout.
 //
-// A request is sent again, once to each other target at most and only when its body can be had
+// A request is sent again, once to each other target at most and only when its body is available
 // again (none, or GetBody), when
 //
 //   - the answer is 503 with Gcgate-Refused, which proves that no handler ran; or

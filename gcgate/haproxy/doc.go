@@ -3,7 +3,7 @@
 //
 // [RuntimeAPI] drains the server by HAProxy's stats socket. It is the fastest signal that there is,
 // and is confirmed, but the process must reach the socket and be trusted with it. [AgentCheck]
-// answers HAProxy's agent-check, and is told nothing but that. Where neither can be had there are
+// answers HAProxy's agent-check, and is told nothing but that. Where neither is available there are
 // health checks: evenkeel.dev/gcgate/health. The configurations are in deploy/haproxy.
 //
 // Each is one of gcgate.Options.Signals. Give the gate Turns too: two replicas that are drained at

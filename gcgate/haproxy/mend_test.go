@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestLeftBehind looks at histories of a backend with the own server a; a letter stands for a server that is
@@ -115,6 +116,7 @@ func TestWatchPutsBack(t *testing.T) {
 // TestWatchPutsNobodyBackWhileTheTurnIsHeld: a replica that is stopped while it collects would get
 // requests.
 func TestWatchPutsNobodyBackWhileTheTurnIsHeld(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	f := &fakeHAProxy{level: "admin"}
 	f.servers = []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}}

@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 )
 
 const (
@@ -21,6 +22,7 @@ const (
 )
 
 func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	up := func(admin uint64) server { return server{name: "a", op: 2, admin: admin, weight: 1} }
 	other := server{name: "b", op: 2, weight: 1}
 	lone := func(op, admin, weight uint64) []server {

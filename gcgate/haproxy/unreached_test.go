@@ -11,6 +11,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestDrainThatCannotHaveReachedHAProxy is told from one whose answer was lost.
@@ -92,6 +93,7 @@ func (o *oneTurn) Release(context.Context) error {
 // TestWrongNameHoldsNobodyUp: a replica whose server's name is wrong, or one of whose HAProxy
 // processes is not there, leaves the turn to the others.
 func TestWrongNameHoldsNobodyUp(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	two := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}
 	addr := serveFake(t, "tcp", "127.0.0.1:0", two.answer)
 	at := func(addr, server string) *RuntimeAPI {

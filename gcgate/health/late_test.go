@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
+	"evenkeel.dev/internal/testutil"
 )
 
 // lateBalancer polls as fast as it takes, and acts on what it finds later than it says.
@@ -106,11 +106,11 @@ func (b *lateBalancer) request() {
 }
 
 // TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and back as late, next to no
-// request meets a collection once the gates have seen that, although the heaps fill in seconds; behind one that gathers its changes
+// request overlaps a collection once the gates have seen that, although the heaps fill in seconds; behind one that gathers its changes
 // for a second from the first collection on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
 	length, least := 30*time.Second, uint64(5) // collections
-	checking := os.Getenv("EVENKEEL_CHECK") == "1"
+	checking := testutil.Checking()
 	if checking { // the race detector takes seconds for each
 		length, least = 2*time.Minute, 10
 	}

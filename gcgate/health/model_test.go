@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/haproxy"
 	"evenkeel.dev/gcgate/httpgate"
+	"evenkeel.dev/internal/testutil"
 )
 
 const mib = 1 << 20
@@ -155,11 +155,11 @@ type modelCase struct {
 	traffic           time.Duration // between two requests
 	rate              float64       // of allocation, bytes a second
 	stops             bool          // gates are stopped, and started again, in the middle of it
-	rounds            int           // default: 4, or 100 with EVENKEEL_CHECK=1
+	rounds            int           // default: 4, or 100 in make check
 	silent            bool          // the signal must not be used
 	used              bool          // it must, each time
 	some              bool          // it must, sometimes
-	long              bool          // with EVENKEEL_CHECK=1 alone: it takes the race detector seconds
+	long              bool          // in make check alone: it takes the race detector seconds
 }
 
 // TestTwoAtOnceBehindABalancer asks two replicas to collect at once, time and again, behind
@@ -167,7 +167,7 @@ type modelCase struct {
 func TestTwoAtOnceBehindABalancer(t *testing.T) {
 	const ms = time.Millisecond
 	rounds, rises, drawn := 4, []int{10}, 2
-	checking := os.Getenv("EVENKEEL_CHECK") == "1"
+	checking := testutil.Checking()
 	if checking {
 		rounds, rises, drawn = 100, []int{10, 100}, 10
 	}

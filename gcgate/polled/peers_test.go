@@ -568,7 +568,7 @@ func TestStandstillIsNotTheBalancers(t *testing.T) {
 	})
 }
 
-// TestStrayPoll: one that polls once while the peers are told to drain is no peer that acts, and does not hold the turn as long as one
+// TestStrayPoll: one that polls once while the peers are asked to drain is no peer that acts, and does not hold the turn as long as one
 // that is lost; requests prove all the same that the balancer has this process back. A balancer that has just appeared is waited for.
 func TestStrayPoll(t *testing.T) {
 	const ms = time.Millisecond

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/testutil"
 )
 
 // killedIn in the environment has the test binary be a service that adds to a history until it is killed.
@@ -41,8 +43,9 @@ func writeUntilKilled(dir string) {
 // TestKilled kills a service time and again, a hundred times in make check, at any moment. After each its history is readable,
 // has all that was flushed, and of what was not no more than the last batch; the next process goes on with it.
 func TestKilled(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	kills := 15
-	if os.Getenv("EVENKEEL_CHECK") == "1" {
+	if testutil.Checking() {
 		kills = 100
 	}
 	dir := t.TempDir()

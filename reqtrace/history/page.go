@@ -43,7 +43,7 @@ type PageOptions struct {
 	Kept    []Kept
 	Command string
 
-	// SnapshotURL returns where a trace can be had, by Request.Snapshot; "": nowhere. nil: none can.
+	// SnapshotURL returns where a trace is available, by Request.Snapshot; "": nowhere. nil: none can.
 	SnapshotURL func(snapshot string) string
 }
 

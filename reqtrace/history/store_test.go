@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 )
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -270,6 +271,7 @@ func longKey(i int) Key {
 
 // TestStoreBoundedInAnHour: so does one of more causes in an hour than there is room for, and it is there when it is opened again.
 func TestStoreBoundedInAnHour(t *testing.T) {
+	testutil.Long(t, "writes more causes than the limit twice")
 	const causes = 1400 // of some 900 bytes each
 	dir := t.TempDir()
 	for opened := range 2 {

@@ -12,7 +12,7 @@ import "time"
 //     ([runtimeProcess.calibrate]). Later it corrects the model by the service's CPU time per
 //     request, with tracing and without ([pairs]).
 //
-// make bench-recorder compares all of that with what a service takes without a recorder.
+// The case recorder/cost of bench compares all of that with what a service takes without a recorder.
 const (
 	eventBytes    = 5.5                     // of a trace, on average
 	listedBytes   = 17                      // of a trace, for a goroutine that did nothing in a generation

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -74,6 +75,7 @@ func (s *shop) get(t *testing.T, path string) (status int, body []byte) {
 // TestReal: in a real process a planted sleep and a planted lock are named, and the page, the JSON and the snapshots show them; the
 // next process goes on with the history.
 func TestReal(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	leaks.Test(t)
 	dir := t.TempDir()
 	o := Options{Slow: 100 * time.Millisecond, Every: time.Second, Dir: dir, CPU: 1, InProcess: true, Logger: quiet, Build: "one", TraceID: func(context.Context) string { return "4bf92f35" }}
@@ -164,6 +166,7 @@ func TestReal(t *testing.T) {
 
 // TestNeighbours: a trace works beside it, a flight recorder is shared or refused, and so is another recorder.
 func TestNeighbours(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	leaks.Test(t)
 	r, err := Start(t.Context(), Options{Logger: quiet})
 	if err != nil {
@@ -303,6 +306,7 @@ func TestAnalyzer(t *testing.T) {
 // TestChaos tests that no request fails, and that each slow one is accounted for, while the
 // analysing program is killed each time and the directory goes away.
 func TestChaos(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell that kills itself")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -64,6 +65,7 @@ func (w *world) find(_ context.Context, j history.Trace) (*history.Explained, ti
 // each planted cause. The shares of causes with a tenth or more of them are within 10 points of the
 // truth. The recorder takes no more than its budget.
 func TestTargets(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	for _, c := range []struct{ busy, rate float64 }{
 		{.05, 40}, {.07, 40}, {.07, 60}, {.1, 100}, {.1, 300}, {.2, 300}, {.2, 600}, {.3, 1000}, {.5, 1000}, {.5, 2000},
 	} {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -135,7 +135,7 @@ func (s synthetic) side(rng *rand.Rand, traces int) (list []*reqtrace.Report) {
 
 // tried returns which services are tried, and how often: more of both in make check.
 func tried(few, many int) (names []string, times int) {
-	if os.Getenv("EVENKEEL_CHECK") != "" {
+	if testutil.Checking() {
 		return slices.Sorted(maps.Keys(services)), many
 	}
 	return []string{"noisy", "quiet", "two classes"}, few
@@ -154,6 +154,7 @@ var services = map[string]synthetic{
 
 // TestChangeNull: of groups of traces of the same program nothing is named.
 func TestChangeNull(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	names, n := tried(3, 400)
 	for _, name := range names {
@@ -181,6 +182,7 @@ func TestChangeNull(t *testing.T) {
 // TestChangePlanted: a cause that makes the mean of the slowest 1% longer by a fifth is named, and others seldom: what a slow
 // request computes beyond the usual counts a little, too, once something else has made it slow.
 func TestChangePlanted(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	names, n := tried(3, 100)
 	least := map[string]float64{"quiet": .95, "noisy": .9, "two classes": .9, "no tail": .95, "few stalls": .7} // the others are too noisy for three traces

@@ -7,8 +7,7 @@
 // licences to be that of the modules that are linked. Then it makes the zip of each module that is
 // published, the root and those of contrib, as the module proxy would; serves them from a folder; and
 // builds with nothing but that: it installs the commands, asks evenkeel for its version, and compiles
-// a module whose code names everything that the record of the public API has. No replace line helps
-// there.
+// a module that imports every public package. No replace line helps there.
 //
 // In the tree nested modules require evenkeel.dev v0.0.0 and replace it by the folder beside them.
 // What is published requires the version itself, so the go.mod files in the zips differ in that: the
@@ -89,7 +88,7 @@ func (r *releaser) try(dir string) error {
 	if err := r.install(dir, env); err != nil {
 		return err
 	}
-	return r.scratch(filepath.Join(dir, "scratch"), filepath.Join(tree, "api"), mods, env)
+	return r.scratch(filepath.Join(dir, "scratch"), tree, mods, env)
 }
 
 // environment is one in which the published modules come from proxy alone, and those of others

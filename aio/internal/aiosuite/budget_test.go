@@ -8,6 +8,7 @@ import (
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
 	"evenkeel.dev/aio/internal/proactor"
+	"evenkeel.dev/internal/testutil"
 )
 
 // The budgets of package aio's doc.go.
@@ -189,7 +190,7 @@ func TestManyDeadlinesAtOnce(t *testing.T) {
 
 func manyDeadlinesAtOnce(t *testing.T, mode aiosuite.Mode, at func(i int) int) {
 	conns, each := 100, 100
-	if aiosuite.Checking() {
+	if testutil.Checking() {
 		each = 1000
 	}
 	w, b := watch(t, mode)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/testutil"
 )
 
 var closeTests = []test{
@@ -101,7 +102,7 @@ func connCloseBehindMany(r *rig) {
 		return // each of them may have to wait
 	}
 	rounds := 40
-	if Checking() {
+	if testutil.Checking() {
 		rounds = 200
 	}
 	for round := range rounds {

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"evenkeel.dev/aio/internal/aiosuite"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestConformance runs the suite over the fake backend, without faults and with them.
 func TestConformance(t *testing.T) {
 	seeds := map[aiosuite.Mode][]uint64{aiosuite.Completion: {1}} // TestSimulation has both in each run
-	if aiosuite.Checking() {
+	if testutil.Checking() {
 		seeds = map[aiosuite.Mode][]uint64{aiosuite.Completion: {1, 2, 3}, aiosuite.Readiness: {1, 2, 3}}
 	}
 	for _, mode := range []aiosuite.Mode{aiosuite.Completion, aiosuite.Readiness} {

@@ -15,9 +15,6 @@ import (
 // Patience bounds every wait of a test: only a hang meets it.
 const Patience = 2 * time.Minute
 
-// Checking reports whether make check runs: what says the same over another network, or takes more rounds, is its.
-func Checking() bool { return os.Getenv("EVENKEEL_CHECK") == "1" }
-
 // Child returns this test binary as a command that runs one test. With the race detector a process
 // sleeps for a second before it exits, for the sake of races at its end: this one does not.
 func Child(t *testing.T, test string, env ...string) *exec.Cmd {

@@ -1,18 +1,17 @@
 package aiosuite
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"os"
 	"testing"
 	"time"
 
 	"evenkeel.dev/aio"
+	"evenkeel.dev/internal/testutil"
 )
 
 // Waiter is a watcher of aio, or of a layer over it, whose results are of another type.
@@ -21,7 +20,7 @@ type Waiter[R any] interface {
 	Close() error
 }
 
-// Open returns a Watcher without a log. It skips the test where the backend is not to be had.
+// Open returns a Watcher without a log. It skips the test where the backend is not available.
 func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
 	if o.Logger == nil {
@@ -113,11 +112,10 @@ func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) er
 }
 
 // Seeds are those of a random test: the one that a flag has named, unless that is 0, else 1 to n. While
-// EVENKEEL_SOAK says (a duration), they are fresh ones, which stand in the names of the tests.
+// make soak runs, they are fresh ones, which stand in the names of the tests.
 func Seeds(t *testing.T, named, n uint64) iter.Seq[uint64] {
 	t.Helper()
-	soak, err := time.ParseDuration(cmp.Or(os.Getenv("EVENKEEL_SOAK"), "0"))
-	Must(t, err)
+	soak := testutil.Soak()
 	end := time.Now().Add(soak)
 	return func(yield func(uint64) bool) {
 		switch {

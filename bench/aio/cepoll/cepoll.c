@@ -1,18 +1,14 @@
-// cepoll is an echo server on edge-triggered epoll in C: the limit that the Go servers are
-// measured against. One thread, one buffer for all connections; what the socket does not take
-// at once waits in a buffer of the connection's own. The first line that it prints is its
-// address; SIGTERM ends it.
+// The server has one thread, and one buffer for all connections. What a socket does not take at once
+// waits in a buffer of the connection's own. The first line that it prints is its address.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,16 +22,6 @@ struct conn {
 
 static struct conn *conns;
 static char buffer[BUFFER];
-
-static void settled(int sig) {
-	(void)sig; // nothing is kept, so nothing is given back
-	if (write(1, "settled\n", 8) < 0) _exit(1);
-}
-
-static void terminate(int sig) {
-	(void)sig;
-	_exit(0);
-}
 
 static void fail(const char *what) {
 	perror(what);
@@ -124,14 +110,7 @@ static int start(void) {
 	return ln;
 }
 
-int main(void) {
-	struct rlimit r;
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
-	signal(SIGTERM, terminate);
-	signal(SIGUSR1, settled);
+void cepoll(void) {
 	if (!(conns = calloc(MOST, sizeof *conns))) fail("cepoll: calloc");
 	int ln = start(), ep = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event e = {.events = EPOLLIN, .data.fd = ln}, es[EVENTS];

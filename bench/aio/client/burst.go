@@ -1,11 +1,11 @@
+//go:build linux
+
 package main
 
 import (
 	"fmt"
 	"syscall"
 	"time"
-
-	"evenkeel.dev/bench/aio/wire"
 )
 
 const (
@@ -19,7 +19,7 @@ type burster struct {
 	state    []byte // by connection
 	pending  int    // clients that connect
 	answered int
-	stalls   int
+	stalled  int
 }
 
 // The states of a client.
@@ -29,16 +29,15 @@ const (
 	done
 )
 
-// burst connects many clients at once, each of which sends one message and reads it back, as
-// gaio's Test8k does. The result's time is from the first connect to the last answer.
-func burst(c config) (*wire.Result, error) {
-	c.first = 0
+// burst connects many clients at once, each of which sends one message and reads it back, as gaio's
+// Test8k does. It takes from the first connect to the last answer.
+func burst(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {
 		return nil, err
 	}
 	b := &burster{fleet: f, state: make([]byte, c.conns)}
-	f.conns = f.conns[:c.conns]
+	f.conns = make([]conn, c.conns)
 	arena := make([]byte, c.conns*c.size)
 	for i := range f.conns {
 		f.conns[i].rx = arena[i*c.size : (i+1)*c.size]
@@ -47,8 +46,7 @@ func burst(c config) (*wire.Result, error) {
 		}
 	}
 	still()
-	dropped := drops()
-	before, err := cpuTime(c.pid)
+	before, err := cpuTime(f.pid)
 	if err != nil {
 		return nil, err
 	}
@@ -57,23 +55,20 @@ func burst(c config) (*wire.Result, error) {
 		return nil, err
 	}
 	took := time.Duration(b.last - start)
-	after, err := cpuTime(c.pid)
-	if err != nil {
-		return nil, err
+	after, err := cpuTime(f.pid)
+	n := float64(c.conns)
+	v := values{
+		"ms": milliseconds(took), "connections/s": n / took.Seconds(), "stalled": float64(b.stalled),
+		"CPU µs/connection": float64(after-before) / 1e3 / n,
 	}
-	r := &wire.Result{
-		Messages: int64(c.conns), Seconds: took.Seconds(), Stalls: b.stalls, CPU: float64(after-before) / float64(c.conns),
-		Values: since(dropped),
-	}
-	r.Latency, err = wire.Summary(f.hist)
-	return r, err
+	return v.latencies(&f.hist), err
 }
 
 func (b *burster) run(start int64) error {
 	b.last = start
 	for next := 0; b.answered < len(b.conns); {
 		for ; next < len(b.conns) && b.pending < connecting; next++ {
-			if err := b.begin(next); err != nil {
+			if err := b.connect(next); err != nil {
 				return fmt.Errorf("connection %d: %w", next, err)
 			}
 		}
@@ -86,39 +81,40 @@ func (b *burster) run(start int64) error {
 				return fmt.Errorf("connection %d: %w", e.Fd, err)
 			}
 		}
-		if len(events) == 0 && now()-b.last > int64(b.patience) {
-			return fmt.Errorf("the server is stuck: no answer for %v, %d of %d clients have theirs", b.patience, b.answered, len(b.conns))
+		if len(events) == 0 && now()-b.last > int64(patience) {
+			return fmt.Errorf("no answer for %v, %d of %d clients have theirs", patience, b.answered, len(b.conns))
 		}
 	}
 	return nil
 }
 
-// begin starts a client's connect.
-func (b *burster) begin(i int) error {
+// connect starts a client's connect.
+func (b *burster) connect(i int) error {
 	c := &b.conns[i]
 	c.sent = now()
 	b.pending++
 	if err := syscall.Connect(c.fd, &b.to); err != nil && err != syscall.EINPROGRESS {
 		return err
 	}
-	const edge = 1 << 31 // EPOLLET; package syscall's is negative
+	const edge = 1 << 31 // EPOLLET, which package syscall has as a negative number
 	return b.poll.add(c.fd, i, syscall.EPOLLIN|syscall.EPOLLOUT|edge)
 }
 
 // advance moves client i on by what its socket reports.
 func (b *burster) advance(i int, events uint32) error {
+	const failed = syscall.EPOLLERR | syscall.EPOLLHUP
 	c := &b.conns[i]
-	if b.state[i] == dialing && events&(syscall.EPOLLOUT|syscall.EPOLLERR|syscall.EPOLLHUP) != 0 {
+	if b.state[i] == dialing && events&(syscall.EPOLLOUT|failed) != 0 {
 		if e, err := syscall.GetsockoptInt(c.fd, syscall.SOL_SOCKET, syscall.SO_ERROR); err != nil || e != 0 {
 			return fmt.Errorf("connect: %w", syscall.Errno(e))
 		}
 		b.state[i] = waiting
 		b.pending--
-		if err := b.fleet.send(i, c.sent); err != nil { // the clock runs from connect on
+		if err := b.send(i, c.sent); err != nil { // the clock runs from connect on
 			return err
 		}
 	}
-	if b.state[i] != waiting || events&(syscall.EPOLLIN|syscall.EPOLLERR|syscall.EPOLLHUP) == 0 {
+	if b.state[i] != waiting || events&(syscall.EPOLLIN|failed) == 0 {
 		return nil
 	}
 	for c.got < len(c.rx) {
@@ -128,16 +124,17 @@ func (b *burster) advance(i int, events uint32) error {
 		}
 		c.got += n
 	}
-	t := now()
+	b.last = now()
 	message(b.tx, i, c.seq)
 	if err := check(c.rx, b.tx, i); err != nil {
 		return err
 	}
 	b.state[i] = done
 	b.answered++
-	b.last = t
-	if t-c.sent > int64(stall) {
-		b.stalls++
+	took := time.Duration(b.last - c.sent)
+	if took > stall {
+		b.stalled++
 	}
-	return b.hist.RecordValue(t - c.sent)
+	b.hist.Record(took)
+	return nil
 }

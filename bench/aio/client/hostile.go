@@ -1,19 +1,21 @@
+//go:build linux
+
 package main
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
-	"syscall"
+	"io"
+	"net"
+	"sync"
 	"time"
-
-	"evenkeel.dev/bench/aio/wire"
 )
 
-const chunk = 64 << 10 // bytes of a transfer of those who send or read as much as they can
-
-// bulk measures a ping-pong beside c.conns connections that send as fast as they can, and read what comes back.
-func bulk(c config) (*wire.Result, error) {
-	others := c.conns
-	c.conns, c.first = 1, 0
+// bulk measures a ping-pong on one connection while others, c.conns of them, send as fast as they
+// can and read what comes back.
+func bulk(c *config) (values, error) {
+	const chunk = 64 << 10 // bytes of a transfer
 	f, err := newFleet(c)
 	if err != nil {
 		return nil, err
@@ -21,7 +23,7 @@ func bulk(c config) (*wire.Result, error) {
 	if err := f.dial(1); err != nil {
 		return nil, err
 	}
-	fds, err := f.connectAll(others)
+	fds, err := f.connectAll(c.conns)
 	if err != nil {
 		return nil, err
 	}
@@ -30,52 +32,31 @@ func bulk(c config) (*wire.Result, error) {
 	if err := f.send(0, now()); err != nil {
 		return nil, err
 	}
-	var answered int
-	var moved, left int64 // bytes that came back, and that have to
-	pass := func(d time.Duration) error {
-		answered, moved = 0, 0
-		for start := now(); now()-start < int64(d); {
+	left := 0 // bytes that have to come back
+	return f.measure(func(d time.Duration) (n int64, took time.Duration, err error) {
+		start := now()
+		for n == 0 || now()-start < int64(d) {
 			for _, fd := range fds {
-				sent, err := write(fd, out)
-				if err != nil {
-					return err
+				sent, serr := write(fd, out)
+				got, rerr := read(fd, in)
+				if err := errors.Join(serr, rerr); err != nil {
+					return 0, 0, err
 				}
-				got, err := read(fd, in)
-				if err != nil {
-					return err
+				if left += sent - got; left < 0 {
+					return 0, 0, fmt.Errorf("%d bytes came back that were not sent", -left)
 				}
-				moved += int64(got)
-				left += int64(sent - got)
 			}
-			if left < 0 {
-				return fmt.Errorf("%d bytes came back that were not sent", -left)
-			}
-			n, err := f.turn(true)
+			answered, err := f.turn(true)
 			if err != nil {
-				return err
+				return 0, 0, err
 			}
-			answered += n
+			n += int64(answered)
 		}
-		return nil
-	}
-	if err := pass(c.warmup); err != nil {
-		return nil, err
-	}
-	f.hist.Reset()
-	start := now()
-	if err := pass(c.length); err != nil {
-		return nil, err
-	}
-	took := time.Duration(now() - start)
-	if answered == 0 {
-		return nil, fmt.Errorf("no answer in %v on %d connections", c.length, 1)
-	}
-	r := &wire.Result{Messages: int64(answered), Seconds: took.Seconds(), Values: map[string]float64{"bulk_mb_s": float64(moved) / took.Seconds() / 1e6}}
-	r.Latency, err = wire.Summary(f.hist)
-	return r, err
+		return n, time.Duration(now() - start), nil
+	})
 }
 
-// connectAll returns the descriptors of n connections, which are the caller's to read.
+// connectAll returns the descriptors of n connections.
 func (f *fleet) connectAll(n int) ([]int, error) {
 	fds := make([]int, n)
 	for i := range fds {
@@ -87,95 +68,61 @@ func (f *fleet) connectAll(n int) ([]int, error) {
 	return fds, nil
 }
 
-// closed reads c.n connections, one after the other, that the server writes to and closes at once.
-func closed(c config) (*wire.Result, error) {
-	complete := 0
-	buf := make([]byte, wire.FreedWrites*wire.FreedSize+1)
-	start := now()
-	for range c.n {
-		fd, err := connect(c.to)
-		if err != nil {
-			return nil, err
-		}
-		got := 0
-		for deadline := now() + int64(c.patience); err == nil && got < len(buf); {
-			var n int
-			n, err = read(fd, buf[got:])
-			got += n
-			if err == nil && n == 0 && now() > deadline {
-				return nil, fmt.Errorf("the server is stuck: no end for %v after %d bytes", c.patience, got)
-			}
-		}
-		if err == errClosed && got == wire.FreedWrites*wire.FreedSize { // a reset says that something was lost, too
-			complete++
-		}
-		if err := syscall.Close(fd); err != nil {
-			return nil, err
-		}
-	}
-	return &wire.Result{
-		Messages: int64(c.n), Seconds: time.Duration(now() - start).Seconds(), Values: map[string]float64{"complete": float64(complete)},
-	}, nil
-}
-
-// drain reads c.n messages on each connection but the first, whatever comes on that.
-func drain(c config) (*wire.Result, error) {
-	c.first = 0
-	f, err := newFleet(c)
-	if err != nil {
-		return nil, err
-	}
-	fds, err := f.connectAll(c.conns)
-	if err != nil {
-		return nil, err
-	}
-	for i, fd := range fds {
-		if err := f.poll.add(fd, i, syscall.EPOLLIN); err != nil {
-			return nil, err
-		}
-	}
-	still()
-	start := now()
-	f.last = start
-	buf := make([]byte, chunk)
-	all := int64(c.conns-1) * int64(c.n) * int64(c.size)
-	for left := all; left > 0; {
-		events, err := f.poll.wait()
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range events {
-			n, err := read(fds[e.Fd], buf)
-			if err != nil {
-				return nil, fmt.Errorf("connection %d: %w", e.Fd, err)
-			}
-			if f.last = now(); e.Fd != 0 {
-				left -= int64(n)
-			}
-		}
-		if left < 0 {
-			return nil, fmt.Errorf("%d bytes more came than %d", -left, all)
-		}
-		if now()-f.last > int64(c.patience) {
-			return nil, fmt.Errorf("the server is stuck: nothing came for %v, %d of %d bytes are missing", c.patience, left, all)
-		}
-	}
-	return &wire.Result{Messages: all / int64(c.size), Seconds: time.Duration(now() - start).Seconds()}, nil
-}
-
 // silent opens connections that never say anything.
-func silent(c config) (*wire.Result, error) {
-	f, err := newFleet(c)
+func silent(c *config) (values, error) {
+	_, err := (&fleet{config: c}).connectAll(c.conns)
+	return values{}, err
+}
+
+// dial connects by package net, for the loads that look at the server's time or behaviour only.
+func (c *config) dial() (net.Conn, error) {
+	conn, err := net.Dial("tcp", c.addr)
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.connectAll(c.conns)
-	return &wire.Result{}, err
+	return conn, errors.Join(conn.(*net.TCPConn).SetLinger(0), conn.SetDeadline(time.Now().Add(2*patience)))
 }
 
-// unread measures new connections, from connect to the answer to a message, one after the other, beside c.conns
-// connections that the server sends to and that never read.
-func unread(c config) (*wire.Result, error) {
+// closed reads c.count connections, one after the other, to which the server writes ten times and
+// which it closes at once. A reset says that something was lost, too.
+func closed(c *config) (values, error) {
+	incomplete := 0
+	for range c.count {
+		conn, err := c.dial()
+		if err != nil {
+			return nil, err
+		}
+		got, err := io.ReadAll(conn)
+		if err != nil || len(got) != 10*c.size {
+			incomplete++
+		}
+		_ = conn.Close()
+	}
+	return values{"incomplete": float64(incomplete)}, nil
+}
+
+// drain reads c.count messages on each connection but the first, and whatever comes on that.
+func drain(c *config) (values, error) {
+	var wg sync.WaitGroup
+	errs := make([]error, c.conns)
+	for i := range c.conns {
+		conn, err := c.dial()
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			go func() { _, _ = io.Copy(io.Discard, conn) }()
+			continue
+		}
+		wg.Go(func() { _, errs[i] = io.CopyN(io.Discard, conn, int64(c.count*c.size)) })
+	}
+	wg.Wait()
+	return values{}, errors.Join(errs...)
+}
+
+// unread measures new connections, from connect to the answer to a message, one after the other,
+// while c.conns connections to which the server sends never read.
+func unread(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {
 		return nil, err
@@ -183,41 +130,76 @@ func unread(c config) (*wire.Result, error) {
 	if _, err := f.connectAll(c.conns); err != nil {
 		return nil, err
 	}
-	still()
 	const least = 5
 	rx := make([]byte, c.size)
-	before := drops()
-	start, count := now(), 0
-	for ; count < least || now()-start < int64(c.length); count++ {
+	for start, n := now(), 0; n < least || now()-start < int64(c.length); n++ {
 		at := now()
-		fd, err := connect(c.to)
+		conn, err := c.dial()
 		if err != nil {
 			return nil, err
 		}
-		message(f.tx, count, 1)
-		if n, err := write(fd, f.tx); err != nil || n < len(f.tx) {
-			return nil, fmt.Errorf("connection %d: %d bytes of %d sent, %w", count, n, len(f.tx), err)
-		}
-		for got := 0; got < len(rx); {
-			n, err := read(fd, rx[got:])
-			if err != nil {
-				return nil, fmt.Errorf("connection %d: %w", count, err)
-			}
-			if got += n; n == 0 && now()-at > int64(c.patience) {
-				return nil, fmt.Errorf("the server is stuck: a new connection has no answer for %v", c.patience)
-			}
-		}
-		if err := f.hist.RecordValue(now() - at); err != nil {
+		message(f.tx, n, 1)
+		if _, err := conn.Write(f.tx); err != nil {
 			return nil, err
 		}
-		if err := check(rx, f.tx, count); err != nil {
-			return nil, err
+		if _, err := io.ReadFull(conn, rx); err != nil {
+			return nil, fmt.Errorf("connection %d: %w", n, err)
 		}
-		if err := syscall.Close(fd); err != nil {
+		f.hist.Record(time.Duration(now() - at))
+		if err := errors.Join(check(rx, f.tx, n), conn.Close()); err != nil {
 			return nil, err
 		}
 	}
-	r := &wire.Result{Messages: int64(count), Seconds: time.Duration(now() - start).Seconds(), Values: since(before)}
-	r.Latency, err = wire.Summary(f.hist)
-	return r, err
+	return values{}.latencies(&f.hist), nil
+}
+
+// reads has the server read c.count messages, one under way on each connection, each sent by one
+// call. The server answers each of its reads with the read's size, in four bytes. A message that
+// took several reads was cut.
+func reads(c *config) (values, error) {
+	sizes := []int{100, 1000, 4000, 8000, 16_000, 30_000}
+	if c.size != 0 {
+		sizes = []int{c.size}
+	}
+	var wg sync.WaitGroup
+	errs, cut, calls := make([]error, c.conns), make([]int, c.conns), make([]int, c.conns)
+	for i := range c.conns {
+		conn, err := c.dial()
+		if err != nil {
+			return nil, err
+		}
+		wg.Go(func() {
+			for k := i; k < c.count && errs[i] == nil; k += c.conns {
+				var n int
+				n, errs[i] = readBy(conn, sizes[k%len(sizes)])
+				if calls[i] += n; n > 1 {
+					cut[i]++
+				}
+			}
+		})
+	}
+	wg.Wait()
+	v := values{"messages": float64(c.count)}
+	for i := range c.conns {
+		v["cut"] += float64(cut[i])
+		v["reads/message"] += float64(calls[i]) / float64(c.count)
+	}
+	return v, errors.Join(errs...)
+}
+
+// readBy sends a message of a size, and returns how many reads it took the server.
+func readBy(conn net.Conn, size int) (reads int, err error) {
+	if _, err := conn.Write(make([]byte, size)); err != nil {
+		return 0, err
+	}
+	for left := size; left > 0; reads++ {
+		var answer [4]byte
+		if _, err := io.ReadFull(conn, answer[:]); err != nil {
+			return 0, err
+		}
+		if left -= int(binary.LittleEndian.Uint32(answer[:])); left < 0 {
+			return 0, fmt.Errorf("the server has read %d bytes more than the message of %d has", -left, size)
+		}
+	}
+	return reads, nil
 }

@@ -1,76 +1,62 @@
+//go:build linux
+
 package main
 
 import (
-	"fmt"
-	"log"
 	"net"
 	"runtime"
 	"syscall"
-
-	"github.com/panjf2000/gnet/v2"
 
 	"evenkeel.dev/aio"
 )
 
 // The servers in this file accept connections and keep them, and say what that took.
 
-// early is how many connections come before those that are counted: they have had the code and the pools brought in.
+// early is how many connections come before those that are counted. They have brought in the code
+// and the pools.
 const early = 512
 
-// accepted counts connections. It is its accepting goroutine's.
+// accepted counts connections. It is owned by the goroutine that accepts.
 type accepted struct {
-	c              config
-	seen           int
-	cpu, allocated uint64 // before the first that counts
+	config
+	seen        int
+	cpu, allocs float64 // before the first that counts
 }
 
 // one counts a connection.
 func (a *accepted) one() error {
-	if a.seen++; a.seen != early && a.seen != early+a.c.n {
+	if a.seen++; a.seen != early && a.seen != early+a.count {
 		return nil
 	}
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		return err
 	}
-	cpu := uint64(used.Utime.Nano() + used.Stime.Nano())
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
+	cpu, allocs := float64(used.Utime.Nano()+used.Stime.Nano()), float64(m.Mallocs)
 	if a.seen == early {
-		a.cpu, a.allocated = cpu, m.Mallocs
+		a.cpu, a.allocs = cpu, allocs
 		return nil
 	}
-	say(map[string]float64{"accepted": float64(a.c.n), "cpu_ns": float64(cpu-a.cpu) / float64(a.c.n), "allocs": float64(m.Mallocs-a.allocated) / float64(a.c.n)})
+	n := float64(a.count)
+	say(map[string]float64{"CPU µs/connection": (cpu - a.cpu) / 1e3 / n, "allocs/connection": (allocs - a.allocs) / n})
 	return nil
 }
 
-// acceptRaw is accept4 in a loop, the limit.
+// acceptRaw is accept4 in a loop, the control.
 func acceptRaw(c config, ready func(net.Addr)) error {
-	a, err := net.ResolveTCPAddr("tcp4", c.addr)
+	ln, err := listen()
 	if err != nil {
 		return err
 	}
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	f, err := ln.(*net.TCPListener).File()
 	if err != nil {
 		return err
 	}
-	to := &syscall.SockaddrInet4{Port: a.Port, Addr: [4]byte(a.IP.To4())}
-	if err := retry(func() error { return syscall.Bind(fd, to) }); err != nil {
-		return err
-	}
-	if err := syscall.Listen(fd, 1<<16-1); err != nil { // the kernel's own limit is less
-		return err
-	}
-	sa, err := syscall.Getsockname(fd)
-	if err != nil {
-		return err
-	}
-	in, ok := sa.(*syscall.SockaddrInet4)
-	if !ok {
-		return fmt.Errorf("%T instead of an IPv4 address", sa)
-	}
-	ready(&net.TCPAddr{IP: in.Addr[:], Port: in.Port})
-	for a := (accepted{c: c}); ; {
+	fd := int(f.Fd()) // which makes it blocking
+	ready(ln.Addr())
+	for a := (accepted{config: c}); ; {
 		_, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
 		if err == syscall.EINTR || err == syscall.ECONNABORTED {
 			continue
@@ -84,47 +70,11 @@ func acceptRaw(c config, ready func(net.Addr)) error {
 	}
 }
 
-func acceptStd(c config, ready func(net.Addr)) error {
-	ln, err := listen("tcp", c.addr)
-	if err != nil {
-		return err
-	}
-	ready(ln.Addr())
-	kept := make([]net.Conn, c.n+early)
-	for a := (accepted{c: c}); ; {
-		conn, err := ln.Accept()
-		if err == nil {
-			kept[a.seen%len(kept)] = conn // or the collector would close it
-			err = a.one()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func acceptGnet(c config, ready func(net.Addr)) error {
-	return runGnet(c, &gnetAccept{gnetEcho{ready: ready}, accepted{c: c}})
-}
-
-type gnetAccept struct {
-	gnetEcho
-	seen accepted
-}
-
-// OnOpen is called by the one loop that there is.
-func (e *gnetAccept) OnOpen(gnet.Conn) ([]byte, gnet.Action) {
-	if err := e.seen.one(); err != nil {
-		log.Fatal("server: gnet: ", err)
-	}
-	return nil, gnet.None
-}
-
 func acceptAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
 		return err
 	}
-	a := accepted{c: c}
-	return listenAio(c, w, ready, func(*aio.Conn) error { return a.one() }, func(aio.Result) error { return nil })
+	a := accepted{config: c}
+	return listenAio(w, ready, func(*aio.Conn) error { return a.one() }, func(aio.Result) error { return nil })
 }

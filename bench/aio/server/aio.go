@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -7,44 +9,34 @@ import (
 	"evenkeel.dev/aio/gaio"
 )
 
-// serveAio is the echo server of package aio's documentation, with a buffer of the connection's own
-// that read and write take in turns; with -buf 0 it reads as [serveGaio] does then.
+// serveAio is the echo server of package aio's documentation.
 func serveAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
 		return err
 	}
-	if c.gaio {
-		return serveOverAio(c, gaio.Over(w), ready)
-	}
-	p := pool{}
-	return listenAio(c, w, ready, func(conn *aio.Conn) error {
-		return conn.Read(nil, own(c.buf), aio.NoDeadline)
+	p := pool{config: c}
+	return listenAio(w, ready, func(conn *aio.Conn) error {
+		return conn.Read(nil, c.own(), aio.NoDeadline)
 	}, func(r aio.Result) error {
 		switch {
 		case r.Error != nil:
 			_ = r.Conn.Close()
-		case r.Op == aio.OpRead && c.buf == 0:
-			_ = r.Conn.Write(nil, p.clone(r.Buffer[:r.Size]), aio.NoDeadline)
 		case r.Op == aio.OpRead:
-			_ = r.Conn.Write(nil, r.Buffer[:r.Size], aio.NoDeadline)
-		case c.buf == 0:
-			p.put(r.Buffer)
-			_ = r.Conn.Read(nil, nil, aio.NoDeadline)
+			_ = r.Conn.Write(nil, p.answer(r.Buffer[:r.Size]), aio.NoDeadline)
 		default:
-			_ = r.Conn.Read(nil, r.Buffer[:cap(r.Buffer)], aio.NoDeadline)
+			_ = r.Conn.Read(nil, p.next(r.Buffer), aio.NoDeadline)
 		}
 		return nil
 	})
 }
 
-// listenAio accepts in the loop of w: begin takes each connection, and each every other result, until one of them fails.
-func listenAio(c config, w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error) error {
-	var l *aio.Listener
-	err := retry(func() (err error) {
-		l, err = w.Listen("tcp", c.addr, aio.ListenOptions{})
-		return err
-	})
+// listenAio accepts in the loop of w. begin takes each connection and each takes every other
+// result, until one of them fails.
+func listenAio(
+	w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error,
+) error {
+	l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{})
 	if err != nil {
 		return err
 	}
@@ -71,9 +63,14 @@ func listenAio(c config, w *aio.Watcher, ready func(net.Addr), begin func(*aio.C
 }
 
 // serveOverAio is [serveGaio] with its import changed.
-func serveOverAio(c config, w *gaio.Watcher, ready func(net.Addr)) error {
-	return serve(c, ready, func(conn net.Conn) error { return w.Read(nil, conn, own(c.buf)) }, func() error {
-		for p := (pool{}); ; {
+func serveOverAio(c config, ready func(net.Addr)) error {
+	watcher, err := aio.New(aio.Options{Backend: c.backend})
+	if err != nil {
+		return err
+	}
+	w, p := gaio.Over(watcher), pool{config: c}
+	return accepting(ready, func(conn net.Conn) error { return w.Read(nil, conn, c.own()) }, func() error {
+		for {
 			results, err := w.WaitIO()
 			if err != nil {
 				return err
@@ -82,15 +79,10 @@ func serveOverAio(c config, w *gaio.Watcher, ready func(net.Addr)) error {
 				switch {
 				case r.Error != nil:
 					_ = w.Free(r.Conn)
-				case r.Operation == gaio.OpRead && c.buf == 0:
-					_ = w.Write(nil, r.Conn, p.clone(r.Buffer[:r.Size]))
 				case r.Operation == gaio.OpRead:
-					_ = w.Write(nil, r.Conn, r.Buffer[:r.Size])
-				case c.buf == 0:
-					p.put(r.Buffer)
-					_ = w.Read(nil, r.Conn, nil)
+					_ = w.Write(nil, r.Conn, p.answer(r.Buffer[:r.Size]))
 				default:
-					_ = w.Read(nil, r.Conn, r.Buffer[:cap(r.Buffer)])
+					_ = w.Read(nil, r.Conn, p.next(r.Buffer))
 				}
 			}
 		}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -11,10 +13,10 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/bench/aio/wire"
+	"evenkeel.dev/loadgen"
 )
 
-// The servers in this file are of package aio alone: what they do is what a server may not suffer from.
+// The servers in this file are of package aio alone. They do what a server may not suffer from.
 
 // closedAio writes to each connection that comes, and closes it.
 func closedAio(c config, ready func(net.Addr)) error {
@@ -22,9 +24,9 @@ func closedAio(c config, ready func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	part := bytes.Repeat([]byte{7}, wire.FreedSize)
-	return listenAio(c, w, ready, func(conn *aio.Conn) error {
-		for range wire.FreedWrites {
+	part := bytes.Repeat([]byte{7}, c.size)
+	return listenAio(w, ready, func(conn *aio.Conn) error {
+		for range 10 {
 			if err := conn.Write(nil, part, aio.NoDeadline); err != nil {
 				return err
 			}
@@ -40,7 +42,7 @@ func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 		return nil, nil, err
 	}
 	var conns []*aio.Conn
-	err = listenAio(c, w, ready, func(conn *aio.Conn) error {
+	err = listenAio(w, ready, func(conn *aio.Conn) error {
 		if conns = append(conns, conn); len(conns) == c.conns {
 			return errAll
 		}
@@ -55,14 +57,14 @@ func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 // errAll says that all connections are there.
 var errAll = errors.New("all have come")
 
-// deadlinesAio has c.n reads of silent peers end at their deadlines, which are 10 µs apart, on each connection, and says how
-// late they ended and for how long WaitIO was silent meanwhile.
+// deadlinesAio has c.count reads of each silent peer end at their deadlines, which are 10 µs apart.
+// It says how late they ended, and for how long WaitIO was silent in that time.
 func deadlinesAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
 		return err
 	}
-	due := make([]time.Time, c.n*len(conns))
+	due := make([]time.Time, c.count*len(conns))
 	first := time.Now().Add(time.Second) // when all have been submitted
 	for i := range due {
 		due[i] = first.Add(time.Duration(i) * 10 * time.Microsecond)
@@ -82,7 +84,6 @@ func deadlinesAio(c config, ready func(net.Addr)) error {
 		}
 	}
 	var late, gap time.Duration
-	early := 0
 	last := first
 	for left := len(due); left > 0; {
 		rs, err := w.WaitIO()
@@ -97,29 +98,23 @@ func deadlinesAio(c config, ready func(net.Addr)) error {
 			if r.Error != aio.ErrDeadline {
 				return fmt.Errorf("a read of a silent peer ended with %d bytes, %w", r.Size, r.Error)
 			}
-			by := now.Sub(*r.Tag.(*time.Time))
-			if by < 0 {
-				early++
-			}
-			late = max(late, by)
+			late = max(late, now.Sub(*r.Tag.(*time.Time)))
 		}
 		left -= len(rs)
 	}
-	say(map[string]float64{"deadlines": float64(len(due)), "early": float64(early), "late_ms": milliseconds(late), "gap_ms": milliseconds(gap)})
+	say(map[string]float64{"deadline late": milliseconds(late), "WaitIO silent": milliseconds(gap)})
 	select {}
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// queuedAio submits c.n writes on each connection but the first, and meanwhile small ones on that, one after the other. It
-// says how long these took.
+// queuedAio submits c.count writes on each connection but the first, and then small ones on that,
+// one after the other, until the others are written. It says how long the small ones took.
 func queuedAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
 		return err
 	}
-	part, small := bytes.Repeat([]byte{7}, c.buf), []byte("small")
-	for range c.n {
+	part, small := bytes.Repeat([]byte{7}, c.size), []byte("small")
+	for range c.count {
 		for _, conn := range conns[1:] {
 			if err := conn.Write(nil, part, aio.NoDeadline); err != nil {
 				return err
@@ -130,8 +125,8 @@ func queuedAio(c config, ready func(net.Addr)) error {
 	if err := conns[0].Write(nil, small, aio.NoDeadline); err != nil {
 		return err
 	}
-	var took []time.Duration
-	for left := c.n * (len(conns) - 1); left > 0 || took == nil; {
+	var took loadgen.Histogram
+	for left := c.count * (len(conns) - 1); left > 0 || took.Count() == 0; {
 		rs, err := w.WaitIO()
 		if err != nil {
 			return err
@@ -144,41 +139,38 @@ func queuedAio(c config, ready func(net.Addr)) error {
 				left--
 				continue
 			}
-			took = append(took, time.Since(begun))
+			took.Record(time.Since(begun))
 			begun = time.Now()
 			if err := conns[0].Write(nil, small, aio.NoDeadline); err != nil {
 				return err
 			}
 		}
 	}
-	var all, most time.Duration
-	for _, d := range took {
-		all, most = all+d, max(most, d)
-	}
-	say(map[string]float64{"small": float64(len(took)), "mean_ms": milliseconds(all) / float64(len(took)), "max_ms": milliseconds(most)})
+	say(map[string]float64{"max": milliseconds(took.Max()), "p50": milliseconds(took.Quantile(.5))})
 	select {}
 }
 
-// unreadAio sends c.n writes to each of the first connections, which nobody reads, and echoes on the others.
+// unreadAio sends c.count writes to each of the first connections, which nobody reads, and echoes
+// on the others.
 func unreadAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
 		return err
 	}
-	part := bytes.Repeat([]byte{7}, c.buf)
+	part := bytes.Repeat([]byte{7}, c.size)
 	unread := make(chan *aio.Conn, c.conns)
-	go func() { // submitting is not what is measured: the loop has its turn after each connection
+	go func() { // the loop has its turn after each connection, because submitting is not what is measured
 		for conn := range unread {
-			for range c.n {
+			for range c.count {
 				if err := conn.Write(&part, part, aio.NoDeadline); err != nil {
-					log.Fatal("server: unread: ", err)
+					log.Fatal("unread: ", err)
 				}
 			}
 			runtime.Gosched()
 		}
 	}()
 	seen := 0
-	return listenAio(c, w, ready, func(conn *aio.Conn) error {
+	return listenAio(w, ready, func(conn *aio.Conn) error {
 		if seen++; seen > c.conns {
 			return conn.Read(nil, make([]byte, 4096), aio.NoDeadline)
 		}

@@ -1,13 +1,14 @@
-// Command server is every Go server of the aio benchmark, by -kind: an echo server as the
-// documentation of its library recommends one, with one loop where the library has loops, and those
-// of the parts accept and hostile. The first line that it prints is its address. SIGUSR1 gives memory
-// back to the system, SIGWINCH prints the lateness of the goroutine of -sleeper since SIGUSR2, SIGTERM
-// ends it.
+//go:build linux
+
+// Command server is every Go server of package aio's cases: by -way a library, used as its
+// documentation recommends with one loop if it has loops, and by -do what it does. The first line
+// that it prints is its address. Some print values after that, as a line of JSON, by the names of
+// the bench's figures. SIGUSR1 gives memory back to the system, and SIGTERM ends the server.
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -22,52 +23,49 @@ import (
 	"time"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/bench/aio/wire"
 )
 
 // config is what a server is told.
 type config struct {
-	addr    string
-	buf     int // bytes of a connection's buffer; 0: the library's own, where it has one
+	buf     int  // bytes of a connection's own buffer; 0: the library's shared one, if it has one
+	size    int  // bytes of a write of closed, queued, unread
+	sizes   bool // answer each read with its size
 	backend aio.Backend
-	gaio    bool // aio: by gaio's API
-	conns   int  // of the hostile kinds
-	n       int  // operations of each of these, or of all of them
+	conns   int // of the hostile ones
+	count   int // operations of each of these, or connections that are counted
 	order   string
 }
 
-// kinds are the servers. Each calls ready with its address once it listens, and then serves.
-var kinds = map[string]func(c config, ready func(net.Addr)) error{
-	"std": serveStd, "gaio": serveGaio, "gnet": serveGnet, "nbio": serveNbio, "netpoll": serveNetpoll, "aio": serveAio,
-	"accept-raw": acceptRaw, "accept-std": acceptStd, "accept-gnet": acceptGnet, "accept-aio": acceptAio,
-	"reads-gaio": readsGaio, "reads-aio": readsAio,
-	"closed-aio": closedAio, "deadlines-aio": deadlinesAio, "queued-aio": queuedAio, "unread-aio": unreadAio,
+// serve calls ready with its address once it listens, and then serves.
+type serve func(c config, ready func(net.Addr)) error
+
+// echoes are the echo servers by their ways.
+var echoes = map[string]serve{
+	"net": serveNet, "gaio": serveGaio, "gnet": serveGnet, "nbio": serveNbio,
+	"aio": serveAio, "aio/gaio": serveOverAio,
+}
+
+// others are the servers that do something else, by what they do and their ways.
+var others = map[string]serve{
+	"accept by accept4": acceptRaw, "accept by aio": acceptAio,
+	"closed by aio": closedAio, "deadlines by aio": deadlinesAio, "queued by aio": queuedAio, "unread by aio": unreadAio,
 }
 
 func main() {
 	log.SetFlags(0)
+	log.SetPrefix("server: ")
 	var c config
-	kind := flag.String("kind", "std", "one of "+strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
-	flag.StringVar(&c.addr, "addr", "127.0.0.1:0", "`address` to listen on")
-	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's own buffer (std, gaio, aio), or of a write (queued, unread); 0: the library's shared one (gaio, aio)")
+	way := flag.String("way", "net", "accept4 or one of "+strings.Join(slices.Sorted(maps.Keys(echoes)), ", "))
+	do := flag.String("do", "echo", "echo, reads, accept, closed, deadlines, queued or unread")
 	flag.TextVar(&c.backend, "backend", aio.BackendAuto, "of aio: auto, io_uring, epoll")
-	flag.BoolVar(&c.gaio, "gaio", false, "of aio: by aio/gaio, which has gaio's API")
-	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps 5 ms in a loop, and say at SIGWINCH how late it woke since SIGUSR2")
-	slow := flag.Duration("slowcalls", 0, "run goroutines that are in system calls of this `length`, which no signal interrupts, all the time")
+	flag.IntVar(&c.buf, "buf", 4096, "`bytes` of a connection's buffer; 0: the library's shared one (gaio, aio)")
+	flag.IntVar(&c.size, "size", 100, "of closed, queued, unread: `bytes` of a write")
 	flag.IntVar(&c.conns, "conns", 100, "of deadlines, queued, unread: `connections` that they are about")
-	flag.IntVar(&c.n, "n", 1000, "of deadlines, queued, unread: `operations` of each of these; of accept: connections that are counted")
+	flag.IntVar(&c.count, "count", 1000, "`operations` of each of these; of accept: connections that are counted")
 	flag.StringVar(&c.order, "order", "up", "of deadlines: in which `order` they are submitted: up, random or down")
+	sleeper := flag.Bool("sleeper", false, "run a goroutine that sleeps, and say on SIGUSR2 how late it woke")
+	slow := flag.Duration("slowcalls", 0, "run goroutines that are in uninterruptible system calls of this `length`")
 	flag.Parse()
-	serve := kinds[*kind]
-	if serve == nil {
-		log.Fatalf("server: -kind %s is not known; it is one of %s", *kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
-	}
-	if c.buf < 0 || c.buf == 0 && *kind == "std" {
-		log.Fatalf("server: -buf %d: package net needs a buffer for each connection, name its bytes", c.buf)
-	}
-	if err := raiseFiles(); err != nil {
-		log.Fatal("server: ", err)
-	}
 	var s *sleep
 	if *sleeper {
 		s = startSleep()
@@ -76,29 +74,25 @@ func main() {
 		slowCalls(*slow)
 	}
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH) // before anybody knows the address
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
 	go obey(signals, s)
-	err := serve(c, func(a net.Addr) { fmt.Println(a) })
-	log.Fatalf("server: %s: %v", *kind, err)
-}
-
-// raiseFiles raises the soft limit on open files to the hard one.
-func raiseFiles() error {
-	var r syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
-		return err
+	c.sizes = *do == "reads"
+	serve := others[*do+" by "+*way]
+	if *do == "echo" || c.sizes {
+		serve = echoes[*way]
 	}
-	r.Cur = r.Max
-	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &r)
+	if serve == nil {
+		log.Fatalf("there is no -way %s that can -do %s", *way, *do)
+	}
+	err := serve(c, func(a net.Addr) { fmt.Println(a) })
+	log.Fatalf("%s by %s: %v", *do, *way, err)
 }
 
 // say prints values.
 func say(values map[string]float64) {
-	b, err := json.Marshal(values)
-	if err != nil {
-		log.Fatal("server: ", err)
+	if err := json.NewEncoder(os.Stdout).Encode(values); err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println(wire.Values + string(b))
 }
 
 // obey does what signals ask for.
@@ -108,33 +102,54 @@ func obey(signals <-chan os.Signal, s *sleep) {
 		case syscall.SIGTERM:
 			os.Exit(0)
 		case syscall.SIGUSR1:
-			debug.FreeOSMemory() // twice: what a sync.Pool holds outlives one collection
+			debug.FreeOSMemory() // twice, because what a sync.Pool holds outlives one collection
 			debug.FreeOSMemory()
-			fmt.Println(wire.Settled)
+			fmt.Println("settled")
 		case syscall.SIGUSR2:
-			s.reset()
-		case syscall.SIGWINCH:
 			s.report()
 		}
 	}
 }
 
-// listen listens on addr. An address that has just been given up can stay taken for a moment.
-func listen(network, addr string) (ln net.Listener, err error) {
-	err = retry(func() error {
-		ln, err = net.Listen(network, addr)
-		return err
-	})
-	return ln, err
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// pool makes answers, and keeps the buffers of those that are written, the one used last on top.
+type pool struct {
+	config
+	free [][]byte
 }
 
-// retry calls bind for a second, as long as the address is in use.
-func retry(bind func() error) error {
-	for end := time.Now().Add(time.Second); ; {
-		err := bind()
-		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
-			return err
-		}
-		time.Sleep(20 * time.Millisecond)
+// answer returns what the server sends back. A read into the connection's own buffer is written
+// from there. One into the library's buffer is copied, because the write may end after the next
+// WaitIO.
+func (p *pool) answer(data []byte) []byte {
+	switch {
+	case p.sizes:
+		data = binary.LittleEndian.AppendUint32(nil, uint32(len(data)))
+	case p.buf > 0:
+		return data
 	}
+	if n := len(p.free); n > 0 {
+		b := p.free[n-1]
+		p.free = p.free[:n-1]
+		return append(b[:0], data...)
+	}
+	return append(make([]byte, 0, max(1024, len(data))), data...)
+}
+
+// next returns the buffer of the read after the write of an answer.
+func (p *pool) next(answer []byte) []byte {
+	if p.buf > 0 {
+		return answer[:cap(answer)]
+	}
+	p.free = append(p.free, answer)
+	return nil
+}
+
+// own returns a connection's first buffer, nil for the library's shared one.
+func (c config) own() []byte {
+	if c.buf == 0 {
+		return nil
+	}
+	return make([]byte, c.buf)
 }

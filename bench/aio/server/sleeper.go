@@ -1,26 +1,24 @@
+//go:build linux
+
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"log"
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"evenkeel.dev/bench/aio/wire"
+	"evenkeel.dev/loadgen"
 )
 
-// sleep is a goroutine beside the server's: how late it wakes is what the server's loop costs
-// every other goroutine of the process.
+// sleep is a goroutine in the server's process. How late it wakes is what the server's loop costs
+// every other goroutine.
 type sleep struct {
 	mu   sync.Mutex
-	late *hdrhistogram.Histogram // guarded by mu
+	late [200]time.Duration // the last, guarded by mu
+	n    int                // guarded by mu
 }
 
 func startSleep() *sleep {
-	s := &sleep{late: wire.NewHistogram()}
+	s := &sleep{}
 	go func() {
 		const nap = 5 * time.Millisecond
 		for {
@@ -28,39 +26,21 @@ func startSleep() *sleep {
 			time.Sleep(nap)
 			late := time.Since(start) - nap
 			s.mu.Lock()
-			if err := s.late.RecordValue(int64(max(late, 1))); err != nil {
-				log.Fatal("server: -sleeper: ", err)
-			}
+			s.late[s.n%len(s.late)] = late
+			s.n++
 			s.mu.Unlock()
 		}
 	}()
 	return s
 }
 
-// reset forgets the lateness so far.
-func (s *sleep) reset() {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.late.Reset()
-}
-
-// report prints the lateness since reset.
+// report says how late it woke, in the last second at least.
 func (s *sleep) report() {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sum, err := wire.Summary(s.late)
-	if err != nil {
-		log.Fatal("server: -sleeper: ", err)
+	var h loadgen.Histogram
+	for _, late := range s.late[:min(s.n, len(s.late))] {
+		h.Record(late)
 	}
-	b, err := json.Marshal(sum)
-	if err != nil {
-		log.Fatal("server: -sleeper: ", err)
-	}
-	fmt.Println(wire.Sleeper + string(b))
+	say(map[string]float64{"late, mean": milliseconds(h.Mean()), "late, p99": milliseconds(h.Quantile(.99))})
 }

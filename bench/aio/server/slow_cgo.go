@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build linux && cgo
 
 package main
 
@@ -31,15 +31,24 @@ static int hang(long long ns) {
 import "C"
 
 import (
+	"log"
 	"syscall"
 	"time"
 )
 
-// hang is in a system call of that length that no signal interrupts, as a disk's are: clone(2) with
-// CLONE_VFORK returns when the new process has ended.
-func hang(length time.Duration) error {
-	if errno := C.hang(C.longlong(length)); errno != 0 {
-		return syscall.Errno(errno)
+// slowCalls has four goroutines be in system calls of that length, one after the other. The runtime
+// lends their threads to the kernel for as long. No signal interrupts the calls, as none interrupts
+// a disk's, because clone(2) with CLONE_VFORK returns when the new process has ended. The kernel
+// interrupts other calls for the work of a ring that is left to their thread.
+func slowCalls(length time.Duration) {
+	for range 4 {
+		go func() {
+			for {
+				if errno := C.hang(C.longlong(length)); errno != 0 {
+					log.Fatal("-slowcalls: ", syscall.Errno(errno))
+				}
+				time.Sleep(time.Millisecond) // the next thread may be another
+			}
+		}()
 	}
-	return nil
 }

@@ -1,12 +1,12 @@
-//go:build !cgo
+//go:build linux && !cgo
 
 package main
 
 import (
-	"errors"
+	"log"
 	"time"
 )
 
-func hang(time.Duration) error {
-	return errors.New("needs a build with cgo, for a call that no signal interrupts")
+func slowCalls(time.Duration) {
+	log.Fatal("-slowcalls needs a build with cgo, for a call that no signal interrupts")
 }

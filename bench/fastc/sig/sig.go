@@ -1,6 +1,6 @@
 //go:build cgo
 
-// Package sig has the functions of bench-fastc, in C, and each way to call them in a loop: from
+// Package sig has the functions of the cases, in C, and each way to call them in a loop: from
 // C, by cgo, by the functions that fastcgen makes, by purego, and by the technique of fastcgo.
 package sig
 

@@ -44,77 +44,49 @@ func CrashByTechnique() {
 	gzero.Call(ownCrash, unsafe.Pointer(&frame))
 }
 
-func techniqueAdd2Once(a, b int64) int64 {
-	var f C.struct_own_add2
-	f.a, f.b = C.int64_t(a), C.int64_t(b)
-	gzero.Call(ownAdd2, unsafe.Pointer(&f))
-	return int64(f.ret)
-}
-
-func techniqueAdd6Once(a, b, c, d, e, g int64) int64 {
-	var f C.struct_own_add6
-	f.a, f.b, f.c, f.d, f.e, f.f = C.int64_t(a), C.int64_t(b), C.int64_t(c), C.int64_t(d), C.int64_t(e), C.int64_t(g)
-	gzero.Call(ownAdd6, unsafe.Pointer(&f))
-	return int64(f.ret)
-}
-
-func techniqueAddDoubleOnce(a, b float64) float64 {
-	var f C.struct_own_adddouble
-	f.a, f.b = C.double(a), C.double(b)
-	gzero.Call(ownAddDouble, unsafe.Pointer(&f))
-	return float64(f.ret)
-}
-
-func techniqueDotOnce(a, b []float64) float64 {
-	var f C.struct_own_dot
-	f.a, f.b, f.n = (*C.double)(unsafe.Pointer(unsafe.SliceData(a))), (*C.double)(unsafe.Pointer(unsafe.SliceData(b))), C.size_t(len(a))
-	gzero.Call(ownDot, unsafe.Pointer(&f))
-	return float64(f.ret)
-}
-
-func techniqueCrossOnce(a, b C.struct_sig_vec) C.struct_sig_vec {
-	var f C.struct_own_cross
-	f.a, f.b = a, b
-	gzero.Call(ownCross, unsafe.Pointer(&f))
-	return f.ret
-}
-
 func techniqueAdd2(n int) float64 {
-	var sum int64
-	for i := range int64(n) {
-		sum = techniqueAdd2Once(sum, i)
+	var f C.struct_own_add2
+	for i := range n {
+		f = C.struct_own_add2{a: f.ret, b: C.int64_t(i)}
+		gzero.Call(ownAdd2, unsafe.Pointer(&f))
 	}
-	return float64(sum)
+	return float64(f.ret)
 }
 
 func techniqueAdd6(n int) float64 {
-	var sum int64
-	for i := range int64(n) {
-		sum = techniqueAdd6Once(sum, 2, 3, 4, 5, i)
+	var f C.struct_own_add6
+	for i := range n {
+		f = C.struct_own_add6{a: f.ret, b: 2, c: 3, d: 4, e: 5, f: C.int64_t(i)}
+		gzero.Call(ownAdd6, unsafe.Pointer(&f))
 	}
-	return float64(sum)
+	return float64(f.ret)
 }
 
 func techniqueAddDouble(n int) float64 {
-	var sum float64
+	var f C.struct_own_adddouble
 	for range n {
-		sum = techniqueAddDoubleOnce(sum, 2)
+		f = C.struct_own_adddouble{a: f.ret, b: 2}
+		gzero.Call(ownAddDouble, unsafe.Pointer(&f))
 	}
-	return sum
+	return float64(f.ret)
 }
 
 func techniqueDot(n int) float64 {
-	a, b := [8]float64{1, 2, 3, 4, 5, 6, 7, 8}, [8]float64{8, 7, 6, 5, 4, 3, 2, 1}
+	a, b := [8]C.double{1, 2, 3, 4, 5, 6, 7, 8}, [8]C.double{8, 7, 6, 5, 4, 3, 2, 1}
 	for range n {
-		a[0] = techniqueDotOnce(a[:], b[:]) * 1e-3
+		f := C.struct_own_dot{a: &a[0], b: &b[0], n: 8}
+		gzero.Call(ownDot, unsafe.Pointer(&f))
+		a[0] = f.ret * 1e-3
 	}
-	return a[0]
+	return float64(a[0])
 }
 
 func techniqueCross(n int) float64 {
 	v, w := C.struct_sig_vec{1, 2, 3}, C.struct_sig_vec{0.3, 0.2, 0.1}
 	for range n {
-		v = techniqueCrossOnce(v, w)
+		f := C.struct_own_cross{a: v, b: w}
+		gzero.Call(ownCross, unsafe.Pointer(&f))
+		v = f.ret
 	}
 	return float64(v.x)
 }

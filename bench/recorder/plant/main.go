@@ -1,8 +1,8 @@
-// Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It counts what made each of
-// its requests slow, as it knows it.
+// Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It
+// counts what made each of its requests slow, as it knows it.
 //
-// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, from -third on a server that it asks. With -plain
-// none is, but for those that ask for it: /sleep?for=300ms.
+// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, or from -third
+// on a server that it asks. With -plain none is, except for those that ask for it: /sleep?for=300ms.
 package main
 
 import (
@@ -111,7 +111,9 @@ func run(ctx context.Context, addr string, p *plant, rec *recorder.Recorder, log
 	root.Handle("/", rec.Middleware(mux))
 	root.Handle("/debug/evenkeel/", rec)
 	root.HandleFunc("/truth", func(w http.ResponseWriter, _ *http.Request) {
-		json.NewEncoder(w).Encode(map[string]int64{"lock": p.truth.lock.Load(), "sleep": p.truth.sleep.Load(), "network": p.truth.network.Load()})
+		json.NewEncoder(w).Encode(map[string]int64{
+			"lock": p.truth.lock.Load(), "sleep": p.truth.sleep.Load(), "network": p.truth.network.Load(),
+		})
 	})
 	root.HandleFunc("/self", func(w http.ResponseWriter, _ *http.Request) {
 		json.NewEncoder(w).Encode(map[string]int{"goroutines": runtime.NumGoroutine()})

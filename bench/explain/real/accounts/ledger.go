@@ -29,7 +29,7 @@ func (a *accounts) confirm(account int) error {
 	if err := tx.QueryRow("SELECT amount FROM entries WHERE id = ?", account).Scan(&amount); err != nil {
 		return err
 	}
-	res, err := http.Get(fmt.Sprintf("%s/archive/bank?amount=%d", os.Getenv("UPSTREAM"), amount))
+	res, err := http.Get(fmt.Sprintf("%s/after/60ms?amount=%d", os.Getenv("UPSTREAM"), amount))
 	if err != nil {
 		return err
 	}

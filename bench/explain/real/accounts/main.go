@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one, one of its features at a time. The
-// suite's driver knows what each of them suffers from; nothing in here says it.
+// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one. PLANT says what makes its
+// slowest requests slow.
 package main
 
 import (
@@ -24,36 +24,30 @@ type accounts struct{ db *sql.DB }
 
 func main() {
 	log.SetFlags(0)
-	n := os.Getenv("FEATURE")
+	plant := os.Getenv("PLANT")
 	dir := os.Getenv("DIR")
 	driver := "sqlite3"
-	if n == "30" || n == "41" || n == "60" || n == "106" {
+	switch plant {
+	case "sql-pool-asks", "sql-nothing", "sqlite":
 		driver = "sqlite"
 	}
 	a, err := open(driver, filepath.Join(dir, "accounts.db"))
 	if err != nil {
 		log.Fatal("accounts: ", err)
 	}
-	serve := a.balance
-	switch n {
-	case "29":
-		a.db.SetMaxOpenConns(2)
-		go every(600*time.Millisecond, a.statements)
-	case "30":
-		serve = a.post
-		go every(600*time.Millisecond, a.month)
-	case "41":
+	switch plant {
+	case "sql-pool-asks":
 		a.db.SetMaxOpenConns(2)
 		go every(700*time.Millisecond, func() { go a.settle(7); a.settle(8) })
-	case "42":
+	case "sql-pool-syncs":
 		a.db.SetMaxOpenConns(2)
 		go every(900*time.Millisecond, func() { go a.export(filepath.Join(dir, "7")); a.export(filepath.Join(dir, "8")) })
-	case "60", "105", "106":
+	case "sql-nothing", "sqlite-c", "sqlite":
 	default:
-		log.Fatalf("accounts: FEATURE=%s: there is none", n)
+		log.Fatalf("accounts: PLANT=%s: there is no such plant", plant)
 	}
-	http.HandleFunc("GET /accounts/{which}", func(w http.ResponseWriter, r *http.Request) {
-		work := serve
+	http.HandleFunc("GET /{which}", func(w http.ResponseWriter, r *http.Request) {
+		work := a.balance
 		if r.PathValue("which") == "large" {
 			work = a.history
 		}
@@ -90,7 +84,8 @@ func open(driver, file string) (*accounts, error) {
 	}
 	for _, q := range []string{
 		"CREATE TABLE entries (id INTEGER PRIMARY KEY, account INTEGER, amount INTEGER)",
-		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 40000) INSERT INTO entries SELECT i, i % 977, i * 31 % 1000 FROM n",
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 40000) " +
+			"INSERT INTO entries SELECT i, i % 977, i * 31 % 1000 FROM n",
 	} {
 		if _, err := db.Exec(q); err != nil {
 			return nil, err
@@ -104,47 +99,10 @@ func (a *accounts) balance(ctx context.Context, id int) (sum int, err error) {
 	return sum, err
 }
 
-const historyQuery = "SELECT sum(a.amount * b.amount) FROM entries a JOIN entries b ON b.id = (a.id * 7919) % 40000 + 1 WHERE a.amount % 7 <> ?"
+const historyQuery = "SELECT sum(a.amount * b.amount) FROM entries a " +
+	"JOIN entries b ON b.id = (a.id * 7919) % 40000 + 1 WHERE a.amount % 7 <> ?"
 
 func (a *accounts) history(ctx context.Context, account int) (sum int, err error) {
 	err = a.db.QueryRowContext(ctx, historyQuery, account).Scan(&sum)
 	return sum, err
-}
-
-func (a *accounts) post(ctx context.Context, account int) (int, error) {
-	res, err := a.db.ExecContext(ctx, "INSERT INTO entries (account, amount) VALUES (?, 1)", account)
-	if err != nil {
-		return 0, err
-	}
-	id, err := res.LastInsertId()
-	return int(id), err
-}
-
-func (a *accounts) statements() {
-	for account := range 2 {
-		go a.statement(account)
-	}
-}
-
-func (a *accounts) statement(account int) {
-	var sum int
-	if err := a.db.QueryRow(historyQuery, account).Scan(&sum); err != nil {
-		log.Print(err)
-	}
-}
-
-func (a *accounts) month() {
-	tx, err := a.db.Begin()
-	if err != nil {
-		log.Print(err)
-		return
-	}
-	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.Exec("UPDATE entries SET amount = amount + 1"); err != nil {
-		log.Print(err)
-		return
-	}
-	if err := tx.Commit(); err != nil {
-		log.Print(err)
-	}
 }

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command caddy is Caddy as a proxy before the suite's services, as a user would build it: its modules, and no code
-// beside them but the configuration. Its admin endpoint serves the profiles.
+// Command caddy is Caddy as a proxy before the services of bench/explain, as a user would build it: its
+// modules, and no code in addition but the configuration. Its admin endpoint serves the profiles.
 package main
 
 import (

@@ -31,7 +31,7 @@ type keys struct {
 func main() {
 	log.SetFlags(0)
 	upstream := os.Getenv("UPSTREAM")
-	k := &keys{url: upstream + "/archive/keys"}
+	k := &keys{url: upstream + "/after/60ms"}
 	go func() {
 		for range time.Tick(500 * time.Millisecond) {
 			if err := k.renew(); err != nil {

@@ -1,9 +1,10 @@
 //go:build linux
 
-// Command depot keeps goods in bbolt. The suite's driver knows what it suffers from; nothing in here says it.
+// Command depot keeps goods in bbolt. It takes large things in, and looks for small ones.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -18,82 +19,53 @@ import (
 
 type depot struct {
 	db  *bbolt.DB
-	box []byte // of a delivery
+	box [64 << 10]byte // of a delivery
 }
 
-var shelf, cellar = []byte("shelf"), []byte("cellar")
+var cellar = []byte("cellar")
 
 func main() {
 	log.SetFlags(0)
-	dir := os.Getenv("DIR")
-	db, err := bbolt.Open(filepath.Join(dir, "depot.db"), 0o600, &bbolt.Options{NoFreelistSync: true, InitialMmapSize: 1 << 30})
+	log.SetPrefix("depot: ")
+	o := &bbolt.Options{NoFreelistSync: true, InitialMmapSize: 1 << 30}
+	db, err := bbolt.Open(filepath.Join(os.Getenv("DIR"), "depot.db"), 0o600, o)
 	if err != nil {
-		log.Fatal("depot: ", err)
+		log.Fatal(err)
 	}
-	d := &depot{db, make([]byte, 64<<10)}
-	if err := d.put("first", nil); err != nil {
-		log.Fatal("depot: ", err)
-	}
-	serve := func(item string) error { return d.put(item, []byte("one")) }
-	if os.Getenv("FEATURE") == "50" {
-		serve = d.trade
-	} else {
-		go d.restockOften()
-	}
-	http.HandleFunc("GET /depot/{item}", func(w http.ResponseWriter, r *http.Request) {
-		if err := serve(r.PathValue("item")); err != nil {
+	d := &depot{db: db}
+	http.HandleFunc("GET /{item}", func(w http.ResponseWriter, r *http.Request) {
+		do := d.look
+		if r.PathValue("item") == "large" {
+			do = d.restock
+		}
+		if err := do(); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal("depot: ", err)
+	if err = errors.Join(err, d.restock()); err != nil {
+		log.Fatal(err)
 	}
 	fmt.Println("listening on", ln.Addr(), ln.Addr())
-	log.Fatal("depot: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
+	log.Fatal((&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
 }
 
-func (d *depot) restockOften() {
-	for range time.Tick(800 * time.Millisecond) {
-		if err := d.restock(); err != nil {
-			log.Print(err)
-		}
-	}
-}
-
-// trade takes large things in, and looks for small ones.
-func (d *depot) trade(item string) error {
-	if item == "large" {
-		return d.restock()
-	}
+func (d *depot) look() error {
 	return d.db.View(func(tx *bbolt.Tx) error {
-		if tx.Bucket(shelf).Get([]byte("first")) == nil {
-			return fmt.Errorf("%s: none of it is left", item)
+		if tx.Bucket(cellar).Get([]byte{0}) == nil {
+			return errors.New("there is no box")
 		}
 		return nil
-	})
-}
-
-// put keeps one thing. It lasts when the next delivery does.
-func (d *depot) put(item string, what []byte) error {
-	return d.db.Update(func(tx *bbolt.Tx) error {
-		d.db.NoSync = true // guarded by the write transaction, as it is below
-		b, err := tx.CreateBucketIfNotExists(shelf)
-		if err != nil {
-			return err
-		}
-		return b.Put([]byte(item), what)
 	})
 }
 
 // restock takes a delivery in.
 func (d *depot) restock() error {
 	return d.db.Update(func(tx *bbolt.Tx) error {
-		d.db.NoSync = false
 		b, err := tx.CreateBucketIfNotExists(cellar)
 		for box := range 48 {
 			if err == nil {
-				err = b.Put([]byte{byte(box)}, d.box)
+				err = b.Put([]byte{byte(box)}, d.box[:])
 			}
 		}
 		return err

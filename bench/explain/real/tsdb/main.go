@@ -74,7 +74,8 @@ func (a *api) query(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) queryRange(w http.ResponseWriter, r *http.Request) {
-	q, err := a.engine.NewRangeQuery(r.Context(), a.db, nil, `sum by (zone) (rate(requests_total[5m]))`, a.end.Add(-time.Hour), a.end, 30*time.Second)
+	const query = `sum by (zone) (rate(requests_total[5m]))`
+	q, err := a.engine.NewRangeQuery(r.Context(), a.db, nil, query, a.end.Add(-time.Hour), a.end, 30*time.Second)
 	a.answer(w, r, q, err)
 }
 

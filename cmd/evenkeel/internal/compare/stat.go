@@ -45,7 +45,7 @@ func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
 }
 
-// sides returns the runs of two columns as they are compared. Runs of one file whose order was drawn by lot are in
+// sides returns the runs of two columns as they are compared. Runs of one file whose order was random are in
 // rounds; then a round that lacks one of the two is left out.
 func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	b, h = slices.Clone(base), slices.Clone(head)

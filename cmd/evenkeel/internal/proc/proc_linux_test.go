@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/leaks"
+	"evenkeel.dev/internal/testutil"
 )
 
 func init() { children["parent"] = parent }
@@ -130,6 +131,7 @@ func TestGroupIsSignalledBeforeItsLeaderIsReaped(t *testing.T) {
 // TestOutputHeldByAnEscaped has a grandchild in a session of its own hold standard error open:
 // it cannot be killed with the group, and must not be waited for.
 func TestOutputHeldByAnEscaped(t *testing.T) {
+	testutil.Slow(t, "takes seconds")
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("setsid is not installed")
 	}

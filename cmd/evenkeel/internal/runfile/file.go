@@ -57,7 +57,7 @@ type Floor struct {
 type Run struct {
 	Label   string   `json:"label"`             // of the variant; runs of one label are repeats
 	Repeat  int      `json:"repeat"`            // from 1
-	Round   int      `json:"round,omitempty"`   // from 1: in which the variants ran one after another, in an order drawn by lot; 0: in none
+	Round   int      `json:"round,omitempty"`   // from 1: in which the variants ran one after another, in random order; 0: in none
 	Command []string `json:"command,omitempty"` // of the service, with the variant's arguments
 	Env     []string `json:"env,omitempty"`     // NAME=VALUE that the variant added
 

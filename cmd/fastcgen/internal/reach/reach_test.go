@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
+	"evenkeel.dev/internal/testutil"
 )
 
 // ways are where the functions of testdata/vfs.c get to: the blocking calls that are sure, and whether a
@@ -36,6 +37,7 @@ func blocks(symbol string) bool { return slices.Contains(blockingCalls, libcName
 
 // TestGraph reads what compilers for several processors write, those that are here.
 func TestGraph(t *testing.T) {
+	testutil.Slow(t, "runs C compilers")
 	compilers := []string{"x86_64-linux-gnu-gcc", "aarch64-linux-gnu-gcc", "powerpc64le-linux-gnu-gcc", "riscv64-linux-gnu-gcc", "clang"}
 	for _, compiler := range compilers {
 		t.Run(compiler, func(t *testing.T) {

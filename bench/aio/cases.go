@@ -1,0 +1,326 @@
+//go:build linux
+
+// Package aio has the cases of package aio next to package net, its peers and a server in C. The
+// same client loads each server, and each server has a process and a core of its own.
+package aio
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"evenkeel.dev/bench/harness"
+)
+
+// The ways. overGaio are those by net.Conns, with the API of gaio.
+const (
+	control       = "net"
+	accept4       = "accept4" // in a loop
+	gaio          = "gaio"
+	gnet          = "gnet"
+	nbio          = "nbio"
+	cepoll        = "C-epoll"
+	epoll         = "aio-epoll"
+	uring         = "aio-uring"
+	overGaioEpoll = "aio/gaio-epoll"
+	overGaioURing = "aio/gaio-uring"
+)
+
+var (
+	all  = []string{control, gaio, gnet, nbio, cepoll, epoll, uring}
+	inGo = slices.DeleteFunc(slices.Clone(all), func(way string) bool { return way == cepoll })
+)
+
+// server are the arguments of command server for the ways that are not their own.
+var server = map[string][]string{
+	epoll:         {"-way", "aio", "-backend", "epoll"},
+	uring:         {"-way", "aio", "-backend", "io_uring"},
+	overGaioEpoll: {"-way", "aio/gaio", "-backend", "epoll"},
+	overGaioURing: {"-way", "aio/gaio", "-backend", "io_uring"},
+}
+
+// load is one thing that is measured of each server.
+type load struct {
+	name   string
+	ways   []string // default: all of the case
+	conns  int
+	size   int             // bytes of a message
+	client string          // the client's -load
+	do     string          // the server's -do; default: echo
+	buf    int             // bytes of a connection's buffer in the server; default: the library's shared one
+	count  int             // of what both count, if no time is measured
+	trace  bool            // count system calls
+	says   bool            // the server says values, too
+	more   []string        // arguments of the server
+	claims []harness.Claim // those without a way are of both backends
+}
+
+// group is a case and its loads.
+type group struct {
+	harness.Case
+	loads []load
+	// measure measures a way under a load. Default: [exchange].
+	measure func(ctx context.Context, r *harness.Run, l load) (values, error)
+}
+
+// values are what is measured, by the names of figures. The client and some servers print them.
+type values = map[string]float64
+
+// Figures.
+const (
+	rate     = "messages/s"
+	perEcho  = "CPU µs/message"
+	calls    = "syscalls/message"
+	keeps    = "bytes/connection"
+	perConn  = "CPU µs/connection"
+	accepted = "connections/s"
+	takes    = "ms"
+	stalled  = "stalled"
+	allocs   = "allocs/connection"
+	slope    = "ms/1,000 connections"
+	lateMean = "late, mean"
+	late     = "deadline late"
+	silence  = "WaitIO silent"
+
+	incomplete = "incomplete"
+	cut        = "cut"
+	reads      = "reads/message"
+)
+
+const (
+	length  = 1500 * time.Millisecond
+	own     = 4096 // bytes of a connection's own buffer
+	early   = 512  // connections before those of which the server counts what accepting them takes
+	sleeper = "-sleeper"
+)
+
+var groups = []*group{
+	{
+		Case: harness.Case{
+			Name: "aio/echo", What: "a message at a time on each connection, next to package net and its peers",
+			Ways: all, Length: length, Figures: []string{rate, perEcho, "p50", "p99", "p99.9", calls},
+		},
+		loads: slices.Concat(echoes(64), echoes(512)),
+	},
+	{
+		Case: harness.Case{
+			Name: "aio/echo64k", What: "gaio's BenchmarkEcho64K with a process for each end: 64 KiB on one connection",
+			Ways: all, Length: length, Figures: []string{"MB/s", "p50", "p99", perEcho},
+		},
+		loads: []load{{
+			name: "64 KiB", conns: 1, size: 64 << 10, buf: 64 << 10, client: "pingpong", claims: []harness.Claim{
+				{Figure: "MB/s", Over: gaio, Target: harness.AtLeast(1.8)},
+				{Figure: "MB/s", Over: control, Target: harness.AtLeast(1)},
+				{Figure: "MB/s", Over: gnet, Target: harness.AtLeast(1)},
+				{Figure: "MB/s", Over: nbio, Target: harness.AtLeast(1)},
+			},
+		}},
+	},
+	{
+		Case: harness.Case{
+			Name: "aio/accept-burst",
+			What: "connections that are accepted and kept, next to a loop of accept4, and gaio's Test8k: " +
+				"8,192 clients at once, each with one message",
+			Ways: slices.Concat([]string{accept4}, all), Rounds: 20,
+			Figures: []string{perConn, allocs, takes, accepted, "p99", stalled},
+		},
+		loads: []load{{
+			name: "16,000 kept", ways: []string{accept4, epoll, uring}, do: "accept", count: 16_000,
+			client: "silent", says: true, claims: []harness.Claim{
+				{Figure: perConn, Over: accept4, Target: harness.AtMost(1.15)},
+				{Figure: allocs, Target: harness.AtMost(3)},
+			},
+		}, {
+			name: "8,192 at once", ways: all, conns: 8192, size: 1024, buf: own, client: "burst", claims: []harness.Claim{
+				{Figure: takes, Over: gnet, Target: harness.AtMost(1.3)},
+				{Figure: takes, Over: gaio, Target: harness.AtMost(.8)},
+				{Figure: accepted, Over: gnet, Target: harness.AtLeast(1)},
+				harness.None("", "", stalled),
+			},
+		}},
+	},
+	{
+		Case: harness.Case{
+			Name: "aio/idle", What: "memory of a connection that has had one answer, next to package net and its peers",
+			Ways: slices.Concat(inGo, []string{overGaioEpoll, overGaioURing}), Figures: []string{keeps},
+		},
+		measure: hold,
+		loads: []load{{
+			name: "8,000", conns: 8000, size: 64, client: "hold",
+			claims: slices.Concat(idle(epoll), idle(uring), idle(overGaioEpoll), idle(overGaioURing)),
+		}, {
+			name: "18,000", ways: []string{gnet, epoll, uring}, conns: 18_000, size: 64, client: "hold",
+			claims: []harness.Claim{
+				{Figure: keeps, Target: harness.AtMost(450), Unit: " B"},
+				{Figure: keeps, Over: gnet, Target: harness.AtMost(1)},
+			},
+		}},
+	},
+	{
+		Case: harness.Case{
+			Name: "aio/sleeper", What: "how late a goroutine wakes that sleeps 5 ms in a loaded server, next to its peers",
+			Ways: inGo, Length: length, Figures: []string{lateMean, "late, p99", rate},
+		},
+		loads: []load{{
+			name: "100", conns: 100, size: 64, buf: own, client: "pingpong", says: true, more: []string{sleeper},
+			claims: []harness.Claim{{Figure: lateMean, Over: gnet, Target: harness.AtMost(.2)}},
+		}},
+	},
+	{
+		Case: harness.Case{
+			Name: "aio/regression", What: "gaio's regression: ms to connect, send 1 KiB and read it back, by connections",
+			Ways: withGaio, Figures: append(columns(), slope),
+		},
+		measure: regression,
+		loads: []load{{
+			name: "1 KiB", size: 1024, buf: own, client: "burst",
+			claims: []harness.Claim{{Figure: slope, Over: gaio, Target: harness.AtMost(1)}},
+		}},
+	},
+	{
+		Case: harness.Case{
+			Name: "aio/hostile", Ways: []string{control, gaio, epoll, uring}, Rounds: 20, Length: length,
+			What:    "peers that do not read, say nothing or send without end, slow system calls, and many operations",
+			Figures: []string{incomplete, rate, "p50", "p99", "max", late, silence, cut, reads},
+		},
+		loads: hostile,
+	},
+}
+
+// echoes are the loads of a message at a time on each connection.
+func echoes(size int) (list []load) {
+	for _, conns := range []int{1, 100, 1000, 8000} {
+		l := load{name: fmt.Sprintf("%d B, %d", size, conns), conns: conns, size: size, buf: own, client: "pingpong"}
+		if size == 64 {
+			l.trace, l.claims = true, echoClaims[conns]
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// echoClaims are those of 64 B by connections.
+var echoClaims = map[int][]harness.Claim{
+	1: {{Way: uring, Figure: "p50", Over: gaio, Target: harness.AtMost(.17)}},
+	100: append(
+		ahead(1.05),
+		harness.Claim{Way: uring, Figure: rate, Over: gaio, Target: harness.AtLeast(2)},
+		harness.Claim{Way: uring, Figure: "p99.9", Over: gnet, Target: harness.AtMost(1)},
+		harness.Claim{Way: uring, Figure: "p99.9", Over: gaio, Target: harness.AtMost(.15)},
+		harness.Claim{Way: uring, Figure: calls, Over: gnet, Target: harness.AtMost(.1)},
+	),
+	1000: append(
+		ahead(1.03),
+		harness.Claim{Way: uring, Figure: rate, Over: gaio, Target: harness.AtLeast(2)},
+		harness.Claim{Way: uring, Figure: calls, Over: gnet, Target: harness.AtMost(.02)},
+	),
+	8000: ahead(.95),
+}
+
+// ahead are the claims next to gnet, and to C.
+func ahead(least float64) []harness.Claim {
+	return []harness.Claim{
+		{Figure: rate, Over: gnet, Target: harness.AtLeast(least)},
+		{Figure: perEcho, Over: gnet, Target: harness.AtMost(.9)},
+		{Figure: perEcho, Over: cepoll, Target: harness.AtMost(1.15)},
+	}
+}
+
+// idle are the claims of 8,000 idle connections.
+func idle(way string) []harness.Claim {
+	return []harness.Claim{
+		{Way: way, Figure: keeps, Over: gnet, Target: harness.AtMost(1)},
+		{Way: way, Figure: keeps, Over: control, Target: harness.AtMost(.1)},
+	}
+}
+
+var (
+	both     = []string{epoll, uring}
+	withNet  = []string{control, epoll, uring}
+	withGaio = []string{gaio, epoll, uring}
+)
+
+var hostile = []load{
+	{
+		name: "written and closed", ways: both, conns: 1, size: 100, do: "closed", client: "closed", count: 200,
+		claims: []harness.Claim{harness.None("", "", incomplete)},
+	},
+	{
+		name: "slow system calls", ways: withNet, conns: 100, size: 64, buf: own, client: "pingpong",
+		more:   []string{"-slowcalls", "150ms"},
+		claims: []harness.Claim{{Way: uring, Figure: "p99", Over: epoll, Target: harness.AtMost(2)}},
+	},
+	deadlines("up"), deadlines("random"), deadlines("down"),
+	{
+		name: "queued writes", ways: both, conns: 101, size: 100, do: "queued", client: "drain", count: 1000,
+		says: true, claims: []harness.Claim{{Figure: "max", Target: harness.AtMost(20), Unit: " ms"}},
+	},
+	{
+		name: "peers that do not read", ways: both, conns: 500, size: 512, do: "unread", client: "unread", count: 980,
+		claims: []harness.Claim{{Figure: "max", Target: harness.AtMost(100), Unit: " ms"}},
+	},
+	{
+		name: "a bulk peer", ways: withNet, conns: 1, size: 64, buf: 64 << 10, client: "bulk", claims: []harness.Claim{
+			{Figure: "p50", Over: control, Target: harness.AtMost(3)},
+			{Figure: "p99", Over: control, Target: harness.AtMost(1)},
+		},
+	},
+	{
+		name: "messages of many sizes", ways: withGaio, conns: 1, do: "reads", client: "reads", count: 5000,
+		claims: []harness.Claim{harness.None("", "", cut)},
+	},
+	{
+		name: "shared buffer", ways: withGaio, conns: 2000, size: 1000, do: "reads", client: "reads", count: 40_000,
+		claims: []harness.Claim{{Way: epoll, Figure: reads, Target: harness.AtMost(1.2)}},
+	},
+}
+
+// deadlines are 100,000 reads of 100 silent peers, submitted in an order.
+func deadlines(order string) load {
+	return load{
+		name: "deadlines, " + order, ways: both, conns: 100, do: "deadlines", client: "silent", count: 1000, says: true,
+		more: []string{"-order", order}, claims: []harness.Claim{
+			{Figure: late, Target: harness.AtMost(20), Unit: " ms"},
+			{Figure: silence, Target: harness.AtMost(10), Unit: " ms"},
+		},
+	}
+}
+
+// Cases returns the cases.
+func Cases() (list []harness.Case) {
+	for _, g := range groups {
+		c := g.Case
+		c.Needs = "20,000 open files, cgo for the server in C, root to count system calls"
+		for _, l := range g.loads {
+			c.Loads = append(c.Loads, l.name)
+			c.Claims = append(c.Claims, l.all()...)
+		}
+		c.Skip = func(way, load string) bool {
+			ways := g.load(load).ways
+			return ways != nil && !slices.Contains(ways, way)
+		}
+		c.Run = g.run
+		list = append(list, c)
+	}
+	return list
+}
+
+// all returns the claims with their load, and with a backend each.
+func (l load) all() (list []harness.Claim) {
+	for _, c := range l.claims {
+		c.Load = l.name
+		ways := both
+		if c.Way != "" {
+			ways = []string{c.Way}
+		}
+		for _, c.Way = range ways {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (g *group) load(name string) load {
+	return g.loads[slices.IndexFunc(g.loads, func(l load) bool { return l.name == name })]
+}

@@ -1,0 +1,169 @@
+//go:build linux
+
+package main
+
+import (
+	"log"
+	"net"
+	"syscall"
+
+	"github.com/lesismal/nbio"
+	"github.com/lesismal/nbio/logging"
+	"github.com/panjf2000/gnet/v2"
+	"github.com/xtaci/gaio"
+)
+
+func listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
+
+// serveNet is package net's way: a goroutine and a buffer for each connection. It reads and writes
+// because io.Copy would splice within the kernel, and a server looks at what it receives.
+func serveNet(c config, ready func(net.Addr)) error {
+	ln, err := listen()
+	if err != nil {
+		return err
+	}
+	ready(ln.Addr())
+	for {
+		conn, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer conn.Close()
+			for buf := make([]byte, c.buf); ; {
+				n, err := conn.Read(buf)
+				if err != nil {
+					return
+				}
+				if _, err := conn.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// serveGaio is the echo server of gaio's README, with a buffer of the connection's own that read
+// and write use in turns. Without such a buffer it reads into gaio's swap buffer, with which gaio
+// takes least memory while connections are idle.
+func serveGaio(c config, ready func(net.Addr)) error {
+	w, err := gaio.NewWatcher()
+	if err != nil {
+		return err
+	}
+	p := pool{config: c}
+	return accepting(ready, func(conn net.Conn) error { return w.Read(nil, conn, c.own()) }, func() error {
+		for {
+			results, err := w.WaitIO()
+			if err != nil {
+				return err
+			}
+			for _, r := range results {
+				switch {
+				case r.Error != nil:
+					_ = w.Free(r.Conn)
+				case r.Operation == gaio.OpRead:
+					_ = w.Write(nil, r.Conn, p.answer(r.Buffer[:r.Size]))
+				default:
+					_ = w.Read(nil, r.Conn, p.next(r.Buffer))
+				}
+			}
+		}
+	})
+}
+
+// accepting has begin take each connection while loop runs, until one of them fails.
+func accepting(ready func(net.Addr), begin func(net.Conn) error, loop func() error) error {
+	ln, err := listen()
+	if err != nil {
+		return err
+	}
+	ready(ln.Addr())
+	failed := make(chan error, 2)
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err == nil {
+				err = begin(conn)
+			}
+			if err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	go func() { failed <- loop() }()
+	return <-failed
+}
+
+// serveNbio is the echo server of nbio's README with one poller. The README copies the data before
+// the write. Write copies what the socket does not take, so here nothing is copied twice.
+func serveNbio(_ config, ready func(net.Addr)) error {
+	logging.SetLevel(logging.LevelNone)
+	engine := nbio.NewEngine(nbio.Config{
+		Network: "tcp", Addrs: []string{"127.0.0.1:0"}, NPoller: 1,
+		Listen: func(network, addr string) (net.Listener, error) {
+			ln, err := net.Listen(network, addr)
+			if err == nil {
+				ready(ln.Addr())
+			}
+			return ln, err
+		},
+	})
+	engine.OnData(func(c *nbio.Conn, data []byte) {
+		_, _ = c.Write(data) // on an error the engine has closed the connection
+	})
+	if err := engine.Start(); err != nil {
+		return err
+	}
+	select {}
+}
+
+// gnetEcho is the echo server of gnet's examples.
+type gnetEcho struct {
+	gnet.BuiltinEventEngine
+	ready func(net.Addr)
+}
+
+// serveGnet runs one event loop and the goroutine that accepts. It logs only what is fatal, because
+// the clients end by resetting their connections.
+func serveGnet(_ config, ready func(net.Addr)) error {
+	h := &gnetEcho{ready: ready}
+	return gnet.Run(h, "tcp://127.0.0.1:0", gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
+}
+
+// OnBoot asks the listening socket for its address, because the kernel chose the port.
+func (e *gnetEcho) OnBoot(eng gnet.Engine) gnet.Action {
+	fd, err := eng.Dup()
+	if err != nil {
+		log.Fatal("gnet: ", err)
+	}
+	defer syscall.Close(fd)
+	sa, err := syscall.Getsockname(fd)
+	in, ok := sa.(*syscall.SockaddrInet4)
+	if !ok {
+		log.Fatalf("gnet: it listens on %T instead of an IPv4 address: %v", sa, err)
+	}
+	e.ready(&net.TCPAddr{IP: in.Addr[:], Port: in.Port})
+	return gnet.None
+}
+
+func (e *gnetEcho) OnTraffic(c gnet.Conn) gnet.Action {
+	buf, err := c.Next(-1)
+	if err != nil {
+		return gnet.Close
+	}
+	if _, err := c.Write(buf); err != nil {
+		return gnet.Close
+	}
+	return gnet.None
+}
+
+// quiet logs what is fatal.
+type quiet struct{}
+
+func (quiet) Debugf(string, ...any)             {}
+func (quiet) Infof(string, ...any)              {}
+func (quiet) Warnf(string, ...any)              {}
+func (quiet) Errorf(string, ...any)             {}
+func (quiet) Fatalf(format string, args ...any) { log.Fatalf("gnet: "+format, args...) }

@@ -1,0 +1,181 @@
+//go:build linux
+
+// Package fastc has the cases of package fastc: leaf calls through it next to ordinary cgo, purego
+// and the technique of fastcgo. Each run has a process of its own, because fastc keeps what it has
+// learnt of a function for the process.
+package fastc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/bench/harness"
+)
+
+// The ways to call.
+const (
+	fromC     = "C"
+	cgo       = "cgo"
+	fast      = "fastc"
+	budgeted  = "fastc with a budget"
+	direct    = "fastc.Call"
+	yielding  = "fastc that yields" // lets other goroutines run first (//fastc:yield)
+	purego    = "purego"
+	technique = "fastcgo's technique"
+	inGo      = "Go"
+)
+
+// Cases returns the cases.
+func Cases() []harness.Case {
+	cases := []harness.Case{calls(), stop(), budget(), crash(), server()}
+	for i := range cases {
+		cases[i].Needs, cases[i].Open = "cgo and a C compiler", needCgo
+	}
+	return cases
+}
+
+func needCgo(context.Context, *harness.Run) (end func(), err error) {
+	out, err := exec.Command("go", "env", "CGO_ENABLED").Output()
+	if err == nil && strings.TrimSpace(string(out)) != "1" {
+		err = harness.NotHere(errors.New("it needs cgo and a C compiler"))
+	}
+	return nil, err
+}
+
+// probe has command probe measure, and sets what it prints.
+func probe(ctx context.Context, r *harness.Run, env []string, args ...string) error {
+	if r.Way == technique && runtime.GOARCH != "amd64" {
+		return harness.NotHere(errors.New("the technique of fastcgo is for amd64"))
+	}
+	program, err := r.Program(ctx, "bench/fastc/probe")
+	if err != nil {
+		return err
+	}
+	args = append([]string{program, "-way", r.Way, "-length", r.Length.String(), "-warmup", r.Warmup.String()}, args...)
+	c, err := r.Start(ctx, harness.AnyCore, env, args...)
+	if err != nil {
+		return err
+	}
+	defer c.Stop()
+	text, err := c.Line(r.Warmup + r.Length)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(text), &r.Values)
+}
+
+// calls is what a call takes, in ns.
+func calls() harness.Case {
+	signatures := []string{"add2", "six int64", "add double", "dot of 8", "struct by value"}
+	c := harness.Case{
+		Name: "fastc/calls",
+		What: "ns of a call of C that returns at once, next to a loop in C, cgo, purego and fastcgo's technique",
+		Ways: []string{fromC, cgo, fast, budgeted, purego, technique}, Length: 40 * time.Millisecond,
+		Figures: append(slices.Clone(signatures), "mean"),
+		Run:     func(ctx context.Context, r *harness.Run) error { return probe(ctx, r, nil, "-do", "calls") },
+		Claims: []harness.Claim{
+			{Way: cgo, Over: fast, Figure: "mean", Target: harness.AtLeast(3.5)},
+			{Way: purego, Over: fast, Figure: "mean", Target: harness.AtLeast(10)},
+		},
+	}
+	for _, s := range signatures {
+		c.Claims = append(
+			c.Claims,
+			harness.Claim{Way: fast, Over: cgo, Figure: s + ", added", Target: harness.AtMost(.22)},
+			harness.Claim{Way: fast, Over: technique, Figure: s, Target: harness.AtMost(2.5)},
+			harness.Claim{Way: budgeted, Over: fast, Figure: s, Target: harness.AtMost(1.3)},
+		)
+	}
+	return c
+}
+
+// stop is how long loops of calls on all processors hold up the collector and a timer.
+func stop() harness.Case {
+	c := harness.Case{
+		Name: "fastc/stop",
+		What: "how long the collector and a timer of 10 ms wait for loops of calls, next to loops of Go (ms)",
+		Ways: []string{inGo, direct, fast, budgeted}, Rounds: 5, Length: time.Second,
+		Figures: []string{"longest stop", "longest GC()", "timer late"},
+	}
+	type loops struct {
+		call       time.Duration
+		processors int
+	}
+	byName := map[string]loops{}
+	for _, call := range []time.Duration{1, 10, 20, 100} {
+		for _, processors := range []int{1, 2} {
+			l := loops{call * time.Microsecond, processors}
+			name := fmt.Sprintf("calls of %v, GOMAXPROCS=%d", l.call, l.processors)
+			byName[name] = l
+			c.Loads = append(c.Loads, name)
+			ms := l.call.Seconds() * 1e3
+			for _, way := range c.Ways[1:] {
+				c.Claims = append(
+					c.Claims,
+					harness.Claim{Load: name, Way: way, Figure: "longest stop", Target: harness.AtMost(1 + ms), Unit: " ms"},
+					harness.Claim{Load: name, Way: way, Figure: "timer late", Target: harness.AtMost(10 + ms), Unit: " ms"},
+				)
+			}
+		}
+	}
+	c.Run = func(ctx context.Context, r *harness.Run) error {
+		l := byName[r.Load]
+		return probe(ctx, r, []string{"GOMAXPROCS=" + strconv.Itoa(l.processors)}, "-do", "stop", "-call", l.call.String())
+	}
+	return c
+}
+
+// budget is how long the collector waits for calls of a millisecond through a Site with a budget of
+// 200 µs, which has diverted them in the warm-up.
+func budget() harness.Case {
+	return harness.Case{
+		Name: "fastc/budget",
+		What: "how long the collector waits for calls of 1 ms with a budget of 200 µs, next to cgo (ms)",
+		Ways: []string{cgo, budgeted, fast}, Length: 3 * time.Second, Warmup: time.Second,
+		Figures: []string{"p99 to stop"},
+		Claims:  []harness.Claim{{Way: budgeted, Over: cgo, Figure: "p99 to stop", Target: harness.AtMost(1.2)}},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			return probe(ctx, r, nil, "-do", "stop", "-call", "1ms")
+		},
+	}
+}
+
+// crash is what is left of the report when C crashes. The runtime does not know which stack
+// fastcgo's technique is on.
+func crash() harness.Case {
+	const signal, caller = "says SIGSEGV", "names the Go caller"
+	return harness.Case{
+		Name: "fastc/crash", What: "what a report says when C crashes (1: yes)", Ways: []string{fast, technique}, Rounds: 3,
+		Claims: []harness.Claim{
+			{Way: fast, Figure: signal, Target: harness.AtLeast(1)},
+			{Way: fast, Figure: caller, Target: harness.AtLeast(1)},
+			{Way: technique, Figure: signal, Target: harness.AtMost(0)},
+			{Way: technique, Figure: caller, Target: harness.AtMost(0)},
+		},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			program, err := r.Program(ctx, "bench/fastc/probe")
+			if err != nil {
+				return err
+			}
+			out, err := exec.CommandContext(ctx, program, "-do", "crash", "-way", r.Way).CombinedOutput()
+			if err == nil {
+				return errors.New("the crash did not happen")
+			}
+			for name, text := range map[string]string{signal: "SIGSEGV", caller: ".crashHere("} {
+				r.Set(name, 0)
+				if strings.Contains(string(out), text) {
+					r.Set(name, 1)
+				}
+			}
+			return nil
+		},
+	}
+}

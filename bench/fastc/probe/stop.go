@@ -1,0 +1,154 @@
+//go:build cgo && linux
+
+package main
+
+import (
+	"debug/elf"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"evenkeel.dev/bench/fastc/sig"
+	"evenkeel.dev/fastc"
+)
+
+var enough atomic.Bool
+
+// The loops by the ways to call. No function stands between a loop and its call, because
+// default.pgo names the calls of generated and measured by their lines in these functions: with
+// that profile the compiler puts the functions that fastcgen wrote into the loops, which no
+// preemption point is left in.
+
+func direct(ns int64) {
+	for !enough.Load() {
+		fastc.Call(sig.SpinCode, unsafe.Pointer(&ns))
+	}
+}
+
+func generated(ns int64) {
+	for !enough.Load() {
+		sig.Spin(ns)
+	}
+}
+
+func measured(ns int64) {
+	for !enough.Load() {
+		sig.MeasuredSpin(ns)
+	}
+}
+
+func slow(ns int64) {
+	for !enough.Load() {
+		sig.SlowSpin(ns)
+	}
+}
+
+// plain computes in Go, the control: what the machine and the scheduler do on their own.
+func plain(ns int64) {
+	for !enough.Load() {
+		spinInGo(ns)
+	}
+}
+
+//go:noinline
+func spinInGo(ns int64) (turns int64) {
+	for start := time.Now(); int64(time.Since(start)) < ns; turns++ {
+	}
+	return turns
+}
+
+var loops = map[string]func(int64){
+	"Go": plain, "cgo": slow, "fastc.Call": direct, "fastc": generated, "fastc with a budget": measured,
+}
+
+// stop loops over calls on all processors, and measures how long the collector and a timer wait. A
+// function with a budget has the warm-up to be diverted.
+func stop(way string, call, warmup, length time.Duration) (values, error) {
+	if err := inlined(); err != nil {
+		return nil, err
+	}
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() { loops[way](int64(call)) })
+	}
+	collect(warmup)
+	before := pauses()
+	longest := collect(length)
+	after := pauses()
+	v := values{
+		"longest GC()": longest.Seconds() * 1e3,
+		"longest stop": quantile(before[0], after[0], 1) * 1e3,
+		"p99 to stop":  quantile(before[1], after[1], .99) * 1e3,
+		"timer late":   timer(length).Seconds() * 1e3,
+	}
+	enough.Store(true)
+	wg.Wait()
+	return v, nil
+}
+
+// inlined returns an error if the generated functions have code of their own, because a loop has
+// none in it.
+func inlined() error {
+	f, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	for _, name := range []string{"Spin", "MeasuredSpin"} {
+		if slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == "evenkeel.dev/bench/fastc/sig."+name }) {
+			return fmt.Errorf("sig.%s is not inlined; probe/default.pgo has to name the lines of the calls", name)
+		}
+	}
+	return err
+}
+
+// collect collects again and again, and returns the longest call of runtime.GC.
+func collect(length time.Duration) (longest time.Duration) {
+	for began := time.Now(); time.Since(began) < length; {
+		start := time.Now()
+		runtime.GC()
+		longest = max(longest, time.Since(start))
+	}
+	return longest
+}
+
+// pauses returns the runtime's histograms of the stops of the world by the collector, to their end,
+// and of how long it took to stop all goroutines.
+func pauses() (h [2]*metrics.Float64Histogram) {
+	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/sched/pauses/stopping/gc:seconds"}}
+	metrics.Read(s)
+	return [2]*metrics.Float64Histogram{s[0].Value.Float64Histogram(), s[1].Value.Float64Histogram()}
+}
+
+// quantile returns the upper edge of the bucket that holds it, of what came between two readings.
+func quantile(before, after *metrics.Float64Histogram, q float64) float64 {
+	total := uint64(0)
+	for i := range after.Counts {
+		total += after.Counts[i] - before.Counts[i]
+	}
+	rank, seen := uint64(math.Ceil(q*float64(total))), uint64(0)
+	for i := range after.Counts {
+		if seen += after.Counts[i] - before.Counts[i]; seen >= rank && total > 0 {
+			return min(after.Buckets[i+1], math.MaxFloat32)
+		}
+	}
+	return 0
+}
+
+// timer sleeps 10 ms again and again, and returns by how much it overslept at most.
+func timer(length time.Duration) (latest time.Duration) {
+	const pause = 10 * time.Millisecond
+	for began := time.Now(); time.Since(began) < length; {
+		start := time.Now()
+		time.Sleep(pause)
+		latest = max(latest, time.Since(start)-pause)
+	}
+	return latest
+}

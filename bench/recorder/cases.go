@@ -1,0 +1,269 @@
+//go:build linux
+
+// Package recorder has the cases of package reqtrace/recorder: what it costs a service, what it does
+// under faults, and whether it is right about planted causes.
+package recorder
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace/recorder"
+)
+
+// Cases returns the cases.
+func Cases() []harness.Case {
+	return []harness.Case{
+		costCase(), analysisCase(), snapshotsCase(), wholeCase(), stopsCase(),
+		faultsCase(), plantedCase(), targetsCase(), soakCase(),
+	}
+}
+
+const (
+	without  = "without"
+	always   = "always on"
+	budgeted = "within its budget"
+
+	perRequest = "CPU µs/request"
+	peak       = "peak MB"
+	failed     = "failed"
+)
+
+// service is a program that runs.
+type service struct {
+	*harness.Child
+	url  string
+	page string // of its recorder; "": it has none
+}
+
+// start starts a program. recorded says whether it has a recorder. The caller calls Stop.
+func start(ctx context.Context, r *harness.Run, path string, recorded bool, args ...string) (*service, error) {
+	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{path, "-addr", "127.0.0.1:0"}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	s := &service{Child: c}
+	if recorded {
+		s.page, err = c.AwaitURL("msg=recording")
+	}
+	if err == nil {
+		s.url, err = c.AwaitURL("msg=listening")
+	}
+	if err != nil {
+		c.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+const plant = "bench/recorder/plant" // the service that plants causes
+
+// planted starts it. What it says is not needed.
+func planted(ctx context.Context, r *harness.Run, args ...string) (*service, error) {
+	path, err := r.Program(ctx, plant)
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, r, path, true, args...)
+	if err == nil {
+		s.Drain()
+	}
+	return s, err
+}
+
+// load is requests of a path at a rate.
+func (s *service) load(path string, rate float64, length time.Duration) loadgen.Options {
+	return loadgen.Options{
+		Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url + path}}, Rate: rate, Duration: length,
+	}
+}
+
+// sleep asks the service for a request that takes so long.
+func (s *service) sleep(ctx context.Context, d time.Duration) error {
+	_, err := harness.Get(ctx, s.url+"/sleep?for="+url.QueryEscape(d.String()))
+	return err
+}
+
+// slowEachSecond asks for a slow request each second, until ctx ends.
+func (s *service) slowEachSecond(ctx context.Context) {
+	for harness.Wait(ctx, time.Second) {
+		_ = s.sleep(ctx, 30*time.Millisecond) // another slow request asks for a snapshot too
+	}
+}
+
+func (s *service) stats(ctx context.Context) (stats recorder.Stats, err error) {
+	return stats, get(ctx, s.page+"stats", &stats)
+}
+
+func (s *service) history(ctx context.Context) (*history.History, error) {
+	h := &history.History{}
+	return h, get(ctx, s.page+"json", h)
+}
+
+// settled returns the history when it is known what became of all slow requests, or will not be.
+func (s *service) settled(ctx context.Context) (h *history.History, err error) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && harness.Wait(ctx, 500*time.Millisecond); {
+		if h, err = s.history(ctx); err != nil {
+			return nil, err
+		}
+		if unaccounted(h.Coverage(time.Time{})) == 0 {
+			return h, nil
+		}
+	}
+	return h, context.Cause(ctx)
+}
+
+// unaccounted returns of how many slow requests it is not known what became of them.
+func unaccounted(c history.Coverage) float64 {
+	return float64(c.Slow) - float64(c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed)
+}
+
+// get reads JSON.
+func get(ctx context.Context, url string, v any) error {
+	text, err := harness.Get(ctx, url)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, v)
+}
+
+// measure loads a service, and sets what the recorder counts between before and after.
+func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate float64) error {
+	var before recorder.Stats
+	var err error
+	o := s.load(path, harness.Unless(r, rate, min(rate, 100)), r.Length)
+	o.OnMeasure = func() {
+		if s.page != "" {
+			before, err = s.stats(ctx)
+		}
+	}
+	if _, lerr := r.Measure(ctx, o, s.Child); lerr != nil || err != nil {
+		return cmp.Or(lerr, err)
+	}
+	if s.page == "" {
+		return nil
+	}
+	after, err := s.stats(ctx)
+	n := max(r.Values["requests"], 1)
+	passed := after.Passed - before.Passed
+	r.Set("tracing µs/request", float64(after.Cost.Tracing-before.Cost.Tracing)/1e3/n)
+	r.Set("analysis, of a core", (after.Cost.Analysis-before.Cost.Analysis).Seconds()/max(passed.Seconds(), 1))
+	r.Set("spent of its budget", float64(after.Cost.Total()-before.Cost.Total())/
+		float64(max(after.Cost.Budget-before.Cost.Budget, 1)))
+	r.Set("on, of the time", (after.Covered-before.Covered).Seconds()/max(passed.Seconds(), 1))
+	return err
+}
+
+// sameLatency are claims that a way's latencies differ from those of another by 10% at most.
+func sameLatency(load, way, over string) (list []harness.Claim) {
+	for _, figure := range []string{"p50", "p99", "p99.9"} {
+		list = append(list, harness.Claim{
+			Load: load, Way: way, Over: over, Figure: figure, Target: harness.Between(.9, 1.1),
+		})
+	}
+	return list
+}
+
+// costCase measures a recorder that is always on, and one within its default budget. Something is slow
+// in each service now and then.
+func costCase() harness.Case {
+	loads := map[string]struct {
+		path string
+		rate float64
+	}{
+		"hello":   {"/", 8000},
+		"search":  {"/search?term=president&cnn=on&bbc=on&nyt=on", 300},
+		"msgpush": {"/push", 500},
+	}
+	args := map[string][]string{
+		without: nil, always: {"-admin", "127.0.0.1:0", "-recorder-cpu", "1"}, budgeted: {"-admin", "127.0.0.1:0"},
+	}
+	return harness.Case{
+		Name: "recorder/cost", What: "CPU, memory and latencies of services with a recorder, next to without",
+		Rounds: 8, Length: 40 * time.Second, Warmup: 5 * time.Second,
+		Ways: []string{without, always, budgeted}, Loads: []string{"hello", "search", "msgpush"},
+		Skip: func(way, load string) bool { return way == budgeted && load != "hello" },
+		Figures: []string{
+			perRequest, peak, "p50", "p99", "p99.9", failed, "tracing µs/request", "spent of its budget", "on, of the time",
+		},
+		Claims: slices.Concat([]harness.Claim{
+			{Load: "hello", Way: always, Minus: without, Figure: perRequest, Target: harness.AtMost(20), Unit: " µs"},
+			{Load: "hello", Way: always, Minus: without, Figure: peak, Target: harness.AtMost(15), Unit: " MB"},
+			{Load: "hello", Way: always, Figure: "analysis, of a core", Target: harness.AtMost(.01)},
+			{Load: "hello", Way: budgeted, Over: without, Figure: perRequest, Target: harness.AtMost(1.02)},
+			{Load: "hello", Way: budgeted, Figure: "spent of its budget", Target: harness.AtMost(1.1)},
+			{Load: "hello", Way: budgeted, Figure: "on, of the time", Target: harness.AtLeast(.01)},
+			{Load: "search", Way: always, Over: without, Figure: perRequest, Target: harness.AtMost(1.03)},
+			{Load: "msgpush", Way: always, Over: without, Figure: perRequest, Target: harness.AtMost(1.03)},
+			harness.None("", "", failed),
+		}, sameLatency("hello", always, without), sameLatency("hello", budgeted, without),
+			sameLatency("msgpush", always, without)),
+		Run: func(ctx context.Context, r *harness.Run) error {
+			path, err := r.Program(ctx, "examples/"+r.Load)
+			if err != nil {
+				return err
+			}
+			s, err := start(ctx, r, path, r.Way != without, args[r.Way]...)
+			if err != nil {
+				return err
+			}
+			defer s.Stop()
+			s.Drain()
+			return s.measure(ctx, r, loads[r.Load].path, loads[r.Load].rate)
+		},
+	}
+}
+
+// analysisCase measures what analyses in the process do to requests. The service has one processor for
+// requests, the recorder and the collector, and one slow request per second in addition to the load.
+func analysisCase() harness.Case {
+	const kept, inProcess = "kept", "analyzed in the process"
+	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}
+	c := harness.Case{
+		Name: "recorder/analysis", What: "a snapshot each second that the service analyzes, next to one that it keeps",
+		Rounds: 8, Length: 20 * time.Second, Warmup: 5 * time.Second,
+		Ways: []string{kept, inProcess}, Loads: []string{"one core", "one core, 64 MB live"},
+		Figures: []string{perRequest, peak, "p50", "p99", "p99.9", "analysis, of a core"},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			args := []string{"-plain", "-procs", "1", "-slow", "20ms", "-every", "1s", "-recorder-cpu", "1"}
+			if r.Way == inProcess {
+				args = append(args, "-in-process")
+			}
+			s, err := planted(ctx, r, append(args, loads[r.Load]...)...)
+			if err != nil {
+				return err
+			}
+			defer s.Stop()
+			ctx, end := context.WithCancel(ctx)
+			defer end()
+			go s.slowEachSecond(ctx)
+			return s.measure(ctx, r, "", 2000)
+		},
+	}
+	for _, load := range c.Loads {
+		c.Claims = append(c.Claims, sameLatency(load, inProcess, kept)...)
+		c.Claims = append(c.Claims, harness.Claim{
+			Load: load, Way: inProcess, Minus: kept, Figure: peak, Target: harness.AtMost(20), Unit: " MB",
+		})
+	}
+	return c
+}
+
+// during loads a service in the background until the caller calls end.
+func (s *service) during(ctx context.Context, o loadgen.Options) (end func() error) {
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		_, err := loadgen.Run(ctx, o)
+		done <- err
+	}()
+	return func() error { stop(); return <-done }
+}

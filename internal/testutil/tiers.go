@@ -1,0 +1,55 @@
+package testutil
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// tier is the environment variable that says how much a run of the tests does:
+//
+//	unset  tests skip without the programs that they need
+//	full   make test: these programs are installed, and tests fail without them
+//	check  make check: as full, and the long tests run too
+//	5m     make soak: random tests take fresh seeds for so long
+//
+// go test -short leaves out what starts a server, a browser or a compiler, and what needs root.
+const tier = "EVENKEEL_TEST"
+
+// Checking reports whether make check runs, which has the long tests and more rounds of others.
+func Checking() bool { return os.Getenv(tier) == "check" }
+
+// Soak returns how long make soak lets each random test run. It is 0 elsewhere.
+func Soak() time.Duration {
+	length, err := time.ParseDuration(os.Getenv(tier))
+	if err != nil {
+		return 0
+	}
+	return length
+}
+
+// Long skips a test that only make check runs, because it takes long.
+func Long(t testing.TB, why string) {
+	t.Helper()
+	if !Checking() {
+		t.Skipf("%s: make check runs it", why)
+	}
+}
+
+// Slow skips a test in go test -short. It says what the test starts or needs.
+func Slow(t testing.TB, what string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("%s: go test -short leaves it out", what)
+	}
+}
+
+// Missing ends a test that lacks a program: it fails where all programs are installed, and skips elsewhere.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	Slow(t, what)
+	if Checking() || os.Getenv(tier) == "full" || os.Getenv("CI") != "" {
+		t.Fatalf("missing: %s", what)
+	}
+	t.Skipf("missing: %s", what)
+}
