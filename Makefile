@@ -79,7 +79,7 @@ golden:
 	cd examples && go generate ./...
 	cd bench && go generate ./fastc/...
 	go test ./gctrace ./reqtrace ./reqtrace/verdict ./cmd/evenkeel/internal/compare ./cmd/evenkeel/internal/page ./cmd/evenkeel/internal/exchange ./cmd/fastcgen ./cmd/fastcgen/internal/reach -update
-	go test -trimpath ./cmd/evenkeel -update
+	go test -trimpath ./cmd/evenkeel ./cmd/evenkeel/internal/explain ./cmd/evenkeel/internal/gclog ./cmd/evenkeel/internal/observe -update
 	tools/api -write
 	cd tools && go run ./release licences >../docs/reference/licences.md
 

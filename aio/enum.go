@@ -1,10 +1,6 @@
 package aio
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "evenkeel.dev/internal/enum"
 
 // Backend names how the operating system is asked. Its text form, which flag.TextVar and
 // encoding/json use, is auto, io_uring, epoll or kqueue.
@@ -17,22 +13,16 @@ const (
 	BackendKqueue                 // macOS, FreeBSD, OpenBSD, NetBSD, DragonFly BSD
 )
 
-var backendNames = []string{BackendAuto: "auto", BackendIOUring: "io_uring", BackendEpoll: "epoll", BackendKqueue: "kqueue"}
+var backendNames = enum.Of[Backend]("aio", "a backend", "auto", "io_uring", "epoll", "kqueue")
 
 // String returns the backend's name: auto, io_uring, epoll or kqueue.
-func (b Backend) String() string { return nameOf(int(b), backendNames, "Backend") }
+func (b Backend) String() string { return backendNames.String(b) }
 
 // MarshalText implements encoding.TextMarshaler. It fails for what is no backend.
-func (b Backend) MarshalText() ([]byte, error) { return marshal(int(b), backendNames, "backend") }
+func (b Backend) MarshalText() ([]byte, error) { return backendNames.Marshal(b) }
 
 // UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names the four.
-func (b *Backend) UnmarshalText(text []byte) error {
-	i, err := unmarshal(text, backendNames, "backend")
-	if err == nil {
-		*b = Backend(i)
-	}
-	return err
-}
+func (b *Backend) UnmarshalText(text []byte) error { return backendNames.Parse(text, b) }
 
 // Op says what an operation is. Its text form is read, write, post, close_write, close, accept or dial.
 type Op int
@@ -47,43 +37,14 @@ const (
 	OpDial                 // Watcher.Dial
 )
 
-var opNames = []string{OpRead: "read", OpWrite: "write", OpPost: "post", OpCloseWrite: "close_write", OpClose: "close", OpAccept: "accept", OpDial: "dial"}
+var opNames = enum.Of[Op]("aio", "an operation",
+	"read", "write", "post", "close_write", "close", "accept", "dial")
 
 // String returns the operation's name: read, write, post, close_write, close, accept or dial.
-func (o Op) String() string { return nameOf(int(o), opNames, "Op") }
+func (o Op) String() string { return opNames.String(o) }
 
 // MarshalText implements encoding.TextMarshaler. It fails for what is no operation.
-func (o Op) MarshalText() ([]byte, error) { return marshal(int(o), opNames, "operation") }
+func (o Op) MarshalText() ([]byte, error) { return opNames.Marshal(o) }
 
 // UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names all.
-func (o *Op) UnmarshalText(text []byte) error {
-	i, err := unmarshal(text, opNames, "operation")
-	if err == nil {
-		*o = Op(i)
-	}
-	return err
-}
-
-// nameOf returns the name of a constant, or TYPE(NUMBER) when it has none.
-func nameOf(i int, names []string, typ string) string {
-	if i < 0 || i >= len(names) {
-		return fmt.Sprintf("%s(%d)", typ, i)
-	}
-	return names[i]
-}
-
-func marshal(i int, names []string, what string) ([]byte, error) {
-	if i < 0 || i >= len(names) {
-		return nil, fmt.Errorf("aio: %d is no %s", i, what)
-	}
-	return []byte(names[i]), nil
-}
-
-func unmarshal(text []byte, names []string, what string) (int, error) {
-	i := slices.Index(names, string(text))
-	if i < 0 {
-		last := len(names) - 1
-		return 0, fmt.Errorf("aio: no %s %q: it is %s or %s", what, text, strings.Join(names[:last], ", "), names[last])
-	}
-	return i, nil
-}
+func (o *Op) UnmarshalText(text []byte) error { return opNames.Parse(text, o) }

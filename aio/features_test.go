@@ -237,7 +237,7 @@ func TestFeatureLinuxAndBSD(t *testing.T) {
 		}
 	}
 	b := aio.BackendEpoll
-	if err := b.UnmarshalText([]byte("iocp")); b != aio.BackendEpoll || err == nil || err.Error() != `aio: no backend "iocp": it is auto, io_uring, epoll or kqueue` {
+	if err := b.UnmarshalText([]byte("iocp")); b != aio.BackendEpoll || err == nil || err.Error() != `aio: "iocp" is not a backend: write auto, io_uring, epoll or kqueue` {
 		t.Errorf("iocp: %v, %v", b, err)
 	}
 	if text, err := aio.Backend(9).MarshalText(); err == nil {

@@ -77,7 +77,7 @@ func (o Options) normal() (Options, error) {
 		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, maxMaxConns, defaultMaxConns)}
 	case o.MaxEvents < 0 || o.MaxEvents == 1 || o.MaxEvents > proactor.MaxEvents:
 		return o, &OptionError{"MaxEvents", fmt.Sprintf("%d is not a limit: write 2 to %d events, or 0 for %d", o.MaxEvents, proactor.MaxEvents, proactor.MaxEvents)}
-	case o.Backend < 0 || int(o.Backend) >= len(backendNames):
+	case !backendNames.Has(o.Backend):
 		return o, &OptionError{"Backend", fmt.Sprintf("%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)}
 	}
 	o.SwapSize = cmp.Or(o.SwapSize, defaultSwapSize)

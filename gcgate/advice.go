@@ -15,65 +15,76 @@ const (
 	adviceEntered = 100                    // requests, likewise
 )
 
-// adviser says what another replica and a balancer would give a process that has nobody to tell.
+// adviser says what another replica and a balancer would give a process without signals.
 // Owned by the control goroutine.
 type adviser struct {
 	heap *heapWatch
 	log  *slog.Logger
 
-	begin  time.Time // of the time that the next advice is about; zero: not begun
-	policy Policy    // then, and so on
-	cycles uint64
-	marked time.Duration
-	own    uint64
-	other  float64
-	total  uint64
-	told   bool // the log knows
+	// At the start of the time that the next advice is about.
+	begin    time.Time // zero: not begun
+	policy   Policy
+	cycles   uint64
+	marked   time.Duration
+	entered  uint64
+	overlaps float64
+
+	logged bool // the log has had an advice
 }
 
-// look advises when enough has been seen. own is [Stats].Overlapped.
-func (a *adviser) look(own uint64) {
-	h := a.heap
+// look advises when enough has been seen.
+func (a *adviser) look() {
+	h, t := a.heap, a.heap.requests
 	if a.begin.IsZero() || a.policy != h.policy {
-		a.restart(own)
+		a.restart()
 		return
 	}
 	seen := h.sampled.Sub(a.begin)
-	cycles, entered := h.last.cycles-a.cycles, h.overlap.entered-a.total
-	if seen < adviceFirst || a.told && seen < adviceEvery || cycles < adviceCycles || entered < adviceEntered {
+	cycles, entered := h.last.cycles-a.cycles, t.total-a.entered
+	if seen < adviceFirst || a.logged && seen < adviceEvery || cycles < adviceCycles || entered < adviceEntered {
 		return
 	}
-	met := float64(own-a.own) + h.overlap.met - a.other
-	advice := a.advise(seen, (h.overlap.marked-a.marked)/time.Duration(cycles), cycles, min(met/float64(entered), 1))
+	share := min((a.overlapsNow()-a.overlaps)/float64(entered), 1)
+	advice := a.advise(seen, (t.marked-a.marked)/time.Duration(cycles), cycles, share)
 	h.status.update(func(s *Stats) { s.Advice = advice })
-	if !a.told {
-		a.told = true
+	if !a.logged {
+		a.logged = true
 		a.log.Info("gcgate: advice: " + advice)
 	}
-	a.restart(own)
+	a.restart()
 }
 
-func (a *adviser) restart(own uint64) {
-	h := a.heap
-	a.begin, a.policy, a.cycles, a.marked = h.sampled, h.policy, h.last.cycles, h.overlap.marked
-	a.own, a.other, a.total = own, h.overlap.met, h.overlap.entered
+func (a *adviser) restart() {
+	h, t := a.heap, a.heap.requests
+	a.begin, a.policy, a.cycles, a.marked = h.sampled, h.policy, h.last.cycles, t.marked
+	a.entered, a.overlaps = t.total, a.overlapsNow()
+}
+
+// overlapsNow counts the overlaps of requests with cycles so far, the gate's or others.
+func (a *adviser) overlapsNow() float64 {
+	t := a.heap.requests
+	return float64(t.overlapped()) + t.overlappedOther
 }
 
 // advise puts it in a sentence or two.
 func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float64) string {
 	h := a.heap
-	s := fmt.Sprintf("%.2g%% of the requests met a collection, each of which marked for %v, one in %v",
+	s := fmt.Sprintf("%.2g%% of the requests overlapped a collection, each of which marked for %v, one in %v",
 		100*share, marked.Round(100*time.Microsecond), (seen / time.Duration(cycles)).Round(time.Millisecond))
-	s += ": with a second replica, behind a balancer that the gate tells (Options.Signals, and Turns), next to none would"
+	s += ": with a second replica, behind a balancer that the gate tells (Options.Signals, and " +
+		"Turns), next to none would"
 	if h.policy == PolicyMemory && h.roomy || h.options.MaxTriggerBytes != 0 {
 		return s
 	}
 	enough := uint64(spendRatio*float64(h.thresholds.live)/spendShare) + h.collector.Overhead()
 	switch limit := h.allowed.limit; {
 	case limit == math.MaxInt64:
-		s += fmt.Sprintf("; with a memory limit set (GOMEMLIMIT, or the container's), such as %d MiB, PolicyMemory would spend it on fewer collections", enough>>20+1)
+		s += fmt.Sprintf("; with a memory limit set (GOMEMLIMIT, or the container's), such as %d MiB, "+
+			"PolicyMemory would spend it on fewer collections", enough>>20+1)
 	case uint64(limit) < enough:
-		s += fmt.Sprintf("; with a memory limit of %d MiB, and not %d, PolicyMemory would spend it on fewer collections", enough>>20+1, limit>>20)
+		s += fmt.Sprintf("; with a memory limit of %d MiB, and not %d, PolicyMemory would spend it "+
+			"on fewer collections",
+			enough>>20+1, limit>>20)
 	default:
 		s += "; PolicyMemory would spend the memory that the limit leaves on fewer collections"
 	}

@@ -18,44 +18,44 @@ const (
 	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
 	checkEvery   = 500 * time.Millisecond
 
-	// returnTimeout is how long the turn is held for a peer that answers and does not have this
-	// process back: one that polls every ten seconds while it is away takes minutes. A gate that
+	// returnTimeout is how long the gate holds the turn for a peer that answers and does not have this
+	// process back. One that polls a drained process every ten seconds takes minutes. A gate that
 	// stops waits for stopTimeout only.
 	returnTimeout = 5 * time.Minute
 	stopTimeout   = time.Minute
 
-	// A peer that was drained and does not answer any more may be restarting, and may come back
-	// with this process still drained. Two replicas that are away at once fail requests, so the
-	// turn is held for it, but not for long: the heaps of the other replicas grow meanwhile. They
-	// carry the same load as this one, so the bound is half of the time that this heap takes from
-	// the trigger to the hard threshold. The other half is left for their own turns. A restart
-	// takes a second or so, hence the limits of the bound. A gate that stops waits for less: the
-	// next process says that it is ready when it starts.
-	goneMost, goneLeast = 10 * time.Second, time.Second
-	stopGone            = 3 * time.Second
+	// A peer that has drained this process and does not answer any more may be restarting, and may
+	// come back with it drained. Two drained replicas fail requests, so the gate holds the turn for
+	// such a peer, but not for long, because the heaps of the other replicas grow. They carry the
+	// same load as this one. So the bound is half of the time that this heap takes from the trigger
+	// to the hard threshold, and the other half is left for their own turns. A restart takes a second
+	// or so, hence the limits of the bound. A gate that stops waits for less, because the next
+	// process asks to be put back when it starts.
+	silentMost, silentLeast = 10 * time.Second, time.Second
+	silentAtStop            = 3 * time.Second
 
-	returnLook = 100 * time.Millisecond // between two looks at a peer that is waited for
+	returnLook = 100 * time.Millisecond // between two looks at a peer that the gate waits for
 
 	// The log and the statistics say who holds the turn up after heldUpAfter: the first Ready has
 	// returned by then, and says why.
 	heldUpAfter = backTimeout + 2*returnLook
 )
 
-// goneBound is how long the turn is held for a peer that does not answer. spare is the time from
-// the trigger to the hard threshold, 0 where it is not known.
-func goneBound(spare time.Duration) time.Duration {
+// silentBound is how long the gate holds the turn for a peer that does not answer. spare is the
+// time from the trigger to the hard threshold, 0 if it is not known.
+func silentBound(spare time.Duration) time.Duration {
 	if spare == 0 {
-		return goneMost
+		return silentMost
 	}
-	return min(max(spare/2, goneLeast), goneMost)
+	return min(max(spare/2, silentLeast), silentMost)
 }
 
-// notice is what a peer shall be told: to stay away, or that this process is ready.
+// notice is what the gate asks of a peer: to drain this process, or to put it back.
 type notice struct {
 	drain bool
-	first bool          // "ready", said before this process has ever drained
+	first bool          // a Ready before this process has ever drained
 	until time.Time     // of a drain: when this process expects to be back
-	begun chan struct{} // closed when it is told for the first time: no call for an earlier notice runs any more
+	begun chan struct{} // closed at its first call: no call for an earlier notice runs any more
 	done  chan struct{} // closed when the peer has acted on it
 
 	posted  time.Time
@@ -72,15 +72,16 @@ func newNotice() *notice {
 	return &notice{begun: make(chan struct{}), done: make(chan struct{}), posted: now, contact: now}
 }
 
-// announcer tells one peer, in a goroutine of its own: a slow peer holds up nothing else.
+// announcer calls the signal of one peer, in a goroutine of its own. A slow peer holds up nothing
+// else.
 type announcer struct {
-	signal Signal
-	is     Description
-	log    *slog.Logger
-	calls  *calls
-	posted chan struct{} // there is a new notice; capacity 1
-	used   bool          // it could be used at the last collection; control goroutine
-	deaf   bool          // no Drain has succeeded since one failed; owned by run
+	signal  Signal
+	is      Description
+	log     *slog.Logger
+	calls   *calls
+	posted  chan struct{} // there is a new notice; capacity 1
+	used    bool          // it could be used at the last collection; control goroutine
+	failing bool          // no Drain has succeeded since one failed; owned by run
 
 	warnings *warnings
 
@@ -150,7 +151,7 @@ func (a *announcer) use(err error) {
 // errNotBack is why a signal is silent whose last Ready has not returned nil.
 var errNotBack = errors.New("its peer has not confirmed yet that it has this process back: is it there?")
 
-// unconfirmed reports whether the peer has still to be told that this process is ready.
+// unconfirmed reports whether the peer has not yet confirmed that it has this process back.
 func (a *announcer) unconfirmed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,10 +166,10 @@ func (a *announcer) unconfirmed() bool {
 	}
 }
 
-// awaitReturn waits until the peer has this process back, as the notice says, or until givesUp. It
-// returns false then, and when over is closed. While it waits it calls late with the time since the
-// notice was posted and the error of the last call.
-func (a *announcer) awaitReturn(n *notice, gone time.Duration, stop, over <-chan struct{},
+// awaitReturn waits until the peer has this process back, as the notice says. It returns false if
+// givesUp says so, or when over is closed. bound is for a peer that does not answer. While it waits
+// it calls late with the time since the notice was posted and the error of the last call.
+func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-chan struct{},
 	late func(time.Duration, error),
 ) bool {
 	var stopped time.Time
@@ -184,9 +185,9 @@ func (a *announcer) awaitReturn(n *notice, gone time.Duration, stop, over <-chan
 			begun = nil
 		case <-look.C:
 		case <-stop:
-			stop, stopped, gone = nil, time.Now(), min(gone, stopGone)
+			stop, stopped, bound = nil, time.Now(), min(bound, silentAtStop)
 		}
-		yes, err := a.givesUp(n, gone)
+		yes, err := a.givesUp(n, bound)
 		if yes || !stopped.IsZero() && time.Since(stopped) >= stopTimeout {
 			return isClosed(n.done)
 		}
@@ -194,12 +195,12 @@ func (a *announcer) awaitReturn(n *notice, gone time.Duration, stop, over <-chan
 	}
 }
 
-// awaitStopped is awaitReturn for a gate that stops, and wants nothing new of the peer.
+// awaitStopped is awaitReturn for a gate that stops, and asks nothing new of the peer.
 func (a *announcer) awaitStopped(bound context.Context, stop <-chan struct{}) {
 	a.mu.Lock()
 	n := a.newest
 	a.mu.Unlock()
-	if n == nil || n.first || a.awaitReturn(n, stopGone, stop, bound.Done(), func(time.Duration, error) {}) {
+	if n == nil || n.first || a.awaitReturn(n, silentAtStop, stop, bound.Done(), func(time.Duration, error) {}) {
 		return
 	}
 	if out, err := a.outstanding(n); out {
@@ -215,8 +216,8 @@ func (a *announcer) outstanding(n *notice) (out bool, err error) {
 	return a.out, n.err
 }
 
-// givesUp reports whether the peer is not waited for any longer, and the error of the last call.
-func (a *announcer) givesUp(n *notice, gone time.Duration) (yes bool, err error) {
+// givesUp reports whether the gate waits for the peer no longer, and the error of the last call.
+func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch silent := time.Since(n.contact); {
@@ -225,13 +226,13 @@ func (a *announcer) givesUp(n *notice, gone time.Duration) (yes bool, err error)
 	case errors.Is(n.err, ErrNotBack):
 		return time.Since(n.posted) >= returnTimeout, n.err
 	case n.err != nil:
-		return silent >= gone, n.err
+		return silent >= bound, n.err
 	default: // the first call runs, and has a deadline
-		return silent >= max(gone, backTimeout+time.Second), nil
+		return silent >= max(bound, backTimeout+time.Second), nil
 	}
 }
 
-// post replaces what the peer shall be told, and interrupts the call that says otherwise.
+// post replaces what the gate asks of the peer, and interrupts the call that says otherwise.
 func (a *announcer) post(drain bool, until time.Time) *notice {
 	n := newNotice()
 	n.drain, n.until = drain, until
@@ -246,8 +247,8 @@ func (a *announcer) post(drain bool, until time.Time) *notice {
 	return n
 }
 
-// withdraw posts that this process is ready where the peer is told otherwise, for good: the control goroutine may hang, or go
-// on later. Any goroutine may call it, more than once.
+// withdraw ends a drain that is posted, for good, because the control goroutine may hang, or go on
+// later. Any goroutine may call it, more than once.
 func (a *announcer) withdraw() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -269,7 +270,7 @@ func (a *announcer) postLocked(n *notice) {
 	}
 }
 
-// run tells the peer what is wanted until ctx ends.
+// run calls the signal for the newest notice until ctx ends.
 func (a *announcer) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -283,7 +284,7 @@ func (a *announcer) run(ctx context.Context) {
 		case <-a.posted:
 		case <-timer.C:
 		}
-		n, err := a.tell(ctx)
+		n, err := a.send(ctx)
 		if n == nil {
 			continue
 		}
@@ -302,16 +303,16 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// tell calls the signal once, and closes the notice when the peer has acted on it. It returns a
-// nil notice when there is none, or when another took its place meanwhile.
-func (a *announcer) tell(ctx context.Context) (*notice, error) {
+// send calls the signal once, and closes the notice if the peer has acted on it. It returns a nil
+// notice if there is none, or if another took its place during the call.
+func (a *announcer) send(ctx context.Context) (*notice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a.mu.Lock()
 	n := a.newest
 	a.cancel = cancel
 	select {
-	case <-a.posted: // of n, which came since run looked: else the peer would be told twice at once
+	case <-a.posted: // of n, which came since run looked: else the signal would be called twice at once
 	default:
 	}
 	a.mu.Unlock()
@@ -342,8 +343,8 @@ func (a *announcer) tell(ctx context.Context) (*notice, error) {
 	return n, err
 }
 
-// learnLocked takes in what a call has returned, also of a notice in whose place there is a new
-// one. mu is held.
+// learnLocked takes in what a call has returned, also for a notice that has been replaced. mu is
+// held.
 func (a *announcer) learnLocked(n *notice, err error) {
 	n.err = err
 	switch {
@@ -370,31 +371,32 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	return a.signal.Ready(ctx)
 }
 
-// report tells the log that the peer cannot be told, once for each notice, and when it can again. A
-// Ready that succeeds after a Drain that failed proves nothing: it may have found nothing to do.
+// report tells the log that the calls fail, once for each notice, and when they succeed again. A
+// Ready that succeeds after a Drain that failed proves nothing, because it may have found nothing
+// to do.
 func (a *announcer) report(n *notice, err error) {
 	what := "ready"
 	if n.drain {
 		what = "drain"
-		a.deaf = err != nil
+		a.failing = err != nil
 	}
 	switch {
-	case errors.Is(err, ErrNotBack): // awaitReturn tells it
+	case errors.Is(err, ErrNotBack): // awaitReturn logs it
 	case err != nil && !n.failed:
 		n.failed = true
 		a.warnings.lasting("tell", warnEvery,
 			"gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
-	case err == nil && !a.deaf:
-		a.warnings.over("gcgate: the peer can be told again", "tell")
+	case err == nil && !a.failing:
+		a.warnings.over("gcgate: the peer takes calls again", "tell")
 	}
 	if err == nil && !n.drain {
 		a.warnings.over("gcgate: the peer has this replica back; the others can collect again", "holds")
 	}
 }
 
-// meet looks for the peer after the start, and tells the log when it is not there. It tells it
-// that this process is ready: the one before may have died while it was away.
-func (a *announcer) meet(ctx context.Context) {
+// checkPeer looks for the peer after the start, and tells the log if it is not there. It asks the
+// peer to put this process back, because the one before may have died while it was drained.
+func (a *announcer) checkPeer(ctx context.Context) {
 	c, ok := a.signal.(Checker)
 	if ok && !check(ctx, func(ctx context.Context) error {
 		defer a.call("Check")()
@@ -432,7 +434,7 @@ func check(ctx context.Context, f func(context.Context) error, log *slog.Logger,
 	}
 }
 
-// postFirst has the peer told that this process is ready, unless it was told anything yet.
+// postFirst asks the peer to put this process back, unless the gate has asked anything of it yet.
 func (a *announcer) postFirst() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -42,14 +42,16 @@ func TestSignalThatComesAndGoes(t *testing.T) {
 			set(nil)
 		}
 		if cannot, again := count(); cannot != 1 || again != 1 {
-			t.Errorf("in a minute it is told %d times that it cannot be used, %d times that it can, want 1 each", cannot, again)
+			t.Errorf("in a minute the log says %d times that it cannot be used, %d times that it can, want 1 each",
+				cannot,
+				again)
 		}
 		for range 24_000 { // 20 minutes
 			set(slow)
 		}
 		set(nil)
 		if cannot, again := count(); cannot != 3 || again != 2 {
-			t.Errorf("in 20 minutes more it is told %d and %d times, want 3 and 2", cannot, again)
+			t.Errorf("in 20 minutes more it says so %d and %d times, want 3 and 2", cannot, again)
 		}
 		for _, want := range []string{"times=12000", "times=24599"} {
 			if !strings.Contains(logged.String(), want) {
@@ -122,17 +124,17 @@ func TestSignalThatPauses(t *testing.T) {
 	}
 }
 
-// TestNoticeIsToldOnce, also when it comes between the one that woke the announcer and the look at
-// what is to be told.
-func TestNoticeIsToldOnce(t *testing.T) {
+// TestNoticeIsSentOnce, also when it comes between the one that woke the announcer and its look at
+// the newest.
+func TestNoticeIsSentOnce(t *testing.T) {
 	a := newAnnouncer(&fakeSignal{}, slog.New(slog.DiscardHandler), new(calls))
 	a.postFirst()
 	<-a.posted // as run does
 	n := a.post(true, time.Now())
-	if told, err := a.tell(t.Context()); told != n || err != nil {
-		t.Fatalf("told %v, %v; want the drain", told, err)
+	if sent, err := a.send(t.Context()); sent != n || err != nil {
+		t.Fatalf("sent %v, %v; want the drain", sent, err)
 	}
 	if len(a.posted) != 0 {
-		t.Error("the announcer would tell it again at once")
+		t.Error("the announcer would send it again at once")
 	}
 }

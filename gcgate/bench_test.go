@@ -43,7 +43,8 @@ func messagePush(b *testing.B, size int, gated bool) {
 	}
 	runtime.GC()
 	if gated {
-		g, err := gcgate.Start(context.Background(), gcgate.Options{Policy: gcgate.PolicyThrough, Logger: slog.New(slog.DiscardHandler)})
+		g, err := gcgate.Start(context.Background(),
+			gcgate.Options{Policy: gcgate.PolicyThrough, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -72,8 +73,8 @@ func messagePush(b *testing.B, size int, gated bool) {
 
 // BenchmarkMessagePushLiteral is the same benchmark as the original has it: the window is a local
 // array, so that no message outlives its operation, and the timer runs only while a message is
-// pushed. The array is too large for a stack, so an operation is 4.8 MB of zeroes first of all,
-// and what is measured is how a heap full of them is reused under one or another pace of collecting.
+// pushed. The array is too large for a stack, so an operation is 4.8 MB of zeroes first of all, and
+// what is measured is how a heap full of them is reused under one or another pace of collecting.
 func BenchmarkMessagePushLiteral(b *testing.B) {
 	for _, policy := range []string{"NoGCI", "auto", "through", "idle"} {
 		for _, size := range []struct {
@@ -93,7 +94,8 @@ func messagePushLiteral(b *testing.B, policy string, size int) {
 			continue
 		}
 		var err error
-		if g, err = gcgate.Start(context.Background(), gcgate.Options{Policy: p, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		if g, err = gcgate.Start(context.Background(),
+			gcgate.Options{Policy: p, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 			b.Fatal(err)
 		}
 		defer g.Stop(context.Background())

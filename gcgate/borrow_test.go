@@ -48,7 +48,7 @@ func TestBorrowTurn(t *testing.T) {
 		fail(errPeer)
 		r.until(t, StateServing)
 		if _, err := r.BorrowTurn(t.Context()); !errors.Is(err, errPeer) {
-			t.Errorf("nobody can tell: %v", err)
+			t.Errorf("the holder is not known: %v", err)
 		}
 		fail(nil)
 	})

@@ -12,8 +12,9 @@ import (
 // A Collector is what a [Gate] is in charge of: the garbage collector of this process, or in a
 // test or a simulation a stand-in for it, such as gcgatetest.Heap. See [Options].Collector.
 //
-// The gate calls all its methods from one goroutine, except Collect, beside which it calls the
-// others, and GOGC, SetPercent and SetLimit, which [Gate.Stop] may call too, but never beside each other. Sizes are in bytes.
+// The gate calls all its methods from one goroutine, with two exceptions. It calls them while
+// Collect runs. [Gate.Stop] may call GOGC, SetPercent and SetLimit too, but never at the same time.
+// Sizes are in bytes.
 type Collector interface {
 	// Read returns the collector's counters: cycles that have ended, of them those that it began
 	// by itself, bytes allocated since the process began, and the bytes that the last cycle
@@ -32,22 +33,23 @@ type Collector interface {
 	// SetLimit is [debug.SetMemoryLimit]: a negative limit changes nothing.
 	SetLimit(bytes int64) (old int64)
 
-	// Overhead is what the limit counts beside the heap's objects.
+	// Overhead is what the limit counts in addition to the heap's objects.
 	Overhead() uint64
 
-	// Mapped is what Go has from the system now, and the limit counts: free memory that it has not given back, too.
+	// Mapped is what Go has from the system now, and the limit counts. Free memory that it has not
+	// given back is in it.
 	Mapped() uint64
 
-	// Roots is what the goal grows with beside the live heap, by GOGC percent of it: stacks and globals.
+	// Roots are stacks and globals. The goal grows with them, by GOGC percent, as with the live heap.
 	Roots() uint64
 
-	// Memory returns what the memory limit of the control group leaves to Go in this process, and that limit
-	// itself, math.MaxInt64 each where there is none, and what the machine can give to new work, 0 where that
-	// is not known.
+	// Memory returns what the memory limit of the control group leaves to Go in this process, and that
+	// limit itself. Both are math.MaxInt64 if there is none. available is what the machine can give to
+	// new work, 0 if that is not known.
 	Memory() (groupLeft, groupLimit int64, available uint64)
 
-	// Marked returns how long the mark phases of all cycles took that have ended, about. Where it falls, the
-	// gate takes none to have come.
+	// Marked returns how long the mark phases of all cycles took that have ended, about. If it
+	// falls, the gate takes the difference for zero.
 	Marked() time.Duration
 }
 
@@ -145,8 +147,8 @@ func (r *goRuntime) Roots() uint64 {
 	return r.roots[0].Value.Uint64() + r.roots[1].Value.Uint64()
 }
 
-// Memory reads some files. What the process has beside Go, from C or mmap, and what other processes have in the group,
-// is not in what the group's limit leaves.
+// Memory reads some files. It deducts from the group's limit what this process has from C or mmap,
+// and what other processes have in the group.
 func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
 	r.groupFile = m.file
@@ -162,20 +164,21 @@ func memoryOf(c Collector) (m memory) {
 	return m
 }
 
-// Marked is the CPU time of the mark workers, of which the runtime runs so many that they are about a
-// quarter of the Ps while it marks: what idle Ps and assists do comes on top of them.
+// Marked derives from the CPU time of the mark workers. The runtime runs so many that they take
+// about a quarter of the Ps while it marks. Idle Ps and assists come on top of them.
 func (r *goRuntime) Marked() time.Duration {
 	metrics.Read(r.workers)
 	return r.marked.add(r.workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
 }
 
-// markTime is how long mark phases took in all. GOMAXPROCS follows the control group since Go 1.25, so it
-// is a sum of differences, each divided by the workers that there were.
+// markTime is how long mark phases took in all. GOMAXPROCS follows the control group since Go 1.25,
+// so it is a sum of differences, each divided by the workers that there were.
 type markTime struct {
 	cpu, took float64 // in seconds
 }
 
-// add takes in the CPU time of the mark workers in all, in seconds, and returns how long mark phases took.
+// add takes in the CPU time of the mark workers in all, in seconds, and returns how long mark
+// phases took.
 func (m *markTime) add(cpu, workers float64) time.Duration {
 	m.took += max(cpu-m.cpu, 0) / workers
 	m.cpu = cpu

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// control is the control goroutine: it alone watches the heap and takes the gate through its states.
-// Its parts are owned by it.
+// control is the control goroutine: it alone watches the heap and takes the gate through its
+// states. Its parts are owned by it.
 type control struct {
 	options  Options // with defaults
 	pacing   *pacing // safe for all goroutines
@@ -23,17 +23,23 @@ type control struct {
 }
 
 // newControl returns one for a gate with options o and a memory limit to keep.
-func newControl(o Options, limit int64, requests *counter, status *status, w *waiters, calls *calls, stop <-chan struct{}) *control {
-	c := &control{options: o, pacing: newPacing(o.Collector), waiters: w, stop: stop, wake: make(chan struct{}, 1)}
+func newControl(o Options, limit int64, g *Gate) *control {
+	c := &control{
+		options: o, pacing: newPacing(o.Collector), waiters: g.waiters, stop: g.stop, wake: make(chan struct{}, 1),
+	}
+	requests := &traffic{counter: g.requests}
 	c.heap = &heapWatch{
 		options: &c.options, log: o.Logger, collector: o.Collector, pacing: c.pacing,
-		requests: requests, status: status, stop: stop, policy: o.Policy, requested: limit,
+		requests: requests, status: g.status, stop: g.stop, policy: o.Policy, requested: limit,
 		turns: newTurnLoad(&c.options), warnings: newWarnings(o.Logger),
 	}
-	c.turns = &turnTaker{turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, waiters: w, calls: calls, others: &c.others, stop: stop}
+	c.turns = &turnTaker{
+		turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, waiters: g.waiters, calls: g.calls,
+		others: &c.others, stop: g.stop,
+	}
 	c.rounds = &rounds{
-		options: &c.options, log: o.Logger, requests: requests, status: status, waiters: w, calls: calls,
-		events: &events{}, heap: c.heap, turns: c.turns, stop: stop,
+		options: &c.options, log: o.Logger, requests: requests, status: g.status, waiters: g.waiters, calls: g.calls,
+		events: &events{}, heap: c.heap, turns: c.turns, stop: g.stop,
 	}
 	c.observer = &observer{heap: c.heap, log: o.Logger}
 	c.adviser = &adviser{heap: c.heap, log: o.Logger}
@@ -50,7 +56,7 @@ func (c *control) begin(took time.Duration) {
 		}
 		logAuto(c.options.Logger, c.heap.policy)
 	}
-	if c.heap.policy.announces() && diverts(c.rounds.announcers) {
+	if c.heap.policy.announces() && divertsRequests(c.rounds.announcers) {
 		c.heap.turns.assumed = lateAtMost
 	}
 	c.heap.begin(took)
@@ -72,15 +78,15 @@ func (c *control) run() {
 		if due {
 			c.rounds.run(reason)
 			c.heap.sample()
-			if p := c.heap.policy; p == PolicyIdle || p == PolicyShed || p == PolicyDrain && diverts(c.rounds.announcers) { // else it is a quorum's member
+			if c.heap.policy == PolicyShed || c.heap.policy == PolicyDrain && divertsRequests(c.rounds.announcers) {
 				c.heap.warnUncounted()
 			}
 		}
 		if c.options.Policy == PolicyAuto {
-			c.observer.review(due, reason)
+			c.observer.review()
 		}
 		if len(c.rounds.announcers) == 0 && c.heap.policy != PolicyShed {
-			c.adviser.look(c.rounds.halves / 2)
+			c.adviser.look()
 		}
 	}
 }
@@ -121,7 +127,7 @@ func (c *control) due() (Reason, bool) {
 		return ReasonTrigger, true
 	case c.options.Period > 0 && h.sampled.Sub(h.collected) >= c.options.Period:
 		return ReasonPeriodic, true
-	case h.seeksGap() && h.used >= h.thresholds.idle && h.quietEnough() && !h.sampled.Before(c.turns.holdOff):
+	case h.inGap() && !h.sampled.Before(c.turns.holdOff):
 		return ReasonIdleGap, true
 	}
 	return 0, false

@@ -61,19 +61,62 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 		trigger, hard    uint64
 		apart            time.Duration
 	}{
-		{name: "hello on 24 GiB", available: 24 * gib, live: 1, rate: 1500, trigger: 512, hard: 895, apart: 300 * time.Millisecond},
-		{name: "two seconds", available: 24 * gib, live: 1, rate: 50, trigger: 101, hard: 895, apart: 1900 * time.Millisecond},
-		{name: "hardly any allocation", available: 24 * gib, live: 1, rate: 1, trigger: 32, hard: 895, apart: 30 * time.Second},
-		{name: "twice the live heap is more", available: 24 * gib, live: 300, rate: 50, trigger: 600, hard: 825, apart: 5 * time.Second},
-		{name: "little available", available: 2 * gib, live: 1, rate: 500, trigger: 64, hard: 111, apart: 100 * time.Millisecond},
-		{name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib}, available: 24 * gib, live: 1, rate: 1500, trigger: gib, hard: 1257, apart: 600 * time.Millisecond},
-		{name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1, rate: 500, trigger: 1001, hard: 4525, apart: 1900 * time.Millisecond},
-		{name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500, trigger: 460, hard: 566, apart: 250 * time.Millisecond},
-		{name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib}, group: 2 * gib, live: 1, rate: 1500, trigger: 512, hard: 628, apart: 300 * time.Millisecond},
+		{
+			name: "hello on 24 GiB", available: 24 * gib, live: 1, rate: 1500, trigger: 512, hard: 895,
+			apart: 300 * time.Millisecond,
+		},
+		{
+			name: "two seconds", available: 24 * gib, live: 1, rate: 50, trigger: 101, hard: 895,
+			apart: 1900 * time.Millisecond,
+		},
+		{
+			name: "hardly any allocation", available: 24 * gib, live: 1, rate: 1, trigger: 32, hard: 895,
+			apart: 30 * time.Second,
+		},
+		{
+			name: "twice the live heap is more", available: 24 * gib, live: 300, rate: 50, trigger: 600, hard: 825,
+			apart: 5 * time.Second,
+		},
+		{
+			name: "little available", available: 2 * gib, live: 1, rate: 500, trigger: 64, hard: 111,
+			apart: 100 * time.Millisecond,
+		},
+		{
+			name: "half of a limit", o: Options{MemoryLimitBytes: 2 * gib * mib},
+			available: 24 * gib, live: 1, rate: 1500,
+			trigger: gib, hard: 1257, apart: 600 * time.Millisecond,
+		},
+		{
+			name: "two seconds in a control group", group: 8 * gib, available: 64 * gib, live: 1,
+			rate: 500, trigger: 1001,
+			hard: 4525, apart: 1900 * time.Millisecond,
+		},
+		{
+			name: "half of a control group", group: gib, available: 64 * gib, live: 1, rate: 1500,
+			trigger: 460, hard: 566,
+			apart: 250 * time.Millisecond,
+		},
+		{
+			name: "the limit is below the group's", o: Options{MemoryLimitBytes: gib * mib},
+			group: 2 * gib, live: 1, rate: 1500,
+			trigger: 512, hard: 628, apart: 300 * time.Millisecond,
+		},
 		{name: "nothing is known", live: 1, rate: 200, trigger: 32, hard: 55, apart: 100 * time.Millisecond},
-		{name: "a floor", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1, rate: 50, trigger: 700, hard: 1224, apart: 10 * time.Second},
-		{name: "a ceiling", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000, trigger: 2001, hard: 5375, apart: 1900 * time.Millisecond},
-		{name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib}, available: 24 * gib, live: 1, rate: 500, trigger: 64, hard: 111, apart: 100 * time.Millisecond},
+		{
+			name: "MinTriggerBytes", o: Options{MinTriggerBytes: 700 * mib}, available: 24 * gib, live: 1,
+			rate: 50, trigger: 700,
+			hard: 1224, apart: 10 * time.Second,
+		},
+		{
+			name: "MaxTriggerBytes", o: Options{MaxTriggerBytes: 3 * gib * mib}, live: 1, rate: 1000,
+			trigger: 2001, hard: 5375,
+			apart: 1900 * time.Millisecond,
+		},
+		{
+			name: "fixed", o: Options{MinTriggerBytes: 64 * mib, MaxTriggerBytes: 64 * mib},
+			available: 24 * gib, live: 1,
+			rate: 500, trigger: 64, hard: 111, apart: 100 * time.Millisecond,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Policy, c.o.DisableJitter = PolicyThrough, true
@@ -93,7 +136,8 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 				from := len(r.since(0))
 				_, limits := r.wakeUps(func() { time.Sleep(time.Minute) })
 				s := r.Stats()
-				if d := max(s.Trigger/mib, c.trigger) - min(s.Trigger/mib, c.trigger); d > c.trigger/50 || s.Hard/mib != c.hard {
+				if d := max(s.Trigger/mib, c.trigger) - min(s.Trigger/mib, c.trigger); d > c.trigger/50 ||
+					s.Hard/mib != c.hard {
 					t.Errorf("trigger %d, hard %d, want %d and %d", s.Trigger/mib, s.Hard/mib, c.trigger, c.hard)
 				}
 				if s.Collections[ReasonHard] > 0 || s.Escaped > 0 {
@@ -115,7 +159,7 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 				if limits > 0 {
 					t.Errorf("the memory limit was set %d times at a steady rate: each stops the world", limits)
 				}
-				if !strings.Contains(r.logged.String(), "ceiling_is=") {
+				if !strings.Contains(r.logged.String(), "highest_is=") {
 					t.Errorf("the log does not tell the rule:\n%s", r.logged.String())
 				}
 			})
@@ -145,25 +189,26 @@ func TestTriggerMovesWithoutStoppingTheWorld(t *testing.T) {
 // collect without the turn.
 func TestTriggerSinksAfterABurst(t *testing.T) {
 	turns := &fakeTurns{}
-	inTimeOver(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true}, roomy, func(t *testing.T, r *rig) {
-		defer r.Enter().Exit() // no gap
-		r.heap.Do(func() { r.heap.Rate = 150 * mib })
-		time.Sleep(1500 * time.Millisecond)
-		if s := r.Stats(); s.Heap < 150*mib || s.Collections[ReasonTrigger] > 0 {
-			t.Fatalf("within a second and a half: %+v", s)
-		}
-		other, _ := turns.TryAcquire(t.Context())
-		r.heap.Do(func() { r.heap.Rate = 0 })
-		time.Sleep(30 * time.Second)
-		if s := r.Stats(); s.State != StateWanting || s.WithoutTurn > 0 {
-			t.Errorf("30 s after the burst, the turn is held: %+v", s)
-		}
-		other.Release(t.Context())
-		r.until(t, StateServing)
-		if s := r.Stats(); s.Collections[ReasonTrigger] != 1 || s.Heap > 2*mib {
-			t.Errorf("with the turn: %+v", s)
-		}
-	})
+	inTimeOver(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true}, roomy,
+		func(t *testing.T, r *rig) {
+			defer r.Enter().Exit() // no gap
+			r.heap.Do(func() { r.heap.Rate = 150 * mib })
+			time.Sleep(1500 * time.Millisecond)
+			if s := r.Stats(); s.Heap < 150*mib || s.Collections[ReasonTrigger] > 0 {
+				t.Fatalf("within a second and a half: %+v", s)
+			}
+			other, _ := turns.TryAcquire(t.Context())
+			r.heap.Do(func() { r.heap.Rate = 0 })
+			time.Sleep(30 * time.Second)
+			if s := r.Stats(); s.State != StateWanting || s.WithoutTurn > 0 {
+				t.Errorf("30 s after the burst, the turn is held: %+v", s)
+			}
+			other.Release(t.Context())
+			r.until(t, StateServing)
+			if s := r.Stats(); s.Collections[ReasonTrigger] != 1 || s.Heap > 2*mib {
+				t.Errorf("with the turn: %+v", s)
+			}
+		})
 }
 
 // roomy is a small heap on a large machine.
@@ -185,7 +230,7 @@ func TestMemoryIsLookedAtAgain(t *testing.T) {
 }
 
 // TestLimitIsKeptTo also where what there was before, or the last one, is little higher; but what
-// is the gate's own net moves by much or not at all.
+// is the gate's own safety limit moves by much or not at all.
 func TestLimitIsKeptTo(t *testing.T) {
 	for _, p := range []Policy{PolicyThrough, PolicyAuto} {
 		synctest.Test(t, func(t *testing.T) {
@@ -224,14 +269,15 @@ func TestLimitIsKeptTo(t *testing.T) {
 			_, sets := r.wakeUps(func() { time.Sleep(30 * time.Second) })
 			r.heap.Do(func() {
 				if r.heap.Limit != c.limit*mib || sets != c.sets {
-					t.Errorf("in a control group of %d MiB the limit is %d MiB, set %d times; want %d and %d", c.group, r.heap.Limit/mib, sets, c.limit, c.sets)
+					t.Errorf("in a control group of %d MiB the limit is %d MiB, set %d times; want %d and %d", c.group,
+						r.heap.Limit/mib, sets, c.limit, c.sets)
 				}
 			})
 		}
 	})
 }
 
-// TestSmallControlGroupIsNoError: nobody asked for a trigger that does not fit.
+// TestSmallControlGroupIsNoError: the user did not ask for a trigger that does not fit.
 func TestSmallControlGroupIsNoError(t *testing.T) {
 	h := func() *gcgatetest.Heap {
 		h := roomy()
@@ -247,16 +293,20 @@ func TestSmallControlGroupIsNoError(t *testing.T) {
 	})
 }
 
-// TestLimitAboveTheControlGroup is told.
+// TestLimitAboveTheControlGroup is logged.
 func TestLimitAboveTheControlGroup(t *testing.T) {
 	h := func() *gcgatetest.Heap {
 		h := roomy()
 		h.Group = 1000 * mib
 		return h
 	}
-	for limit, want := range map[int64]uint64{2000 * mib: 900 * mib, 950 * mib: 950 * mib, math.MaxInt64: math.MaxInt64} {
+	for limit, want := range map[int64]uint64{
+		2000 * mib: 900 * mib, 950 * mib: 950 * mib,
+		math.MaxInt64: math.MaxInt64,
+	} {
 		inTimeOver(t, Options{Policy: PolicyThrough, MemoryLimitBytes: limit}, h, func(t *testing.T, r *rig) {
-			if s := r.Stats(); s.Limit != want || strings.Contains(r.logged.String(), "lower one holds") != (limit == 2000*mib) {
+			if s := r.Stats(); s.Limit != want ||
+				strings.Contains(r.logged.String(), "lower one holds") != (limit == 2000*mib) {
 				t.Errorf("limit %d: %d, want %d\n%s", limit, s.Limit, want, r.logged.String())
 			}
 		})
@@ -264,7 +314,7 @@ func TestLimitAboveTheControlGroup(t *testing.T) {
 }
 
 // TestNextCollectionDoesNotWaitForTheSweep: under load runtime.GC may sweep for seconds after
-// marking, and the heap grows meanwhile.
+// marking, and the heap grows in that time.
 func TestNextCollectionDoesNotWaitForTheSweep(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate, r.heap.Sweep = 400*mib, 10*time.Second })
@@ -338,7 +388,8 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 				time.Sleep(1500 * time.Millisecond)
 				r.heap.Do(func() { r.heap.Rate, r.heap.Beside = 10*mib, 0 })
 				log := r.logged.String()
-				if n := r.Stats().Escaped; (n > 0) != (c.escaped > 0) || !strings.Contains(log, c.want) || strings.Contains(log, c.not) {
+				if n := r.Stats().Escaped; (n > 0) != (c.escaped > 0) || !strings.Contains(log, c.want) ||
+					strings.Contains(log, c.not) {
 					t.Errorf("escaped %d, want %q and not %q in\n%s", n, c.want, c.not, log)
 				}
 			})
@@ -346,8 +397,8 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 	}
 }
 
-// TestCollectionMeetsARunningCycle: runtime.GC waits for it and then runs its own. Requests are away until that one has
-// ended, too, and the first is told.
+// TestCollectionMeetsARunningCycle: runtime.GC waits for it and then runs its own. Requests are
+// out of rotation until that one has ended, too, and the log has the first.
 func TestCollectionMeetsARunningCycle(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		const mark = 200 * time.Millisecond
@@ -369,7 +420,8 @@ func TestCollectionMeetsARunningCycle(t *testing.T) {
 		time.Sleep(2 * mark) // another cycle would end
 		s := r.Stats()
 		collecting := s.Phases[StateCollecting].Total - before.Phases[StateCollecting].Total
-		if s.Escaped != 1 || s.Collections[ReasonRequested] != 21 || s.OverlappedOther != before.OverlappedOther || collecting < mark*5/4 {
+		if s.Escaped != 1 || s.Collections[ReasonRequested] != 21 || s.OverlappedOther != before.OverlappedOther ||
+			collecting < mark*5/4 {
 			t.Errorf("collecting for %v, %+v\n%s", collecting, s, r.logged.String())
 		}
 		if s.Expected > before.Expected*11/10 {
@@ -405,7 +457,8 @@ func TestCycleOfBeforeIsNotTheGates(t *testing.T) {
 
 func TestMaxTriggerBelowMin(t *testing.T) {
 	_, err := Options{MaxTriggerBytes: 16 * mib}.withDefaults()
-	if want := fmt.Sprint("which is ", 32*mib, ": use at least that"); err == nil || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprint("which is ", 32*mib, ": use at least that"); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }

@@ -1,4 +1,4 @@
-// Package gcgate lets no request meet a garbage collection.
+// Package gcgate keeps requests from overlapping a garbage collection.
 //
 // A [Gate] switches the runtime's own pacing off (GOGC) and decides itself when to collect. It
 // tells the load balancer first, waits until the process is quiet, collects with all cores,
@@ -17,14 +17,14 @@
 //	     | the cycle has ended  |                                      v
 //	+------------+              +------------------------------- +------------+  no request for
 //	| Collecting | <-------------------------------------------- |  Draining  |  QuietFor, or
-//	+------------+               nobody is here                  +------------+  DrainTimeout (1)
+//	+------------+             no request is here                +------------+  DrainTimeout (1)
 //
-// The turn is released when the peers have this process back, in Readying or later. (1) Where requests
-// keep coming although each peer has confirmed the drain, the gate warns, and waits on for them to end,
-// up to the hard threshold. Longer bounds than the usual ones end there, too.
+// The turn is released when the peers have this process back, in Readying or later. (1) Where
+// requests keep coming although each peer has confirmed the drain, the gate warns, and waits on for
+// them to end, up to the hard threshold. Longer bounds than the usual ones end there, too.
 //
-// The gate itself refuses no request: one that comes all the same runs beside the collection, as it
-// always did. Under [PolicyShed] those who count the requests refuse new ones meanwhile.
+// The gate itself refuses no request. One that comes all the same runs during the collection. Under
+// [PolicyShed] the adapter that counts the requests refuses new ones until the gate is back.
 //
 // # Use
 //
@@ -37,10 +37,10 @@
 //   - a [Signal] of your own
 //
 // and how the replicas take turns, [Options].Turns: [FileTurns] on one host,
-// evenkeel.dev/contrib/etcdturn on many. Start refuses a signal that could leave nobody to serve
-// without them. Without peers, [PolicyAuto] spends the memory that the process has on fewer
-// collections, or sees whether requests leave gaps for them, and says what it chose, and what a second
-// replica would give. How many requests met a collection all the same, [Stats].Overlapped tells.
+// evenkeel.dev/contrib/etcdturn on many. Start refuses a signal that could leave no replica to
+// serve without them. Without peers, [PolicyAuto] spends the memory that the process has on fewer
+// collections, and the log says what it chose and what a second replica would give.
+// [Stats].Overlapped counts the requests that overlapped a collection all the same.
 //
 // # Signals and adapters of your own
 //
@@ -69,18 +69,19 @@
 //
 // # Memory
 //
-// With live the heap after the last collection, the gate collects at the trigger and, when no
-// turn is available, where the heap has grown 2.5 times as far as to the highest trigger that
-// there may be (HardRatio). The trigger is the heap that there is after two seconds at the present
-// rate of allocation, at least 2 x live and 32 MiB, at most half of the memory limit, or without any
-// limit a 32nd of the memory that the machine has available, up to 512 MiB ([Options].MinTriggerBytes
-// and MaxTriggerBytes change these bounds). So collections are seconds apart where there is memory for it.
+// With live the heap after the last collection, the gate collects at the trigger and, if it does
+// not get the turn, where the heap has grown 2.5 times as far as to the highest trigger that there
+// may be (HardRatio). The trigger is the heap that there is after two seconds at the present rate
+// of allocation, at least 2 x live and 32 MiB, at most half of the memory limit, or without any
+// limit a 32nd of the memory that the machine has available, up to 512 MiB
+// ([Options].MinTriggerBytes and MaxTriggerBytes change these bounds). So collections are seconds
+// apart where there is memory for it.
 //
-// The runtime's own limit stays above as a net; when it acts, the log says which limit was near, and
-// what to do. It acts as early as 0.7 of the way from the live heap to the limit, so a memory limit
-// lowers the trigger to 0.75 and the hard threshold to 0.9 of the way there
-// (evenkeel.dev/gcgate/capacity.RuntimeStart): together 0.51 and 0.61 of the way from the live heap to
-// what the limit leaves to the heap.
+// The runtime's own limit stays above as a safety limit. When it acts, the log says which limit was
+// near, and what to do. It acts as early as 0.7 of the way from the live heap to the limit, so a
+// memory limit lowers the trigger to 0.75 and the hard threshold to 0.9 of the way there
+// (evenkeel.dev/gcgate/capacity.RuntimeStart): together 0.51 and 0.61 of the way from the live heap
+// to what the limit leaves to the heap.
 //
 // The limit is GOMEMLIMIT or Options.MemoryLimitBytes, or 0.9 of the control group's where that
 // is lower. The package github.com/KimMachineGun/automemlimit sets GOMEMLIMIT from the control

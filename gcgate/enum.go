@@ -1,30 +1,22 @@
 package gcgate
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "evenkeel.dev/internal/enum"
 
 // Policy says what a [Gate] does around a collection.
 type Policy uint32
 
 const (
 	// PolicyAuto is PolicyDrain when there is a signal. Without one it watches the stock runtime
-	// and then chooses: PolicyMemory where there is memory to spend, after the first collection;
-	// after some of them PolicyIdle where requests leave gaps to collect in, else the stock runtime stays in charge
-	// (PolicyStock), and is watched again after 10 s, 20 s, and so on, up to 10 minutes. It goes back
-	// to watching when memory gets short, or when gaps do not come any more. The choice and its
-	// figures are logged, and what another replica and a balancer would give (Stats.Advice).
+	// and then chooses. If there is memory to spend it is PolicyMemory, after the first collection.
+	// If not, the stock runtime stays in charge (PolicyStock), and the gate watches it again after
+	// 10 s, 20 s, and so on, up to 10 minutes. It goes back to watching when memory gets short. The
+	// log has the choice and its figures, and what another replica and a balancer would give
+	// (Stats.Advice).
 	PolicyAuto Policy = iota
 
 	// PolicyDrain tells the peers, waits until the process is quiet, collects, and comes back. It
 	// refuses no request: one that comes all the same is served.
 	PolicyDrain
-
-	// PolicyIdle collects in gaps between requests once there is something to collect, and where
-	// no gap comes, at the trigger while serving. It needs no peer.
-	PolicyIdle
 
 	// PolicyThrough collects at the trigger while serving. The gain over the stock runtime is that
 	// requests do not assist. It needs no peer.
@@ -50,79 +42,70 @@ const (
 	PolicyStock
 )
 
-var policyNames = []string{"auto", "drain", "idle", "through", "shed", "memory", "stock"}
+var policyNames = enum.Of[Policy]("gcgate", "a policy",
+	"auto", "drain", "through", "shed", "memory", "stock")
 
 // String returns the policy's name in lower case.
-func (p Policy) String() string { return enumText(policyNames, p) }
+func (p Policy) String() string { return policyNames.String(p) }
 
-// announces reports whether peers are told of collections.
+// announces reports whether the gate tells peers of collections.
 func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
 
-// MarshalText returns the policy's name.
-func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+// takesCharge reports whether the gate collects, and the runtime does not.
+func (p Policy) takesCharge() bool { return p.announces() || p == PolicyThrough }
+
+// MarshalText returns the policy's name. It fails for another value.
+func (p Policy) MarshalText() ([]byte, error) { return policyNames.Marshal(p) }
 
 // UnmarshalText reads the policy's name.
-func (p *Policy) UnmarshalText(text []byte) error { return parseEnum(policyNames, "policy", text, p) }
+func (p *Policy) UnmarshalText(text []byte) error { return policyNames.Parse(text, p) }
 
-// State is where a [Gate] stands between two collections; the package documentation draws it.
+// State is the state of a [Gate] in a collection or between two. The package documentation draws
+// it.
 type State uint32
 
 // The states, in the order in which a collection goes through them.
 const (
-	StateServing    State = iota // requests run, nobody collects
+	StateServing    State = iota // requests run, nothing collects
 	StateWanting                 // a collection is due; waiting for the turn
-	StateAnnouncing              // the peers are being told
+	StateAnnouncing              // the gate asks the peers to drain this process
 	StateDraining                // waiting for the last requests
 	StateCollecting              // the collector runs, with all Ps
-	StateReadying                // the peers are being told that this process is back
+	StateReadying                // the gate asks the peers to put this process back
 )
 
-var stateNames = []string{"serving", "wanting", "announcing", "draining", "collecting", "readying"}
+var stateNames = enum.Of[State]("gcgate", "a state",
+	"serving", "wanting", "announcing", "draining", "collecting", "readying")
 
 // String returns the state's name in lower case.
-func (s State) String() string { return enumText(stateNames, s) }
+func (s State) String() string { return stateNames.String(s) }
 
-// MarshalText returns the state's name.
-func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText returns the state's name. It fails for another value.
+func (s State) MarshalText() ([]byte, error) { return stateNames.Marshal(s) }
 
 // UnmarshalText reads the state's name.
-func (s *State) UnmarshalText(text []byte) error { return parseEnum(stateNames, "state", text, s) }
+func (s *State) UnmarshalText(text []byte) error { return stateNames.Parse(text, s) }
 
 // Reason says why a [Gate] collects.
 type Reason uint32
 
 // The reasons, the most pressing first.
 const (
-	ReasonHard      Reason = iota // the heap reached the hard threshold: no turn is waited for
+	ReasonHard      Reason = iota // the heap reached the hard threshold: the gate does not wait for a turn
 	ReasonTrigger                 // the heap reached the trigger
 	ReasonIdleGap                 // no request was in flight and there was something to collect
 	ReasonPeriodic                // nothing was collected for [Options.Period]
-	ReasonRequested               // somebody called [Gate.Collect], a peer by GCI's protocol say
+	ReasonRequested               // something called [Gate.Collect], such as a peer by GCI's protocol
 )
 
-var reasonNames = []string{"hard", "trigger", "idle gap", "periodic", "requested"}
+var reasonNames = enum.Of[Reason]("gcgate", "a reason",
+	"hard", "trigger", "idle gap", "periodic", "requested")
 
 // String returns the reason's name in lower case.
-func (r Reason) String() string { return enumText(reasonNames, r) }
+func (r Reason) String() string { return reasonNames.String(r) }
 
-// MarshalText returns the reason's name.
-func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+// MarshalText returns the reason's name. It fails for another value.
+func (r Reason) MarshalText() ([]byte, error) { return reasonNames.Marshal(r) }
 
 // UnmarshalText reads the reason's name.
-func (r *Reason) UnmarshalText(text []byte) error { return parseEnum(reasonNames, "reason", text, r) }
-
-func enumText[T ~uint32](names []string, value T) string {
-	if int(value) < len(names) {
-		return names[value]
-	}
-	return fmt.Sprintf("unknown (%d)", uint32(value))
-}
-
-func parseEnum[T ~uint32](names []string, what string, text []byte, value *T) error {
-	i := slices.Index(names, string(text))
-	if i < 0 {
-		return fmt.Errorf("gcgate: %q is no %s: write one of %s", text, what, strings.Join(names, ", "))
-	}
-	*value = T(i)
-	return nil
-}
+func (r *Reason) UnmarshalText(text []byte) error { return reasonNames.Parse(text, r) }

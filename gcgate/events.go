@@ -18,8 +18,8 @@ type Event struct {
 	// WithoutTurn says that there are Turns, and that this collection goes without one.
 	WithoutTurn bool
 
-	// Overlapped are the requests that the mark phase of this collection met, in the events after
-	// StateCollecting; see [Stats].
+	// Overlapped are the requests that overlapped the mark phase of this collection, in the events
+	// after StateCollecting. See [Stats].
 	Overlapped uint64
 }
 
@@ -48,8 +48,8 @@ func (e *events) add(name string, f func(Event)) (remove func()) {
 	}
 }
 
-// tell calls all of them, one after the other. The list may change meanwhile.
-func (e *events) tell(calls *calls, event Event) {
+// notify calls all of them, one after the other. The list may change in between.
+func (e *events) notify(calls *calls, event Event) {
 	e.mu.Lock()
 	list := e.list
 	e.mu.Unlock()

@@ -20,19 +20,19 @@ const mib = 1 << 20
 
 // fakeSignal is a peer.
 type fakeSignal struct {
-	mu     sync.Mutex
-	takes  time.Duration // each call, or until the context ends
-	err    error
-	away   bool // what the peer thinks
-	drains int
-	readys int
-	calls  int // that run now
-	most   int
+	mu      sync.Mutex
+	takes   time.Duration // each call, or until the context ends
+	err     error
+	drained bool // as the peer has it
+	drains  int
+	readys  int
+	calls   int // that run now
+	most    int
 }
 
 var errPeer = errors.New("no such peer")
 
-func (s *fakeSignal) call(ctx context.Context, away bool) error {
+func (s *fakeSignal) call(ctx context.Context, drain bool) error {
 	s.mu.Lock()
 	s.calls++
 	s.most = max(s.most, s.calls)
@@ -47,8 +47,8 @@ func (s *fakeSignal) call(ctx context.Context, away bool) error {
 	defer s.mu.Unlock()
 	s.calls--
 	if err == nil {
-		s.away = away
-		if away {
+		s.drained = drain
+		if drain {
 			s.drains++
 		} else {
 			s.readys++
@@ -67,10 +67,10 @@ func (s *fakeSignal) set(f func()) {
 	f()
 }
 
-func (s *fakeSignal) isAway() bool {
+func (s *fakeSignal) isDrained() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.away
+	return s.drained
 }
 
 // fakeTurns lets k at once.
@@ -201,11 +201,11 @@ func isCollecting(h *gcgatetest.Heap) (yes bool) {
 	return yes
 }
 
-// traffic sends a short request each millisecond from now on, to a process that is not away.
+// traffic sends a short request each millisecond from now on, to a process that is in rotation.
 func (r *rig) traffic() {
 	go func() {
 		for !r.stopping.Load() {
-			if !r.status.away() {
+			if !r.status.out() {
 				r.Enter().Exit()
 			}
 			time.Sleep(time.Millisecond)

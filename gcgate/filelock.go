@@ -22,18 +22,18 @@ import (
 type FileTurns struct {
 	// Path is the file, the same for all replicas, on a local file system (a lock over NFS can
 	// be lost unnoticed). It is made when missing, readable by this user alone, and never
-	// removed: put it where nobody else can write and nothing cleans up, such as
-	// /run/NAME/gcgate.lock, not /tmp. Its folder has to be there: RuntimeDirectory=NAME and RuntimeDirectoryPreserve=yes
-	// in systemd's unit make it and keep it. No default.
+	// removed. Put it where no other user can write and nothing cleans up, such as
+	// /run/NAME/gcgate.lock, not /tmp. Its folder has to be there. RuntimeDirectory=NAME and
+	// RuntimeDirectoryPreserve=yes in systemd's unit make it and keep it. No default.
 	Path string
 
-	// K is how many may collect at once; it must be the same in all replicas, else the largest counts. The
-	// files of further turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
+	// K is how many may collect at once. It must be the same in all replicas, else the largest counts.
+	// The files of further turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
 	K int
 
-	// Last, while it returns true, lets all others go first that wait: for the leader of a group of which a leader's
-	// collection costs the most. It is asked each time that this replica looks whether it is next, and must not block.
-	// Default: nil, in order of arrival.
+	// Last, while it returns true, lets all others go first that wait. It is for the leader of a group
+	// in which the leader's collection costs the most. The gate calls it each time that this replica
+	// looks whether it is next, so it must not block. Default: nil, in order of arrival.
 	Last func() bool
 }
 
@@ -51,8 +51,8 @@ var (
 func (t FileTurns) TurnCount() int { return min(max(t.K, 1), maxFileTurns) }
 
 // TryAcquire takes the lock without waiting. It returns [ErrHeld] when another has it, in this
-// process or another one, and when another waits for it in [FileTurns.Acquire]. It does not block, so ctx
-// only counts when it is over already.
+// process or another one, and when another waits for it in [FileTurns.Acquire]. It does not block,
+// so ctx only counts when it is over already.
 func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
@@ -177,13 +177,13 @@ func (t FileTurns) Holders() string {
 // fileLease holds the lock: the kernel keeps it as long as f is open.
 type fileLease struct{ f *os.File }
 
-// Lost implements [Lease]. It never fires: nobody can take a lock from its holder. Who removes
+// Lost implements [Lease]. It never fires: no process can take a lock from its holder. Who removes
 // the file lets two replicas collect at once, which costs latency and breaks nothing.
 func (l *fileLease) Lost() <-chan struct{} { return nil }
 
 // Release implements [Lease]. A second one fails with os.ErrClosed.
 func (l *fileLease) Release(context.Context) error {
-	_ = l.f.Truncate(0)    // nobody has it; a second Release fails here, too
+	_ = l.f.Truncate(0)    // no process has it; a second Release fails here, too
 	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
 	if err := l.f.Close(); err != nil {
 		return err

@@ -57,7 +57,7 @@ func TestFileTurns(t *testing.T) {
 	}
 	release(t, l)
 	if got := two.Holders(); got != "" {
-		t.Errorf("nobody holds the turn, and it names %q", got)
+		t.Errorf("no process holds the turn, and it names %q", got)
 	}
 	if err := l.Release(t.Context()); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("second Release: got %v, want os.ErrClosed", err)
@@ -92,7 +92,8 @@ func TestFileTurnsErrors(t *testing.T) {
 		if err == nil || errors.Is(err, ErrHeld) || tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
 		}
-		if folder := "make the folder " + filepath.Dir(tt.path) + ","; errors.Is(tt.want, os.ErrNotExist) && !strings.Contains(err.Error(), folder) {
+		if folder := "make the folder " + filepath.Dir(tt.path) + ","; errors.Is(tt.want, os.ErrNotExist) &&
+			!strings.Contains(err.Error(), folder) {
 			t.Errorf("%s: %v; want %q", tt.name, err, folder)
 		}
 	}

@@ -11,27 +11,28 @@ import (
 	"time"
 )
 
-// The queue of [FileTurns] is the directory PATH.queue. Who waits has a file there, its ticket, on which it holds
-// an exclusive flock(2) from before the file has its name:
+// The queue of [FileTurns] is the directory PATH.queue. Who waits has a file there, its ticket, on
+// which it holds an exclusive flock(2) from before the file has its name:
 //
 //	new-R      it is being made
 //	N-R        N is a number of 20 digits, one above the highest that was there; R tells those apart that came at once
 //	N-R.last   all others go first
 //
-// The lowest ticket is the next; it alone tries the turn. A ticket whose lock is free is of a process that is gone,
-// and whoever sees it removes it. A process that waits touches its ticket each time it looks. One that is stopped
-// (SIGSTOP) is passed over: who sees that first sets the ticket's time to passedOver, and it counts no more, until its
-// process goes on and touches it.
+// The lowest ticket is the next; it alone tries the turn. A ticket whose lock is free is of a
+// process that has exited, and any process that sees it removes it. A process that waits touches
+// its ticket each time it looks. One that is stopped (SIGSTOP) is passed over: who sees that first
+// sets the ticket's time to passedOver, and it counts no more, until its process goes on and
+// touches it.
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"
 	lastTicket   = ".last"
 	ticketDigits = 20
 
-	newFor = time.Minute // after which a file new-R is of a process that is gone
+	newFor = time.Minute // after which a file new-R is of a process that has exited
 
-	// A look comes after a 64th of the time waited so far: the turn is free for no longer than that between two holders,
-	// and who waits for minutes wakes up four times a second.
+	// A look comes after a 64th of the time waited so far: the turn is free for no longer than that
+	// between two holders, and who waits for minutes wakes up four times a second.
 	looksPerWait     = 64
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )
@@ -42,7 +43,8 @@ var stoppedAfter = 2 * time.Second
 // passedOver is the time of a ticket that does not count.
 var passedOver = time.Unix(0, 0)
 
-// Acquire waits for the turn in order of arrival, among all processes that use the same Path. See [Queue].
+// Acquire waits for the turn in order of arrival, among all processes that use the same Path. See
+// [Queue].
 func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 	if l, err := t.TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 		return l, err
@@ -113,7 +115,8 @@ func (t FileTurns) enlist() (*ticket, error) {
 			number = max(number, n)
 		}
 	}
-	if err := w.rename(fmt.Sprintf("%0*d-%s", ticketDigits, number+1, strings.TrimPrefix(w.name, newTicket))); err != nil {
+	if err := w.rename(fmt.Sprintf("%0*d-%s", ticketDigits, number+1,
+		strings.TrimPrefix(w.name, newTicket))); err != nil {
 		w.leave()
 		return nil, err
 	}
@@ -141,7 +144,7 @@ func (w *ticket) rename(name string) error {
 	return nil
 }
 
-// isNext reports whether nobody goes before this one, which goes last or not from now on.
+// isNext reports whether no other goes before this one, which goes last or not from now on.
 func (w *ticket) isNext(last bool) (bool, error) {
 	name := strings.TrimSuffix(w.name, lastTicket)
 	if last {
@@ -170,7 +173,8 @@ func (w *ticket) isNext(last bool) (bool, error) {
 		if seen.idle < stoppedAfter {
 			return true
 		}
-		// So nobody else has to find out. Where its process has gone on just now, others may go before it until it looks again.
+		// So no other process has to find out. If its process goes on just now, others may go
+		// before it until it looks again.
 		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver) // it may have left
 		return false
 	})
@@ -184,8 +188,8 @@ func (w *ticket) leave() {
 	w.f.Close()
 }
 
-// waiting reports whether a process waits in dir that is not passed over and whose ticket counts. It removes tickets
-// whose processes are gone.
+// waiting reports whether a process waits in dir that is not passed over and whose ticket counts.
+// It removes tickets whose processes have exited.
 func waiting(dir string, counts func(name string, touched time.Time) bool) (is bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,14 +199,18 @@ func waiting(dir string, counts func(name string, touched time.Time) bool) (is b
 		if _, isTicket := ticketNumber(e.Name()); isTicket {
 			touched, waits := look(filepath.Join(dir, e.Name()))
 			is = waits && !touched.Equal(passedOver) && counts(e.Name(), touched) || is
-		} else if info, err := e.Info(); strings.HasPrefix(e.Name(), newTicket) && err == nil && time.Since(info.ModTime()) > newFor {
+			continue
+		}
+		info, err := e.Info()
+		if strings.HasPrefix(e.Name(), newTicket) && err == nil && time.Since(info.ModTime()) > newFor {
 			look(filepath.Join(dir, e.Name()))
 		}
 	}
 	return is, err
 }
 
-// look reports whether the process of a ticket waits, and when it has touched it. It removes one whose process is gone.
+// look reports whether the process of a ticket waits, and when it has touched it. It removes one
+// whose process has exited.
 func look(name string) (touched time.Time, waits bool) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -136,7 +136,12 @@ func TestFileQueueLeaderChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.leave()
-	for _, step := range []struct{ last, next, otherNext bool }{{false, true, false}, {true, false, true}, {true, false, true}, {false, true, false}} {
+	for _, step := range []struct{ last, next, otherNext bool }{
+		{false, true, false},
+		{true, false, true},
+		{true, false, true},
+		{false, true, false},
+	} {
 		next, err := w.isNext(step.last)
 		otherNext, err2 := other.isNext(false)
 		if err := errors.Join(err, err2); err != nil || next != step.next || otherNext != step.otherNext {
@@ -170,7 +175,8 @@ func TestFileQueueIsNotPassed(t *testing.T) {
 	release(t, l)
 }
 
-// TestFileQueuePassedOver: that a process is stopped is found out once. Then it keeps nobody waiting, until it goes on.
+// TestFileQueuePassedOver: that a process is stopped is found out once. Then it keeps nobody
+// waiting, until it goes on.
 func TestFileQueuePassedOver(t *testing.T) {
 	needsFlock(t)
 	turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}
@@ -253,7 +259,10 @@ func TestFileQueueRemovesRubbish(t *testing.T) {
 	w.leave()
 	dir := turns.Path + queueSuffix
 	old := time.Now().Add(-2 * newFor)
-	for _, name := range []string{"00000000000000000001-7", "00000000000000000002-7.last", newTicket + "old", newTicket + "young", "unknown"} {
+	for _, name := range []string{
+		"00000000000000000001-7", "00000000000000000002-7.last", newTicket + "old",
+		newTicket + "young", "unknown",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +297,8 @@ func TestFileTurnsMany(t *testing.T) {
 
 const fileQueueChild = "GCGATE_TEST_FILE_QUEUE"
 
-// TestFileQueueOfTheDead kills a process that waits, and one that has come to hold the turn: both make place at once.
+// TestFileQueueOfTheDead kills a process that waits, and one that has come to hold the turn: both
+// make place at once.
 func TestFileQueueOfTheDead(t *testing.T) {
 	if path := os.Getenv(fileQueueChild); path != "" {
 		waitForever(path)
@@ -302,7 +312,7 @@ func TestFileQueueOfTheDead(t *testing.T) {
 	awaitTickets(t, turns, 2)
 	kill(t, first.Cmd)
 	release(t, held)
-	if line, err := second.out.ReadString('\n'); line != "held\n" { // the first one's place is nobody's
+	if line, err := second.out.ReadString('\n'); line != "held\n" { // the first one has no place
 		t.Fatalf("the second said %q, %v", line, err)
 	}
 	if _, err := turns.TryAcquire(t.Context()); !errors.Is(err, ErrHeld) {

@@ -11,7 +11,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestFileQueueOfTheStopped stops the process that is next: it is passed over, and has its place again when it goes on.
+// TestFileQueueOfTheStopped stops the process that is next: it is passed over, and has its place
+// again when it goes on.
 func TestFileQueueOfTheStopped(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	needsFlock(t)

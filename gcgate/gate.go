@@ -64,7 +64,7 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 	return g, err
 }
 
-// start returns the gate over o.Collector; freed is called once that is nobody's again.
+// start returns the gate over o.Collector. It calls freed once another gate may have that.
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	kept := &keptLog{}
 	o.Logger = slog.New(&keepingHandler{Handler: o.Logger.Handler(), kept: kept})
@@ -83,7 +83,7 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		requests: newCounter(), status: newStatus(), waiters: &waiters{}, signals: slices.Clone(o.Signals),
 		calls: &calls{}, log: o.Logger, kept: kept, stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	c := newControl(o, limit, g.requests, g.status, g.waiters, g.calls, g.stop)
+	c := newControl(o, limit, g)
 	g.control, g.events = c, c.rounds.events
 	if o.OnEvent != nil {
 		g.events.add("Options.OnEvent", o.OnEvent)
@@ -104,10 +104,10 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	running, cancel := context.WithCancel(context.Background())
 	for _, a := range c.rounds.announcers {
 		c.others.Go(func() { a.run(running) })
-		c.others.Go(func() { a.meet(running) })
+		c.others.Go(func() { a.checkPeer(running) })
 		c.others.Go(func() { a.watch(running, g) })
 	}
-	c.others.Go(func() { c.turns.meet(running) })
+	c.others.Go(func() { c.turns.check(running) })
 	c.begin(took)
 	go g.run(cancel)
 	return g, nil
@@ -136,7 +136,8 @@ func memoryLimit(o *Options) (int64, error) {
 	limit := o.Collector.SetLimit(-1)
 	if set := o.MemoryLimitBytes; set > 0 {
 		if set > limit && set != math.MaxInt64 {
-			o.Logger.Warn("gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT): the lower one holds",
+			o.Logger.Warn(
+				"gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT): the lower one holds",
 				"option", set, "runtime", limit)
 		}
 	}
@@ -153,7 +154,7 @@ func lowerLimit(o *Options, runtime int64) int64 {
 }
 
 // run is the control goroutine. It ends the announcers when the turns are released and all peers
-// know that this process is ready.
+// have this process back.
 func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	g.control.run()
 	g.control.pacing.restore()
@@ -165,15 +166,16 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	close(g.done)
 }
 
-// Stop gives the collector back to the runtime with the GOGC and memory limit of before. Peers
-// that think that this process is away are told that it is ready, and the turn, if it is held,
-// is released when they have acted on it; with or without a turn Stop waits for that, for a minute
-// at most, and then for [Options].HoldTurn if it holds one. Call it before the server's Shutdown, so that a peer that polls still gets its answers.
+// Stop gives the collector back to the runtime with the GOGC and memory limit of before. It asks
+// peers that have drained this process to put it back, and waits until they have, for a minute at
+// most. Then it releases the turn, if the gate holds one, after [Options].HoldTurn. Call it before
+// the server's Shutdown, so that a peer that polls gets its answers.
 //
-// When ctx ends first, Stop returns its error: the collector has been given back all the same,
-// another gate may start, no request is refused any more, peers that think that this process is away
-// are told that it is ready, and what hangs in a Signal, in Turns or in OnEvent is named in the log
-// and left behind, with the turn if it holds one. Requests are counted as before. Stop may be called again.
+// If ctx ends first, Stop returns its error. The collector has been given back all the same,
+// another gate may start, no request is refused any more, and the peers are asked to put this
+// process back. The log names calls of a Signal, of Turns or of OnEvent that hang. Stop leaves them
+// behind, with the turn if one of them holds it. Requests are counted as before. Stop may be called
+// again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -194,7 +196,8 @@ func (g *Gate) Stop(ctx context.Context) error {
 		a.withdraw()
 	}
 	if hang := g.calls.names(); len(hang) > 0 {
-		g.log.Warn("gcgate: stopped, but these calls have not returned: each must return when its context ends", "calls", hang)
+		g.log.Warn("gcgate: stopped, but these calls have not returned: each must return when its context ends",
+			"calls", hang)
 	}
 	return ctx.Err()
 }
@@ -203,13 +206,13 @@ func (g *Gate) Stop(ctx context.Context) error {
 // nanoseconds, and allocates nothing.
 func (g *Gate) Enter() Ticket { return g.requests.enter() }
 
-// EnterKept is Enter for a request that no peer can send elsewhere, whatever it was told: a message of a stream that
-// is open. It counts like any other, but does not tell that peers do not heed a drain ([Stats].Unheeded).
+// EnterKept is Enter for a request that no peer can send elsewhere, such as a message of an open
+// stream. It counts like any other, except for [Stats].Unheeded.
 func (g *Gate) EnterKept() Ticket { return g.requests.enterKept() }
 
-// Requests returns how many requests are in flight, and a count of all that entered so far,
-// modulo 2^32: a [Signal] sees by it whether its peer still sends some. It costs some
-// nanoseconds a core. It is no snapshot: a request that enters meanwhile may be missing.
+// Requests returns how many requests are in flight, and a count of all that entered so far, modulo
+// 2^32. A [Signal] sees by it whether its peer goes on sending some. It costs some nanoseconds a
+// core. It is not a snapshot, so a request that enters during the call may be missing.
 func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }
 
 // Refusing reports whether new requests shall be refused: under [PolicyShed], from the
@@ -222,12 +225,12 @@ func (g *Gate) Refusing() bool { return g.status.refusing.Load() }
 // CountRefused counts a request that was refused, for [Stats].Refused.
 func (g *Gate) CountRefused() { g.status.refused.Add(1) }
 
-// Remaining returns how long this process expects to be away yet: what a refusal names as the
-// time to try again, and an announcement as the time to stay away. It is at least 1 ms while the
-// peers are told to stay away, however late it is, and 0 when they are not.
+// Remaining returns how long this process expects to be out of rotation yet. A refusal names it as
+// the time to try again. It is at least 1 ms until the gate asks the peers to put this process
+// back, however late it is, and 0 otherwise.
 func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
 
-// State returns where the gate stands.
+// State returns the state of the gate.
 func (g *Gate) State() State { return State(g.status.state.Load()) }
 
 // Heap returns the bytes of objects, dead ones included, as of the last sample. It costs a
@@ -260,18 +263,18 @@ func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
 // warnings [Gate.Warnings] has, too.
 func (g *Gate) Logger() *slog.Logger { return g.log }
 
-// Observe has f called at each change of state from now on, until stop is called: as many may
-// observe as want to, beside [Options].OnEvent. They are called one after the other, in the order in
-// which they came, from the gate's goroutine: f must not block. A [Signal] that calls Observe in
-// Attach hears of every event. stop may be called more than once, by f too; an event that is being
-// told already may still come.
+// Observe calls f at each change of state from now on, until stop is called. There may be any
+// number of observers, in addition to [Options].OnEvent. The gate's goroutine calls them in the
+// order in which they came, so f must not block. A [Signal] that calls Observe in Attach hears of
+// every event. stop may be called more than once, by f too. An event that is under way may come
+// after it.
 func (g *Gate) Observe(f func(Event)) (stop func()) {
 	return g.events.add("an observer of Gate.Observe", f)
 }
 
-// BorrowTurn takes the turn, if there are [Turns], until end is called, or returns [ErrHeld] when
-// another replica has it or this one waits for it. It is for a [Watcher] that must not act
-// meanwhile: one that takes another replica for dead because it has been away for long, say. While
+// BorrowTurn takes the turn, if there are [Turns], until end is called. It returns [ErrHeld] if
+// another replica has it or this one waits for it. It is for a [Watcher] that must not act while
+// another replica collects, such as one that takes a replica for dead after a long drain. While
 // this replica has the only turn, it returns that.
 func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 	return g.control.turns.borrow(ctx)
@@ -283,20 +286,21 @@ func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
 // CollectWithoutTurn is Collect, but does not wait for the turn. If the gate does not get the turn
-// within 10 ms, or is waiting for it already, it collects without the turn, as at the hard threshold
-// (see [Description.DrainWithoutTurn]). It is for a [Signal] whose peers ask this process to collect
-// before they do, and know that none of them is drained. In evenkeel.dev/contrib/raftgate, a follower
-// collects this way before the leader. If ctx ends first, the collection may still wait for the turn.
+// within 10 ms, or is waiting for it already, it collects without the turn, as at the hard
+// threshold (see [Description.DrainWithoutTurn]). It is for a [Signal] whose peers ask this process
+// to collect before they do, and know that none of them is drained. In
+// evenkeel.dev/contrib/raftgate, a follower collects this way before the leader. If ctx ends first,
+// the collection may still wait for the turn.
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 
-func (g *Gate) collect(ctx context.Context, alone bool) error {
+func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
 	if g.stopping.Load() {
 		return ErrStopped
 	}
 	ended := make(chan error, 1)
-	defer g.waiters.remove(g.waiters.add(waitingCall{ended, alone}))
+	defer g.waiters.remove(g.waiters.add(waitingCall{ended, withoutTurn}))
 	g.control.wakeUp()
-	if alone {
+	if withoutTurn {
 		g.requests.wakeSleeper() // it may be waiting for the turn
 	}
 	select {

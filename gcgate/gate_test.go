@@ -20,8 +20,8 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.traffic()
 		r.until(t, StateCollecting)
-		if !s.isAway() || turns.holders() != 1 {
-			t.Errorf("while it collects the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
+		if !s.isDrained() || turns.holders() != 1 {
+			t.Errorf("while it collects the peer has it drained=%v, turns held %d", s.isDrained(), turns.holders())
 		}
 		if left := r.Remaining(); left <= 0 || left > time.Second {
 			t.Errorf("remaining %v", left)
@@ -31,14 +31,17 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 		if d := cmp.Diff(want, r.states()); d != "" {
 			t.Errorf("states (-want +got):\n%s", d)
 		}
-		if s.isAway() || turns.holders() != 0 || r.Remaining() != 0 {
-			t.Errorf("back, and the peer thinks away=%v, turns held %d, remaining %v", s.isAway(), turns.holders(), r.Remaining())
+		if s.isDrained() || turns.holders() != 0 || r.Remaining() != 0 {
+			t.Errorf("back, and the peer has it drained=%v, turns held %d, remaining %v", s.isDrained(),
+				turns.holders(), r.Remaining())
 		}
 		got := r.Stats()
-		if got.Collections[ReasonTrigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 || got.Policy != PolicyDrain {
+		if got.Collections[ReasonTrigger] != 1 || got.Escaped != 0 || got.WithoutTurn != 0 ||
+			got.Policy != PolicyDrain {
 			t.Errorf("stats %+v", got)
 		}
-		if p := got.Phases[StateCollecting]; p.Count != 1 || p.Total < 50*time.Millisecond || p.Total > 55*time.Millisecond {
+		if p := got.Phases[StateCollecting]; p.Count != 1 || p.Total < 50*time.Millisecond ||
+			p.Total > 55*time.Millisecond {
 			t.Errorf("collecting %+v, the heap marks for 50 ms", p)
 		}
 		if got.Live != 100*mib || got.Trigger != 200*mib || got.Hard != 275*mib {
@@ -114,8 +117,8 @@ func TestBrokenPeerDoesNotHoldUp(t *testing.T) {
 			good := &fakeSignal{}
 			inTime(t, Options{Signals: []Signal{c.signal, good}}, func(t *testing.T, r *rig) {
 				r.until(t, StateCollecting)
-				if !good.isAway() {
-					t.Error("the other peer was not told")
+				if !good.isDrained() {
+					t.Error("the other peer was not asked")
 				}
 				r.until(t, StateServing)
 				p := r.Stats().Phases
@@ -139,17 +142,17 @@ func TestPeerThatForgotIsToldAgain(t *testing.T) {
 		r.traffic()
 		r.heap.Do(func() { r.heap.Mark = time.Second })
 		r.until(t, StateCollecting)
-		s.set(func() { s.away = false }) // reloaded
+		s.set(func() { s.drained = false }) // reloaded
 		time.Sleep(150 * time.Millisecond)
-		if !s.isAway() {
-			t.Error("150 ms later the peer was not told again")
+		if !s.isDrained() {
+			t.Error("150 ms later the peer was not asked again")
 		}
 		s.set(func() { s.err = errPeer })
 		r.until(t, StateServing)
 		s.set(func() { s.err = nil })
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(2 * time.Second)
-		if s.isAway() {
+		if s.isDrained() {
 			t.Error("Ready failed, and was not tried again")
 		}
 	})
@@ -180,34 +183,35 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 		log   string
 	}{
 		{"held", &fakeTurns{k: 1}, "another replica holds the turn"},
-		{"store away", &fakeTurns{err: errors.New("no etcd")}, "no etcd"},
-		{"store hangs", &fakeTurns{takes: time.Hour}, "no turn to be had"},
+		{"store fails", &fakeTurns{err: errors.New("no etcd")}, "no etcd"},
+		{"store hangs", &fakeTurns{takes: time.Hour}, "the turn cannot be taken"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			blind, sighted := &fakeSignal{}, &safeSignal{}
 			turns := c.turns
-			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
-				r.traffic()
-				short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				defer cancel()
-				turns.TryAcquire(short)
-				r.until(t, StateWanting)
-				r.until(t, StateCollecting)
-				if heap := r.Stats().Heap / mib; heap < 274 || heap > 300 {
-					t.Errorf("it collected at %d MiB, the hard threshold is 275", heap)
-				}
-				if blind.isAway() || !sighted.isAway() {
-					t.Error("without a turn only the signal that is safe so must announce")
-				}
-				r.until(t, StateServing)
-				if s := r.Stats(); s.WithoutTurn != 1 || s.Collections[ReasonHard] != 1 || s.Escaped != 0 {
-					t.Errorf("stats %+v", s)
-				}
-				if !strings.Contains(r.logged.String(), c.log) {
-					t.Errorf("the log does not say %q:\n%s", c.log, r.logged.String())
-				}
-				turns.lose()
-			})
+			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, DisableJitter: true},
+				func(t *testing.T, r *rig) {
+					r.traffic()
+					short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+					defer cancel()
+					turns.TryAcquire(short)
+					r.until(t, StateWanting)
+					r.until(t, StateCollecting)
+					if heap := r.Stats().Heap / mib; heap < 274 || heap > 300 {
+						t.Errorf("it collected at %d MiB, the hard threshold is 275", heap)
+					}
+					if blind.isDrained() || !sighted.isDrained() {
+						t.Error("without a turn only the signal that is safe so must announce")
+					}
+					r.until(t, StateServing)
+					if s := r.Stats(); s.WithoutTurn != 1 || s.Collections[ReasonHard] != 1 || s.Escaped != 0 {
+						t.Errorf("stats %+v", s)
+					}
+					if !strings.Contains(r.logged.String(), c.log) {
+						t.Errorf("the log does not say %q:\n%s", c.log, r.logged.String())
+					}
+					turns.lose()
+				})
 		})
 	}
 }
@@ -240,8 +244,8 @@ func TestCollectionThatDoesNotEnd(t *testing.T) {
 		r.heap.Do(func() { r.heap.Hang = make(chan struct{}) })
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		if s.isAway() {
-			t.Error("it serves, and the peer was not told")
+		if s.isDrained() {
+			t.Error("it serves, and the peer was not asked")
 		}
 		if !strings.Contains(r.logged.String(), "does not end") {
 			t.Errorf("the log does not say so:\n%s", r.logged.String())
@@ -261,15 +265,15 @@ func TestReopensBeforeALongSweep(t *testing.T) {
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
 		if p := r.Stats().Phases[StateCollecting].Total; p > 110*time.Millisecond {
-			t.Errorf("away for %v: marking takes 50 ms, and the sweep gets as much", p)
+			t.Errorf("out of rotation for %v: marking takes 50 ms, and the sweep gets as much", p)
 		}
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		time.Sleep(time.Hour) // the fake's goroutine must end inside the bubble
 	})
 }
 
-// TestServingCollectionDoesNotWaitForTheSweep: nobody is away, so nothing is gained by it, and
-// what is allocated meanwhile counts.
+// TestServingCollectionDoesNotWaitForTheSweep: no replica is drained, so nothing is gained by it,
+// and what is allocated in that time counts.
 func TestServingCollectionDoesNotWaitForTheSweep(t *testing.T) {
 	inTime(t, Options{Policy: PolicyThrough}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Sweep = 500 * time.Millisecond })
@@ -301,13 +305,18 @@ func TestCollectWaitsForACollection(t *testing.T) {
 			t.Fatalf("Collect: %v\n%+v", err, r.Stats())
 		}
 		if s := r.Stats(); s.LostTurns != 1 || s.Collections[ReasonRequested] != 1 {
-			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each", s.LostTurns, s.Collections[ReasonRequested])
+			t.Errorf("Collect returned after %d rounds without the turn and %d collections, want 1 of each",
+				s.LostTurns,
+				s.Collections[ReasonRequested])
 		}
 	})
 }
 
 func TestStopInEachState(t *testing.T) {
-	for _, state := range []State{StateServing, StateWanting, StateAnnouncing, StateDraining, StateCollecting, StateReadying} {
+	for _, state := range []State{
+		StateServing, StateWanting, StateAnnouncing, StateDraining,
+		StateCollecting, StateReadying,
+	} {
 		t.Run(state.String(), func(t *testing.T) {
 			s, turns := &fakeSignal{takes: 20 * time.Millisecond}, &fakeTurns{}
 			inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
@@ -325,8 +334,8 @@ func TestStopInEachState(t *testing.T) {
 				if other != nil {
 					other.Release(t.Context())
 				}
-				if s.isAway() || turns.holders() != 0 || r.Remaining() != 0 {
-					t.Errorf("after Stop the peer thinks away=%v, turns held %d", s.isAway(), turns.holders())
+				if s.isDrained() || turns.holders() != 0 || r.Remaining() != 0 {
+					t.Errorf("after Stop the peer has it drained=%v, turns held %d", s.isDrained(), turns.holders())
 				}
 				if state != StateServing && state != StateWanting && s.drains == 0 && s.readys == 0 {
 					t.Error("the peer was never called")
@@ -338,8 +347,8 @@ func TestStopInEachState(t *testing.T) {
 	}
 }
 
-func TestIdlePolicyCollectsInGaps(t *testing.T) {
-	inTime(t, Options{Policy: PolicyIdle, DisableJitter: true}, func(t *testing.T, r *rig) {
+func TestCollectsInGaps(t *testing.T) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		for range 40 {
 			r.heap.Do(func() { r.heap.Rate = 400 * mib })
@@ -390,8 +399,8 @@ func TestShedRefusesWhileAway(t *testing.T) {
 			if r.State() == StateDraining {
 				draining++
 			}
-			away := slices.Contains([]State{StateAnnouncing, StateDraining, StateCollecting}, r.State())
-			if r.Refusing() != away {
+			out := slices.Contains([]State{StateAnnouncing, StateDraining, StateCollecting}, r.State())
+			if r.Refusing() != out {
 				t.Fatalf("refusing=%v while %v", r.Refusing(), r.State())
 			}
 		}
@@ -399,7 +408,9 @@ func TestShedRefusesWhileAway(t *testing.T) {
 		case n == 0:
 			t.Error("no collection")
 		case draining > 5*n:
-			t.Errorf("it refused for %d ms before it collected %d times: who lets none in need not wait for silence", draining, n)
+			t.Errorf("it refused for %d ms before it collected %d times: who lets none in need not wait for silence",
+				draining,
+				n)
 		}
 	})
 }
@@ -500,7 +511,7 @@ func TestAuto(t *testing.T) {
 		signals []Signal
 	}{
 		{want: PolicyDrain, on: time.Second, signals: []Signal{&fakeSignal{}}},
-		{want: PolicyIdle, on: 300 * time.Millisecond, off: 400 * time.Millisecond},
+		{want: PolicyStock, on: 300 * time.Millisecond, off: 400 * time.Millisecond}, // gaps change nothing
 		{want: PolicyMemory, on: 300 * time.Millisecond, off: 400 * time.Millisecond, limit: 1000 * mib},
 		{want: PolicyMemory, on: 5 * time.Millisecond, off: time.Millisecond, limit: 1000 * mib},
 		{want: PolicyStock, on: 5 * time.Millisecond, off: time.Millisecond, limit: 300 * mib},
@@ -520,7 +531,8 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestAutoWithoutRequests: handlers that are not wrapped are told once, and a process that idles after its requests has none.
+// TestAutoWithoutRequests: handlers that are not wrapped are warned of once, and a process that
+// idles after its requests has none.
 func TestAutoWithoutRequests(t *testing.T) {
 	for entered, want := range []int{1, 0} {
 		inTime(t, Options{}, func(t *testing.T, r *rig) {
@@ -529,7 +541,7 @@ func TestAutoWithoutRequests(t *testing.T) {
 			}
 			time.Sleep(2 * time.Minute)
 			if n := strings.Count(r.logged.String(), "no request has entered"); n != want {
-				t.Errorf("after %d requests it is told %d times, want %d:\n%s", entered, n, want, r.logged.String())
+				t.Errorf("after %d requests it is logged %d times, want %d:\n%s", entered, n, want, r.logged.String())
 			}
 		})
 	}

@@ -11,8 +11,9 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// TestStopOfOneThatHangsWhileAway: where OnEvent does not return, Stop ends the refusals and has the peers told that this process
-// is ready, and what the control goroutine does later changes nothing of that.
+// TestStopOfOneThatHangsWhileAway: where OnEvent does not return, Stop ends the refusals and has
+// the peers asked to put this process back, and what the control goroutine does later changes
+// nothing of that.
 func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -55,8 +56,9 @@ func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 				readys, drains := 0, 0
 				check := func(when string) {
 					t.Helper()
-					if r.Refusing() || r.Remaining() != 0 || s.isAway() {
-						t.Errorf("%s: refusing %v, away for %v, away to the peer: %v", when, r.Refusing(), r.Remaining(), s.isAway())
+					if r.Refusing() || r.Remaining() != 0 || s.isDrained() {
+						t.Errorf("%s: refusing %v, out for %v, out to the peer: %v", when, r.Refusing(),
+							r.Remaining(), s.isDrained())
 					}
 				}
 				synctest.Wait()
@@ -76,7 +78,8 @@ func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 				check("in the end")
 				s.set(func() {
 					if s.drains != drains || s.readys > readys+1 || c.at != StateAnnouncing && s.readys != readys {
-						t.Errorf("after Stop the peer was told %d drains and %d times ready more", s.drains-drains, s.readys-readys)
+						t.Errorf("after Stop the peer got %d drains and %d times ready more",
+							s.drains-drains, s.readys-readys)
 					}
 				})
 				if turns.holders() != 0 {

@@ -39,7 +39,7 @@ func inTimeTwo(t *testing.T, a, b Signal, rate float64, f func(a, b *rig, turns 
 		f(rigs[0], rigs[1], turns)
 		for _, r := range rigs {
 			begin := time.Now()
-			if r.Stop(); time.Since(begin) > stopGone+readyTimeout {
+			if r.Stop(); time.Since(begin) > silentAtStop+readyTimeout {
 				t.Errorf("Stop took %v", time.Since(begin))
 			}
 		}
@@ -56,7 +56,7 @@ func (r *rig) collected() (n uint64) {
 }
 
 // TestPeerThatWasNeverReached holds no turn, though its Ready fails, too: a server's name is wrong,
-// say, or nobody listens there.
+// say, or nothing listens there.
 func TestPeerThatWasNeverReached(t *testing.T) {
 	s := &absentSignal{fakeSignal{err: fmt.Errorf("no such server: %w", ErrUnreached)}}
 	inTimeTwo(t, s, &fakeSignal{}, 100*mib, func(wrong, healthy *rig, turns *fakeTurns) {
@@ -91,8 +91,8 @@ func TestPeerThatRefusesAfterADrain(t *testing.T) {
 		least, most time.Duration
 		says        bool
 	}{
-		{100, goneLeast, 2 * time.Second, false},
-		{5, heldUpAfter, goneMost, true},
+		{100, silentLeast, 2 * time.Second, false},
+		{5, heldUpAfter, silentMost, true},
 	} {
 		t.Run(fmt.Sprintf("%v MiB each second", c.rate), func(t *testing.T) {
 			s := &fakeSignal{}
@@ -174,7 +174,7 @@ func TestHolderIsNamed(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"nobody knows", &fakeTurns{}, ErrHeld, ""},
+		{"not known", &fakeTurns{}, ErrHeld, ""},
 		{"the error says", &fakeTurns{}, fmt.Errorf("%w: n2", ErrHeld), ErrHeld.Error() + ": n2"},
 		{"the turns cannot be decided", namingTurns{}, errPeer, errPeer.Error()},
 		{"the turns say", namingTurns{}, ErrHeld, "db-1:812"},

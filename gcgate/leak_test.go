@@ -48,7 +48,7 @@ func (l leakRun) run(t *testing.T, o *Options) (seen leakSeen) {
 		var came []time.Time // of requests, lately
 		for last := before; time.Since(began) < l.length; time.Sleep(time.Millisecond) {
 			now := time.Now()
-			if o == nil || !r.status.away() {
+			if o == nil || !r.status.out() {
 				if seen.requests++; o != nil {
 					r.Enter().Exit()
 				}
@@ -92,7 +92,8 @@ func TestLeakUnderAControlGroup(t *testing.T) {
 		for _, leak := range []float64{5, 20} {
 			for _, times := range []float64{1.5, 2, 4} {
 				l := leakRun{
-					live: 100 * mib, group: int64(times * 100 * mib), leak: leak * mib, garbage: garbage * mib, length: time.Minute,
+					live: 100 * mib, group: int64(times * 100 * mib), leak: leak * mib,
+					garbage: garbage * mib, length: time.Minute,
 				}
 				without := l.run(t, nil)
 				for _, c := range []struct {
@@ -100,16 +101,21 @@ func TestLeakUnderAControlGroup(t *testing.T) {
 					more uint64 // collections than without a gate
 				}{
 					{Options{}, 0},
-					{Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, math.MaxInt32}, // while it is drained
-					{Options{Policy: PolicyThrough, DisableJitter: true}, 1},                        // which finds that the heap grows
+					// while it is drained
+					{Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, math.MaxInt32},
+					// which finds that the heap grows
+					{Options{Policy: PolicyThrough, DisableJitter: true}, 1},
 					{Options{Signals: []Signal{&lastSignal{fakeSignal{err: errPeer}}}, DisableJitter: true}, 1},
 				} {
 					with := l.run(t, &c.o)
-					name := fmt.Sprintf("policy %v, %g and %g MiB of garbage and leak a second, limit %g times the live heap",
+					name := fmt.Sprintf("policy %v, %g and %g MiB of garbage and leak a second, limit "+
+						"%g times the live heap",
 						c.o.Policy, garbage, leak, times)
 					if with.cycles > without.cycles+c.more || c.more != 1 && with.overlapped > without.overlapped {
-						t.Errorf("%s: %d collections, %d of %d requests overlapped; without a gate %d, and %d of %d", name,
-							with.cycles, with.overlapped, with.requests, without.cycles, without.overlapped, without.requests)
+						t.Errorf("%s: %d collections, %d of %d requests overlapped; without a gate %d, and %d of %d",
+							name,
+							with.cycles, with.overlapped, with.requests, without.cycles,
+							without.overlapped, without.requests)
 					}
 					if with.killed > 0 && (without.killed == 0 || with.killed < without.killed) {
 						t.Errorf("%s: killed after %v, without a gate after %v", name, with.killed, without.killed)

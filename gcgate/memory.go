@@ -23,7 +23,10 @@ type memory struct {
 // systems, is not known.
 func readMemory(root fs.FS) memory {
 	const machine = "proc/meminfo"
-	m := memory{available: kibibytes(root, machine, "MemAvailable"), resident: kibibytes(root, "proc/self/status", "RssAnon")}
+	m := memory{
+		available: kibibytes(root, machine, "MemAvailable"),
+		resident:  kibibytes(root, "proc/self/status", "RssAnon"),
+	}
 	m.group, m.whole, m.file = groupLimit(root, m.resident)
 	if total := kibibytes(root, machine, "MemTotal"); total > 0 && uint64(m.group) > total {
 		m.group, m.whole, m.file = math.MaxInt64, math.MaxInt64, "" // cgroup v1 writes "none" as a very large number
@@ -32,12 +35,14 @@ func readMemory(root fs.FS) memory {
 }
 
 // groupLimit returns the lowest memory limit of the process's control groups and of those above
-// them, in cgroup v1 and v2: as it is (whole), and with each less what other processes have in that
-// group: two that share one would each take all of it. A group is killed at memory.max, and its
-// processes stand still at memory.high: the lower counts, and file is which. resident is the
-// anonymous memory of this process; 0: not known. Inside a container /proc may name a path of the
-// host's that is not mounted there: then the last step, to the root of the mount, finds the
-// container's own.
+// them, in cgroup v1 and v2. whole is the limit itself. left is the least that a limit leaves when
+// what other processes have in that group is deducted, because two that share a group would each
+// take all of it. The kernel kills a group at memory.max, and stops its processes at memory.high.
+// The lower counts, and file is which.
+//
+// resident is the anonymous memory of this process; 0: not known. Inside a container /proc may name
+// a path of the host's that is not mounted there. Then the last step, to the root of the mount,
+// finds the container's own.
 func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	left, whole = math.MaxInt64, math.MaxInt64
 	list, _ := fs.ReadFile(root, "proc/self/cgroup")
@@ -73,9 +78,10 @@ func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	return left, whole, file
 }
 
-// others returns the memory in bytes that a control group counts, those below it included, beside the anonymous one of this
-// process: anonymous memory, and tmpfs and shared memory, whoever made it, as Go has none. What files take is given back when
-// it is needed, and does not count.
+// others returns the memory in bytes that a control group counts, those below it included, other
+// than the anonymous memory of this process. It is anonymous memory, and all tmpfs and shared
+// memory, because Go has none. The kernel gives back what files take when it is needed, so that
+// does not count.
 func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	anonymous, shared := "anon", "shmem"
 	if v1 {
@@ -99,8 +105,8 @@ func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	return anon + min(shmem, math.MaxInt64-anon)
 }
 
-// goGroup is what the control group leaves to Go: the group counts what this process has beside that
-// too, from C or mmap. mapped is what the Go runtime has from the system, in bytes.
+// goGroup is what the control group leaves to Go. The group also counts what this process has from
+// C or mmap. mapped is what the Go runtime has from the system, in bytes.
 func (m memory) goGroup(mapped uint64) int64 {
 	if m.group == math.MaxInt64 || m.resident <= mapped {
 		return m.group

@@ -23,8 +23,9 @@ func files(names ...string) fstest.MapFS {
 func TestReadMemory(t *testing.T) {
 	const (
 		none    = math.MaxInt64
-		meminfo = "MemTotal:       24684092 kB\nMemFree:        22639412 kB\nMemAvailable:   23971488 kB\nBuffers:           27180 kB\n"
-		v1      = "9:name=systemd:/\n4:memory:/docker/abc\n3:cpuset:/docker/abc\n0::/\n"
+		meminfo = "MemTotal:       24684092 kB\nMemFree:        22639412 kB\nMemAvailable:   23971488 " +
+			"kB\nBuffers:           27180 kB\n"
+		v1 = "9:name=systemd:/\n4:memory:/docker/abc\n3:cpuset:/docker/abc\n0::/\n"
 	)
 	const high = "sys/fs/cgroup/a/memory.high"
 	for _, c := range []struct {
@@ -32,13 +33,28 @@ func TestReadMemory(t *testing.T) {
 		files fstest.MapFS
 		group int64
 	}{
-		{"memory.high", files("proc/self/cgroup", "0::/a\n", high, "268435456\n", "sys/fs/cgroup/a/memory.max", "max\n"), 256 * mib},
-		{"memory.high is lower", files("proc/self/cgroup", "0::/a\n", high, "268435456\n", "sys/fs/cgroup/a/memory.max", "536870912\n"), 256 * mib},
-		{"memory.max is lower", files("proc/self/cgroup", "0::/a\n", high, "536870912\n", "sys/fs/cgroup/a/memory.max", "268435456\n"), 256 * mib},
-		{"memory.high is further up", files("proc/self/cgroup", "0::/a/b\n", high, "268435456\n", "sys/fs/cgroup/a/b/memory.max", "536870912\n"), 256 * mib},
-		{"no memory.high", files("proc/self/cgroup", "0::/a\n", high, "max\n", "sys/fs/cgroup/a/memory.max", "536870912\n"), 512 * mib},
+		{
+			"memory.high", files("proc/self/cgroup", "0::/a\n", high, "268435456\n",
+				"sys/fs/cgroup/a/memory.max", "max\n"),
+			256 * mib,
+		},
+		{"memory.high is lower", files("proc/self/cgroup", "0::/a\n", high, "268435456\n", "sys/fs/cgroup/a/memory.max",
+			"536870912\n"), 256 * mib},
+		{"memory.max is lower", files("proc/self/cgroup", "0::/a\n", high, "536870912\n", "sys/fs/cgroup/a/memory.max",
+			"268435456\n"), 256 * mib},
+		{"memory.high is further up", files("proc/self/cgroup", "0::/a/b\n", high, "268435456\n",
+			"sys/fs/cgroup/a/b/memory.max", "536870912\n"), 256 * mib},
+		{
+			"no memory.high", files("proc/self/cgroup", "0::/a\n", high, "max\n",
+				"sys/fs/cgroup/a/memory.max", "536870912\n"),
+			512 * mib,
+		},
 		{"no Linux", files(), none},
-		{"v2, a container of its own", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "536870912\n"), 512 * mib},
+		{
+			"v2, a container of its own",
+			files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "536870912\n"),
+			512 * mib,
+		},
 		{"v2, no limit", files("proc/self/cgroup", "0::/a\n", "sys/fs/cgroup/a/memory.max", "max\n"), none},
 		{"v2, the limit is further up", files(
 			"proc/self/cgroup", "0::/system.slice/a.service\n",
@@ -48,14 +64,36 @@ func TestReadMemory(t *testing.T) {
 			"proc/self/cgroup", "0::/a/b\n",
 			"sys/fs/cgroup/a/b/memory.max", "2147483648\n",
 			"sys/fs/cgroup/a/memory.max", "1073741824\n"), 1024 * mib},
-		{"v2, moved out of its namespace", files("proc/self/cgroup", "0::/../../x\n", "sys/fs/cgroup/memory.max", "536870912\n"), 512 * mib},
-		{"v2, a colon in the name", files("proc/self/cgroup", "0::/a:b\n", "sys/fs/cgroup/a:b/memory.max", "536870912\n"), 512 * mib},
-		{"v1", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "536870912\n"), 512 * mib},
-		{"v1, in a container whose /proc has the host's path", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n"), 512 * mib},
-		{"v1, with another controller", files("proc/self/cgroup", "4:cpu,memory:/a\n", "sys/fs/cgroup/memory/a/memory.limit_in_bytes", "536870912\n"), 512 * mib},
-		{"v1, no limit", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"), none},
-		{"more than the machine has", files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "34359738368\n"), none},
-		{"nonsense", files("proc/self/cgroup", "0:\n::\n\n4:memory\n0::/a\n", "sys/fs/cgroup/a/memory.max", "-1\n"), none},
+		{"v2, moved out of its namespace", files("proc/self/cgroup", "0::/../../x\n", "sys/fs/cgroup/memory.max",
+			"536870912\n"), 512 * mib},
+		{
+			"v2, a colon in the name",
+			files("proc/self/cgroup", "0::/a:b\n", "sys/fs/cgroup/a:b/memory.max", "536870912\n"),
+			512 * mib,
+		},
+		{
+			"v1", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "536870912\n"),
+			512 * mib,
+		},
+		{
+			"v1, in a container whose /proc has the host's path",
+			files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n"), 512 * mib,
+		},
+		{"v1, with another controller", files("proc/self/cgroup", "4:cpu,memory:/a\n",
+			"sys/fs/cgroup/memory/a/memory.limit_in_bytes", "536870912\n"), 512 * mib},
+		{
+			"v1, no limit", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/memory.limit_in_bytes",
+				"9223372036854771712\n"),
+			none,
+		},
+		{
+			"more than the machine has",
+			files("proc/self/cgroup", "0::/\n", "sys/fs/cgroup/memory.max", "34359738368\n"), none,
+		},
+		{
+			"nonsense", files("proc/self/cgroup", "0:\n::\n\n4:memory\n0::/a\n", "sys/fs/cgroup/a/memory.max", "-1\n"),
+			none,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/meminfo"] = files("x", meminfo)["x"]
@@ -133,24 +171,46 @@ func TestGroupIsShared(t *testing.T) {
 		files fstest.MapFS
 		group int64 // MiB
 	}{
-		{"v2, alone", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\nfile 900000000\n"), 1024},
-		{"v2, with another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 629145600\nfile 900000000\nanon_thp 0\n"), 624},
-		{"v2, counted late", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 104857600\n"), 1024},
+		{"v2, no other process", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+			"anon 209715200\nfile 900000000\n"), 1024},
+		{"v2, with another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+			"anon 629145600\nfile 900000000\nanon_thp 0\n"), 624},
+		{
+			"v2, counted late", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib,
+				stat, "anon 104857600\n"),
+			1024,
+		},
 		{"v2, with another in the group above", files("proc/self/cgroup", v2,
 			"sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\n",
 			"sys/fs/cgroup/pod/memory.max", "1610612736\n", "sys/fs/cgroup/pod/memory.stat", "anon 1258291200\n"), 536},
 		{"v2, others in a group without a limit", files("proc/self/cgroup", v2,
 			"sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\n",
 			"sys/fs/cgroup/pod/memory.max", "max\n", "sys/fs/cgroup/pod/memory.stat", "anon 1258291200\n"), 1024},
-		{"v2, with files in memory", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 209715200\nfile 900000000\nshmem 471859200\nfile_mapped 1\n"), 574},
-		{"v2, with files in memory, and another", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 314572800\nshmem 471859200\n"), 474},
-		{"v2, files in memory, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 9223372036854775807\nshmem 9223372036854775807\n"), 0},
+		{"v2, with files in memory", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+			"anon 209715200\nfile 900000000\nshmem 471859200\nfile_mapped 1\n"), 574},
+		{
+			"v2, with files in memory, and another",
+			files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+				"anon 314572800\nshmem 471859200\n"), 474,
+		},
+		{
+			"v2, files in memory, over the limit",
+			files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+				"anon 9223372036854775807\nshmem 9223372036854775807\n"), 0,
+		},
 		{"v2, no memory.stat", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib), 1024},
-		{"v2, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat, "anon 9629145600\n"), 0},
+		{"v2, over the limit", files("proc/self/cgroup", v2, "sys/fs/cgroup/pod/c/memory.max", gib, stat,
+			"anon 9629145600\n"), 0},
 		{"v1, with another", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
-			"sys/fs/cgroup/memory/pod/c/memory.stat", "cache 5\nrss 209715200\ntotal_rss_huge 7\ntotal_rss 629145600\n"), 624},
-		{"v1, with files in memory", files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
-			"sys/fs/cgroup/memory/pod/c/memory.stat", "rss 209715200\nshmem 7\ntotal_rss 209715200\ntotal_shmem 471859200\n"), 574},
+			"sys/fs/cgroup/memory/pod/c/memory.stat",
+			"cache 5\nrss 209715200\ntotal_rss_huge 7\ntotal_rss 629145600\n"), 624},
+		{
+			"v1, with files in memory",
+			files("proc/self/cgroup", v1, "sys/fs/cgroup/memory/pod/c/memory.limit_in_bytes", gib,
+				"sys/fs/cgroup/memory/pod/c/memory.stat",
+				"rss 209715200\nshmem 7\ntotal_rss 209715200\ntotal_shmem 471859200\n"),
+			574,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.files["proc/self/status"] = files("x", own)["x"]
@@ -158,14 +218,14 @@ func TestGroupIsShared(t *testing.T) {
 				t.Errorf("%d bytes, want %d MiB", got, c.group)
 			}
 			delete(c.files, "proc/self/status") // what is this process's own is not known
-			alone := readMemory(c.files).group
+			single := readMemory(c.files).group
 			for name := range c.files {
 				if path.Base(name) == "memory.stat" {
 					delete(c.files, name)
 				}
 			}
-			if want := readMemory(c.files).group; alone != want {
-				t.Errorf("without RssAnon %d bytes, want %d", alone, want)
+			if want := readMemory(c.files).group; single != want {
+				t.Errorf("without RssAnon %d bytes, want %d", single, want)
 			}
 		})
 	}

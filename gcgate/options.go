@@ -13,7 +13,8 @@ type Options struct {
 	// Policy says what to do around a collection. Default: PolicyAuto.
 	Policy Policy
 
-	// Signals are the peers to tell; all of them are told at once. Default: none.
+	// Signals are the peers that the gate asks to drain this process, all of them at once. Default:
+	// none.
 	Signals []Signal
 
 	// Turns says when this replica may collect. Default: nil, at any time. PolicyShed needs Turns, and
@@ -21,18 +22,18 @@ type Options struct {
 	// while all are drained. Start returns an error if they are missing, except with DisableTurns.
 	Turns Turns
 
-	// DisableTurns collects at any time, whoever else is away. It is for a process that is the only
-	// one to announce itself to its peers (a canary beside replicas without a gate): of several,
-	// two that collect at once fail requests. Default: false.
+	// DisableTurns collects at any time, whichever other replica is drained. It is for a process that
+	// is the only one to announce itself to its peers, such as a canary next to replicas without a
+	// gate. Of several, two that collect at once fail requests. Default: false.
 	DisableTurns bool
 
-	// Replicas is how many replicas take these turns. With it the trigger is early enough for all others to go first,
-	// should all want the turn at once, and the log warns where memory or turns do not suffice for that. Default: 0, not
-	// known. Limit: 10,000.
+	// Replicas is how many replicas take these turns. With it the trigger is early enough for all
+	// others to go first, should all want the turn at once. The log warns if memory or turns do not
+	// suffice for that. Default: 0, not known. Limit: 10,000.
 	Replicas int
 
-	// HoldTurn is how long to keep the turn once this process is back, so that a peer that
-	// stays away for a time after a refusal has come back before the next replica refuses.
+	// HoldTurn is how long to keep the turn once this process is back. A peer that sends nothing for a
+	// time after a refusal then sends requests again before the next replica refuses.
 	// Default: 0, which is 2 s under PolicyShed (nginx counts whole seconds, so that its
 	// fail_timeout of 1 s in deploy/nginx lasts up to two), and none otherwise. Limit: 1 minute.
 	HoldTurn time.Duration
@@ -46,19 +47,21 @@ type Options struct {
 	// heap grows towards it. Limit: the lower one holds.
 	MemoryLimitBytes int64
 
-	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of
-	// the heap that was live after the last collection: at the trigger when the turn comes, at
-	// the hard threshold at once, at the idle one when no request is in flight (under PolicyDrain and PolicyShed only
-	// once one has been counted). Where the
-	// bounds below let the trigger be higher, the hard threshold stays as many times as far from the live
-	// heap as it. The limit lowers them: the trigger is at most 0.75, the hard threshold 0.9 of the way
-	// from the live heap to where the runtime may begin a cycle by itself, which is 0.7 of the way to the
-	// limit. Without one the hard threshold is more than 1.75 times as far as the trigger only where that
-	// takes at most a quarter of the machine's available memory. Default: 0, which is 2 for the trigger; for
-	// the hard threshold 1.75 times as far from the live heap, so 2.75, and with Turns 2.5 times, so 3.5,
-	// which leaves time to wait for a turn also where their load is 1.5; and 1.3 for the idle one. Limit:
-	// 1.25 to 100 for the trigger; the hard threshold above it, up to 200; the idle one above 1, up to the
-	// trigger.
+	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of the
+	// heap that was live after the last collection. The gate collects at the trigger when the turn
+	// comes, at the hard threshold at once, and at the idle threshold when no request is in flight.
+	// It uses the idle one under PolicyDrain and PolicyShed only, once it has counted a request.
+	//
+	// If the bounds below let the trigger be higher, the hard threshold stays as many times as far
+	// from the live heap. A memory limit lowers both. The trigger is at most 0.75 and the hard
+	// threshold 0.9 of the way from the live heap to where the runtime may begin a cycle by itself,
+	// which is 0.7 of the way to the limit. Without a limit, the part of the hard threshold beyond
+	// 1.75 times the way to the trigger takes at most a quarter of the machine's available memory.
+	//
+	// Default: 0, which is 2 for the trigger, 1.3 for the idle threshold, and 2.75 for the hard
+	// one, 1.75 times as far from the live heap. With Turns it is 2.5 times as far, so 3.5, which
+	// leaves time to wait for a turn. Limit: 1.25 to 100 for the trigger; the hard threshold above
+	// it, up to 200; the idle one above 1, up to the trigger.
 	TriggerRatio, HardRatio, IdleRatio float64
 
 	// MinTriggerBytes and MaxTriggerBytes bound the trigger while it follows the allocation: it
@@ -78,26 +81,33 @@ type Options struct {
 	// in step. Default: false.
 	DisableJitter bool
 
-	// AnnounceTimeout bounds the wait for the peers to act on the announcement; past it, or at the hard threshold once
-	// 200 ms are over, the gate goes on; without the turn, as that begins there, half-way from it to where the runtime would
-	// begin by itself. A [Confirmer] whose peer would not act in time is silent, as a health check
-	// that is polled too seldom. Where it could be used at the last collection it is waited for first, up to
-	// the hard threshold and for a second at most: a balancer may have been busy for a moment. Default: 0, which is 100 ms. Limit: 10 s.
+	// AnnounceTimeout is how long the gate waits for the peers to act on the announcement. Then it
+	// goes on anyway. After 200 ms the wait also ends if the heap is at the hard threshold. A
+	// collection without the turn begins there, so its wait ends half-way to where the runtime
+	// would begin by itself.
+	//
+	// The gate leaves out a [Confirmer] whose peer would not act in time, such as a health check
+	// that is polled too seldom. If it could be used at the last collection, the gate waits for it
+	// first, for a second at most, because a balancer may be busy for a moment. Default: 0, which
+	// is 100 ms. Limit: 10 s.
 	AnnounceTimeout time.Duration
 
-	// DrainTimeout bounds the wait for requests in flight; past it, or at the heap at which AnnounceTimeout ends, too, once 200 ms are over since the
-	// announcement, the gate collects beside them, which is safe. Where it is over, each peer has confirmed the drain, and new requests
-	// keep coming, the gate warns, and waits on for them to end: up to the hard threshold, and where 10 s
-	// of that, in all, did not help, not again for a minute. The trigger leaves room for what the recent drains
-	// took. Default: 0, which is 100 ms.
-	// Limit: 10 s.
+	// DrainTimeout is how long the gate waits for requests in flight. Then it collects anyway,
+	// which is safe. The wait also ends at the same heap as that of AnnounceTimeout.
+	//
+	// If new requests keep coming although each peer has confirmed the drain, the gate warns, and
+	// waits on up to the hard threshold. If 10 s of that, in all, do not help, it leaves this out
+	// for a minute. The trigger leaves room for what the recent drains took. Default: 0, which is
+	// 100 ms. Limit: 10 s.
 	DrainTimeout time.Duration
 
-	// QuietFor is how long no request must be in flight nor enter before the collection
-	// starts. Default: 0, which is ten times the usual time between two requests, at least 2 ms
-	// (from 5,000 requests a second on) and at most 50 ms (up to 200); where peers were told to send none, also a twentieth
-	// of the time for which they have sent some all the same, up to 50 ms; 2 ms under PolicyShed, which lets none in.
-	// Limit: 1 s, and DrainTimeout, past which it is not waited for; half of that leaves the last requests some time to come.
+	// QuietFor is how long no request must be in flight nor enter before the collection starts.
+	//
+	// Default: 0, which is ten times the usual time between two requests, 2 ms (from 5,000 requests
+	// per second on) to 50 ms (up to 200). If peers were asked to send none and send some all the
+	// same, it is also a twentieth of that time, up to 50 ms. Under PolicyShed, which lets none in,
+	// it is 2 ms. Limit: 1 s, and DrainTimeout. Half of that leaves the last requests some time to
+	// arrive.
 	QuietFor time.Duration
 
 	// Period is the longest time without a collection, so that finalizers run and idle memory
@@ -177,7 +187,7 @@ func refuseOption(option, format string, args ...any) error {
 	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkDisabled refuses a value beside the field that disables it.
+// checkDisabled refuses a value next to the field that disables it.
 func (o *Options) checkDisabled() error {
 	for _, d := range []struct {
 		option   string
@@ -199,27 +209,35 @@ func (o *Options) checkDisabled() error {
 func (o *Options) check() error {
 	switch {
 	case o.Policy >= PolicyStock:
-		return refuseOption("Policy", "%v is no policy to choose: use PolicyAuto, PolicyDrain, PolicyIdle, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
+		return refuseOption("Policy", "%v is not a policy to choose: "+
+			"use PolicyAuto, PolicyDrain, PolicyThrough, PolicyShed or PolicyMemory", o.Policy)
 	case !(o.TriggerRatio >= minTriggerRatio && o.TriggerRatio <= 100):
-		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)", o.TriggerRatio, minTriggerRatio)
+		return refuseOption("TriggerRatio", "%g is out of range: use %g to 100 (2 by default)",
+			o.TriggerRatio, minTriggerRatio)
 	case !(o.HardRatio > o.TriggerRatio && o.HardRatio <= maxHardRatio):
-		return refuseOption("HardRatio", "%g must be above TriggerRatio, which is %g, and at most %g: use %g", o.HardRatio, o.TriggerRatio, maxHardRatio, o.usualHardRatio())
+		return refuseOption("HardRatio", "%g must be above TriggerRatio, which is %g, and at most %g: use %g",
+			o.HardRatio, o.TriggerRatio, maxHardRatio, o.usualHardRatio())
 	case !(o.IdleRatio > 1 && o.IdleRatio <= o.TriggerRatio):
-		return refuseOption("IdleRatio", "%g must be above 1 and at most TriggerRatio, which is %g: use %g", o.IdleRatio, o.TriggerRatio, 1+0.3*(o.TriggerRatio-1))
+		return refuseOption("IdleRatio", "%g must be above 1 and at most TriggerRatio, which is %g: use %g",
+			o.IdleRatio, o.TriggerRatio, 1+0.3*(o.TriggerRatio-1))
 	case !(o.Jitter >= 0 && o.Jitter <= 0.5):
-		return refuseOption("Jitter", "%g is out of range: use at most 0.5, 0 for the default of 0.1, or DisableJitter", o.Jitter)
+		return refuseOption("Jitter", "%g is out of range: use at most 0.5, 0 for the default of 0.1, or DisableJitter",
+			o.Jitter)
 	case o.MemoryLimitBytes < 0:
 		return refuseOption("MemoryLimitBytes", "%d is negative: use 0 for the runtime's own limit", o.MemoryLimitBytes)
 	case o.MinTriggerBytes < 0:
 		return refuseOption("MinTriggerBytes", "%d is negative: use 0 for 32 MiB", o.MinTriggerBytes)
 	case o.MaxTriggerBytes != 0 && o.MaxTriggerBytes < o.MinTriggerBytes:
-		return refuseOption("MaxTriggerBytes", "%d is below MinTriggerBytes, which is %d: use at least that (then the trigger does not follow the allocation), or 0 for the default", o.MaxTriggerBytes, o.MinTriggerBytes)
+		return refuseOption("MaxTriggerBytes", "%d is below MinTriggerBytes, which is %d: use at least that "+
+			"(then the trigger does not follow the allocation), or 0 for the default",
+			o.MaxTriggerBytes, o.MinTriggerBytes)
 	case o.DisableTurns && o.Turns != nil:
 		return refuseOption("Turns", "they are set, and DisableTurns is, too: leave one of them out")
 	case o.Replicas < 0 || o.Replicas > maxReplicas:
-		return refuseOption("Replicas", "%d is out of range: use 1 to %d, or 0 where it is not known", o.Replicas, maxReplicas)
+		return refuseOption("Replicas", "%d is out of range: use 1 to %d, or 0 if it is not known",
+			o.Replicas, maxReplicas)
 	case o.Policy == PolicyDrain && len(o.Signals) == 0:
-		return refuseOption("Policy", "PolicyDrain has nobody to tell: add a Signal, or use PolicyAuto, PolicyMemory or PolicyIdle")
+		return refuseOption("Policy", "PolicyDrain needs a peer: add a Signal, or use PolicyAuto or PolicyMemory")
 	}
 	for _, d := range []struct {
 		option  string
@@ -237,11 +255,14 @@ func (o *Options) check() error {
 		case d.value < 0 && d.limit == math.MaxInt64:
 			return refuseOption(d.option, "%v is negative: use 0 for the default%s", d.value, d.instead)
 		case d.value < 0 || d.value > d.limit:
-			return refuseOption(d.option, "%v is out of range: use up to %v, 0 for the default%s", d.value, d.limit, d.instead)
+			return refuseOption(d.option, "%v is out of range: use up to %v, 0 for the default%s",
+				d.value, d.limit, d.instead)
 		}
 	}
 	if o.QuietFor > o.DrainTimeout {
-		return refuseOption("QuietFor", "%v is above DrainTimeout, which is %v: the gate would never wait for so long: raise DrainTimeout to %v, or lower it", o.QuietFor, o.DrainTimeout, 2*o.QuietFor)
+		return refuseOption("QuietFor",
+			"%v is above DrainTimeout, which is %v: the gate would never wait for so long: "+
+				"raise DrainTimeout to %v, or lower QuietFor", o.QuietFor, o.DrainTimeout, 2*o.QuietFor)
 	}
 	for i, s := range o.Signals {
 		if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -273,14 +294,17 @@ func (o *Options) checkTurns() error {
 	if o.Turns != nil || o.DisableTurns {
 		return nil
 	}
-	const fix = "set gcgate.FileTurns for replicas on one host, contrib/etcdturn for several, so that one collects at a time; or DisableTurns, if no other replica announces itself there"
+	const fix = "set gcgate.FileTurns for replicas on one host, contrib/etcdturn for several, so that one collects " +
+		"at a time; or DisableTurns, if no other replica announces itself there"
 	switch o.Policy {
 	case PolicyShed:
-		return refuseOption("Turns", "PolicyShed needs them: when all replicas collect at once, all refuse, and requests fail: %s", fix)
+		return refuseOption("Turns",
+			"PolicyShed needs them: when all replicas collect at once, all refuse, and requests fail: %s", fix)
 	case PolicyAuto, PolicyDrain:
 		for _, s := range o.Signals {
 			if !describe(s).SafeWithoutTurn {
-				return refuseOption("Turns", "signal %q needs them: when all replicas collect at once, its peer has nobody to send to, and requests fail: %s", s.String(), fix)
+				return refuseOption("Turns", "signal %q needs them: when all replicas collect at once, "+
+					"its peer has no replica to send to, and requests fail: %s", s.String(), fix)
 			}
 		}
 	}

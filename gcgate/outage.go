@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// An Outage logs a failure that begins and ends again and again, for a [Signal] or [Turns]: at most once a minute, with how
-// often it began as the attribute "times", and when it is over. The zero value is ready. Its methods may be called from any
-// goroutine.
+// An Outage logs a failure that begins and ends again and again, for a [Signal] or [Turns]. It logs
+// at most once per minute, with how often it began as the attribute "times", and when it is over.
+// The zero value is ready. Its methods may be called from any goroutine.
 type Outage struct {
 	mu sync.Mutex
 	of warning // guarded by mu
@@ -18,7 +18,7 @@ type Outage struct {
 func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	o.of.happened()
-	times, due := o.of.tell(time.Now(), o.of.period(warnEvery))
+	times, due := o.of.line(time.Now(), o.of.period(warnEvery))
 	o.mu.Unlock() // a Logger may hang
 	if due {
 		log.Warn(message, withTimes(args, times)...)

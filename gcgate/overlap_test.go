@@ -18,7 +18,7 @@ import (
 // span is a time, in nanoseconds since 1970.
 type span struct{ from, to int64 }
 
-func (s span) meets(t span) bool { return s.from <= t.to && t.from <= s.to }
+func (s span) overlaps(t span) bool { return s.from <= t.to && t.from <= s.to }
 
 // oracle knows of each request and of each mark phase when it began and ended.
 type oracle struct {
@@ -34,11 +34,11 @@ func (o *oracle) request(s span) {
 	o.requests = append(o.requests, s)
 }
 
-// met returns the requests that met mark phases, and how many the gate may be wrong by: those that
-// ended between its last look before one and its begin, those that entered between its last two looks
-// before the end of one and its first look after it, and those that were at the edge of doing so while
-// the oracle took the time, edge a phase.
-func (o *oracle) met(edge int) (exact, wrong int) {
+// overlapped returns the requests that overlapped mark phases, and how many the gate may be wrong
+// by: those that ended between its last look before one and its begin, those that entered between
+// its last two looks before the end of one and its first look after it, and those that were at the
+// edge of doing so while the oracle took the time, edge a phase.
+func (o *oracle) overlapped(edge int) (exact, wrong int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, m := range o.marks {
@@ -48,7 +48,7 @@ func (o *oracle) met(edge int) (exact, wrong int) {
 		end := span{o.looks[max(i-2, 0)], o.looks[min(i, len(o.looks)-1)]}
 		wrong += edge
 		for _, r := range o.requests {
-			if r.meets(m) {
+			if r.overlaps(m) {
 				exact++
 			}
 			if r.to >= begin.from && r.to <= begin.to || r.from >= end.from && r.from <= end.to {
@@ -100,10 +100,11 @@ func TestOverlappedIsWithinOnePercent(t *testing.T) {
 		time.Sleep(length * time.Second)
 		h.Do(func() { h.Rate = 0 })
 		time.Sleep(time.Second) // a collection that runs ends
-		exact, _ := o.met(0)
+		exact, _ := o.overlapped(0)
 		s := r.Stats()
-		if n := s.Collections[ReasonTrigger]; n < 10 || exact < 500 || math.Abs(float64(s.Overlapped)/float64(exact)-1) > .01 {
-			t.Errorf("%d collections met %d requests, want %d to within 1%%", n, s.Overlapped, exact)
+		if n := s.Collections[ReasonTrigger]; n < 10 || exact < 500 ||
+			math.Abs(float64(s.Overlapped)/float64(exact)-1) > .01 {
+			t.Errorf("%d collections overlapped %d requests, want %d to within 1%%", n, s.Overlapped, exact)
 		}
 		if s.OverlappedOther != 0 || s.Entered < length*3000 {
 			t.Errorf("stats %+v", s)
@@ -136,7 +137,8 @@ func (r *rig) sendTo(o *oracle) {
 	}()
 }
 
-// TestOverlappedOtherIsEstimated from what mark phases took in all, for cycles of the runtime's own.
+// TestOverlappedOtherIsEstimated from what mark phases took in all, for cycles of the runtime's
+// own.
 func TestOverlappedOtherIsEstimated(t *testing.T) {
 	inTime(t, Options{}, func(t *testing.T, r *rig) {
 		var o oracle
@@ -146,7 +148,8 @@ func TestOverlappedOtherIsEstimated(t *testing.T) {
 		r.heap.Do(func() { cycles = r.heap.Automatic })
 		want := float64(cycles) * (50/.333 + 7.5) // each marks for 50 ms
 		if s := r.Stats(); cycles < 10 || s.Overlapped != 0 || math.Abs(float64(s.OverlappedOther)/want-1) > .1 {
-			t.Errorf("%d cycles met %d requests, want about %.0f; the gate's own met %d", cycles, s.OverlappedOther, want, s.Overlapped)
+			t.Errorf("%d cycles overlapped %d requests, want about %.0f; the gate's own overlapped %d", cycles,
+				s.OverlappedOther, want, s.Overlapped)
 		}
 	})
 }
@@ -170,12 +173,14 @@ func (w *watchedRuntime) Collect() {
 	w.mark(span{from, int64(m.LastGC)}) // when marking ended
 }
 
-// TestOverlappedUnderARealRuntime counts as the oracle does, but for requests that came between two looks.
+// TestOverlappedUnderARealRuntime counts as the oracle does, but for requests that came between two
+// looks.
 func TestOverlappedUnderARealRuntime(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	var o oracle
 	g, err := Start(t.Context(), Options{
-		Policy: PolicyThrough, Collector: &watchedRuntime{newGoRuntime(), &o}, MinTriggerBytes: 1 << 32, DisablePeriod: true,
+		Policy: PolicyThrough, Collector: &watchedRuntime{newGoRuntime(), &o},
+		MinTriggerBytes: 1 << 32, DisablePeriod: true,
 		MemoryLimitBytes: math.MaxInt64,
 	})
 	if err != nil {
@@ -222,36 +227,36 @@ func TestOverlappedUnderARealRuntime(t *testing.T) {
 		marks = len(o.marks)
 		o.mu.Unlock()
 	}
-	exact, wrong := o.met(workers)
+	exact, wrong := o.overlapped(workers)
 	if exact < 100 || max(counted, exact)-min(counted, exact) > wrong {
-		t.Errorf("%d requests met collections, want %d, or at most %d more or less", counted, exact, wrong)
+		t.Errorf("%d requests overlapped collections, want %d, or at most %d more or less", counted, exact, wrong)
 	}
 	t.Logf("counted %d, exactly %d, bound %d", counted, exact, wrong)
 	runtime.KeepAlive(list)
 }
 
 func TestEnteredDoesNotWrap(t *testing.T) {
-	var o overlap
+	requests := traffic{counter: newCounter()}
 	const step = math.MaxUint32/2 + 10
 	entered := uint32(0)
 	for range 5 {
 		entered += step
-		o.see(entered)
+		requests.shards[0].n[0].Store(uint64(entered) << 32)
+		requests.look(time.Now())
 	}
-	if o.entered != 5*step {
-		t.Errorf("%d entered, want %d", o.entered, uint64(5*step))
+	if requests.total != 5*step {
+		t.Errorf("%d entered, want %d", requests.total, uint64(5*step))
 	}
 }
 
 // TestMarkedThatFalls: a count of requests does not.
 func TestMarkedThatFalls(t *testing.T) {
-	o := overlap{met: 3}
-	o.see(1000)
-	o.ended(10 * time.Second)
-	o.see(2000)
-	o.foreign(1, 4*time.Second, 0, 100)
-	if o.met != 3 {
-		t.Errorf("%g requests have met cycles, want 3", o.met)
+	requests := traffic{overlappedOther: 3, rate: 100, total: 1000}
+	requests.cycleEnded(10 * time.Second)
+	requests.total = 2000
+	requests.overlapOther(1, 4*time.Second, 0)
+	if requests.overlappedOther != 3 {
+		t.Errorf("%g requests have overlapped cycles, want 3", requests.overlappedOther)
 	}
 }
 
@@ -262,7 +267,13 @@ func TestMarkTimeFollowsGOMAXPROCS(t *testing.T) {
 		cpu   float64
 		procs int
 		want  time.Duration
-	}{{1, 4, time.Second}, {1, 16, time.Second}, {5, 16, 2 * time.Second}, {6, 2, 4 * time.Second}, {6, 4, 4 * time.Second}} {
+	}{
+		{1, 4, time.Second},
+		{1, 16, time.Second},
+		{5, 16, 2 * time.Second},
+		{6, 2, 4 * time.Second},
+		{6, 4, 4 * time.Second},
+	} {
 		if got := m.add(step.cpu, markWorkers(step.procs)); got != step.want {
 			t.Errorf("%g s of CPU, %d Ps now: marked for %v, want %v", step.cpu, step.procs, got, step.want)
 		}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// pacing is the settings of a Collector, which Stop can restore at any time, also while the control
-// goroutine hangs in the user's code: after that nobody changes them through it.
+// pacing is the settings of a Collector. Stop can restore them at any time, also while the control
+// goroutine hangs in the user's code. After that pacing changes nothing any more.
 type pacing struct {
 	collector Collector
 
@@ -25,8 +25,8 @@ func newPacing(c Collector) *pacing {
 	return &pacing{collector: c, limit: limit, set: limit, percent: percent, put: percent}
 }
 
-// programLimit returns the memory limit that the program has set, and whether it has since the last call: then that is
-// what is there now.
+// programLimit returns the memory limit that the program has set, and whether it has since the last
+// call. Then that is the one in force.
 func (p *pacing) programLimit() (limit int64, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +40,8 @@ func (p *pacing) programLimitLocked() (limit int64, changed bool) {
 	return p.limit, changed
 }
 
-// programPercent returns the GOGC that the program has set, and whether it has since the last call while the gate's own was
-// there: then it is off again, or may be raised again.
+// programPercent returns the GOGC that the program has set, and whether that replaced the gate's
+// own since the last call. Then GOGC is off again, or may be raised again.
 func (p *pacing) programPercent() (percent int, overruled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *pacing) programPercentLocked() (overruled bool) {
 	return overruled
 }
 
-// setPercentLocked sets GOGC. What the program has set meanwhile is its own from then on.
+// setPercentLocked sets GOGC. A value that the program has set since is its own from then on.
 func (p *pacing) setPercentLocked(percent int) {
 	if was := p.collector.SetPercent(percent); was != p.put {
 		p.percent = was
@@ -75,7 +75,7 @@ func (p *pacing) setPercentLocked(percent int) {
 
 // returnPercentLocked sets the program's GOGC.
 func (p *pacing) returnPercentLocked() {
-	if p.setPercentLocked(p.percent); p.put != p.percent { // it has set another one meanwhile
+	if p.setPercentLocked(p.percent); p.put != p.percent { // the program has set another one
 		p.setPercentLocked(p.percent)
 	}
 }
@@ -91,8 +91,8 @@ func (p *pacing) switchOff() {
 	p.off, p.raised = true, 0
 }
 
-// raise sets GOGC to about percent. Each call that does stops the world: a change that does not matter
-// is none.
+// raise sets GOGC to about percent. That stops the world, so it leaves out a change that does not
+// matter.
 func (p *pacing) raise(percent int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +128,7 @@ func (p *pacing) stock() int {
 	return p.percent
 }
 
-// switchOn restores GOGC alone.
+// switchOn restores GOGC, and nothing else.
 func (p *pacing) switchOn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +142,8 @@ func (p *pacing) switchOnLocked() {
 	}
 }
 
-// setLimit sets the memory limit. It reports whether the program has set another one since programLimit looked: what programLimit returns
-// is that then.
+// setLimit sets the memory limit. It reports whether the program has set another one since the last
+// programLimit. Then programLimit returns that.
 func (p *pacing) setLimit(bytes int64) (overtaken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

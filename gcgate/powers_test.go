@@ -34,32 +34,33 @@ func (s *boundedSignal) drainWithoutTurn() (time.Duration, error) {
 // TestDrainWithoutTurn: the signal decides for each collection without the turn, and for no other.
 func TestDrainWithoutTurn(t *testing.T) {
 	s, turns := &boundedSignal{}, &fakeTurns{err: ErrHeld}
-	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
-		r.traffic()
-		collect := func(away bool, asked int) {
-			t.Helper()
-			r.until(t, StateCollecting)
-			if s.isAway() != away || s.asked != asked {
-				t.Errorf("announced %v after %d questions, want %v and %d", s.isAway(), s.asked, away, asked)
+	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, DisableJitter: true},
+		func(t *testing.T, r *rig) {
+			r.traffic()
+			collect := func(drained bool, asked int) {
+				t.Helper()
+				r.until(t, StateCollecting)
+				if s.isDrained() != drained || s.asked != asked {
+					t.Errorf("announced %v after %d questions, want %v and %d", s.isDrained(), s.asked, drained, asked)
+				}
+				r.until(t, StateServing)
+				if synctest.Wait(); s.isDrained() {
+					t.Error("it serves, and its peer does not know")
+				}
 			}
-			r.until(t, StateServing)
-			if synctest.Wait(); s.isAway() {
-				t.Error("it serves, and its peer does not know")
+			collect(true, 1)
+			s.set(func() { s.refuse = errors.New("two of three must stay") })
+			collect(false, 2)
+			s.set(func() { s.refuse = nil })
+			collect(true, 3)
+			turns.mu.Lock()
+			turns.err = nil
+			turns.mu.Unlock()
+			collect(true, 3)
+			if n := r.Stats().WithoutTurn; n != 3 {
+				t.Errorf("%d collections without the turn, want 3", n)
 			}
-		}
-		collect(true, 1)
-		s.set(func() { s.refuse = errors.New("two of three must stay") })
-		collect(false, 2)
-		s.set(func() { s.refuse = nil })
-		collect(true, 3)
-		turns.mu.Lock()
-		turns.err = nil
-		turns.mu.Unlock()
-		collect(true, 3)
-		if n := r.Stats().WithoutTurn; n != 3 {
-			t.Errorf("%d collections without the turn, want 3", n)
-		}
-	})
+		})
 }
 
 // observingSignal observes from Attach on.
@@ -70,7 +71,8 @@ type observingSignal struct {
 
 func (s *observingSignal) Attach(g *Gate) { g.Observe(func(Event) { s.seen.Add(1) }) }
 
-// TestObservers: as many as want to hear each event, in the order in which they came, until they stop.
+// TestObservers: as many as want to hear each event, in the order in which they came, until they
+// stop.
 func TestObservers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &observingSignal{}
@@ -90,7 +92,8 @@ func TestObservers(t *testing.T) {
 		synctest.Wait()
 		n := len(r.states())
 		if int(s.seen.Load()) != n || len(order) != n+1 || order[0] != 1 || order[1] != 2 || order[2] != 1 {
-			t.Errorf("of %d events the signal saw %d, the observers %v: want all, and one of the second", n, s.seen.Load(), order)
+			t.Errorf("of %d events the signal saw %d, the observers %v: want all, and one of the second",
+				n, s.seen.Load(), order)
 		}
 		stopFirst()
 		stopFirst()
@@ -106,14 +109,14 @@ func TestObservers(t *testing.T) {
 	})
 }
 
-// TestCollectWithoutTurn takes the turn where it is free, goes alone where it is not, and is one collection, also where the gate waits
-// for the turn already.
+// TestCollectWithoutTurn takes the turn where it is free, goes without it where it is not, and is
+// one collection, also where the gate waits for the turn already.
 func TestCollectWithoutTurn(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		turns   Turns
 		wanting bool
-		alone   uint64
+		without uint64 // a turn
 	}{
 		{"free", &fakeTurns{takes: 2 * time.Millisecond}, false, 0},
 		{"held", &fakeTurns{err: ErrHeld}, false, 1},
@@ -125,31 +128,33 @@ func TestCollectWithoutTurn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &boundedSignal{}
-			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, DisablePeriod: true}, func(t *testing.T, r *rig) {
-				r.heap.Do(func() { r.heap.Rate = 0 })
-				if c.wanting {
-					go func() { _ = r.Collect(t.Context()) }() // by the same collection
-					r.until(t, StateWanting)
-					time.Sleep(10 * time.Second)
-				}
-				begin := time.Now()
-				if err := r.CollectWithoutTurn(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(begin); took > 200*time.Millisecond {
-					t.Errorf("it took %v", took)
-				}
-				time.Sleep(time.Minute)
-				if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.alone || r.State() != StateServing {
-					t.Errorf("%+v, want one collection, %d without the turn", s, c.alone)
-				}
-				if s.asked != int(c.alone) || s.isAway() {
-					t.Errorf("the signal was asked %d times, and is away: %v", s.asked, s.isAway())
-				}
-				if strings.Contains(r.logged.String(), "collecting without it") {
-					t.Errorf("a warning of what was asked for:\n%s", r.logged.String())
-				}
-			})
+			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, DisablePeriod: true},
+				func(t *testing.T, r *rig) {
+					r.heap.Do(func() { r.heap.Rate = 0 })
+					if c.wanting {
+						go func() { _ = r.Collect(t.Context()) }() // by the same collection
+						r.until(t, StateWanting)
+						time.Sleep(10 * time.Second)
+					}
+					begin := time.Now()
+					if err := r.CollectWithoutTurn(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(begin); took > 200*time.Millisecond {
+						t.Errorf("it took %v", took)
+					}
+					time.Sleep(time.Minute)
+					if s := r.Stats(); s.Collections[ReasonRequested] != 1 || s.WithoutTurn != c.without ||
+						r.State() != StateServing {
+						t.Errorf("%+v, want one collection, %d without the turn", s, c.without)
+					}
+					if s.asked != int(c.without) || s.isDrained() {
+						t.Errorf("the signal was asked %d times, and it is drained: %v", s.asked, s.isDrained())
+					}
+					if strings.Contains(r.logged.String(), "collecting without it") {
+						t.Errorf("a warning of what was asked for:\n%s", r.logged.String())
+					}
+				})
 		})
 	}
 }
@@ -163,7 +168,8 @@ func (neverServed) Acquire(ctx context.Context) (Lease, error) {
 	return nil, ctx.Err()
 }
 
-// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as its signal wants it and the runtime does not begin by itself.
+// TestLoneRoundWaitsPastTheHardThreshold, where it begins, for as long as its signal wants it and
+// the runtime does not begin by itself.
 func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -175,7 +181,10 @@ func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &boundedSignal{fakeSignal: fakeSignal{takes: c.takes}, patience: time.Minute}
-			o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true}
+			o := Options{
+				Policy: PolicyDrain, Signals: []Signal{s},
+				Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true,
+			}
 			inTime(t, o, func(t *testing.T, r *rig) {
 				r.until(t, StateAnnouncing)
 				begin := time.Now()

@@ -66,7 +66,8 @@ func TestRealRuntimeSpendsMemory(t *testing.T) {
 	}
 	var keep [64][]byte
 	before := g.Stats()
-	for end := time.Now().Add(time.Minute); g.Stats().OverlappedOther == before.OverlappedOther; { // until it sees a cycle
+	// until it sees a cycle
+	for end := time.Now().Add(time.Minute); g.Stats().OverlappedOther == before.OverlappedOther; {
 		ticket := g.Enter()
 		for i := range keep {
 			keep[i] = make([]byte, 256<<10)
@@ -87,7 +88,7 @@ func TestRealRuntimeSpendsMemory(t *testing.T) {
 
 // litter makes garbage until the gate has collected three times. Between two looks of the gate
 // it makes 8 MiB, and none while the gate collects: however late the machine lets the gate run,
-// the heap cannot outgrow the net, 75 MiB above the hard threshold.
+// the heap cannot outgrow the safety limit, 75 MiB above the hard threshold.
 func litter(t *testing.T, g *Gate) {
 	var keep [64][]byte
 	serving := func() bool { return g.State() == StateServing }

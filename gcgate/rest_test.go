@@ -22,14 +22,13 @@ func TestIdleGateRests(t *testing.T) {
 		{"auto", Options{}, gcgatetest.NewHeap, 5},
 		{"auto with a signal", Options{Signals: signals}, gcgatetest.NewHeap, 8},
 		{"drain", Options{Policy: PolicyDrain, Signals: signals, Turns: &fakeTurns{}}, gcgatetest.NewHeap, 8},
-		{"idle", Options{Policy: PolicyIdle}, gcgatetest.NewHeap, 8},
 		{"through", Options{Policy: PolicyThrough}, gcgatetest.NewHeap, 8},
 		{"shed", Options{Policy: PolicyShed}, gcgatetest.NewHeap, 8},
 		{"memory", Options{Policy: PolicyMemory, MemoryLimitBytes: 1000 * mib}, gcgatetest.NewHeap, 5},
 		{"auto, which spends memory", Options{MemoryLimitBytes: 1000 * mib}, gcgatetest.NewHeap, 5},
-		{"no room", Options{Policy: PolicyIdle, MemoryLimitBytes: 41 * mib}, gcgatetest.NewHeap, 5},
+		{"no room", Options{Policy: PolicyThrough, MemoryLimitBytes: 41 * mib}, gcgatetest.NewHeap, 5},
 		{"drain, a large machine", Options{Policy: PolicyDrain, Signals: signals, Turns: &fakeTurns{}}, roomy, 5},
-		{"idle, a large machine", Options{Policy: PolicyIdle}, roomy, 5},
+		{"through, a large machine", Options{Policy: PolicyThrough}, roomy, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inTimeOver(t, c.o, c.heap, func(t *testing.T, r *rig) {
@@ -54,7 +53,8 @@ func TestIdleGateRests(t *testing.T) {
 					ticket.Exit()
 					s := r.Stats()
 					if heap := r.since(from)[0].Heap; heap >= s.Hard || s.Escaped > 0 {
-						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i, heap/mib, s.Hard/mib, s)
+						t.Errorf("burst %d was noticed at %d MiB, the hard threshold is %d: %+v", i,
+							heap/mib, s.Hard/mib, s)
 					}
 					r.until(t, StateServing)
 				}
@@ -86,14 +86,13 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 	}{
 		{"held, drain", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: ErrHeld}, false},
 		{"held, shed", Options{Policy: PolicyShed}, &fakeTurns{err: ErrHeld}, false},
-		{"held, idle", Options{Policy: PolicyIdle}, &fakeTurns{err: ErrHeld}, false},
 		{"held, through", Options{Policy: PolicyThrough}, &fakeTurns{err: ErrHeld}, false},
 		{"failing", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: errPeer}, false},
-		{"failing, idle", Options{Policy: PolicyIdle}, &fakeTurns{err: errPeer}, false},
+		{"failing, through", Options{Policy: PolicyThrough}, &fakeTurns{err: errPeer}, false},
 		{"silent", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{takes: time.Hour}, false},
-		{"silent, idle", Options{Policy: PolicyIdle}, &fakeTurns{takes: time.Hour}, false},
+		{"silent, through", Options{Policy: PolicyThrough}, &fakeTurns{takes: time.Hour}, false},
 		{"held, a request hangs", Options{Policy: PolicyDrain, Signals: signals}, &fakeTurns{err: ErrHeld}, true},
-		{"a request hangs", Options{Policy: PolicyIdle}, nil, true},
+		{"a request hangs", Options{Policy: PolicyDrain, Signals: signals}, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.o.Turns = c.turns
@@ -133,7 +132,8 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 					if s := r.Stats(); s.WithoutTurn != was+1 || s.Escaped > 0 {
 						t.Errorf("burst %d: %+v", i, s)
 					}
-					time.Sleep(130*time.Second + time.Duration(i)*37*time.Millisecond) // Period: it wants the turn again
+					// Period: it wants the turn again
+					time.Sleep(130*time.Second + time.Duration(i)*37*time.Millisecond)
 				}
 			})
 		})
@@ -143,26 +143,28 @@ func TestIdleGateRestsWithoutTheTurn(t *testing.T) {
 // TestIdleGateRestsWhileItHoldsTheTurn for a peer that does not take it back.
 func TestIdleGateRestsWhileItHoldsTheTurn(t *testing.T) {
 	s := &fakeSignal{}
-	inTimeOver(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy, func(t *testing.T, r *rig) {
-		go r.Collect(t.Context())
-		r.until(t, StateDraining)
-		s.set(func() { s.err = ErrNotBack })
-		r.until(t, StateServing)
-		go r.Collect(t.Context())
-		r.until(t, StateWanting)
-		n, _ := r.wakeUps(func() { time.Sleep(50 * time.Second) })
-		if r.State() != StateWanting || n > 50*10 {
-			t.Errorf("%v: %d wake-ups in 50 s, want at most 10 a second", r.State(), n)
-		}
-		time.Sleep(returnTimeout - time.Minute)
-		r.until(t, StateServing)
-		if mean := r.control.heap.turns.held(0); mean > time.Minute { // the second one, which tells nobody, is short
-			t.Errorf("the turn that was given up counts: the mean is %v", mean)
-		}
-		if s := r.Stats(); s.Collections[ReasonRequested] != 2 || s.WithoutTurn > 0 {
-			t.Errorf("%+v", s)
-		}
-	})
+	inTimeOver(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: &fakeTurns{}}, roomy,
+		func(t *testing.T, r *rig) {
+			go r.Collect(t.Context())
+			r.until(t, StateDraining)
+			s.set(func() { s.err = ErrNotBack })
+			r.until(t, StateServing)
+			go r.Collect(t.Context())
+			r.until(t, StateWanting)
+			n, _ := r.wakeUps(func() { time.Sleep(50 * time.Second) })
+			if r.State() != StateWanting || n > 50*10 {
+				t.Errorf("%v: %d wake-ups in 50 s, want at most 10 a second", r.State(), n)
+			}
+			time.Sleep(returnTimeout - time.Minute)
+			r.until(t, StateServing)
+			// the second one, which asks no peer, is short
+			if mean := r.control.heap.turns.held(0); mean > time.Minute {
+				t.Errorf("the turn that was given up counts: the mean is %v", mean)
+			}
+			if s := r.Stats(); s.Collections[ReasonRequested] != 2 || s.WithoutTurn > 0 {
+				t.Errorf("%+v", s)
+			}
+		})
 }
 
 // TestTurnIsTakenPromptlyUnderLoad: the turn is asked for seldom by a process that has time, and
@@ -197,11 +199,11 @@ func TestTurnIsTakenPromptlyUnderLoad(t *testing.T) {
 
 // TestBurstWithoutRequests: what is allocated beside requests does not wake a gate that rests.
 // The hard threshold holds up to nearly burstRate on a large machine, and up to less on a small
-// one; then there is the net.
+// one; then there is the safety limit.
 func TestBurstWithoutRequests(t *testing.T) {
 	for _, c := range []struct {
 		available, rate uint64 // MiB
-		hard            bool   // may be passed, but not the net
+		hard            bool   // may be passed, but not the safety limit
 	}{
 		{24 << 10, 3300, false},
 		{24 << 10, 4600, true},
@@ -254,30 +256,32 @@ func TestAutoLooksSeldom(t *testing.T) {
 				}
 			})
 			if n > 60*15 {
-				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second", rate/mib, n)
+				t.Errorf("allocating %g MiB/s: %d wake-ups in a minute at 250 requests/s, want at most 15 a second",
+					rate/mib, n)
 			}
 			if p := r.Stats().Policy; p != c.choice {
 				t.Errorf("chose %v, want %v", p, c.choice)
 			}
 			if rate > 0 && strings.Count(r.logged.String(), "policy="+c.choice.String()+" why") != 1 {
-				t.Errorf("its choice must be told once:\n%s", r.logged.String())
+				t.Errorf("its choice must be logged once:\n%s", r.logged.String())
 			}
 		})
 	}
 }
 
-// TestRequestsThatAreNotCounted: where no request has ever entered, silence is no gap to a gate that tells peers, and the log says once
-// what to do, unless a peer sends requests here all the same. The first request that ends makes silence one.
+// TestRequestsThatAreNotCounted: where no request has ever entered, silence is no gap to a gate
+// that tells peers, and the log says once what to do, unless a peer sends requests here all the
+// same. The first request that ends makes silence one.
 func TestRequestsThatAreNotCounted(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		o           Options
 		least, most uint64 // collections in a minute
-		told        int
+		lines       int
 	}{
-		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1}, // a trigger at twice the live heap: 20
+		// a trigger at twice the live heap: 20
+		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1},
 		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, DisableHoldTurn: true}, 18, 24, 1},
-		{"idle", Options{Policy: PolicyIdle}, 50, 70, 1}, // it waits for nothing but gaps
 		{"a follower of a quorum", Options{Signals: []Signal{&keepingSignal{}}}, 18, 24, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -295,8 +299,8 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 				if n < c.least || n > c.most || s.Escaped > 0 || s.WithoutTurn > 0 {
 					t.Errorf("%d collections in a minute, want %d to %d: %+v", n, c.least, c.most, s)
 				}
-				if told := strings.Count(r.logged.String(), "no request has entered"); told != c.told {
-					t.Errorf("the log says so %d times:\n%s", told, r.logged.String())
+				if lines := strings.Count(r.logged.String(), "no request has entered"); lines != c.lines {
+					t.Errorf("the log says so %d times:\n%s", lines, r.logged.String())
 				}
 				r.Enter().Exit()
 				if more, s := collections(); more-n < 50 || s.Collections[ReasonIdleGap] < 50 {
@@ -307,7 +311,8 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestIdleFromTheStart: a process that never had a request collects by the trigger or each two minutes, and keeps to its bounds.
+// TestIdleFromTheStart: a process that never had a request collects by the trigger or each two
+// minutes, and keeps to its bounds.
 func TestIdleFromTheStart(t *testing.T) {
 	for _, rate := range []float64{0, mib / 10, 10 * mib, 1000 * mib} {
 		inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: &fakeTurns{}}, func(t *testing.T, r *rig) {
@@ -318,7 +323,8 @@ func TestIdleFromTheStart(t *testing.T) {
 				highest = max(highest, r.Heap())
 			}
 			s := r.Stats()
-			if periodic := s.Collections[ReasonPeriodic]; highest > s.Hard || s.Escaped > 0 || s.WithoutTurn > 0 || s.Collections[ReasonIdleGap] > 0 ||
+			if periodic := s.Collections[ReasonPeriodic]; highest > s.Hard || s.Escaped > 0 || s.WithoutTurn > 0 ||
+				s.Collections[ReasonIdleGap] > 0 ||
 				(rate < mib) != (periodic > 0) || rate > mib && s.Collections[ReasonTrigger] < 20 {
 				t.Errorf("%g MiB a second: up to %d MiB, %+v", rate/mib, highest/mib, s)
 			}

@@ -9,48 +9,59 @@ import (
 // Times of a collection.
 const (
 	tick         = time.Millisecond // between two looks while waiting
-	markTick     = tick / 4         // and while marking: its end is between two of them, and so are requests
-	readyTimeout = time.Second      // in StateReadying; the turn is held for longer if need be
+	markTick     = tick / 4         // and while marking: its end is between two looks, and so are requests
+	readyTimeout = time.Second      // of StateReadying; the gate holds the turn for longer if it has to
+	heapLook     = 10 * time.Millisecond
 
-	// hardGrace is for how long a collection is announced and drained whatever the heap: the defaults of both bounds, for which
-	// the net leaves room.
+	// hardGrace is how long the gate announces and drains whatever the heap. It is the sum of both
+	// timeouts' defaults, and the safety limit leaves room for it.
 	hardGrace = 200 * time.Millisecond
 
-	usableLimit = time.Second           // of a wait for a signal that could be used the last time
+	usableLimit = time.Second           // of a wait for a signal that the last collection could use
 	usableLook  = 10 * time.Millisecond // between two looks at it
 
-	slowReturn   = 2 * time.Second  // of a peer that has this process back, is worth a warning
+	slowReturn   = 2 * time.Second  // of a peer that puts this process back, is worth a warning
 	overdueAfter = 10 * time.Second // or ten times what was expected
-	longestLook  = time.Second      // of the time between two looks while marking: in the rest of it this process stood still
+
+	// longestLook is the most that a wait counts of the time between two looks. In the rest of it this
+	// process stalled.
+	longestLook = time.Second
 )
 
 // round is one collection, from StateWanting to StateServing.
 type round struct {
-	reason    Reason
-	lease     Lease // nil: none
-	alone     bool  // Turns are configured, and this collection goes without one
-	expected  time.Duration
-	patience  time.Duration // with those told, at least
-	told      []*announcer  // those asked to drain
-	drains    []*notice     // what each of told was asked
-	readies   []*notice     // what each of told was asked in the end: to have this process back
-	refused   bool          // new requests, for a time
-	announced time.Time     // when
-	usual     float64       // requests a second before the announcement
-	rate      float64       // of these, without those that no peer can send elsewhere
-	before    uint32        // requests that had entered by the announcement
-	watched   time.Time     // since when no request should come, as each peer has said; zero: not yet
-	entered   uint32        // requests by then, but for those that no peer can send elsewhere
-	unheeded  bool          // the peers confirmed a drain, and requests kept coming
-	met       uint64        // requests that the mark phase met
+	reason   Reason
+	expected time.Duration
+
+	// The turn.
+	lease       Lease // nil: none
+	withoutTurn bool  // there are Turns, and this collection does not have one
+
+	// The announcement.
+	asked       []*announcer  // the peers that were asked to drain this process
+	drains      []*notice     // what each of them was asked
+	readies     []*notice     // and what each was asked in the end: to have this process back
+	patience    time.Duration // the least AnnounceTimeout for them
+	refused     bool          // new requests, for a time
+	announced   time.Time     // zero: there was no peer to ask
+	rate        float64       // requests a second before it
+	movableRate float64       // of them, those that a peer can send elsewhere
+	before      uint32        // requests that had entered by then
+
+	// The drain. From confirmed on no request should enter; see rounds.expectNone.
+	confirmed time.Time // zero: not yet
+	movable   uint32    // requests that had entered by then, of those that a peer can send elsewhere
+	unheeded  bool      // too many have entered since
+
+	overlapped uint64 // requests that overlapped the mark phase
 }
 
-// rounds goes through one collection after the other. Its fields are owned by the control goroutine,
-// or do not change once that runs.
+// rounds goes through one collection after the other. Its fields are owned by the control
+// goroutine, or do not change once that runs.
 type rounds struct {
 	options    *Options
 	log        *slog.Logger
-	requests   *counter
+	requests   *traffic
 	status     *status
 	waiters    *waiters
 	calls      *calls
@@ -60,116 +71,42 @@ type rounds struct {
 	announcers []*announcer
 	stop       <-chan struct{} // closed when the gate stops
 
-	lead     time.Duration // from an announcement to the collection, moving average
-	entered  time.Time     // when the state began
-	heedless time.Time     // no wait before for peers that do not heed a drain: the last ones did not help
-	futile   time.Duration // of waits for such peers, since one helped
-	unheard  unheard
-	halves   uint64 // half requests that mark phases met, in all
+	entered    time.Time     // when the state began
+	usualDrain time.Duration // from an announcement to the collection, moving average
+	late       latePeers
+	afterDrain afterDrain
 }
 
-// run takes the process through the states, and back to StateServing whatever happens.
+// run goes through one collection, and back to StateServing whatever happens:
+//
+//  1. takeTurn waits for the turn, at most until the heap is at the hard threshold.
+//  2. announce asks the peers to drain this process, and waits until they have acted.
+//  3. drain waits until the requests that are here have ended.
+//  4. collect runs the collector, and waits until it has marked.
+//  5. ready asks the peers to put this process back.
+//  6. releaseTurn releases the turn once they have, while this process serves.
+//
+// Each wait has a bound, and the next step follows when it is over. If the gate stops or loses the
+// turn, it leaves out what is left of steps 2 to 4.
 func (rs *rounds) run(reason Reason) {
 	r := &round{reason: reason}
-	var waiting []uint64
-	collected := false
 	rs.to(StateWanting, r)
-	if rs.takeTurn(r) {
-		waiting = rs.waiters.ids() // who asks from now on wants another collection
-		r.expected = rs.heap.expected()
-		if rs.announce(r) {
-			rs.drain(r)
-		}
-		rs.heap.undrained = rs.heap.policy.announces() && !r.refused && !slices.ContainsFunc(r.drains, (*notice).acted)
-		if !isClosed(rs.stop) && !isLost(r.lease) {
-			collected = rs.collect(r)
-		}
-		rs.ready(r)
-		rs.releaseTurn(r)
-	}
-	rs.to(StateServing, r)
-	if collected { // else the next round is for them; Stop answers them itself
-		rs.heap.turns.forget()
-		rs.waiters.answer(waiting, nil)
-	}
-}
-
-// takeTurn waits until this replica may collect. It reports false when it shall not.
-func (rs *rounds) takeTurn(r *round) (ok bool) {
-	r.lease, r.alone, ok = rs.turns.take(&r.reason)
-	if r.alone {
-		rs.status.update(func(s *Stats) { s.WithoutTurn++ })
-	}
-	return ok
-}
-
-// releaseTurn releases the turn, if any, once the peers have this process back. The gate does not
-// wait for it; but it does so when it stops, too: to a peer that has this process out, a gate that
-// has stopped is as far away as any.
-func (rs *rounds) releaseTurn(r *round) {
-	if r.lease == nil {
+	if !rs.takeTurn(r) {
+		rs.to(StateServing, r)
 		return
 	}
-	if isLost(r.lease) {
-		rs.status.update(func(s *Stats) { s.LostTurns++ })
-		rs.heap.warn("lost", "gcgate: the turn was lost while it was held; another replica may have collected at the same time")
+	waiting := rs.waiters.ids() // a later caller wants another collection
+	r.expected = rs.heap.expected()
+	rs.announce(r)
+	rs.drain(r)
+	collected := rs.collect(r)
+	rs.ready(r)
+	rs.releaseTurn(r)
+	rs.to(StateServing, r)
+	if collected { // else the next round is for them, and Stop answers them itself
+		rs.heap.turns.halveAssumed()
+		rs.waiters.answer(waiting, nil)
 	}
-	gone := goneBound(rs.heap.turnStats().Spare)
-	rs.turns.releaseAfter(r.lease, r.refused || len(r.told) > 0, func() bool { return rs.awaitReturn(r, gone) })
-}
-
-// awaitReturn waits until all peers that must not lose two replicas have this one back, or are not
-// waited for any longer, or until the turn is lost. It reports whether all have it back that may
-// have had it out. The round does not change any more.
-func (rs *rounds) awaitReturn(r *round, gone time.Duration) (returned bool) {
-	defer rs.turns.heldUp.clear()
-	returned = true
-	for i, ready := range r.readies {
-		if a := r.told[i]; !a.is.SafeWithoutTurn && !isLost(r.lease) {
-			returned = rs.awaitPeer(r, a, ready, gone) && returned
-		}
-	}
-	return returned && !isLost(r.lease)
-}
-
-// awaitPeer is awaitReturn for one peer.
-func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, gone time.Duration) (returned bool) {
-	returned = a.awaitReturn(ready, gone, rs.stop, r.lease.Lost(), func(waited time.Duration, err error) {
-		if waited < heldUpAfter {
-			return
-		}
-		rs.turns.heldUp.set(holdsUp(a.signal, err), ready.posted)
-		a.warnings.ongoing("holds",
-			"gcgate: this replica holds the turn because a peer does not have it back; the others cannot collect",
-			"held", waited.Round(time.Second), "error", err)
-	})
-	took := time.Since(ready.posted)
-	if returned {
-		if took > slowReturn {
-			a.warnings.lasting("slow", lastsEvery,
-				"gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
-				"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: unhealthy_interval), "+
-					"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too")
-		} else {
-			a.warnings.over("gcgate: the peer has this replica back in time again", "slow")
-		}
-		return true
-	}
-	out, err := a.outstanding(ready)
-	if out && !isLost(r.lease) {
-		a.warnings.lasting("gives up", warnEvery,
-			"gcgate: a peer does not have this replica back; the turn goes to the next one, without this signal",
-			"held", took.Round(time.Second), "error", err)
-	}
-	return !out
-}
-
-// holdsUp says that a peer holds the turn up, and why.
-func holdsUp(s Signal, err error) string {
-	if err == nil {
-		return s.String()
-	}
-	return s.String() + ": " + err.Error()
 }
 
 // to changes the state.
@@ -185,10 +122,11 @@ func (rs *rounds) to(s State, r *round) {
 		})
 	}
 	rs.entered = now
-	rs.log.Debug("gcgate: state", "state", s, "reason", r.reason, "heap", rs.heap.used, "live", rs.heap.thresholds.live, "in_flight", inFlight)
-	rs.events.tell(rs.calls, Event{
-		Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight, Expected: r.expected, WithoutTurn: r.alone,
-		Overlapped: r.met,
+	rs.log.Debug("gcgate: state", "state", s, "reason", r.reason,
+		"heap", rs.heap.used, "live", rs.heap.thresholds.live, "in_flight", inFlight)
+	rs.events.notify(rs.calls, Event{
+		Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight,
+		Expected: r.expected, WithoutTurn: r.withoutTurn, Overlapped: r.overlapped,
 	})
 }
 
@@ -204,60 +142,88 @@ func (rs *rounds) pause(d time.Duration) bool {
 	}
 }
 
-// announce tells the peers, and waits until all have acted, or the bound. It reports false when
-// there is nobody to tell, by policy or because it cannot be done without the turn.
-func (rs *rounds) announce(r *round) bool {
-	if !rs.heap.policy.announces() {
+// pressed reports whether the heap has reached the hard threshold in a round that takes longer than
+// usual. It takes a sample now and then. A collection without the turn begins at that threshold, so
+// a higher one holds for it.
+func (rs *rounds) pressed(r *round) bool {
+	now := time.Now()
+	if now.Sub(r.announced) < hardGrace {
 		return false
 	}
+	if now.Sub(rs.heap.sampled) >= heapLook {
+		rs.heap.sample()
+	}
+	if r.withoutTurn {
+		return rs.heap.used >= rs.heap.thresholds.hardWithoutTurn
+	}
+	return rs.heap.pastHard()
+}
+
+// takeTurn waits until this replica may collect. It reports false if the gate stops, or has no
+// reason to collect any more.
+func (rs *rounds) takeTurn(r *round) (ok bool) {
+	r.lease, r.withoutTurn, ok = rs.turns.take(&r.reason)
+	if r.withoutTurn {
+		rs.status.update(func(s *Stats) { s.WithoutTurn++ })
+	}
+	return ok
+}
+
+// announce asks the peers to drain this process, and waits until all have acted, or the bound. It
+// does nothing if there is no peer to ask, by policy or because it would need the turn.
+func (rs *rounds) announce(r *round) {
+	if !rs.heap.policy.announces() {
+		return
+	}
 	for _, a := range rs.announcers {
-		if r.alone {
+		if r.withoutTurn {
 			patience, ok := a.usableWithoutTurn()
 			if !ok {
-				continue // another replica may be away: the peer would have nobody to send to
+				continue // if another replica is drained too, the peer has no replica left
 			}
 			r.patience = max(r.patience, patience)
 		}
 		if rs.awaitUsable(r, a) {
-			r.told = append(r.told, a)
+			r.asked = append(r.asked, a)
 		}
 	}
-	r.refused = rs.heap.policy == PolicyShed && !r.alone
-	if len(r.told) == 0 && !r.refused {
-		return false
+	r.refused = rs.heap.policy == PolicyShed && !r.withoutTurn
+	if len(r.asked) == 0 && !r.refused {
+		return
 	}
-	r.usual, r.rate = rs.heap.gap.rate, rs.heap.gap.movingRate
+	r.rate, r.movableRate = rs.requests.rate, rs.requests.movableRate
 	_, r.before = rs.requests.read()
-	back := time.Now().Add(rs.lead + r.expected)
+	back := time.Now().Add(rs.usualDrain + r.expected)
 	rs.status.leave(back)
 	rs.to(StateAnnouncing, r)
 	r.announced = rs.entered
-	for _, a := range r.told {
+	for _, a := range r.asked {
 		r.drains = append(r.drains, a.post(true, back))
 	}
 	rs.status.refuse(r.refused)
-	rs.await(r)
-	return true
+	rs.awaitActed(r)
 }
 
-// awaitUsable reports whether to announce through a signal. One that could be used at the last collection
-// and cannot now is waited for, up to the hard threshold and within bounds: the polls of a balancer that
-// has no processor for a moment are late, and come again.
+// awaitUsable reports whether to announce through a signal. If the last collection could use it and
+// this one can't, the gate waits for it, up to the hard threshold and usableLimit. The polls of a
+// balancer that has no processor for a moment are late, and come again.
 func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	for begin := time.Now(); ; rs.heap.sample() {
 		err := a.usable(rs.options.AnnounceTimeout)
-		if err == nil || !a.used || time.Since(begin) >= usableLimit || rs.heap.pastHard() || isLost(r.lease) || !rs.pause(usableLook) {
+		switch {
+		case err == nil, !a.used, time.Since(begin) >= usableLimit,
+			rs.heap.pastHard(), isLost(r.lease), !rs.pause(usableLook):
 			a.use(err)
 			return err == nil
 		}
 	}
 }
 
-// await waits until the peers have acted, or the bound.
-func (rs *rounds) await(r *round) {
+// awaitActed waits until the peers have acted, or the bound.
+func (rs *rounds) awaitActed(r *round) {
 	timer := time.NewTimer(max(rs.options.AnnounceTimeout, r.patience))
 	defer timer.Stop()
-	look := time.NewTicker(heedLook)
+	look := time.NewTicker(heapLook)
 	defer look.Stop()
 	var lost <-chan struct{}
 	if r.lease != nil {
@@ -268,7 +234,7 @@ func (rs *rounds) await(r *round) {
 		case <-left[0].done:
 			left = left[1:]
 		case <-look.C:
-			if rs.presses(r) {
+			if rs.pressed(r) {
 				return
 			}
 		case <-timer.C:
@@ -281,69 +247,35 @@ func (rs *rounds) await(r *round) {
 	}
 }
 
-// presses reports whether the heap has reached the hard threshold in a round that takes longer than usual, and looks at it now and then. A
-// round that goes alone begins there, mostly: it is the middle between that and where the runtime begins by itself.
-func (rs *rounds) presses(r *round) bool {
-	now := time.Now()
-	if now.Sub(r.announced) < hardGrace {
+// collect runs the collector until its marking is over. It reports false if it was not within
+// bounds, or if the gate stops or has lost the turn.
+func (rs *rounds) collect(r *round) (ended bool) {
+	rs.heap.undrained = rs.heap.policy.announces() && !r.refused &&
+		!slices.ContainsFunc(r.drains, (*notice).acted)
+	if isClosed(rs.stop) || isLost(r.lease) {
 		return false
 	}
-	if now.Sub(rs.heap.sampled) >= heedLook {
-		rs.heap.sample()
-	}
-	if r.alone {
-		return rs.heap.used >= rs.heap.thresholds.brink
-	}
-	return rs.heap.pastHard()
-}
-
-// collect runs the collector, beside this goroutine, until its marking is over; it reports
-// false when it was not within bounds. A process that is away waits for the sweep too:
-// runtime.GC sweeps a span per Gosched, and while some goroutine is always runnable on the only
-// P, the network is looked at every 10 ms only (runtime/proc.go, sysmon). But under load that
-// sweep may take very long, so the wait for it is as bounded as the marking was.
-func (rs *rounds) collect(r *round) (ended bool) {
 	rs.to(StateCollecting, r)
-	rs.heap.sample() // a cycle of the runtime's own since the last look is told, and is not this one
+	rs.heap.sample() // a cycle of the runtime's own since the last look is not this one
 	begin := time.Now()
 	inFlight, before := rs.requests.read()
-	rs.watchPeers(r)
+	rs.expectNone(r)
 	returned := rs.heap.beginCycle()
-	overdue := max(overdueAfter, 10*r.expected)
-	last, now := before, before
-	looked, waited, stood := begin, time.Duration(0), time.Duration(0) // stood: this process itself, since the cycle began
-	for waited < overdue && !ended && rs.pause(markTick) {
-		last = now
-		_, now = rs.requests.read()
-		ended = rs.heap.cycleEnded()
-		look := time.Since(looked)
-		waited += min(look, longestLook)
-		if stood += max(look-longestLook, 0); rs.heap.cycleBegan.After(looked) {
-			stood = 0
-		}
-		looked = time.Now()
-	}
-	rs.countMet(r, inFlight, last-before, now-last)
+	last, now, stalled, ended := rs.awaitMarked(r, before)
+	r.overlapped = rs.requests.overlapOwn(inFlight, last-before, now-last)
 	if ended {
-		if rs.status.away() {
-			sweep := time.NewTimer(time.Since(rs.heap.cycleBegan))
-			select {
-			case <-returned:
-			case <-sweep.C:
-			case <-rs.stop:
-			}
-			sweep.Stop()
-		}
+		rs.awaitSwept(returned)
 		rs.heap.overdueEnded()
-		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stood, rs.heap.thresholds.live)
+		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stalled, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
 		rs.heap.warnings.lasting("overdue", warnEvery,
-			"gcgate: a collection does not end; serving meanwhile, and collecting no more until it has",
+			"gcgate: a collection does not end; serving in the meantime, and collecting no more until it has",
 			"took", time.Since(begin), "expected", r.expected)
 	}
 	_, after := rs.requests.read()
 	rs.keepComing(r)
 	rs.status.update(func(s *Stats) {
+		s.Overlapped = rs.requests.overlapped()
 		s.Stragglers += uint64(after - before)
 		if ended {
 			s.Collections[r.reason]++
@@ -352,25 +284,58 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	return ended
 }
 
-// ready tells the peers that this process is back, and waits for a moment until those have seen
-// it that had acted on the announcement; awaitReturn waits for the others, beside the heap.
-// Before the gate stops it waits for all: a peer may have acted although its answer did not come.
+// awaitMarked waits until the cycle has marked, or the bound. It returns how many requests had
+// entered at the last two looks, and for how long this process stalled since the cycle began.
+func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalled time.Duration, ended bool) {
+	bound := max(overdueAfter, 10*r.expected)
+	last, now = before, before
+	waited, looked := time.Duration(0), time.Now()
+	for waited < bound && !ended && rs.pause(markTick) {
+		last = now
+		_, now = rs.requests.read()
+		ended = rs.heap.cycleEnded()
+		look := time.Since(looked)
+		waited += min(look, longestLook)
+		if stalled += max(look-longestLook, 0); rs.heap.cycleBegan.After(looked) {
+			stalled = 0
+		}
+		looked = time.Now()
+	}
+	return last, now, stalled, ended
+}
+
+// awaitSwept waits until a drained process has swept. runtime.GC sweeps a span per Gosched, and
+// while some goroutine is always runnable on the only P, the runtime looks at the network each 10
+// ms only (runtime/proc.go, sysmon). Under load the sweep may take very long, so its bound is what
+// the marking took.
+func (rs *rounds) awaitSwept(returned <-chan struct{}) {
+	if !rs.status.out() {
+		return
+	}
+	bound := time.NewTimer(time.Since(rs.heap.cycleBegan))
+	defer bound.Stop()
+	select {
+	case <-returned:
+	case <-bound.C:
+	case <-rs.stop:
+	}
+}
+
+// ready asks the peers to put this process back. It waits for a moment for those that had acted on
+// the announcement; awaitReturn waits for the others, while this process serves. Before the gate
+// stops ready waits for all, because a peer may have acted although its answer did not come.
 func (rs *rounds) ready(r *round) {
 	rs.status.comeBack()
-	if len(r.told) == 0 {
+	if len(r.asked) == 0 {
 		return
 	}
 	rs.to(StateReadying, r)
 	var wait []*notice
-	for i, a := range r.told {
+	for i, a := range r.asked {
 		n := a.post(false, time.Time{})
 		r.readies = append(r.readies, n)
-		select {
-		case <-r.drains[i].done:
+		if r.drains[i].acted() || isClosed(rs.stop) {
 			wait = append(wait, n)
-		case <-rs.stop:
-			wait = append(wait, n)
-		default:
 		}
 	}
 	look := time.NewTicker(tick)
@@ -385,4 +350,72 @@ func (rs *rounds) ready(r *round) {
 			}
 		}
 	}
+}
+
+// releaseTurn has the turn released, if there is one, once the peers have this process back. The
+// round does not wait for that. A gate that stops does.
+func (rs *rounds) releaseTurn(r *round) {
+	if r.lease == nil {
+		return
+	}
+	if isLost(r.lease) {
+		rs.status.update(func(s *Stats) { s.LostTurns++ })
+		rs.heap.warn("lost",
+			"gcgate: the turn was lost while it was held; another replica may have collected at the same time")
+	}
+	bound := silentBound(rs.heap.turnStats().Spare)
+	drained := r.refused || len(r.asked) > 0
+	rs.turns.releaseAfter(r.lease, drained, func() bool { return rs.awaitReturn(r, bound) })
+}
+
+// awaitReturn waits until all peers that must not lose two replicas have this one back. It gives up
+// a peer that is silent for the bound, and returns when the turn is lost. It reports whether all
+// have it back that may have had it out. The round does not change any more.
+func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
+	defer rs.turns.heldUp.clear()
+	returned = true
+	for i, ready := range r.readies {
+		if a := r.asked[i]; !a.is.SafeWithoutTurn && !isLost(r.lease) {
+			returned = rs.awaitPeer(r, a, ready, bound) && returned
+		}
+	}
+	return returned && !isLost(r.lease)
+}
+
+// awaitPeer is awaitReturn for one peer.
+func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Duration) (returned bool) {
+	returned = a.awaitReturn(ready, bound, rs.stop, r.lease.Lost(), func(waited time.Duration, err error) {
+		if waited < heldUpAfter {
+			return
+		}
+		rs.turns.heldUp.set(holdsUp(a.signal, err), ready.posted)
+		a.warnings.ongoing("holds",
+			"gcgate: this replica holds the turn because a peer does not have it back; the others cannot collect",
+			"held", waited.Round(time.Second), "error", err)
+	})
+	took := time.Since(ready.posted)
+	out, err := a.outstanding(ready)
+	switch {
+	case returned && took > slowReturn:
+		a.warnings.lasting("slow", lastsEvery,
+			"gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
+			"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: "+
+				"unhealthy_interval), "+
+				"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too")
+	case returned:
+		a.warnings.over("gcgate: the peer has this replica back in time again", "slow")
+	case out && !isLost(r.lease):
+		a.warnings.lasting("gives up", warnEvery,
+			"gcgate: a peer does not have this replica back; the turn goes to the next one, without this signal",
+			"held", took.Round(time.Second), "error", err)
+	}
+	return returned || !out
+}
+
+// holdsUp says that a peer holds the turn up, and why.
+func holdsUp(s Signal, err error) string {
+	if err == nil {
+		return s.String()
+	}
+	return s.String() + ": " + err.Error()
 }

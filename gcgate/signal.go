@@ -8,11 +8,11 @@ import (
 // A Signal tells one peer that sends requests here (a load balancer, a client) that this
 // process is about to collect, and that it is back.
 //
-// The gate calls Drain and Ready of one Signal from one goroutine, never both at once. Each
-// call has a deadline, 1 s for Drain and 5 s for Ready; what fails is tried again, with a
-// pause, until it succeeds or until the gate wants the opposite. While the gate is away it calls
-// Drain again every 100 ms, so that a peer that lost its state (a restart, a reload) hears of
-// it: both calls must be idempotent.
+// The gate calls Drain and Ready of one Signal from one goroutine, never both at once. Each call
+// has a deadline, 1 s for Drain and 5 s for Ready. The gate tries what fails again, with a pause,
+// until it succeeds or until the gate wants the opposite. During a drain it calls Drain again every
+// 100 ms, for a peer that lost its state in a restart or a reload. So both calls must be
+// idempotent.
 //
 // Neither a slow nor a failing Signal holds up serving or collecting: the gate waits for Drain at
 // most [Options.AnnounceTimeout]. But the gate holds the turn until Ready has returned nil, also
@@ -31,11 +31,11 @@ import (
 // [Validator], [Explainer] or [Watcher].
 type Signal interface {
 	// Drain asks the peer to send no new requests, and returns nil when the peer has acted on
-	// it. expected is how long this process expects to be away, from now.
+	// it. expected is how long this process expects to be drained, from now.
 	Drain(ctx context.Context, expected time.Duration) error
 
-	// Ready tells the peer that this process is back, and returns nil when the peer sends
-	// requests again for sure, or was never told: the next replica drains then.
+	// Ready tells the peer that this process is back. It returns nil if the peer sends requests again
+	// for sure, or never knew of a drain. The next replica drains then.
 	Ready(ctx context.Context) error
 
 	// String names the signal and its peer, for the log.
@@ -43,8 +43,8 @@ type Signal interface {
 }
 
 // A Confirmer is a [Signal] that knows beforehand whether its peer would act in time. Without a
-// peer that does, a drain is all cost: the process collects before anybody has acted, and is out
-// of service long after.
+// peer that does, a drain is all cost: the process collects before the peer has acted, and is out
+// of rotation long after.
 type Confirmer interface {
 	// CanConfirm returns nil when the peer is expected to act on a Drain within the given time,
 	// which is [Options.AnnounceTimeout]; else an error that says why not, and what to set: the

@@ -88,8 +88,9 @@ func (l *logText) String() string {
 func TestUsersSignal(t *testing.T) {
 	s, l := &ownSignal{}, &logText{}
 	g, err := gcgate.Start(t.Context(), gcgate.Options{
-		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisableTurns: true, DisablePeriod: true, AnnounceTimeout: 10 * time.Second,
-		Logger: slog.New(slog.NewTextHandler(l, nil)),
+		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisableTurns: true, DisablePeriod: true,
+		AnnounceTimeout: 10 * time.Second,
+		Logger:          slog.New(slog.NewTextHandler(l, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ type heldTurns struct{}
 
 func (heldTurns) TryAcquire(context.Context) (gcgate.Lease, error) { return nil, gcgate.ErrHeld }
 
-// TestStartWantsTurns: replicas that are out at once leave nobody to serve.
+// TestStartWantsTurns: replicas that are out at once leave none to serve.
 func TestStartWantsTurns(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -148,13 +149,33 @@ func TestStartWantsTurns(t *testing.T) {
 		says    string // "" for no error
 	}{
 		{"own signal", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}}, `signal "own signal" needs them`},
-		{"own signal, policy drain", gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&ownSignal{}}}, `signal "own signal" needs them`},
-		{"one of two", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}, &ownSignal{}}}, `signal "own signal" needs them`},
+		{
+			"own signal, policy drain",
+			gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&ownSignal{}}},
+			`signal "own signal" needs them`,
+		},
+		{
+			"one of two",
+			gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}, &ownSignal{}}},
+			`signal "own signal" needs them`,
+		},
 		{"shed", gcgate.Options{Policy: gcgate.PolicyShed}, "PolicyShed needs them"},
 		{"one that needs no turn", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{safe: true}}}, ""},
-		{"turns", gcgate.Options{Policy: gcgate.PolicyShed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}}, ""},
-		{"the only one to announce itself", gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}, DisableTurns: true}, ""},
-		{"a signal that is not used", gcgate.Options{Policy: gcgate.PolicyThrough, Signals: []gcgate.Signal{&ownSignal{}}}, ""},
+		{
+			"turns",
+			gcgate.Options{Policy: gcgate.PolicyShed, Signals: []gcgate.Signal{&ownSignal{}}, Turns: heldTurns{}},
+			"",
+		},
+		{
+			"the only one to announce itself",
+			gcgate.Options{Signals: []gcgate.Signal{&ownSignal{}}, DisableTurns: true},
+			"",
+		},
+		{
+			"a signal that is not used",
+			gcgate.Options{Policy: gcgate.PolicyThrough, Signals: []gcgate.Signal{&ownSignal{}}},
+			"",
+		},
 		{"both", gcgate.Options{Turns: heldTurns{}, DisableTurns: true}, "leave one of them out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,10 +186,12 @@ func TestStartWantsTurns(t *testing.T) {
 			}
 			var oe *gcgate.OptionError
 			refused := errors.As(err, &oe)
-			if refused != (c.says != "") || refused && (oe.Option != "Turns" || !strings.Contains(err.Error(), c.says)) {
+			if refused != (c.says != "") ||
+				refused && (oe.Option != "Turns" || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("got %v, want an error with %q", err, c.says)
 			}
-			if strings.Contains(c.says, "needs them") && !(strings.Contains(err.Error(), "gcgate.FileTurns") && strings.Contains(err.Error(), "DisableTurns")) {
+			if strings.Contains(c.says, "needs them") && !(strings.Contains(err.Error(), "gcgate.FileTurns") &&
+				strings.Contains(err.Error(), "DisableTurns")) {
 				t.Errorf("it does not say what to do: %v", err)
 			}
 		})

@@ -26,7 +26,7 @@ func times(few, all int) int {
 
 // TestSimulation runs groups of replicas, with faults, for some minutes of fake time, and
 // holds the invariants:
-//   - never more than k replicas of a group are away with the turn
+//   - never more than k replicas of a group are out with the turn
 //   - nothing is refused under Drain
 //   - each gate comes back, and collects again once the faults have ended
 //
@@ -75,7 +75,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 	queue := &fakeQueue{k: turns.k}
 	shared := Turns(turns)
 	if rng.IntN(2) == 0 {
-		shared = queue // faults of turns are nobody's then
+		shared = queue // no turns with faults then
 	}
 	var replicas []*simulated
 	for range n {
@@ -85,13 +85,17 @@ func simulate(t *testing.T, rng *rand.Rand) {
 		h.Mark = time.Duration(1+rng.IntN(600)) * time.Millisecond
 		h.Sweep = time.Duration(rng.IntN(2000)) * time.Millisecond
 		h.Available = uint64(rng.IntN(32<<10)) * mib
-		o := Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: shared, DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond}
+		o := Options{
+			Policy: PolicyDrain, Signals: []Signal{s}, Turns: shared,
+			DrainTimeout: time.Duration(1+rng.IntN(200)) * time.Millisecond,
+		}
 		r := &simulated{rig: startRig(t, o, h), signal: s, running: true}
 		r.traffic()
 		replicas = append(replicas, r)
 	}
 	var most atomic.Int64
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Duration(1+rng.IntN(50)) * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		time.Sleep(time.Duration(1+rng.IntN(50)) * time.Millisecond)
 		fault(rng, turns, replicas[rng.IntN(n)])
 		with := 0
 		for _, r := range replicas {
@@ -102,7 +106,7 @@ func simulate(t *testing.T, rng *rand.Rand) {
 				with++
 			}
 		}
-		with -= alone(replicas)
+		with -= withoutTurn(replicas)
 		most.Store(max(most.Load(), int64(with)))
 		if with > turns.k {
 			t.Fatalf("%d replicas collect with a turn, %d may", with, turns.k)
@@ -130,21 +134,22 @@ func simulate(t *testing.T, rng *rand.Rand) {
 			t.Errorf("replica %d: %+v", i, before)
 		}
 		r.Stop()
-		if r.signal.isAway() {
-			t.Errorf("replica %d stopped, and its peer thinks that it is away", i)
+		if r.signal.isDrained() {
+			t.Errorf("replica %d stopped, and its peer has it drained", i)
 		}
 	}
 	time.Sleep(2 * time.Second)
 	if turns.holders() > 0 || queue.held > 0 || queue.places() > 0 {
-		t.Errorf("%d turns are held by nobody, and of a queue %d; %d places in it are taken", turns.holders(), queue.held, queue.places())
+		t.Errorf("%d turns are held by no replica, and of a queue %d; %d places in it are taken", turns.holders(),
+			queue.held, queue.places())
 	}
 	if most.Load() == 0 {
 		t.Error("the simulation never saw a collection")
 	}
 }
 
-// alone counts the replicas that collect without a turn, as they must at the hard threshold.
-func alone(replicas []*simulated) (n int) {
+// withoutTurn counts the replicas that collect without a turn, as they must at the hard threshold.
+func withoutTurn(replicas []*simulated) (n int) {
 	for _, r := range replicas {
 		r.mu.Lock()
 		if k := len(r.events); r.running && k > 0 && r.State() == StateCollecting && r.events[k-1].WithoutTurn {
@@ -160,7 +165,7 @@ func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
 	switch rng.IntN(200) {
 	case 0:
 		turns.mu.Lock()
-		turns.err = errors.New("the store is away")
+		turns.err = errors.New("the store is down")
 		turns.mu.Unlock()
 	case 1, 2:
 		turns.mu.Lock()
@@ -172,7 +177,7 @@ func fault(rng *rand.Rand, turns *fakeTurns, r *simulated) {
 	case 4, 5:
 		r.signal.set(func() { r.signal.err = nil })
 	case 6:
-		r.signal.set(func() { r.signal.away = false }) // it was restarted
+		r.signal.set(func() { r.signal.drained = false }) // it was restarted
 	case 7:
 		r.heap.Do(func() { r.heap.Rate = float64(rng.IntN(1000)) * mib })
 	case 8:

@@ -17,8 +17,8 @@ const (
 	// allows no more, all stays as it is.
 	spendPercent = 125
 
-	// autoPercent is that for PolicyAuto to choose it, so that a live heap that varies a little does not
-	// change the choice each time.
+	// autoPercent is that for PolicyAuto to choose it, so that a live heap that varies a little
+	// does not change the choice each time.
 	autoPercent = 150
 
 	// heapMinimum is the least goal of the runtime at GOGC=100, in bytes (runtime/mgcpacer.go); it
@@ -27,16 +27,16 @@ const (
 )
 
 // spend returns the goal for a live heap in bytes, and the GOGC that leads to it, under a rate of
-// allocation in bytes a second. It returns 0 where there is no memory to spend. roots and overhead are
-// those of the Collector.
+// allocation in bytes a second. It returns 0 where there is no memory to spend. roots and overhead
+// are those of the Collector.
 func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
-	ceiling := spendShare * a.heap(overhead)
+	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
-		own, _ := a.ceiling(o, overhead) // where other policies begin to collect
-		ceiling = min(ceiling, own)
+		own, _ := a.highestTrigger(o, overhead) // where other policies begin to collect
+		most = min(most, own)
 	}
 	want := max(spendRatio*float64(live), float64(live)+rate*fillTime.Seconds(), float64(o.MinTriggerBytes))
-	want = min(want, ceiling)
+	want = min(want, most)
 	p := 100 * (want - float64(live)) / float64(live+roots)
 	if small := 100 * want / heapMinimum; small < p { // the least goal is higher already
 		p = small
@@ -47,9 +47,10 @@ func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) 
 	return uint64(want), int(min(p, math.MaxInt32))
 }
 
-// spendMemory raises the runtime's goal as far as memory allows, or leaves it where it was, and returns
-// the limit to set: a net above the goal, as the live heap may grow much before it is looked at again.
-func (h *heapWatch) spendMemory(overhead uint64) (net int64) {
+// spendMemory raises the runtime's goal as far as memory allows, or leaves it where it was, and
+// returns the limit to set. That is a safety limit above the goal, because the live heap may grow
+// much before the gate looks at it again.
+func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {
 		h.roomy = false
@@ -58,8 +59,8 @@ func (h *heapWatch) spendMemory(overhead uint64) (net int64) {
 	}
 	h.roomy, h.jitter = true, 0
 	t := &h.thresholds
-	t.floor, t.ceiling, t.gap, t.hard = float64(goal), float64(goal), goal, goal
+	t.lowest, t.highest, t.highestIdle, t.hard = float64(goal), float64(goal), goal, goal
 	t.follow(0, 0)
 	h.pacing.raise(percent)
-	return int64(min(float64(h.allowed.limit), netRatio*float64(goal)+netBytes+float64(overhead), 1<<62))
+	return int64(min(float64(h.allowed.limit), safetyRatio*float64(goal)+safetyBytes+float64(overhead), 1<<62))
 }

@@ -13,43 +13,43 @@ type Stats struct {
 	Collections map[Reason]uint64
 	Escaped     uint64
 
-	// Entered counts the requests that entered. Overlapped are those of them that met the mark phase of
-	// one of the gate's collections: in flight at its start, or entered before its end. A cycle of the
-	// runtime's own that a collection has to wait for is a part of it here. It is
-	// counted from reads of the requests' counters while it marks, a quarter of a millisecond apart, and
-	// within 1% of exact over some collections of 20 ms or more. It is the figure to look at: latencies have
-	// other causes too. OverlappedOther is the same for cycles that were not the gate's (the
-	// runtime's own, and runtime.GC elsewhere): an estimate from the rate of requests and the CPU
-	// time of the mark workers, as such cycles are noticed when they are over.
+	// Entered counts the requests that entered. Overlapped counts those of them that overlapped the
+	// mark phase of one of the gate's collections. They were in flight at its start, or entered
+	// before its end. If a collection has to wait for a cycle of the runtime's own, that is a part
+	// of it here. It is within 1% of exact over some collections of 20 ms or more, because the gate
+	// reads the counters four times a millisecond while it marks. Look at this figure first:
+	// latencies have other causes too.
+	//
+	// OverlappedOther is the same for cycles that were not the gate's: the runtime's own, and
+	// runtime.GC elsewhere. The gate notices these when they are over. So it estimates the figure
+	// from the rate of requests and the CPU time of the mark workers.
 	Entered, Overlapped, OverlappedOther uint64
 
-	// Unheeded counts collections before or during which requests kept coming although each peer
-	// had confirmed the drain; where requests are so few that no single one tells, those of several
-	// collections count as one. The log says what is likely.
+	// Unheeded counts collections before or during which requests kept coming although each peer had
+	// confirmed the drain. If requests are so few that one collection proves nothing, several count as
+	// one. The log has likely causes.
 	Unheeded uint64
 
 	// Phases are the times spent in each state by collections that ended, StateWanting to
 	// StateReadying.
 	Phases map[State]Duration
 
-	// Stragglers are the requests that entered while the gate was collecting: they met the
-	// collector, although the peers were told before. Those that come from the announcement
-	// until then are awaited, and do not count. Refused counts requests that adapters refused,
-	// under PolicyShed.
+	// Stragglers counts the requests that entered while the gate was collecting, although the peers
+	// had been asked to drain this process. Refused counts requests that adapters refused, under
+	// PolicyShed.
 	Stragglers, Refused uint64
 
-	// WithoutTurn counts collections, at the hard threshold or by [Gate.CollectWithoutTurn], that did not have the turn, and
-	// LostTurns turns that were lost while they were held.
+	// WithoutTurn counts collections, at the hard threshold or by [Gate.CollectWithoutTurn], that
+	// did not have the turn. LostTurns counts turns that were lost while they were held.
 	WithoutTurn, LostTurns uint64
 
-	// Advice is what would help this process more, with its figures, where it has no peer to tell; ""
-	// before enough has been seen. It is about the last minute or so.
+	// Advice is what would help a process without signals, with its figures. It is about the last
+	// minute or so, and "" before the gate has seen enough.
 	Advice string
 
 	Turn TurnStats
 
-	// Oldest is for how long one of the requests in flight has been here, at least. 0: for less than a
-	// second or two.
+	// Oldest is how old one of the requests in flight is, at least. 0 means less than a second or two.
 	Oldest time.Duration
 
 	InFlight int    // requests

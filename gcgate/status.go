@@ -12,12 +12,12 @@ type status struct {
 
 	// Read at each request.
 	state    atomic.Uint32
-	back     atomic.Int64  // when this process expects to be back, since epoch in ns; 0: not away
+	back     atomic.Int64  // when this process expects to be back, since epoch in ns; 0: not out of rotation
 	refusing atomic.Bool   // PolicyShed: new requests shall be refused
 	heap     atomic.Uint64 // bytes, as of the last sample
 	refused  atomic.Uint64 // requests; adapters count them
 
-	abandoned atomic.Bool // by Stop: this process is not away any more, whatever the control goroutine says
+	abandoned atomic.Bool // by Stop: this process is in rotation, whatever the control goroutine says
 
 	mu    sync.Mutex
 	stats Stats // guarded by mu
@@ -37,7 +37,7 @@ func (s *status) update(f func(*Stats)) {
 	f(&s.stats)
 }
 
-// leave notes that this process is away until back.
+// leave notes that this process is out of rotation until back.
 func (s *status) leave(back time.Time) {
 	s.back.Store(max(int64(back.Sub(s.epoch)), 1))
 	s.keepAbandoned()
@@ -49,29 +49,30 @@ func (s *status) refuse(yes bool) {
 	s.keepAbandoned()
 }
 
-// comeBack notes that this process is not away any more.
+// comeBack notes that this process is in rotation again.
 func (s *status) comeBack() {
 	s.refusing.Store(false)
 	s.back.Store(0)
 }
 
-// abandon is comeBack for good: the control goroutine may hang, or go on later. Any goroutine may call it.
+// abandon is comeBack for good, because the control goroutine may hang, or go on later. Any
+// goroutine may call it.
 func (s *status) abandon() {
 	s.abandoned.Store(true)
 	s.comeBack()
 }
 
-// keepAbandoned takes back what the control goroutine has just noted, where it is late.
+// keepAbandoned takes back what the control goroutine has just noted, if it is late.
 func (s *status) keepAbandoned() {
 	if s.abandoned.Load() {
 		s.comeBack()
 	}
 }
 
-// away reports whether the peers were told that this process is away.
-func (s *status) away() bool { return s.back.Load() != 0 }
+// out reports whether the peers were asked to take this process out of rotation.
+func (s *status) out() bool { return s.back.Load() != 0 }
 
-// remaining returns how long this process expects to be away yet; 0 when it is not away.
+// remaining returns how long this process expects to be out of rotation yet; 0 if it is not.
 func (s *status) remaining() time.Duration {
 	back := s.back.Load()
 	if back == 0 {
@@ -89,8 +90,8 @@ type waiters struct {
 
 // waitingCall is a caller, who hears when a collection has ended.
 type waitingCall struct {
-	ended chan<- error // capacity 1
-	alone bool         // it does not wait for the turn
+	ended       chan<- error // capacity 1
+	withoutTurn bool         // it does not wait for the turn
 }
 
 // add takes a waiter.
@@ -128,19 +129,19 @@ func (w *waiters) any() bool {
 	return len(w.ended) > 0
 }
 
-// alone reports whether somebody waits for a collection that does not wait for the turn.
-func (w *waiters) alone() bool {
+// withoutTurn reports whether somebody waits for a collection that does not wait for the turn.
+func (w *waiters) withoutTurn() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, waits := range w.ended {
-		if waits.alone {
+		if waits.withoutTurn {
 			return true
 		}
 	}
 	return false
 }
 
-// answer tells those of ids that still wait.
+// answer returns err to those of ids that have not given up.
 func (w *waiters) answer(ids []uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +153,7 @@ func (w *waiters) answer(ids []uint64, err error) {
 	}
 }
 
-// isClosed reports whether a channel that nobody sends to is closed.
+// isClosed reports whether a channel without senders is closed.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

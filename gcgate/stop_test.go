@@ -120,7 +120,8 @@ func TestStopIsBounded(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				stopped := time.Now()
-				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(stopped) != 3*time.Second {
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+					time.Since(stopped) != 3*time.Second {
 					t.Errorf("Stop: %v after %v, want the deadline at 3s", err, time.Since(stopped))
 				}
 				h.Do(func() {
@@ -129,7 +130,7 @@ func TestStopIsBounded(t *testing.T) {
 					}
 				})
 				if freed != 1 {
-					t.Errorf("another gate may start: told %d times, want once", freed)
+					t.Errorf("another gate may start: %d times, want once", freed)
 				}
 				if log := r.logged.String(); !strings.Contains(log, c.says) {
 					t.Errorf("the log does not name %q:\n%s", c.says, log)
@@ -148,14 +149,17 @@ func TestStopIsBounded(t *testing.T) {
 				time.Sleep(time.Second) // a collection that runs ends
 				h.Do(func() {
 					if h.Percent != percent || h.Limit != limit || freed != 1 {
-						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times", h.Percent, h.Limit, percent, limit, freed)
+						t.Errorf("under the next gate GOGC is %d, the limit %d, want %d and %d; freed %d times",
+							h.Percent, h.Limit,
+							percent, limit, freed)
 					}
 				})
 				next.Stop()
 				time.Sleep(time.Second)
 				h.Do(func() {
 					if h.Percent != 100 || h.Limit != math.MaxInt64 {
-						t.Errorf("in the end GOGC is %d, the limit %d: not what it was before the first", h.Percent, h.Limit)
+						t.Errorf("in the end GOGC is %d, the limit %d: not what it was before the first", h.Percent,
+							h.Limit)
 					}
 				})
 			})
@@ -214,7 +218,7 @@ func TestSecondExit(t *testing.T) {
 	}
 }
 
-// TestStopKeepsTheTurnUntilPeersCameBack: a gate that stops is as far away as any to a peer that
+// TestStopKeepsTheTurnUntilPeersCameBack: a gate that stops is as far off as any to a peer that
 // has this process out.
 func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 	for _, c := range []struct {
@@ -227,7 +231,7 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 		{"shed", Options{Policy: PolicyShed}, 0, nil, 2 * time.Second},
 		{"a peer that is slow", Options{Policy: PolicyDrain}, 4 * time.Second, nil, 4 * time.Second},
 		{"a peer that is silent", Options{Policy: PolicyDrain}, time.Hour, nil, backTimeout},
-		{"a peer that refuses", Options{Policy: PolicyDrain}, 0, errPeer, stopGone},
+		{"a peer that refuses", Options{Policy: PolicyDrain}, 0, errPeer, silentAtStop},
 		{"a peer that answers", Options{Policy: PolicyDrain}, 0, ErrNotBack, stopTimeout},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -248,14 +252,17 @@ func TestStopKeepsTheTurnUntilPeersCameBack(t *testing.T) {
 					t.Errorf("Stop: %v after %v, turns held: %d", err, time.Since(stopped), turns.holders())
 				}
 				r.Stop()
-				if took := time.Since(stopped); turns.holders() != 0 || took < c.held || took > c.held+readyTimeout+100*time.Millisecond {
+				if took := time.Since(stopped); turns.holders() != 0 || took < c.held ||
+					took > c.held+readyTimeout+100*time.Millisecond {
 					t.Errorf("the turn was held for %v, want %v", took, c.held)
 				}
 				lost := c.err != nil || c.takes > backTimeout
-				if says := strings.Contains(r.logged.String(), "does not have this replica back; the turn goes to the next one"); says != lost {
+				if says := strings.Contains(r.logged.String(),
+					"does not have this replica back; the turn goes to the next one"); says != lost {
 					t.Errorf("the log says so: %v\n%s", says, r.logged.String())
 				}
-				if says := strings.Contains(r.logged.String(), "took long to have this process back") && strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 4*time.Second) {
+				if says := strings.Contains(r.logged.String(), "took long to have this process back") &&
+					strings.Contains(r.logged.String(), "unhealthy_interval"); says != (c.takes == 4*time.Second) {
 					t.Errorf("the log says what to set in Envoy, too: %v\n%s", says, r.logged.String())
 				}
 			})
@@ -272,7 +279,8 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		s.set(func() { s.takes = 3 * time.Second }) // longer than AnnounceTimeout, and than a call of Drain
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		r.heap.Do(func() { r.heap.Rate = 0 }) // or the next collection may take the turn at the very moment when it is free
+		// or the next collection may take the turn at the very moment when it is free
+		r.heap.Do(func() { r.heap.Rate = 0 })
 		begin := time.Now()
 		if turns.holders() != 1 {
 			t.Fatal("the turn was released, and the peer has not said that it has this process back")
@@ -280,15 +288,15 @@ func TestTurnIsHeldForPeersThatMayHaveActed(t *testing.T) {
 		for turns.holders() > 0 {
 			time.Sleep(time.Millisecond)
 		}
-		if took := time.Since(begin); took < 1900*time.Millisecond || took > 3100*time.Millisecond || s.isAway() {
-			t.Errorf("held for %v more, away %v", took, s.isAway())
+		if took := time.Since(begin); took < 1900*time.Millisecond || took > 3100*time.Millisecond || s.isDrained() {
+			t.Errorf("held for %v more, drained %v", took, s.isDrained())
 		}
 		r.heap.Do(func() { r.heap.Rate = 50 * mib })
 		s.set(func() { s.takes = time.Hour })
 		for r.Stats().WithoutTurn == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		if log := r.logged.String(); !strings.Contains(log, "this process itself holds the turn") {
+		if log := r.logged.String(); !strings.Contains(log, "this process holds the turn itself") {
 			t.Errorf("the log does not say who holds the turn:\n%s", log)
 		}
 	})
@@ -309,7 +317,7 @@ func TestStopAgain(t *testing.T) {
 }
 
 // TestStopWaitsForPeersWithoutATurn: a gate that stops does not leave a peer behind that has this
-// process out, with nobody to tell it.
+// process out, with no gate to tell it.
 func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 	for _, at := range []State{StateDraining, StateServing} {
 		t.Run(at.String(), func(t *testing.T) {
@@ -318,18 +326,20 @@ func TestStopWaitsForPeersWithoutATurn(t *testing.T) {
 				r.traffic()
 				r.until(t, StateDraining)
 				for _, s := range []*fakeSignal{a, &b.fakeSignal} {
-					s.set(func() { s.err = errPeer }) // a balancer's socket is away for a time
+					s.set(func() { s.err = errPeer }) // a balancer's socket is down for a time
 					defer time.AfterFunc(1500*time.Millisecond, func() { s.set(func() { s.err = nil }) }).Stop()
 				}
 				r.until(t, at)
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				begin := time.Now()
-				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 200*time.Millisecond {
+				if err := r.Gate.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+					time.Since(begin) != 200*time.Millisecond {
 					t.Errorf("Stop: %v after %v, want its deadline", err, time.Since(begin))
 				}
-				if r.Stop(); a.isAway() || b.isAway() {
-					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin), a.isAway(), b.isAway())
+				if r.Stop(); a.isDrained() || b.isDrained() {
+					t.Errorf("stopped after %v, and the peers have this process out: %v, %v", time.Since(begin),
+						a.isDrained(), b.isDrained())
 				}
 				if log := r.logged.String(); strings.Contains(log, "stopped before a peer") {
 					t.Errorf("they have confirmed:\n%s", log)
@@ -351,8 +361,8 @@ func TestStopDoesNotWaitForLostPeers(t *testing.T) {
 		r.until(t, StateServing)
 		begin := time.Now()
 		r.Stop()
-		if took := time.Since(begin); took > stopGone {
-			t.Errorf("waited %v for peers that are lost, want %v at most", took, stopGone)
+		if took := time.Since(begin); took > silentAtStop {
+			t.Errorf("waited %v for peers that are lost, want %v at most", took, silentAtStop)
 		}
 		if log := r.logged.String(); strings.Count(log, "stopped before a peer") != 2 {
 			t.Errorf("the log does not name both:\n%s", log)
@@ -371,8 +381,8 @@ func TestStopDoesNotWaitForPeersThatWereToldNothing(t *testing.T) {
 	})
 }
 
-// TestSignalIsSilentUntilItsPeerIsBack: a peer that may have this process out is not told to
-// drain again, and so nobody loses sight of it.
+// TestSignalIsSilentUntilItsPeerIsBack: a peer that may have this process out is not asked to
+// drain again, and so it is not forgotten.
 func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
 	s := &fakeSignal{}
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}}, func(t *testing.T, r *rig) {
@@ -383,7 +393,8 @@ func TestSignalIsSilentUntilItsPeerIsBack(t *testing.T) {
 		was := r.Stats()
 		time.Sleep(20 * time.Second)
 		now := r.Stats()
-		if now.Phases[StateAnnouncing].Count != was.Phases[StateAnnouncing].Count || now.Phases[StateCollecting].Count < was.Phases[StateCollecting].Count+2 {
+		if now.Phases[StateAnnouncing].Count != was.Phases[StateAnnouncing].Count ||
+			now.Phases[StateCollecting].Count < was.Phases[StateCollecting].Count+2 {
 			t.Errorf("it announced: before %+v, after %+v", was.Phases, now.Phases)
 		}
 		s.set(func() { s.err = nil })
@@ -422,7 +433,7 @@ func TestSignalBeforeItsPeerWasGreeted(t *testing.T) {
 	}
 }
 
-// TestTurnIsNotHeldForPeersThatNeedNone: two may be away at once to them.
+// TestTurnIsNotHeldForPeersThatNeedNone: two may be out at once to them.
 func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 	s, turns := &safeSignal{}, &fakeTurns{}
 	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns}, func(t *testing.T, r *rig) {
@@ -431,8 +442,8 @@ func TestTurnIsNotHeldForPeersThatNeedNone(t *testing.T) {
 		s.set(func() { s.err = errPeer })
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		r.until(t, StateServing)
-		if synctest.Wait(); turns.holders() != 0 || !s.isAway() {
-			t.Errorf("the turn is held: %v; the peer has this process out: %v", turns.holders() != 0, s.isAway())
+		if synctest.Wait(); turns.holders() != 0 || !s.isDrained() {
+			t.Errorf("the turn is held: %v; the peer has this process out: %v", turns.holders() != 0, s.isDrained())
 		}
 		s.set(func() { s.err = nil })
 	})
@@ -473,12 +484,13 @@ func TestPercentSetWhileTheRuntimeIsInCharge(t *testing.T) {
 	})
 }
 
-// TestPercentSetWhileTheGateIsInCharge: the gate stays in charge, says why the runtime has collected, and Stop leaves the program's newest.
+// TestPercentSetWhileTheGateIsInCharge: the gate stays in charge, says why the runtime has
+// collected, and Stop leaves the program's newest.
 func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
 	for _, c := range []struct {
 		o        Options
 		set, own int // GOGC of the program and of the gate
-		told     int
+		lines    int
 	}{
 		{Options{Policy: PolicyThrough}, 70, -1, 1},
 		{Options{Policy: PolicyThrough}, 300, -1, 1}, // the trigger comes first
@@ -498,14 +510,16 @@ func TestPercentSetWhileTheGateIsInCharge(t *testing.T) {
 			escaped := r.Stats().Escaped
 			time.Sleep(20 * time.Second)
 			if s := r.Stats(); s.Escaped != escaped || escaped > 1 {
-				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set, c.o.Policy, escaped, s.Escaped)
+				t.Errorf("GOGC %d set under %v: the runtime goes on collecting: %d, then %d", c.set,
+					c.o.Policy, escaped, s.Escaped)
 			}
 			log := r.logged.String()
-			if n := strings.Count(log, "SetGCPercent"); n != c.told || strings.Contains(log, "memory outside the heap") {
-				t.Errorf("GOGC %d set under %v: told %d times, want %d:\n%s", c.set, c.o.Policy, n, c.told, log)
+			if n := strings.Count(log, "SetGCPercent"); n != c.lines ||
+				strings.Contains(log, "memory outside the heap") {
+				t.Errorf("GOGC %d set under %v: logged %d times, want %d:\n%s", c.set, c.o.Policy, n, c.lines, log)
 			}
 			want := c.set
-			if c.set == 300 { // once more, which nobody has looked at
+			if c.set == 300 { // once more, which the gate has not seen
 				want = 60
 				h.Do(func() { h.Percent = want })
 			}

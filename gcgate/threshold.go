@@ -9,42 +9,57 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// thresholds are heap sizes in bytes at which something happens. Only the trigger, and the idle
-// threshold below it, moves between two collections: a net that moves stops the world, and a
-// hard threshold that falls would collect without the turn although no memory is short.
+// thresholds are heap sizes in bytes at which something happens:
+//
+//	live     idle     trigger     hard   hardWithoutTurn   safetyLimit
+//	  |-------|----------|----------|---------|-----------------|
+//	       collect    collect    collect   collect           the runtime
+//	       in a gap   in turn    at once   undrained         collects
+//
+// Only the trigger, and the idle threshold below it, moves between two collections. To move the
+// safety limit stops the world. A hard threshold that falls would collect without the turn although
+// no memory is short.
 type thresholds struct {
 	live    uint64 // after the last collection
 	idle    uint64 // collect in a gap
 	trigger uint64 // collect when the turn comes
 	hard    uint64 // collect at once
-	brink   uint64 // half-way from there to where the runtime begins a cycle by itself
-	net     uint64 // the runtime's own limit, above them: near it, it collects where the gate failed to
-	noRoom  bool   // the limit leaves the gate no room: the runtime must stay in charge
 
-	floor, ceiling float64 // bounds of the trigger, before its jitter
-	least          float64 // bound of the trigger with it
-	gap            uint64  // the idle threshold where the trigger is higher
+	// hardWithoutTurn ends a drain without the turn, which begins at hard. It is half-way from
+	// there to where the runtime begins a cycle by itself.
+	hardWithoutTurn uint64
+
+	// safetyLimit is the runtime's own limit. Near it the runtime collects, because the gate failed
+	// to.
+	safetyLimit uint64
+	noRoom      bool // the limit leaves the gate no room: the runtime must stay in charge
+
+	lowest, highest float64 // bounds of the trigger, before its jitter
+	least           float64 // bound of the trigger with it
+	highestIdle     uint64  // the idle threshold if the trigger is higher
 }
 
 const (
-	// triggerShare and hardShare are how far the thresholds may be on the way from the live heap to where
-	// the limit may have the runtime begin a cycle by itself.
+	// triggerShare and hardShare are how far the thresholds may be on the way from the live heap to
+	// where the limit may have the runtime begin a cycle by itself.
 	triggerShare, hardShare = 0.75, 0.9
 
-	// netRatio and netBytes keep the runtime clear of the hard threshold, also with a net that was not moved
-	// by a step: its limit counts fragmentation, and there is what is allocated while the gate announces and drains.
-	netRatio, netBytes = 1.25, 64 << 20
+	// safetyRatio and safetyBytes keep the runtime clear of the hard threshold, also while the
+	// safety limit is up to a step too low. That limit counts fragmentation, and the heap grows
+	// while the gate announces and drains.
+	safetyRatio, safetyBytes = 1.25, 64 << 20
 
-	// netStep is the part of a net by which another one must differ to be set, as that stops the world. A
-	// limit that falls is always kept to; one that rises by less is not taken up.
-	netStep = 16
+	// limitStep is the part of a limit by which another must differ to be set, as that stops the
+	// world. A limit that falls is always kept to; one that rises by less is not taken up.
+	limitStep = 16
 
-	// floorShare of the memory limit is the most that Options.MinTriggerBytes may be.
-	floorShare = 0.8
+	// minTriggerShare of the memory limit is the most that Options.MinTriggerBytes may be.
+	minTriggerShare = 0.8
 
-	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is by default, and hardGrowthTurns where a
-	// turn is waited for: at a load of the turns of 1.5 the heap grows 1.5 times as far in the mean. Without a limit, what
-	// goes beyond hardGrowth may take hardShareAvailable of the machine's available memory.
+	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is by
+	// default. With turns it is hardGrowthTurns, because at a load of the turns of 1.5 the heap grows
+	// 1.5 times as far in the mean. Without a limit, what goes beyond hardGrowth may take
+	// hardShareAvailable of the machine's available memory.
 	hardGrowth, hardGrowthTurns = 1.75, 2.5
 	hardShareAvailable          = 0.25
 
@@ -90,9 +105,10 @@ func allow(o *Options, requested int64, m memory) allowance {
 	return a
 }
 
-// runtimeLimit is what the runtime's limit is to be where the limit leaves the gate no room. What other processes take may be theirs
-// for a moment only: that does not have the runtime begin below minTriggerRatio times the live heap, where it would collect
-// without end, as far as the control group's limit allows.
+// runtimeLimit is the runtime's limit while the limit leaves the gate no room. Other processes may
+// have their part of the group for a moment only. That must not have the runtime begin below
+// minTriggerRatio times the live heap, where it would collect without end, as far as the group's
+// limit allows.
 func (a allowance) runtimeLimit(live, overhead uint64) int64 {
 	room := capacity.RoomForStart(float64(live), minTriggerRatio*float64(live)) + float64(overhead)
 	return max(a.limit, min(a.whole, int64(min(room, 1<<62))))
@@ -106,61 +122,63 @@ func (a allowance) heap(overhead uint64) float64 {
 	return max(0, float64(a.limit)-float64(overhead))
 }
 
-// ceiling returns the heap up to which the trigger follows the allocation, and why.
-func (a allowance) ceiling(o *Options, overhead uint64) (bytes float64, why string) {
+// highestTrigger returns the heap up to which the trigger follows the allocation, and why.
+func (a allowance) highestTrigger(o *Options, overhead uint64) (bytes float64, why string) {
 	switch {
 	case o.MaxTriggerBytes > 0:
 		return float64(o.MaxTriggerBytes), "Options.MaxTriggerBytes"
 	case a.limit != math.MaxInt64:
 		return limitShare * a.heap(overhead), "half of the memory limit"
 	case a.available > 0:
-		return min(availableShare*float64(a.available), availableLimit), "a 32nd of the machine's available memory, up to 512 MiB: no limit is set"
+		return min(availableShare*float64(a.available), availableLimit),
+			"a 32nd of the machine's available memory, up to 512 MiB: no limit is set"
 	}
 	return 0, "neither a limit nor the machine's available memory is known: set GOMEMLIMIT or MaxTriggerBytes"
 }
 
-// thresholdsFor returns the thresholds for a live heap, the trigger still at its floor. overhead
+// thresholdsFor returns the thresholds for a live heap, with the trigger at its lowest. overhead
 // is what the limit counts beside the heap.
 func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t := thresholds{live: live}
 	budget := a.heap(overhead)
-	floor := max(o.TriggerRatio*float64(live), float64(o.MinTriggerBytes))
-	ceiling, _ := a.ceiling(o, overhead)
-	ceiling = max(floor, ceiling)
+	lowest := max(o.TriggerRatio*float64(live), float64(o.MinTriggerBytes))
+	highest, _ := a.highestTrigger(o, overhead)
+	highest = max(lowest, highest)
 	way := capacity.RuntimeStart(float64(live), budget) - float64(live)
-	grown := ceiling - float64(live)
+	grown := highest - float64(live)
 	furthest := (o.HardRatio - 1) / (o.TriggerRatio - 1) * grown
 	if a.limit == math.MaxInt64 {
 		furthest = min(furthest, max(hardGrowth*grown, hardShareAvailable*float64(a.available)))
 	}
 	hard := float64(live) + min(furthest, hardShare*way)
-	highest := float64(live) + triggerShare*way
-	t.floor, t.ceiling = min(floor, highest), min(ceiling, highest)
+	most := float64(live) + triggerShare*way
+	t.lowest, t.highest = min(lowest, most), min(highest, most)
 	t.needRoom(minTriggerRatio)
 	t.hard = uint64(hard)
-	t.gap = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
-	net := capacity.RoomForStart(float64(live), netRatio*hard+netBytes) + float64(overhead)
-	t.net = uint64(min(float64(a.limit), net, 1<<62)) // an int64
-	t.brink = uint64(max(hard, (hard+capacity.RuntimeStart(float64(live), float64(t.net)-float64(overhead)))/2))
+	t.highestIdle = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
+	safe := capacity.RoomForStart(float64(live), safetyRatio*hard+safetyBytes) + float64(overhead)
+	t.safetyLimit = uint64(min(float64(a.limit), safe, 1<<62)) // an int64
+	start := capacity.RuntimeStart(float64(live), float64(t.safetyLimit)-float64(overhead))
+	t.hardWithoutTurn = uint64(max(hard, (hard+start)/2))
 	t.follow(0, 0)
 	return t
 }
 
 // needRoom says how far from the live heap the trigger must be, in multiples of that.
 func (t *thresholds) needRoom(ratio float64) {
-	t.noRoom = t.floor < ratio*float64(t.live)
+	t.noRoom = t.lowest < ratio*float64(t.live)
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
 }
 
-// stretch moves the thresholds nearer to the limit, where they need no distance from a cycle of the
-// runtime's own: the runtime's limit is another one then, in bytes. room is what the process's
-// leaves to the heap.
+// stretch moves the thresholds nearer to the limit of the process. They need no distance from a
+// cycle of the runtime's own, because the runtime gets another limit, in bytes. room is what the
+// process's limit leaves to the heap.
 func (t *thresholds) stretch(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live
-	t.floor = live + triggerShare*way
-	t.ceiling = t.floor
-	t.hard, t.brink, t.net = uint64(live+hardShare*way), uint64(room), uint64(limit)
+	t.lowest = live + triggerShare*way
+	t.highest = t.lowest
+	t.hard, t.hardWithoutTurn, t.safetyLimit = uint64(live+hardShare*way), uint64(room), uint64(limit)
 	t.needRoom(minTriggerRatio)
 	t.follow(0, 0)
 }
@@ -169,30 +187,33 @@ func (t *thresholds) stretch(room float64, limit int64) {
 // bytes a second. jitter is in [0, Options.Jitter].
 func (t *thresholds) follow(rate, jitter float64) {
 	live := float64(t.live)
-	trigger := min(max(t.floor, live+rate*fillTime.Seconds()), t.ceiling)
+	trigger := min(max(t.lowest, live+rate*fillTime.Seconds()), t.highest)
 	t.trigger = uint64(max(trigger-jitter*(trigger-live), t.least))
-	t.idle = min(t.gap, t.trigger)
+	t.idle = min(t.highestIdle, t.trigger)
 }
 
-// checkLimit refuses thresholds that the memory limit cuts off. It names what can be set: a floor of 0
-// would be the default again, and a limit above math.MaxInt64 is none.
+// checkLimit refuses thresholds that the memory limit cuts off. It names only what can be set. A
+// MinTriggerBytes of 0 would be the default again, and a limit above math.MaxInt64 is none.
 func checkLimit(o *Options, limit int64) error {
-	if float64(o.MinTriggerBytes) <= floorShare*float64(limit) {
+	if float64(o.MinTriggerBytes) <= minTriggerShare*float64(limit) {
 		return nil
 	}
 	var ways []string
-	if lower := int64(floorShare * float64(limit) / 2); lower > 0 {
+	if lower := int64(minTriggerShare * float64(limit) / 2); lower > 0 {
 		ways = append(ways, fmt.Sprintf("lower it to %d", lower))
 	}
-	if raised := 2 * float64(o.MinTriggerBytes) / floorShare; raised < math.MaxInt64 {
+	if raised := 2 * float64(o.MinTriggerBytes) / minTriggerShare; raised < math.MaxInt64 {
 		ways = append(ways, fmt.Sprintf("raise the limit to %d", int64(raised)))
 	}
 	return refuseOption("MinTriggerBytes", "%d bytes are over %g of the memory limit, which is %d: %s",
-		o.MinTriggerBytes, floorShare, limit, strings.Join(ways, ", or "))
+		o.MinTriggerBytes, minTriggerShare, limit, strings.Join(ways, ", or "))
 }
 
-// limitFor is the memory limit in bytes that gives a live heap all the room that it can use, but for longer waits for a turn.
+// limitFor is the memory limit in bytes that gives a live heap all the room that it can use, but
+// for longer waits for a turn.
 func limitFor(o *Options, live, overhead uint64) uint64 {
-	way := max((o.TriggerRatio-1)/triggerShare, min(o.HardRatio-1, hardGrowth*(o.TriggerRatio-1))/hardShare) * float64(live)
+	trigger := o.TriggerRatio - 1
+	hard := min(o.HardRatio-1, hardGrowth*trigger)
+	way := max(trigger/triggerShare, hard/hardShare) * float64(live)
 	return uint64(capacity.RoomForStart(float64(live), float64(live)+way)) + overhead
 }

@@ -16,37 +16,38 @@ const maxReplicas = 10_000
 type TurnStats struct {
 	Held Duration // for which this replica has held a turn, from taking it to its release
 
-	Holding int // turns that this replica holds now: until its peers have it back, for longer than it is away
+	Holding int // turns that this replica holds now, until its peers have put it back
 
-	// HeldUpBy says who has held the turn up for five seconds or more, and HeldUpFor for how long:
-	// for a replica that holds it, the peer that does not have this replica back; for one that
-	// waits for it, the holder. "": nobody does.
+	// HeldUpBy says who has held the turn up for five seconds or more, and HeldUpFor for how long. For
+	// a replica that holds the turn it is the peer that does not have this replica back. For one that
+	// waits it is the holder. It is "" if the turn is not held up.
 	HeldUpBy  string
 	HeldUpFor time.Duration
 
 	Replicas int // of the options; 0: not known
 	Turns    int // how many may be held at once; 0: there are none
 
-	// Load is the share of the time for which the turns would be held if all Replicas allocated as this one does now
-	// and collected at their usual trigger: above 1 they do not suffice. 0: not known.
+	// Load is the share of the time for which the turns would be held if all Replicas allocated as
+	// this one does now and collected at their usual trigger. Above 1 they do not suffice. 0 means not
+	// known.
 	Load float64
 
-	// LongestWait is how long this replica would wait if all wanted the turn at once; Spare is how long its heap
-	// takes from the trigger to the hard threshold meanwhile, with the load of those that are away. Where Spare is less the log warns. 0: not known.
+	// LongestWait is how long this replica would wait if all wanted the turn at once. Spare is how
+	// long its heap takes from the trigger to the hard threshold, with the load of the drained
+	// replicas. If Spare is less the log warns. 0 means not known.
 	LongestWait, Spare time.Duration
 }
 
-// turnLoad knows how long turns are held, and how many there are. Fields without a remark do not change.
+// turnLoad knows how long turns are held, how long drains take, and how many turns there are.
 type turnLoad struct {
-	replicas int    // 0: not known
-	turns    int    // 0: none
-	trigger  uint64 // before goEarly; owned by the control goroutine
+	replicas int // 0: not known; it does not change
+	turns    int // 0: none; it does not change
 
-	drain time.Duration // the longest of the recent drains; owned by the control goroutine
-	vain  time.Duration // the last drain, where it ended without this process being quiet; owned by the control goroutine
-
-	// assumed is what an announcement may take each way, where few have shown yet how long it does; owned by the control goroutine.
-	assumed time.Duration
+	// The control goroutine owns these.
+	trigger      uint64        // before goEarly
+	longestDrain time.Duration // of the recent ones
+	failedDrain  time.Duration // the last drain, if this process was not quiet after it
+	assumed      time.Duration // that an announcement may take each way, while few have shown it
 
 	mu      sync.Mutex
 	mean    time.Duration // moving average; 0: none was held yet; guarded by mu
@@ -61,7 +62,8 @@ func newTurnLoad(o *Options) *turnLoad {
 	return &turnLoad{replicas: o.Replicas, turns: turnCount(o.Turns)}
 }
 
-// learn takes in that a turn was held for so long. One that was given up, or lost, tells nothing of the next. Any goroutine may call it.
+// learn takes in how long a turn was held. A turn that was given up, or lost, predicts nothing of
+// the next. Any goroutine may call it.
 func (l *turnLoad) learn(held time.Duration, returned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,12 +74,12 @@ func (l *turnLoad) learn(held time.Duration, returned bool) {
 	if l.mean == 0 {
 		l.mean = held
 	}
-	held = min(held, 4*l.mean+time.Second) // one for which a balancer was down tells little of the next
+	held = min(held, 4*l.mean+time.Second) // while a balancer was down, say
 	l.longest = max(min(held, 2*l.mean), l.longest-l.longest/8)
 	l.mean += (held - l.mean) / 4
 }
 
-// held is how long a turn is held in the mean; expected stands for it until one was.
+// held is how long a turn is held in the mean. Until one was, expected stands in for it.
 func (l *turnLoad) held(expected time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,13 +89,13 @@ func (l *turnLoad) held(expected time.Duration) time.Duration {
 	return expected
 }
 
-// unheld is how long this process is away without a turn; 0 where there are turns, which are held as long. A drain that this process
-// was quiet after was worth it.
-func (l *turnLoad) unheld(expected time.Duration) time.Duration {
-	if l.turns > 0 || l.vain == 0 {
+// drainedWithoutTurns is how long this process is drained if there are no turns, and 0 if there
+// are, because these are held as long. A drain after which this process was quiet was worth it.
+func (l *turnLoad) drainedWithoutTurns(expected time.Duration) time.Duration {
+	if l.turns > 0 || l.failedDrain == 0 {
 		return 0
 	}
-	return l.vain + expected
+	return l.failedDrain + expected
 }
 
 // longestWait is how long the others take that may go first; 0 where it is not known.
@@ -101,45 +103,57 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 	return capacity.LongestWait(l.replicas, l.turns, held)
 }
 
-// learnDrain takes in how long it took until this process was quiet. A balancer that gathers its changes takes a second for one
-// drain and nothing for the next, so the mean would be too short for the first.
-func (l *turnLoad) learnDrain(took time.Duration) { l.drain = max(took, l.drain-l.drain/8) }
+// learnDrain takes in how long a drain took, how much more it would have needed, and whether this
+// process was quiet after it. It keeps the longest rather than the mean. A balancer that batches
+// its changes takes a second for one drain and nothing for the next.
+func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
+	l.longestDrain = max(took+more, l.longestDrain-l.longestDrain/8)
+	if l.failedDrain = took; isQuiet {
+		l.failedDrain = 0
+	}
+}
 
-// lateAtMost is assumed of peers that have not shown yet how late they act: Envoy gathers what its checks find for a second by default,
-// and has a process back as late as out. A first collection that comes early costs little; one that the hard threshold cuts off meets
-// all its requests, and leaves no proof that the peer has this process back, so that the others find the turn held, too.
+// lateAtMost is what the gate assumes of peers that have not shown yet how late they act. Envoy
+// batches what its checks find for a second by default, and puts a process back as late as it
+// drains it. A first collection that comes early costs little. One that the hard threshold cuts off
+// overlaps all its requests. It also leaves no proof that the peer has this process back, so the
+// others find the turn held.
 const lateAtMost = 1200 * time.Millisecond
 
-// forget has less assumed of the peers, after a collection.
-func (l *turnLoad) forget() { l.assumed /= 2 }
+// halveAssumed has the gate assume less of the peers, after a collection.
+func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
 
-// lead is how long it takes from the trigger until this process collects, should all want the turn at once, and one of them hold it for as
-// long as any did lately, or twice the mean: a balancer that gathers its changes has one back at once, and the next after a second.
-func (l *turnLoad) lead(held time.Duration) time.Duration {
+// untilCollection is how long it takes from the trigger until this process collects, if all
+// replicas want the turn at once. One of them may hold it for as long as any did lately, or twice
+// the mean. A balancer that batches its changes puts one replica back at once, and the next after a
+// second.
+func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if wait > 0 && l.longest > held {
 		wait += l.longest - held
 	}
-	return wait + max(l.drain, l.assumed)
+	return wait + max(l.longestDrain, l.assumed)
 }
 
-// goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold at a rate of
-// allocation in bytes a second; but not so far that this process would be away for four fifths of the time.
-func (t *thresholds) goEarly(rate float64, held, wait time.Duration) {
+// goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold,
+// at a rate of allocation in bytes a second. But it lowers it no further than this process can be
+// drained for a fifth of the time.
+func (t *thresholds) goEarly(rate float64, drained, wait time.Duration) {
 	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
-		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, held))))
-		t.idle = min(t.gap, t.trigger)
+		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, drained))))
+		t.idle = min(t.highestIdle, t.trigger)
 	}
 }
 
 // earliest is the lowest trigger that goEarly sets.
-func (t *thresholds) earliest(rate float64, held time.Duration) float64 {
-	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*held.Seconds()/4)
+func (t *thresholds) earliest(rate float64, drained time.Duration) float64 {
+	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*drained.Seconds()/4)
 }
 
-// meanRate is what this process allocates, in bytes a second: pace, which begins at 0, without that beginning.
+// meanRate is what this process allocates, in bytes a second. It is pace, which begins at 0,
+// without that beginning.
 func (h *heapWatch) meanRate() float64 {
 	if age := h.sampled.Sub(h.began).Seconds(); age > 0 {
 		return h.pace / -math.Expm1(-age)
@@ -147,8 +161,9 @@ func (h *heapWatch) meanRate() float64 {
 	return 0
 }
 
-// carriedRate is what this process allocates while others are away, in bytes a second. What it did since its last collection counts
-// where that was more: a mean knows little of a load that has just come.
+// carriedRate is what this process allocates while others are drained, in bytes a second. If it has
+// allocated more than that since its last collection, that counts. A mean knows little of a load
+// that has just come.
 func (h *heapWatch) carriedRate() float64 {
 	rate := capacity.CarriedRate(h.meanRate(), h.turns.replicas, h.turns.turns)
 	if dt := h.sampled.Sub(h.collected); dt >= sampleMax/2 {
@@ -178,8 +193,8 @@ func (h *heapWatch) turnStats() TurnStats {
 	return s
 }
 
-// room is how much is allocated from one collection to the next, in the mean, at the usual trigger. The jitter of this
-// cycle is in the trigger.
+// room is how much is allocated from one collection to the next, in the mean, at the usual trigger.
+// That has the jitter of this cycle.
 func (h *heapWatch) room() float64 {
 	return capacity.Room(float64(h.thresholds.live), float64(h.turns.trigger), 0)
 }
@@ -189,7 +204,7 @@ func (h *heapWatch) turnFigures() []any {
 	s := h.turnStats()
 	held := h.turns.held(h.expected())
 	figures := []any{
-		"held", held, "turns", s.Turns, "bytes_a_second", uint64(h.meanRate()), "from_trigger_to_hard", s.Spare,
+		"held", held, "turns", s.Turns, "bytes_per_second", uint64(h.meanRate()), "from_trigger_to_hard", s.Spare,
 	}
 	if s.Replicas > 0 {
 		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load, "longest_wait", s.LongestWait)
@@ -197,8 +212,8 @@ func (h *heapWatch) turnFigures() []any {
 	return figures
 }
 
-// turnsEnough is how many turns suffice with the present memory. ok is false when that many
-// replicas at once would leave nobody to serve.
+// turnsEnough is how many turns suffice with the present memory. ok is false if that many replicas
+// at once would leave none to serve.
 func (h *heapWatch) turnsEnough(held time.Duration) (k int, ok bool) {
 	n, t := h.turns.replicas, &h.thresholds
 	k = capacity.TurnsFor(float64(n)*h.meanRate(), h.room(), held, capacity.EasyLoad)

@@ -24,7 +24,7 @@ const (
 	realReplicas = 4
 	realLive     = 100 * mib
 	realMark     = 100 * time.Millisecond
-	realStall    = 50 * time.Millisecond // of a machine on which nothing can be told
+	realStall    = 50 * time.Millisecond // of a machine on which nothing can be judged
 	realTries    = 3
 )
 
@@ -35,10 +35,11 @@ type realReplica struct {
 	Late               time.Duration // at most, waking up from a millisecond of sleep
 }
 
-// TestSoakFourProcesses has four processes share one turn by a file, at nine tenths of its capacity and at one and a half: no
-// collection goes without a turn, and up to nine tenths it is held for as long as the law says. A machine that stands still makes
-// heaps grow without anybody to see it, so a try that fails there does not count. All of it is time, which a machine with other
-// work does not keep: make soak runs it.
+// TestSoakFourProcesses has four processes share one turn by a file, at nine tenths of its capacity
+// and at one and a half: no collection goes without a turn, and up to nine tenths it is held for as
+// long as the formula says. A machine that stalls makes heaps grow without anybody to see it, so
+// a try that fails there does not count. All of it is time, which a machine with other work does
+// not keep: make soak runs it.
 func TestSoakFourProcesses(t *testing.T) {
 	if text := os.Getenv(turnReplica); text != "" {
 		beReplica(text)
@@ -50,26 +51,30 @@ func TestSoakFourProcesses(t *testing.T) {
 	for _, load := range []float64{0.9, 1.5} {
 		t.Run(fmt.Sprint(load), func(t *testing.T) {
 			for range realTries {
-				law, held, sum := fourProcesses(t, load)
-				t.Logf("law %.2f, held %.3f, %d collections, %d without a turn, late by %v", law, held, sum.Collections, sum.Alone, sum.Late)
+				want, held, sum := fourProcesses(t, load)
+				t.Logf("want %.2f, held %.3f, %d collections, %d without a turn, late by %v", want, held,
+					sum.Collections, sum.Alone, sum.Late)
 				if sum.Collections == 0 {
 					t.Fatal("no collection")
 				}
-				follows := load > 1 || held > 0.8*law && held < 1.1*law
+				follows := load > 1 || held > 0.8*want && held < 1.1*want
 				if follows && sum.Alone == 0 {
 					return
 				}
 				if sum.Late <= realStall {
-					t.Fatalf("%d of %d collections had no turn; it was held for %.3f of the time, the law says %.3f", sum.Alone, sum.Collections, held, law)
+					t.Fatalf("%d of %d collections had no turn; it was held for %.3f of the time, the formula "+
+						"says %.3f", sum.Alone,
+						sum.Collections, held, want)
 				}
 			}
-			t.Skipf("needs a machine that does not stand still for %v: it did in each of %d tries", realStall, realTries)
+			t.Skipf("needs a machine that does not stall for %v: it did in each of %d tries", realStall, realTries)
 		})
 	}
 }
 
-// fourProcesses runs them for some seconds. held is the share of the time for which the turn was held.
-func fourProcesses(t *testing.T, load float64) (law, held float64, sum realReplica) {
+// fourProcesses runs them for some seconds. held is the share of the time for which the turn was
+// held.
+func fourProcesses(t *testing.T, load float64) (want, held float64, sum realReplica) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "turn")
 	type running struct {
@@ -136,8 +141,9 @@ func beReplica(text string) {
 	h.Live, h.Mark = realLive, realMark
 	serving := realRate(load) / (realReplicas - min(load, 1)) // the others carry what one does not serve that collects
 	g, err := Start(context.Background(), Options{
-		Policy: PolicyThrough, Turns: FileTurns{Path: path}, Replicas: realReplicas, MinTriggerBytes: 32 * mib, MaxTriggerBytes: 32 * mib,
-		Collector: h, Logger: slog.New(slog.DiscardHandler),
+		Policy: PolicyThrough, Turns: FileTurns{Path: path}, Replicas: realReplicas, MinTriggerBytes: 32 * mib,
+		MaxTriggerBytes: 32 * mib,
+		Collector:       h, Logger: slog.New(slog.DiscardHandler),
 		OnEvent: func(e Event) {
 			h.Do(func() {
 				if h.Rate = serving; e.State == StateCollecting {

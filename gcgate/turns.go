@@ -4,25 +4,30 @@ import "context"
 
 // Turns says which replica of a group may collect now, so that the others carry its load.
 type Turns interface {
-	// TryAcquire takes the turn without waiting for its holder: it returns [ErrHeld] (wrapped
-	// or not) when another replica has it, and any other error when the turn cannot be
-	// decided. The gate tries again until the hard threshold, where it collects without a
-	// turn, unless these are a [Queue]: every 10 ms while the turn is held, and more seldom, up to every 500 ms, after
-	// other errors and while the hard threshold is a minute or more away. It is called with a
-	// deadline, from one goroutine at a time.
+	// TryAcquire takes the turn without waiting for its holder. It returns [ErrHeld] (wrapped or
+	// not) if another replica has it, and any other error if the turn cannot be decided. The gate
+	// calls it with a deadline, from one goroutine at a time.
+	//
+	// Unless these are a [Queue], the gate tries again until the hard threshold, where it collects
+	// without a turn. It tries every 10 ms while the turn is held. It tries less often, up to every
+	// 500 ms, after other errors and while the hard threshold is more than a minute off.
 	TryAcquire(ctx context.Context) (Lease, error)
 }
 
-// A Queue is [Turns] at which replicas wait in order of arrival. Without it the gate asks again and again, and whoever asks
-// at the right moment wins: near capacity some replicas then wait until their hard threshold while others go twice.
+// A Queue is [Turns] at which replicas wait in order of arrival. Without it the gate asks again and
+// again, and the replica that asks at the right moment wins. Near capacity some replicas then wait
+// until their hard threshold while others go twice.
 type Queue interface {
 	Turns
 
-	// Acquire waits for the turn until ctx ends: the replica that has waited longest gets it. When ctx ends the replica
-	// has given up its place by the time that Acquire returns ctx's error. Other errors mean that the turn cannot
-	// be decided, as those of TryAcquire; it never returns [ErrHeld]. The gate calls it, without a deadline, for a
-	// collection that is due, and TryAcquire for one that only makes use of a gap: which then returns ErrHeld while
-	// somebody waits. Of the two, one call runs at a time.
+	// Acquire waits for the turn until ctx ends. The replica that has waited longest gets it. When
+	// ctx ends, the replica has given up its place by the time that Acquire returns ctx's error.
+	// Other errors mean that the turn cannot be decided, as those of TryAcquire. It never returns
+	// [ErrHeld].
+	//
+	// The gate calls it, without a deadline, for a collection that is due. For one that only makes
+	// use of a gap it calls TryAcquire, which returns ErrHeld while another replica waits. Of the
+	// two, one call runs at a time.
 	Acquire(ctx context.Context) (Lease, error)
 }
 

@@ -36,7 +36,9 @@ func TestLateTurnGoesBack(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		r.until(t, StateServing)
-		if n, log := turns.calls.Load(), r.logged.String(); n != 1 || !strings.Contains(log, "no turn to be had") || !strings.Contains(log, errNoAnswer.Error()) || strings.Contains(log, "error=<nil>") {
+		if n, log := turns.calls.Load(), r.logged.String(); n != 1 ||
+			!strings.Contains(log, "the turn cannot be taken") ||
+			!strings.Contains(log, errNoAnswer.Error()) || strings.Contains(log, "error=<nil>") {
 			t.Errorf("asked %d times, want once; the log must say why there is no turn:\n%s", n, log)
 		}
 		r.heap.Do(func() { r.heap.Rate = 0 })
@@ -44,45 +46,47 @@ func TestLateTurnGoesBack(t *testing.T) {
 		close(turns.answer)
 		time.Sleep(time.Second)
 		if n := turns.holders(); n != 0 {
-			t.Errorf("%d turns are held by nobody", n)
+			t.Errorf("%d turns are held by no replica", n)
 		}
-		alone := r.Stats().WithoutTurn
-		if err := r.Collect(t.Context()); err != nil || r.Stats().WithoutTurn != alone || turns.calls.Load() != 2 {
+		before := r.Stats().WithoutTurn
+		if err := r.Collect(t.Context()); err != nil || r.Stats().WithoutTurn != before || turns.calls.Load() != 2 {
 			t.Errorf("the next collection: %v, %+v", err, r.Stats())
 		}
 	})
 }
 
-// TestReasonIsGone: what another has collected while the turn was waited for is not collected again, and the turn goes to the next.
+// TestReasonIsGone: what another has collected while the turn was waited for is not collected
+// again, and the turn goes to the next.
 func TestReasonIsGone(t *testing.T) {
 	for name, turns := range map[string]Turns{"asked again": &fakeTurns{}, "queue": &fakeQueue{k: 1}} {
 		t.Run(name, func(t *testing.T) {
 			signal := &fakeSignal{}
-			inTime(t, Options{Signals: []Signal{signal}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
-				r.traffic()
-				other, err := turns.TryAcquire(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.until(t, StateWanting)
-				r.heap.Do(r.heap.EndCycle) // as by runtime.GC
-				time.Sleep(100 * time.Millisecond)
-				if err := other.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				r.until(t, StateServing)
-				if n := r.Stats().Collections[ReasonTrigger]; n != 0 || signal.drains != 0 {
-					t.Errorf("%d collections and %d announcements of a heap that was collected", n, signal.drains)
-				}
-				next, err := turns.TryAcquire(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := next.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				r.until(t, StateCollecting) // the next time
-			})
+			inTime(t, Options{Signals: []Signal{signal}, Turns: turns, DisableJitter: true},
+				func(t *testing.T, r *rig) {
+					r.traffic()
+					other, err := turns.TryAcquire(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.until(t, StateWanting)
+					r.heap.Do(r.heap.EndCycle) // as by runtime.GC
+					time.Sleep(100 * time.Millisecond)
+					if err := other.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					r.until(t, StateServing)
+					if n := r.Stats().Collections[ReasonTrigger]; n != 0 || signal.drains != 0 {
+						t.Errorf("%d collections and %d announcements of a heap that was collected", n, signal.drains)
+					}
+					next, err := turns.TryAcquire(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := next.Release(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					r.until(t, StateCollecting) // the next time
+				})
 		})
 	}
 }

@@ -13,9 +13,12 @@ import (
 // Times of turns.
 const (
 	turnTimeout  = time.Second            // of one TryAcquire or Release
-	turnPause    = 10 * time.Millisecond  // between two calls of TryAcquire, at first, and under load; and of one for who goes alone otherwise
-	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing presses
-	gapPause     = 100 * time.Millisecond // after the turn was not to be had in a gap
+	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing is urgent
+	gapPause     = 100 * time.Millisecond // after another replica had the turn in a gap
+
+	// turnPause is the time between two calls of TryAcquire, at first and under load. A collection
+	// that does not wait for the turn gives a call as much time.
+	turnPause = 10 * time.Millisecond
 )
 
 // turnTaker takes turns, and releases them. Fields without a remark are owned by the control
@@ -34,8 +37,8 @@ type turnTaker struct {
 	asking    sync.Mutex      // held while TryAcquire or Acquire runs: the interface promises one at a time
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
-	heldUp    heldUp          // any goroutine may ask it
-	holding   atomic.Int32    // turns that are held, those that are still to be released included
+	heldUp    heldUp          // any goroutine may use it
+	holding   atomic.Int32    // turns that are held, those that are yet to be released included
 	releases  sync.WaitGroup  // of them
 }
 
@@ -47,8 +50,8 @@ type turnAnswer struct {
 
 var errNoAnswer = errors.New("TryAcquire or Acquire of Turns has not returned: it must return when its context ends")
 
-// meet tells the log at the start when the turns cannot be decided.
-func (t *turnTaker) meet(ctx context.Context) {
+// check tells the log at the start if the turns cannot be decided.
+func (t *turnTaker) check(ctx context.Context) {
 	c, ok := t.turns.(Checker)
 	if !ok {
 		return
@@ -57,103 +60,62 @@ func (t *turnTaker) meet(ctx context.Context) {
 	check(ctx, func(ctx context.Context) error {
 		defer t.calls.begin("Check of Turns " + name)()
 		return c.Check(ctx)
-	}, t.log.With("turns", name), "gcgate: turns cannot be taken now; a collection waits for them up to the hard threshold")
+	}, t.log.With("turns", name),
+		"gcgate: turns cannot be taken now; a collection waits for them up to the hard threshold")
 }
 
 var errNoLease = errors.New("Turns returned no lease and no error: it must return one of them")
 
 // take waits until this replica may collect, and returns the turn. At the hard threshold, which
-// becomes the reason then, or where somebody asks for it, it returns alone: the collection shall go
-// without a turn. It returns ok false when there shall be none: the gate stops, or the reason to collect is gone.
-func (t *turnTaker) take(reason *Reason) (lease Lease, alone, ok bool) {
+// becomes the reason then, or if a caller asks for it, it returns withoutTurn. It returns ok false
+// if the gate stops, or if the reason to collect has ended.
+func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
 	}
-	var last error
-	wait := &turnWait{taker: t}
-	defer wait.end()
-	cycles := t.heap.last.cycles
-	for pause := turnPause; !isClosed(t.stop); pause = min(2*pause, turnPauseMax) {
-		name, ask := "TryAcquire", t.tryAcquire
-		queue, queued := t.turns.(Queue)
-		if queued = queued && *reason != ReasonIdleGap; queued {
-			name, ask = "Acquire", queue.Acquire
-		}
-		a, answered := turnAnswer{err: ErrHeld}, true
-		if t.holding.Load() == 0 { // else some Turns would give this process two of them
-			a, answered = t.try(name, ask, func() {
-				if queued {
-					wait.look(nil)
-				}
-			})
-		}
-		held := errors.Is(a.err, ErrHeld)
-		if answered && (a.err == nil || held) {
-			t.heap.warnings.over("gcgate: turns can be taken again", "turns")
-		}
+	w := &turnWait{taker: t, reason: *reason, cycles: t.heap.last.cycles, pause: turnPause}
+	defer w.end()
+	for ; !isClosed(t.stop); w.pause = min(2*w.pause, turnPauseMax) {
+		lease := w.ask()
 		switch {
-		case !answered: // it goes alone
-			if queued {
-				last = ErrHeld
-			} else if last == nil {
-				last = errNoAnswer
-			}
-		case a.err == nil && t.gone(*reason, cycles):
-			t.others.Go(func() { t.release(a.lease) })
+		case lease != nil && w.isObsolete():
+			t.others.Go(func() { t.release(lease) })
 			return nil, false, false
-		case a.err == nil:
+		case lease != nil:
 			t.taken = time.Now()
 			t.holding.Add(1)
-			wait.got()
-			return a.lease, false, true
-		default:
-			last = a.err
-			if !held {
-				t.heap.warnings.lasting("turns", warnEvery,
-					"gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
-			}
-		}
-		if *reason == ReasonIdleGap && !t.goesAlone() {
-			t.holdOff = time.Now().Add(gapPause)
-			if t.heap.farFromHard() {
-				t.holdOff = time.Now().Add(turnPauseMax)
-			}
+			t.heap.warnings.over("gcgate: this replica has the turn again", "waits")
+			return lease, false, true
+		case *reason == ReasonIdleGap && !t.goesWithoutTurn():
+			t.leaveGap()
 			return nil, false, false
 		}
-		for begin := time.Now(); !isClosed(t.stop) && !t.goesAlone(); {
-			if held && !t.heap.farFromHard() {
-				pause = turnPause // it may be free at any time, and is needed
-			}
-			left := pause - time.Since(begin)
-			if left <= 0 {
-				break
-			}
-			t.heap.sleep(min(left, t.heap.wantingInterval()), nil)
-			wait.look(last)
-			if t.gone(*reason, cycles) {
-				return nil, false, false
-			}
+		if w.rest(); w.isObsolete() {
+			return nil, false, false
 		}
-		if isClosed(t.stop) || !t.goesAlone() {
+		if isClosed(t.stop) || !t.goesWithoutTurn() {
 			continue
 		}
 		if *reason = ReasonRequested; t.heap.pastHard() {
 			*reason = ReasonHard
-			t.warnAlone(last, wait.holder)
+			t.warnWithoutTurn(w.err, w.holder)
 		}
 		return nil, true, true
 	}
 	return nil, false, false
 }
 
-// goesAlone reports whether the collection shall not wait for the turn.
-func (t *turnTaker) goesAlone() bool { return t.heap.pastHard() || t.waiters.alone() }
-
-// gone reports whether the heap is no reason to collect any more: a cycle of somebody else's has ended since there were so many.
-func (t *turnTaker) gone(reason Reason, cycles uint64) bool {
-	h := t.heap
-	return (reason == ReasonTrigger || reason == ReasonPeriodic) && h.last.cycles != cycles && h.used < h.thresholds.trigger
+// leaveGap has the gate collect in no gap for a while, because another replica has the turn.
+func (t *turnTaker) leaveGap() {
+	pause := gapPause
+	if t.heap.farFromHard() {
+		pause = turnPauseMax
+	}
+	t.holdOff = time.Now().Add(pause)
 }
+
+// goesWithoutTurn reports whether the collection does not wait for the turn.
+func (t *turnTaker) goesWithoutTurn() bool { return t.heap.pastHard() || t.waiters.withoutTurn() }
 
 // tryAcquire calls TryAcquire with its deadline.
 func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
@@ -162,8 +124,9 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 	return t.turns.TryAcquire(ctx)
 }
 
-// try asks for the turn once, but does not wait for the answer where the collection goes alone: then it
-// returns answered false. A turn that comes later is released at once. It calls look now and then.
+// try asks for the turn once. It does not wait for the answer if the collection goes without the
+// turn. Then it returns answered false, and releases a turn that comes later at once. It calls look
+// now and then.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil {
 		// The last call may still run: the interface promises one at a time.
@@ -191,7 +154,7 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 	})
 	for begin := time.Now(); ; {
 		d := t.heap.wantingInterval()
-		if t.waiters.alone() {
+		if t.waiters.withoutTurn() {
 			d = min(d, max(turnPause-time.Since(begin), 0))
 		}
 		t.heap.sleep(d, acquiring)
@@ -202,7 +165,7 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 			return *answer, true
 		default:
 		}
-		if isClosed(t.stop) || t.heap.pastHard() || t.waiters.alone() && time.Since(begin) >= turnPause {
+		if isClosed(t.stop) || t.heap.pastHard() || t.waiters.withoutTurn() && time.Since(begin) >= turnPause {
 			cancel()
 			t.others.Go(func() {
 				if <-acquiring; answer.err == nil {
@@ -214,14 +177,14 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 	}
 }
 
-// borrow takes the turn beside the control goroutine, for as long as it takes to do something that
-// must not happen while another replica has it. Any goroutine may call it.
+// borrow takes the turn while the control goroutine does not, for something that must not happen
+// while another replica has it. Any goroutine may call it.
 func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	switch {
 	case t.turns == nil:
 		return func() {}, nil
 	case t.holding.Load() > 0 && turnCount(t.turns) == 1:
-		return func() {}, nil // nobody else has it
+		return func() {}, nil // no other replica has it
 	case t.holding.Load() > 0 || !t.asking.TryLock():
 		return nil, ErrHeld // this process waits for it
 	}
@@ -243,19 +206,20 @@ func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// warnAlone says why a collection goes without the turn.
-func (t *turnTaker) warnAlone(err error, holder string) {
+// warnWithoutTurn says why a collection goes without the turn.
+func (t *turnTaker) warnWithoutTurn(err error, holder string) {
 	used, hard := t.heap.used, t.heap.thresholds.hard
 	peer, _ := t.heldUp.get()
 	switch {
 	case t.holding.Load() > 0:
-		t.heap.warn("alone", "gcgate: this process itself holds the turn yet, since a peer does not have it back; "+
+		t.heap.warn("without turn", "gcgate: this process holds the turn itself because a peer does not have it back; "+
 			"collecting without one", "peer", peer, "heap", used, "hard", hard)
 	case errors.Is(err, ErrHeld):
-		t.heap.warn("alone", "gcgate: another replica holds the turn for too long; collecting without it",
+		t.heap.warn("without turn", "gcgate: another replica holds the turn for too long; collecting without it",
 			append(t.heap.turnFigures(), "holder", holder, "heap", used, "hard", hard)...)
 	default:
-		t.heap.warn("alone", "gcgate: no turn to be had; collecting without it", "heap", used, "hard", hard, "error", err)
+		t.heap.warn("without turn", "gcgate: the turn cannot be taken; collecting without it",
+			"heap", used, "hard", hard, "error", err)
 	}
 }
 
@@ -272,14 +236,15 @@ func isLost(lease Lease) bool {
 	}
 }
 
-// releaseAfter releases the turn once await has returned, which reports whether the peers have this process back, and after
-// HoldTurn where it was away. It does not wait for that, but [turnTaker.releases] does.
-func (t *turnTaker) releaseAfter(lease Lease, wasAway bool, await func() bool) {
+// releaseAfter releases the turn once await has returned, which reports whether the peers have this
+// process back. If it was drained, HoldTurn follows. releaseAfter does not wait for that, but
+// [turnTaker.releases] does.
+func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool) {
 	taken := t.taken
 	t.releases.Go(func() {
 		defer t.holding.Add(-1)
 		returned := await()
-		if t.hold > 0 && wasAway {
+		if t.hold > 0 && wasDrained {
 			time.Sleep(t.hold)
 		}
 		t.release(lease)

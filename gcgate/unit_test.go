@@ -78,11 +78,11 @@ func TestThresholds(t *testing.T) {
 		live, overhead uint64
 		limit          int64
 		jitter         float64
-		want           [4]uint64 // idle, trigger, hard, net; MiB
+		want           [4]uint64 // idle, trigger, hard, safety limit; MiB
 		crowded        bool
 	}{
 		{"no limit", 400, 0, none, 0, [4]uint64{520, 800, 1100, 1935}, false},
-		{"jitter lowers the trigger alone", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1935}, false},
+		{"jitter lowers the trigger only", 400, 0, none, 0.1, [4]uint64{520, 760, 1100, 1935}, false},
 		{"small heap", 1, 0, none, 0, [4]uint64{9, 32, 55, 194}, false},
 		{"the limit lowers both", 400, 0, 800 * mib, 0, [4]uint64{520, 598, 637, 800}, false},
 		{"what is not heap counts", 400, 100, 900 * mib, 0, [4]uint64{520, 598, 637, 900}, false},
@@ -92,7 +92,7 @@ func TestThresholds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := thresholdsFor(&o, allowance{limit: c.limit}, c.live*mib, c.overhead*mib)
 			got.follow(0, c.jitter)
-			in := [4]uint64{got.idle / mib, got.trigger / mib, got.hard / mib, got.net / mib}
+			in := [4]uint64{got.idle / mib, got.trigger / mib, got.hard / mib, got.safetyLimit / mib}
 			if in != c.want || got.noRoom != c.crowded {
 				t.Errorf("got %v crowded=%v, want %v crowded=%v", in, got.noRoom, c.want, c.crowded)
 			}
@@ -100,8 +100,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestHardLeavesTimeForTurns: with turns it is 2.5 times as far from the live heap as the highest trigger, whatever the ratio of that; without a
-// limit only where the machine has the memory.
+// TestHardLeavesTimeForTurns: with turns it is 2.5 times as far from the live heap as the highest
+// trigger, whatever the ratio of that; without a limit only where the machine has the memory.
 func TestHardLeavesTimeForTurns(t *testing.T) {
 	for _, c := range []struct {
 		ratio           float64
@@ -130,7 +130,9 @@ func TestHardLeavesTimeForTurns(t *testing.T) {
 		}
 		got := thresholdsFor(&o, allowance{limit: c.limit, available: c.available * mib}, c.live*mib, 0).hard / mib
 		if c.limit != math.MaxInt64 { // half of it, and 0.9 of the way to where the runtime may begin
-			c.hard = min(c.hard, c.live+uint64(hardShare*(capacity.RuntimeStart(float64(c.live*mib), float64(c.limit))/mib-float64(c.live))))
+			c.hard = min(c.hard,
+				c.live+uint64(hardShare*(capacity.RuntimeStart(float64(c.live*mib),
+					float64(c.limit))/mib-float64(c.live))))
 		}
 		if got != c.hard {
 			t.Errorf("%+v: hard at %d MiB", c, got)
@@ -147,19 +149,24 @@ func TestPlanKnowsTheGate(t *testing.T) {
 			th := thresholdsFor(&o, allowance{limit: memory}, live*mib, 0)
 			th.follow(rate, 0)
 			want := float64(th.hard-th.trigger) / capacity.CarriedRate(rate, replicas, 1)
-			got, err := capacity.Compare(capacity.Service{Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1, Held: capacity.Exactly(.5)}, capacity.Options{Memory: memory, Replicas: replicas})
+			got, err := capacity.Compare(capacity.Service{
+				Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1,
+				Held: capacity.Exactly(.5),
+			}, capacity.Options{Memory: memory, Replicas: replicas})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if spare := got[capacity.WayGated].Spare; math.Abs(spare/want-1) > .01 {
-				t.Errorf("%d MiB live, %g bytes a second: %g s from the trigger to the hard threshold, of the gate %g", live, rate, spare, want)
+				t.Errorf("%d MiB live, %g bytes a second: %g s from the trigger to the hard threshold, of the gate %g",
+					live, rate, spare, want)
 			}
 		}
 	}
 }
 
-// TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a net that is as far below the one
-// wanted as it is left: the hard threshold would never be reached otherwise.
+// TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a safety limit
+// that is as far below the one wanted as it is left: the hard threshold would never be reached
+// otherwise.
 func TestRuntimeBeginsAboveHard(t *testing.T) {
 	o, _ := Options{}.withDefaults()
 	wide, _ := Options{HardRatio: 4}.withDefaults()
@@ -175,13 +182,15 @@ func TestRuntimeBeginsAboveHard(t *testing.T) {
 				if got.noRoom {
 					continue
 				}
-				net := float64(got.net)
-				if int64(got.net) < a.limit {
-					net *= netStep / (netStep + 1.)
+				safe := float64(got.safetyLimit)
+				if int64(got.safetyLimit) < a.limit {
+					safe *= limitStep / (limitStep + 1.)
 				}
-				begins := uint64(capacity.RuntimeStart(float64(live*mib), net-overhead*mib))
+				begins := uint64(capacity.RuntimeStart(float64(live*mib), safe-overhead*mib))
 				if got.trigger >= got.hard || got.hard+got.hard/100 > begins {
-					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB", o.HardRatio, live, limit, got.trigger/mib, got.hard/mib, begins/mib)
+					t.Errorf("HardRatio %g, live %d, limit %d: trigger %d, hard %d, and the runtime begins at %d MiB",
+						o.HardRatio,
+						live, limit, got.trigger/mib, got.hard/mib, begins/mib)
 				}
 			}
 		}
@@ -196,7 +205,9 @@ func TestEnoughIsEnough(t *testing.T) {
 		free := thresholdsFor(&o, allowance{limit: math.MaxInt64}, live*mib, 50*mib)
 		with := thresholdsFor(&o, allowance{limit: int64(limit) + 2}, live*mib, 50*mib)
 		if with.trigger < free.trigger-1 || with.hard < free.hard-1 || with.noRoom {
-			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live, limit/mib, with.trigger, with.hard, free.trigger, free.hard)
+			t.Errorf("live %d: with the limit %d trigger %d and hard %d, without %d and %d", live,
+				limit/mib, with.trigger,
+				with.hard, free.trigger, free.hard)
 		}
 	}
 }
@@ -223,13 +234,17 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		o    Options
 		want string // "$" is the end
 	}{
-		{Options{Policy: 9}, "Options.Policy: unknown (9) is no policy to choose: use PolicyAuto"},
+		{Options{Policy: 9}, "Options.Policy: Policy(9) is not a policy to choose: use PolicyAuto"},
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
-		{Options{TriggerRatio: 3, HardRatio: 2.75}, "Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and at most 200: use 4.5"},
+		{
+			Options{TriggerRatio: 3, HardRatio: 2.75},
+			"Options.HardRatio: 2.75 must be above TriggerRatio, which is 3, and " +
+				"at most 200: use 4.5",
+		},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
-		{Options{Policy: PolicyStock}, "stock is no policy to choose"},
+		{Options{Policy: PolicyStock}, "stock is not a policy to choose"},
 		{Options{Jitter: 0.6}, "at most 0.5"},
 		{Options{Jitter: -1}, "or DisableJitter"},
 		{Options{Period: -1}, "-1ns is negative: use 0 for the default, or DisablePeriod"},
@@ -255,14 +270,17 @@ func TestOptionsThatCannotWork(t *testing.T) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}
 	}
-	g, err := Start(t.Context(), Options{DisableJitter: true, DisablePeriod: true, Logger: slog.New(slog.DiscardHandler)})
+	g, err := Start(t.Context(), Options{
+		DisableJitter: true, DisablePeriod: true,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal("a refused Start must leave no gate behind:", err)
 	}
 	g.Stop(context.Background())
 }
 
-// TestEnumsAreTextBothWays, and who writes what is none is told what there is.
+// TestEnumsAreTextBothWays, and a wrong name is an error that has the right ones.
 func TestEnumsAreTextBothWays(t *testing.T) {
 	for p := PolicyAuto; p <= PolicyStock; p++ {
 		back := p + 1
@@ -284,11 +302,11 @@ func TestEnumsAreTextBothWays(t *testing.T) {
 	}
 	p := PolicyShed
 	if err := p.UnmarshalText([]byte("Idle")); err == nil || p != PolicyShed ||
-		!strings.Contains(err.Error(), `"Idle" is no policy: write one of auto, drain, idle, through, shed, memory, stock`) {
+		!strings.Contains(err.Error(), `"Idle" is not a policy: write auto, drain, through, shed, memory or stock`) {
 		t.Errorf("got %v and %v, want the known ones", p, err)
 	}
 	for got, want := range map[string]string{
-		StateCollecting.String(): "collecting", State(17).String(): "unknown (17)",
+		StateCollecting.String(): "collecting", State(17).String(): "State(17)",
 		ReasonIdleGap.String(): "idle gap", PolicyShed.String(): "shed", PolicyStock.String(): "stock",
 	} {
 		if got != want {

@@ -23,9 +23,9 @@ type warnings struct {
 
 // warning is one kind of event. The mutex of its warnings guards it.
 type warning struct {
-	told   time.Time // when the log was told last; zero: never
+	logged time.Time // the last line; zero: none
 	times  int       // since it began
-	unsaid int       // of them, those after the last line
+	since  int       // of them, those after the last line
 	open   bool      // the log knows of it, and not yet that it is over
 	later  *record   // the newest event, which settle logs; nil: none
 }
@@ -40,12 +40,12 @@ func newWarnings(log *slog.Logger) *warnings {
 	return &warnings{log: log, kinds: make(map[string]*warning)}
 }
 
-// warn logs an event. Where one of its kind was logged within warnEvery it waits for settle, which
+// warn logs an event. If one of its kind was logged within warnEvery it waits for settle, which
 // logs the newest of those that wait.
 func (w *warnings) warn(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
-		if times, due = k.tell(now, warnEvery); !due {
+		if times, due = k.line(now, warnEvery); !due {
 			k.later = &record{message, args}
 		}
 		return times, due
@@ -57,20 +57,20 @@ func (w *warnings) warn(kind, message string, args ...any) {
 func (w *warnings) lasting(kind string, again time.Duration, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
-		return k.tell(now, k.period(again))
+		return k.line(now, k.period(again))
 	}, message, args)
 }
 
-// ongoing is lasting for what has happened once, and is looked at again and again.
+// ongoing is lasting for what has happened once and goes on.
 func (w *warnings) ongoing(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
-		k.times, k.unsaid = 1, 1
-		return k.tell(now, k.period(warnEvery))
+		k.times, k.since = 1, 1
+		return k.line(now, k.period(warnEvery))
 	}, message, args)
 }
 
-// say logs an event where count, which is called with mu held, says that its kind is due, and how
-// many events the line stands for.
+// say logs an event if count says that its kind is due. It calls count with mu held. count returns
+// how many events the line stands for.
 func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool), message string, args []any) {
 	w.mu.Lock()
 	k := w.kinds[kind]
@@ -88,7 +88,7 @@ func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool),
 // happened counts an event.
 func (k *warning) happened() {
 	k.times++
-	k.unsaid++
+	k.since++
 }
 
 // period is the time between two lines of a kind that lasts.
@@ -99,28 +99,29 @@ func (k *warning) period(again time.Duration) time.Duration {
 	return again
 }
 
-// tell notes that the log is told now, where it is due, and returns how many events that line
-// stands for.
-func (k *warning) tell(now time.Time, every time.Duration) (times int, due bool) {
-	if !k.told.IsZero() && now.Sub(k.told) < every {
+// line notes that the log gets a line now, if one is due, and returns how many events it stands
+// for.
+func (k *warning) line(now time.Time, every time.Duration) (times int, due bool) {
+	if !k.logged.IsZero() && now.Sub(k.logged) < every {
 		return 0, false
 	}
-	times = k.unsaid
-	k.told, k.unsaid, k.open, k.later = now, 0, true, nil
+	times = k.since
+	k.logged, k.since, k.open, k.later = now, 0, true, nil
 	return times, true
 }
 
-// close notes that the events are over, and returns how often they happened; 0: the log does not know of them.
+// close notes that the events are over, and returns how often they happened. It is 0 if the log
+// does not know of them.
 func (k *warning) close() (times int) {
 	if k.open {
 		times = k.times
-		k.times, k.unsaid, k.open = 0, 0, false
+		k.times, k.since, k.open = 0, 0, false
 	}
 	return times
 }
 
-// over logs that what lasted has ended, and how often it happened, where the log knows of one of
-// the kinds.
+// over logs that what lasted has ended, and how often it happened, if the log knows of one of the
+// kinds.
 func (w *warnings) over(message string, kinds ...string) {
 	if times := w.close(kinds); times > 0 {
 		w.log.Warn(message, withTimes(nil, times)...)
@@ -151,7 +152,7 @@ func (w *warnings) settle(now time.Time) {
 	}
 }
 
-// nextLater returns one of the events that are due, nil where none is.
+// nextLater returns one of the events that are due, or nil.
 func (w *warnings) nextLater(now time.Time) (r *record, times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,7 +160,7 @@ func (w *warnings) nextLater(now time.Time) (r *record, times int) {
 		if r = k.later; r == nil {
 			continue
 		}
-		if times, due := k.tell(now, warnEvery); due {
+		if times, due := k.line(now, warnEvery); due {
 			return r, times
 		}
 	}

@@ -35,7 +35,10 @@ func TestOutage(t *testing.T) {
 			_, l, _ = strings.Cut(strings.TrimSpace(l), "level=WARN msg=")
 			lines = append(lines, l)
 		}
-		if want := []string{"began member=b", "over member=b", "began member=b times=5", "over member=b times=5"}; !slices.Equal(lines, want) {
+		if want := []string{
+			"began member=b", "over member=b", "began member=b times=5",
+			"over member=b times=5",
+		}; !slices.Equal(lines, want) {
 			t.Errorf("the log has %q, want %q", lines, want)
 		}
 	})
@@ -130,13 +133,13 @@ func TestPeerThatCannotBeTold(t *testing.T) {
 			return n
 		}
 		if n := strings.Count(r.logged.String(), "level=WARN"); n != 1 || collections() < 10 {
-			t.Errorf("%d collections, of which the peer could not be told, are %d lines at Warn, want 1:\n%s", collections(),
+			t.Errorf("%d collections, of which the peer did not hear, are %d lines at Warn, want 1:\n%s", collections(),
 				n, r.logged.String())
 		}
 		s.set(func() { s.err = nil })
 		time.Sleep(10 * time.Second)
 		log := r.logged.String()
-		if n := strings.Count(log, "level=WARN"); n != 2 || strings.Count(log, "can be told again") != 1 ||
+		if n := strings.Count(log, "level=WARN"); n != 2 || strings.Count(log, "takes calls again") != 1 ||
 			!strings.Contains(log, "times=") {
 			t.Errorf("the peer has heard: %d lines at Warn, want 2, the second with how often it had not:\n%s", n, log)
 		}

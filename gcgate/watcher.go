@@ -2,11 +2,12 @@ package gcgate
 
 import "context"
 
-// A Watcher is a [Signal] that looks after its peer as long as the gate runs, beside Drain and Ready: for other replicas
-// that the peer thinks are away, though their processes were killed meanwhile, say.
+// A Watcher is a [Signal] that looks after its peer as long as the gate runs, in addition to Drain
+// and Ready. It may put back other replicas whose processes were killed during a drain, for
+// example.
 type Watcher interface {
-	// Watch is called once, in a goroutine of its own. ctx ends when the gate has stopped and no turn is held any more;
-	// Watch must return then: [Gate.Stop] waits for it.
+	// Watch is called once, in a goroutine of its own. ctx ends when the gate has stopped and holds no
+	// turn any more. Watch must return then, because [Gate.Stop] waits for it.
 	Watch(ctx context.Context, g *Gate)
 }
 

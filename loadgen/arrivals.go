@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"evenkeel.dev/internal/enum"
 )
 
 // Arrivals is how the requests of the open loop follow each other.
@@ -22,19 +24,15 @@ const (
 	ArrivalsTimes
 )
 
-var arrivalsText = []string{"constant", "poisson", "times"}
+var arrivalsNames = enum.Of[Arrivals]("loadgen", "a process of arrivals", "constant", "poisson", "times")
 
-func (a Arrivals) String() string { return enumString(int(a), arrivalsText, "Arrivals") }
+func (a Arrivals) String() string { return arrivalsNames.String(a) }
 
-// MarshalText writes constant, poisson or times.
-func (a Arrivals) MarshalText() ([]byte, error) { return enumMarshal(int(a), arrivalsText, "arrivals") }
+// MarshalText writes constant, poisson or times. It fails for another value.
+func (a Arrivals) MarshalText() ([]byte, error) { return arrivalsNames.Marshal(a) }
 
 // UnmarshalText reads what MarshalText writes.
-func (a *Arrivals) UnmarshalText(b []byte) error {
-	i, err := enumUnmarshal(b, arrivalsText, "arrivals")
-	*a = Arrivals(i)
-	return err
-}
+func (a *Arrivals) UnmarshalText(b []byte) error { return arrivalsNames.Parse(b, a) }
 
 // Stage is a stretch of the open loop with a rate of its own, which goes evenly From one To the
 // other: a step where they are equal, a ramp where not.
@@ -166,7 +164,7 @@ func (o *Options) normalArrivals() *OptionError {
 		return &OptionError{option, fmt.Sprintf(format, a...)}
 	}
 	switch {
-	case o.Arrivals < 0 || int(o.Arrivals) >= len(arrivalsText):
+	case !arrivalsNames.Has(o.Arrivals):
 		return bad("Arrivals", "%d; it is ArrivalsConstant, ArrivalsPoisson or ArrivalsTimes", int(o.Arrivals))
 	case o.Arrivals == ArrivalsTimes && len(o.Times) == 0:
 		return bad("Times", "none; ArrivalsTimes needs the times at which requests are due")

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"evenkeel.dev/internal/enum"
 )
 
 // Protocol is the version of HTTP that the built-in client speaks.
@@ -29,19 +31,15 @@ const (
 	ProtocolHTTP2
 )
 
-var protocolText = []string{"auto", "http/1.1", "h2"}
+var protocolNames = enum.Of[Protocol]("loadgen", "a protocol", "auto", "http/1.1", "h2")
 
-func (p Protocol) String() string { return enumString(int(p), protocolText, "Protocol") }
+func (p Protocol) String() string { return protocolNames.String(p) }
 
-// MarshalText writes auto, http/1.1 or h2.
-func (p Protocol) MarshalText() ([]byte, error) { return enumMarshal(int(p), protocolText, "protocol") }
+// MarshalText writes auto, http/1.1 or h2. It fails for another value.
+func (p Protocol) MarshalText() ([]byte, error) { return protocolNames.Marshal(p) }
 
 // UnmarshalText reads what MarshalText writes.
-func (p *Protocol) UnmarshalText(b []byte) error {
-	i, err := enumUnmarshal(b, protocolText, "protocol")
-	*p = Protocol(i)
-	return err
-}
+func (p *Protocol) UnmarshalText(b []byte) error { return protocolNames.Parse(b, p) }
 
 // normalProtocol checks the options of the protocol.
 func (o *Options) normalProtocol() *OptionError {
@@ -49,7 +47,7 @@ func (o *Options) normalProtocol() *OptionError {
 		return &OptionError{option, fmt.Sprintf(format, a...)}
 	}
 	switch {
-	case o.Protocol < 0 || int(o.Protocol) >= len(protocolText):
+	case !protocolNames.Has(o.Protocol):
 		return bad("Protocol", "%d; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", int(o.Protocol))
 	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
 		return bad("Protocol", "it is the built-in client's, which Transport and Call stand for; leave it out")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"evenkeel.dev/internal/enum"
 )
 
 // Verdict is what a step of a [RateSearch] found out about a rate.
@@ -16,19 +18,15 @@ const (
 	VerdictFails                  // it does not
 )
 
-var verdictText = []string{"cannot tell", "holds", "fails"}
+var verdictNames = enum.Of[Verdict]("loadgen", "a verdict", "cannot tell", "holds", "fails")
 
-func (v Verdict) String() string { return enumString(int(v), verdictText, "Verdict") }
+func (v Verdict) String() string { return verdictNames.String(v) }
 
-// MarshalText writes cannot tell, holds or fails.
-func (v Verdict) MarshalText() ([]byte, error) { return enumMarshal(int(v), verdictText, "verdict") }
+// MarshalText writes cannot tell, holds or fails. It fails for another value.
+func (v Verdict) MarshalText() ([]byte, error) { return verdictNames.Marshal(v) }
 
 // UnmarshalText reads what MarshalText writes.
-func (v *Verdict) UnmarshalText(b []byte) error {
-	i, err := enumUnmarshal(b, verdictText, "verdict")
-	*v = Verdict(i)
-	return err
-}
+func (v *Verdict) UnmarshalText(b []byte) error { return verdictNames.Parse(b, v) }
 
 // RateSearch looks for the highest rate at which a condition holds, such as p99 < 20 ms. It has no
 // clock and puts no load on: a step does, whatever it is.

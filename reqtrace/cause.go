@@ -1,6 +1,6 @@
 package reqtrace
 
-import "fmt"
+import "evenkeel.dev/internal/enum"
 
 // Cause is what a moment of a request's time went into. Each nanosecond has exactly one.
 //
@@ -44,35 +44,23 @@ func Causes() []Cause {
 	return list
 }
 
-var causeNames = [numCauses]string{
+var causeNames = enum.Of[Cause]("reqtrace", "a cause", []string{
 	CauseUnknown: "unknown", CauseRunning: "running", CauseAssistMark: "assist", CauseAssistWait: "assist-wait", CauseSweep: "sweep", CauseStopped: "stopped",
 	CauseRunqueueGC: "runqueue-gc", CauseRunqueueBusy: "runqueue", CauseRunqueueIdle: "runqueue-idle", CauseSyscall: "syscall", CauseCgo: "cgo",
 	CauseNetwork: "network", CauseLock: "lock", CauseChannel: "channel", CauseSleep: "sleep", CauseMachine: "machine",
 	CauseStoppedOther: "stopped-other", CauseThrottled: "throttled", CauseDescheduled: "descheduled",
-}
+}...)
 
-func (c Cause) String() string {
-	if int(c) < len(causeNames) {
-		return causeNames[c]
-	}
-	return fmt.Sprintf("Cause(%d)", uint8(c))
-}
+func (c Cause) String() string { return causeNames.String(c) }
 
 // ParseCause returns the cause of that name.
-func ParseCause(name string) (Cause, error) {
-	for c, n := range causeNames {
-		if n == name {
-			return Cause(c), nil
-		}
-	}
-	return 0, fmt.Errorf("reqtrace: no cause %q: it is one of %v", name, causeNames)
+func ParseCause(name string) (c Cause, err error) {
+	err = causeNames.Parse([]byte(name), &c)
+	return c, err
 }
 
-// MarshalText returns the cause's name.
-func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText returns the cause's name. It fails for another value.
+func (c Cause) MarshalText() ([]byte, error) { return causeNames.Marshal(c) }
 
 // UnmarshalText is [ParseCause].
-func (c *Cause) UnmarshalText(text []byte) (err error) {
-	*c, err = ParseCause(string(text))
-	return err
-}
+func (c *Cause) UnmarshalText(text []byte) error { return causeNames.Parse(text, c) }

@@ -54,8 +54,8 @@ func TestPartsAreOpaque(t *testing.T) {
 	if list := Causes(); len(list) != int(numCauses) || list[0] != CauseUnknown || list[CauseSleep] != CauseSleep {
 		t.Errorf("%v", list)
 	}
-	for c, name := range causeNames {
-		if name == "" {
+	for _, c := range Causes() {
+		if !causeNames.Has(c) || c.String() == "" {
 			t.Errorf("cause %d has no name", c)
 		}
 	}

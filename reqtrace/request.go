@@ -2,9 +2,9 @@ package reqtrace
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
+
+	"evenkeel.dev/internal/enum"
 )
 
 // Options configure [Read] and [Analyze]. The zero value works.
@@ -60,27 +60,15 @@ const (
 	CutEnd       // it was under way when the trace ended
 )
 
-var cutNames = [...]string{CutNone: "whole", CutStart: "start", CutEnd: "end"}
+var cutNames = enum.Of[Cut]("reqtrace", "an edge", "whole", "start", "end")
 
-func (c Cut) String() string {
-	if int(c) < len(cutNames) {
-		return cutNames[c]
-	}
-	return fmt.Sprintf("Cut(%d)", uint8(c))
-}
+func (c Cut) String() string { return cutNames.String(c) }
 
-// MarshalText returns the edge's name.
-func (c Cut) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// MarshalText returns the edge's name. It fails for another value.
+func (c Cut) MarshalText() ([]byte, error) { return cutNames.Marshal(c) }
 
 // UnmarshalText reads what MarshalText wrote.
-func (c *Cut) UnmarshalText(text []byte) error {
-	i := slices.Index(cutNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("reqtrace: no edge %q: it is one of %v", text, cutNames)
-	}
-	*c = Cut(i)
-	return nil
-}
+func (c *Cut) UnmarshalText(text []byte) error { return cutNames.Parse(text, c) }
 
 // Request is one request. Times count from the start of the trace.
 type Request struct {

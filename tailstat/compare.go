@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"evenkeel.dev/internal/enum"
 )
 
 // Verdict is what a comparison says of a figure.
@@ -18,28 +20,16 @@ const (
 	VerdictSlower                    // head is worse than base
 )
 
-var verdictNames = [...]string{"cannot tell", "faster", "slower"}
+var verdictNames = enum.Of[Verdict]("tailstat", "a verdict", "cannot tell", "faster", "slower")
 
 // String returns cannot tell, faster or slower.
-func (v Verdict) String() string {
-	if int(v) < len(verdictNames) {
-		return verdictNames[v]
-	}
-	return fmt.Sprintf("Verdict(%d)", uint8(v))
-}
+func (v Verdict) String() string { return verdictNames.String(v) }
 
-// MarshalText returns what String does.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+// MarshalText returns what String does. It fails for another value.
+func (v Verdict) MarshalText() ([]byte, error) { return verdictNames.Marshal(v) }
 
 // UnmarshalText reads what MarshalText wrote.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	i := slices.Index(verdictNames[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("tailstat: no verdict %q; there are %q", text, verdictNames)
-	}
-	*v = Verdict(i)
-	return nil
-}
+func (v *Verdict) UnmarshalText(text []byte) error { return verdictNames.Parse(text, v) }
 
 // Options are those of Compare. The zero value is ready.
 type Options struct {

@@ -351,7 +351,7 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 	var v Verdict
-	if err := v.UnmarshalText([]byte("better")); err == nil || !strings.Contains(err.Error(), `"cannot tell"`) {
+	if err := v.UnmarshalText([]byte("better")); err == nil || !strings.Contains(err.Error(), "cannot tell") {
 		t.Error(err)
 	}
 }

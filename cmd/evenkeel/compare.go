@@ -6,10 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/judge"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
@@ -43,15 +46,16 @@ next line; events are placed on the runs during which they happened, by the cloc
 
 type compareFlags struct {
 	html           string
-	events         list
+	events         cli.List
 	json, markdown bool
-	judging        judgeFlags
+	judging        judge.Flags
 }
 
 func (f *compareFlags) register(fs *flag.FlagSet) {
 	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output)")
-	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be repeated")
-	f.judging.register(fs)
+	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be "+
+		"repeated")
+	f.judging.Register(fs)
 	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
 	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
 }
@@ -63,35 +67,33 @@ func (f *compareFlags) check(names []string) error {
 		return errors.New("no file; evenkeel run -o run.json and evenkeel load -o run.json write them")
 	case i >= 0 && (slices.Contains(names, "-") || slices.Contains(f.events[i+1:], "-")):
 		return errors.New("-events - and another - both read standard input; give one of them as a file")
-	case f.json && f.markdown || f.html == toStdout && (f.json || f.markdown):
-		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page a file")
+	case f.json && f.markdown || f.html == cli.ToStdout && (f.json || f.markdown):
+		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page " +
+			"a file")
 	}
-	return f.judging.check()
+	return f.judging.Check()
 }
 
-func runCompare(_ context.Context, a *app, args []string) error {
-	fs := a.newFlags("compare", compareHelp)
+func runCompare(_ context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("compare", compareHelp)
 	var f compareFlags
 	f.register(fs)
-	names, rest, err := a.parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	if err := f.check(names); err != nil {
-		return a.wrong(fs, "%v", err)
+		return a.Wrong(fs, "%v", err)
 	}
-	if err := canSave(append(slices.Clip(f.events), names...), f.html); err != nil {
+	if err := cli.CanSave(append(slices.Clip(f.events), names...), f.html); err != nil {
 		return err
 	}
 	c, err := f.read(names)
 	if err != nil {
 		return err
 	}
-	lines, outcome := f.judging.failIf.check(c)
-	for _, l := range lines {
-		fmt.Fprintf(a.stderr, "evenkeel compare: %s\n", l)
-	}
+	lines, outcome := f.judging.FailIf.Check(c)
+	a.Say("compare", lines...)
 	return cmp.Or(f.write(a, c, lines), outcome)
 }
 
@@ -103,7 +105,7 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 			return nil, err
 		}
 		if n == "-" {
-			names[i] = stdinName
+			names[i] = cli.StdinName
 		}
 		files = append(files, f)
 	}
@@ -116,31 +118,30 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 		events = append(events, e)
 	}
 	c := compare.Files(files, names)
-	if err := f.judging.apply(c); err != nil {
+	if err := f.judging.Apply(c); err != nil {
 		return nil, err
 	}
-	if len(f.judging.failIf) > 0 && len(c.Columns) < 2 {
-		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the other one, too", c.Columns[0].Label)
+	if len(f.judging.FailIf) > 0 && len(c.Columns) < 2 {
+		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the "+
+			"other one, too", c.Columns[0].Label)
 	}
 	c.SetEvents(events)
 	return c, nil
 }
 
 // write writes the page, and the comparison to standard output in the form that was asked for.
-func (f *compareFlags) write(a *app, c *compare.Comparison, lines []string) error {
-	if f.html == toStdout {
-		return page.Compare(a.stdout, c)
-	}
-	if err := a.page(c, f.html); err != nil {
+func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) error {
+	err := a.SavePage(f.html, func(w io.Writer) error { return page.Compare(w, c) })
+	if err != nil || f.html == cli.ToStdout {
 		return err
 	}
 	switch {
 	case f.json:
-		return c.JSON(a.stdout)
+		return c.JSON(a.Stdout)
 	case f.markdown:
-		return c.Markdown(a.stdout, lines)
+		return c.Markdown(a.Stdout, lines)
 	}
-	return c.Text(a.stdout, a.style)
+	return c.Text(a.Stdout, a.Style)
 }
 
 func readRunFile(name string) (*runfile.File, error) {
@@ -149,14 +150,16 @@ func readRunFile(name string) (*runfile.File, error) {
 	}
 	f, err := runfile.Read(os.Stdin)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", stdinName, err)
+		return nil, fmt.Errorf("%s: %w", cli.StdinName, err)
 	}
 	return f, nil
 }
 
 func readEvents(name string) (*runfile.Events, error) {
-	if name != "-" {
-		return runfile.ReadEventsFile(name)
+	in, name, err := cli.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	return runfile.ReadEvents(os.Stdin, stdinName)
+	defer in.Close()
+	return runfile.ReadEvents(in, name)
 }

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/gclog"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
@@ -45,11 +48,15 @@ func TestCompareFiles(t *testing.T) {
 		{one, []string{"a", "b"}, ""},
 		{one + " " + two, []string{"one: a", "b", "two: a", "c"}, ""},
 		{one + " -- " + two, []string{"one: a", "b", "two: a", "c"}, ""},
-		{one + " " + other, []string{one + ": a", one + ": b", other + ": a", other + ": b"}, "! measured on 2 different machines"},
+		{
+			one + " " + other,
+			[]string{one + ": a", one + ": b", other + ": a", other + ": b"},
+			"! measured on 2 different machines",
+		},
 		{one + " " + one, []string{one + ": a", one + ": b", one + ": a (2)", one + ": b (2)"}, ""},
 	} {
 		r := call(append([]string{"compare"}, strings.Fields(tt.args)...)...)
-		r.check(t, exitOK, []string{tt.notes}, nil)
+		r.check(t, cli.ExitOK, []string{tt.notes}, nil)
 		head, _, _ := strings.Cut(r.stdout, "\n")
 		if got := strings.Join(strings.Fields(head), " "); got != strings.Join(tt.heads, " ") {
 			t.Errorf("%s: columns %q, want %q", tt.args, got, tt.heads)
@@ -57,22 +64,31 @@ func TestCompareFiles(t *testing.T) {
 	}
 }
 
-// TestCompareBase has ratios refer to a column that is not the first, and one figure judged, as a table and as JSON.
+// TestCompareBase has ratios refer to a column that is not the first, and one figure judged, as a
+// table and as JSON.
 func TestCompareBase(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.json")
 	f := &runfile.File{Version: runfile.Version}
 	for i := range 6 {
 		for _, l := range []string{"off", "default"} {
-			f.Runs = append(f.Runs, runfile.Run{Label: l, Repeat: i + 1, Round: i + 1, Load: &loadgen.Result{Answered: int64(1000*len(l) + i), Duration: 1e9}})
+			f.Runs = append(f.Runs, runfile.Run{
+				Label: l, Repeat: i + 1, Round: i + 1,
+				Load: &loadgen.Result{Answered: int64(1000*len(l) + i), Duration: 1e9},
+			})
 		}
 	}
 	if err := f.Save(name); err != nil {
 		t.Fatal(err)
 	}
-	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, exitOK,
-		[]string{"requests/s 3,003 0.43x [0.43–0.43] 7,003\n", `ratio to "default"; the true ratio lies within the brackets with a probability of 95%`}, nil)
-	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, exitOK, []string{`"verdict": "slower"`, `"base": "default"`}, nil)
-	call("compare", "-base", "of", name).check(t, exitFailed, nil, []string{`-base: no column is called "of"; there are "off", "default"`})
+	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, cli.ExitOK,
+		[]string{
+			"requests/s 3,003 0.43x [0.43–0.43] 7,003\n",
+			`ratio to "default"; the true ratio lies within the brackets with a probability of 95%`,
+		}, nil)
+	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, cli.ExitOK,
+		[]string{`"verdict": "slower"`, `"base": "default"`}, nil)
+	call("compare", "-base", "of", name).check(t, cli.ExitFailed, nil,
+		[]string{`-base: no column is called "of"; there are "off", "default"`})
 }
 
 func TestCompareRejects(t *testing.T) {
@@ -83,16 +99,25 @@ func TestCompareRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":         {"", "cut off, or empty"},
-		"not JSON":      {"requests 7\n", "not a file that evenkeel wrote"},
-		"other JSON":    {`{"a": 1}`, "it has no version"},
-		"a list":        {`[]`, "not a file that evenkeel wrote"},
-		"newer":         {`{"version": 99, "runs": [{}]}`, "version 99 is newer than this evenkeel reads (1): update evenkeel"},
-		"negative":      {`{"version": -1, "runs": [{}]}`, "it has no version"},
-		"no runs":       {`{"version": 1}`, "no runs"},
-		"no load":       {`{"version": 1, "runs": [{"label": "x"}]}`, `runs[0] ("x") has no load`},
-		"no floor":      {`{"version": 1, "runs": [{"load": {}}], "floor": {"second": [{"label": "x"}]}}`, `floor.second[0] ("x") has no load`},
-		"many looks":    {`{"version": 1, "runs": [{"load": {}}], "plan": {"looks": 201}}`, "201 looks are not from 0 to 200"},
+		"empty":      {"", "cut off, or empty"},
+		"not JSON":   {"requests 7\n", "not a file that evenkeel wrote"},
+		"other JSON": {`{"a": 1}`, "it has no version"},
+		"a list":     {`[]`, "not a file that evenkeel wrote"},
+		"newer": {
+			`{"version": 99, "runs": [{}]}`,
+			"version 99 is newer than this evenkeel reads (1): update evenkeel",
+		},
+		"negative": {`{"version": -1, "runs": [{}]}`, "it has no version"},
+		"no runs":  {`{"version": 1}`, "no runs"},
+		"no load":  {`{"version": 1, "runs": [{"label": "x"}]}`, `runs[0] ("x") has no load`},
+		"no floor": {
+			`{"version": 1, "runs": [{"load": {}}], "floor": {"second": [{"label": "x"}]}}`,
+			`floor.second[0] ("x") has no load`,
+		},
+		"many looks": {
+			`{"version": 1, "runs": [{"load": {}}], "plan": {"looks": 201}}`,
+			"201 looks are not from 0 to 200",
+		},
 		"cut off":       {string(text[:len(text)/2]), "cut off, or empty"},
 		"two in one":    {string(text) + string(text), "a file of its own"},
 		"bad histogram": {`{"version": 1, "runs": [{"load": {"latency": "AAAA"}}]}`, "HdrHistogram"},
@@ -103,29 +128,30 @@ func TestCompareRejects(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			r := call("compare", good, file)
-			r.check(t, exitFailed, nil, []string{"evenkeel compare: " + file + ": ", tt.want})
+			r.check(t, cli.ExitFailed, nil, []string{"evenkeel compare: " + file + ": ", tt.want})
 			if r.stdout != "" {
 				t.Errorf("a table was printed: %s", r.stdout)
 			}
 		})
 	}
-	call("compare", dir).check(t, exitFailed, nil, []string{dir})
+	call("compare", dir).check(t, cli.ExitFailed, nil, []string{dir})
 }
 
 func TestComparePage(t *testing.T) {
 	dir := t.TempDir()
 	file, page := write(t, filepath.Join(dir, "one.json"), 2, "a", "b"), filepath.Join(dir, "page.html")
-	call("compare", "-html", page, file).check(t, exitOK, []string{"requests/s"}, []string{"wrote " + page})
+	call("compare", "-html", page, file).check(t, cli.ExitOK, []string{"requests/s"}, []string{"wrote " + page})
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := call("compare", file, "-html", "-")
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	if r.stdout != string(b) || !strings.Contains(r.stdout, "</html>") {
 		t.Error("-html - and -html FILE differ")
 	}
-	call("compare", "-html", filepath.Join(dir, "no", "page.html"), file).check(t, exitFailed, nil, []string{"cannot write", "no such file or directory"})
+	call("compare", "-html", filepath.Join(dir, "no", "page.html"), file).check(t, cli.ExitFailed, nil,
+		[]string{"cannot write", "no such file or directory"})
 }
 
 func TestCompareEvents(t *testing.T) {
@@ -148,13 +174,15 @@ func TestCompareEvents(t *testing.T) {
 	line := func(at, source, state string) string {
 		return `{"t":"2026-11-21T` + at + `Z","source":"` + source + `","state":"` + state + `"}` + "\n"
 	}
-	gate := events("gate.ndjson", line("10:00:01.5", "replica 1", "collecting")+line("10:00:01.81", "replica 1", "serving"))
+	gate := events("gate.ndjson", line("10:00:01.5", "replica 1", "collecting")+line("10:00:01.81", "replica 1",
+		"serving"))
 	deploy := events("deploy.ndjson", line("10:00:09", "deployment", "v2"))
 	late := events("late.ndjson", line("11:00:00", "deployment", "v3"))
 	bad := events("bad.ndjson", line("10:00:09", "deployment", "v2")+"deployed v3\n\n")
 
-	call("compare", "-events", gate, file, "-events", deploy, "-html", page).check(t, exitOK,
-		[]string{"events during v\n deployment: v2 1x, 1 s in all, longest 1 s\n replica 1: collecting 1x, 310 ms in all, longest 310 ms\n"}, nil)
+	call("compare", "-events", gate, file, "-events", deploy, "-html", page).check(t, cli.ExitOK,
+		[]string{"events during v\n deployment: v2 1x, 1 s in all, longest 1 s\n replica 1: collecting 1x, 310 ms in " +
+			"all, longest 310 ms\n"}, nil)
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -162,18 +190,19 @@ func TestCompareEvents(t *testing.T) {
 	if !strings.Contains(string(b), `id="lanes-0"`) {
 		t.Error("the page has no lanes")
 	}
-	call("compare", "-events", late, file).check(t, exitOK, []string{"! " + late + ": no event in it (2026-11-21T11:00:00.000Z to"}, nil)
+	call("compare", "-events", late, file).check(t, cli.ExitOK,
+		[]string{"! " + late + ": no event in it (2026-11-21T11:00:00.000Z to"}, nil)
 	for _, tt := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"-events", bad, file}, exitFailed, bad + ":2: not one JSON object"},
-		{[]string{"-events", filepath.Join(dir, "none"), file}, exitFailed, filepath.Join(dir, "none")},
-		{[]string{"-events", dir, file}, exitFailed, dir},
-		{[]string{"-events", gate}, exitUsage, "no file"},
-		{[]string{"-events", "-", "-"}, exitUsage, "both read standard input"},
-		{[]string{"-events", "-", "-events", "-", file}, exitUsage, "both read standard input"},
+		{[]string{"-events", bad, file}, cli.ExitFailed, bad + ":2: not one JSON object"},
+		{[]string{"-events", filepath.Join(dir, "none"), file}, cli.ExitFailed, filepath.Join(dir, "none")},
+		{[]string{"-events", dir, file}, cli.ExitFailed, dir},
+		{[]string{"-events", gate}, cli.ExitUsage, "no file"},
+		{[]string{"-events", "-", "-"}, cli.ExitUsage, "both read standard input"},
+		{[]string{"-events", "-", "-events", "-", file}, cli.ExitUsage, "both read standard input"},
 	} {
 		r := call(append([]string{"compare"}, tt.args...)...)
 		r.check(t, tt.code, nil, []string{tt.want})
@@ -187,16 +216,21 @@ func TestCompareEvents(t *testing.T) {
 func FuzzRunFile(f *testing.F) {
 	var b bytes.Buffer
 	if err := (&runfile.File{Version: runfile.Version, Runs: []runfile.Run{
-		{Label: "a", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}}, {Label: "b", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}},
+		{Label: "a", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}},
+		{Label: "b", Repeat: 1, Load: &loadgen.Result{Answered: 5, Duration: 1e9}},
 	}}).Write(&b); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
-	f.Add([]byte(`{"version":1,"runs":[{"load":{"answered":1,"duration_ns":9e18,"rate":1e308,"late":9},"gc":{"summary":{"collections":-1}},"alloc":{"bytes":-5},"server":{}}]}`))
-	f.Add([]byte(`{"version":1,"runs":[{"load":{"statuses":{"-1":-1},"failures":[{}],"targets":[""]}},{"label":"\u001b[31m","load":{}}]}`))
+	f.Add([]byte(`{"version":1,"runs":[{"load":{"answered":1,"duration_ns":9e18,"rate":1e308,"late":9},` +
+		`"gc":{"summary":{"collections":-1}},"alloc":{"bytes":-5},"server":{}}]}`))
+	f.Add([]byte(`{"version":1,"runs":[{"load":{"statuses":{"-1":-1},"failures":[{}],"targets":[""]}},` +
+		`{"label":"\u001b[31m","load":{}}]}`))
 	f.Add([]byte(`{"version":1,"runs":[null]}`))
 	f.Add([]byte(`{"version":1,"runs":[{"load":{"latency":"HISTFAAAACB4nJNpmSzMwMDAzAABzFCaEUzOYMjzAAAVTgHZ"}}]}`))
-	f.Add([]byte(`{"version":1,"plan":{"variants":["b"],"looks":3,"figures":["p99","x"]},"floor":{"first":[{"load":{}}],"second":[]},"runs":[{"label":"a","round":1,"load":{"answered":5}},{"label":"b","round":1,"load":{"answered":-5}}]}`))
+	f.Add([]byte(`{"version":1,"plan":{"variants":["b"],"looks":3,"figures":["p99","x"]},` +
+		`"floor":{"first":[{"load":{}}],"second":[]},` +
+		`"runs":[{"label":"a","round":1,"load":{"answered":5}},{"label":"b","round":1,"load":{"answered":-5}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := runfile.Read(bytes.NewReader(text))
 		if err != nil {
@@ -212,7 +246,9 @@ func FuzzRunFile(f *testing.F) {
 		alone := compare.Files([]*runfile.File{file}, []string{"a"}) // as its plan says
 		alone.Check(compare.Limit{Figure: "p99", Ratio: 1.2})
 		for _, write := range []func(io.Writer) error{
-			func(w io.Writer) error { return page.Compare(w, alone) }, alone.JSON, func(w io.Writer) error { return alone.Markdown(w, nil) },
+			func(w io.Writer) error {
+				return page.Compare(w, alone)
+			}, alone.JSON, func(w io.Writer) error { return alone.Markdown(w, nil) },
 		} {
 			if err := write(io.Discard); err != nil {
 				t.Fatal(err)
@@ -225,10 +261,10 @@ func FuzzRunFile(f *testing.F) {
 		}
 		for _, col := range c.Columns {
 			if a := col.Median().Alloc; a != nil {
-				_ = writeSites(io.Discard, a, textfmt.Style{})
+				_ = observe.WriteSites(io.Discard, a, textfmt.Style{})
 			}
 			if gc := col.Median().GC; gc != nil {
-				_ = writeSummary(io.Discard, &gc.Summary, 0, textfmt.Style{})
+				_ = gclog.WriteSummary(io.Discard, &gc.Summary, 0, textfmt.Style{})
 			}
 		}
 	})

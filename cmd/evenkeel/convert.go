@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/exchange"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
@@ -37,32 +37,34 @@ What a format does not say is in the notes of the run, which tables show; what i
 on standard error. docs/guides/results-that-add-up.md has both for each format.
 `
 
-func runConvert(_ context.Context, a *app, args []string) error {
+func runConvert(_ context.Context, a *cli.App, args []string) error {
 	var o exchange.Options
-	fs := a.newFlags("convert", convertHelp)
+	fs := a.NewFlags("convert", convertHelp)
 	from := fs.String("from", "", "read this `format` (default: found by the contents)")
 	to := fs.String("to", "", "write this `format` (default run, which is run.json)")
 	output := fs.String("o", "", "write to this `file` (default, and with -: standard output)")
-	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log (default 1ns), and those of a list without units", func(s string) (err error) {
+	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log "+
+		"(default 1ns), and those of a list without units", func(s string) (err error) {
 		if o.Unit, err = time.ParseDuration(s); err != nil || o.Unit <= 0 || o.Unit > time.Hour {
 			return errors.New("write a duration from 1ns to 1h, such as 1us or 1ms")
 		}
 		return nil
 	})
 	fs.StringVar(&o.Label, "label", "", "`name` of the run in tables (default the format's)")
-	fs.Var((*decimal)(&o.Rate), "rate", "the `requests` a second that were asked for, where the file does not say it")
+	fs.Var((*cli.Decimal)(&o.Rate), "rate",
+		"the `requests` a second that were asked for, where the file does not say it")
 	which := fs.String("run", "", "of several runs write this one: `LABEL`, or LABEL#REPEAT")
-	names, rest, err := a.parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if names = append(names, rest...); len(names) != 1 {
-		return a.wrong(fs, "%d files; it reads one", len(names))
+	if len(names) != 1 {
+		return a.Wrong(fs, "%d files; it reads one", len(names))
 	}
 	if !(o.Rate >= 0 && o.Rate <= 1e9) {
-		return a.wrong(fs, "-rate %v; write requests a second, such as 2000", o.Rate)
+		return a.Wrong(fs, "-rate %v; write requests a second, such as 2000", o.Rate)
 	}
-	if err := canSave(names, *output); err != nil {
+	if err := cli.CanSave(names, *output); err != nil {
 		return err
 	}
 	o.Format = exchange.Format(*from)
@@ -74,7 +76,7 @@ func runConvert(_ context.Context, a *app, args []string) error {
 	if format == "" {
 		format = exchange.FormatRun
 		if f.Runs[0].Import == nil {
-			return a.wrong(fs, "%s is a run.json already; say with -to what to write", names[0])
+			return a.Wrong(fs, "%s is a run.json already; say with -to what to write", names[0])
 		}
 	}
 	run := &f.Runs[0]
@@ -84,30 +86,25 @@ func runConvert(_ context.Context, a *app, args []string) error {
 		}
 	}
 	write := func(w io.Writer) error { return exchange.Write(w, f, run, format) }
-	if *output == "" || *output == toStdout {
-		err = write(a.stdout)
+	if *output == "" || *output == cli.ToStdout {
+		err = write(a.Stdout)
 	} else {
 		err = runfile.Save(*output, write)
 	}
 	if err != nil {
 		return err
 	}
-	a.sayNotes(f, run, format)
+	sayNotes(a, f, run, format)
 	return nil
 }
 
 // readForeign reads a file of any format.
 func readForeign(name string, o exchange.Options) (*runfile.File, error) {
-	in := os.Stdin
-	if name == "-" {
-		name = stdinName
-	} else {
-		var err error
-		if in, err = os.Open(name); err != nil {
-			return nil, err
-		}
-		defer in.Close()
+	in, name, err := cli.Open(name)
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	f, err := exchange.Read(in, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -128,15 +125,17 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 		all = append(all, name)
 	}
 	if len(found) != 1 {
-		return nil, fmt.Errorf("%d of its runs are meant, and this format has one: say which with -run; there are %s", len(found), strings.Join(all[:min(len(all), 20)], ", "))
+		return nil, fmt.Errorf("%d of its runs are meant, and this format has one: say which with -run; there are %s",
+			len(found), strings.Join(all[:min(len(all), 20)], ", "))
 	}
 	return found[0], nil
 }
 
-// sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not take.
-func (a *app) sayNotes(f *runfile.File, run *runfile.Run, format exchange.Format) {
+// sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not
+// take.
+func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
 	if format != exchange.FormatRun {
-		fmt.Fprintf(a.stderr, "evenkeel convert: %s\n", exchange.LeftOut(run, format))
+		a.Say("convert", exchange.LeftOut(run, format))
 		return
 	}
 	said := map[string]bool{}
@@ -144,7 +143,7 @@ func (a *app) sayNotes(f *runfile.File, run *runfile.Run, format exchange.Format
 		for _, n := range r.Notes {
 			if !said[n] {
 				said[n] = true
-				fmt.Fprintf(a.stderr, "evenkeel convert: %s\n", n)
+				a.Say("convert", n)
 			}
 		}
 	}

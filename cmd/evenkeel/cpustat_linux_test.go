@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/golden"
 )
 
@@ -26,7 +27,8 @@ import (
 func quotaGroup(t *testing.T) (outer, inner string) {
 	t.Helper()
 	root, name, quota := "/sys/fs/cgroup", "cpu.max", "15000 100000"
-	if _, err := os.Stat(filepath.Join(root, "cpu", "cpu.cfs_quota_us")); err == nil || dirExists(filepath.Join(root, "cpu")) {
+	if _, err := os.Stat(filepath.Join(root, "cpu", "cpu.cfs_quota_us")); err == nil ||
+		dirExists(filepath.Join(root, "cpu")) {
 		root, name, quota = filepath.Join(root, "cpu"), "cpu.cfs_quota_us", "15000"
 	}
 	outer = filepath.Join(root, fmt.Sprintf("evenkeel-test-%d", os.Getpid()))
@@ -76,7 +78,8 @@ func startIn(t *testing.T, group string, flags ...string) (base string) {
 	addr := l.Addr().String()
 	l.Close()
 	script := `echo $$ > "$0/cgroup.procs" && exec "$@"`
-	cmd := exec.Command("sh", append([]string{"-c", script, group, testServer(t), "-addr", addr, "-pprof"}, flags...)...)
+	cmd := exec.Command("sh", append([]string{"-c", script, group, testServer(t), "-addr", addr, "-pprof"},
+		flags...)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -123,7 +126,9 @@ func startIn(t *testing.T, group string, flags ...string) (base string) {
 func TestExplainThrottled(t *testing.T) {
 	outer, inner := quotaGroup(t)
 	if strings.HasPrefix(outer, "/sys/fs/cgroup/cpu/") {
-		t.Run("its own", func(t *testing.T) { testThrottled(t, outer) }) // in version 2 a group with children has no processes
+		t.Run("its own", func(t *testing.T) {
+			testThrottled(t, outer)
+		}) // in version 2 a group with children has no processes
 	}
 	t.Run("its parent's", func(t *testing.T) { testThrottled(t, inner) })
 }
@@ -132,14 +137,24 @@ func TestExplainThrottled(t *testing.T) {
 func TestExplainCPUStat(t *testing.T) {
 	const trace = "testdata/throttled.trace.gz"
 	r := call("explain", "-cpu-stat", "testdata/throttled.cpu.log", "-fail-if", "throttled>50%", trace)
-	r.check(t, exitLimit, nil, []string{"-fail-if throttled>50%: it is "})
-	golden.Written(t, "throttled.golden.txt", func(b *bytes.Buffer) error { _, err := b.WriteString(r.stdout); return err })
-	call("explain", trace).check(t, exitOK, []string{"No cause is certain.", "A CPU quota looks the same,", "A CPU quota is likely,"}, nil)
+	r.check(t, cli.ExitLimit, nil, []string{"-fail-if throttled>50%: it is "})
+	golden.Written(t, "throttled.golden.txt", func(b *bytes.Buffer) error {
+		_,
+			err := b.WriteString(r.stdout)
+		return err
+	})
+	call("explain", trace).check(t, cli.ExitOK, []string{
+		"No cause is certain.", "A CPU quota looks the same,",
+		"A CPU quota is likely,",
+	}, nil)
 
-	call("explain", "-cpu-stat", trace, trace).check(t, exitFailed, nil, []string{"-cpu-stat testdata/throttled.trace.gz: line 1: "})
-	call("explain", "-cpu-stat", "none.log", trace).check(t, exitFailed, nil, []string{"-cpu-stat: open none.log"})
-	call("explain", "-cpu-stat", "17", trace).check(t, exitUsage, nil, []string{"-cpu-stat names a process, and this trace is a file"})
-	call("explain", "-cpu-stat", "17", "-against", trace, trace).check(t, exitUsage, nil, []string{"give it without -against"})
+	call("explain", "-cpu-stat", trace, trace).check(t, cli.ExitFailed, nil,
+		[]string{"-cpu-stat testdata/throttled.trace.gz: line 1: "})
+	call("explain", "-cpu-stat", "none.log", trace).check(t, cli.ExitFailed, nil, []string{"-cpu-stat: open none.log"})
+	call("explain", "-cpu-stat", "17", trace).check(t, cli.ExitUsage, nil,
+		[]string{"-cpu-stat names a process, and this trace is a file"})
+	call("explain", "-cpu-stat", "17", "-against", trace, trace).check(t, cli.ExitUsage, nil,
+		[]string{"give it without -against"})
 }
 
 func testThrottled(t *testing.T, group string) {
@@ -147,11 +162,14 @@ func testThrottled(t *testing.T, group string) {
 	var r result
 	for end := time.Now().Add(2 * time.Minute); ; { // another load may take the CPUs before the quota is used up
 		r = call("explain", "-json", "-no-profile", "-fail-if", "throttled>10%", base+"/debug/pprof/trace?seconds=2")
-		if r.code == exitLimit || time.Now().After(end) {
+		if r.code == cli.ExitLimit || time.Now().After(end) {
 			break
 		}
 	}
-	r.check(t, exitLimit, []string{`"cpus": 0.15,`, `"throttled": `, `"cause": "throttled"`, `"phrase": "waiting for the CPU quota (throttled)"`, `"silences": `}, []string{"-fail-if throttled>10%"})
+	r.check(t, cli.ExitLimit, []string{
+		`"cpus": 0.15,`, `"throttled": `, `"cause": "throttled"`,
+		`"phrase": "waiting for the CPU quota (throttled)"`, `"silences": `,
+	}, []string{"-fail-if throttled>10%"})
 
 	u, err := url.Parse(base)
 	if err != nil {
@@ -160,7 +178,8 @@ func testThrottled(t *testing.T, group string) {
 	proxy := httptest.NewServer(httputil.NewSingleHostReverseProxy(u))
 	defer proxy.Close()
 	r = call("explain", "-json", "-no-profile", proxy.URL+"/debug/pprof/trace?seconds=1")
-	r.check(t, r.code, nil, []string{"the service's CPU quota is not known: the process that listens there is not the one that answers"})
+	r.check(t, r.code, nil, []string{"the service's CPU quota is not known: the process that listens there is not " +
+		"the one that answers"})
 	if strings.Contains(r.stdout, `"quota"`) {
 		t.Error(r.stdout)
 	}

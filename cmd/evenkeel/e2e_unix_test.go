@@ -26,7 +26,8 @@ import (
 // patience is how long anything may take on a busy machine.
 const patience = time.Minute
 
-// commandTimeout bounds a command, which may start a service many times on a machine that is busy: only one that hangs meets it.
+// commandTimeout bounds a command, which may start a service many times on a machine that is busy:
+// only one that hangs meets it.
 const commandTimeout = 10 * time.Minute
 
 // session is the built command while it runs.
@@ -93,7 +94,7 @@ func (s *session) wait() result {
 	return result{s.stdout.String(), s.stderr.String(), s.cmd.ProcessState.ExitCode()}
 }
 
-func run(t *testing.T, args ...string) result {
+func execute(t *testing.T, args ...string) result {
 	t.Helper()
 	return start(t, args...).wait()
 }

@@ -13,6 +13,11 @@ import (
 	"strconv"
 	"strings"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/explain"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
@@ -51,10 +56,9 @@ traces of each, old and new in turns, and quote patterns:
 
 Otherwise each -fail-if is [BAND:]CAUSE>N%. BAND (default p99+) and CAUSE are:
 
-  ` + bandList + `
-  ` + causeHelp + `
-  gc (assist, assist-wait, sweep, stopped, runqueue-gc), assists (the first two),
-  queue (runqueue, runqueue-gc, runqueue-idle)
+  ` + explain.BandList + `
+  ` + explain.CauseHelp + `
+  ` + explain.GroupHelp + `
 
 gc is what requests themselves lost to the collector; the queue behind it adds to that.
 docs/guides/explain.md says how to read the report.
@@ -79,7 +83,7 @@ type explainFlags struct {
 	html      string
 	perfetto  string
 	failIf    []string // as it was given: what it means depends on -against
-	against   list
+	against   cli.List
 	region    string
 	request   []string
 	class     string
@@ -88,37 +92,47 @@ type explainFlags struct {
 	slowest   int
 }
 
-func runExplain(ctx context.Context, a *app, args []string) error {
+func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	var f explainFlags
-	fs := a.newFlags("explain", explainHelp)
-	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, default "+demoPage+")")
+	fs := a.NewFlags("explain", explainHelp)
+	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, "+
+		"default "+demoPage+")")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of the text)")
-	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for ui.perfetto.dev (- for standard output, instead of the text)")
-	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be repeated", each(&f.failIf, checkLimit))
-	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones slower: a `trace` or a quoted pattern of files; may be repeated")
-	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern (default: those of reqtrace/region, else what servers' goroutines do)")
-	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
+	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of "+
+		"the text)")
+	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for "+
+		"ui.perfetto.dev (- for standard output, instead of the text)")
+	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be "+
+		"repeated", cli.Each(&f.failIf, checkLimit))
+	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones "+
+		"slower: a `trace` or a quoted pattern of files; may be repeated")
+	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern "+
+		"(default: those of reqtrace/region, else what servers' goroutines do)")
+	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its "+
+		"goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
 		f.request = append(f.request, s)
 		return nil
 	})
-	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a pattern; - for those without one")
-	fs.BoolVar(&f.noProfile, "no-profile", false, "of a URL, take no CPU profile while the trace is taken: running has no functions then")
-	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's address)")
+	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a "+
+		"pattern; - for those without one")
+	fs.BoolVar(&f.noProfile, "no-profile", false,
+		"of a URL, take no CPU profile while the trace is taken: running has no functions then")
+	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this "+
+		"host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's "+
+		"address)")
 	f.slowest = 10
-	fs.Var((*whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
-	names, rest, err := a.parse(fs, args)
+	fs.Var((*cli.Whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	if f.demo && len(names) == 0 && f.against == nil {
 		names = []string{demoName}
 		if f.html == "" {
 			f.html = demoPage
 		}
 	} else if f.demo {
-		return a.wrong(fs, "-demo has a trace of its own; leave out the others")
+		return a.Wrong(fs, "-demo has a trace of its own; leave out the others")
 	}
 	for _, list := range [][]string{names, f.against} {
 		for i := range list {
@@ -126,60 +140,61 @@ func runExplain(ctx context.Context, a *app, args []string) error {
 		}
 	}
 	if reason := f.wrong(fs, names); reason != "" {
-		return a.wrong(fs, "%s", reason)
+		return a.Wrong(fs, "%s", reason)
 	}
 	o := reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest}
 	if f.against != nil {
-		return a.against(ctx, fs, &f, names, o)
+		return against(ctx, a, fs, &f, names, o)
 	}
-	var failIf limits
+	var failIf explain.Limits
 	for _, text := range f.failIf {
-		l, err := parseLimit(text)
-		if _, beside := parseCauseLimit(text); err != nil && beside == nil || strings.Contains(text, ">+") {
+		l, err := explain.ParseLimit(text)
+		if _, beside := explain.ParseChangeLimit(text); err != nil && beside == nil || strings.Contains(text, ">+") {
 			err = errors.New("it is a limit of a difference; name the old version's traces with -against")
 		}
 		if err != nil {
-			return a.wrong(fs, "-fail-if %q: %v", text, err)
+			return a.Wrong(fs, "-fail-if %q: %v", text, err)
 		}
 		failIf = append(failIf, l)
 	}
-	if err := canSave(names, f.html, f.perfetto); err != nil {
+	if err := cli.CanSave(names, f.html, f.perfetto); err != nil {
 		return err
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
-	pid, err := f.readCPU(&o)
+	pid, err := traces.ReadCPU(f.cpuStat, &o)
 	if err != nil {
 		return err
 	}
-	source, v, err := a.explain(ctx, names[0], pid, !f.noProfile, o)
+	source, v, err := verdictOn(ctx, a, names[0], pid, !f.noProfile, o)
 	if err != nil {
-		return a.wrongOption(fs, source, err)
+		return wrongOption(a, fs, source, err)
 	}
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(a.explainPage(newExplained(names[0], source), v, f.html), a.explainTracks(source, v, f.perfetto), a.printVerdict(source, v, &f))
+	err = errors.Join(explain.Page(a, newExplained(names[0], source), v, f.html),
+		explain.Tracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
 	}
-	hit, limitErr := failIf.check(v)
-	for _, h := range hit {
-		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", h)
-	}
+	hit, limitErr := failIf.Check(v)
+	a.Say("explain", hit...)
 	switch err = errors.Join(err, limitErr); {
 	case err != nil:
 		return err
 	case len(hit) > 0:
-		return errLimit
+		return cli.ErrLimit
 	case r.Broken != "" && len(f.failIf) == 0:
-		fmt.Fprintf(a.stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source, reqtrace.ErrBroken, r.Broken)
+		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source,
+			reqtrace.ErrBroken, r.Broken)
 	case r.Broken != "": // a limit that a part of the trace keeps is not kept
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
 }
 
-// wrong says what is wrong with the flags and the names of traces; "": nothing. What would do nothing is wrong.
+// wrong says what is wrong with the flags and the names of traces; "": nothing. What would do
+// nothing is wrong.
 func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 	switch {
 	case len(names) == 0 && f.against != nil:
@@ -192,27 +207,28 @@ func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
 		return fmt.Sprintf("-slowest %d; it must be from 1 to 1000", f.slowest)
 	case f.against != nil && f.perfetto != "":
 		return "-perfetto is of one trace, and -against compares several; give it without -against"
-	case f.against != nil && given(fs, "slowest"):
+	case f.against != nil && cli.Given(fs, "slowest"):
 		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
-	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), isURL):
+	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):
 		return "-no-profile is of a URL, and these traces are files"
 	case f.cpuStat != "" && f.against != nil:
 		return "-cpu-stat is for one trace, and -against compares several; give it without -against"
-	case f.process() != 0 && !slices.ContainsFunc(names, isURL):
+	case traces.CPUProcess(f.cpuStat) != 0 && !slices.ContainsFunc(names, fetch.IsURL):
 		return "-cpu-stat names a process, and this trace is a file; give the file that was written during the trace"
-	case f.json && f.html == toStdout:
+	case f.json && f.html == cli.ToStdout:
 		return "-json and -html - both go to standard output; give the page a file"
-	case f.perfetto == toStdout && (f.json || f.html == toStdout):
+	case f.perfetto == cli.ToStdout && (f.json || f.html == cli.ToStdout):
 		return "-perfetto - goes to standard output, as another result does; give one of them a file"
 	}
 	return ""
 }
 
-// addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a file's name stays what it is.
+// addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a
+// file's name stays what it is.
 func addressed(name string) string {
 	at, _, _ := strings.Cut(name, "/")
 	host, port, err := net.SplitHostPort(at)
-	if _, numeric := strconv.ParseUint(port, 10, 16); err != nil || host == "" || numeric != nil || isURL(name) {
+	if _, numeric := strconv.ParseUint(port, 10, 16); err != nil || host == "" || numeric != nil || fetch.IsURL(name) {
 		return name
 	}
 	if _, err := os.Stat(name); err == nil {
@@ -221,15 +237,12 @@ func addressed(name string) string {
 	return "http://" + name
 }
 
-// isURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds out.
-func isURL(name string) bool { return strings.Contains(name, "://") }
-
 // wrongOption names the flag that an option is from.
-func (a *app) wrongOption(fs *flag.FlagSet, source string, err error) error {
+func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 	var option *reqtrace.OptionError
 	switch {
 	case errors.As(err, &option) && option.Option == "Requests":
-		return a.wrong(fs, "-request: %s", option.Reason)
+		return a.Wrong(fs, "-request: %s", option.Reason)
 	case errors.As(err, &option) && option.Option == "Class":
 		return fmt.Errorf("%s: -class: %s", source, option.Reason)
 	}
@@ -238,80 +251,46 @@ func (a *app) wrongOption(fs *flag.FlagSet, source string, err error) error {
 
 // checkLimit lets a -fail-if pass that is one without -against, or beside it.
 func checkLimit(text string) (string, error) {
-	_, err := parseLimit(text)
+	_, err := explain.ParseLimit(text)
 	if err != nil {
-		if _, beside := parseCauseLimit(text); beside == nil {
+		if _, beside := explain.ParseChangeLimit(text); beside == nil {
 			err = nil
 		}
 	}
 	return text, err
 }
 
-func (a *app) printVerdict(source string, v *verdict.Verdict, f *explainFlags) error {
+func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags) error {
 	switch {
 	case f.json:
-		return writeJSON(a.stdout, source, v)
-	case f.html == toStdout, f.perfetto == toStdout:
+		return explain.WriteJSON(a.Stdout, source, v)
+	case f.html == cli.ToStdout, f.perfetto == cli.ToStdout:
 		return nil
 	}
-	o := a.textOptions()
+	o := explain.TextOptions(a)
 	if f.demo {
 		o.Rows = demoRows
 	}
-	return v.WriteText(a.stdout, o)
+	return v.WriteText(a.Stdout, o)
 }
 
-// textOptions say how a verdict's text is set on standard output.
-func (a *app) textOptions() verdict.Options {
-	return verdict.Options{Color: a.style.Color, Width: a.width}
+// verdictOn passes the verdict on the trace of that name, as traces.Verdict does, or on that of
+// -demo.
+func verdictOn(
+	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
+) (source string, v *verdict.Verdict, err error) {
+	if name != demoName {
+		return traces.Verdict(ctx, a, name, pid, profiled, o)
+	}
+	v, err = traces.Analyze(ctx, demoName, bytes.NewReader(demoTrace), o)
+	return demoName, v, err
 }
 
-// explain passes the verdict on the trace of that name. source is what a report calls it. pid is
-// the process that serves a URL; 0: the one that listens there.
-func (a *app) explain(ctx context.Context, name string, pid int, profiled bool, o reqtrace.Options) (source string, v *verdict.Verdict, err error) {
-	switch {
-	case isURL(name):
-		s, err := newTraceSource(name, nil)
-		if err != nil {
-			return "", nil, err
-		}
-		if s.process = pid; o.Beside != nil {
-			s.process = noProcess
-		}
-		if s.seconds > 0 {
-			fmt.Fprintf(a.stderr, "taking a trace of %g s from %s\n", s.seconds, s.url)
-		}
-		b, beside, err := s.fetchBeside(ctx, profiled, func(format string, v ...any) { fmt.Fprintf(a.stderr, "evenkeel explain: "+format+"\n", v...) })
-		if err != nil {
-			return "", nil, err
-		}
-		defer b.Close()
-		if o.Beside != nil && beside != nil { // of -cpu-stat
-			beside.CPU = o.Beside.CPU
-		}
-		if beside != nil {
-			o.Beside = beside
-		}
-		v, err = analyze(ctx, s.url, b, o)
-		return s.url, v, err
-	case name == demoName:
-		v, err = analyze(ctx, demoName, bytes.NewReader(demoTrace), o)
-		return demoName, v, err
-	case name == "-":
-		v, err = analyze(ctx, stdinName, os.Stdin, o)
-		return stdinName, v, err
+// newExplained says what trace a verdict is on: where it is a file, pages lead into it.
+func newExplained(name, source string) page.Trace {
+	t := page.Trace{Name: source}
+	if name == source && name != cli.StdinName && name != demoName { // no URL either
+		t.File = name
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		if strings.Contains(name, pprofPath) {
-			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
-		}
-		return "", nil, err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err == nil && fi.IsDir() {
-		return "", nil, fmt.Errorf("%s is a folder; name the file of a trace", name)
-	}
-	v, err = analyze(ctx, name, f, o)
-	return name, v, err
+	return t
 }

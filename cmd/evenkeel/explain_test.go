@@ -18,11 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace"
 )
 
 // lockTraceFile has the trace that takeLockTrace took once, so that its figures are always the
-// same. This takes it anew, on an idle machine: go test -trimpath ./cmd/evenkeel -run Explain -take-trace
+// same. This takes it anew, on an idle machine: go test -trimpath ./cmd/evenkeel -run Explain
+// -take-trace
 const lockTraceFile = "testdata/lock.trace.gz"
 
 var takeTrace = flag.Bool("take-trace", false, "take the trace in testdata anew")
@@ -122,48 +125,59 @@ func TestExplain(t *testing.T) {
 	file := traceFile(t)
 	page := filepath.Join(t.TempDir(), "page.html")
 	r := call("explain", "-html", page, "-slowest", "3", file)
-	r.check(t, exitOK, []string{
-		"% of the extra time is waiting for a mutex. evenkeel.takeLockTrace.", "while sleeping", "evenkeel.held (explain_test.go:102)", "Fix: at explain_test.go:83, move", "400 whole requests (marked by regions)",
+	r.check(t, cli.ExitOK, []string{
+		"% of the extra time is waiting for a mutex. evenkeel.takeLockTrace.", "while sleeping",
+		"evenkeel.held (explain_test.go:102)", "Fix: at explain_test.go:83, move",
+		"400 whole requests (marked by regions)",
 		"The garbage collector takes", "p0-50 200", "what a trace cannot show",
 	}, []string{"wrote " + page})
 	if n := len(regexp.MustCompile(` ms at [0-9.]+ ms`).FindAllString(r.stdout, -1)); n != 3 {
 		t.Errorf("%d of the slowest requests, want 3", n)
 	}
-	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("Requests wait in evenkeel.held (explain_test.go:")) {
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b,
+		[]byte("Requests wait in evenkeel.held (explain_test.go:")) {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
-	call("explain", "-html", "-", file).check(t, exitOK, []string{"<!DOCTYPE html>"}, nil)
-	call("explain", "-region", "own", file).check(t, exitOK, []string{"400 whole requests (marked by regions)"}, nil)
+	call("explain", "-html", "-", file).check(t, cli.ExitOK, []string{"<!DOCTYPE html>"}, nil)
+	call("explain", "-region", "own", file).check(t, cli.ExitOK, []string{"400 whole requests (marked by regions)"},
+		nil)
 }
 
 // TestExplainDemo: the sentences, three rows and the page, wherever the command is.
 func TestExplainDemo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := call("explain", "-demo")
-	r.check(t, exitOK, []string{"87% of the extra time is waiting for a mutex. feed.(*Cache).Get (cache.go:81) holds it", "waiting for a lock 0 170 ms"}, []string{"wrote " + demoPage})
+	r.check(t, cli.ExitOK, []string{"87% of the extra time is waiting for a mutex. feed.(*Cache).Get (cache.go:81) " +
+		"holds it", "waiting for a lock 0 170 ms"}, []string{"wrote " + demoPage})
 	if n := strings.Count(r.stdout, "\n"); n > 9 {
 		t.Errorf("%d lines:\n%s", n, r.stdout)
 	}
-	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) || bytes.Contains(b, []byte("go tool trace -http")) {
+	if b, err := os.ReadFile(demoPage); err != nil || !bytes.Contains(b, []byte("feed.(*Cache).Get")) ||
+		bytes.Contains(b, []byte("go tool trace -http")) {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
-	call("explain", "-demo", "-html", "other.html", "-json").check(t, exitOK, []string{`"tool": "evenkeel `}, []string{"wrote other.html"})
+	call("explain", "-demo", "-html", "other.html", "-json").check(t, cli.ExitOK, []string{`"tool": "evenkeel `},
+		[]string{"wrote other.html"})
 }
 
 // TestExplainRequests: requests by the function that waits for work, and of one class alone.
 func TestExplainRequests(t *testing.T) {
 	file := traceFile(t)
-	call("explain", "-request", "main.nobody", file).check(t, exitOK, []string{"400 whole requests", `! No function of the trace matches "main.nobody"`}, nil)
-	call("explain", "-request", "main.[", file).check(t, exitUsage, nil, []string{`-request: "main.[" is no pattern of functions`})
-	call("explain", "-class", "evenkeel.takeLock*", file).check(t, exitOK, []string{"class evenkeel.takeLock*: "}, nil)
-	call("explain", "-class", "main.nobody", file).check(t, exitFailed, nil, []string{`no request is of class "main.nobody"; write one of "`})
+	call("explain", "-request", "main.nobody", file).check(t, cli.ExitOK,
+		[]string{"400 whole requests", `! No function of the trace matches "main.nobody"`}, nil)
+	call("explain", "-request", "main.[", file).check(t, cli.ExitUsage, nil,
+		[]string{`-request: "main.[" is no pattern of functions`})
+	call("explain", "-class", "evenkeel.takeLock*", file).check(t, cli.ExitOK, []string{"class evenkeel.takeLock*: "},
+		nil)
+	call("explain", "-class", "main.nobody", file).check(t, cli.ExitFailed, nil,
+		[]string{`no request is of class "main.nobody"; write one of "`})
 }
 
-// TestExplainCompressed sees a trace that gzip has compressed read as it is, and the break in one that
-// is cut off named.
+// TestExplainCompressed sees a trace that gzip has compressed read as it is, and the break in one
+// that is cut off named.
 func TestExplainCompressed(t *testing.T) {
 	plain, packed := call("explain", traceFile(t)), call("explain", lockTraceFile)
-	packed.check(t, exitOK, nil, nil)
+	packed.check(t, cli.ExitOK, nil, nil)
 	if packed.stdout != plain.stdout {
 		t.Errorf("compressed:\n%s\nplain:\n%s", packed.stdout, plain.stdout)
 	}
@@ -171,18 +185,22 @@ func TestExplainCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range map[int]string{3: "unexpected EOF; compress it again", 10: "the trace is cut off", len(b) / 2: "the trace is cut off"} {
+	for n, want := range map[int]string{
+		3: "unexpected EOF; compress it again", 10: "the trace is cut off",
+		len(b) / 2: "the trace is cut off",
+	} {
 		cut := filepath.Join(t.TempDir(), "cut.gz")
 		if err := os.WriteFile(cut, b[:n], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if r := call("explain", cut); r.code != exitFailed || !strings.Contains(r.stderr, want) {
+		if r := call("explain", cut); r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
 			t.Errorf("%d bytes: exit code %d, %q", n, r.code, r.stderr)
 		}
 	}
 }
 
-// TestExplainNoRequests: what to do about a trace without requests is said in the flags' names, as lines to paste.
+// TestExplainNoRequests: what to do about a trace without requests is said in the flags' names, as
+// lines to paste.
 func TestExplainNoRequests(t *testing.T) {
 	var b bytes.Buffer
 	if err := runtimetrace.Start(&b); err != nil {
@@ -202,11 +220,15 @@ func TestExplainNoRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := call("explain", name)
-	r.check(t, exitFailed, nil, []string{name, "-request), wrap", "own regions (evenkeel explain -region); these waited again and again:\n", "\n  -request 'evenkeel.work'  # "})
+	r.check(t, cli.ExitFailed, nil, []string{
+		name, "-request), wrap",
+		"own regions (evenkeel explain -region); these waited again and again:\n", "\n  -request 'evenkeel.work'  # ",
+	})
 	if strings.Contains(r.stderr, "Options.") {
 		t.Error(r.stderr)
 	}
-	call("explain", "-request", "evenkeel.work", name).check(t, exitOK, []string{" whole requests (without marks)"}, nil)
+	call("explain", "-request", "evenkeel.work", name).check(t, cli.ExitOK, []string{" whole requests (without marks)"},
+		nil)
 }
 
 // work does jobs that are no requests by their looks.
@@ -219,7 +241,7 @@ func work(jobs <-chan int, done chan<- int) {
 
 func TestExplainJSON(t *testing.T) {
 	r := call("explain", "-json", traceFile(t))
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	var got struct {
 		Version  int
 		Requests int
@@ -240,7 +262,8 @@ func TestExplainJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Version != 1 || got.Requests != 400 || !got.Verdict.Named || got.Verdict.Causes[0].Cause != "lock" || len(got.Slowest) != 10 {
+	if got.Version != 1 || got.Requests != 400 || !got.Verdict.Named || got.Verdict.Causes[0].Cause != "lock" ||
+		len(got.Slowest) != 10 {
 		t.Errorf("%+v", got)
 	}
 	for _, q := range got.Slowest {
@@ -261,9 +284,9 @@ func TestExplainFailIf(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{[]string{"lock>99.9%"}, exitOK, ""},
-		{[]string{"lock>50%"}, exitLimit, "evenkeel explain: -fail-if lock>50%: it is "},
-		{[]string{"gc>90%", "p99-99.9:lock>50%"}, exitLimit, "points too much"},
+		{[]string{"lock>99.9%"}, cli.ExitOK, ""},
+		{[]string{"lock>50%"}, cli.ExitLimit, "evenkeel explain: -fail-if lock>50%: it is "},
+		{[]string{"gc>90%", "p99-99.9:lock>50%"}, cli.ExitLimit, "points too much"},
 	} {
 		var args []string
 		for _, l := range tt.limits {
@@ -271,7 +294,7 @@ func TestExplainFailIf(t *testing.T) {
 		}
 		r := call(append(append([]string{"explain"}, args...), file)...)
 		r.check(t, tt.code, []string{"The slowest 1% take"}, []string{tt.stderr})
-		if n := strings.Count(r.stderr, "\n"); tt.code == exitOK && n != 0 || tt.code == exitLimit && n != 1 {
+		if n := strings.Count(r.stderr, "\n"); tt.code == cli.ExitOK && n != 0 || tt.code == cli.ExitLimit && n != 1 {
 			t.Errorf("%v: %d lines of errors\n%s", tt.limits, n, r.stderr)
 		}
 	}
@@ -283,7 +306,10 @@ func TestExplainFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for name, content := range map[string][]byte{"empty": nil, "text": []byte("no trace at all"), "cut": b[:len(b)/2], "whole": b} {
+	for name, content := range map[string][]byte{
+		"empty": nil, "text": []byte("no trace at all"), "cut": b[:len(b)/2],
+		"whole": b,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -295,12 +321,12 @@ func TestExplainFails(t *testing.T) {
 		{"nothing", "", "no such file"},
 	} {
 		r := call(append(append([]string{"explain"}, strings.Fields(tt.flags)...), filepath.Join(dir, tt.name))...)
-		r.check(t, exitFailed, nil, []string{"evenkeel explain: ", tt.name, tt.stderr})
+		r.check(t, cli.ExitFailed, nil, []string{"evenkeel explain: ", tt.name, tt.stderr})
 		if r.stdout != "" {
 			t.Errorf("%s: printed\n%s", tt.name, r.stdout)
 		}
 	}
-	if r := call("explain", filepath.Join(dir, "cut")); r.code != exitFailed && r.code != exitOK {
+	if r := call("explain", filepath.Join(dir, "cut")); r.code != cli.ExitFailed && r.code != cli.ExitOK {
 		t.Errorf("a trace that is cut in the middle: exit code %d\n%s", r.code, r.stderr)
 	}
 }
@@ -311,7 +337,7 @@ func TestAnalyzeInterrupted(t *testing.T) {
 	defer out.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := analyze(ctx, "pipe", in, reqtrace.Options{}); err != errInterrupted {
-		t.Errorf("%v, want %v", err, errInterrupted)
+	if _, err := traces.Analyze(ctx, "pipe", in, reqtrace.Options{}); err != cli.ErrInterrupted {
+		t.Errorf("%v, want %v", err, cli.ErrInterrupted)
 	}
 }

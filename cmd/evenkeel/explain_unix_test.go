@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 // TestExplainStdin pipes a trace in, as curl would.
@@ -23,7 +25,7 @@ func TestExplainStdin(t *testing.T) {
 	s := command(t, "explain", "-fail-if", "lock>50%", "-")
 	s.cmd.Stdin = bytes.NewReader(b)
 	s.start()
-	s.wait().check(t, exitLimit, []string{"400 whole requests"}, []string{"-fail-if lock>50%: it is "})
+	s.wait().check(t, cli.ExitLimit, []string{"400 whole requests"}, []string{"-fail-if lock>50%: it is "})
 }
 
 // TestExplainInterrupted has Ctrl-C come while it waits for a pipe, and for a server.
@@ -38,7 +40,7 @@ func TestExplainInterrupted(t *testing.T) {
 	s := start(t, "explain", srv.URL+"/debug/pprof/trace?seconds=60")
 	<-asked
 	s.signal(syscall.SIGINT)
-	s.wait().check(t, exitInterrupted, nil, []string{"evenkeel explain: interrupted"})
+	s.wait().check(t, cli.ExitInterrupted, nil, []string{"evenkeel explain: interrupted"})
 
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -60,16 +62,17 @@ func TestExplainInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.signal(syscall.SIGINT)
-	p.wait().check(t, exitInterrupted, nil, []string{"evenkeel explain: interrupted"})
+	p.wait().check(t, cli.ExitInterrupted, nil, []string{"evenkeel explain: interrupted"})
 }
 
 func TestRunExplain(t *testing.T) {
 	t.Parallel()
 	s, dir := newService(t), t.TempDir()
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "explain.html")
-	r := run(t, s.args("-n 100 -c 4 -repeat 2 -o "+out+" -explain-html "+page, "-pprof", "-slow", "40ms")...)
-	r.check(t, exitOK, []string{
-		"requests/s", "\nwhy requests were slow\n", "The slowest 1% take", "whole requests (without marks) in 5", "what a trace cannot show",
+	r := execute(t, s.args("-n 100 -c 4 -repeat 2 -o "+out+" -explain-html "+page, "-pprof", "-slow", "40ms")...)
+	r.check(t, cli.ExitOK, []string{
+		"requests/s", "\nwhy requests were slow\n", "The slowest 1% take", "whole requests (without marks) in 5",
+		"what a trace cannot show",
 	}, []string{"tracing 5 s of the same load", "wrote " + page})
 	if n := strings.Count(r.stderr, "tracing 5 s"); n != 1 {
 		t.Errorf("%d traces, want one, of the last repeat", n)
@@ -89,8 +92,9 @@ func TestRunExplain(t *testing.T) {
 func TestRunExplainWithoutPprof(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := run(t, s.args("-n 100 -explain")...)
-	r.check(t, exitFailed, []string{"requests/s"}, []string{"evenkeel run: -explain: ", "404 Not Found", "import net/http/pprof", "-pprof"})
+	r := execute(t, s.args("-n 100 -explain")...)
+	r.check(t, cli.ExitFailed, []string{"requests/s"},
+		[]string{"evenkeel run: -explain: ", "404 Not Found", "import net/http/pprof", "-pprof"})
 	s.gone(1)
 }
 
@@ -102,7 +106,7 @@ func TestRunExplainInterrupted(t *testing.T) {
 	until(t, "the trace begins", func() bool { return e.stderr.has("tracing") })
 	e.signal(syscall.SIGINT)
 	r := e.wait()
-	r.check(t, exitInterrupted, []string{"requests/s"}, []string{"interrupted"})
+	r.check(t, cli.ExitInterrupted, []string{"requests/s"}, []string{"interrupted"})
 	if strings.Contains(r.stderr, "-explain") {
 		t.Errorf("an interruption is no error of the trace:\n%s", r.stderr)
 	}

@@ -2,58 +2,57 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"evenkeel.dev/cmd/evenkeel/internal/page"
-	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/explain"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// changeVersion is the version of what writeChange writes, as explainVersion is of writeJSON's.
-const changeVersion = 1
-
 // against compares the traces of two versions of a service, and says what made the new one slower.
-func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options) error {
-	limits := make(causeLimits, len(f.failIf))
+func against(
+	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options,
+) error {
+	limits := make(explain.ChangeLimits, len(f.failIf))
 	for i, text := range f.failIf {
 		var err error
-		if limits[i], err = parseCauseLimit(text); err != nil {
-			return a.wrong(fs, "-fail-if %q: %v", text, err)
+		if limits[i], err = explain.ParseChangeLimit(text); err != nil {
+			return a.Wrong(fs, "-fail-if %q: %v", text, err)
 		}
 	}
 	sides := [2][]string{f.against, names}
 	for i := range sides {
 		var err error
 		if sides[i], err = expand(sides[i]); err != nil {
-			return a.wrong(fs, "%v", err)
+			return a.Wrong(fs, "%v", err)
 		}
 	}
-	if err := canSave(append(sides[0], sides[1]...), f.html); err != nil {
+	if err := cli.CanSave(append(sides[0], sides[1]...), f.html); err != nil {
 		return err
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
 	var reports [2][]*reqtrace.Report
 	var broken error
 	for i, list := range sides {
 		for _, name := range list {
-			source, v, err := a.explain(ctx, name, 0, !f.noProfile, o)
+			source, v, err := verdictOn(ctx, a, name, 0, !f.noProfile, o)
 			if err != nil {
-				return a.wrongOption(fs, source, err)
+				return wrongOption(a, fs, source, err)
 			}
 			if r := v.Report(); r.Requests == 0 {
 				return fmt.Errorf("%s: %s", source, v.Sentence)
 			} else if r.Broken != "" {
-				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source, reqtrace.ErrBroken, r.Broken))
+				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source,
+					reqtrace.ErrBroken, r.Broken))
 			}
 			reports[i] = append(reports[i], v.Report())
 		}
@@ -62,27 +61,27 @@ func (a *app) against(ctx context.Context, fs *flag.FlagSet, f *explainFlags, na
 	if err != nil {
 		return err
 	}
-	err = errors.Join(a.changePage(c, f.html), a.printChange(c, sides, f)) // the page first: printing may be ended by a closed pipe
-	lines, limitErr := limits.check(c)
-	for _, l := range lines {
-		fmt.Fprintf(a.stderr, "evenkeel explain: %s\n", l)
-	}
+	// the page first: printing may be ended by a closed pipe
+	err = errors.Join(explain.ChangePage(a, c, f.html), printChange(a, c, sides, f))
+	lines, limitErr := limits.Check(c)
+	a.Say("explain", lines...)
 	switch err = errors.Join(err, broken); { // a limit that a part of a trace keeps is not kept
-	case limitErr == errLimit && broken == nil && err == nil:
-		return errLimit
+	case limitErr == cli.ErrLimit && broken == nil && err == nil:
+		return cli.ErrLimit
 	case err != nil:
 		return err
 	}
 	return limitErr
 }
 
-// expand returns the files that patterns stand for. A name that no file matches may be a URL, or wrong: who opens it says so.
+// expand returns the files that patterns stand for. A name that no file matches may be a URL, or
+// wrong: who opens it says so.
 func expand(patterns []string) (names []string, err error) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
 		_, notThere := os.Stat(p)
 		switch {
-		case isURL(p), notThere == nil: // also where that reads as a pattern of others
+		case fetch.IsURL(p), notThere == nil: // also where that reads as a pattern of others
 			found = []string{p}
 		case err != nil:
 			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
@@ -92,7 +91,7 @@ func expand(patterns []string) (names []string, err error) {
 			found = []string{p}
 		}
 		for _, name := range found { // a file that two patterns match is one trace; a URL is asked anew
-			if isURL(name) || !slices.Contains(names, name) {
+			if fetch.IsURL(name) || !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -100,36 +99,12 @@ func expand(patterns []string) (names []string, err error) {
 	return names, nil
 }
 
-func (a *app) printChange(c *verdict.Change, sides [2][]string, f *explainFlags) error {
+func printChange(a *cli.App, c *verdict.Change, sides [2][]string, f *explainFlags) error {
 	switch {
 	case f.json:
-		return writeChange(a.stdout, sides, c)
-	case f.html == toStdout:
+		return explain.WriteChange(a.Stdout, sides, c)
+	case f.html == cli.ToStdout:
 		return nil
 	}
-	return c.WriteText(a.stdout, a.textOptions())
-}
-
-// writeChange writes a change as indented JSON, which docs/reference/explain-json.md describes.
-func writeChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(struct {
-		Version int      `json:"version"`
-		Tool    string   `json:"tool"`
-		Old     []string `json:"old_sources"`
-		New     []string `json:"new_sources"`
-		Change  any      `json:"change"`
-	}{changeVersion, runfile.Tool(), sides[0], sides[1], c})
-}
-
-// changePage writes the page of a change where asked to.
-func (a *app) changePage(c *verdict.Change, name string) error {
-	switch name {
-	case "":
-		return nil
-	case toStdout:
-		return page.Change(a.stdout, c)
-	}
-	return a.savePage(name, func(w io.Writer) error { return page.Change(w, c) })
+	return c.WriteText(a.Stdout, explain.TextOptions(a))
 }

@@ -7,21 +7,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
-// recordedTraces are those that package reqtrace's tests read: in each, requests wait for a lock at the same place.
+// recordedTraces are those that package reqtrace's tests read: in each, requests wait for a lock at
+// the same place.
 const recordedTraces = "../../reqtrace/testdata/go1.2[345].trace.gz"
 
 func TestExplainAgainst(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
-	call("explain", "-against", recordedTraces, "-html", page, recordedTraces).check(t, exitOK, []string{
+	call("explain", "-against", recordedTraces, "-html", page, recordedTraces).check(t, cli.ExitOK, []string{
 		"Inconclusive. The slowest 1% take ", "old: 3 traces, 899 requests",
 	}, []string{"wrote " + page})
 	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "What makes the difference") {
 		t.Errorf("the page: %v, %d bytes", err, len(b))
 	}
-	call("explain", "-against", lockTraceFile, "-html", "-", lockTraceFile).check(t, exitOK, []string{"<!DOCTYPE html>"}, nil)
-	call("explain", "-against", lockTraceFile, lockTraceFile).check(t, exitOK, []string{"No difference to name. ", "! A side has one trace. The machine may have differed"}, nil)
+	call("explain", "-against", lockTraceFile, "-html", "-", lockTraceFile).check(t, cli.ExitOK,
+		[]string{"<!DOCTYPE html>"}, nil)
+	call("explain", "-against", lockTraceFile, lockTraceFile).check(t, cli.ExitOK,
+		[]string{"No difference to name. ", "! A side has one trace. The machine may have differed"}, nil)
 }
 
 // copyOf copies a file, as one that is named twice is one trace.
@@ -40,12 +45,13 @@ func copyOf(t *testing.T, name string) string {
 
 // TestExplainAgainstOnce: a file that is named twice is one trace.
 func TestExplainAgainstOnce(t *testing.T) {
-	call("explain", "-against", "../../reqtrace/testdata/go1.2[34].trace.gz", "-against", "../../reqtrace/testdata/go1.23.trace.gz", lockTraceFile).check(t, exitOK, []string{"old: 2 traces"}, nil)
+	call("explain", "-against", "../../reqtrace/testdata/go1.2[34].trace.gz", "-against",
+		"../../reqtrace/testdata/go1.23.trace.gz", lockTraceFile).check(t, cli.ExitOK, []string{"old: 2 traces"}, nil)
 }
 
 func TestExplainAgainstJSON(t *testing.T) {
 	r := call("explain", "-against", recordedTraces, "-json", copyOf(t, lockTraceFile), lockTraceFile)
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	var got struct {
 		Version int
 		Old     []string `json:"old_sources"`
@@ -68,7 +74,8 @@ func TestExplainAgainstJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
 		t.Fatal(err)
 	}
-	if c := got.Change; got.Version != 1 || len(got.Old) != 3 || len(got.New) != 2 || c.Old.Requests != 899 || c.New.Requests != 800 || c.Sentence == "" {
+	if c := got.Change; got.Version != 1 || len(got.Old) != 3 || len(got.New) != 2 || c.Old.Requests != 899 ||
+		c.New.Requests != 800 || c.Sentence == "" {
 		t.Errorf("%+v", got)
 	}
 	sum := 0
@@ -82,15 +89,21 @@ func TestExplainAgainstJSON(t *testing.T) {
 
 func TestExplainAgainstFailIf(t *testing.T) {
 	nothing := []string{"Inconclusive. The slowest 1%"}
-	call("explain", "-against", recordedTraces, "-fail-if", "lock>+300%", recordedTraces).check(t, exitOK, nothing, []string{"-fail-if lock>+300%: kept: 0 ["})
-	call("explain", "-against", recordedTraces, "-fail-if", "p99+:total>0%", "-fail-if", "all:lock>+1%", recordedTraces).check(t, exitCannotTell, nothing,
+	call("explain", "-against", recordedTraces, "-fail-if", "lock>+300%", recordedTraces).check(t, cli.ExitOK, nothing,
+		[]string{"-fail-if lock>+300%: kept: 0 ["})
+	call("explain", "-against", recordedTraces, "-fail-if", "p99+:total>0%", "-fail-if", "all:lock>+1%",
+		recordedTraces).check(t, cli.ExitCannotTell, nothing,
 		[]string{"-fail-if p99+:total>0%: inconclusive: 0 [", "-fail-if all:lock>+1%: inconclusive: 0 ["})
-	// A lock takes twice as much of all requests there: three copies of a trace differ from each other in nothing.
+	// A lock takes twice as much of all requests there: three copies of a trace differ from each
+	// other in nothing.
 	same := []string{"explain", "-fail-if", "all:lock>+10%", "-fail-if", "lock>+1000%"}
 	for range 3 {
 		same = append(same, "-against", copyOf(t, lockTraceFile), copyOf(t, "../../reqtrace/testdata/go1.26.trace.gz"))
 	}
-	call(same...).check(t, exitLimit, nil, []string{"-fail-if all:lock>+10%: exceeded: +", "-fail-if lock>+1000%: kept"})
+	call(same...).check(t, cli.ExitLimit, nil, []string{
+		"-fail-if all:lock>+10%: exceeded: +",
+		"-fail-if lock>+1000%: kept",
+	})
 }
 
 // TestExpandNames: a file is what its name says, also where that reads as a pattern of another.
@@ -102,7 +115,8 @@ func TestExpandNames(t *testing.T) {
 		}
 	}
 	for pattern, want := range map[string][]string{
-		"t[1].trace": {"t[1].trace"}, "[.trace": {"[.trace"}, "t[12].trace": {"t1.trace", "t2.trace"}, "http://h/[": {"http://h/["}, "none": {"none"},
+		"t[1].trace": {"t[1].trace"}, "[.trace": {"[.trace"}, "t[12].trace": {"t1.trace", "t2.trace"},
+		"http://h/[": {"http://h/["}, "none": {"none"},
 	} {
 		if got, err := expand([]string{pattern, pattern}); err != nil || !slices.Equal(slices.Compact(got), want) {
 			t.Errorf("%s: %q, %v, want %q", pattern, got, err, want)
@@ -115,7 +129,8 @@ func TestExpandNames(t *testing.T) {
 	}
 }
 
-// TestExplainAgainstWrong: what is wrong is said in the words of the command line, and nothing that was asked for is left out silently.
+// TestExplainAgainstWrong: what is wrong is said in the words of the command line, and nothing that
+// was asked for is left out silently.
 func TestExplainAgainstWrong(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
@@ -123,17 +138,49 @@ func TestExplainAgainstWrong(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"-against", lockTraceFile}, exitUsage, "no trace of the new version"},
-		{[]string{"-against", lockTraceFile, "-perfetto", filepath.Join(dir, "out.json"), lockTraceFile}, exitUsage, "-perfetto is of one trace"},
-		{[]string{"-against", lockTraceFile, "-slowest", "10", lockTraceFile}, exitUsage, "-slowest shows requests of one trace"},
-		{[]string{"-against", lockTraceFile, "-no-profile", lockTraceFile}, exitUsage, "-no-profile is of a URL, and these traces are files"},
-		{[]string{"-no-profile", lockTraceFile}, exitUsage, "-no-profile is of a URL, and these traces are files"},
-		{[]string{"-against", lockTraceFile, "-no-profile", "http://127.0.0.1:1/debug/pprof/trace"}, exitFailed, "127.0.0.1:1"},
-		{[]string{"-against", filepath.Join(dir, "old*.trace"), lockTraceFile}, exitUsage, "no file matches "},
-		{[]string{"-against", lockTraceFile, "-class", "main.nobody", lockTraceFile}, exitFailed, ": -class: no request is of class"},
-		{[]string{"-against", lockTraceFile, "-request", "main.[", lockTraceFile}, exitUsage, `-request: "main.[" is no pattern`},
-		{[]string{"-fail-if", "lock>+10%", lockTraceFile}, exitUsage, "name the old version's traces with -against"},
-		{[]string{"-fail-if", "all:total>5%", lockTraceFile}, exitUsage, "name the old version's traces with -against"},
+		{[]string{"-against", lockTraceFile}, cli.ExitUsage, "no trace of the new version"},
+		{
+			[]string{"-against", lockTraceFile, "-perfetto", filepath.Join(dir, "out.json"), lockTraceFile},
+			cli.ExitUsage,
+			"-perfetto is of one trace",
+		},
+		{
+			[]string{"-against", lockTraceFile, "-slowest", "10", lockTraceFile},
+			cli.ExitUsage,
+			"-slowest shows requests of one trace",
+		},
+		{
+			[]string{"-against", lockTraceFile, "-no-profile", lockTraceFile},
+			cli.ExitUsage,
+			"-no-profile is of a URL, and these traces are files",
+		},
+		{[]string{"-no-profile", lockTraceFile}, cli.ExitUsage, "-no-profile is of a URL, and these traces are files"},
+		{
+			[]string{"-against", lockTraceFile, "-no-profile", "http://127.0.0.1:1/debug/pprof/trace"},
+			cli.ExitFailed,
+			"127.0.0.1:1",
+		},
+		{[]string{"-against", filepath.Join(dir, "old*.trace"), lockTraceFile}, cli.ExitUsage, "no file matches "},
+		{
+			[]string{"-against", lockTraceFile, "-class", "main.nobody", lockTraceFile},
+			cli.ExitFailed,
+			": -class: no request is of class",
+		},
+		{
+			[]string{"-against", lockTraceFile, "-request", "main.[", lockTraceFile},
+			cli.ExitUsage,
+			`-request: "main.[" is no pattern`,
+		},
+		{
+			[]string{"-fail-if", "lock>+10%", lockTraceFile},
+			cli.ExitUsage,
+			"name the old version's traces with -against",
+		},
+		{
+			[]string{"-fail-if", "all:total>5%", lockTraceFile},
+			cli.ExitUsage,
+			"name the old version's traces with -against",
+		},
 	} {
 		call(append([]string{"explain"}, tt.args...)...).check(t, tt.code, nil, []string{tt.want})
 	}

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 )
 
 func TestParsePermutes(t *testing.T) {
@@ -35,11 +38,11 @@ func TestParsePermutes(t *testing.T) {
 		{"- -b", []string{"-"}, nil, 0, true},
 		{"-s -h x", []string{"x"}, nil, 0, false}, // a flag's value, not a flag
 	} {
-		a := &app{stdout: t.Output(), stderr: t.Output()}
-		fs := a.newFlags("test", "help")
+		a := &cli.App{Stdout: t.Output(), Stderr: t.Output()}
+		fs := a.NewFlags("test", "help")
 		n, b := fs.Int("n", 0, ""), fs.Bool("b", false, "")
 		fs.String("s", "", "")
-		operands, rest, err := a.parse(fs, strings.Fields(tt.args))
+		operands, rest, err := a.Parse(fs, strings.Fields(tt.args))
 		if err != nil {
 			t.Errorf("%s: %v", tt.args, err)
 		}
@@ -61,19 +64,22 @@ func TestParseHelpAndErrors(t *testing.T) {
 		{"-h", flag.ErrHelp, "what it does", ""},
 		{"x --help", flag.ErrHelp, "-n", ""},
 		{"-n 3 -help -- x", flag.ErrHelp, "before or after", ""},
-		{"-bogus", errUsage, "", "-bogus\nevenkeel test -h tells more\n"},
-		{"x -n", errUsage, "", "-n"},
-		{"-n much", errUsage, "", "much"},
+		{"-bogus", cli.ErrUsage, "", "-bogus\nevenkeel test -h tells more\n"},
+		{"x -n", cli.ErrUsage, "", "-n"},
+		{"-n much", cli.ErrUsage, "", "much"},
 	} {
 		var out, err bytes.Buffer
-		a := &app{stdout: &out, stderr: &err}
-		fs := a.newFlags("test", "what it does")
+		a := &cli.App{Stdout: &out, Stderr: &err}
+		fs := a.NewFlags("test", "what it does")
 		fs.Int("n", 0, "number")
-		_, _, got := a.parse(fs, strings.Fields(tt.args))
+		_, _, got := a.Parse(fs, strings.Fields(tt.args))
 		if !errors.Is(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.args, got, tt.want)
 		}
-		for _, o := range []struct{ name, got, want string }{{"output", out.String(), tt.stdout}, {"error", err.String(), tt.stderr}} {
+		for _, o := range []struct{ name, got, want string }{
+			{"output", out.String(), tt.stdout},
+			{"error", err.String(), tt.stderr},
+		} {
 			if !strings.Contains(o.got, o.want) || o.want == "" && o.got != "" {
 				t.Errorf("%s: standard %s is %q, want %q in it", tt.args, o.name, o.got, o.want)
 			}
@@ -103,29 +109,30 @@ func TestPeriod(t *testing.T) {
 		{"10 s", -1},
 		{"ten", -1},
 	} {
-		var p period
+		var p cli.Period
 		err := p.Set(tt.in)
 		if got := time.Duration(p); (err != nil) != (tt.want < 0) || err == nil && got != tt.want {
 			t.Errorf("%q: %v, %v, want %v", tt.in, got, err, tt.want)
 		}
 	}
-	p := period(90 * time.Second)
+	p := cli.Period(90 * time.Second)
 	if got := p.String(); got != "1m30s" {
 		t.Errorf("String: %q", got)
 	}
 }
 
 func TestList(t *testing.T) {
-	var l list
+	var l cli.List
 	for _, s := range []string{"a", "", "b, c"} {
 		_ = l.Set(s)
 	}
-	if d := cmp.Diff(list{"a", "", "b, c"}, l); d != "" || l.String() != "a, , b, c" {
+	if d := cmp.Diff(cli.List{"a", "", "b, c"}, l); d != "" || l.String() != "a, , b, c" {
 		t.Errorf("%q %s", l.String(), d)
 	}
 }
 
-// TestForeignHabits: a command line as for wrk or hey does what it says here, and evenkeel says what that is.
+// TestForeignHabits: a command line as for wrk or hey does what it says here, and evenkeel says
+// what that is.
 func TestForeignHabits(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()
@@ -140,7 +147,7 @@ func TestForeignHabits(t *testing.T) {
 		{"-t 4 -c 2 -n 10", "", 0},
 	} {
 		r := call(append(append([]string{"load", "-pprof", "off"}, strings.Fields(tt.args)...), srv.URL)...)
-		r.check(t, exitOK, nil, []string{tt.says})
+		r.check(t, cli.ExitOK, nil, []string{tt.says})
 		if n := strings.Count(r.stderr, "evenkeel load: "); n != tt.hints {
 			t.Errorf("%s: %d hints, want %d: %s", tt.args, n, tt.hints, r.stderr)
 		}
@@ -156,7 +163,7 @@ func TestPprofAt(t *testing.T) {
 		"http://b:2/":      "http://b:2/debug/pprof/",
 		"http://b:2/admin": "http://b:2/admin",
 	} {
-		if got, err := pprofAt(in, first); err != nil || got != want {
+		if got, err := load.PProfAt(in, first); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/testutil"
 )
@@ -20,13 +21,13 @@ func TestGCTrace(t *testing.T) {
 	t.Parallel()
 	log := gcLog(1, 20)
 	want := []string{"collections 20\n", "of 2 processors", "live", "3 MiB"}
-	call("gctrace", logFile(t, log)).check(t, exitOK, want, nil)
-	startWith(t, log, "gctrace").wait().check(t, exitOK, want, nil)
-	startWith(t, log, "gctrace", "-").wait().check(t, exitOK, want, nil)
-	startWith(t, log, "gctrace", "-f").wait().check(t, exitOK, want, nil) // ends with its input
+	call("gctrace", logFile(t, log)).check(t, cli.ExitOK, want, nil)
+	startWith(t, log, "gctrace").wait().check(t, cli.ExitOK, want, nil)
+	startWith(t, log, "gctrace", "-").wait().check(t, cli.ExitOK, want, nil)
+	startWith(t, log, "gctrace", "-f").wait().check(t, cli.ExitOK, want, nil) // ends with its input
 
 	r := call("gctrace", "-json", logFile(t, log))
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	var got struct {
 		Summary gctrace.Summary
 		Log     gctrace.Stats
@@ -47,15 +48,17 @@ func TestGCTraceOddLogs(t *testing.T) {
 		random[i] = byte(rnd.Uint32())
 	}
 	const what = "start the program with GODEBUG=gctrace=1"
-	call("gctrace", logFile(t, "")).check(t, exitFailed, nil, []string{"no gctrace line", what})
-	call("gctrace", logFile(t, "listening\n")).check(t, exitFailed, nil, []string{what})
-	call("gctrace", "-json", logFile(t, "listening\n")).check(t, exitFailed, nil, []string{what})
-	call("gctrace", logFile(t, string(random))).check(t, exitFailed, nil, []string{what})
-	call("gctrace", logFile(t, strings.Repeat("x", 5<<20))).check(t, exitFailed, nil, []string{what})
-	call("gctrace", logFile(t, string(random)+"\n"+gcLog(1, 3))).check(t, exitOK, []string{"collections 3\n"}, nil)
-	call("gctrace", logFile(t, gcLog(1, 3)+gcLog(7, 9))).check(t, exitOK, []string{"collections 9\n", "of the 6 of 9 cycles that the log has", "could not be read: 3"}, nil)
-	call("gctrace", logFile(t, gcLog(1, 3)+"gc 4 @0.400s 4%: 0.02")).check(t, exitOK, []string{"! the log ends in the middle of a line"}, nil)
-	startWith(t, "", "gctrace").wait().check(t, exitFailed, nil, []string{"standard input: no gctrace line", what})
+	call("gctrace", logFile(t, "")).check(t, cli.ExitFailed, nil, []string{"no gctrace line", what})
+	call("gctrace", logFile(t, "listening\n")).check(t, cli.ExitFailed, nil, []string{what})
+	call("gctrace", "-json", logFile(t, "listening\n")).check(t, cli.ExitFailed, nil, []string{what})
+	call("gctrace", logFile(t, string(random))).check(t, cli.ExitFailed, nil, []string{what})
+	call("gctrace", logFile(t, strings.Repeat("x", 5<<20))).check(t, cli.ExitFailed, nil, []string{what})
+	call("gctrace", logFile(t, string(random)+"\n"+gcLog(1, 3))).check(t, cli.ExitOK, []string{"collections 3\n"}, nil)
+	call("gctrace", logFile(t, gcLog(1, 3)+gcLog(7, 9))).check(t, cli.ExitOK,
+		[]string{"collections 9\n", "of the 6 of 9 cycles that the log has", "could not be read: 3"}, nil)
+	call("gctrace", logFile(t, gcLog(1, 3)+"gc 4 @0.400s 4%: 0.02")).check(t, cli.ExitOK,
+		[]string{"! the log ends in the middle of a line"}, nil)
+	startWith(t, "", "gctrace").wait().check(t, cli.ExitFailed, nil, []string{"standard input: no gctrace line", what})
 }
 
 // TestGCTraceFollows has a log grow, the last time right before the end.
@@ -90,9 +93,9 @@ func TestGCTraceFollows(t *testing.T) {
 		c.signal(syscall.SIGINT)
 		r := c.wait()
 		if flags == "-f" {
-			r.check(t, exitOK, []string{"collections 25\n"}, nil)
+			r.check(t, cli.ExitOK, []string{"collections 25\n"}, nil)
 		} else {
-			r.check(t, exitOK, []string{`"collections": 25,`, `"lines": 50,`}, nil)
+			r.check(t, cli.ExitOK, []string{`"collections": 25,`, `"lines": 50,`}, nil)
 		}
 	}
 }
@@ -123,7 +126,7 @@ func TestGCTraceInterrupted(t *testing.T) {
 		flags string
 		code  int
 		least int64
-	}{{"-f", exitOK, 2000}, {"", exitInterrupted, 1000}} {
+	}{{"-f", cli.ExitOK, 2000}, {"", cli.ExitInterrupted, 1000}} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)

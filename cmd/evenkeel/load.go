@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
-	"runtime"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -52,8 +54,8 @@ k6: what may fail is for -fail-if to say. Only where no request was answered, or
 
 // loadCommand is what evenkeel load is to do.
 type loadCommand struct {
-	app     *app
-	load    loadFlags
+	app     *cli.App
+	load    load.Flags
 	options loadgen.Options
 
 	label      string
@@ -62,49 +64,50 @@ type loadCommand struct {
 	gctrace    string // log; "": none
 	top        int
 	html       string
-	failIf     loadLimits
-	find       goal
-	part       shareFlags
-	unix       string // socket to connect to; "": the URL's host
-	redirects  int    // to follow at most
+	failIf     load.Limits
+	find       load.Goal
+	part       load.ShareFlags
+	client     load.ClientFlags
 }
 
 func (c *loadCommand) register(fs *flag.FlagSet) {
-	c.load.register(fs)
-	c.part.register(fs)
+	c.load.Register(fs)
+	c.part.Register(fs)
 	c.top = 8
-	fs.StringVar(&c.unix, "unix", "", "connect to this Unix `socket` and not to the URL's host, as with: -unix /run/app.sock http://app/")
-	fs.Var((*whole)(&c.redirects), "redirects", "follow so many redirects at most, `N`, by net/http's client; latency is of all of them together (default 0: they are not followed, and count as answers)")
+	c.client.Register(fs)
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
-	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the first URL, if it is there). The service is made to collect before and after the window, not in it")
-	fs.StringVar(&c.gctrace, "gctrace", "", "`log` that the service's gctrace lines are being written to, - for standard input")
-	fs.Var((*whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
+	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the "+
+		"first URL, if it is there). The service is made to collect before and after the window, not in it")
+	fs.StringVar(&c.gctrace, "gctrace", "",
+		"`log` that the service's gctrace lines are being written to, - for standard input")
+	fs.Var((*cli.Whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
 	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
-	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
-	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; may be repeated", each(&c.failIf, parseLoadLimit))
+	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open "+
+		"loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
+	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; "+
+		"may be repeated", cli.Each(&c.failIf, load.ParseLimit))
 }
 
-func runLoad(ctx context.Context, a *app, args []string) error {
+func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	c := &loadCommand{app: a}
-	fs := a.newFlags("load", loadHelp)
+	fs := a.NewFlags("load", loadHelp)
 	c.register(fs)
-	urls, rest, err := a.parse(fs, args)
+	urls, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(checkGiven(fs), c.prepare(fs, append(urls, rest...))); err != nil {
-		return a.wrong(fs, "%v", err)
+	if err := cmp.Or(load.CheckGiven(fs), c.prepare(fs, urls)); err != nil {
+		return a.Wrong(fs, "%v", err)
 	}
-	a.sayHints(fs, c.load.hints(fs))
-	if err := canSave(append(c.load.inputs(), c.gctrace), c.load.output, c.html); err != nil {
+	a.Say(fs.Name(), c.load.Hints(fs)...)
+	if err := cli.CanSave(append(c.load.Inputs(), c.gctrace), c.load.Output, c.html); err != nil {
 		return err
 	}
-	ctx, release := a.catch(ctx)
+	ctx, release := a.Catch(ctx)
 	defer release()
-	if c.find.text != "" {
-		f := &finder{app: a, goal: c.find, judge: judgeByStretches, measure: a.measureStep, load: c.options, service: whereIs(ctx, c.options.Targets)}
-		f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
-		return f.find(ctx, c.load.rate, c.load.output)
+	if c.find.Text != "" {
+		f := load.NewFinder(a, c.find, c.options, observe.WhereIs(ctx, c.options.Targets))
+		return f.Find(ctx, c.load.Rate, c.load.Output)
 	}
 	f, err := c.measure(ctx)
 	if err != nil {
@@ -116,38 +119,39 @@ func runLoad(ctx context.Context, a *app, args []string) error {
 // prepare works out what the flags say.
 func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	stdin := 0
-	for _, name := range []string{c.load.bodyFile, c.load.mix.file, c.gctrace} {
-		if name == toStdout {
+	for _, name := range []string{c.load.BodyFile, c.load.Mix.File, c.gctrace} {
+		if name == cli.ToStdout {
 			stdin++
 		}
 	}
 	switch {
 	case stdin > 1:
 		return errors.New("only one of -D, -targets and -gctrace can read standard input; give the others a file")
-	case c.html == toStdout:
-		return errors.New("-html - would mix with the table; write the run with -o, then: evenkeel compare -html - FILE")
+	case c.html == cli.ToStdout:
+		return errors.New("-html - would mix with the table; write the run with -o, then: " +
+			"evenkeel compare -html - FILE")
 	case c.top < 0:
 		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
 	}
-	c.load.mix.share = c.part.share
-	if c.options, err = c.load.options(urls); err != nil {
+	c.load.Mix.Share = c.part.Share
+	if c.options, err = c.load.Options(urls); err != nil {
 		return err
 	}
 	if len(c.options.Targets) == 0 {
 		return errors.New("no URL; write one, such as http://127.0.0.1:8080/, or a file of them behind -targets")
 	}
-	if err := c.part.apply(fs, &c.options); err != nil {
+	if err := c.part.Apply(fs, &c.options); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.load.fit(&c.options), c.connectBy(&c.options)); err != nil {
+	if err := cmp.Or(c.load.Fit(&c.options), c.client.Apply(&c.options)); err != nil {
 		return err
 	}
 	checked := c.options
-	if c.find.text != "" {
+	if c.find.Text != "" {
 		switch {
 		case len(checked.Stages)+len(checked.Times) > 0 || checked.Requests > 0:
 			return errors.New("-find chooses the rates itself, in steps of -z; leave out -stages, -times and -n")
-		case c.part.share != nil || !c.part.start.IsZero():
+		case c.part.Share != nil || !c.part.Start.IsZero():
 			return errors.New("-find searches by itself; leave out -share and -start")
 		case len(c.failIf) > 0 || c.html != "" || c.gctrace != "":
 			return errors.New("-find says which rate holds, and no more; leave out -fail-if, -html and -gctrace")
@@ -156,12 +160,13 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 		}
 	}
 	if err := loadgen.Check(checked); err != nil {
-		return flagError(err)
+		return load.FlagError(err)
 	}
-	if err := c.failIf.known(classNames(c.options.Targets)); err != nil {
+	if err := c.failIf.Known(classNames(c.options.Targets)); err != nil {
 		return err
 	}
-	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.share != nil || c.unix != "") { // one of many, each of which would have the service collect
+	// one of many, each of which would have the service collect
+	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.client.Unix != "") {
 		c.pprof = "off"
 		return nil
 	}
@@ -169,7 +174,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err != nil {
 		return err
 	}
-	c.pprof, err = pprofAt(c.pprof, first)
+	c.pprof, err = load.PProfAt(c.pprof, first)
 	return err
 }
 
@@ -188,75 +193,63 @@ func classNames(targets []loadgen.Target) (names []string) {
 
 // measure puts the load on, and takes what the service tells around it.
 func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
-	o, stop, err := c.app.observeRunning(ctx, c)
+	o, stop, err := observe.ObserveRunning(ctx, observe.Running{
+		Load: &c.options, PProf: c.pprof, Certain: c.pprofGiven,
+		GCTrace: c.gctrace,
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	p := &progress{w: c.app.stderr, terminal: c.app.terminal}
-	if c.part.quiet {
-		p.w, p.terminal = io.Discard, false
+	o.Run.Label, o.Run.Repeat, o.Run.Mix = c.label, 1, c.load.Mix.Made
+	shown := *c.app
+	if c.part.Quiet {
+		shown.Stderr, shown.Terminal = io.Discard, false
 	}
-	if err := c.part.wait(ctx, p, c.options.Rate); err != nil {
+	p := load.NewProgress(&shown, "")
+	if err := c.part.Wait(ctx, p, c.options.Rate); err != nil {
 		return nil, err
 	}
-	o.run.Share = c.part.share
-	c.options.OnMeasure = func() { o.begin(ctx) }
-	if f, ok := c.options.Transport.(*following); ok {
-		defer f.transport.CloseIdleConnections()
+	o.Run.Share = c.part.Share
+	c.options.OnMeasure = func() { o.Begin(ctx) }
+	if t, ok := c.options.Transport.(interface{ CloseIdleConnections() }); ok {
+		defer t.CloseIdleConnections()
 	}
-	o.run.Load, err = p.load(ctx, c.options)
+	o.Run.Load, err = p.Run(ctx, c.options)
 	if err != nil {
 		return nil, err
 	}
-	o.loaded()
-	o.end(ctx)
-	o.awaitLog(ctx)
+	o.Loaded()
+	o.End(ctx)
+	o.AwaitLog(ctx)
 	stop()
-	o.fillRunning(c.top)
+	o.FillRunning(c.top)
 	return &runfile.File{
-		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(), Runs: []runfile.Run{o.run},
+		Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine(), Runs: []runfile.Run{o.Run},
 	}, nil
 }
 
 // report writes what was measured, files first: printing may be ended by a closed pipe.
 func (c *loadCommand) report(f *runfile.File) error {
-	err := errors.Join(c.app.save(f, c.load.output), c.app.page(compare.Files([]*runfile.File{f}, []string{c.load.output}), c.html))
+	err := errors.Join(c.app.Save(f, c.load.Output), c.app.SavePage(c.html, func(w io.Writer) error {
+		return page.Compare(w, compare.Files([]*runfile.File{f}, []string{c.load.Output}))
+	}))
 	run := &f.Runs[0]
-	if c.load.output != toStdout {
-		err = errors.Join(err, compare.WriteLoad(c.app.stdout, run, c.app.style))
+	if c.load.Output != cli.ToStdout {
+		err = errors.Join(err, compare.WriteLoad(c.app.Stdout, run, c.app.Style))
 		if run.Alloc != nil && len(run.Alloc.Flat) > 0 {
-			fmt.Fprintln(c.app.stdout)
-			err = errors.Join(err, writeSites(c.app.stdout, run.Alloc, c.app.style))
+			fmt.Fprintln(c.app.Stdout)
+			err = errors.Join(err, observe.WriteSites(c.app.Stdout, run.Alloc, c.app.Style))
 		}
 	}
-	bad := c.hintHTTP2(checkRuns(f), run.Load)
-	if errors.Is(bad, errGenerator) {
+	bad := load.HintHTTP2(load.CheckRuns(f), &c.options, run.Load)
+	if errors.Is(bad, load.ErrGenerator) {
 		return errors.Join(err, bad)
 	}
-	hit, limitErr := c.failIf.check(run)
-	for _, h := range hit {
-		fmt.Fprintf(c.app.stderr, "evenkeel load: %s\n", h)
-	}
+	hit, limitErr := c.failIf.Check(run)
+	c.app.Say("load", hit...)
 	if err = errors.Join(err, cmp.Or(bad, limitErr)); err == nil && len(hit) > 0 {
-		return errLimit
+		return cli.ErrLimit
 	}
 	return err
-}
-
-// load runs loadgen with the progress shown.
-func (p *progress) load(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
-	o.OnProgress, o.ProgressInterval = p.update, p.interval()
-	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
-	defer p.clear()
-	return putLoad(ctx, o)
-}
-
-// putLoad runs loadgen with the processors that it needs.
-func putLoad(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
-	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
-		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
-	}
-	return loadgen.Run(ctx, o)
 }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/testutil"
 )
@@ -35,20 +37,23 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 	one, two := filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
-	r := run(t, "load", url, "-n", "100", "-c", "4", "-o", one)
-	r.check(t, exitOK, []string{url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency", "█"}, []string{"wrote " + one})
+	r := execute(t, "load", url, "-n", "100", "-c", "4", "-o", one)
+	r.check(t, cli.ExitOK, []string{
+		url, "4 connections (closed loop)", "requests/s", "p99.9", "status 200", "latency",
+		"█",
+	}, []string{"wrote " + one})
 	if strings.Contains(r.stdout, "\x1b") {
 		t.Error("attributes in what is no terminal")
 	}
-	r = run(t, "load", "-rate", "500", "-n", "100", "-label", "open", "-o", two, url)
-	r.check(t, exitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent > 1 ms late"}, nil)
+	r = execute(t, "load", "-rate", "500", "-n", "100", "-label", "open", "-o", two, url)
+	r.check(t, cli.ExitOK, []string{"500 requests/s (open loop)", "p99 from sending", "sent > 1 ms late"}, nil)
 
-	call("compare", one, two).check(t, exitOK, []string{"load", "open", "had different loads"}, nil)
-	call("compare", one, one).check(t, exitOK, []string{one, one + " (2)"}, nil)
+	call("compare", one, two).check(t, cli.ExitOK, []string{"load", "open", "had different loads"}, nil)
+	call("compare", one, one).check(t, cli.ExitOK, []string{one, one + " (2)"}, nil)
 
-	piped := run(t, "load", "-n", "10", "-o", "-", url)
-	piped.check(t, exitOK, nil, nil)
-	startWith(t, piped.stdout, "compare", "-", one).wait().check(t, exitOK, []string{"standard input", "one"}, nil)
+	piped := execute(t, "load", "-n", "10", "-o", "-", url)
+	piped.check(t, cli.ExitOK, nil, nil)
+	startWith(t, piped.stdout, "compare", "-", one).wait().check(t, cli.ExitOK, []string{"standard input", "one"}, nil)
 }
 
 // TestLoadEnds takes the bound that comes first.
@@ -70,7 +75,7 @@ func TestLoadEnds(t *testing.T) {
 		{"-rate 1000 -n 50 -z 1m", 50},
 	} {
 		r := call(append(strings.Fields("load -o - "+tt.flags), url)...)
-		r.check(t, exitOK, nil, nil)
+		r.check(t, cli.ExitOK, nil, nil)
 		f, err := runfile.Read(strings.NewReader(r.stdout))
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +101,10 @@ func TestLoadSends(t *testing.T) {
 		user, password, _ := r.BasicAuth()
 		mu.Lock()
 		defer mu.Unlock()
-		last = request{r.Method, r.Host, r.RequestURI, r.Header.Get("Content-Type"), user + ":" + password, strings.Join(r.Header["X"], "|"), string(b)}
+		last = request{
+			r.Method, r.Host, r.RequestURI, r.Header.Get("Content-Type"), user + ":" + password,
+			strings.Join(r.Header["X"], "|"), string(b),
+		}
 	})
 	host := strings.TrimPrefix(url, "http://")
 	const form = "application/x-www-form-urlencoded"
@@ -108,17 +116,29 @@ func TestLoadSends(t *testing.T) {
 		{[]string{url}, "", request{"GET", host, "/", "", ":", "", ""}},
 		{[]string{host + "/a?b=c%20d"}, "", request{"GET", host, "/a?b=c%20d", "", ":", "", ""}},
 		{[]string{url, "-d", "x=1"}, "", request{"POST", host, "/", form, ":", "", "x=1"}},
-		{[]string{url, "-D", body, "-m", "PUT", "-T", "text/plain"}, "", request{"PUT", host, "/", "text/plain", ":", "", "from a file"}},
+		{
+			[]string{url, "-D", body, "-m", "PUT", "-T", "text/plain"},
+			"",
+			request{"PUT", host, "/", "text/plain", ":", "", "from a file"},
+		},
 		{[]string{url, "-D", "-"}, "piped", request{"POST", host, "/", form, ":", "", "piped"}},
-		{[]string{url, "-a", "me:a:b", "-host", "example.com"}, "", request{"GET", "example.com", "/", "", "me:a:b", "", ""}},
-		{[]string{"-H", "x: 1", url, "-H", "X:2", "-H", "Content-Type: a/b", "-d", "y"}, "", request{"POST", host, "/", "a/b", ":", "1|2", "y"}},
+		{
+			[]string{url, "-a", "me:a:b", "-host", "example.com"},
+			"",
+			request{"GET", "example.com", "/", "", "me:a:b", "", ""},
+		},
+		{
+			[]string{"-H", "x: 1", url, "-H", "X:2", "-H", "Content-Type: a/b", "-d", "y"},
+			"",
+			request{"POST", host, "/", "a/b", ":", "1|2", "y"},
+		},
 	} {
 		args := append([]string{"load", "-n", "1"}, tt.args...)
 		load := call
 		if tt.stdin != "" { // in a process that has one
 			load = func(args ...string) result { return startWith(t, tt.stdin, args...).wait() }
 		}
-		load(args...).check(t, exitOK, nil, nil)
+		load(args...).check(t, cli.ExitOK, nil, nil)
 		mu.Lock()
 		if d := cmp.Diff(tt.want, last); d != "" {
 			t.Errorf("%q: -want +got %s", tt.args, d)
@@ -141,7 +161,10 @@ func TestLoadMixed(t *testing.T) {
 		}
 	})
 	call("load", "-n", "50", "-c", "5", url+"/a", url+"/b").
-		check(t, exitOK, []string{url + "/a\nGET " + url + "/b", "status 200 25", "status 503 25", "not 2xx or 3xx"}, nil)
+		check(t, cli.ExitOK, []string{
+			url + "/a\nGET " + url + "/b", "status 200 25", "status 503 25",
+			"not 2xx or 3xx",
+		}, nil)
 	if a.Load() != 25 || b.Load() != 25 {
 		t.Errorf("%d and %d requests, want 25 each", a.Load(), b.Load())
 	}
@@ -151,13 +174,13 @@ func TestLoadFails(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	call("load", "-n", "5", gone).
-		check(t, exitFailed, []string{"failed (refused)"}, []string{"no request was answered: ", "refused"})
+		check(t, cli.ExitFailed, []string{"failed (refused)"}, []string{"no request was answered: ", "refused"})
 	call("load", "-n", "2", "http://host.invalid").
-		check(t, exitFailed, []string{"failed (dns)"}, []string{"host.invalid"})
+		check(t, cli.ExitFailed, []string{"failed (dns)"}, []string{"host.invalid"})
 	hang := make(chan struct{})
 	url := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
 	defer close(hang)
-	call("load", "-n", "2", "-t", "100ms", url).check(t, exitFailed, []string{"failed (timeout)"}, nil)
+	call("load", "-n", "2", "-t", "100ms", url).check(t, cli.ExitFailed, []string{"failed (timeout)"}, nil)
 }
 
 // TestLoadGoesOn has a server answer only when the load has said that it waits for that.
@@ -174,19 +197,19 @@ func TestLoadGoesOn(t *testing.T) {
 			return c.stderr.has("200ms are over; waiting up to 5m0s (-t) for 1 answer that is still out")
 		})
 		once()
-		c.wait().check(t, exitOK, []string{"\nstatus 200 "}, nil)
+		c.wait().check(t, cli.ExitOK, []string{"\nstatus 200 "}, nil)
 	}
 }
 
 // TestLoadEndsASecondAfterZ: what was due by then and could not be sent has that long, and not -t.
 func TestLoadEndsASecondAfterZ(t *testing.T) {
-	var l loadFlags
+	var l load.Flags
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
-	l.register(fs)
+	l.Register(fs)
 	if err := fs.Parse(strings.Fields("-rate 20000 -z 3")); err != nil {
 		t.Fatal(err)
 	}
-	if o, err := l.options([]string{"http://service"}); err != nil || o.Drain != time.Second {
+	if o, err := l.Options([]string{"http://service"}); err != nil || o.Drain != time.Second {
 		t.Errorf("%v, %v", o.Drain, err)
 	}
 }
@@ -199,7 +222,7 @@ func TestLoadGivesUp(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) { <-hang })
 	defer close(hang)
 	call("load", "-rate", "1000", "-c", "2", "-z", "200ms", "-t", "2s", url).
-		check(t, exitFailed, []string{" failed (unsent), ", " failed (timeout), "}, nil)
+		check(t, cli.ExitFailed, []string{" failed (unsent), ", " failed (timeout), "}, nil)
 }
 
 // TestLoadAnswersAreBad has a service that answers, and nothing that was asked for.
@@ -208,10 +231,11 @@ func TestLoadAnswersAreBad(t *testing.T) {
 	t.Parallel()
 	url := serve(t, http.NotFound)
 	r := call("load", "-n", "5", url)
-	r.check(t, exitFailed, []string{"status 404 5"}, []string{"none of 5 answers had a status of 2xx or 3xx"})
+	r.check(t, cli.ExitFailed, []string{"status 404 5"}, []string{"none of 5 answers had a status of 2xx or 3xx"})
 }
 
-// TestLoadFailsPartly has a service that answers every other request: that is a result, and an exit code only by -fail-if.
+// TestLoadFailsPartly has a service that answers every other request: that is a result, and an exit
+// code only by -fail-if.
 func TestLoadFailsPartly(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	t.Parallel()
@@ -221,8 +245,9 @@ func TestLoadFailsPartly(t *testing.T) {
 		}
 	})
 	args := []string{"load", "-n", "40", "-pprof", "off", url + "/here", url + "/gone"}
-	call(args...).check(t, exitOK, []string{"status 200 20", "20 failed ("}, nil)
-	call(append(args, "-fail-if", "bad>0", "-fail-if", "failed>49%")...).check(t, exitLimit, []string{"status 200 20"}, []string{"-fail-if failed>49%: it is 50.0%"})
+	call(args...).check(t, cli.ExitOK, []string{"status 200 20", "20 failed ("}, nil)
+	call(append(args, "-fail-if", "bad>0", "-fail-if", "failed>49%")...).check(t, cli.ExitLimit,
+		[]string{"status 200 20"}, []string{"-fail-if failed>49%: it is 50.0%"})
 }
 
 func TestLoadInterrupted(t *testing.T) {
@@ -235,7 +260,8 @@ func TestLoadInterrupted(t *testing.T) {
 		c := start(t, append(strings.Fields("load -o "+out+" "+flags), url)...)
 		until(t, "requests come", func() bool { return n.Load() > 20 })
 		c.signal(syscall.SIGINT)
-		c.wait().check(t, exitInterrupted, []string{"requests", "! the load was interrupted"}, []string{"interrupted", "wrote " + out})
+		c.wait().check(t, cli.ExitInterrupted, []string{"requests", "! the load was interrupted"},
+			[]string{"interrupted", "wrote " + out})
 		if f := readRuns(t, out); !f.Runs[0].Load.Interrupted {
 			t.Error("run.json does not say that it was interrupted")
 		}
@@ -284,7 +310,7 @@ func TestSpecialOutputs(t *testing.T) {
 		}
 		got <- err
 	}()
-	run(t, "load", "-n", "3", "-o", fifo, url).check(t, exitOK, nil, nil)
+	execute(t, "load", "-n", "3", "-o", fifo, url).check(t, cli.ExitOK, nil, nil)
 	if err := <-got; err != nil {
 		t.Error(err)
 	}
@@ -293,7 +319,7 @@ func TestSpecialOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // when the file is not there, and when it is
-		run(t, "load", "-n", "3", "-o", link, url).check(t, exitOK, nil, nil)
+		execute(t, "load", "-n", "3", "-o", link, url).check(t, cli.ExitOK, nil, nil)
 	}
 	readRuns(t, link)
 	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 {

@@ -12,12 +12,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
-// due is how many requests the open loop had to send: a machine that stands still as the load ends leaves some unsent.
+// due is how many requests the open loop had to send: a machine that stands still as the load ends
+// leaves some unsent.
 func due(r *loadgen.Result) int64 {
 	n := r.Answered
 	for _, f := range r.Failures {
@@ -33,7 +35,9 @@ func TestLoadShapes(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	t.Parallel()
 	var two atomic.Int64
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { two.Add(int64(r.ProtoMajor - 1)) }))
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		two.Add(int64(r.ProtoMajor - 1))
+	}))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
@@ -60,20 +64,40 @@ func TestLoadShapes(t *testing.T) {
 		n                int64
 		want             func(*loadgen.Result) bool
 	}{
-		{"-n 10 -cacert " + ca, srv.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP2 }},
-		{"-n 10 -c 2 -streams 5 -insecure", srv.URL, "over HTTP/2 with 5 streams each", 10, func(r *loadgen.Result) bool { return r.Streams == 5 }},
-		{"-n 10 -http1 -insecure", srv.URL, "", 0, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP1 }},
-		{"-n 10 -http2", plain.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP2 }},
+		{"-n 10 -cacert " + ca, srv.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool {
+			return r.Protocol == loadgen.ProtocolHTTP2
+		}},
+		{
+			"-n 10 -c 2 -streams 5 -insecure", srv.URL, "over HTTP/2 with 5 streams each", 10,
+			func(r *loadgen.Result) bool {
+				return r.Streams == 5
+			},
+		},
+		{"-n 10 -http1 -insecure", srv.URL, "", 0, func(r *loadgen.Result) bool {
+			return r.Protocol == loadgen.ProtocolHTTP1
+		}},
+		{"-n 10 -http2", plain.URL, "over HTTP/2", 10, func(r *loadgen.Result) bool {
+			return r.Protocol == loadgen.ProtocolHTTP2
+		}},
 		{"-n 10", plain.URL, "", 0, func(r *loadgen.Result) bool { return r.Protocol == loadgen.ProtocolHTTP1 }},
-		{"-n 10 -rate 1000 -arrivals poisson -seed 7", plain.URL, "Poisson arrivals, at most 1000 connections, seed 7", 0, func(r *loadgen.Result) bool { return r.Seed == 7 && due(r) == 10 }},
-		{"-stages 50ms:100,100ms:100-300", plain.URL, "on average of 2 stages", 0, func(r *loadgen.Result) bool { return due(r) == 25 && len(r.Stages) == 2 }},
+		{
+			"-n 10 -rate 1000 -arrivals poisson -seed 7", plain.URL,
+			"Poisson arrivals, at most 1000 connections, seed 7",
+			0, func(r *loadgen.Result) bool {
+				return r.Seed == 7 && due(r) == 10
+			},
+		},
+		{"-stages 50ms:100,100ms:100-300", plain.URL, "on average of 2 stages", 0, func(r *loadgen.Result) bool {
+			return due(r) == 25 && len(r.Stages) == 2
+		}},
 		{"-times " + times, plain.URL, "at the times of a trace", 0, func(r *loadgen.Result) bool {
 			return due(r) == 3 && r.Arrivals == loadgen.ArrivalsTimes
 		}},
 	} {
 		two.Store(0)
 		out := filepath.Join(dir, "run.json")
-		call(append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, exitOK, []string{tt.says}, nil)
+		call(append(strings.Fields("load -o "+out+" "+tt.flags), tt.url)...).check(t, cli.ExitOK, []string{tt.says},
+			nil)
 		f := readRuns(t, out)
 		if !tt.want(f.Runs[0].Load) || two.Load() != tt.n {
 			t.Errorf("%s: %d by HTTP/2; %+v", tt.flags, two.Load(), f.Runs[0].Load)
@@ -97,7 +121,7 @@ func TestLoadShapes(t *testing.T) {
 		"-http2 -disable-keepalive":       "-disable-keepalive",
 		"-find p99<1s -arrivals sometime": "poisson",
 	} {
-		call(append(strings.Fields("load "+flags), plain.URL)...).check(t, exitUsage, nil, []string{says})
+		call(append(strings.Fields("load "+flags), plain.URL)...).check(t, cli.ExitUsage, nil, []string{says})
 	}
 }
 
@@ -106,8 +130,8 @@ func TestLoadFinds(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 	out := filepath.Join(t.TempDir(), "run.json")
-	run(t, "load", "-find", "p50 < 1h", "-rate", "200", "-z", "100ms", "-warmup", "1ms", "-o", out, url).
-		check(t, exitFailed, []string{"p50 < 3600 s holds at none of the 2 rates tried"}, []string{"100.0% failed"})
+	execute(t, "load", "-find", "p50 < 1h", "-rate", "200", "-z", "100ms", "-warmup", "1ms", "-o", out, url).
+		check(t, cli.ExitFailed, []string{"p50 < 3600 s holds at none of the 2 rates tried"}, []string{"100.0% failed"})
 	var f *runfile.File = readRuns(t, out)
 	if len(f.Runs) != 2 || due(f.Runs[0].Load) != 20 {
 		t.Errorf("%d steps", len(f.Runs))

@@ -15,10 +15,10 @@
 //	evenkeel demo                             show all that in two minutes, for make demo
 //	evenkeel version [-json]                  say which this is; -json: and which machine
 //
-// evenkeel COMMAND -h tells more. Exit codes: 0 done, whatever part of a load failed; 1 it could not
-// be done, or no request was answered with a status of 2xx or 3xx; 2 the command line was wrong; 3 a
-// -fail-if was exceeded; 4 the runs cannot tell whether one was; 130 interrupted, after reporting what
-// there was.
+// evenkeel COMMAND -h tells more. Exit codes: 0 done, whatever part of a load failed; 1 it could
+// not be done, or no request was answered with a status of 2xx or 3xx; 2 the command line was
+// wrong; 3 a -fail-if was exceeded; 4 the runs cannot tell whether one was; 130 interrupted, after
+// reporting what there was.
 package main
 
 import (
@@ -27,12 +27,12 @@ import (
 	"io"
 	"os"
 
-	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 type subcommand struct {
 	name, args, what string
-	run              func(context.Context, *app, []string) error
+	run              func(context.Context, *cli.App, []string) error
 }
 
 var subcommands = []subcommand{
@@ -52,27 +52,19 @@ var subcommands = []subcommand{
 }
 
 func main() {
-	a := &app{
-		stdout:   os.Stdout,
-		stderr:   os.Stderr,
-		style:    textfmt.Style{Color: isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""},
-		terminal: isTerminal(os.Stderr),
-		view:     isTerminal(os.Stdout),
-		width:    columns(os.Stdout),
-	}
-	os.Exit(a.main(context.Background(), os.Args[1:]))
+	os.Exit(dispatch(context.Background(), cli.New(), os.Args[1:]))
 }
 
-func (a *app) main(ctx context.Context, args []string) int {
+func dispatch(ctx context.Context, a *cli.App, args []string) int {
 	if len(args) == 0 {
-		a.usage(a.stderr)
-		return exitUsage
+		usage(a.Stderr)
+		return cli.ExitUsage
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
 		if len(args) < 2 {
-			a.usage(a.stdout)
-			return exitOK
+			usage(a.Stdout)
+			return cli.ExitOK
 		}
 		args = []string{args[1], "-h"}
 	case "-version", "--version":
@@ -80,15 +72,17 @@ func (a *app) main(ctx context.Context, args []string) int {
 	}
 	for _, c := range subcommands {
 		if c.name == args[0] {
-			return a.exit(c.name, c.run(ctx, a, args[1:]))
+			return a.Exit(c.name, c.run(ctx, a, args[1:]))
 		}
 	}
-	fmt.Fprintf(a.stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, convert, gctrace, plan, watch, demo and version (evenkeel -h)\n", args[0])
-	return exitUsage
+	fmt.Fprintf(a.Stderr, "evenkeel: no command %q; there are load, run, explain, top, report, compare, merge, "+
+		"convert, gctrace, plan, watch, demo and version (evenkeel -h)\n", args[0])
+	return cli.ExitUsage
 }
 
-func (a *app) usage(w io.Writer) {
-	fmt.Fprint(w, "evenkeel measures a Go service's latency under load, and says what its collector costs and why\nits slowest requests are slow.\n\n")
+func usage(w io.Writer) {
+	fmt.Fprint(w, "evenkeel measures a Go service's latency under load, and says what its collector costs and "+
+		"why\nits slowest requests are slow.\n\n")
 	for _, c := range subcommands {
 		fmt.Fprintf(w, "  evenkeel %-8s%-32s%s\n", c.name, c.args, c.what)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/race"
 	"evenkeel.dev/internal/testutil"
@@ -55,7 +56,8 @@ func testServer(t *testing.T) string {
 			return
 		}
 		built.server = filepath.Join(built.dir, "server")
-		if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", built.server, "./testdata/server").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", built.server,
+			"./testdata/server").CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("go build ./testdata/server: %w\n%s", err, out)
 		}
 	})
@@ -81,8 +83,8 @@ type result struct {
 // call runs the command in this process.
 func call(args ...string) result {
 	var out, err bytes.Buffer
-	a := &app{stdout: &out, stderr: &err}
-	code := a.main(context.Background(), args)
+	a := &cli.App{Stdout: &out, Stderr: &err}
+	code := dispatch(context.Background(), a, args)
 	return result{out.String(), err.String(), code}
 }
 
@@ -112,4 +114,14 @@ func (r result) check(t *testing.T, code int, stdout, stderr []string) {
 	if t.Failed() {
 		t.Logf("standard output:\n%s\nstandard error:\n%s", r.stdout, r.stderr)
 	}
+}
+
+// writeIn makes a file of a folder.
+func writeIn(t testing.TB, dir, name, text string) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

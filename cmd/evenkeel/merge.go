@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
@@ -27,24 +28,26 @@ that are missing or there twice, histograms of other bounds, rates that were not
 percentiles without counts.
 `
 
-func runMerge(_ context.Context, a *app, args []string) error {
-	fs := a.newFlags("merge", mergeHelp)
-	output := fs.String("o", "", "write the sum to this JSON `file`, for evenkeel compare (- for standard output, instead of the table)")
-	skew := period(time.Second)
+func runMerge(_ context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("merge", mergeHelp)
+	output := fs.String("o", "", "write the sum to this JSON `file`, for evenkeel compare (- for standard output, "+
+		"instead of the table)")
+	skew := cli.Period(time.Second)
 	fs.Var(&skew, "skew", "take windows that began up to this `duration` apart, and are of lengths as near")
 	allowLate := fs.Bool("allow-late", false, "take generators too that did not keep their rate; the sum says so")
-	names, rest, err := a.parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	if len(names) < 2 {
-		return a.wrong(fs, "%d files; name those of all machines, as evenkeel load -share I/N -o I.json has written them", len(names))
+		return a.Wrong(fs, "%d files; name those of all machines, "+
+			"as evenkeel load -share I/N -o I.json has written them",
+			len(names))
 	}
 	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
-		return a.wrong(fs, "- twice: there is one standard input; give the others as files")
+		return a.Wrong(fs, "- twice: there is one standard input; give the others as files")
 	}
-	if err := canSave(names, *output); err != nil {
+	if err := cli.CanSave(names, *output); err != nil {
 		return err
 	}
 	var files []*runfile.File
@@ -56,7 +59,7 @@ func runMerge(_ context.Context, a *app, args []string) error {
 			continue
 		}
 		if n == "-" {
-			names[i] = stdinName
+			names[i] = cli.StdinName
 		}
 		files = append(files, f)
 	}
@@ -67,11 +70,11 @@ func runMerge(_ context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.save(f, *output); err != nil || *output == toStdout {
+	if err := a.Save(f, *output); err != nil || *output == cli.ToStdout {
 		return err
 	}
 	if len(f.Runs) == 1 {
-		return compare.WriteLoad(a.stdout, &f.Runs[0], a.style)
+		return compare.WriteLoad(a.Stdout, &f.Runs[0], a.Style)
 	}
-	return compare.Files([]*runfile.File{f}, []string{"merged"}).Text(a.stdout, a.style)
+	return compare.Files([]*runfile.File{f}, []string{"merged"}).Text(a.Stdout, a.Style)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -17,9 +18,15 @@ import (
 // shareFile makes the run.json of one of several generators.
 func shareFile(t *testing.T, dir string, i, of int, change func(*runfile.File)) string {
 	t.Helper()
-	l := &loadgen.Result{Targets: []string{"GET http://x/"}, Rate: 50, Connections: 5, Started: time.Unix(1e9, 0), Duration: 2 * time.Second, Answered: 100, Statuses: map[int]int64{200: 100}}
+	l := &loadgen.Result{
+		Targets: []string{"GET http://x/"}, Rate: 50, Connections: 5, Started: time.Unix(1e9, 0),
+		Duration: 2 * time.Second, Answered: 100, Statuses: map[int]int64{200: 100},
+	}
 	l.Latency.RecordN(time.Duration(i+1)*time.Millisecond, 100)
-	f := &runfile.File{Version: runfile.Version, Tool: "evenkeel", Runs: []runfile.Run{{Label: "load", Repeat: 1, Load: l, Share: &runfile.Share{Index: i, Of: of}}}}
+	f := &runfile.File{
+		Version: runfile.Version, Tool: "evenkeel",
+		Runs: []runfile.Run{{Label: "load", Repeat: 1, Load: l, Share: &runfile.Share{Index: i, Of: of}}},
+	}
 	if change != nil {
 		change(f)
 	}
@@ -35,11 +42,15 @@ func TestMergeFiles(t *testing.T) {
 	dir := t.TempDir()
 	all := filepath.Join(dir, "all.json")
 	files := []string{shareFile(t, dir, 0, 2, nil), shareFile(t, dir, 1, 2, nil)}
-	call("merge", "-o", all, files[0], files[1]).check(t, exitOK, []string{"100 requests/s (open loop)", "requests 200", "p50 1.00 ms", "p90 2.00 ms", "added up from 2 generators"}, []string{"wrote " + all})
-	call("compare", all, files[0]).check(t, exitOK, []string{"requests 200 100"}, nil)
-	call("merge", "-o", "-", files[0], files[1]).check(t, exitOK, []string{`"index": 1`, `"answered": 200`}, nil)
+	call("merge", "-o", all, files[0], files[1]).check(t, cli.ExitOK,
+		[]string{
+			"100 requests/s (open loop)", "requests 200", "p50 1.00 ms", "p90 2.00 ms",
+			"added up from 2 generators",
+		}, []string{"wrote " + all})
+	call("compare", all, files[0]).check(t, cli.ExitOK, []string{"requests 200 100"}, nil)
+	call("merge", "-o", "-", files[0], files[1]).check(t, cli.ExitOK, []string{`"index": 1`, `"answered": 200`}, nil)
 	page := filepath.Join(dir, "page.html")
-	call("compare", "-html", page, all).check(t, exitOK, nil, []string{"wrote " + page})
+	call("compare", "-html", page, all).check(t, cli.ExitOK, nil, []string{"wrote " + page})
 }
 
 func TestMergeRefuses(t *testing.T) {
@@ -52,15 +63,15 @@ func TestMergeRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", exitUsage, "0 files; name those of all machines"},
-		{one, exitUsage, "1 files; name those of all machines"},
-		{"- -", exitUsage, "there is one standard input"},
-		{one + " " + one, exitFailed, "are the same run: give each generator's file once"},
-		{one + " " + two, exitFailed, "1 of 3 shares are not there, such as 2/3"},
-		{one + " " + two, exitFailed, two + ": 50 of 100 requests were sent more than 1 ms late"},
-		{one + " " + bad, exitFailed, bad},
-		{"-o " + one + " " + one + " " + two, exitFailed, "is read, and would be written over"},
-		{"-skew x " + one, exitUsage, "-skew: write a duration"},
+		{"", cli.ExitUsage, "0 files; name those of all machines"},
+		{one, cli.ExitUsage, "1 files; name those of all machines"},
+		{"- -", cli.ExitUsage, "there is one standard input"},
+		{one + " " + one, cli.ExitFailed, "are the same run: give each generator's file once"},
+		{one + " " + two, cli.ExitFailed, "1 of 3 shares are not there, such as 2/3"},
+		{one + " " + two, cli.ExitFailed, two + ": 50 of 100 requests were sent more than 1 ms late"},
+		{one + " " + bad, cli.ExitFailed, bad},
+		{"-o " + one + " " + one + " " + two, cli.ExitFailed, "is read, and would be written over"},
+		{"-skew x " + one, cli.ExitUsage, "-skew: write a duration"},
 	} {
 		call(append([]string{"merge"}, strings.Fields(tt.args)...)...).check(t, tt.code, nil, []string{tt.want})
 	}
@@ -78,7 +89,7 @@ func TestMergeOfSeveralRuns(t *testing.T) {
 			f.Runs = append(f.Runs, again)
 		}))
 	}
-	call("merge", files[0], files[1]).check(t, exitOK, []string{"load other", "requests 200 14"}, nil)
+	call("merge", files[0], files[1]).check(t, cli.ExitOK, []string{"load other", "requests 200 14"}, nil)
 }
 
 func TestShareFlags(t *testing.T) {
@@ -96,13 +107,14 @@ func TestShareFlags(t *testing.T) {
 	} {
 		r := call(append([]string{"load", "-t", "1ns"}, strings.Fields(args)...)...)
 		if want == "" {
-			if r.code != exitFailed {
+			if r.code != cli.ExitFailed {
 				t.Errorf("%s: exit code %d\n%s", args, r.code, r.stderr)
 			}
 			continue
 		}
 		start := r.stderr
-		if r.code != exitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00", "1970-01-01T00:00:00Z"), want) {
+		if r.code != cli.ExitUsage || !strings.Contains(strings.ReplaceAll(start, "1970-01-01T01:00:00+01:00",
+			"1970-01-01T00:00:00Z"), want) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, r.code, start, want)
 		}
 	}
@@ -112,10 +124,11 @@ func TestShareFlags(t *testing.T) {
 func TestSharesOfTemplates(t *testing.T) {
 	made := func(args ...string) (urls []string) {
 		t.Helper()
-		c := &loadCommand{app: &app{stdout: io.Discard, stderr: io.Discard}}
-		fs := c.app.newFlags("load", loadHelp)
+		c := &loadCommand{app: &cli.App{Stdout: io.Discard, Stderr: io.Discard}}
+		fs := c.app.NewFlags("load", loadHelp)
 		c.register(fs)
-		names, rest, err := c.app.parse(fs, append(args, "-n", "6", "-template", "-seed", "42", "http://h/{{seq}}/{{int 1 1000000}}"))
+		names, rest, err := c.app.Parse(fs, append(args, "-n", "6", "-template", "-seed", "42",
+			"http://h/{{seq}}/{{int 1 1000000}}"))
 		if err == nil {
 			err = c.prepare(fs, append(names, rest...))
 		}
@@ -140,36 +153,42 @@ func TestConvert(t *testing.T) {
 	dir := t.TempDir()
 	const tools, share = "internal/exchange/testdata/", "internal/runfile/testdata/share.json"
 	run, log := filepath.Join(dir, "run.json"), filepath.Join(dir, "run.hlog")
-	call("convert", "-label", "vegeta", "-rate", "100", "-o", run, tools+"vegeta.gob").check(t, exitOK, nil, []string{"vegeta's latency counts from the sending"})
-	call("convert", "-to", "hlog", "-o", log, run).check(t, exitOK, nil, []string{"a histogram log takes", "left out are failures"})
-	call("convert", log).check(t, exitOK, []string{`"format": "hlog"`}, nil)
-	call("compare", run, share).check(t, exitOK, []string{"requests"}, nil)
+	call("convert", "-label", "vegeta", "-rate", "100", "-o", run, tools+"vegeta.gob").check(t, cli.ExitOK, nil,
+		[]string{"vegeta's latency counts from the sending"})
+	call("convert", "-to", "hlog", "-o", log, run).check(t, cli.ExitOK, nil,
+		[]string{"a histogram log takes", "left out are failures"})
+	call("convert", log).check(t, cli.ExitOK, []string{`"format": "hlog"`}, nil)
+	call("compare", run, share).check(t, cli.ExitOK, []string{"requests"}, nil)
 	k6 := filepath.Join(dir, "k6.json")
-	call("convert", "-o", k6, tools+"k6-export.json").check(t, exitOK, nil, nil)
+	call("convert", "-o", k6, tools+"k6-export.json").check(t, cli.ExitOK, nil, nil)
 	r := call("compare", k6, run)
-	r.check(t, exitOK, []string{"p99.9"}, nil)
+	r.check(t, cli.ExitOK, []string{"p99.9"}, nil)
 	for _, tt := range []struct {
 		args string
 		code int
 		want string
 	}{
-		{"", exitUsage, "0 files; it reads one"},
-		{"a b", exitUsage, "2 files; it reads one"},
-		{"/no/such/file", exitFailed, "/no/such/file"},
-		{"-unit 0s x", exitUsage, "-unit: write a duration from 1ns to 1h"},
-		{"-rate NaN x", exitUsage, "-rate NaN; write requests a second"},
-		{"-from xml " + run, exitFailed, `format "xml" cannot be read; these can: run, hgrm`},
-		{"-to wrk2 " + run, exitFailed, `format "wrk2" cannot be written; these can: run, hgrm`},
-		{share, exitUsage, "is a run.json already"},
-		{"-to csv " + tools + "gobench.txt", exitFailed, "4 of its runs are meant, and this format has one: say which with -run; there are BenchmarkHash/1k#1"},
-		{"-to csv -run nonsense " + tools + "gobench.txt", exitFailed, "0 of its runs are meant"},
-		{"-o " + run + " " + run, exitFailed, "is read, and would be written over"},
-		{tools + "gen.sh", exitFailed, "in no format that is known here"},
+		{"", cli.ExitUsage, "0 files; it reads one"},
+		{"a b", cli.ExitUsage, "2 files; it reads one"},
+		{"/no/such/file", cli.ExitFailed, "/no/such/file"},
+		{"-unit 0s x", cli.ExitUsage, "-unit: write a duration from 1ns to 1h"},
+		{"-rate NaN x", cli.ExitUsage, "-rate NaN; write requests a second"},
+		{"-from xml " + run, cli.ExitFailed, `format "xml" cannot be read; these can: run, hgrm`},
+		{"-to wrk2 " + run, cli.ExitFailed, `format "wrk2" cannot be written; these can: run, hgrm`},
+		{share, cli.ExitUsage, "is a run.json already"},
+		{
+			"-to csv " + tools + "gobench.txt", cli.ExitFailed,
+			"4 of its runs are meant, and this format has one: say which with -run; there are BenchmarkHash/1k#1",
+		},
+		{"-to csv -run nonsense " + tools + "gobench.txt", cli.ExitFailed, "0 of its runs are meant"},
+		{"-o " + run + " " + run, cli.ExitFailed, "is read, and would be written over"},
+		{tools + "gen.sh", cli.ExitFailed, "in no format that is known here"},
 	} {
 		call(append([]string{"convert"}, strings.Fields(tt.args)...)...).check(t, tt.code, nil, []string{tt.want})
 	}
-	call("convert", "-to", "csv", "-run", "BenchmarkHash/1k#2", tools+"gobench.txt").check(t, exitOK, []string{"latency_ns,count"}, []string{"imported from gobench"})
-	call("merge", k6, k6).check(t, exitFailed, nil, []string{"percentiles cannot be added"})
+	call("convert", "-to", "csv", "-run", "BenchmarkHash/1k#2", tools+"gobench.txt").check(t, cli.ExitOK,
+		[]string{"latency_ns,count"}, []string{"imported from gobench"})
+	call("merge", k6, k6).check(t, cli.ExitFailed, nil, []string{"percentiles cannot be added"})
 	if _, err := os.Stat(log); err != nil {
 		t.Error(err)
 	}
@@ -179,9 +198,9 @@ func TestConvert(t *testing.T) {
 func TestForeignFiguresAreNotMadeUp(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "bench.json")
-	call("convert", "-rate", "5", "-o", run, "internal/exchange/testdata/gobench.txt").check(t, exitOK, nil, nil)
+	call("convert", "-rate", "5", "-o", run, "internal/exchange/testdata/gobench.txt").check(t, cli.ExitOK, nil, nil)
 	r := call("compare", run)
-	r.check(t, exitOK, []string{"p90", "p99 ", "max"}, nil)
+	r.check(t, cli.ExitOK, []string{"p90", "p99 ", "max"}, nil)
 	for _, not := range []string{"p99.9", "sent > 1 ms late"} {
 		if strings.Contains(strings.Split(r.stdout, "!")[0], not) {
 			t.Errorf("it has %s:\n%s", not, r.stdout)

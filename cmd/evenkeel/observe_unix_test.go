@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/testutil"
 )
@@ -54,33 +55,43 @@ func TestLoadRunning(t *testing.T) {
 	log := s.running("A=b", "-pprof", "-alloc", "102400")
 	const allocated = 100 << 10
 	load := func(flags string) (result, *runfile.Run) {
-		r := run(t, append(strings.Fields("load -n 600 -c 8 -o "+out+" "+flags), s.url())...)
+		r := execute(t, append(strings.Fields("load -n 600 -c 8 -o "+out+" "+flags), s.url())...)
 		return r, &readRuns(t, out).Runs[0]
 	}
 
 	r, found := load("")
-	r.check(t, exitOK, []string{"collections", "GC pause, total", "allocated/request", "main.waste", "(runtime.MemStats), which does not tell time in GC"}, nil)
+	r.check(t, cli.ExitOK, []string{
+		"collections", "GC pause, total", "allocated/request", "main.waste",
+		"(runtime.MemStats), which does not tell time in GC",
+	}, nil)
 	if strings.Contains(r.stdout, "\ntime in GC") || strings.Contains(r.stdout, "\npeak heap") {
 		t.Errorf("rows that runtime.MemStats cannot tell:\n%s", r.stdout)
 	}
-	if gc := found.GC; gc == nil || gc.Source != runfile.GCFromMemStats || gc.Summary.Collections == 0 || len(gc.Collections) > 0 {
+	if gc := found.GC; gc == nil || gc.Source != runfile.GCFromMemStats || gc.Summary.Collections == 0 ||
+		len(gc.Collections) > 0 {
 		t.Fatalf("collections: %+v, notes %q", gc, found.Notes)
 	}
-	if x := float64(found.Alloc.Bytes) / 600 / allocated; found.Alloc.Source != runfile.AllocFromMemStats || x < .95 || x > 1.1 {
+	if x := float64(found.Alloc.Bytes) / 600 / allocated; found.Alloc.Source != runfile.AllocFromMemStats || x < .95 ||
+		x > 1.1 {
 		t.Errorf("allocated %.3f of what the server is known to allocate, by %s", x, found.Alloc.Source)
 	}
 	if found.PProf != s.url()+"debug/pprof/" || found.GCTrace != "" || len(found.Notes) > 0 {
 		t.Errorf("from %q and %q, notes %q", found.PProf, found.GCTrace, found.Notes)
 	}
 	if runtime.GOOS == "linux" {
-		if found.Server == nil || found.Server.PeakRSSBytes < 1<<20 || found.Disturbance == nil || found.Disturbance.Service != "server" {
+		if found.Server == nil || found.Server.PeakRSSBytes < 1<<20 || found.Disturbance == nil ||
+			found.Disturbance.Service != "server" {
 			t.Errorf("server %+v, disturbance %+v", found.Server, found.Disturbance)
 		}
 	}
 
 	r, both := load("-gctrace " + log)
-	r.check(t, exitOK, []string{"time in GC", "total GC time", "peak heap", "main.waste", "collector by " + log + " (gctrace); allocation by " + s.url()}, nil)
-	if gc := both.GC; gc == nil || gc.Source != runfile.GCFromTrace || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
+	r.check(t, cli.ExitOK, []string{
+		"time in GC", "total GC time", "peak heap", "main.waste",
+		"collector by " + log + " (gctrace); allocation by " + s.url(),
+	}, nil)
+	if gc := both.GC; gc == nil || gc.Source != runfile.GCFromTrace || gc.Summary.Collections == 0 ||
+		int(gc.Summary.Collections) != len(gc.Collections) {
 		t.Fatalf("collections: %+v, notes %q", gc, both.Notes)
 	}
 	if both.GCTrace != log || both.Alloc.Source != runfile.AllocFromMemStats || len(both.Notes) > 0 {
@@ -88,14 +99,15 @@ func TestLoadRunning(t *testing.T) {
 	}
 
 	r, traced := load("-pprof off -gctrace " + log)
-	r.check(t, exitOK, []string{"time in GC", "allocated/request"}, nil)
+	r.check(t, cli.ExitOK, []string{"time in GC", "allocated/request"}, nil)
 	if traced.GC == nil || traced.Alloc == nil || traced.Alloc.Source != runfile.AllocFromTrace || traced.PProf != "" {
 		t.Errorf("%+v", traced)
 	}
 
 	// Lines of before, and none of now, are no sign of a collector that rests.
-	lines := startWith(t, gcLine+"\n", append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out), s.url())...).wait()
-	lines.check(t, exitOK, []string{"! standard input: no gctrace line came during the load"}, nil)
+	lines := startWith(t, gcLog(1, 1), append(strings.Fields("load -n 20 -pprof off -gctrace - -o "+out),
+		s.url())...).wait()
+	lines.check(t, cli.ExitOK, []string{"! standard input: no gctrace line came during the load"}, nil)
 	if run := readRuns(t, out).Runs[0]; run.GC != nil || run.Alloc != nil {
 		t.Errorf("%+v and %+v of nothing", run.GC, run.Alloc)
 	}
@@ -107,7 +119,7 @@ func TestLoadCounts(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	log := s.running("GOGC=off", "-pprof", "-collect", "50")
-	run(t, "load", "-n", "80", "-c", "1", "-o", out, s.url()).check(t, exitOK, []string{"collections 50"}, nil)
+	execute(t, "load", "-n", "80", "-c", "1", "-o", out, s.url()).check(t, cli.ExitOK, []string{"collections 50"}, nil)
 	gc := readRuns(t, out).Runs[0].GC
 	forced, _ := gc.Summary.Forced.Get()
 	pause, ok := gc.Summary.Wall.Pause.Get()
@@ -115,7 +127,8 @@ func TestLoadCounts(t *testing.T) {
 		t.Errorf("%d collections, %d of them forced, paused for %v; want 50", gc.Summary.Collections, forced, pause)
 	}
 	// Now it does not collect any more, and both sources say so.
-	run(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, exitOK, []string{"collections 0", "time in GC 0"}, nil)
+	execute(t, "load", "-n", "80", "-c", "1", "-gctrace", log, "-o", out, s.url()).check(t, cli.ExitOK,
+		[]string{"collections 0", "time in GC 0"}, nil)
 }
 
 func TestLoadObservesNothing(t *testing.T) {
@@ -128,12 +141,13 @@ func TestLoadObservesNothing(t *testing.T) {
 		}
 	})
 	defer close(hang)
-	for limit := 200 * time.Millisecond; ; limit *= 4 { // which each answer has, too, and a busy machine may need more of
-		r := run(t, "load", "-n", "5", "-t", limit.String(), url)
+	// which each answer has, too, and a busy machine may need more of
+	for limit := 200 * time.Millisecond; ; limit *= 4 {
+		r := execute(t, "load", "-n", "5", "-t", limit.String(), url)
 		if !strings.Contains(blanks.ReplaceAllString(r.stdout, " "), "status 200 5") && limit < patience/4 {
 			continue
 		}
-		r.check(t, exitOK, []string{"status 200 5"}, nil) // profiles that hang are none
+		r.check(t, cli.ExitOK, []string{"status 200 5"}, nil) // profiles that hang are none
 		break
 	}
 	for _, tt := range []struct{ flags, want string }{
@@ -141,7 +155,8 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-gctrace " + dir + "/none", "no such file"},
 		{"-gctrace " + dir, "is a folder"},
 	} {
-		run(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, exitFailed, nil, []string{tt.want})
+		execute(t, append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitFailed, nil,
+			[]string{tt.want})
 	}
 	for _, tt := range []struct{ flags, want string }{
 		{"-pprof ftp://x", "-pprof"},
@@ -154,7 +169,7 @@ func TestLoadObservesNothing(t *testing.T) {
 		{"-find p99<1s", "-find chooses the rates itself"},
 		{"-class x", "NAME=REGEXP"},
 	} {
-		call(append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, exitUsage, nil, []string{tt.want})
+		call(append(strings.Fields("load -n 5 "+tt.flags), url)...).check(t, cli.ExitUsage, nil, []string{tt.want})
 	}
 }
 
@@ -169,20 +184,28 @@ func TestLoadMix(t *testing.T) {
 	})
 	targets := writeIn(t, dir, "targets", "/read/{{int 1 9}} weight=3 class=read\nPOST /write/{{seq}} class=write\n")
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
-	args := []string{"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out, "-html", page, url}
-	r := run(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
-	r.check(t, exitOK, []string{"and 30 more", "requests: from " + targets + ", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"}, nil)
+	args := []string{
+		"load", "-n", "40", "-pprof", "off", "-template", "-seed", "7", "-targets", targets, "-o", out,
+		"-html", page, url,
+	}
+	r := execute(t, append(args, "-fail-if", "read:bad>0%", "-fail-if", "failed>0")...)
+	r.check(t, cli.ExitOK, []string{"and 30 more", "requests: from " + targets +
+		", 40 different ones made with -seed 7", "by class share requests", "read 75.0% 30 0 0", "write 25.0% 10 0 10"},
+		nil)
 	run1 := readRuns(t, out).Runs[0]
-	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets || len(run1.Load.Classes) != 2 {
+	if run1.Mix == nil || *run1.Mix.Seed != 7 || run1.Mix.Made != 40 || run1.Mix.File != targets ||
+		len(run1.Load.Classes) != 2 {
 		t.Errorf("%+v, %+v", run1.Mix, run1.Load.Classes)
 	}
 	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "By class of request") {
 		t.Errorf("the page: %v", err)
 	}
-	call("compare", out).check(t, exitOK, []string{"by class", "write 25.0% 10 0 10"}, nil)
-	r = run(t, append(args, "-fail-if", "write:bad>50%", "-fail-if", "rate<1000000000/s")...)
-	r.check(t, exitLimit, []string{"by class"}, []string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
-	if again := readRuns(t, out).Runs[0]; strings.Join(again.Load.Targets, " ") != strings.Join(run1.Load.Targets, " ") {
+	call("compare", out).check(t, cli.ExitOK, []string{"by class", "write 25.0% 10 0 10"}, nil)
+	r = execute(t, append(args, "-fail-if", "write:bad>50%", "-fail-if", "rate<1000000000/s")...)
+	r.check(t, cli.ExitLimit, []string{"by class"},
+		[]string{"evenkeel load: -fail-if write:bad>50%: it is 100.0%\n", "-fail-if rate<1000000000/s: it is "})
+	if again := readRuns(t, out).Runs[0]; strings.Join(again.Load.Targets, " ") != strings.Join(run1.Load.Targets,
+		" ") {
 		t.Errorf("the same seed made %q, and then %q", run1.Load.Targets, again.Load.Targets)
 	}
 }
@@ -194,11 +217,11 @@ func TestLoadOverload(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
 	const says = "/s is more than it can "
 	for z := 1200 * time.Millisecond; ; z *= 4 { // a machine that stands still for half of it answers nothing then
-		r := run(t, "load", "-pprof", "off", "-rate", "500", "-c", "1", "-z", z.String(), url)
+		r := execute(t, "load", "-pprof", "off", "-rate", "500", "-c", "1", "-z", z.String(), url)
 		if !strings.Contains(r.stdout, says) && z < patience/4 {
 			continue
 		}
-		r.check(t, exitOK, []string{says}, nil)
+		r.check(t, cli.ExitOK, []string{says}, nil)
 		break
 	}
 }
@@ -209,8 +232,8 @@ func TestRunMix(t *testing.T) {
 	s, dir := newService(t), t.TempDir()
 	out := filepath.Join(dir, "run.json")
 	targets := writeIn(t, dir, "targets", "/a weight=3 class=a\n/b\n")
-	r := run(t, s.args("-n 40 -c 2 -targets "+targets+" -o "+out)...)
-	r.check(t, exitOK, []string{"by class", "a 75.0% 30 0 0"}, nil)
+	r := execute(t, s.args("-n 40 -c 2 -targets "+targets+" -o "+out)...)
+	r.check(t, cli.ExitOK, []string{"by class", "a 75.0% 30 0 0"}, nil)
 	got := readRuns(t, out).Runs[0]
 	if got.Mix == nil || got.Mix.Made != 2 || got.Mix.Seed != nil || len(got.Load.Classes) != 2 {
 		t.Errorf("%+v, %+v", got.Mix, got.Load.Classes)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/plan"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gctrace"
@@ -21,8 +22,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// planRun is a run of 10 s at 6,000 requests/s on one processor that takes 0.9 of it, 0.4 of that the collector: 8 collections
-// of 300 MB at 1.5 ns a byte.
+// planRun is a run of 10 s at 6,000 requests/s on one processor that takes 0.9 of it, 0.4 of that
+// the collector: 8 collections of 300 MB at 1.5 ns a byte.
 func planRun(label string) runfile.Run {
 	r := runfile.Run{Label: label, Load: &loadgen.Result{Answered: 60_000, Duration: 10 * time.Second}}
 	r.Alloc = &runfile.Alloc{Bytes: 2_400_000_000}
@@ -50,11 +51,12 @@ func savePlanRuns(t *testing.T, runs ...runfile.Run) string {
 func TestPlan(t *testing.T) {
 	name := savePlanRuns(t, planRun("a"))
 	r := call("plan", "-times", "4", "-memory", "2GiB", name)
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	golden.Check(t, "plan.golden.txt", r.stdout)
 }
 
-// TestPlanCountsIdleProcessors: at a low load they do most of the marking, which others have to do where the load is high.
+// TestPlanCountsIdleProcessors: at a low load they do most of the marking, which others have to do
+// where the load is high.
 func TestPlanCountsIdleProcessors(t *testing.T) {
 	r := planRun("a")
 	r.GC.Summary.CPU.Total, r.GC.Summary.CPU.Idle = gctrace.Of(600*time.Millisecond), gctrace.Of(3*time.Second)
@@ -65,7 +67,8 @@ func TestPlanCountsIdleProcessors(t *testing.T) {
 	log := func(cpu string) string {
 		var lines strings.Builder
 		for n := 1; n <= 50; n++ {
-			fmt.Fprintf(&lines, "gc %d @%d.000s 4%%: 0+1.0+0 ms clock, 0+%s+0 ms cpu, 60->61->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, n, cpu)
+			fmt.Fprintf(&lines, "gc %d @%d.000s 4%%: 0+1.0+0 ms clock, 0+%s+0 ms cpu, 60->61->30 MB, 60 MB goal, 0 "+
+				"MB stacks, 0 MB globals, 2 P\n", n, n, cpu)
 		}
 		return call("plan", logFile(t, lines.String())).stdout
 	}
@@ -74,7 +77,8 @@ func TestPlanCountsIdleProcessors(t *testing.T) {
 	}
 }
 
-// TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that is not known.
+// TestPlanInRun: the table of evenkeel run has a line of the plan for its base, and none where that
+// is not known.
 func TestPlanInRun(t *testing.T) {
 	for _, c := range []struct {
 		change func(*runfile.Run)
@@ -82,7 +86,9 @@ func TestPlanInRun(t *testing.T) {
 		gates  bool // what they would give is there, too
 	}{
 		{func(*runfile.Run) {}, "this load takes 1 to 2 replicas, ", false},
-		{func(r *runfile.Run) { r.GC.Summary.Wall.Total = gctrace.Of(r.Load.Duration / 20) }, "this load takes 1 to 2 replicas, ", true},
+		{func(r *runfile.Run) {
+			r.GC.Summary.Wall.Total = gctrace.Of(r.Load.Duration / 20)
+		}, "this load takes 1 to 2 replicas, ", true},
 		{func(r *runfile.Run) { r.Disturbance = nil }, "", false},
 		{func(r *runfile.Run) { r.Alloc = nil }, "", false},
 		{func(r *runfile.Run) { r.GC = nil }, "", false},
@@ -90,19 +96,13 @@ func TestPlanInRun(t *testing.T) {
 	} {
 		run := planRun("a")
 		c.change(&run)
-		var out strings.Builder
-		r := &runner{app: &app{stdout: &out}, flags: &runFlags{}, file: runfile.File{Version: runfile.Version, Runs: []runfile.Run{run}}}
-		if err := r.print(r.compared()); err != nil {
-			t.Fatal(err)
+		out := plan.Line([]*runfile.Run{&run})
+		if c.want == "" && out != "" || !strings.HasPrefix(out, c.want) {
+			t.Errorf("want %q:\n%s", c.want, out)
 		}
-		i := strings.Index(out.String(), "this load takes")
-		if c.want == "" && i >= 0 || c.want != "" && (i < 0 || !strings.HasPrefix(out.String()[i:], c.want)) {
-			t.Errorf("want %q:\n%s", c.want, &out)
+		if c.gates != strings.Contains(out, "a collection ran for 5% of the time, so about as many requests met one") {
+			t.Errorf("what gates would give, want %v:\n%s", c.gates, out)
 		}
-		if c.gates != strings.Contains(out.String(), "a collection ran for 5% of the time, so about as many requests met one") {
-			t.Errorf("what gates would give, want %v:\n%s", c.gates, &out)
-		}
-		t.Log(out.String())
 	}
 }
 
@@ -110,18 +110,19 @@ func TestPlanInRun(t *testing.T) {
 func TestPlanOfASmallHeap(t *testing.T) {
 	run := planRun("a")
 	run.GC.Summary.Heap.Live.Mean = gctrace.Of[int64](0)
-	call("plan", savePlanRuns(t, run)).check(t, exitFailed, nil, []string{"less than 1 MB", "nothing to plan"})
+	call("plan", savePlanRuns(t, run)).check(t, cli.ExitFailed, nil, []string{"less than 1 MB", "nothing to plan"})
 }
 
 func TestPlanJSON(t *testing.T) {
 	name := savePlanRuns(t, planRun("a"), planRun("a"))
 	r := call("plan", "-json", "-n", "3", "-k", "2", "-rate", "12000", "-held", "100ms", name)
-	r.check(t, exitOK, nil, nil)
-	var p plan
+	r.check(t, cli.ExitOK, nil, nil)
+	var p plan.Plan
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Requests != 12_000 || p.AllocRate != 480e6 || p.Live != 300e6 || p.Replicas != 3 || p.Turns != 2 || p.Held != capacity.Exactly(0.1) || len(p.Ways) != 3 {
+	if p.Requests != 12_000 || p.AllocRate != 480e6 || p.Live != 300e6 || p.Replicas != 3 || p.Turns != 2 ||
+		p.Held != capacity.Exactly(0.1) || len(p.Ways) != 3 {
 		t.Errorf("%+v", p)
 	}
 	gated := p.Ways[capacity.WayGated]
@@ -134,19 +135,25 @@ func TestPlanJSON(t *testing.T) {
 func TestPlanOfALog(t *testing.T) {
 	var log strings.Builder
 	for n := 1; n <= 100; n++ {
-		fmt.Fprintf(&log, "gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+10.23/20.19/0+0.058 ms cpu, 60->61->30 MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, float64(n)*.1)
+		fmt.Fprintf(&log, "gc %d @%.3fs 4%%: 0.068+1.0+0.029 ms clock, 0.13+10.23/20.19/0+0.058 ms cpu, 60->61->30 "+
+			"MB, 60 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, float64(n)*.1)
 	}
 	name := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("plan", "-n", "4", name).check(t, exitOK, []string{"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns", "! a log knows nothing of requests"}, nil)
-	call("plan", "-n", "4", "-held", "300ms", name).check(t, exitOK, []string{"! should all replicas want the turn at once"}, nil)
-	call("plan", "-rate", "5", name).check(t, exitFailed, nil, []string{"write -times instead"})
-	call("plan", "-label", "a", name).check(t, exitFailed, nil, []string{"leave -label out"})
-	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, exitUsage, nil, []string{"-label is of a run.json"})
-	call("plan", "-for", "3s", name).check(t, exitUsage, nil, []string{"-for watches a status page"})
-	call("plan", "-held", "0s", name).check(t, exitUsage, nil, []string{"-held 0s; write for how long"})
+	call("plan", "-n", "4", name).check(t, cli.ExitOK,
+		[]string{
+			"live in each replica, 2 processors each, 4 replicas, 1 turn", "load of the turns",
+			"! a log knows nothing of requests",
+		}, nil)
+	call("plan", "-n", "4", "-held", "300ms", name).check(t, cli.ExitOK,
+		[]string{"! should all replicas want the turn at once"}, nil)
+	call("plan", "-rate", "5", name).check(t, cli.ExitFailed, nil, []string{"write -times instead"})
+	call("plan", "-label", "a", name).check(t, cli.ExitFailed, nil, []string{"leave -label out"})
+	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, cli.ExitUsage, nil, []string{"-label is of a run.json"})
+	call("plan", "-for", "3s", name).check(t, cli.ExitUsage, nil, []string{"-for watches a status page"})
+	call("plan", "-held", "0s", name).check(t, cli.ExitUsage, nil, []string{"-held 0s; write for how long"})
 }
 
 func TestPlanRefusesWhatItCannotUse(t *testing.T) {
@@ -168,25 +175,32 @@ func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 		{without(func(r *runfile.Run) { r.Alloc = nil }), "what was allocated"},
 		{without(func(r *runfile.Run) { r.Load.Duration = 0 }), "no duration"},
 	} {
-		call("plan", tt.name).check(t, exitFailed, nil, []string{tt.say})
+		call("plan", tt.name).check(t, cli.ExitFailed, nil, []string{tt.say})
 	}
-	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, exitFailed, nil, []string{`no runs of "c", but of a, b`})
-	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, exitOK, []string{"replicas needed"}, nil)
+	call("plan", "-label", "c", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitFailed, nil,
+		[]string{`no runs of "c", but of a, b`})
+	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitOK,
+		[]string{"replicas needed"}, nil)
 	cpu := without(func(r *runfile.Run) { r.Disturbance = nil })
-	call("plan", cpu).check(t, exitOK, []string{"memory of one", "! it does not say what CPU"}, nil)
+	call("plan", cpu).check(t, cli.ExitOK, []string{"memory of one", "! it does not say what CPU"}, nil)
 }
 
-// statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more each time that it is asked.
+// statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more
+// each time that it is asked.
 func statsServer(t *testing.T, change func(asked uint64, stats map[string]any)) *httptest.Server {
 	t.Helper()
 	var asked atomic.Uint64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := asked.Add(1)
 		stats := map[string]any{
-			"Policy": "drain", "State": "serving", "Live": 300e6, "Heap": 400e6, "Trigger": 600e6, "Hard": 825e6, "Limit": uint64(1<<63 - 1),
+			"Policy": "drain", "State": "serving", "Live": 300e6, "Heap": 400e6, "Trigger": 600e6, "Hard": 825e6,
+			"Limit":     uint64(1<<63 - 1),
 			"Allocated": n * 50e6, "Entered": n * 100, "Collections": map[string]uint64{"trigger": n},
 			"Phases": map[string]any{"collecting": map[string]any{"Count": n, "Total": n * 300e6, "Max": 310e6}},
-			"Turn":   map[string]any{"Held": map[string]any{"Count": 10, "Total": 4e9, "Max": 5e8}, "Replicas": 4, "Turns": 1},
+			"Turn": map[string]any{
+				"Held": map[string]any{"Count": 10, "Total": 4e9, "Max": 5e8}, "Replicas": 4,
+				"Turns": 1,
+			},
 		}
 		if change != nil {
 			change(n, stats)
@@ -202,74 +216,47 @@ func TestPlanOfAStatusPage(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	s := statsServer(t, nil)
 	r := call("plan", "-for", "1s", "-json", s.URL+"/stats")
-	r.check(t, exitOK, nil, nil)
-	var p plan
+	r.check(t, cli.ExitOK, nil, nil)
+	var p plan.Plan
 	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil {
 		t.Fatal(err)
 	}
 	if p.Replicas != 4 || p.Turns != 1 || p.Held != (capacity.Range{Low: 0.4, High: 0.5}) || p.MemoryBytes != 0 {
 		t.Errorf("%+v", p)
 	}
-	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 { // the clock may be late, and the ratio is not
+	// the clock may be late, and the ratio is not
+	if p.AllocRate <= 0 || p.AllocRate > 200e6 || p.AllocRate/p.Requests < 499e3 || p.AllocRate/p.Requests > 501e3 {
 		t.Errorf("%g bytes and %g requests a second", p.AllocRate, p.Requests)
 	}
-	if p.Ways[capacity.WayGated].CPU != (capacity.Range{}) || !strings.Contains(strings.Join(p.Notes, "\n"), "this page does not know what CPU requests take") {
+	if p.Ways[capacity.WayGated].CPU != (capacity.Range{}) ||
+		!strings.Contains(strings.Join(p.Notes, "\n"), "this page does not know what CPU requests take") {
 		t.Errorf("CPU from nothing: %+v", p)
 	}
 	again := statsServer(t, func(asked uint64, stats map[string]any) { stats["Allocated"] = 1e9 / float64(asked) })
-	call("plan", "-for", "1s", again.URL).check(t, exitFailed, nil, []string{"started again meanwhile"})
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
 	still := statsServer(t, func(_ uint64, stats map[string]any) { stats["Allocated"] = 5 })
-	call("plan", "-for", "1s", still.URL).check(t, exitFailed, nil, []string{"look at it under load"})
-	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"State": 5}`) }))
+	call("plan", "-for", "1s", still.URL).check(t, cli.ExitFailed, nil, []string{"look at it under load"})
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"State": 5}`)
+	}))
 	defer other.Close()
-	call("plan", other.URL).check(t, exitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
-	call("plan", other.URL+"\x7f").check(t, exitFailed, nil, []string{"evenkeel plan"})
+	call("plan", other.URL).check(t, cli.ExitFailed, nil, []string{"no gate's statistics", "httpgate.Status"})
+	call("plan", other.URL+"\x7f").check(t, cli.ExitFailed, nil, []string{"evenkeel plan"})
 }
 
-// TestPlanOfAStatusPageKnowsCPU: what requests take is what the process has taken without the collector's part.
-func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
+// TestPlanOfAStatusPageWithCPU says what a request takes.
+func TestPlanOfAStatusPageWithCPU(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
-	for _, c := range []struct {
-		cycles uint64 // between two answers
-		few    bool
-	}{{8, false}, {1, true}, {0, true}} {
-		s := statsServer(t, func(asked uint64, stats map[string]any) {
-			stats["Process"] = map[string]any{"CPU": 10e9 + asked*500e6, "Collector": asked * c.cycles * 25e6, "Cycles": 3 + asked*c.cycles, "Procs": 2}
-		})
-		p, err := planOfStatus(t.Context(), s.URL+"/stats", time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if request, want := p.measured/p.service.Requests, (500e-3-float64(c.cycles)*25e-3)/100; request < .999*want || request > 1.001*want || p.service.Procs != 2 {
-			t.Errorf("%d collections: a request takes %g s without the collector, want %g, on %d processors", c.cycles, request, want, p.service.Procs)
-		}
-		if mark := p.service.MarkPerByte.Times(300e6); c.cycles > 0 && math.Abs(mark.Low-25e-3) > 1e-9 || c.cycles == 0 && !mark.IsZero() {
-			t.Errorf("%d collections: one takes %+v s", c.cycles, mark)
-		}
-		if few := strings.Contains(strings.Join(p.Notes, "\n"), "watch it for longer with -for"); few != c.few {
-			t.Errorf("%d collections: %q", c.cycles, p.Notes)
-		}
-	}
 	r := call("plan", "-for", "1s", statsServer(t, func(asked uint64, stats map[string]any) {
-		stats["Process"] = map[string]any{"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8, "Procs": 1}
+		stats["Process"] = map[string]any{
+			"CPU": asked * 500e6, "Collector": asked * 200e6, "Cycles": asked * 8,
+			"Procs": 1,
+		}
 	}).URL)
-	r.check(t, exitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"}, nil)
+	r.check(t, cli.ExitOK, []string{"1 processor each", "CPU of a request", "of it the collector", "replicas needed"},
+		nil)
 	again := statsServer(t, func(asked uint64, stats map[string]any) {
 		stats["Process"] = map[string]any{"CPU": 10e9 / asked}
 	})
-	call("plan", "-for", "1s", again.URL).check(t, exitFailed, nil, []string{"started again meanwhile"})
-}
-
-func TestByteSize(t *testing.T) {
-	for text, want := range map[string]byteSize{"1": 1, "900MiB": 900 << 20, "2GiB": 2 << 30, "1.5kB": 1500, "3TB": 3e12, "12B": 12} {
-		var got byteSize
-		if err := got.Set(text); err != nil || got != want {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "0", "-5", "5 MiB", "5Mi", "MiB", "NaN", "1e30", "5PiB"} {
-		if err := new(byteSize).Set(text); err == nil || !strings.Contains(err.Error(), "2GiB") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
 }

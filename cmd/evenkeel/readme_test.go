@@ -7,13 +7,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
 // shown is a block of the README and the command that is said to print it, run beside bench.
 var shown = regexp.MustCompile("(?m)^<!-- output: evenkeel (.*) -->\n```\n((?s:.*?))^```$")
 
-// TestReadmeShowsOutput runs the commands whose output the README shows. It may leave out lines, but each
-// that it has is printed, in this order.
+// TestReadmeShowsOutput runs the commands whose output the README shows. It may leave out lines,
+// but each that it has is printed, in this order.
 func TestReadmeShowsOutput(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -33,8 +35,8 @@ func TestReadmeShowsOutput(t *testing.T) {
 	}
 	for _, m := range blocks {
 		var stdout, stderr bytes.Buffer
-		a := &app{stdout: &stdout, stderr: &stderr}
-		if code := a.main(t.Context(), strings.Fields(m[1])); code != exitOK {
+		a := &cli.App{Stdout: &stdout, Stderr: &stderr}
+		if code := dispatch(t.Context(), a, strings.Fields(m[1])); code != cli.ExitOK {
 			t.Errorf("evenkeel %s: exit code %d\n%s", m[1], code, stderr.String())
 			continue
 		}

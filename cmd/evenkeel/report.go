@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"os"
-	"slices"
 	"time"
 
-	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/replicas"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace/history"
 )
 
@@ -31,83 +30,40 @@ Without -html or -json it prints what evenkeel top -once prints. A replica that 
 named, in the page too, and the others are shown; exit code 1 where none does.
 `
 
-func runReport(ctx context.Context, a *app, args []string) error {
-	v := topView{app: a, rows: 40}
-	fs := a.newFlags("report", reportHelp)
+func runReport(ctx context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("report", reportHelp)
 	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
 	asJSON := fs.Bool("json", false, "print the sum as JSON (docs/reference/history-json.md)")
-	snapshot := fs.Bool("snapshot", false, "explain the snapshot on standard input, for a recorder whose Options.Analyze names this command")
+	snapshot := fs.Bool("snapshot", false,
+		"explain the snapshot on standard input, for a recorder whose Options.Analyze names this command")
 	title := fs.String("title", "Slow requests", "`name` of the page, such as the service's")
-	var since period
+	var since cli.Period
 	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all that is kept)")
-	names, rest, err := a.parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	switch {
 	case *snapshot && len(names) > 0:
-		return a.wrong(fs, "-snapshot reads standard input; leave the operands out")
+		return a.Wrong(fs, "-snapshot reads standard input; leave the operands out")
 	case *snapshot:
-		return history.Answer(ctx, os.Stdin, a.stdout)
+		return history.Answer(ctx, os.Stdin, a.Stdout)
 	case len(names) == 0:
-		return a.wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files", recorderPath)
-	case *asJSON && *html == toStdout:
-		return a.wrong(fs, "-json and -html - both go to standard output; give the page a file")
+		return a.Wrong(fs, "no replica; write the URLs of all replicas' recorders, as http://HOST:PORT%s, or files",
+			traces.RecorderPath)
+	case *asJSON && *html == cli.ToStdout:
+		return a.Wrong(fs, "-json and -html - both go to standard output; give the page a file")
 	}
-	if v.replicas, err = newReplicas(names, true); err != nil {
-		return a.wrong(fs, "%v", err)
-	}
-	if err := canSave(names, *html); err != nil {
-		return err
-	}
-	v.since, v.client = time.Duration(since), newReplicaClient()
-	defer v.client.CloseIdleConnections()
-	ctx, release := a.catch(ctx)
-	defer release()
-	m, err := merge(v.ask(ctx))
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
+	v, err := replicas.New(a, names, true)
 	if err != nil {
+		return a.Wrong(fs, "%v", err)
+	}
+	defer v.Close()
+	if err := cli.CanSave(names, *html); err != nil {
 		return err
 	}
-	now := time.Now()
-	if err := v.page(m, *html, *title, now); err != nil {
-		return err
-	}
-	switch {
-	case *asJSON:
-		return a.historyJSON(m)
-	case *html == "":
-		_, err = fmt.Fprint(a.stdout, v.text(m, now))
-		return err
-	}
-	for _, line := range m.missing {
-		fmt.Fprintf(a.stderr, "! %s\n", textfmt.Printable(line))
-	}
-	return nil
-}
-
-// page writes the page where asked to.
-func (v *topView) page(m *merged, name, title string, now time.Time) error {
-	o := history.PageOptions{Title: title, Now: now, Status: []string{replicasText(m)}}
-	live := slices.ContainsFunc(v.replicas, func(r replica) bool { return r.url != "" })
-	switch {
-	case v.since > 0:
-		o.Since = now.Add(-v.since)
-	case !live: // a file shows nothing of the days since it was written
-		o.Now = time.Time{}
-	}
-	for _, line := range m.missing {
-		o.Sources = append(o.Sources, "Not in it: "+textfmt.Printable(line))
-	}
-	write := func(w io.Writer) error { return history.WritePage(w, m.history, o) }
-	switch name {
-	case "":
-		return nil
-	case toStdout:
-		return write(v.app.stdout)
-	}
-	return v.app.savePage(name, write)
+	v.Since, v.Rows = time.Duration(since), 40
+	ctx, release := a.Catch(ctx)
+	defer release()
+	return v.Report(ctx, *html, *title, *asJSON)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/testutil"
 )
@@ -19,9 +20,10 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	const allocated = 100 << 10
-	r := run(t, s.args("-n 1500 -c 8 -o "+out, "-pprof", "-alloc", "102400", "-say", "2")...)
-	r.check(t, exitOK, []string{
-		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection", "allocated/request",
+	r := execute(t, s.args("-n 1500 -c 8 -o "+out, "-pprof", "-alloc", "102400", "-say", "2")...)
+	r.check(t, cli.ExitOK, []string{
+		"requests/s", "time in GC", "collections", "total GC time", "average pace", "requests/collection",
+		"allocated/request",
 		"p50", "p90", "p99", "p99.9", "max", "flat", "main.waste", "server/main.go:",
 	}, []string{"starting ", "server says 2", "wrote " + out})
 	if strings.Contains(r.stderr, "clock") {
@@ -39,7 +41,8 @@ func TestRun(t *testing.T) {
 	if x := float64(run.Alloc.Bytes) / 1500 / allocated; x < .95 || x > 1.1 {
 		t.Errorf("allocated %.3f of what the server is known to allocate", x)
 	}
-	if a := run.Alloc; float64(a.Cumulative[0].Cum) < .7*float64(a.Sampled) || a.Lines[0].Name != "main.waste" || a.Lines[0].Line == 0 {
+	if a := run.Alloc; float64(a.Cumulative[0].Cum) < .7*float64(a.Sampled) || a.Lines[0].Name != "main.waste" ||
+		a.Lines[0].Line == 0 {
 		t.Errorf("top function %+v, top line %+v", a.Cumulative[0], a.Lines[0])
 	}
 	if gc := run.GC; gc == nil || gc.Summary.Collections == 0 || int(gc.Summary.Collections) != len(gc.Collections) {
@@ -55,8 +58,8 @@ func TestRunTop(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]int{"": 1, "-top 1": 1, "-top 0": 0} {
 		s := newService(t)
-		r := run(t, s.args("-n 200 -c 4 "+flags, "-pprof", "-alloc", "102400")...)
-		r.check(t, exitOK, []string{"allocated/request"}, nil)
+		r := execute(t, s.args("-n 200 -c 4 "+flags, "-pprof", "-alloc", "102400")...)
+		r.check(t, cli.ExitOK, []string{"allocated/request"}, nil)
 		if n := strings.Count(r.stdout, "functions that allocate"); n != want {
 			t.Errorf("%q: %d lists, want %d:\n%s", flags, n, want, r.stdout)
 		}
@@ -71,14 +74,15 @@ func TestRunWindow(t *testing.T) {
 	for _, pprof := range []string{"-pprof", "-pprof=false"} {
 		s, dir := newService(t), t.TempDir()
 		out, first, second := filepath.Join(dir, "run.json"), filepath.Join(dir, "first"), filepath.Join(dir, "second")
-		c := start(t, s.args("-warmup 20ms -n 200 -c 4 -o "+out+" -variant x:GOGC=off", "-collect-at-start", "20", "-await", first+","+second, pprof)...)
+		c := start(t, s.args("-warmup 20ms -n 200 -c 4 -o "+out+" -variant x:GOGC=off", "-collect-at-start", "20",
+			"-await", first+","+second, pprof)...)
 		for _, name := range []string{first, second} {
 			until(t, "it waits for "+name, func() bool { return c.stderr.has("server says it waits for " + name) })
 			if err := os.WriteFile(name, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		c.wait().check(t, exitOK, []string{"collections"}, nil)
+		c.wait().check(t, cli.ExitOK, []string{"collections"}, nil)
 		run := readRuns(t, out).Runs[0]
 		if run.GC == nil {
 			t.Fatalf("no collections seen: %q", run.Notes)
@@ -97,9 +101,11 @@ func TestRunCounts(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 	// The last answers stand three quarters of a second after the last collection.
-	args := s.args("-n 200 -c 1 -ready "+s.url()+"ready -o "+out+" -variant x:GOGC=off", "-collect", "50", "-slow", "5ms")
-	run(t, args...).check(t, exitOK, nil, nil)
-	// The runtime's clock is read to a few milliseconds: the first may seem to lie before the window.
+	args := s.args("-n 200 -c 1 -ready "+s.url()+"ready -o "+out+" -variant x:GOGC=off", "-collect", "50", "-slow",
+		"5ms")
+	execute(t, args...).check(t, cli.ExitOK, nil, nil)
+	// The runtime's clock is read to a few milliseconds: the first may seem to lie before the
+	// window.
 	if n := readRuns(t, out).Runs[0].GC.Summary.Collections; n < 48 || n > 50 {
 		t.Errorf("%d collections in the window, want 50", n)
 	}
@@ -110,10 +116,12 @@ func TestRunVariants(t *testing.T) {
 	s, dir := newService(t), t.TempDir()
 	out, page := filepath.Join(dir, "run.json"), filepath.Join(dir, "page.html")
 	args := s.args("-n 60 -repeat 2 -v -o "+out+" -html "+page, "-alloc", "200000")
-	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"}, args[1:]...)...)
-	r := run(t, args...)
-	r.check(t, exitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
-		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock", "wrote " + page,
+	args = append(args[:1:1], append([]string{"-variant", "a:", "-variant", "no gc: GOGC=off X='1 2' -say 1"},
+		args[1:]...)...)
+	r := execute(t, args...)
+	r.check(t, cli.ExitOK, []string{"no gc", "median of 2 repeats", `ratio to "a"`, "-pprof"}, []string{
+		"a 1/2: starting", "a 2/2: starting", "no gc 2/2: starting GOGC=off X=1 2", "server says 1", "clock",
+		"wrote " + page,
 	})
 	f := readRuns(t, out)
 	for i, run := range f.Runs {
@@ -130,24 +138,25 @@ func TestRunVariants(t *testing.T) {
 	s.gone(1)
 
 	c := call("compare", out)
-	c.check(t, exitOK, []string{"no gc"}, nil)
+	c.check(t, cli.ExitOK, []string{"no gc"}, nil)
 	if !strings.HasPrefix(r.stdout, c.stdout) {
 		t.Errorf("compare prints\n%s\nrun printed\n%s", c.stdout, r.stdout)
 	}
 }
 
-// TestRunPlanted has a service whose requests were made to wait, and one that was not, measured and judged.
+// TestRunPlanted has a service whose requests were made to wait, and one that was not, measured and
+// judged.
 func TestRunPlanted(t *testing.T) {
 	testutil.Long(t, "starts a service two dozen times")
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		head string
 		code int
-	}{"planted": {"head: -slow 400ms", exitLimit}, "none": {"head:", -exitLimit}} {
+	}{"planted": {"head: -slow 400ms", cli.ExitLimit}, "none": {"head:", -cli.ExitLimit}} {
 		s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
 		args := s.args("-n 40 -c 20 -repeat 6 -figures p50 -pprof off -o " + out)
 		args = append(args[:1:1], append([]string{"-variant", "base:", "-variant", tt.head}, args[1:]...)...)
-		run(t, args...).check(t, exitOK, []string{"median of 6 repeats", `ratio to "base"`}, nil)
+		execute(t, args...).check(t, cli.ExitOK, []string{"median of 6 repeats", `ratio to "base"`}, nil)
 		c := call("compare", "-fail-if", "p50 > +100%", out)
 		if tt.code >= 0 && c.code != tt.code || tt.code < 0 && c.code == -tt.code {
 			t.Errorf("%s: exit code %d\n%s%s", name, c.code, c.stdout, c.stderr)
@@ -159,8 +168,8 @@ func TestRunPlanted(t *testing.T) {
 func TestRunToStdout(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	r := run(t, s.args("-n 20 -o -")...)
-	r.check(t, exitOK, nil, nil)
+	r := execute(t, s.args("-n 20 -o -")...)
+	r.check(t, cli.ExitOK, nil, nil)
 	if f, err := runfile.Read(strings.NewReader(r.stdout)); err != nil || len(f.Runs) != 1 {
 		t.Errorf("%v\n%s", err, r.stdout)
 	}
@@ -179,23 +188,38 @@ func TestRunFails(t *testing.T) {
 		{
 			"dies at the start", "",
 			[]string{"-die-at-start", "-say", "2"},
-			exitFailed, nil,
-			[]string{"ended before it was ready: exit status 3", "the last it wrote", "  server says 2\n  fatal: the database is gone"},
+			cli.ExitFailed, nil,
+			[]string{
+				"ended before it was ready: exit status 3", "the last it wrote",
+				"  server says 2\n  fatal: the database is gone",
+			},
 			1,
 		},
 		{
 			"dies under load", "-z 30s",
 			[]string{"-die-after", "100"},
-			exitFailed, nil,
+			cli.ExitFailed, nil,
 			[]string{"ended under load after", "exit status 4", "  fatal: out of coffee"},
 			1,
 		},
-		{"dies under a short load", "-n 300 -c 2", []string{"-die-after", "100"}, exitFailed, nil, []string{"ended under load after", "exit status 4"}, 1},
-		{"dies in warm-up", "-warmup 30s -z 30s", []string{"-die-after", "100"}, exitFailed, nil, []string{"exit status 4"}, 1},
+		{
+			"dies under a short load", "-n 300 -c 2",
+			[]string{"-die-after", "100"},
+			cli.ExitFailed, nil,
+			[]string{"ended under load after", "exit status 4"},
+			1,
+		},
+		{
+			"dies in warm-up", "-warmup 30s -z 30s",
+			[]string{"-die-after", "100"},
+			cli.ExitFailed, nil,
+			[]string{"exit status 4"},
+			1,
+		},
 		{
 			"answers 404", "-n 20",
 			[]string{"-status", "404"},
-			exitFailed,
+			cli.ExitFailed,
 			[]string{"status 404", "not 2xx or 3xx"},
 			[]string{"none of 20 answers had a status of 2xx or 3xx"},
 			1,
@@ -203,37 +227,50 @@ func TestRunFails(t *testing.T) {
 		{
 			"ignores SIGTERM", "-n 20 -stop-timeout 200ms",
 			[]string{"-ignore-term"},
-			exitOK,
+			cli.ExitOK,
 			[]string{"! run: the server did not stop gently: killed", "200ms after SIGTERM"},
 			nil, 1,
 		},
-		{"starts another", "-n 20", []string{"-fork"}, exitOK, []string{"requests/s"}, nil, 2},
-		{"starts another and dies", "", []string{"-fork", "-die-at-start"}, exitFailed, nil, []string{"exit status 3"}, 2},
-		{"no pprof", "-n 20", nil, exitOK, []string{"answered 404 Not Found", "import net/http/pprof", "-pprof"}, nil, 1},
-		{"pprof is off", "-n 20 -pprof off", nil, exitOK, []string{"requests/s"}, nil, 1},
-		{"writes much", "-n 20", []string{"-say", "6000"}, exitOK, nil, []string{"server says 6000"}, 1},
-		{"wrong flag", "", []string{"-bogus"}, exitFailed, nil, []string{"exit status 2", "-bogus"}, 0},
+		{"starts another", "-n 20", []string{"-fork"}, cli.ExitOK, []string{"requests/s"}, nil, 2},
+		{
+			"starts another and dies", "",
+			[]string{"-fork", "-die-at-start"},
+			cli.ExitFailed, nil,
+			[]string{"exit status 3"},
+			2,
+		},
+		{
+			"no pprof", "-n 20", nil, cli.ExitOK,
+			[]string{"answered 404 Not Found", "import net/http/pprof", "-pprof"},
+			nil, 1,
+		},
+		{"pprof is off", "-n 20 -pprof off", nil, cli.ExitOK, []string{"requests/s"}, nil, 1},
+		{"writes much", "-n 20", []string{"-say", "6000"}, cli.ExitOK, nil, []string{"server says 6000"}, 1},
+		{"wrong flag", "", []string{"-bogus"}, cli.ExitFailed, nil, []string{"exit status 2", "-bogus"}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
-			run(t, s.args(tt.flags, tt.server...)...).check(t, tt.code, tt.stdout, tt.stderr)
+			execute(t, s.args(tt.flags, tt.server...)...).check(t, tt.code, tt.stdout, tt.stderr)
 			s.gone(tt.processes)
 		})
 	}
 }
 
-// TestRunNeverReady: a server that does not listen is told from one that has not begun yet, which gets more time: a busy
-// machine may need it to start a process.
+// TestRunNeverReady: a server that does not listen is told from one that has not begun yet, which
+// gets more time: a busy machine may need it to start a process.
 func TestRunNeverReady(t *testing.T) {
 	t.Parallel()
 	for limit := 300 * time.Millisecond; ; limit *= 4 {
 		s := newService(t)
-		r := run(t, s.args("-ready-timeout "+limit.String(), "-never-ready")...)
+		r := execute(t, s.args("-ready-timeout "+limit.String(), "-never-ready")...)
 		if len(s.processes()) == 0 && limit < patience/4 {
 			continue
 		}
-		r.check(t, exitFailed, nil, []string{"not ready within " + limit.String(), "connection refused", "-ready-timeout"})
+		r.check(t, cli.ExitFailed, nil, []string{
+			"not ready within " + limit.String(), "connection refused",
+			"-ready-timeout",
+		})
 		s.gone(1)
 		return
 	}
@@ -243,8 +280,10 @@ func TestRunNeverReady(t *testing.T) {
 func TestRunSilentServer(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	run(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t, exitFailed, nil,
-		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its standard output is not shown: start it by itself"})
+	execute(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t,
+		cli.ExitFailed, nil,
+		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its " +
+			"standard output is not shown: start it by itself"})
 }
 
 func TestRunFailsBeforeStarting(t *testing.T) {
@@ -256,12 +295,14 @@ func TestRunFailsBeforeStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	run(t, args...).check(t, exitFailed, nil, []string{"something listens at " + s.addr, "another port"})
+	execute(t, args...).check(t, cli.ExitFailed, nil, []string{"something listens at " + s.addr, "another port"})
 	s.gone(0)
 	url := "http://" + freeAddr(t) + "/"
-	run(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, exitFailed, nil, []string{"cannot start no-such-program-anywhere"})
-	run(t, "run", "-url", url, "--", t.TempDir()).check(t, exitFailed, nil, []string{"cannot start", "permission denied"})
-	run(t, s.args("-o "+t.TempDir())...).check(t, exitFailed, nil, []string{"is a folder"})
+	execute(t, "run", "-url", url, "--", "no-such-program-anywhere").check(t, cli.ExitFailed, nil,
+		[]string{"cannot start no-such-program-anywhere"})
+	execute(t, "run", "-url", url, "--", t.TempDir()).check(t, cli.ExitFailed, nil,
+		[]string{"cannot start", "permission denied"})
+	execute(t, s.args("-o "+t.TempDir())...).check(t, cli.ExitFailed, nil, []string{"is a folder"})
 	s.gone(0)
 }
 
@@ -272,8 +313,8 @@ func TestRunWithoutTrace(t *testing.T) {
 		t.Skip("env is not installed")
 	}
 	s := newService(t)
-	run(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", s.program, "-addr", s.addr, "-pids", s.pids).
-		check(t, exitOK, []string{"requests/s", "printed no gctrace line", "drops GODEBUG"}, nil)
+	execute(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", s.program, "-addr", s.addr, "-pids", s.pids).
+		check(t, cli.ExitOK, []string{"requests/s", "printed no gctrace line", "drops GODEBUG"}, nil)
 	s.gone(1)
 }
 
@@ -284,7 +325,8 @@ func TestRunKeepsWhatThereIs(t *testing.T) {
 	args := s.args("-n 20 -seed 4 -o " + out)
 	args = append(args[:1:1], append([]string{"-variant", "good:", "-variant", "bad: -die-at-start"}, args[1:]...)...)
 	args = append(args[:1:1], append([]string{"-seed", "4"}, args[1:]...)...) // draws the good one first
-	run(t, args...).check(t, exitFailed, []string{"good", "requests/s"}, []string{"wrote " + out, "evenkeel run: bad: the server ended"})
+	execute(t, args...).check(t, cli.ExitFailed, []string{"good", "requests/s"},
+		[]string{"wrote " + out, "evenkeel run: bad: the server ended"})
 	if n := len(readRuns(t, out).Runs); n != 1 {
 		t.Errorf("%d runs in run.json, want the good one", n)
 	}

@@ -20,7 +20,8 @@ func TestTerminalWidth(t *testing.T) {
 	if err != nil {
 		t.Skip("script (util-linux) is not installed")
 	}
-	cmd := exec.CommandContext(t.Context(), script, "-qec", "stty cols 64; "+os.Args[0]+" explain "+lockTraceFile, "/dev/null")
+	cmd := exec.CommandContext(t.Context(), script, "-qec", "stty cols 64; "+os.Args[0]+" explain "+lockTraceFile,
+		"/dev/null")
 	cmd.Env = append(os.Environ(), asCommand, "TERM=xterm", "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
-	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/replicas"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
 )
 
 const topHelp = `
@@ -32,119 +30,37 @@ within the last hour, or that no build before the last had, if that was watched 
 need a recorder with Options.InProcess or Analyze.
 `
 
-func runTop(ctx context.Context, a *app, args []string) error {
-	v := topView{app: a, rows: 12}
-	fs := a.newFlags("top", topHelp)
-	since, every := period(time.Hour), period(2*time.Second)
+func runTop(ctx context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("top", topHelp)
+	since, every := cli.Period(time.Hour), cli.Period(2*time.Second)
 	fs.Var(&since, "since", "show the last `time`, such as 10m; 0 for all that is kept")
 	fs.Var(&every, "every", "refresh after this `time`; into a file or a pipe, refresh only with this flag")
-	fs.Var((*whole)(&v.rows), "n", "show so many `causes`")
+	rows := cli.Whole(12)
+	fs.Var(&rows, "n", "show so many `causes`")
 	once := fs.Bool("once", false, "look once")
 	asJSON := fs.Bool("json", false, "look once, and print the sum as JSON (docs/reference/history-json.md)")
-	names, rest, err := a.parse(fs, args)
+	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	names = append(names, rest...)
 	switch {
 	case len(names) == 0:
-		return a.wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", recorderPath)
-	case v.rows < 1:
-		return a.wrong(fs, "-n %d; it must be at least 1", v.rows)
-	case every < period(100*time.Millisecond):
-		return a.wrong(fs, "-every %v; it must be at least 100ms", time.Duration(every))
+		return a.Wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", traces.RecorderPath)
+	case rows < 1:
+		return a.Wrong(fs, "-n %d; it must be at least 1", rows)
+	case every < cli.Period(100*time.Millisecond):
+		return a.Wrong(fs, "-every %v; it must be at least 100ms", time.Duration(every))
 	}
-	if v.replicas, err = newReplicas(names, false); err != nil {
-		return a.wrong(fs, "%v", err)
-	}
-	v.since, v.client = time.Duration(since), newReplicaClient()
-	defer v.client.CloseIdleConnections()
-	ctx, release := a.catch(ctx)
-	defer release()
-	if *once || *asJSON || !a.view && !given(fs, "every") {
-		return v.once(ctx, *asJSON)
-	}
-	return v.follow(ctx, time.Duration(every))
-}
-
-// topView shows what replicas say.
-type topView struct {
-	app      *app
-	client   *http.Client
-	replicas []replica
-	since    time.Duration // 0: all
-	rows     int
-}
-
-// once shows it once.
-func (v *topView) once(ctx context.Context, asJSON bool) error {
-	m, err := merge(v.ask(ctx))
-	if ctx.Err() != nil {
-		return errInterrupted
-	}
+	v, err := replicas.New(a, names, false)
 	if err != nil {
-		return err
+		return a.Wrong(fs, "%v", err)
 	}
-	if !asJSON {
-		_, err = fmt.Fprint(v.app.stdout, v.text(m, time.Now()))
-		return err
+	defer v.Close()
+	v.Since, v.Rows = time.Duration(since), int(rows)
+	ctx, release := a.Catch(ctx)
+	defer release()
+	if *once || *asJSON || !a.View && !cli.Given(fs, "every") {
+		return v.Once(ctx, *asJSON)
 	}
-	return v.app.historyJSON(m)
-}
-
-// historyJSON prints what replicas say together, and says on standard error who is not in it.
-func (a *app) historyJSON(m *merged) error {
-	for _, line := range m.missing {
-		fmt.Fprintf(a.stderr, "! %s\n", textfmt.Printable(line))
-	}
-	e := json.NewEncoder(a.stdout)
-	e.SetIndent("", " ")
-	return e.Encode(m.history)
-}
-
-func (v *topView) text(m *merged, now time.Time) string {
-	var b strings.Builder
-	writeTop(&b, m, v.since, now, v.rows, v.app.style)
-	return b.String()
-}
-
-// follow shows it until ctx ends.
-func (v *topView) follow(ctx context.Context, every time.Duration) error {
-	t := time.NewTicker(every)
-	defer t.Stop()
-	screen := screen{app: v.app}
-	for {
-		m, err := merge(v.ask(ctx))
-		if ctx.Err() != nil {
-			return nil
-		}
-		now := time.Now()
-		text := ""
-		switch {
-		case err != nil:
-			text = fmt.Sprintf("no replica answers, at %s:\n  %s\n", now.Format(time.TimeOnly), printableLines(err.Error()))
-		case v.app.view:
-			text = v.text(m, now)
-		default:
-			line, _, _ := strings.Cut(v.text(m, now), "\n")
-			text = now.Format(time.TimeOnly) + "  " + line + "\n"
-		}
-		if err := screen.draw(text); err != nil {
-			return err
-		}
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// printableLines is textfmt.Printable line by line.
-func printableLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = textfmt.Printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
+	return v.Follow(ctx, time.Duration(every))
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/replicas"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
@@ -24,7 +26,8 @@ import (
 
 var lockKey = history.Key{Cause: reqtrace.CauseLock, Function: "main.get", Holder: "main.refresh", Class: "GET /orders"}
 
-// slowReplica is a service with a recorder that saw so many slow requests, two minutes ago, and as many two hours ago.
+// slowReplica is a service with a recorder that saw so many slow requests, two minutes ago, and as
+// many two hours ago.
 func slowReplica(t *testing.T, n int, k history.Key) *httptest.Server {
 	t.Helper()
 	s, err := history.Open(history.Options{})
@@ -34,7 +37,10 @@ func slowReplica(t *testing.T, n int, k history.Key) *httptest.Server {
 	for i := range n {
 		for _, ago := range []time.Duration{2 * time.Minute, 2 * time.Hour} {
 			at := time.Now().Add(-ago)
-			s.Add(history.Request{Start: at, Duration: time.Duration(80+i) * time.Millisecond, Key: k, Lost: 50 * time.Millisecond, Words: "waiting for the mutex", Snapshot: "s1"})
+			s.Add(history.Request{
+				Start: at, Duration: time.Duration(80+i) * time.Millisecond, Key: k,
+				Lost: 50 * time.Millisecond, Words: "waiting for the mutex", Snapshot: "s1",
+			})
 			s.Count(at, k.Class, history.Count{Slow: 1})
 		}
 	}
@@ -55,42 +61,52 @@ func serveStore(t *testing.T, s *history.Store) *httptest.Server {
 	return srv
 }
 
-// gone is an address at which nobody listens: a port that was just closed may be another process's by now.
+// gone is an address at which nobody listens: a port that was just closed may be another process's
+// by now.
 const gone = "http://127.0.0.1:1"
 
-// TestTop: what replicas say is added up; one that does not answer is named, and so is one that is there twice.
+// TestTop: what replicas say is added up; one that does not answer is named, and so is one that is
+// there twice.
 func TestTop(t *testing.T) {
-	a, b := slowReplica(t, 20, lockKey), slowReplica(t, 10, history.Key{Cause: reqtrace.CauseRunning, Class: "POST /report"})
+	a, b := slowReplica(t, 20, lockKey), slowReplica(t, 10,
+		history.Key{Cause: reqtrace.CauseRunning, Class: "POST /report"})
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	r := call("top", "-once", a.URL, b.URL+"/debug/evenkeel/", gone, other.URL, a.URL+"/debug/../debug/evenkeel/json")
-	r.check(t, exitOK, []string{
-		"30 requests were slow: 67% waiting for a lock that main.refresh holds, in main.get, in GET /orders; 33% running on a CPU, in POST /report",
-		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + gone + ": ", "refused", "! " + other.URL + ": it answered 404", "is its recorder there",
-		"it is the same process as another one", " 67% 20 1 s ", " 99 ms waiting for a lock that", "99 ms at ", "waiting for the mutex [s1]",
+	r.check(t, cli.ExitOK, []string{
+		"30 requests were slow: 67% waiting for a lock that main.refresh holds, in main.get, in GET /orders; 33% " +
+			"running on a CPU, in POST /report",
+		"2 of 5 replicas, in the last hour: seen 30 of 30 slow requests", "! " + gone + ": ", "refused",
+		"! " + other.URL + ": it answered 404", "is its recorder there",
+		"it is the same process as another one", " 67% 20 1 s ", " 99 ms waiting for a lock that", "99 ms at ",
+		"waiting for the mutex [s1]",
 	}, nil)
 	r = call("top", "-json", "-since", "0", a.URL, b.URL, gone)
-	r.check(t, exitOK, nil, []string{"! " + gone})
+	r.check(t, cli.ExitOK, nil, []string{"! " + gone})
 	var h history.History
 	if err := json.Unmarshal([]byte(r.stdout), &h); err != nil || h.Coverage(time.Time{}).Seen != 60 {
 		t.Errorf("%v, %v", h.Coverage(time.Time{}), err)
 	}
-	call("top", "-once", gone).check(t, exitFailed, nil, []string{"evenkeel top: " + gone, "refused"})
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello, world\n")) }))
+	call("top", "-once", gone).check(t, cli.ExitFailed, nil, []string{"evenkeel top: " + gone, "refused"})
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("hello, world\n"))
+	}))
 	defer shop.Close()
-	call("top", "-once", shop.URL).check(t, exitFailed, nil, []string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
-	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, exitOK, []string{"and 1 more cause (-n)"}, nil)
+	call("top", "-once", shop.URL).check(t, cli.ExitFailed, nil,
+		[]string{shop.URL + ": its answer is none of a recorder", "is its recorder there"})
+	call("top", "-once", "-n", "1", a.URL, b.URL).check(t, cli.ExitOK, []string{"and 1 more cause (-n)"}, nil)
 }
 
 // TestTopPipe tests that top prints one report into a pipe and ends, and that with -every it goes
 // on with a line each time.
 func TestTopPipe(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
-	call("top", a.URL).check(t, exitOK, []string{"3 requests were slow", "share requests", "the worst of each"}, nil)
+	call("top", a.URL).check(t, cli.ExitOK, []string{"3 requests were slow", "share requests", "the worst of each"},
+		nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	out, done := make(draws), make(chan int)
 	go func() {
-		done <- (&app{stdout: out, stderr: io.Discard}).main(ctx, []string{"top", "-every", "100ms", a.URL})
+		done <- dispatch(ctx, &cli.App{Stdout: out, Stderr: io.Discard}, []string{"top", "-every", "100ms", a.URL})
 	}()
 	for range 3 {
 		if line := <-out; strings.Count(line, "\n") != 1 || !strings.Contains(line, "3 requests were slow") {
@@ -103,7 +119,7 @@ func TestTopPipe(t *testing.T) {
 		case <-out: // one that was on its way
 			continue
 		case code := <-done:
-			if code != exitOK {
+			if code != cli.ExitOK {
 				t.Errorf("exit code %d", code)
 			}
 		}
@@ -116,14 +132,15 @@ func TestTopInterrupted(t *testing.T) {
 	for _, flag := range []string{"-once", "-json"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := interrupted(t, ctx, cancel, slowReplica(t, 3, lockKey), "top", flag)
-		r.check(t, exitInterrupted, nil, []string{"evenkeel top: interrupted"})
+		r.check(t, cli.ExitInterrupted, nil, []string{"evenkeel top: interrupted"})
 		if r.stdout != "" {
 			t.Errorf("%s: it prints %s", flag, r.stdout)
 		}
 	}
 }
 
-// interrupted calls a command for two replicas, and ends it when the first has answered and the second is asked.
+// interrupted calls a command for two replicas, and ends it when the first has answered and the
+// second is asked.
 func interrupted(t *testing.T, ctx context.Context, cancel func(), answers *httptest.Server, args ...string) result {
 	t.Helper()
 	answered := make(chan bool)
@@ -143,8 +160,8 @@ func interrupted(t *testing.T, ctx context.Context, cancel func(), answers *http
 	}))
 	defer second.Close()
 	var out, err bytes.Buffer
-	a := &app{stdout: &out, stderr: &err}
-	code := a.main(ctx, append(args, first.URL, second.URL))
+	a := &cli.App{Stdout: &out, Stderr: &err}
+	code := dispatch(ctx, a, append(args, first.URL, second.URL))
 	return result{out.String(), err.String(), code}
 }
 
@@ -153,18 +170,19 @@ type draws chan string
 
 func (d draws) Write(b []byte) (int, error) { d <- string(b); return len(b), nil }
 
-// TestTopLive: each view takes the place of the one before it, and Ctrl-C ends; elsewhere it is a line each time.
+// TestTopLive: each view takes the place of the one before it, and Ctrl-C ends; elsewhere it is a
+// line each time.
 func TestTopLive(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
-	r, err := newReplica(a.URL, false)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, view := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		out, done := make(draws), make(chan error)
-		v := topView{app: &app{stdout: out, view: view}, client: newReplicaClient(), replicas: []replica{r}, since: time.Hour, rows: 3}
-		go func() { done <- v.follow(ctx, 10*time.Millisecond) }()
+		v, err := replicas.New(&cli.App{Stdout: out, View: view}, []string{a.URL}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Since, v.Rows = time.Hour, 3
+		go func() { done <- v.Follow(ctx, 10*time.Millisecond) }()
 		first, second := <-out, <-out
 		cancel()
 		for over := false; !over; {
@@ -176,12 +194,13 @@ func TestTopLive(t *testing.T) {
 				}
 			}
 		}
-		v.client.CloseIdleConnections()
+		v.Close()
 		lines := strings.Count(first, "\n")
 		switch back := "\x1b[" + textfmt.Count(float64(lines)) + "A\x1b[J"; {
 		case view && (strings.Contains(first, "\x1b[J") || !strings.HasPrefix(second, back) || lines < 5):
 			t.Errorf("%q and then %q", first, second)
-		case !view && (lines != 1 || strings.Contains(second, "\x1b") || !strings.Contains(second, "3 requests were slow")):
+		case !view && (lines != 1 || strings.Contains(second, "\x1b") ||
+			!strings.Contains(second, "3 requests were slow")):
 			t.Errorf("%q and then %q", first, second)
 		}
 	}
@@ -195,54 +214,21 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // TestTopFull: what cannot be shown ends it, as a log on a disk that is full.
 func TestTopFull(t *testing.T) {
 	a := slowReplica(t, 3, lockKey)
-	r, err := newReplica(a.URL, false)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	v, err := replicas.New(&cli.App{Stdout: full{}}, []string{a.URL}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	v := topView{app: &app{stdout: full{}}, client: newReplicaClient(), replicas: []replica{r}, rows: 3}
-	defer v.client.CloseIdleConnections()
-	if err := v.follow(ctx, time.Millisecond); !errors.Is(err, syscall.ENOSPC) {
+	defer v.Close()
+	v.Rows = 3
+	if err := v.Follow(ctx, time.Millisecond); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
 }
 
-// TestFetchPage: a process that is stopped is told from one that is gone, and what is too long.
-func TestFetchPage(t *testing.T) {
-	over := make(chan bool)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/half":
-			w.Write([]byte("x"))
-			w.(http.Flusher).Flush()
-			fallthrough
-		case "/stopped":
-			<-over
-		case "/long":
-			w.Write(make([]byte, 2<<20))
-		}
-	}))
-	defer srv.Close()
-	defer close(over)
-	for path, want := range map[string]string{"/stopped": "no whole answer within 50ms: is the process stopped", "/half": "no whole answer within 50ms"} {
-		c := &http.Client{Timeout: 50 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
-		if _, err := fetchPage(t.Context(), c, srv.URL+path, 1<<20, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	if _, err := fetchPage(t.Context(), c, srv.URL+"/long", 1<<20, ""); err == nil || !strings.Contains(err.Error(), "it is over 1 MiB") {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := fetchPage(ctx, c, srv.URL, 1<<20, ""); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-// TestReport: the page and the JSON of replicas and of files, also of the folder of a process that is gone.
+// TestReport: the page and the JSON of replicas and of files, also of the folder of a process that
+// is gone.
 func TestReport(t *testing.T) {
 	a := slowReplica(t, 20, lockKey)
 	dir := t.TempDir()
@@ -251,37 +237,50 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Add(history.Request{Start: time.Now(), Duration: time.Second, Key: history.Key{Cause: reqtrace.CauseSleep, Function: "main.retry"}, Lost: time.Second})
+	s.Add(history.Request{
+		Start: time.Now(), Duration: time.Second,
+		Key: history.Key{Cause: reqtrace.CauseSleep, Function: "main.retry"}, Lost: time.Second,
+	})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r := call("report", "-html", page, "-title", "orders", a.URL, folder, gone)
-	r.check(t, exitOK, nil, []string{"wrote " + page, "! " + gone})
+	r.check(t, cli.ExitOK, nil, []string{"wrote " + page, "! " + gone})
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<title>orders", "waiting for a lock that main.refresh holds", "waiting for a timer in main.retry", "2 of 3 replicas", "Not in it: " + gone} {
+	for _, want := range []string{
+		"<title>orders", "waiting for a lock that main.refresh holds",
+		"waiting for a timer in main.retry", "2 of 3 replicas", "Not in it: " + gone,
+	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	r = call("report", "-json", a.URL, filepath.Join(folder, "history.log"))
-	r.check(t, exitOK, nil, nil)
+	r.check(t, cli.ExitOK, nil, nil)
 	if err := os.WriteFile(sum, []byte(r.stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("report", sum).check(t, exitOK, []string{"41 requests were slow: 98% waiting for a lock", "1 replica, all that is kept: seen 41 slow requests"}, nil)
-	for since, last := range map[string]string{"1h": "hour", "10m": "10 minutes", "90m": "90 minutes", "1m": "minute", "1.5": "1.5s"} {
-		call("report", "-since", since, sum).check(t, exitOK, []string{"1 replica, in the last " + last + ": "}, nil)
+	call("report", sum).check(t, cli.ExitOK, []string{
+		"41 requests were slow: 98% waiting for a lock",
+		"1 replica, all that is kept: seen 41 slow requests",
+	}, nil)
+	for since, last := range map[string]string{
+		"1h": "hour", "10m": "10 minutes", "90m": "90 minutes", "1m": "minute",
+		"1.5": "1.5s",
+	} {
+		call("report", "-since", since, sum).check(t, cli.ExitOK, []string{"1 replica, in the last " + last + ": "},
+			nil)
 	}
-	call("report", "-since", "1h", sum).check(t, exitOK, []string{"21 requests were slow"}, nil)
-	call("report", sum, folder).check(t, exitOK, []string{"1 of 2 replicas", "the same process"}, nil)
-	call("report", "-html", "-", sum).check(t, exitOK, []string{"<!DOCTYPE html>", "This page is complete"}, nil)
-	call("report", "-html", sum, sum).check(t, exitFailed, nil, []string{"would be written over"})
-	call("report", gone).check(t, exitFailed, nil, []string{gone})
+	call("report", "-since", "1h", sum).check(t, cli.ExitOK, []string{"21 requests were slow"}, nil)
+	call("report", sum, folder).check(t, cli.ExitOK, []string{"1 of 2 replicas", "the same process"}, nil)
+	call("report", "-html", "-", sum).check(t, cli.ExitOK, []string{"<!DOCTYPE html>", "This page is complete"}, nil)
+	call("report", "-html", sum, sum).check(t, cli.ExitFailed, nil, []string{"would be written over"})
+	call("report", gone).check(t, cli.ExitFailed, nil, []string{gone})
 	if err := os.WriteFile(sum, []byte(`{"runs":[]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	call("report", sum).check(t, exitFailed, nil, []string{"no JSON of a history"})
+	call("report", sum).check(t, cli.ExitFailed, nil, []string{"no JSON of a history"})
 }

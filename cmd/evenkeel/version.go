@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
@@ -14,21 +15,22 @@ evenkeel version [-json]
 Says which evenkeel this is: a version, or the commit that it was built from.
 `
 
-func runVersion(_ context.Context, a *app, args []string) error {
-	fs := a.newFlags("version", versionHelp)
-	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep figures of their own")
-	operands, rest, err := a.parse(fs, args)
+func runVersion(_ context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("version", versionHelp)
+	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep "+
+		"figures of their own")
+	operands, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if operands = append(operands, rest...); len(operands) > 0 {
-		return a.wrong(fs, "what is %q?", operands[0])
+	if len(operands) > 0 {
+		return a.Wrong(fs, "what is %q?", operands[0])
 	}
 	if !*asJSON {
-		_, err := fmt.Fprintln(a.stdout, runfile.Tool())
+		_, err := fmt.Fprintln(a.Stdout, runfile.Tool())
 		return err
 	}
-	e := json.NewEncoder(a.stdout)
+	e := json.NewEncoder(a.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(struct {
 		Tool    string          `json:"tool"`

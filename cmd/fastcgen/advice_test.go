@@ -19,16 +19,19 @@ import (
 )
 
 // imperative matches the strings that tell a reader what to write.
-var imperative = regexp.MustCompile(`^(add|compare|declare|give|include|it is a macro|leave|mend|move|name|pass|put|rename|split|wrap|write|use) `)
+var imperative = regexp.MustCompile(`^(add|compare|declare|give|include|it is a macro|leave|mend|` +
+	`move|name|pass|put|rename|split|wrap|write|use) `)
 
 // unapplied are those that no table of declarations can apply, and why.
 var unapplied = map[string]string{
 	"mend the preamble, or its #cgo lines":                                       "the C compiler says what is wrong",
 	"mend what this line says about C":                                           "the C compiler says what is wrong",
 	"mend the expression: it sees the parameters and the package's declarations": "the Go compiler says what is wrong",
-	"write plain expressions":                                                    "no expression is known that gets there",
-	"declare a function that uses it, or leave it out":                           "no compiler is known that says so little",
-	"use ordinary cgo for this one: a leaf function cannot call back":            "the declaration has to go",
+	"write plain expressions": "no expression is known that gets " +
+		"there",
+	"declare a function that uses it, or leave it out": "no compiler is known that says so " +
+		"little",
+	"use ordinary cgo for this one: a leaf function cannot call back": "the declaration has to go",
 	"split the file": "TestParseRefusals gets there",
 	"name the declaration file that it was made from":                       "TestPackages gets there",
 	"include the header that declares it":                                   "which one cannot be said",
@@ -86,7 +89,8 @@ func advice(t *testing.T) map[string]string {
 	found := map[string]string{}
 	fset := token.NewFileSet()
 	for _, n := range names {
-		if strings.HasSuffix(n, "_test.go") || strings.HasPrefix(n, "init") || strings.HasPrefix(n, "internal/initial/") {
+		if strings.HasSuffix(n, "_test.go") || strings.HasPrefix(n, "init") ||
+			strings.HasPrefix(n, "internal/initial/") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, n, nil, parser.SkipObjectResolution)
@@ -111,7 +115,8 @@ func TestMessagesPage(t *testing.T) {
 	const page = "../../docs/reference/fastcgen-messages.md"
 	b := &strings.Builder{}
 	b.WriteString("# Messages of fastcgen, and the edit that each names\n\n" +
-		"Written by `go test ./cmd/fastcgen -update` from the declarations that its tests apply these edits to: each lets the next run get\n" +
+		"Written by `go test ./cmd/fastcgen -update` from the declarations that its tests apply these edits to: each " +
+		"lets the next run get\n" +
 		"further. [The guide](../guides/fastcgen.md) says what may be declared.\n\n")
 	cell := func(s string) string {
 		s = strings.ReplaceAll(strings.TrimSpace(s), "\n", " ⏎ ")
@@ -143,7 +148,8 @@ func TestMessagesPage(t *testing.T) {
 			continue
 		}
 		first, _, _ := strings.Cut(tt.Want, "\n")
-		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.From, "!APPEND"), "!"), strings.TrimPrefix(tt.To, "!"))
+		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.From, "!APPEND"), "!"),
+			strings.TrimPrefix(tt.To, "!"))
 	}
 	golden.Check(t, "../"+page, b.String())
 }

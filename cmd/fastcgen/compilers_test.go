@@ -26,8 +26,8 @@ func clang() string {
 	return ""
 }
 
-// TestCompilers: whichever compiler and flags, the generated file is the same, and what it calls gives the same.
-// Under -asan a frame is allocated, so the test of allocations is left out there.
+// TestCompilers: whichever compiler and flags, the generated file is the same, and what it calls
+// gives the same. Under -asan a frame is allocated, so the test of allocations is left out there.
 func TestCompilers(t *testing.T) {
 	needsC(t)
 	testutil.Long(t, "compiles everything once more for each compiler")
@@ -46,7 +46,8 @@ func TestCompilers(t *testing.T) {
 			if tt.clang && clang() == "" {
 				t.Skip("needs clang")
 			}
-			if tt.mode == "-asan" && (runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
+			if tt.mode == "-asan" && (runtime.GOOS != "linux" ||
+				runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
 				t.Skip("needs -asan: Linux on amd64 or arm64")
 			}
 			if tt.clang {
@@ -54,7 +55,8 @@ func TestCompilers(t *testing.T) {
 			}
 			t.Setenv("CGO_CFLAGS", tt.flags)
 			dir := folder(t, testdata(t, "vec"))
-			if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" || r.stdout != "" {
+			if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" ||
+				r.stdout != "" {
 				t.Fatalf("code %d\n%s%s", r.code, r.stdout, r.stderr)
 			}
 			text, err := os.ReadFile(filepath.Join(dir, "decl_fastc.go"))

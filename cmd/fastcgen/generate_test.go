@@ -12,8 +12,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// command runs a program in dir. What the go command builds there is built as this test is, and without -trimpath, so that it
-// finds the standard library compiled.
+// command runs a program in dir. What the go command builds there is built as this test is, and
+// without -trimpath, so that it finds the standard library compiled.
 func command(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	testutil.Slow(t, "runs the go command")
@@ -44,11 +44,13 @@ func TestEveryForm(t *testing.T) {
 	golden.Check(t, "vec/decl_fastc.golden", string(text))
 
 	program := filepath.Join(dir, "vec.test")
-	command(t, dir, nil, "go", "test", "-vet=all", "-c", "-o", program) // as make test vets: what it found out of the standard library holds
+	// as make test vets: what it found out of the standard library holds
+	command(t, dir, nil, "go", "test", "-vet=all", "-c", "-o", program)
 	for _, env := range []string{"FASTC=", "FASTC=off", "GOGC=1"} {
 		command(t, dir, []string{env}, program)
 	}
-	if race.Flag == "-race=false" { // the detector needs cgo, and without it much of the standard library is compiled again
+	// the detector needs cgo, and without it much of the standard library is compiled again
+	if race.Flag == "-race=false" {
 		command(t, dir, []string{"CGO_ENABLED=0"}, "go", "build", ".")
 	}
 	if out := command(t, dir, nil, "gofmt", "-l", generated); out != "" {
@@ -70,7 +72,8 @@ func TestEveryForm(t *testing.T) {
 	}
 }
 
-// TestCallback runs what is generated for C that calls back into Go; the stack moves during the call.
+// TestCallback runs what is generated for C that calls back into Go; the stack moves during the
+// call.
 func TestCallback(t *testing.T) {
 	needsC(t)
 	t.Parallel()
@@ -88,7 +91,8 @@ func TestCallback(t *testing.T) {
 	}
 }
 
-// TestWideCharacters: wchar_t is signed on amd64 and unsigned on arm64. The generated file is the same, and builds.
+// TestWideCharacters: wchar_t is signed on amd64 and unsigned on arm64. The generated file is the
+// same, and builds.
 func TestWideCharacters(t *testing.T) {
 	needsGCC(t)
 	const decl = `//go:build fastcgen
@@ -136,7 +140,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestRefusals compares what is said about wrong declarations, a file of them each, with golden files.
+// TestRefusals compares what is said about wrong declarations, a file of them each, with golden
+// files.
 func TestRefusals(t *testing.T) {
 	needsGCC(t)
 	t.Parallel()
@@ -158,7 +163,8 @@ func TestRefusals(t *testing.T) {
 func TestTwoPackages(t *testing.T) {
 	needsC(t)
 	t.Parallel()
-	const decl = "//go:build fastcgen\n\npackage twin\n\n// static inline int twin(void) { return NUMBER; }\nimport \"C\"\n\n//fastc:call twin()\nfunc Twin() int32\n"
+	const decl = "//go:build fastcgen\n\npackage twin\n\n// static inline int twin(void) { return NUMBER; }\nimport " +
+		"\"C\"\n\n//fastc:call twin()\nfunc Twin() int32\n"
 	dir := folder(t, map[string]string{"main.go": `package main
 
 import (
@@ -191,13 +197,19 @@ func TestChangedC(t *testing.T) {
 	needsC(t)
 	t.Parallel()
 	const header = "typedef double real; struct three { real x; }; enum way { AWAY = -1, BACK };\n" +
-		"static inline real sum(struct three t, enum way w) { return t.x + w; }\nstruct pair { long a; int b; };\nstatic inline int first(struct pair *p, unsigned n) { return (int)p[n].a; }\nenum { LIMIT = 100, WORDS = 2 };\n" +
-		"static inline void digest(unsigned char sum[static 16]) { sum[0] = 1; }\nstatic inline void words(int *w) { for (int i = 0; i < WORDS; i++) w[i] = i; }\n"
+		"static inline real sum(struct three t, enum way w) { return t.x + w; }\nstruct pair { long a; int b; " +
+		"};\nstatic inline int first(struct pair *p, unsigned n) { return (int)p[n].a; }\nenum { LIMIT = 100, " +
+		"WORDS = 2 };\n" +
+		"static inline void digest(unsigned char sum[static 16]) { sum[0] = 1; }\nstatic inline void words(int *w) { " +
+		"for (int i = 0; i < WORDS; i++) w[i] = i; }\n"
 	dir := folder(t, map[string]string{
 		"c.h": header,
-		"decl.go": "//go:build fastcgen\n\npackage vec\n\n// #include \"c.h\"\nimport \"C\"\n\ntype Pair C.struct_pair\n\n//fastc:call first(p, C.LIMIT)\nfunc First(p *Pair) int32\n" +
-			"\ntype Three C.struct_three\n\ntype Way C.enum_way\n\n//fastc:call sum(t, w)\nfunc Sum(t Three, w Way) float64\n" +
-			"\n//fastc:call digest(&sum)\nfunc Digest() (sum [16]byte)\n\n//fastc:call words(&w)\n//fastc:writes w WORDS\nfunc Words() (w [2]int32)\n",
+		"decl.go": "//go:build fastcgen\n\npackage vec\n\n// #include \"c.h\"\nimport \"C\"\n\ntype Pair " +
+			"C.struct_pair\n\n//fastc:call first(p, C.LIMIT)\nfunc First(p *Pair) int32\n" +
+			"\ntype Three C.struct_three\n\ntype Way C.enum_way\n\n//fastc:call sum(t, w)\nfunc Sum(t Three, w Way) " +
+			"float64\n" +
+			"\n//fastc:call digest(&sum)\nfunc Digest() (sum [16]byte)\n\n//fastc:call words(&w)\n//fastc:writes w " +
+			"WORDS\nfunc Words() (w [2]int32)\n",
 	})
 	if r := call(t.Context(), filepath.Join(dir, "decl.go")); r.code != exitOK || r.stderr != "" {
 		t.Fatalf("code %d\n%s", r.code, r.stderr)
@@ -231,8 +243,10 @@ func TestChangedC(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "go", "build", ".")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+race.Flag, "GOPROXY=off")
 		out, err := cmd.CombinedOutput()
-		said := strings.Contains(string(out), "C has changed: run go generate") || strings.Contains(string(out), "does not fit") ||
-			strings.Contains(string(out), "accessing 64 bytes in a region of size 16") || strings.Contains(string(out), "callee requires at least 64") ||
+		said := strings.Contains(string(out), "C has changed: run go generate") ||
+			strings.Contains(string(out), "does not fit") ||
+			strings.Contains(string(out), "accessing 64 bytes in a region of size 16") ||
+			strings.Contains(string(out), "callee requires at least 64") ||
 			strings.Contains(string(out), "C writes WORDS elements to w, which has 2")
 		if (change[0] == "") != (err == nil) || (err != nil) != said {
 			t.Errorf("%q: %v\n%s", change, err, out)

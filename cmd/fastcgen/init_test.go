@@ -67,10 +67,12 @@ func TestInit(t *testing.T) {
 				}
 				text = []byte(answered(string(text)))
 			}
-			if tt.build != "" && (name == "plain" || testutil.Checking()) { // each has the C compiler run a dozen times
+			// each has the C compiler run a dozen times
+			if tt.build != "" && (name == "plain" || testutil.Checking()) {
 				command(t, dir, nil, strings.Fields(tt.build)...)
 			}
-			if r := call(t.Context(), args...); r.code != exitFailed || !strings.Contains(r.stderr, tt.out+" is there and stays as it is") {
+			if r := call(t.Context(), args...); r.code != exitFailed ||
+				!strings.Contains(r.stderr, tt.out+" is there and stays as it is") {
 				t.Errorf("a second time: code %d, %s", r.code, r.stderr)
 			}
 			if now, err := os.ReadFile(out); err != nil || string(now) != string(text) {
@@ -103,7 +105,8 @@ func answered(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-const useCgo = "package small\n\n// static int add(int a, int b) { return a + b; }\nimport \"C\"\n\nfunc use() int { return int(C.add(1, 2)) }\n"
+const useCgo = "package small\n\n// static int add(int a, int b) { return a + b; }\nimport \"C\"\n\nfunc use() int { " +
+	"return int(C.add(1, 2)) }\n"
 
 // TestInitRefuses is about what -init cannot read or must not write.
 func TestInitRefuses(t *testing.T) {
@@ -118,53 +121,111 @@ func TestInitRefuses(t *testing.T) {
 		"written already": {
 			map[string]string{"p.go": useCgo, "p_leaf.go": "package small\n"},
 			"-init p.go", exitFailed,
-			"fastcgen: DIR/p_leaf.go is there and stays as it is: write to another file with -o, and move over what you want\n",
+			"fastcgen: DIR/p_leaf.go is there and stays as it is: write to another file with -o, and move over what " +
+				"you want\n",
 		},
 		"generated already": {
 			map[string]string{"p.go": useCgo, "p_leaf_fastc.go": "package small\n"},
 			"-init p.go", exitFailed,
 			"fastcgen: DIR/p_leaf_fastc.go is there and stays as it is",
 		},
-		"other name": {map[string]string{"p.go": useCgo}, "-init -o DIR/q.go p.go", exitOK, "fastcgen: DIR/q.go declares 1 function;"},
-		"not a tag":  {map[string]string{"p.go": "//go:build !none && cgo\n\n" + useCgo}, "-init p.go", exitOK, "fastcgen: DIR/p_leaf.go declares 1 function;"},
+		"other name": {
+			map[string]string{"p.go": useCgo},
+			"-init -o DIR/q.go p.go", exitOK,
+			"fastcgen: DIR/q.go declares 1 function;",
+		},
+		"not a tag": {
+			map[string]string{"p.go": "//go:build !none && cgo\n\n" + useCgo},
+			"-init p.go", exitOK,
+			"fastcgen: DIR/p_leaf.go declares 1 function;",
+		},
 		"other folder": {
 			map[string]string{"p.go": useCgo},
 			"-init -o DIR/x/q.go p.go", exitFailed,
 			"fastcgen: -o DIR/x/q.go: the declarations belong into the folder of DIR/p.go, whose package they are of\n",
 		},
-		"with -check": {map[string]string{"p.go": useCgo}, "-init -check p.go", exitUsage, "fastcgen: -check with -init: "},
+		"with -check": {
+			map[string]string{"p.go": useCgo},
+			"-init -check p.go", exitUsage,
+			"fastcgen: -check with -init: ",
+		},
 		"without -init": {
 			map[string]string{"p.go": useCgo},
 			"p.go", exitFailed,
 			"DIR/p.go:1:1: this is an ordinary cgo file; fastcgen -init DIR/p.go writes its declarations\n",
 		},
-		"no file":     {nil, "-init p.go", exitFailed, "fastcgen: no file DIR/p.go: name the Go file that calls C, as in fastcgen -init p.go\n"},
-		"syntax":      {map[string]string{"p.go": "package small\n\nfunc {\n"}, "-init p.go", exitFailed, "DIR/p.go:3:6: expected 'IDENT', found '{'"},
-		"no C":        {map[string]string{"p.go": "package small\n"}, "-init p.go", exitFailed, "DIR/p.go:1:9: no import \"C\"; name the file that calls C\n"},
-		"no call":     {map[string]string{"p.go": "package small\n\n// typedef int number;\nimport \"C\"\n\nvar n C.number\n"}, "-init p.go", exitFailed, "fastcgen: DIR/p.go calls no C function that could be declared: nothing is written\n"},
-		"declaration": {map[string]string{"p.go": declare("", "")}, "-init p.go", exitFailed, "DIR/p.go:3:9: this is a declaration file already; run fastcgen DIR/p.go\n"},
-		"generated":   {map[string]string{"p.go": emit.Header + " from q.go. DO NOT EDIT.\n\n" + useCgo}, "-init p.go", exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n"},
-		"test":        {map[string]string{"p_test.go": useCgo}, "-init p_test.go", exitFailed, "fastcgen: DIR/p_test.go: a test file cannot use cgo: name the file that does\n"},
-		"packages":    {map[string]string{"p.go": useCgo, "q.go": "package other\n"}, "-init p.go", exitFailed, "fastcgen: found packages small (p.go) and other (q.go) in DIR: a folder has one package: move the files of the other one\n"},
-		"platform":    {map[string]string{"p_plan9.go": useCgo, "q.go": "package small\n"}, "-init p_plan9.go", exitFailed, "fastcgen: DIR/p_plan9.go: its name or its //go:build line leaves this platform out: run fastcgen where it holds\n"},
+		"no file": {
+			nil, "-init p.go", exitFailed,
+			"fastcgen: no file DIR/p.go: name the Go file that calls C, as in fastcgen -init p.go\n",
+		},
+		"syntax": {
+			map[string]string{"p.go": "package small\n\nfunc {\n"},
+			"-init p.go", exitFailed,
+			"DIR/p.go:3:6: expected 'IDENT', found '{'",
+		},
+		"no C": {
+			map[string]string{"p.go": "package small\n"},
+			"-init p.go", exitFailed,
+			"DIR/p.go:1:9: no import \"C\"; name the file that calls C\n",
+		},
+		"no call": {
+			map[string]string{"p.go": "package small\n\n// typedef int number;\nimport \"C\"\n\nvar n " +
+				"C.number\n"},
+			"-init p.go", exitFailed,
+			"fastcgen: DIR/p.go calls no C function that could be declared: nothing is written\n",
+		},
+		"declaration": {
+			map[string]string{"p.go": declare("", "")},
+			"-init p.go", exitFailed,
+			"DIR/p.go:3:9: this is a declaration file already; run fastcgen DIR/p.go\n",
+		},
+		"generated": {
+			map[string]string{"p.go": emit.Header + " from q.go. DO NOT EDIT.\n\n" + useCgo},
+			"-init p.go",
+			exitFailed, "DIR/p.go:3:9: fastcgen generated this file; name the file that calls C\n",
+		},
+		"test": {
+			map[string]string{"p_test.go": useCgo},
+			"-init p_test.go", exitFailed,
+			"fastcgen: DIR/p_test.go: a test file cannot use cgo: name the file that does\n",
+		},
+		"packages": {
+			map[string]string{"p.go": useCgo, "q.go": "package other\n"},
+			"-init p.go", exitFailed,
+			"fastcgen: found packages small (p.go) and other (q.go) in DIR: a folder has one package: move the files " +
+				"of the other one\n",
+		},
+		"platform": {
+			map[string]string{"p_plan9.go": useCgo, "q.go": "package small\n"},
+			"-init p_plan9.go",
+			exitFailed, "fastcgen: DIR/p_plan9.go: its name or its //go:build line leaves this platform out: run " +
+				"fastcgen where it holds\n",
+		},
 		"defined twice": {
 			map[string]string{"p.go": strings.Replace(useCgo, "static int", "int counter;\n// int", 1)},
 			"-init p.go", exitFailed,
-			"DIR/p.go:3:1: the preamble defines counter, and its copy in the declaration file would define it again; write static in front of it, or move it to a .c file of the package\n" +
+			"DIR/p.go:3:1: the preamble defines counter, and its copy in the declaration file would define it again; " +
+				"write static in front of it, or move it to a .c file of the package\n" +
 				"DIR/p.go:4:1: the preamble defines add, and its copy",
 		},
 		"preamble": {
 			map[string]string{"p.go": strings.Replace(useCgo, "int b)", "integer b)", 1)},
 			"-init p.go", exitFailed,
-			"DIR/p.go:3:1: the C compiler says: unknown type name 'integer'; mend the preamble, or the package's #cgo lines\n",
+			"DIR/p.go:3:1: the C compiler says: unknown type name 'integer'; mend the preamble, or the package's " +
+				"#cgo lines\n",
 		},
 		"preambles": {
-			map[string]string{"p.go": useCgo, "q.go": strings.NewReplacer("a + b", "b + a", "use", "used").Replace(useCgo)},
+			map[string]string{"p.go": useCgo, "q.go": strings.NewReplacer("a + b", "b + a", "use",
+				"used").Replace(useCgo)},
 			"-init p.go q.go", exitFailed,
-			"DIR/q.go:3:1: the C compiler says: redefinition of 'add'; mend the preamble, or the package's #cgo lines; preambles that do not go together need a -init each\n",
+			"DIR/q.go:3:1: the C compiler says: redefinition of 'add'; mend the preamble, or the package's #cgo " +
+				"lines; preambles that do not go together need a -init each\n",
 		},
 		"callback": {
-			map[string]string{"p.go": strings.Replace(useCgo, "return a", "return crosscall2(), a", 1), "p.c": "int crosscall2(void);\n"}, "-init p.go", exitFailed, "DIR/p.go:6:29: C.add stays as it is: ",
+			map[string]string{
+				"p.go": strings.Replace(useCgo, "return a", "return crosscall2(), a", 1),
+				"p.c":  "int crosscall2(void);\n",
+			}, "-init p.go", exitFailed, "DIR/p.go:6:29: C.add stays as it is: ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

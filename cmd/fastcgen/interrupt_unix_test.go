@@ -19,7 +19,8 @@ func TestInterruptedCompiler(t *testing.T) {
 	dir := folder(t, map[string]string{"add.go": declare("", "")})
 	started := filepath.Join(dir, "started")
 	cc := filepath.Join(dir, "cc")
-	if err := os.WriteFile(cc, []byte("#!/bin/sh\n: >\"$TMPDIR/left\"\n: >"+started+"\nexec sleep 600\n"), 0o755); err != nil {
+	if err := os.WriteFile(cc, []byte("#!/bin/sh\n: >\"$TMPDIR/left\"\n: >"+started+"\nexec sleep 600\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", temp)

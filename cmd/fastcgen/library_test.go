@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLibraries: no source tells what a library does. So there is one warning for each library that declared
-// functions reach, at any depth.
+// TestLibraries: no source tells what a library does. So there is one warning for each library that
+// declared functions reach, at any depth.
 func TestLibraries(t *testing.T) {
 	needsGCC(t)
 	if runtime.GOOS == "darwin" {
@@ -30,10 +30,14 @@ func TestLibraries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := folder(t, map[string]string{
-				"add.go": declare("#cgo LDFLAGS: "+tt.ldFlags+"\nint put(int n);\nint deep(int n);\nstatic inline int wrapped(int n) { return put(n); }\n",
-					"\n//fastc:call put(n)\nfunc Put(n int32) int32\n\n//fastc:call wrapped(n)\nfunc Wrapped(n int32) int32\n"+
-						"\n//fastc:call deep(n)\nfunc Deep(n int32) int32\n\n//fastc:call deep(n)\n//fastc:slow\nfunc Slow(n int32) int32\n"),
-				"deep.c": "int put(int);\nstatic int deeper(int n) { return put(n); }\nint deep(int n) { return n > 0 ? deeper(n) : 0; }\n",
+				"add.go": declare("#cgo LDFLAGS: "+tt.ldFlags+"\nint put(int n);\nint deep(int n);\nstatic inline "+
+					"int wrapped(int n) { return put(n); }\n",
+					"\n//fastc:call put(n)\nfunc Put(n int32) int32\n\n//fastc:call wrapped(n)\nfunc Wrapped(n "+
+						"int32) int32\n"+
+						"\n//fastc:call deep(n)\nfunc Deep(n int32) int32\n\n//fastc:call "+
+						"deep(n)\n//fastc:slow\nfunc Slow(n int32) int32\n"),
+				"deep.c": "int put(int);\nstatic int deeper(int n) { return put(n); }\nint deep(int n) { return n > " +
+					"0 ? deeper(n) : 0; }\n",
 			})
 			makeLibraries(t, dir)
 			r := call(t.Context(), filepath.Join(dir, "add.go"))
@@ -45,21 +49,25 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// TestInitLibrary: -init asks about each function that reaches a library, the package's own wrappers too.
+// TestInitLibrary: -init asks about each function that reaches a library, the package's own
+// wrappers too.
 func TestInitLibrary(t *testing.T) {
 	needsGCC(t)
 	t.Parallel()
 	dir := folder(t, map[string]string{
 		"p.go": "package small\n\n// #cgo LDFLAGS: -L${SRCDIR} -lslowly\n// int put(int n);\n// int deep(int n);\n" +
-			"// static inline int wrapped(int n) { return put(n); }\n// static inline int add(int a, int b) { return a + b; }\nimport \"C\"\n\n" +
+			"// static inline int wrapped(int n) { return put(n); }\n// static inline int add(int a, int b) { return " +
+			"a + b; }\nimport \"C\"\n\n" +
 			"func use() int { return int(C.put(1) + C.wrapped(2) + C.deep(3) + C.add(4, 5)) }\n",
-		"deep.c": "int put(int);\nstatic int deeper(int n) { return put(n); }\nint deep(int n) { return n > 0 ? deeper(n) : 0; }\n",
+		"deep.c": "int put(int);\nstatic int deeper(int n) { return put(n); }\nint deep(int n) { return n > 0 ? " +
+			"deeper(n) : 0; }\n",
 	})
 	makeLibraries(t, dir)
 	r := call(t.Context(), "-init", filepath.Join(dir, "p.go"))
 	want := "fastcgen: 3 functions of libslowly.so or by way of it, which fastcgen cannot look into, left to you: " +
 		"take the declarations of those that neither wait, take long nor call back into Go\n" +
-		"fastcgen: DIR/p_leaf.go declares 1 function; left to decide, in comments: 3; left to cgo: 0. Read it, then run fastcgen DIR/p_leaf.go\n"
+		"fastcgen: DIR/p_leaf.go declares 1 function; left to decide, in comments: 3; left to cgo: 0. Read it, then " +
+		"run fastcgen DIR/p_leaf.go\n"
 	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
 		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
 	}
@@ -90,8 +98,9 @@ func makeLibraries(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"a_put_of_a_long_name.c": "int disk(int);\nint put(int n) { return disk(n); }\n", "disk.c": "int fsync(int);\nint disk(int n) { return fsync(n); }\n",
-		"whole.c": "int fsync(int);\nint put(int n) { return fsync(n); }\n",
+		"a_put_of_a_long_name.c": "int disk(int);\nint put(int n) { return disk(n); }\n",
+		"disk.c":                 "int fsync(int);\nint disk(int n) { return fsync(n); }\n",
+		"whole.c":                "int fsync(int);\nint put(int n) { return fsync(n); }\n",
 	} {
 		c := filepath.Join(static, name)
 		if err := os.WriteFile(c, []byte(text), 0o644); err != nil {
@@ -101,12 +110,14 @@ func makeLibraries(t *testing.T, dir string) {
 	}
 	command(t, static, nil, "ar", "rc", "libslowly.a", "a_put_of_a_long_name.o", "disk.o")
 	command(t, static, nil, "gcc", "-shared", "-o", "../libslowly.so", "whole.o")
-	if err := os.WriteFile(filepath.Join(static, "libbroken.a"), []byte("!<arch>\n"+strings.Repeat("x", 100)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(static, "libbroken.a"), []byte("!<arch>\n"+strings.Repeat("x", 100)),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestAssembly: a function of an assembly file is the package's own, and code does without a weak one that is nowhere.
+// TestAssembly: a function of an assembly file is the package's own, and code does without a weak
+// one that is nowhere.
 func TestAssembly(t *testing.T) {
 	needsGCC(t)
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" || runtime.GOOS != "linux" {
@@ -118,12 +129,14 @@ func TestAssembly(t *testing.T) {
 		"add.go": declare("int same(int n);\nint waits(int n);\nint traced(int n);\n",
 			"\n//fastc:call same(n)\nfunc Same(n int32) int32\n\n//fastc:call waits(n)\nfunc Waits(n int32) int32\n"+
 				"\n//fastc:call traced(n)\nfunc Traced(n int32) int32\n"),
-		"traced.c": "extern void trace(int) __attribute__((weak));\nint traced(int n) { if (trace) trace(n); return n; }\n",
+		"traced.c": "extern void trace(int) __attribute__((weak));\nint traced(int n) { if (trace) trace(n); return " +
+			"n; }\n",
 		"same.S": "\t.text\n\t.globl same\n\t.type same, %function\nsame:\n\tret\n" +
 			"\t.globl waits\n\t.type waits, %function\nwaits:\n\t" + jump + " usleep\n",
 	})
 	r := call(t.Context(), filepath.Join(dir, "add.go"))
-	const want = "DIR/add.go:22:14: warning: waits gets to usleep, which may block; put //fastc:slow above it\n\twaits -> usleep\n"
+	const want = "DIR/add.go:22:14: warning: waits gets to usleep, which may block; put //fastc:slow above " +
+		"it\n\twaits -> usleep\n"
 	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
 		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
 	}

@@ -7,7 +7,8 @@
 //	-init     FILEs are ordinary files of one package that use cgo: declare the C functions that they call
 //	-o FILE   write to FILE; with one FILE only, or with -init
 //
-// fastcgen -init p.go writes p_leaf.go, a declaration file to be read and edited, and changes no file.
+// fastcgen -init p.go writes p_leaf.go, a declaration file to be read and edited, and changes no
+// file.
 //
 // FILE is a declaration file: a Go file that is never compiled, since it stands under
 // //go:build fastcgen. From dot.go fastcgen makes dot_fastc.go, under //go:build cgo, in one step
@@ -136,7 +137,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	fs := flag.NewFlagSet("fastcgen", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.BoolVar(&a.check, "check", false, "write nothing; exit 1 when a generated file is not up to date")
-	fs.BoolVar(&a.init, "init", false, "FILEs are ordinary files of one package that use cgo: declare the C functions that they call in a new file")
+	fs.BoolVar(&a.init, "init", false, "FILEs are ordinary files of one package that use cgo: declare the C "+
+		"functions that they call in a new file")
 	fs.StringVar(&a.output, "o", "", "write to this `file`; with one FILE only, or with -init")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -225,5 +227,8 @@ func ordinary(path string, otherwise error) error {
 	if err != nil || !initial.IsOrdinary(f) {
 		return otherwise
 	}
-	return decl.Problems{{At: fset.PositionFor(f.Package, false), What: "this is an ordinary cgo file", Do: "fastcgen -init " + path + " writes its declarations"}}
+	return decl.Problems{{
+		At: fset.PositionFor(f.Package, false), What: "this is an ordinary cgo file",
+		Do: "fastcgen -init " + path + " writes its declarations",
+	}}
 }

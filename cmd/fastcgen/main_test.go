@@ -53,7 +53,8 @@ func needsGCC(t *testing.T) {
 	}
 }
 
-// folder makes a package of files, in a module of its own that finds this one, and returns its path.
+// folder makes a package of files, in a module of its own that finds this one, and returns its
+// path.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -66,7 +67,8 @@ func folder(t *testing.T, files map[string]string) string {
 	}
 	dir := t.TempDir()
 	all := map[string]string{
-		"go.mod": "module example.test/vec\n\ngo 1.26.0\n\nrequire evenkeel.dev v0.0.0\n\nreplace evenkeel.dev => " + root + "\n",
+		"go.mod": "module example.test/vec\n\ngo 1.26.0\n\nrequire evenkeel.dev v0.0.0\n\nreplace evenkeel.dev => " +
+			root + "\n",
 		"go.sum": string(sums),
 	}
 	for name, text := range files {

@@ -24,7 +24,8 @@ func overwritable(out string) error {
 	defer f.Close()
 	begin := make([]byte, len(emit.Header))
 	if n, _ := io.ReadFull(f, begin); string(begin[:n]) != emit.Header {
-		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to another with -o", out)
+		return fmt.Errorf("%s is not a file that fastcgen generated, and stays as it is: remove it, or write to "+
+			"another with -o", out)
 	}
 	return nil
 }

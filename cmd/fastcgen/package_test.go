@@ -54,12 +54,14 @@ func TestCheck(t *testing.T) {
 	if now := list(t, dir); !slices.Equal(now, []string{"add.go", "add_fastc.go", "go.mod", "go.sum"}) {
 		t.Errorf("fastcgen left %q", now)
 	}
-	if err := os.WriteFile(file, []byte(declare("", "\n//fastc:call add(a, 1)\nfunc Next(a int32) int32\n")), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(declare("", "\n//fastc:call add(a, 1)\nfunc Next(a int32) int32\n")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	check("fastcgen: "+out+" is stale: run go generate, or fastcgen "+file+"\n", exitFailed)
 	other := filepath.Join(dir, "other.go")
-	if r := call(t.Context(), "-o", other, file); r.code == exitOK || !strings.Contains(r.stderr, "Add is declared in") {
+	if r := call(t.Context(), "-o", other, file); r.code == exitOK ||
+		!strings.Contains(r.stderr, "Add is declared in") {
 		t.Errorf("a second generated file in the package: code %d, %q", r.code, r.stderr)
 	}
 	if err := os.Remove(out); err != nil {
@@ -70,7 +72,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("-o: code %d, %q", r.code, r.stderr)
 		}
 	}
-	if r := call(t.Context(), "-o", filepath.Join(dir, "no", "other.go"), file); r.code != exitFailed || !strings.Contains(r.stderr, "cannot write") {
+	if r := call(t.Context(), "-o", filepath.Join(dir, "no", "other.go"), file); r.code != exitFailed ||
+		!strings.Contains(r.stderr, "cannot write") {
 		t.Errorf("-o into no folder: code %d, %q", r.code, r.stderr)
 	}
 }
@@ -81,9 +84,15 @@ func TestNotOverwritten(t *testing.T) {
 	t.Parallel()
 	const text = "package small\n"
 	dir := folder(t, map[string]string{"add.go": declare("", ""), "add_fastc.go": text, "sum.go": text})
-	for _, args := range [][]string{{"-check"}, {}, {"-o", filepath.Join(dir, "sum.go")}, {"-o", filepath.Join(dir, "add.go")}} {
+	for _, args := range [][]string{
+		{"-check"},
+		{},
+		{"-o", filepath.Join(dir, "sum.go")},
+		{"-o", filepath.Join(dir, "add.go")},
+	} {
 		r := call(t.Context(), append(args, filepath.Join(dir, "add.go"))...)
-		if r.code != exitFailed || !strings.Contains(r.stderr, "is not a file that fastcgen generated, and stays as it is") {
+		if r.code != exitFailed || !strings.Contains(r.stderr,
+			"is not a file that fastcgen generated, and stays as it is") {
 			t.Errorf("%q: code %d, %q", args, r.code, r.stderr)
 		}
 	}
@@ -92,7 +101,8 @@ func TestNotOverwritten(t *testing.T) {
 	}
 	if f, err := os.Open(filepath.Join(dir, "sum.go")); err == nil { // root reads all
 		f.Close()
-	} else if r := call(t.Context(), "-o", filepath.Join(dir, "sum.go"), filepath.Join(dir, "add.go")); r.code != exitFailed || !strings.Contains(r.stderr, "permission denied") {
+	} else if r := call(t.Context(), "-o", filepath.Join(dir, "sum.go"),
+		filepath.Join(dir, "add.go")); r.code != exitFailed || !strings.Contains(r.stderr, "permission denied") {
 		t.Errorf("over a file that cannot be read: code %d, %q", r.code, r.stderr)
 	}
 	_ = os.Chmod(filepath.Join(dir, "sum.go"), 0o600)
@@ -130,32 +140,44 @@ func TestPackages(t *testing.T) {
 		code  int
 	}{
 		"export": {
-			files: map[string]string{"add.go": declare("", ""), "call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n"},
+			files: map[string]string{
+				"add.go":  declare("", ""),
+				"call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n",
+			},
 		},
 		"export reached": {
 			files: map[string]string{
-				"add.go":  declare("void back(void);\nstatic inline int backs(int n) { back(); return n; }\n", "\n//fastc:call backs(n)\nfunc Backs(n int32) int32\n"),
+				"add.go": declare("void back(void);\nstatic inline int backs(int n) { back(); return n; }\n",
+					"\n//fastc:call backs(n)\nfunc Backs(n int32) int32\n"),
 				"call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n",
 			},
-			want: "DIR/add.go:18:14: warning: backs gets to the Go function back; a leaf function that calls Go ends the process; put //fastc:slow above it\n\tbacks -> back\n",
+			want: "DIR/add.go:18:14: warning: backs gets to the Go function back; a leaf function that calls Go ends " +
+				"the process; put //fastc:slow above it\n\tbacks -> back\n",
 		},
 		"export reached slowly": {
 			files: map[string]string{
 				"add.go": declare("void back(void);\nstatic inline int backs(int n) { back(); return n; }\n",
-					"\n//fastc:call backs(n)\n//fastc:slow\nfunc Backs(n int32) int32\n\n//fastc:call backs(n)\n//fastc:slow n > 9\nfunc BacksOften(n int32) int32\n"),
+					"\n//fastc:call backs(n)\n//fastc:slow\nfunc Backs(n int32) int32\n\n//fastc:call "+
+						"backs(n)\n//fastc:slow n > 9\nfunc BacksOften(n int32) int32\n"),
 				"call.go": "package small\n\nimport \"C\"\n\n//export back\nfunc back() {}\n",
 			},
 			want: "DIR/add.go:18:14: note: backs gets to the Go function back, by ordinary cgo\n" +
-				"DIR/add.go:22:14: warning: backs gets to the Go function back; a leaf function that calls Go ends the process; put //fastc:slow above it, without a condition\n\tbacks -> back\n",
+				"DIR/add.go:22:14: warning: backs gets to the Go function back; a leaf function that calls Go ends " +
+				"the process; put //fastc:slow above it, without a condition\n\tbacks -> back\n",
 		},
 		"clash": {
-			files: map[string]string{"add.go": declare("", ""), "sum.go": "package small\n\nfunc Add() {}\n\ntype fastc int\n"},
+			files: map[string]string{
+				"add.go": declare("", ""),
+				"sum.go": "package small\n\nfunc Add() {}\n\ntype fastc int\n",
+			},
 			want: "DIR/add.go:14:6: Add is declared in DIR/sum.go:3:6 too; rename one\n" +
-				"DIR/sum.go:5:6: fastc is the name of a package that the generated file imports; rename it\n", code: exitFailed,
+				"DIR/sum.go:5:6: fastc is the name of a package that the generated file imports; rename it\n",
+			code: exitFailed,
 		},
 		"other package": {
 			files: map[string]string{"add.go": declare("", ""), "sum.go": "package large\n"},
-			want:  "fastcgen: found packages small (add.go) and large (sum.go) in DIR: a folder has one package: move the files of the other one\n", code: exitFailed,
+			want: "fastcgen: found packages small (add.go) and large (sum.go) in DIR: a folder has one package: " +
+				"move the files of the other one\n", code: exitFailed,
 		},
 		"test file": {
 			files: map[string]string{"add_test.go": declare("", "")}, file: "add_test.go",
@@ -163,32 +185,41 @@ func TestPackages(t *testing.T) {
 		},
 		"platform": {
 			files: map[string]string{"add_linux.go": declare("", "")}, file: "add_linux.go",
-			want: "fastcgen: add_linux.go: a platform in the name of the file is lost in that of the generated one: rename it and write the platform into its //go:build line\n",
+			want: "fastcgen: add_linux.go: a platform in the name of the file is lost in that of the generated one: " +
+				"rename it and write the platform into its //go:build line\n",
 			code: exitFailed,
 		},
 		"generated": {
 			files: map[string]string{"add_fastc.go": declare("", "")}, file: "add_fastc.go",
-			want: "fastcgen: add_fastc.go: generated: name the declaration file that it was made from\n", code: exitFailed,
+			want: "fastcgen: add_fastc.go: generated: name the declaration file that it was made from\n",
+			code: exitFailed,
 		},
 		"not Go": {
 			files: map[string]string{"add.c": declare("", "")}, file: "add.c",
 			want: "fastcgen: add.c: not a Go file: a declaration file's name ends in .go\n", code: exitFailed,
 		},
 		"elsewhere": {
-			files: map[string]string{"add.go": strings.Replace(declare("", ""), "fastcgen", "fastcgen && plan9", 1), "sum.go": "package small\n"},
-			want:  "fastcgen: DIR/add.go: its //go:build line leaves this platform out: run fastcgen where it holds\n", code: exitFailed,
+			files: map[string]string{
+				"add.go": strings.Replace(declare("", ""), "fastcgen", "fastcgen && plan9", 1),
+				"sum.go": "package small\n",
+			},
+			want: "fastcgen: DIR/add.go: its //go:build line leaves this platform out: run fastcgen where it holds\n",
+			code: exitFailed,
 		},
 		"tag": { // that make sets when it finds a library, say; the flags of a file that asks for it count
 			files: map[string]string{
-				"add.go":  strings.Replace(declare("#if !TAGGED\n#error TAGGED\n#endif\n", ""), "fastcgen", "fastcgen && tagged", 1),
+				"add.go": strings.Replace(declare("#if !TAGGED\n#error TAGGED\n#endif\n", ""), "fastcgen",
+					"fastcgen && tagged", 1),
 				"flag.go": "//go:build tagged\n\npackage small\n\n// #cgo CFLAGS: -DTAGGED=1\nimport \"C\"\n",
 				"doc.go":  "package small\n",
 			},
 		},
 		"flags": { // of another file of the package count too, and ${SRCDIR} is its folder
 			files: map[string]string{
-				"add.go":  declare("#cgo CFLAGS: -I${SRCDIR}\n#include <local.h>\n", "\n//fastc:call add(a, C.ONE)\nfunc Next(a int32) int32\n"),
-				"flag.go": "package small\n\n// #cgo CFLAGS: -DONE=1\nimport \"C\"\n", "local.h": "#if !ONE\n#error ONE\n#endif\n",
+				"add.go": declare("#cgo CFLAGS: -I${SRCDIR}\n#include <local.h>\n",
+					"\n//fastc:call add(a, C.ONE)\nfunc Next(a int32) int32\n"),
+				"flag.go": "package small\n\n// #cgo CFLAGS: -DONE=1\nimport \"C\"\n",
+				"local.h": "#if !ONE\n#error ONE\n#endif\n",
 			},
 		},
 		"bad flags": {
@@ -197,46 +228,70 @@ func TestPackages(t *testing.T) {
 		},
 		"no library": {
 			files: map[string]string{"add.go": declare("#cgo pkg-config: evenkeel-has-no-such-library\n", "")},
-			want:  "fastcgen: #cgo pkg-config: evenkeel-has-no-such-library: install the library's development package\n", code: exitFailed,
+			want: "fastcgen: #cgo pkg-config: evenkeel-has-no-such-library: install the library's development " +
+				"package\n", code: exitFailed,
 		},
 		"blocking": {
 			files: map[string]string{
-				"add.go":  declare("#cgo CFLAGS: -O2 -D_FORTIFY_SOURCE=2\nstatic inline int nap(int us) { return usleep(us); }\nint load(int fd, char *p, int n);\nstatic inline int unused(int fd) { return fsync(fd); }\n", "\n//fastc:call nap(us)\nfunc Nap(us int32) int32\n\n//fastc:call load(fd, p, len(p))\nfunc Load(fd int32, p []byte) int32\n"),
-				"load.c":  "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nextern int crosscall2(void);\nint load(int fd, char *p, int n) { char b[8]; printf(\"%d\\n\", n); free(malloc(n)); crosscall2(); return read(fd, b, n) + b[0]; }\n",
+				"add.go": declare("#cgo CFLAGS: -O2 -D_FORTIFY_SOURCE=2\nstatic inline int nap(int us) { return "+
+					"usleep(us); }\nint load(int fd, char *p, int n);\nstatic inline int unused(int fd) { return "+
+					"fsync(fd); }\n", "\n//fastc:call nap(us)\nfunc Nap(us int32) int32\n\n//fastc:call load(fd, p, "+
+					"len(p))\nfunc Load(fd int32, p []byte) int32\n"),
+				"load.c": "#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nextern int " +
+					"crosscall2(void);\nint load(int fd, char *p, int n) { char b[8]; printf(\"%d\\n\", n); " +
+					"free(malloc(n)); crosscall2(); return read(fd, b, n) + b[0]; }\n",
 				"wrong.c": "#include \"_cgo_export.h\"\n",
 			},
-			want: "DIR/add.go:5: warning: cannot look into wrong.c for calls that block: wrong.c:1:10: fatal error: _cgo_export.h: No such file or directory\n" +
-				"DIR/add.go:20:14: warning: nap gets to usleep, which may block; put //fastc:slow above it\n\tnap -> usleep\n" +
-				"DIR/add.go:23:14: warning: load gets to the Go function crosscall2; a leaf function that calls Go ends the process; " +
+			want: "DIR/add.go:5: warning: cannot look into wrong.c for calls that block: wrong.c:1:10: fatal error: " +
+				"_cgo_export.h: No such file or directory\n" +
+				"DIR/add.go:20:14: warning: nap gets to usleep, which may block; put //fastc:slow above it\n\tnap -> " +
+				"usleep\n" +
+				"DIR/add.go:23:14: warning: load gets to the Go function crosscall2; a leaf function that calls Go " +
+				"ends the process; " +
 				"put //fastc:slow above it\n\tload -> crosscall2\n" +
-				"DIR/add.go:23:14: warning: load gets to read, printf, which may block; put //fastc:slow above it\n\tload -> read\n",
+				"DIR/add.go:23:14: warning: load gets to read, printf, which may block; put //fastc:slow above " +
+				"it\n\tload -> read\n",
 		},
 		"pointers": { // a table of functions, put where a call finds it by another one
 			files: map[string]string{
-				"add.go": declare("#include \"vfs.h\"\n", "\n//fastc:opaque\ntype File C.file\n\n//fastc:call file_step(f)\nfunc Step(f *File) int32\n\n"+
-					"//fastc:call file_size(f)\nfunc Size(f *File) int32\n\n//fastc:call file_sync(f)\n//fastc:slow\nfunc Sync(f *File) int32\n"),
-				"vfs.h": "typedef struct file file;\nint file_step(file *f);\nint file_size(const file *f);\nint file_sync(file *f);\n",
-				"vfs.c": "#include <unistd.h>\n#include \"vfs.h\"\nstruct methods { int (*put)(file *, const char *, int); };\n" +
+				"add.go": declare("#include \"vfs.h\"\n",
+					"\n//fastc:opaque\ntype File C.file\n\n//fastc:call file_step(f)\nfunc Step(f *File) int32\n\n"+
+						"//fastc:call file_size(f)\nfunc Size(f *File) int32\n\n//fastc:call "+
+						"file_sync(f)\n//fastc:slow\nfunc Sync(f *File) int32\n"),
+				"vfs.h": "typedef struct file file;\nint file_step(file *f);\nint file_size(const file *f);\nint " +
+					"file_sync(file *f);\n",
+				"vfs.c": "#include <unistd.h>\n#include \"vfs.h\"\nstruct methods { int (*put)(file *, const char *, " +
+					"int); };\n" +
 					"struct file { const struct methods *methods; int fd, size; };\n" +
-					"static struct { const char *name; long (*current)(int, const void *, unsigned long, long); } calls[] = {{\"pwrite\", pwrite}};\n" +
-					"static int disk_put(file *f, const char *p, int n) { return (int)calls[0].current(f->fd, p, n, 0); }\n" +
-					"static const struct methods disk = {disk_put};\nvoid file_open(file *f) { f->methods = &disk; }\n" +
-					"int file_step(file *f) { return f->methods->put(f, \"a\", 1); }\nint file_size(const file *f) { return f->size; }\nint file_sync(file *f) { return fsync(f->fd); }\n",
+					"static struct { const char *name; long (*current)(int, const void *, unsigned long, long); } " +
+					"calls[] = {{\"pwrite\", pwrite}};\n" +
+					"static int disk_put(file *f, const char *p, int n) { return (int)calls[0].current(f->fd, p, n, " +
+					"0); }\n" +
+					"static const struct methods disk = {disk_put};\n" +
+					"void file_open(file *f) { f->methods = &disk; }\n" +
+					"int file_step(file *f) { return f->methods->put(f, \"a\", 1); }\nint file_size(const file *f) { " +
+					"return f->size; }\nint file_sync(file *f) { return fsync(f->fd); }\n",
 			},
-			want: "DIR/add.go:20:14: warning: file_step may get to pwrite by a pointer, which may block; put //fastc:slow above it, unless you know that it does not\n\tfile_step ~> pwrite\n",
+			want: "DIR/add.go:20:14: warning: file_step may get to pwrite by a pointer, which may block; put " +
+				"//fastc:slow above it, unless you know that it does not\n\tfile_step ~> pwrite\n",
 		},
 		"jumps": { // out of the function, and within it
 			files: map[string]string{
-				"add.go": declare("#include \"jump.h\"\nstatic inline int caught(int n) { return catch(n, fail); }\n", "\n//fastc:call fail(n)\nfunc Fail(n int32) int32\n\n//fastc:call caught(n)\nfunc Caught(n int32) int32\n"),
+				"add.go": declare("#include \"jump.h\"\nstatic inline int caught(int n) { return catch(n, fail); }\n",
+					"\n//fastc:call fail(n)\nfunc Fail(n int32) int32\n\n//fastc:call caught(n)\nfunc Caught(n "+
+						"int32) int32\n"),
 				"jump.h": "int fail(int n);\nint catch(int n, int (*f)(int));\n",
-				"jump.c": "#include <setjmp.h>\n#include \"jump.h\"\nstatic jmp_buf at;\nstatic void leave(int n) { longjmp(at, n); }\nint fail(int n) { if (n > 0) leave(n); return n; }\n" +
+				"jump.c": "#include <setjmp.h>\n#include \"jump.h\"\nstatic jmp_buf at;\nstatic void leave(int n) { " +
+					"longjmp(at, n); }\nint fail(int n) { if (n > 0) leave(n); return n; }\n" +
 					"int catch(int n, int (*f)(int)) { return setjmp(at) ? -1 : f(n); }\n",
 			},
-			want: "DIR/add.go:18:14: warning: fail gets to longjmp, and to no setjmp; a jump over the frames of Go ends the process, by cgo too; " +
+			want: "DIR/add.go:18:14: warning: fail gets to longjmp, and to no setjmp; a jump over the frames of Go " +
+				"ends the process, by cgo too; " +
 				"wrap it in a static inline function in the preamble that calls setjmp\n\tfail -> leave -> longjmp\n",
 		},
 		"slow": { // all of it: nothing to warn of
-			files: map[string]string{"add.go": strings.Replace(declare("", ""), "//fastc:call", "//fastc:slow\n//fastc:call", 1), "load.c": "int read(void);\nint load(void) { return read(); }\n"},
+			files: map[string]string{"add.go": strings.Replace(declare("", ""), "//fastc:call",
+				"//fastc:slow\n//fastc:call", 1), "load.c": "int read(void);\nint load(void) { return read(); }\n"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,13 +351,33 @@ func TestEnvironment(t *testing.T) {
 		key, value, cgo string
 		want            string
 	}{
-		"no compiler":   {"CC", "no-such-compiler -m64", "", "fastcgen: no C compiler: no-such-compiler, which go env CC names, is not there; install it (Debian: gcc and libc6-dev; macOS: xcode-select --install) or set CC\n"},
-		"no pkg-config": {"PKG_CONFIG", "no-such-config", "#cgo pkg-config: zlib\n", "fastcgen: no no-such-config, which #cgo pkg-config: zlib needs: install it (Debian: pkg-config; macOS: brew install pkgconf) or set PKG_CONFIG\n"},
-		"cgo off":       {"CGO_ENABLED", "0", "", ""},
-		"wrapper":       {"CGO_CFLAGS", "-O2", "#cgo CFLAGS: -O1 -wrapper /bin/false\n", "fastcgen: #cgo CFLAGS: the flag -wrapper is not one that chooses how to compile, and cgo refuses it too: leave it out, or set CGO_CFLAGS_ALLOW to a pattern of it\n"},
-		"allowed":       {"CGO_CFLAGS_ALLOW", "-Xpreprocessor|-DALL.*", "#cgo CFLAGS: -Xpreprocessor -DALLOWED\n#ifndef ALLOWED\n#error ALLOWED\n#endif\n", ""},
-		"disallowed":    {"CGO_CFLAGS_DISALLOW", "-O3", "#cgo CFLAGS: -O3\n", "fastcgen: #cgo CFLAGS: the flag -O3 is not one that chooses how to compile, and cgo refuses it too: leave it out, or set CGO_CFLAGS_ALLOW to a pattern of it\n"},
-		"flags":         {"CGO_CFLAGS", "'-DNEEDED=1 + 0' -flto -Wall -Werror", "#if NEEDED != 1\n#error NEEDED\n#endif\nstatic int unused(void) { return 0; }\n", ""},
+		"no compiler": {"CC", "no-such-compiler -m64", "", "fastcgen: no C compiler: no-such-compiler, which go " +
+			"env CC names, is not there; install it (Debian: gcc and libc6-dev; macOS: xcode-select --install) or " +
+			"set CC\n"},
+		"no pkg-config": {
+			"PKG_CONFIG", "no-such-config", "#cgo pkg-config: zlib\n",
+			"fastcgen: no no-such-config, which #cgo pkg-config: zlib needs: install it (Debian: pkg-config; macOS: " +
+				"brew install pkgconf) or set PKG_CONFIG\n",
+		},
+		"cgo off": {"CGO_ENABLED", "0", "", ""},
+		"wrapper": {
+			"CGO_CFLAGS", "-O2", "#cgo CFLAGS: -O1 -wrapper /bin/false\n",
+			"fastcgen: #cgo CFLAGS: the flag -wrapper is not one that chooses how to compile, and cgo refuses it " +
+				"too: leave it out, or set CGO_CFLAGS_ALLOW to a pattern of it\n",
+		},
+		"allowed": {
+			"CGO_CFLAGS_ALLOW", "-Xpreprocessor|-DALL.*",
+			"#cgo CFLAGS: -Xpreprocessor -DALLOWED\n#ifndef ALLOWED\n#error ALLOWED\n#endif\n", "",
+		},
+		"disallowed": {
+			"CGO_CFLAGS_DISALLOW", "-O3", "#cgo CFLAGS: -O3\n",
+			"fastcgen: #cgo CFLAGS: the flag -O3 is not one that chooses how to compile, and cgo refuses it too: " +
+				"leave it out, or set CGO_CFLAGS_ALLOW to a pattern of it\n",
+		},
+		"flags": {
+			"CGO_CFLAGS", "'-DNEEDED=1 + 0' -flto -Wall -Werror",
+			"#if NEEDED != 1\n#error NEEDED\n#endif\nstatic int unused(void) { return 0; }\n", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(tt.key, tt.value)

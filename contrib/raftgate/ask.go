@@ -17,13 +17,12 @@ const (
 	// slices of 10 ms before it answers.
 	askTimeout = 250 * time.Millisecond
 
-	// unsteadyTimeout is enough of these for one that did not answer lately, where much depends on
-	// not waiting for it.
+	// unsteadyTimeout suffices for a member that did not answer lately, if it must not be waited for.
 	unsteadyTimeout = 100 * time.Millisecond
 
-	// silentFor is how long a member that does not answer is taken to be one that collects. It
-	// counts while it is asked time and again: one that misses two questions with a pause between
-	// them may have been there all the time.
+	// silentFor is how long a member that does not answer counts as one that collects. It counts only
+	// while questions keep coming. A member that misses two questions with a pause between them may
+	// have been there all the time.
 	silentFor = 5 * time.Second
 
 	// wantFor is how long a member wants the turn after it last tried to take it: twice the longest
@@ -39,9 +38,11 @@ const (
 type question struct {
 	From string `json:"from"`
 	wish
-	Alone bool `json:"alone,omitempty"` // who asks is about to collect without the turn
-	// Who asks leads, cannot have the turn, and waits for this member to collect first.
-	After bool `json:"after,omitempty"`
+
+	// WithoutTurn says that the asker is about to collect without the turn. After says that it leads,
+	// cannot have the turn, and waits for this member to collect first.
+	WithoutTurn bool `json:"alone,omitempty"`
+	After       bool `json:"after,omitempty"`
 }
 
 // wish is a member's wish for the turn.
@@ -66,7 +67,7 @@ func (w wish) before(id string, v wish, other string) bool {
 type report struct {
 	Go       bool    `json:"go"`            // as far as this member is concerned, who asks may collect now
 	Why      string  `json:"why,omitempty"` // not
-	Away     bool    `json:"away"`          // this member is about to collect, or collects
+	Busy     bool    `json:"away"`          // this member is about to collect, or collects
 	Collects bool    `json:"collects"`      // it does so already, or has the turn
 	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 when the next one is due
 }
@@ -86,11 +87,11 @@ func (m *Member) answer(q question) report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	busy := m.holds || m.going
-	r := report{Away: h.away || busy, Collects: h.collects || busy, Fill: h.fill}
+	r := report{Busy: h.busy || busy, Collects: h.collects || busy, Fill: h.fill}
 	mine, wants := m.wishLocked(st, h)
 	switch {
 	case q.Since == 0: // it wants nothing
-	case r.Away:
+	case r.Busy:
 		r.Why = "it has the turn"
 	case wants && mine.before(st.ID, q.wish, q.From):
 		r.Why = "it comes first"
@@ -101,11 +102,11 @@ func (m *Member) answer(q question) report {
 		r.Go = true
 		m.promised++
 	}
-	if q.Alone && st.yieldsTo(q.From) {
+	if q.WithoutTurn && st.yieldsTo(q.From) {
 		m.letGo = true
 	}
-	if q.After && !r.Away && h.fill > yieldFill && !st.leads() {
-		m.hurryLocked(&m.hurriedAlone, (*gcgate.Gate).CollectWithoutTurn)
+	if q.After && !r.Busy && h.fill > yieldFill && !st.leads() {
+		m.hurryLocked(&m.hurriedWithoutTurn, (*gcgate.Gate).CollectWithoutTurn)
 	}
 	return r
 }
@@ -129,10 +130,10 @@ func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.C
 	m.running.Go(func() {
 		ctx, cancel := context.WithTimeout(m.ctx, silentFor)
 		defer cancel()
-		if h := m.readHeap(); !h.away && h.fill > yieldFill { // it may have begun by itself meanwhile
+		if h := m.readHeap(); !h.busy && h.fill > yieldFill { // it may have begun by itself
 			err := collect(g, ctx) // or the leader waits until its heap presses
 			if errors.Is(err, gcgate.ErrStopped) {
-				m.gate.CompareAndSwap(g, nil) // its heap is in nobody's way any more
+				m.gate.CompareAndSwap(g, nil) // its heap holds no other member up any more
 			}
 		}
 		m.mu.Lock()
@@ -150,7 +151,7 @@ type answered struct {
 }
 
 // askAll asks the other voters of st at once, and returns when all have answered or the time is
-// over, for those that did not answer lately another one.
+// over. For those that did not answer lately that is unsteady.
 func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, q question, st Status) []answered {
 	asked, err := json.Marshal(q)
 	var all []answered
@@ -182,7 +183,7 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 	}
 	asking.Wait()
 	if caller.Err() != nil {
-		return all // it gave up, which tells nothing of the members
+		return all // it gave up, which proves nothing of the members
 	}
 	for _, a := range all {
 		m.heard(a)

@@ -11,7 +11,7 @@ var (
 	// as after a connection that was refused: it is neither asked nor waited for.
 	ErrGone = errors.New("raftgate: the member's process does not run")
 
-	// ErrNoSuccessor is what [Member.Drain] returns when this member leads and nobody took over.
+	// ErrNoSuccessor is what [Member.Drain] returns when this member leads and no other took over.
 	ErrNoSuccessor = errors.New("raftgate: no member takes the leadership over: this one collects while it leads")
 )
 

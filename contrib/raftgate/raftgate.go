@@ -15,7 +15,7 @@ import (
 // evenkeel.dev/contrib/raftgate/etcdraft and evenkeel.dev/contrib/raftgate/hashiraft implement it;
 // for another library it is some thirty lines. Its methods may be called from any goroutine.
 type Raft interface {
-	// Status tells how the group stands. It must return at once, or nearly.
+	// Status returns the state of the group. It must return at once, or nearly.
 	Status() Status
 
 	// Transfer hands the leadership to another voter, and returns nil when this member does not
@@ -24,10 +24,10 @@ type Raft interface {
 	Transfer(ctx context.Context, to string) error
 }
 
-// Status is how a group stands, as one member sees it.
+// Status is the state of a group, as one member sees it.
 type Status struct {
 	ID     string  // of this member
-	Leader string  // of the member that leads; empty: nobody is known to
+	Leader string  // of the member that leads; empty: not known
 	Voters []Voter // all members that vote, this one included
 }
 
@@ -58,24 +58,30 @@ type Member struct {
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool      // guarded by mu
-	holds  bool      // the turn; guarded by mu
-	wanted time.Time // since when this member wants the turn; zero: it does not; guarded by mu
-	// How many times it had collected then: it may have gone without the turn since; guarded by mu.
-	wantedAt     uint64
-	tried        time.Time // when it last tried to take it; guarded by mu
-	promised     uint64    // how often it let another member go first; guarded by mu
-	hurried      bool      // a collection that another member asked for runs; guarded by mu
-	hurriedAlone bool      // likewise, one that does not wait for the turn; guarded by mu
-	// It let another member go first, without the turn, since it last looked; guarded by mu.
-	letGo   bool
-	going   bool                      // it collects without the turn, or is about to, whoever asks; guarded by mu
-	silent  map[string]time.Time      // members that do not answer, and since when; guarded by mu
-	stalled map[string]time.Time      // when a member did not answer last; guarded by mu
-	ignored map[string]bool           // those of them that have no say any more; guarded by mu
-	outages map[string]*gcgate.Outage // what the log knows of them; guarded by mu
-	stats   Stats                     // guarded by mu
+	mu     sync.Mutex // guards what follows
+	closed bool
+	stats  Stats
+
+	// The turn.
+	holds    bool
+	wanted   time.Time // since when this member wants it; zero: it does not
+	wantedAt uint64    // how many times it had collected then: it may have gone without the turn since
+	tried    time.Time // when it last tried to take it
+	promised uint64    // how often it let another member go first
+
+	// Collections that another member has asked for, and that run.
+	hurried            bool
+	hurriedWithoutTurn bool
+
+	// Collections without the turn.
+	letGo bool // it let another member go first since it last looked
+	going bool // it collects, or is about to, whichever member asks
+
+	// Members that do not answer, by id.
+	silent  map[string]time.Time      // since when
+	stalled map[string]time.Time      // when one did not answer last
+	ignored map[string]bool           // those that have no say any more
+	outages map[string]*gcgate.Outage // what the log knows of them
 }
 
 var (
@@ -149,7 +155,7 @@ func (m *Member) count(change func(*Stats)) {
 type heap struct {
 	fill      float64 // 0 after a collection, 1 at the trigger
 	pressed   bool    // it is past the middle between the trigger and the hard threshold
-	away      bool    // it is about to collect, collects, or comes back
+	busy      bool    // it is about to collect, collects, or comes back
 	collects  bool    // it collects or comes back
 	collected uint64  // so many times
 }
@@ -163,7 +169,7 @@ func (m *Member) readHeap() heap {
 	s := g.Stats()
 	h := heap{
 		pressed: s.Heap >= s.Trigger/2+s.Hard/2,
-		away:    s.State >= gcgate.StateAnnouncing, collects: s.State >= gcgate.StateCollecting,
+		busy:    s.State >= gcgate.StateAnnouncing, collects: s.State >= gcgate.StateCollecting,
 	}
 	for _, n := range s.Collections {
 		h.collected += n

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// behindMax is how many entries a successor may have to catch up with: meanwhile nothing is
+	// behindMax is how many entries a successor may have to catch up with. Until then nothing is
 	// written.
 	behindMax = 256
 
@@ -19,26 +19,26 @@ const (
 	// yet take place, and leave the group without a leader.
 	slowFactor = 10
 
-	// steadyAfter is how long a member that did not answer is handed the leadership only if nobody
-	// else takes it: one that stalls now and then does so when it leads, too.
+	// steadyAfter is how long a member that did not answer gets the leadership only if no other takes
+	// it, because one that stalls now and then does so when it leads, too.
 	steadyAfter = 10 * time.Second
 
-	// standBackPause is between two looks at whether another member collects.
-	standBackPause = 2 * time.Millisecond
+	// othersPause is between two looks at whether another member collects.
+	othersPause = 2 * time.Millisecond
 
-	// beginWithin is how long a member that was asked to collect may take to begin: its gate looks
-	// for the turn first, and on a busy machine it comes late.
+	// beginWithin is how long a member that was asked to collect may take to begin. Its gate looks for
+	// the turn first, and on a busy machine it comes late.
 	beginWithin = 100 * time.Millisecond
 
-	// sweepFactor is how many times longer than its mark phase a member may be away: the gate waits
+	// sweepFactor is how many times longer than its mark phase a member may be busy. The gate waits
 	// for the sweep, for as long again.
 	sweepFactor = 2
 )
 
 // Drain hands the leadership over, if this member leads, to the one of the others that answers at
 // once and whose heap is the emptiest, so that it leads for long. It returns nil when this member
-// does not lead any more, and [ErrNoSuccessor] when nobody took over: the gate tries again while it
-// collects.
+// does not lead any more, and [ErrNoSuccessor] if no member took over. The gate tries again while
+// it collects.
 //
 // At a collection without the turn it first waits, as long as the gate waits for it, until no other
 // member collects, and then hands over only to a member that has collected lately: else two members
@@ -52,13 +52,13 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 		return m.handOver(ctx)
 	}
 	if m.readHeap().collects {
-		return m.handOverAlone(ctx) // the gate did not wait any more
+		return m.handOverWithoutTurn(ctx) // the gate did not wait any more
 	}
 	for {
-		if err := m.standBack(ctx); err != nil {
+		if err := m.awaitOthers(ctx); err != nil {
 			return err
 		}
-		if err := m.handOverAlone(ctx); err != nil {
+		if err := m.handOverWithoutTurn(ctx); err != nil {
 			return err
 		}
 		if m.goes() {
@@ -67,8 +67,8 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	}
 }
 
-// goes has this member tell from now on that it collects, and reports true, unless it let another
-// one go first since it looked.
+// goes has this member answer from now on that it collects, and reports true, unless it let another
+// go first since it looked.
 func (m *Member) goes() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,8 +76,8 @@ func (m *Member) goes() bool {
 	return m.going
 }
 
-// Ready needs to tell nobody: a member that is back follows, and hears of what it missed by the
-// log.
+// Ready asks nothing of the others. A member that is back follows, and hears of what it missed by
+// the log.
 func (m *Member) Ready(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,30 +100,30 @@ func (m *Member) drainWithoutTurn() (patience time.Duration, err error) {
 	return 2*askTimeout + patience, nil
 }
 
-// standBack waits until no other member collects, or returns ctx's error. Of two that are about to,
-// the one with the lower id goes first, but the leader last.
-func (m *Member) standBack(ctx context.Context) error {
+// awaitOthers waits until no other member collects, or returns ctx's error. Of two that are about
+// to, the one with the lower id goes first, but the leader last.
+func (m *Member) awaitOthers(ctx context.Context) error {
 	for ctx.Err() == nil {
 		m.mu.Lock()
 		m.letGo = false
 		m.mu.Unlock()
 		st, busy := m.options.Raft.Status(), false
-		for _, a := range m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, Alone: true}, st) {
-			busy = busy || a.err == nil && (a.report.Collects || a.report.Away && st.yieldsTo(a.voter.ID))
+		for _, a := range m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, WithoutTurn: true}, st) {
+			busy = busy || a.err == nil && (a.report.Collects || a.report.Busy && st.yieldsTo(a.voter.ID))
 		}
 		if !busy {
 			break
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(standBackPause):
+		case <-time.After(othersPause):
 		}
 	}
 	return ctx.Err()
 }
 
-// handOver hands the leadership to the best successor, and to the next best where that does not
-// take it.
+// handOver hands the leadership to the best successor, and to the next best if that does not take
+// it.
 func (m *Member) handOver(ctx context.Context) error {
 	var failed error
 	for tried := map[string]bool{}; ; {
@@ -141,9 +141,9 @@ func (m *Member) handOver(ctx context.Context) error {
 	}
 }
 
-// handOverAlone is handOver without the turn: to a member whose heap is not full. It has one
-// collect first where there is none.
-func (m *Member) handOverAlone(ctx context.Context) error {
+// handOverWithoutTurn is handOver without the turn, to a member whose heap is not full. If there is
+// none it has one collect first.
+func (m *Member) handOverWithoutTurn(ctx context.Context) error {
 	var failed error
 	var asked string // to collect
 	var since time.Time
@@ -152,19 +152,19 @@ func (m *Member) handOverAlone(ctx context.Context) error {
 		if !st.leads() {
 			return nil
 		}
-		best, away := m.successor(ctx, st, tried)
+		best, busy := m.successor(ctx, st, tried)
 		switch {
 		case best.ID != "" && !best.full:
 			tried[best.ID] = true
 			failed = errors.Join(failed, m.transfer(ctx, best))
-		case ctx.Err() != nil || m.readHeap().collects || best.ID == "" && !away:
+		case ctx.Err() != nil || m.readHeap().collects || best.ID == "" && !busy:
 			m.count(func(s *Stats) { s.KeptLeading++ })
 			if failed == nil {
-				return ctx.Err() // nil: there is nobody, and this member collects while it leads
+				return ctx.Err() // nil: there is no successor, and this member collects while it leads
 			}
 			return errors.Join(ErrNoSuccessor, failed)
 		case best.ID == "":
-			_ = m.standBack(ctx)
+			_ = m.awaitOthers(ctx)
 		case asked == "":
 			asked, since = best.ID, time.Now()
 			m.askAll(ctx, askTimeout, unsteadyTimeout, question{From: st.ID, After: true},
@@ -173,8 +173,8 @@ func (m *Member) handOverAlone(ctx context.Context) error {
 			tried[asked] = true // it does not collect
 			asked = ""
 		default:
-			time.Sleep(standBackPause)
-			_ = m.standBack(ctx)
+			time.Sleep(othersPause)
+			_ = m.awaitOthers(ctx)
 		}
 	}
 }
@@ -199,10 +199,10 @@ func (m *Member) transfer(ctx context.Context, to candidate) error {
 	return nil
 }
 
-// successor returns the voter to hand the leadership to, without an id where there is none, and
-// whether another one is away, so that there may be one later. Being asked proves that a member
-// does not stall: what it is told next it does at once.
-func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool) (best candidate, away bool) {
+// successor returns the voter to hand the leadership to, without an id if there is none. busy
+// reports whether another one collects, so that there may be one later. A member that answers does
+// not stall, so it does at once what it is asked next.
+func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool) (best candidate, busy bool) {
 	shortest := m.options.TransferTimeout
 	for _, a := range m.askAll(ctx, 2*shortest, 2*shortest, question{From: st.ID}, st) {
 		c := candidate{
@@ -211,13 +211,13 @@ func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool
 		}
 		switch {
 		case a.err != nil || tried[c.ID] || a.voter.Behind > behindMax:
-		case a.report.Away:
-			away = true
+		case a.report.Busy:
+			busy = true
 		case best.ID == "" || c.before(best):
 			best = c
 		}
 	}
-	return best, away
+	return best, busy
 }
 
 // candidate is a member that may be the successor.

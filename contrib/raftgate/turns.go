@@ -41,7 +41,7 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.promised != promised {
-		// Another member was told to go meanwhile, and this one perhaps by it. Both go nowhere.
+		// Another member got leave to go since, and may have given it to this one. Neither goes.
 		return nil, fmt.Errorf("raftgate: %w: a member that asked meanwhile", gcgate.ErrHeld)
 	}
 	m.holds, m.wanted = true, time.Time{}
@@ -54,7 +54,7 @@ type lease struct {
 	release sync.Once
 }
 
-// Lost is nil: nobody takes the turn away from a process that runs.
+// Lost is nil, because no member takes the turn from a process that runs.
 func (l *lease) Lost() <-chan struct{} { return nil }
 
 // Release tells those who ask from now on that they may go.

@@ -64,7 +64,7 @@ func get(t *testing.T, url string) string {
 func TestRun(t *testing.T) {
 	turns := filepath.Join(t.TempDir(), "turns")
 	for _, args := range []string{
-		"-shape ptr", "-shape flat -gate", "-shape map -gate=idle", "-gate=shed -health -turns " +
+		"-shape ptr", "-shape flat -gate", "-shape map -gate=through", "-gate=shed -health -turns " +
 			turns, "-gate=drain -inband",
 	} {
 		t.Run(args, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTurnLoad holds the law to four real replicas of 33 MiB that shared one turn: the share of the time for which it was
-// held, up to a load of 0.9 within what was measured then.
+// TestTurnLoad holds the formula to four real replicas of 33 MiB that shared one turn: the share of
+// the time for which it was held, up to a load of 0.9 within what was measured then.
 func TestTurnLoad(t *testing.T) {
 	for _, tt := range []struct {
 		rate, live float64
@@ -56,7 +56,16 @@ func TestLongestWait(t *testing.T) {
 	for _, tt := range []struct {
 		replicas, turns int
 		want            time.Duration
-	}{{1, 1, 0}, {2, 1, time.Second}, {4, 1, 3 * time.Second}, {4, 2, time.Second}, {5, 2, 2 * time.Second}, {3, 3, 0}, {0, 1, 0}, {4, 0, 0}} {
+	}{
+		{1, 1, 0},
+		{2, 1, time.Second},
+		{4, 1, 3 * time.Second},
+		{4, 2, time.Second},
+		{5, 2, 2 * time.Second},
+		{3, 3, 0},
+		{0, 1, 0},
+		{4, 0, 0},
+	} {
 		if got := LongestWait(tt.replicas, tt.turns, time.Second); got != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
@@ -90,18 +99,26 @@ func TestCompare(t *testing.T) {
 	room := 0.95 * 300e6
 	want := []Outlook{
 		{
-			Way: WayGOGC100, Needed: Range{7, 8}, Replicas: Exactly(10), Memory: Range{650e6, 782e6}, MemoryInAll: Range{6.5e9, 7.82e9},
-			CPU: Range{5.2e-4, 6.56e-4}, Collector: Range{1.2 / 6.2, 1.56 / 5.56}, Headroom: Range{8.5 / 6.56, 8.5 / 5.2},
+			Way: WayGOGC100, Needed: Range{7, 8}, Replicas: Exactly(10), Memory: Range{650e6, 782e6},
+			MemoryInAll: Range{6.5e9, 7.82e9},
+			CPU:         Range{5.2e-4, 6.56e-4},
+			Collector:   Range{1.2 / 6.2, 1.56 / 5.56},
+			Headroom:    Range{8.5 / 6.56, 8.5 / 5.2},
 		},
 		{
-			Way: WayGOGC400, Needed: Range{6, 7}, Replicas: Exactly(10), Memory: Range{1.55e9, 1.88e9}, MemoryInAll: Range{15.5e9, 18.8e9},
-			CPU: Range{4.3e-4, 5.39e-4}, Collector: Range{.3 / 5.3, .39 / 4.39}, Headroom: Range{8.5 / 5.39, 8.5 / 4.3},
+			Way: WayGOGC400, Needed: Range{6, 7}, Replicas: Exactly(10), Memory: Range{1.55e9, 1.88e9},
+			MemoryInAll: Range{15.5e9, 18.8e9},
+			CPU:         Range{4.3e-4, 5.39e-4},
+			Collector:   Range{.3 / 5.3, .39 / 4.39},
+			Headroom:    Range{8.5 / 5.39, 8.5 / 4.3},
 		},
 		{
-			Way: WayGated, Needed: Range{7, 8}, Replicas: Exactly(10), Memory: Range{650e6, 640e6*1.22 + 50e6}, MemoryInAll: Range{6.5e9, 8.308e9},
-			CPU: Range{(4 + 1.2/.95) / 1e4, (5 + 1.2/.95) / 1e4}, Collector: Range{1.2 / .95 / (5 + 1.2/.95), 1.2 / .95 / (4 + 1.2/.95)},
-			Headroom: Range{.85 * 10 / (5 + 1.2/.95), .85 * 10 / (4 + 1.2/.95)},
-			Turns:    Range{2, 2}, TurnLoad: Range{1e9 * .3 / room, 1e9 * .4 / room},
+			Way: WayGated, Needed: Range{7, 8}, Replicas: Exactly(10), Memory: Range{650e6, 640e6*1.22 + 50e6},
+			MemoryInAll: Range{6.5e9, 8.308e9},
+			CPU:         Range{(4 + 1.2/.95) / 1e4, (5 + 1.2/.95) / 1e4},
+			Collector:   Range{1.2 / .95 / (5 + 1.2/.95), 1.2 / .95 / (4 + 1.2/.95)},
+			Headroom:    Range{.85 * 10 / (5 + 1.2/.95), .85 * 10 / (4 + 1.2/.95)},
+			Turns:       Range{2, 2}, TurnLoad: Range{1e9 * .3 / room, 1e9 * .4 / room},
 			Wait: Range{2.7, 3.6}, Spare: 0.75 * 600e6 / 1e8 * 0.9, // nine carry the load of ten
 		},
 	}
@@ -111,7 +128,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareSmall: the runtime lets a small heap grow to 4 MiB, at GOGC=400 to 16, before it collects.
+// TestCompareSmall: the runtime lets a small heap grow to 4 MiB, at GOGC=400 to 16, before it
+// collects.
 func TestCompareSmall(t *testing.T) {
 	s := Service{AllocRate: 30 << 20, Live: 1 << 20, Work: Exactly(1), MarkPerByte: Exactly(1e-9)}
 	got, err := Compare(s, Options{})
@@ -135,16 +153,18 @@ func TestCompareKnowsWhatItDoesNotKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range got {
-		if !o.Needed.IsZero() || !o.CPU.IsZero() || !o.Headroom.IsZero() || !o.Collector.IsZero() || !o.MemoryInAll.IsZero() || o.Memory.IsZero() {
+		if !o.Needed.IsZero() || !o.CPU.IsZero() || !o.Headroom.IsZero() || !o.Collector.IsZero() ||
+			!o.MemoryInAll.IsZero() || o.Memory.IsZero() {
 			t.Errorf("%v: %+v", o.Way, o)
 		}
 	}
 	if gated := got[WayGated]; gated.TurnLoad.IsZero() || gated.Turns.IsZero() {
-		t.Errorf("the law needs no replicas: %+v", gated)
+		t.Errorf("the formula needs no replicas: %+v", gated)
 	}
 }
 
-// TestCompareWithMemory: the trigger follows the allocation where there is memory, and what does not fit is said.
+// TestCompareWithMemory: the trigger follows the allocation where there is memory, and what does
+// not fit is said.
 func TestCompareWithMemory(t *testing.T) {
 	s := service()
 	plain, err := Compare(s, Options{Replicas: 10})
@@ -192,7 +212,11 @@ func TestSpareEndsBeforeTheRuntime(t *testing.T) {
 func TestRuntimeStart(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct{ live, room, start float64 }{
-		{400, 1000, 400 + 570*45./64}, {0, 1000, 970 * 45. / 64}, {4, 20, 4 + 15*45./64}, {400, 300, 400}, {400, -100, 400},
+		{400, 1000, 400 + 570*45./64},
+		{0, 1000, 970 * 45. / 64},
+		{4, 20, 4 + 15*45./64},
+		{400, 300, 400},
+		{400, -100, 400},
 	} {
 		start := RuntimeStart(c.live*mib, c.room*mib)
 		if math.Abs(start/mib-c.start) > 1e-6 {
@@ -220,15 +244,19 @@ func TestWorkAtKnee(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for field, s := range map[string]Service{
 		"AllocRate": {Live: 1}, "Live": {AllocRate: 1, Live: math.NaN()}, "Procs": {AllocRate: 1, Live: 1, Procs: -1},
-		"Work": {AllocRate: 1, Live: 1, Work: Range{0, 1}}, "Held": {AllocRate: 1, Live: 1, Held: Range{-1, 1}}, "MarkPerByte": {AllocRate: 1, Live: 1, MarkPerByte: Range{2, 1}},
-		"Requests": {AllocRate: 1, Live: 1, Requests: math.Inf(1)},
+		"Work": {AllocRate: 1, Live: 1, Work: Range{0, 1}}, "Held": {AllocRate: 1, Live: 1, Held: Range{-1, 1}},
+		"MarkPerByte": {AllocRate: 1, Live: 1, MarkPerByte: Range{2, 1}},
+		"Requests":    {AllocRate: 1, Live: 1, Requests: math.Inf(1)},
 	} {
 		var fe *FieldError
 		if _, err := Compare(s, Options{}); !errors.As(err, &fe) || fe.Field != field {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	for option, o := range map[string]Options{"Replicas": {Replicas: -1}, "Turns": {Turns: 2e6}, "Memory": {Memory: -1}} {
+	for option, o := range map[string]Options{
+		"Replicas": {Replicas: -1}, "Turns": {Turns: 2e6},
+		"Memory": {Memory: -1},
+	} {
 		var oe *OptionError
 		if _, err := Compare(service(), o); !errors.As(err, &oe) || oe.Option != option {
 			t.Errorf("%+v: %v", o, err)
@@ -244,7 +272,7 @@ func TestWayText(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, back, err)
 		}
 	}
-	if err := new(Way).UnmarshalText([]byte("GOGC=50")); err == nil || Way(9).String() != "unknown (9)" {
+	if err := new(Way).UnmarshalText([]byte("GOGC=50")); err == nil || Way(9).String() != "Way(9)" {
 		t.Errorf("%v, %v", err, Way(9))
 	}
 }

@@ -1,9 +1,9 @@
 package capacity
 
 import (
-	"fmt"
 	"math"
-	"slices"
+
+	"evenkeel.dev/internal/enum"
 )
 
 // Way is a way in which a replica's heap is collected.
@@ -16,65 +16,56 @@ const (
 	WayGated              // behind a gate of evenkeel.dev/gcgate, with turns
 )
 
-var wayNames = []string{"GOGC=100", "GOGC=400", "gated"}
+var wayNames = enum.Of[Way]("capacity", "a way to collect", "GOGC=100", "GOGC=400", "gated")
 
 // String returns the way's name.
-func (w Way) String() string {
-	if int(w) < len(wayNames) {
-		return wayNames[w]
-	}
-	return fmt.Sprintf("unknown (%d)", uint32(w))
-}
+func (w Way) String() string { return wayNames.String(w) }
 
-// MarshalText returns the way's name.
-func (w Way) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+// MarshalText returns the way's name. It fails for another value.
+func (w Way) MarshalText() ([]byte, error) { return wayNames.Marshal(w) }
 
 // UnmarshalText reads the way's name.
-func (w *Way) UnmarshalText(text []byte) error {
-	i := slices.Index(wayNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("capacity: %q is no way to collect: write GOGC=100, GOGC=400 or gated", text)
-	}
-	*w = Way(i)
-	return nil
-}
+func (w *Way) UnmarshalText(text []byte) error { return wayNames.Parse(text, w) }
 
 // An Outlook is what a way of collecting needs. Ranges that are zero are not known.
 type Outlook struct {
 	Way Way `json:"way"`
 
-	// Needed is how many replicas keep below the knee of their processors ([Knee]), behind gates while as many are away
-	// as there are turns. Replicas is how many the other figures are for: those of the options, or else the needed ones.
+	// Needed is how many replicas keep below the knee of their processors ([Knee]), behind gates
+	// while as many are drained as there are turns. Replicas is how many the other figures are for:
+	// those of the options, or else the needed ones.
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
 
-	// Memory is what one replica takes, in bytes, and MemoryInAll all of them. TooLarge says that one does
-	// not stay below Options.Memory.
+	// Memory is what one replica takes, in bytes, and MemoryInAll all of them. TooLarge says that
+	// one does not stay below Options.Memory.
 	Memory      Range `json:"memory"`
 	MemoryInAll Range `json:"memory_in_all,omitzero"`
 	TooLarge    bool  `json:"too_large,omitempty"`
 
-	// CPU is what a request takes, the collector's work included, in seconds; Collector is the collector's share of all
-	// CPU time, from 0 to 1.
+	// CPU is what a request takes, the collector's work included, in seconds; Collector is the
+	// collector's share of all CPU time, from 0 to 1.
 	CPU       Range `json:"cpu_per_request,omitzero"`
 	Collector Range `json:"collector_share,omitzero"`
 
-	// Headroom is by how much the load may grow until the replicas are at the knee: 1 is there, 2 twice the load.
+	// Headroom is by how much the load may grow until the replicas are at the knee: 1 is there, 2
+	// twice the load.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad], and TurnLoad their load with
-	// those of the options. Of WayGated alone.
+	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad], and
+	// TurnLoad their load with those of the options. Of WayGated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
-	// Wait is how long the last replica waits, in seconds, when all of them want the turn at once, and Spare how long its heap
-	// takes from the trigger to the hard threshold: without a turn it goes where that is shorter. Of WayGated alone.
+	// Wait is how long the last replica waits, in seconds, when all of them want the turn at once,
+	// and Spare how long its heap takes from the trigger to the hard threshold: without a turn it
+	// goes where that is shorter. Of WayGated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way of collecting. It returns a [*FieldError] or an [*OptionError] where a figure makes
-// no sense.
+// Compare returns an [Outlook] for each way of collecting. It returns a [*FieldError] or an
+// [*OptionError] where a figure makes no sense.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -87,7 +78,8 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 	return []Outlook{s.stock(o, WayGOGC100, 1), s.stock(o, WayGOGC400, 4), s.gated(o)}, nil
 }
 
-// stock is the outlook of the runtime's own pacing, which lets the heap grow by so many times what is live.
+// stock is the outlook of the runtime's own pacing, which lets the heap grow by so many times what
+// is live.
 func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
@@ -105,7 +97,8 @@ func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	return out
 }
 
-// runtimeFloor is the heap below which the runtime does not collect at GOGC=100, in bytes: heapMinimum of its mgcpacer.go, which grows with GOGC.
+// runtimeFloor is the heap below which the runtime does not collect at GOGC=100, in bytes:
+// heapMinimum of its mgcpacer.go, which grows with GOGC.
 const runtimeFloor = 4 << 20
 
 // gated is the outlook behind gates.
@@ -113,8 +106,9 @@ func (s Service) gated(o Options) Outlook {
 	out := Outlook{Way: WayGated}
 	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
-		// Where the trigger follows the allocation, how often a replica collects depends on how many there are, and the other way
-		// round: from many replicas, with the lowest trigger, to fewer.
+		// Where the trigger follows the allocation, how often a replica collects depends on how
+		// many there are, and the other way round: from many replicas, with the lowest trigger, to
+		// fewer.
 		trigger = s.trigger(o, math.MaxFloat64)
 		for range 8 {
 			out.Needed = s.gatedReplicas(o, s.marking(Room(s.Live, trigger, gateJitter)))
@@ -133,9 +127,15 @@ func (s Service) gated(o Options) Outlook {
 	}
 	low, high := seconds(s.Held.Low), seconds(s.Held.High)
 	out.TurnLoad = Range{TurnLoad(s.AllocRate, room, low, o.Turns), TurnLoad(s.AllocRate, room, high, o.Turns)}
-	out.Turns = Range{float64(TurnsFor(s.AllocRate, room, low, EasyLoad)), float64(TurnsFor(s.AllocRate, room, high, EasyLoad))}
+	out.Turns = Range{
+		float64(TurnsFor(s.AllocRate, room, low, EasyLoad)),
+		float64(TurnsFor(s.AllocRate, room, high, EasyLoad)),
+	}
 	if n := out.Replicas; !n.IsZero() {
-		out.Wait = Range{LongestWait(whole(n.Low), o.Turns, low).Seconds(), LongestWait(whole(n.High), o.Turns, high).Seconds()}
+		out.Wait = Range{
+			LongestWait(whole(n.Low), o.Turns, low).Seconds(),
+			LongestWait(whole(n.High), o.Turns, high).Seconds(),
+		}
 		hard := s.Live + gateHard*(trigger-s.Live)
 		if o.Memory > 0 { // it does not fall with the trigger
 			highest := max(trigger, gateShare*max(o.Memory-s.Beside, 0))
@@ -170,13 +170,14 @@ func (s Service) trigger(o Options, replicas float64) float64 {
 	return max(min(trigger, s.below(o, gateMost)), 1.25*s.Live)
 }
 
-// below is the heap at a share of the way from the live one to where the runtime may begin a cycle by itself, in bytes.
+// below is the heap at a share of the way from the live one to where the runtime may begin a cycle
+// by itself, in bytes.
 func (s Service) below(o Options, share float64) float64 {
 	return s.Live + share*(RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
-// gatedReplicas is how many replicas serve below the knee while those that have a turn are away, and have the processors for
-// all work.
+// gatedReplicas is how many replicas serve below the knee while those that have a turn are drained,
+// and have the processors for all work.
 func (s Service) gatedReplicas(o Options, collector Range) Range {
 	full := Knee * float64(s.Procs)
 	serving, all := s.Work.Times(1/full), s.Work.Add(collector).Times(1/full)
@@ -184,8 +185,8 @@ func (s Service) gatedReplicas(o Options, collector Range) Range {
 	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
 }
 
-// marking is the CPU time that marking takes in all replicas together, in seconds a second, where each collects when it has
-// allocated so many bytes.
+// marking is the CPU time that marking takes in all replicas together, in seconds a second, where
+// each collects when it has allocated so many bytes.
 func (s Service) marking(room float64) Range {
 	return s.MarkPerByte.Times(s.Live * s.AllocRate / max(room, 1))
 }
@@ -198,7 +199,8 @@ func (out *Outlook) count(o Options) Range {
 	return out.Needed
 }
 
-// headroom is by how much work may grow to fill so many replicas. Of those that are needed the fewer are for the less work.
+// headroom is by how much work may grow to fill so many replicas. Of those that are needed the
+// fewer are for the less work.
 func (o Options) headroom(replicas, work Range) Range {
 	if o.Replicas > 0 {
 		return Range{replicas.Low / work.High, replicas.High / work.Low}

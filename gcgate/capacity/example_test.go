@@ -7,8 +7,8 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// Four replicas answer 6,000 requests a second, allocate 64 KiB for each and keep 300 MB; a collection holds
-// its turn for 400 ms.
+// Four replicas answer 6,000 requests a second, allocate 64 KiB for each and keep 300 MB; a
+// collection holds its turn for 400 ms.
 func ExampleTurnLoad() {
 	const live = 300e6
 	room := capacity.Room(live, 2*live, 0.1)

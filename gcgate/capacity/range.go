@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A Range is a figure that is known to lie between two. The zero Range is a figure that is not known.
+// A Range is a figure that is known to lie between two. The zero Range is a figure that is not
+// known.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -26,7 +27,11 @@ func (r Range) Add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High}
 // check refuses what is no range of figures that are not negative.
 func (r Range) check(field string) error {
 	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
-		return &FieldError{field, fmt.Sprintf("%g to %g is no range: use figures that are not negative, the lower one first", r.Low, r.High)}
+		return &FieldError{
+			field,
+			fmt.Sprintf("%g to %g is no range: use figures that are not negative, the lower one first",
+				r.Low, r.High),
+		}
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Service is what is known of a load and of the replica that was measured under it. Fields that are zero are not
-// known; what needs them is zero in an [Outlook].
+// A Service is what is known of a load and of the replica that was measured under it. Fields that
+// are zero are not known; what needs them is zero in an [Outlook].
 type Service struct {
 	// AllocRate is what all replicas together shall allocate, in bytes a second. No default.
 	AllocRate float64
@@ -15,15 +15,16 @@ type Service struct {
 	// Live is the heap of one replica after a collection, in bytes. No default.
 	Live float64
 
-	// Requests is how many requests a second all replicas together shall answer. Default: 0, not known.
+	// Requests is how many requests a second all replicas together shall answer. Default: 0, not
+	// known.
 	Requests float64
 
-	// Work is the CPU time that requests take in all replicas together, the collector's left out, in seconds a second.
-	// [WorkAtKnee] makes it of what was measured. Default: zero, not known.
+	// Work is the CPU time that requests take in all replicas together, the collector's left out,
+	// in seconds a second. [WorkAtKnee] makes it of what was measured. Default: zero, not known.
 	Work Range
 
-	// MarkPerByte is the CPU time that marking one live byte takes, in seconds. Default: zero, which is 0.75 to 2.4 ns:
-	// from plain messages to linked nodes of 64 B.
+	// MarkPerByte is the CPU time that marking one live byte takes, in seconds. Default: zero,
+	// which is 0.75 to 2.4 ns: from plain messages to linked nodes of 64 B.
 	MarkPerByte Range
 
 	// Beside is the memory of one replica beside the objects of its heap, in bytes. Default: 0.
@@ -32,8 +33,8 @@ type Service struct {
 	// Procs is how many processors a replica has. Default: 0, which is 1.
 	Procs int
 
-	// Held is how long a collection holds the turn, in seconds, as it was measured. Default: zero, which is the marking by
-	// all processors, and 30 to 85 ms to announce, drain and come back.
+	// Held is how long a collection holds the turn, in seconds, as it was measured. Default: zero,
+	// which is the marking by all processors, and 30 to 85 ms to announce, drain and come back.
 	Held Range
 }
 
@@ -45,8 +46,9 @@ type Options struct {
 	// Turns is how many replicas may collect at once. Default: 0, which is 1.
 	Turns int
 
-	// Memory is what one replica may take, in bytes. Behind a gate the trigger follows the allocation up to half of it.
-	// Default: 0, no limit: then the trigger is at twice the live heap.
+	// Memory is what one replica may take, in bytes. Behind a gate the trigger follows the
+	// allocation up to half of it. Default: 0, no limit: then the trigger is at twice the live
+	// heap.
 	Memory float64
 }
 
@@ -70,8 +72,8 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("capacity: Options.%s: %s", e.Option, e.Reason)
 }
 
-// Knee is the share of the processors from which on queues in front of them grow fast: with random arrivals the mean wait
-// is rho / (1 - rho) times what a request takes, which is 6 at 0.85.
+// Knee is the share of the processors from which on queues in front of them grow fast: with random
+// arrivals the mean wait is rho / (1 - rho) times what a request takes, which is 6 at 0.85.
 const Knee = 0.85
 
 // Figures that were measured (docs/guides/gcgate.md), for what is not known of a service.
@@ -79,19 +81,21 @@ const (
 	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU a live byte
 	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held beside the marking
 
-	// What a request takes falls from 181 to 124 µs as the load rises from a third of capacity to nearly all of it:
-	// there are fewer wake-ups, and caches are warmer.
+	// What a request takes falls from 181 to 124 µs as the load rises from a third of capacity to
+	// nearly all of it: there are fewer wake-ups, and caches are warmer.
 	idleFrom, kneeShare = 1. / 3, 124. / 181
 
 	// Near saturation marking takes up to this much more.
 	markNearKnee = 1.3
 
-	// Memory that was measured was up to this much above what the heap's size says: spans that are partly free.
+	// Memory that was measured was up to this much above what the heap's size says: spans that are
+	// partly free.
 	spareMemory = 1.22
 )
 
-// WorkAtKnee returns what Service.Work is at the knee, from the CPU time that requests took, in seconds a second, in
-// processes that had so many processors together: a request takes less where the load is higher.
+// WorkAtKnee returns what Service.Work is at the knee, from the CPU time that requests took, in
+// seconds a second, in processes that had so many processors together: a request takes less where
+// the load is higher.
 func WorkAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
@@ -103,13 +107,19 @@ func WorkAtKnee(measured float64, procs float64) Range {
 	return Range{measured * cost(Knee) / cost(measured/procs), measured}
 }
 
-// withDefaults returns s with what was measured elsewhere for what is not known, or a [*FieldError].
+// withDefaults returns s with what was measured elsewhere for what is not known, or a
+// [*FieldError].
 func (s Service) withDefaults() (Service, error) {
 	for _, f := range []struct {
 		field string
 		value float64
 		need  bool
-	}{{"AllocRate", s.AllocRate, true}, {"Live", s.Live, true}, {"Requests", s.Requests, false}, {"Beside", s.Beside, false}} {
+	}{
+		{"AllocRate", s.AllocRate, true},
+		{"Live", s.Live, true},
+		{"Requests", s.Requests, false},
+		{"Beside", s.Beside, false},
+	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
 			return s, &FieldError{f.field, fmt.Sprintf("%g is out of range: use a figure above 0", f.value)}
 		}
@@ -120,7 +130,11 @@ func (s Service) withDefaults() (Service, error) {
 		}
 	}
 	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, &FieldError{"Work", fmt.Sprintf("%g to %g begins at 0: use a lower bound above it, or 0 to 0 for one that is not known", s.Work.Low, s.Work.High)}
+		return s, &FieldError{
+			"Work",
+			fmt.Sprintf("%g to %g begins at 0: use a lower bound above it, or 0 to 0 for one that is not known",
+				s.Work.Low, s.Work.High),
+		}
 	}
 	if s.Procs < 0 {
 		return s, &FieldError{"Procs", fmt.Sprintf("%d is negative: use how many processors a replica has", s.Procs)}
@@ -138,7 +152,10 @@ func (s Service) withDefaults() (Service, error) {
 func (o Options) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return &OptionError{"Replicas", fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)}
+		return &OptionError{
+			"Replicas",
+			fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas),
+		}
 	case o.Turns < 0 || o.Turns > 1e6:
 		return &OptionError{"Turns", fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)}
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):

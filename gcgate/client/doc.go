@@ -3,7 +3,7 @@
 // (evenkeel.dev/gcgate) announce their absences in the headers of their answers.
 //
 // It needs nothing but the standard library, and touches nothing of its own process's collector. A
-// replica without a gate is never away, so a client can be changed before its services are.
+// replica without a gate is never drained, so a client can be changed before its services are.
 //
 // The services announce by evenkeel.dev/gcgate/httpgate, with its InBand or under
 // gcgate.PolicyShed. The headers and how to write and read them are exported for adapters and for

@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/gcgate/client"
 )
 
-// Two replicas take turns; one that collects is left alone meanwhile.
+// Two replicas take turns; one that collects gets no requests until it is done.
 func Example() {
 	replica := func(name string) *httptest.Server {
 		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRefusalIsOfOneHop: where a service behind a gateway refuses, the gateway is neither away nor has it run no handler: its client
-// must not send a POST to another gateway.
+// TestRefusalIsOfOneHop: where a service behind a gateway refuses, the gateway is neither drained
+// nor has it run no handler: its client must not send a POST to another gateway.
 func TestRefusalIsOfOneHop(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set(HeaderRefused, "1")
@@ -45,7 +45,7 @@ func TestRefusalIsOfOneHop(t *testing.T) {
 	}
 	for _, g := range tr.pool.targets {
 		if !g.serves() {
-			t.Errorf("gateway %d is taken for away", g.index)
+			t.Errorf("gateway %d is taken for drained", g.index)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // The bounds of watch.
 const (
 	probeFrom    = 0.7                    // of the announced time: a gate adds a margin of a quarter
-	probeEvery   = 20 * time.Millisecond  // pause between two probes of a target that is away
+	probeEvery   = 20 * time.Millisecond  // pause between two probes of a drained target
 	probeSeldom  = 100 * time.Millisecond // pause when it says that it takes over a second yet
 	probeTimeout = time.Second            // of one probe
 	probeLife    = 30 * time.Second       // from the first probe to giving up
@@ -24,11 +24,11 @@ func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) 
 	if p.closed.Load() || sent < g.back.Load() { // that absence is over
 		return
 	}
-	g.away.Store(sent + int64(d))
+	g.drained.Store(sent + int64(d))
 	if g.stop != nil {
 		return // its watch finds out
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), MaxAway+probeLife)
+	ctx, cancel := context.WithTimeout(context.Background(), MaxDrain+probeLife)
 	g.stop = cancel
 	host := hostOf(req) // the gate's middleware answers for it
 	p.probes.Go(func() {
@@ -57,7 +57,7 @@ func (p *pool) comeBack(g *target) {
 	g.stop()
 	g.stop = nil
 	g.back.Store(p.clock())
-	g.away.Store(0)
+	g.drained.Store(0)
 }
 
 // watch waits until from, when most of the time that g announced is over, and then probes it
@@ -81,7 +81,7 @@ func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 			if pause = probeEvery; wait > time.Second {
 				pause = probeSeldom
 			}
-			g.away.Store(p.clock() + int64(wait))
+			g.drained.Store(p.clock() + int64(wait))
 		default:
 			pause = min(2*pause, MaxProbePause)
 		}
@@ -125,15 +125,15 @@ func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration
 	}
 	g.heard.Store(p.clock())
 	discard(resp.Body)
-	d, away := ParseMillis(resp.Header, HeaderDrain)
+	d, drained := ParseMillis(resp.Header, HeaderDrain)
 	switch {
-	case away:
+	case drained:
 		return d, nil
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return 0, errors.New(resp.Status)
 	case resp.StatusCode != http.StatusNoContent:
 		// From in front of the middleware: then the announced time has to do.
-		return max(0, time.Duration(g.away.Load()-p.clock())), nil
+		return max(0, time.Duration(g.drained.Load()-p.clock())), nil
 	default:
 		return 0, nil
 	}

@@ -14,12 +14,12 @@ type schedule struct {
 	answers []func() (*http.Response, error) // the last one repeats
 	at      []int                            // ms of the first probes
 	total   int                              // probes in all
-	gone    time.Duration                    // how long no request came
+	silent  time.Duration                    // how long no request came
 }
 
 // TestProbeSchedule records when a target that announced 200 ms is probed, by its answers.
 func TestProbeSchedule(t *testing.T) {
-	away := func(ms string) func() (*http.Response, error) {
+	drained := func(ms string) func() (*http.Response, error) {
 		return func() (*http.Response, error) { return answer(204, HeaderDrain, ms) }
 	}
 	status := func(n int) func() (*http.Response, error) {
@@ -30,13 +30,13 @@ func TestProbeSchedule(t *testing.T) {
 		{"back at once", []func() (*http.Response, error){back}, []int{140}, 1, 140 * time.Millisecond},
 		{
 			"any moment now",
-			[]func() (*http.Response, error){away("1"), away("1"), back},
+			[]func() (*http.Response, error){drained("1"), drained("1"), back},
 			[]int{140, 160, 180},
 			3, 180 * time.Millisecond,
 		},
 		{
 			"a while yet",
-			[]func() (*http.Response, error){away("50"), away("5000"), back},
+			[]func() (*http.Response, error){drained("50"), drained("5000"), back},
 			[]int{140, 160, 260},
 			3, 260 * time.Millisecond,
 		},
@@ -53,8 +53,8 @@ func TestProbeSchedule(t *testing.T) {
 			4, 200 * time.Millisecond,
 		},
 		{
-			"away for ever", // 100 ms each, for 30 s
-			[]func() (*http.Response, error){away("600000")},
+			"drained for ever", // 100 ms each, for 30 s
+			[]func() (*http.Response, error){drained("600000")},
 			[]int{140, 240, 340},
 			301, 30140 * time.Millisecond,
 		},
@@ -95,8 +95,8 @@ func (tt *schedule) run(t *testing.T) {
 		time.Sleep(500 * time.Microsecond)
 		synctest.Wait()
 	}
-	if d := returned - tt.gone; d < 0 || d > 5*time.Millisecond {
-		t.Errorf("requests came again after %v, want %v", returned, tt.gone)
+	if d := returned - tt.silent; d < 0 || d > 5*time.Millisecond {
+		t.Errorf("requests came again after %v, want %v", returned, tt.silent)
 	}
 	if len(at) != tt.total || fmt.Sprint(at[:len(tt.at)]) != fmt.Sprint(tt.at) {
 		t.Errorf("%d probes at %v, want %d at %v ...", len(at), at[:min(len(at), 20)], tt.total, tt.at)
@@ -111,26 +111,29 @@ func (tt *schedule) run(t *testing.T) {
 func TestStaleAnnouncement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		tr := &Transport{Targets: []string{"http://a"}, Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
-			if isProbe(r) {
-				return answer(204)
-			}
-			if n++; n == 1 {
-				time.Sleep(300 * time.Millisecond) // a slow answer
-			}
-			return answer(200, HeaderDrain, "100")
-		}}}
+		tr := &Transport{
+			Targets: []string{"http://a"},
+			Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
+				if isProbe(r) {
+					return answer(204)
+				}
+				if n++; n == 1 {
+					time.Sleep(300 * time.Millisecond) // a slow answer
+				}
+				return answer(200, HeaderDrain, "100")
+			}},
+		}
 		done := make(chan struct{})
 		go func() { defer close(done); do(t, tr) }()
 		synctest.Wait()
 		do(t, tr) // announces until 100 ms
 		time.Sleep(200 * time.Millisecond)
 		g := tr.pool.targets[0]
-		if g.away.Load() != 0 {
+		if g.drained.Load() != 0 {
 			t.Fatal("not back after the probe")
 		}
 		<-done
-		if g.away.Load() != 0 || g.stop != nil {
+		if g.drained.Load() != 0 || g.stop != nil {
 			t.Error("the slow answer took the target out again")
 		}
 	})
@@ -141,14 +144,17 @@ func TestSlowAnnouncement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		var probed time.Duration
-		tr := &Transport{Targets: []string{"http://a"}, Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
-			if isProbe(r) {
-				probed = time.Since(begin)
-				return answer(204)
-			}
-			time.Sleep(80 * time.Millisecond)
-			return answer(200, HeaderDrain, "100")
-		}}}
+		tr := &Transport{
+			Targets: []string{"http://a"},
+			Base: fakeBase{"a": func(r *http.Request) (*http.Response, error) {
+				if isProbe(r) {
+					probed = time.Since(begin)
+					return answer(204)
+				}
+				time.Sleep(80 * time.Millisecond)
+				return answer(200, HeaderDrain, "100")
+			}},
+		}
 		do(t, tr)
 		time.Sleep(time.Second)
 		synctest.Wait()

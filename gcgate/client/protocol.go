@@ -9,14 +9,14 @@ import (
 // The headers of the in-band protocol (docs/reference/protocol.md), as net/http spells them. They
 // are here for both sides: a service's adapter imports this package, and not the reverse.
 const (
-	HeaderDrain      = "Gcgate-Drain"          // response: away, for so many milliseconds
+	HeaderDrain      = "Gcgate-Drain"          // response: drained, for so many milliseconds
 	HeaderProbe      = "Gcgate-Probe"          // request: "1" asks whether the service is back
 	HeaderRefused    = "Gcgate-Refused"        // response: "1" proves that no handler ran
 	HeaderRetryAfter = "Gcgate-Retry-After-Ms" // response: Retry-After in milliseconds
 )
 
-// MaxAway is the longest time that a header may say; more is a mistake and is not heeded.
-const MaxAway = 10 * time.Minute
+// MaxDrain is the longest time that a header may say; more is a mistake and is ignored.
+const MaxDrain = 10 * time.Minute
 
 // MaxProbePause is the longest time that a Transport lets pass between the announced end of an
 // absence, or a probe, and the next probe. A service that waits to be seen again need not wait for
@@ -40,12 +40,12 @@ func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
 		d = d*10 + time.Duration(c-'0')
 	}
 	d *= time.Millisecond
-	return d, d <= MaxAway
+	return d, d <= MaxDrain
 }
 
 // FormatMillis is the inverse of ParseMillis; it rounds up, and into the grammar's range.
 func FormatMillis(d time.Duration) string {
-	d = min(max(d, 1), MaxAway)
+	d = min(max(d, 1), MaxDrain)
 	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
 }
 

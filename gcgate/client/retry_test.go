@@ -41,9 +41,10 @@ func TestTransportRefused(t *testing.T) {
 			}
 			resp.Body.Close()
 			if resp.StatusCode != tt.status || a.shed.Load() != 1 || a.served.Load() != 0 {
-				t.Errorf("status %d, want %d; shed %d, served %d", resp.StatusCode, tt.status, a.shed.Load(), a.served.Load())
+				t.Errorf("status %d, want %d; shed %d, served %d", resp.StatusCode, tt.status,
+					a.shed.Load(), a.served.Load())
 			}
-			for range 5 { // the refusal was heeded
+			for range 5 { // no request came
 				send(t, tr, "POST", "more")
 			}
 			if a.shed.Load() != 1 {
@@ -75,7 +76,8 @@ func TestTransportOther503(t *testing.T) {
 	a, b := newReplica(t, fails), newReplica(t, fails)
 	tr := newTransport(t, a.URL, b.URL)
 	if status := send(t, tr, "GET", ""); status != 503 || a.served.Load()+b.served.Load() != 1 {
-		t.Errorf("status %d, %d attempts: a handler's own 503 must not be sent again", status, a.served.Load()+b.served.Load())
+		t.Errorf("status %d, %d attempts: a handler's own 503 must not be sent again", status,
+			a.served.Load()+b.served.Load())
 	}
 }
 
@@ -120,13 +122,14 @@ func TestTransportBrokenConnection(t *testing.T) {
 				resp.Body.Close()
 			}
 			if (err == nil) != tt.again || n.Load() != 1 || (good.served.Load() == 1) != tt.again {
-				t.Errorf("error %v; the target that closes saw it %d times, the other one %d", err, n.Load(), good.served.Load())
+				t.Errorf("error %v; the target that closes saw it %d times, the other one %d", err,
+					n.Load(), good.served.Load())
 			}
 		})
 	}
 }
 
-// refusedURL is the URL of a port on which nobody listens: one that was free a moment ago may be
+// refusedURL is the URL of a port on which nothing listens: one that was free a moment ago may be
 // somebody's by now.
 const refusedURL = "http://127.0.0.1:1"
 
@@ -141,10 +144,10 @@ func TestTransportDeadTarget(t *testing.T) {
 	if good.served.Load() != 50 {
 		t.Errorf("%d served, want 50", good.served.Load())
 	}
-	alone := newTransport(t, refusedURL)
+	single := newTransport(t, refusedURL)
 	for range 2 { // there is no other
 		req, _ := http.NewRequest("GET", "http://service.test/", nil)
-		if _, err := alone.RoundTrip(req); !isDial(err) {
+		if _, err := single.RoundTrip(req); !isDial(err) {
 			t.Errorf("got %v, want an error of dialing", err)
 		}
 	}

@@ -55,8 +55,8 @@ func ask(t *testing.T, tr *Transport, path string) bool {
 	return true
 }
 
-// TestSilentTarget: one that answers nothing any more is left out after three timeouts, tried as one that cannot be dialed, and used again
-// when it answers.
+// TestSilentTarget: one that answers nothing any more is left out after three timeouts, tried as
+// one that cannot be dialed, and used again when it answers.
 func TestSilentTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent, begin := false, time.Now()
@@ -78,7 +78,8 @@ func TestSilentTarget(t *testing.T) {
 		for time.Since(begin) < 10*time.Second {
 			ask(t, tr, "")
 		}
-		// Three, each with the deadline and one of b in between, and then after 100 ms, doubling up to 2 s, of which each takes the deadline.
+		// Three, each with the deadline and one of b in between, and then after 100 ms, doubling up
+		// to 2 s, of which each takes the deadline.
 		if want := "[0 101 202 402 702 1202 2102 3802 5902 8002]"; fmt.Sprint(at) != want {
 			t.Errorf("sent at %v, want %s", at, want)
 		}
@@ -99,7 +100,10 @@ func TestSilentTarget(t *testing.T) {
 // TestManyTimeOut: requests that were under way when a target fell silent leave it out once.
 func TestManyTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := &Transport{Targets: []string{"http://a", "http://b"}, Base: fakeBase{"a": hang, "b": after(time.Millisecond)}}
+		tr := &Transport{
+			Targets: []string{"http://a", "http://b"},
+			Base:    fakeBase{"a": hang, "b": after(time.Millisecond)},
+		}
 		var all sync.WaitGroup
 		for range 40 {
 			all.Go(func() { ask(t, tr, "") })
@@ -112,7 +116,8 @@ func TestManyTimeOut(t *testing.T) {
 	})
 }
 
-// TestSlowHandlers: timeouts do not leave out a target that answers other requests, nor one of a service that is slow as a whole.
+// TestSlowHandlers: timeouts do not leave out a target that answers other requests, nor one of a
+// service that is slow as a whole.
 func TestSlowHandlers(t *testing.T) {
 	slow := after(time.Hour)
 	someAfter := func(d time.Duration) func(*http.Request) (*http.Response, error) {
@@ -155,7 +160,8 @@ func TestSlowHandlers(t *testing.T) {
 				ask(t, tr, "slow")
 			}
 		}},
-		{"all fall silent", someAfter(40 * time.Millisecond), func(t *testing.T, tr *Transport) { // a's last answers come after b's
+		// a's last answers come after b's
+		{"all fall silent", someAfter(40 * time.Millisecond), func(t *testing.T, tr *Transport) {
 			var all sync.WaitGroup
 			for i := range 80 {
 				path := "fast"
@@ -193,7 +199,8 @@ func TestSlowHandlers(t *testing.T) {
 	}
 }
 
-// front is a proxy in front of a target, which stops as a machine does that vanishes: connections stay open, and nothing comes by them.
+// front is a proxy in front of a target, which stops as a machine does that vanishes: connections
+// stay open, and nothing comes by them.
 type front struct {
 	net.Listener
 	to      string
@@ -259,8 +266,8 @@ func (g gated) Write(b []byte) (int, error) {
 	return g.Writer.Write(b)
 }
 
-// TestVanishedMachine: the target is left out for requests that time out, its idle connections, which are many, are closed, and it is used
-// again when it is back.
+// TestVanishedMachine: the target is left out for requests that time out, its idle connections,
+// which are many, are closed, and it is used again when it is back.
 func TestVanishedMachine(t *testing.T) {
 	const conns = 20
 	var in sync.WaitGroup
@@ -304,7 +311,8 @@ func TestVanishedMachine(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "its connections are closed", func() bool { return f.closed.Load() == conns }) // sooner than they have been idle for long
+	// sooner than they have been idle for long
+	eventually(t, "its connections are closed", func() bool { return f.closed.Load() == conns })
 
 	f.stopped.Store(false)
 	served := a.served.Load()
@@ -352,19 +360,23 @@ func (c mutePipe) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestHTTP2Pings: a request without a deadline ends where the machine has vanished, and the next one gets another connection.
+// TestHTTP2Pings: a request without a deadline ends where the machine has vanished, and the next
+// one gets another connection.
 func TestHTTP2Pings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{conns: make(chan net.Conn, 1)}
 		protocols := new(http.Protocols)
 		protocols.SetUnencryptedHTTP2(true)
 		blocked := make(chan struct{})
-		srv := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/slow" {
-				close(blocked)
-				<-r.Context().Done()
-			}
-		})}
+		srv := &http.Server{
+			Protocols: protocols,
+			Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/slow" {
+					close(blocked)
+					<-r.Context().Done()
+				}
+			}),
+		}
 		go srv.Serve(p)
 		base := newBase()
 		base.Proxy, base.DialContext, base.Protocols = nil, p.dial, protocols
@@ -411,7 +423,8 @@ func TestBaseOfDefault(t *testing.T) {
 	d := old.(*http.Transport).Clone()
 	d.HTTP2 = &http.HTTP2Config{SendPingTimeout: time.Minute, MaxReadFrameSize: 1 << 20}
 	http.DefaultTransport = d
-	if is := newBase().HTTP2; is.SendPingTimeout != time.Minute || is.PingTimeout != pingTimeout || is.MaxReadFrameSize != 1<<20 {
+	if is := newBase().HTTP2; is.SendPingTimeout != time.Minute || is.PingTimeout != pingTimeout ||
+		is.MaxReadFrameSize != 1<<20 {
 		t.Errorf("%+v", is)
 	}
 	if d.HTTP2.PingTimeout != 0 {

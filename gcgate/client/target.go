@@ -12,7 +12,7 @@ import (
 
 // target is one replica as a Transport sees it. Times are in ns of pool.clock.
 //
-//	in service --announcement--> away --probe says back, or 30 s--> in service
+//	in service --announcement--> drained --probe says back, or 30 s--> in service
 //	in service --dial fails, or requests time out--> left out --time is over: one request tries--> in service
 type target struct {
 	index  int
@@ -20,10 +20,10 @@ type target struct {
 	host   string            // with port
 	base   http.RoundTripper // sends to it
 
-	away  atomic.Int64  // until when it said that it is away; 0: in service
-	back  atomic.Int64  // when it last came back
-	out   atomic.Int64  // until when it is left out; 0: not
-	fails atomic.Uint32 // times in a row that it was left out
+	drained atomic.Int64  // until when, as it said; 0: in service
+	back    atomic.Int64  // when it last came back
+	out     atomic.Int64  // until when it is left out; 0: not
+	fails   atomic.Uint32 // times in a row that it was left out
 
 	heard  atomic.Int64 // when its last answer came; 0: none has
 	served atomic.Int64 // when the request was sent that this answered
@@ -74,11 +74,11 @@ func (g *target) answered() {
 // tries reports whether a request may try a target that is left out: one, when its time is over.
 func (g *target) tries(now int64) bool {
 	until := g.out.Load()
-	return until != 0 && now >= until && g.away.Load() == 0 && g.out.CompareAndSwap(until, now+int64(maxOut))
+	return until != 0 && now >= until && g.drained.Load() == 0 && g.out.CompareAndSwap(until, now+int64(maxOut))
 }
 
 // serves reports whether the target is in service.
-func (g *target) serves() bool { return g.away.Load() == 0 && g.out.Load() == 0 }
+func (g *target) serves() bool { return g.drained.Load() == 0 && g.out.Load() == 0 }
 
 // pool is the targets of a Transport, and what is known of them. All but what mu guards does not
 // change once it is used.
@@ -95,11 +95,11 @@ type pool struct {
 // clock is nanoseconds since the first request, on the monotonic clock; never 0.
 func (p *pool) clock() int64 { return int64(time.Since(p.epoch)) | 1 }
 
-// pick returns the target for the next attempt, nil when all were tried: one in service, in
-// turn; else of those away the one that is back soonest, for it serves all the same; else of
-// those left out the one whose time is over soonest. Only a request that could go elsewhere
-// tries one that is left out while there are others, or any once its time has been over for as long as that may be: there may be
-// none that could.
+// pick returns the target for the next attempt, nil when all were tried: one in service, in turn;
+// else of the drained ones the one that is back soonest, which serves all the same; else of those
+// left out the one whose time is over soonest. Only a request that could go elsewhere tries one
+// that is left out while there are others, or any once its time has been over for as long as that
+// may be: there may be none that could.
 func (p *pool) pick(tried []bool, again bool) *target {
 	now, n := p.clock(), uint32(0)
 	for i, g := range p.targets {
@@ -130,11 +130,11 @@ func (p *pool) pick(tried []bool, again bool) *target {
 
 func (p *pool) soonest(tried []bool) *target {
 	var best *target
-	var bestOut, bestAway int64
+	var bestOut, bestDrained int64
 	for i, g := range p.targets {
-		out, away := g.out.Load(), g.away.Load()
-		if !tried[i] && (best == nil || out < bestOut || out == bestOut && away < bestAway) {
-			best, bestOut, bestAway = g, out, away
+		out, drained := g.out.Load(), g.drained.Load()
+		if !tried[i] && (best == nil || out < bestOut || out == bestOut && drained < bestDrained) {
+			best, bestOut, bestDrained = g, out, drained
 		}
 	}
 	return best

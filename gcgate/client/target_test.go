@@ -48,7 +48,7 @@ func do(t *testing.T, tr *Transport) {
 	resp.Body.Close()
 }
 
-// TestDialBackoff counts the dials of a target that nobody listens on, and sees it come back.
+// TestDialBackoff counts the dials of a target that nothing listens on, and sees it come back.
 func TestDialBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -83,13 +83,13 @@ func TestDialBackoff(t *testing.T) {
 	})
 }
 
-// TestPickShares: with one of four away the others share alike.
+// TestPickShares: with one of four drained the others share alike.
 func TestPickShares(t *testing.T) {
 	tr := &Transport{Targets: []string{"http://a", "http://b", "http://c", "http://d"}}
 	if err := tr.init(); err != nil {
 		t.Fatal(err)
 	}
-	tr.pool.targets[1].away.Store(tr.pool.clock() + int64(time.Hour))
+	tr.pool.targets[1].drained.Store(tr.pool.clock() + int64(time.Hour))
 	var n [4]int
 	for range 300 {
 		n[tr.pool.pick(make([]bool, 4), true).index]++
@@ -99,7 +99,7 @@ func TestPickShares(t *testing.T) {
 	}
 }
 
-// TestPickLast: away before left out, the soonest first, each once.
+// TestPickLast: drained before left out, the soonest first, each once.
 func TestPickLast(t *testing.T) {
 	tr := &Transport{Targets: []string{"http://a", "http://b", "http://c", "http://d"}}
 	if err := tr.init(); err != nil {
@@ -107,8 +107,8 @@ func TestPickLast(t *testing.T) {
 	}
 	now := tr.pool.clock()
 	tr.pool.targets[0].out.Store(now + int64(time.Hour))
-	tr.pool.targets[1].away.Store(now + int64(2*time.Hour))
-	tr.pool.targets[2].away.Store(now + int64(time.Hour))
+	tr.pool.targets[1].drained.Store(now + int64(2*time.Hour))
+	tr.pool.targets[2].drained.Store(now + int64(time.Hour))
 	tr.pool.targets[3].out.Store(now + int64(time.Minute))
 	tried := make([]bool, 4)
 	for _, want := range []int{2, 1, 3, 0} {
@@ -123,8 +123,8 @@ func TestPickLast(t *testing.T) {
 	}
 }
 
-// TestPickTries: one request tries a target whose time is over, unless it is away, too; a request
-// that could not go elsewhere does not.
+// TestPickTries: one request tries a target whose time is over, unless it is drained, too; a
+// request that could not go elsewhere does not.
 func TestPickTries(t *testing.T) { synctest.Test(t, testPickTries) }
 
 func testPickTries(t *testing.T) {
@@ -135,7 +135,7 @@ func testPickTries(t *testing.T) {
 	a, b := tr.pool.targets[0], tr.pool.targets[1]
 	past := tr.pool.clock()
 	a.out.Store(past)
-	a.away.Store(past + int64(time.Hour))
+	a.drained.Store(past + int64(time.Hour))
 	b.out.Store(past)
 	time.Sleep(time.Millisecond)
 	for i, tt := range []struct {
@@ -148,7 +148,8 @@ func testPickTries(t *testing.T) {
 	}
 }
 
-// TestTargetIsTriedByAnyRequest in the end: where none could be sent again, one that is left out would never be used.
+// TestTargetIsTriedByAnyRequest in the end: where none could be sent again, one that is left out
+// would never be used.
 func TestTargetIsTriedByAnyRequest(t *testing.T) { synctest.Test(t, testTargetIsTriedByAnyRequest) }
 
 func testTargetIsTriedByAnyRequest(t *testing.T) {

@@ -14,16 +14,17 @@ import (
 
 // A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service
 // without a balancer, and keeps them off a replica that collects. Each must have a gate with an
-// httpgate.InBand signal, or gcgate.PolicyShed; one without a gate is never away.
+// httpgate.InBand signal, or gcgate.PolicyShed; one without a gate is never drained.
 //
 // Targets take turns. One that announces an absence (Gcgate-Drain) gets no request until its
 // time is over and a probe, a GET of its "/" with the header Gcgate-Probe, says that it is back.
-// When all are away, the one that is back soonest serves. A target that cannot be dialed is
+// When all are drained, the one that is back soonest serves. A target that cannot be dialed is
 // left out for 100 ms, doubling up to 2 s, while there are others; then one request tries it.
 //
-// So is a target whose machine has vanished, or stands still: three requests in a row timed out there, by the deadline of their
-// context or a timeout of Base's, and it has answered none since they were sent, while another target answered later ones.
-// What a slow handler lets time out leaves out no target that answers other requests meanwhile. A cancellation does not count, so
+// So is a target whose machine has vanished, or is stopped: three requests in a row timed out
+// there, by the deadline of their context or a timeout of Base's, and it has answered none since
+// they were sent, while another target answered later ones. What a slow handler lets time out
+// leaves out no target that answers other requests. A cancellation does not count, so
 // give requests a deadline, or an [http.Client] its Timeout.
 //
 // A request is sent again, once to each other target at most and only when its body is available
@@ -34,15 +35,16 @@ import (
 //   - the connection broke before the answer's header had come, and the request is idempotent:
 //     GET, HEAD, OPTIONS, TRACE, PUT, DELETE (RFC 9110, 9.2.2), or one with an Idempotency-Key.
 //
-// One goroutine runs for each target that is away, until it is back, 30 s after the announced
+// One goroutine runs for each drained target, until it is back, 30 s after the announced
 // time at the latest. Close ends them. A Transport may be used from many goroutines; it must not
 // be copied, nor its fields changed after the first request.
 type Transport struct {
-	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport for each
-	// target, of this Transport's own, with up to 256 idle connections (instead of 2) and 1 s to dial. Over
-	// HTTP/2 it sends a ping after 10 s in which nothing came and waits 5 s for the answer, where
-	// http.DefaultTransport does not say otherwise. The idle connections to a target that falls silent are closed. Its
-	// errors are trusted: a *net.OpError of Op "dial" means that nothing was sent.
+	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport for
+	// each target, of this Transport's own, with up to 256 idle connections (instead of 2) and 1 s
+	// to dial. Over HTTP/2 it sends a ping after 10 s in which nothing came and waits 5 s for the
+	// answer, where http.DefaultTransport does not say otherwise. The idle connections to a target
+	// that falls silent are closed. Its errors are trusted: a *net.OpError of Op "dial" means that
+	// nothing was sent.
 	Base http.RoundTripper
 
 	// Targets are the replicas' base URLs, as in "http://10.0.0.7:8080": scheme and host, no
@@ -62,7 +64,8 @@ const (
 	idlePerTarget = 256
 	dialTimeout   = time.Second
 
-	// Of a connection of HTTP/2: a request that waits for an answer does not notice a machine that has vanished.
+	// Of a connection of HTTP/2: a request that waits for an answer does not notice a machine that
+	// has vanished.
 	pingEvery   = 10 * time.Second // while nothing comes
 	pingTimeout = 5 * time.Second
 )
@@ -102,7 +105,8 @@ func newBase() *http.Transport {
 // parseTargets makes the targets, or says what to set.
 func parseTargets(urls []string) ([]*target, error) {
 	if len(urls) == 0 {
-		return nil, errors.New(`client: Transport.Targets is empty: set the replicas' base URLs, such as "http://127.0.0.1:8081"`)
+		return nil, errors.New(
+			`client: Transport.Targets is empty: set the replicas' base URLs, such as "http://127.0.0.1:8081"`)
 	}
 	if len(urls) > maxTargets {
 		return nil, fmt.Errorf("client: Transport.Targets: %d are too many: set at most %d", len(urls), maxTargets)
@@ -115,7 +119,8 @@ func parseTargets(urls []string) ([]*target, error) {
 		}
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" ||
 			u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf(`client: Transport.Targets[%d]: %q is no base URL: want scheme and host alone, such as "http://127.0.0.1:8081"`,
+			return nil, fmt.Errorf(`client: Transport.Targets[%d]: %q is not a base URL: `+
+				`set scheme and host only, such as "http://127.0.0.1:8081"`,
 				i, u.Redacted())
 		}
 		targets[i] = &target{index: i, scheme: u.Scheme, host: u.Host}
@@ -192,7 +197,7 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	g.served.Store(sent)
 	g.answered()
 	// The answer's header was written after the request was sent. Counting from there, at worst
-	// a probe comes early; counting from its arrival, a slow answer would keep g away too long.
+	// a probe comes early; counting from its arrival, a slow answer would keep g drained too long.
 	if d, ok := ParseMillis(resp.Header, HeaderDrain); ok {
 		t.pool.leave(g, sent, d, req)
 	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
@@ -200,8 +205,8 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	}
 }
 
-// ofThisHop removes from resp, which may be nil, what speaks of this hop alone: a proxy that hands the answer on is not away, and
-// a handler of it has run.
+// ofThisHop removes from resp, which may be nil, what is about this hop only. A proxy that hands
+// the answer on is not drained, and a handler of it has run.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
 		delete(resp.Header, HeaderDrain)

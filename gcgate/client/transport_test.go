@@ -20,14 +20,14 @@ import (
 // what its handler served. A test of httpgate has the real gate on that side.
 type replica struct {
 	*httptest.Server
-	next     http.HandlerFunc
-	served   atomic.Int32
-	probed   atomic.Int32
-	shed     atomic.Int32
-	until    atomic.Int64 // when it is back, Unix time in ns; 0: it is not away
-	refusing atomic.Int64 // for how long yet, as its refusals say; 0: it does not refuse
-	told     atomic.Bool  // an answer has said that it is away
-	seen     atomic.Bool  // a probe has heard that it is back
+	next      http.HandlerFunc
+	served    atomic.Int32
+	probed    atomic.Int32
+	shed      atomic.Int32
+	until     atomic.Int64 // when it is back, Unix time in ns; 0: it is not drained
+	refusing  atomic.Int64 // for how long yet, as its refusals say; 0: it does not refuse
+	announced atomic.Bool  // an answer has said that it is drained
+	seen      atomic.Bool  // a probe has heard that it is back
 }
 
 func newReplica(t *testing.T, next http.HandlerFunc) *replica {
@@ -41,7 +41,7 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	d := time.Duration(0)
 	if until := r.until.Load(); until != 0 {
 		d = max(time.Until(time.Unix(0, until)), 1)
-		r.told.Store(true)
+		r.announced.Store(true)
 	}
 	refusing := time.Duration(r.refusing.Load())
 	switch {
@@ -74,10 +74,10 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // drain announces an absence, and waits until no request comes any more.
 func (r *replica) drain(t *testing.T, d time.Duration) {
 	t.Helper()
-	r.told.Store(false)
+	r.announced.Store(false)
 	r.until.Store(time.Now().Add(d).UnixNano())
 	last := int32(-1)
-	eventually(t, "no request comes to a replica that is away", func() bool {
+	eventually(t, "no request comes to a drained replica", func() bool {
 		n := r.served.Load() + r.shed.Load()
 		quiet := n == last
 		last = n
@@ -85,12 +85,12 @@ func (r *replica) drain(t *testing.T, d time.Duration) {
 	})
 }
 
-// ready ends the announcement, and waits until a probe has heard it, where anybody was told.
+// ready ends the announcement, and waits until a probe has heard it, if there was one.
 func (r *replica) ready(t *testing.T) {
 	t.Helper()
 	r.seen.Store(false)
 	r.until.Store(0)
-	if r.told.Load() {
+	if r.announced.Load() {
 		eventually(t, "a probe hears that a replica is back", r.seen.Load)
 	}
 }
@@ -106,7 +106,7 @@ func newTransport(t *testing.T, urls ...string) *Transport {
 			t.Error(err)
 		}
 		for _, g := range tr.pool.targets {
-			if g.stop != nil || g.away.Load() != 0 {
+			if g.stop != nil || g.drained.Load() != 0 {
 				t.Errorf("target %d is watched after Close", g.index)
 			}
 		}
@@ -158,10 +158,10 @@ func TestTransportTargets(t *testing.T) {
 		{"too many", make([]string, 1025), "at most 1024"},
 		{"no scheme", []string{"127.0.0.1:80"}, "Targets[0]"},
 		{"other scheme", []string{"http://a", "ftp://a"}, "Targets[1]"},
-		{"no host", []string{"http://"}, "no base URL"},
-		{"path", []string{"http://a/b"}, "no base URL"},
-		{"query", []string{"http://a?b"}, "no base URL"},
-		{"user", []string{"http://u:secret@a"}, "no base URL"},
+		{"no host", []string{"http://"}, "not a base URL"},
+		{"path", []string{"http://a/b"}, "not a base URL"},
+		{"query", []string{"http://a?b"}, "not a base URL"},
+		{"user", []string{"http://u:secret@a"}, "not a base URL"},
 	} {
 		body := &closeCounter{}
 		req, _ := http.NewRequest("POST", "http://service.test/", body)
@@ -229,7 +229,7 @@ func TestTransportMovesOnAndReturns(t *testing.T) {
 	a.drain(t, 50*time.Millisecond) // an estimate that is too short
 	eventually(t, "a request hears of it", func() bool {
 		send(t, tr, "GET", "")
-		return a.told.Load()
+		return a.announced.Load()
 	})
 	heard, probed := a.served.Load(), a.probed.Load()
 	eventually(t, "the time announced passes, and probes find out", func() bool {
@@ -237,7 +237,7 @@ func TestTransportMovesOnAndReturns(t *testing.T) {
 		return a.probed.Load() >= probed+5
 	})
 	if n := a.served.Load(); n != heard {
-		t.Errorf("%d requests went to a replica that was away", n-heard)
+		t.Errorf("%d requests went to a drained replica", n-heard)
 	}
 
 	a.ready(t)
@@ -284,7 +284,7 @@ func TestTransportClosed(t *testing.T) {
 }
 
 // TestTransportConcurrent has many clients, three replicas of which one after the other goes
-// away, refuses and comes back, and wants every request answered once.
+// drained, refuses and comes back, and wants every request answered once.
 func TestTransportConcurrent(t *testing.T) {
 	var total atomic.Int32
 	count := func(w http.ResponseWriter, r *http.Request) {

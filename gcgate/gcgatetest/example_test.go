@@ -14,11 +14,11 @@ import (
 // balancer is a signal to be tested.
 type balancer struct {
 	name string
-	told sync.Once // a gate repeats a Drain that lasts
+	once sync.Once // a gate repeats a Drain that lasts
 }
 
 func (b *balancer) Drain(context.Context, time.Duration) error {
-	b.told.Do(func() { fmt.Println(b.name, "gets no requests") })
+	b.once.Do(func() { fmt.Println(b.name, "gets no requests") })
 	return nil
 }
 

@@ -61,17 +61,17 @@ func (h *Heap) Do(f func()) {
 	f()
 }
 
-// EndCycle has a cycle end that nobody called Collect for; call it within [Heap.Do]. It is the
-// runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere. It counts as one
-// that has marked for Mark.
+// EndCycle has a cycle end for which there was no call of Collect; call it within [Heap.Do]. It is
+// the runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere. It
+// counts as one that has marked for Mark.
 func (h *Heap) EndCycle() {
 	h.base, h.live = h.allocated, h.Live
 	h.cycles++
 	h.marked += h.Mark
 }
 
-// What the runtime does (runtime/mgcpacer.go). Under a memory limit it begins as early as it may where
-// marking is slow, and a Heap's is.
+// What the runtime does (runtime/mgcpacer.go). Under a memory limit it begins as early as it may
+// where marking is slow, and a Heap's is.
 const (
 	minAutomatic  = 4 << 20  // the smallest heap that the runtime collects by itself
 	limitedStart  = 45. / 64 // of the way from the live heap to the limit's goal: a cycle begins
@@ -123,8 +123,8 @@ func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	return h.cycles, h.Automatic, uint64(h.allocated), h.live
 }
 
-// Collect implements gcgate.Collector: it takes Mark and Sweep of time, and ends with Hang. Before that it waits for a cycle
-// that the runtime has begun by itself.
+// Collect implements gcgate.Collector: it takes Mark and Sweep of time, and ends with Hang. Before
+// that it waits for a cycle that the runtime has begun by itself.
 func (h *Heap) Collect() {
 	h.mu.Lock()
 	h.Running++
@@ -172,7 +172,8 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	if bytes >= 0 {
 		h.LimitsSet++
 		h.Limit = bytes
-		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most { // the next allocation does so (runtime/mheap.go)
+		// the next allocation does so (runtime/mheap.go)
+		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most {
 			h.Scavenged += mapped - most
 			h.Kept = most
 		}

@@ -33,7 +33,7 @@ const (
 	agentTimeout = 200 * time.Millisecond // for a connection
 	agentInput   = 1024                   // bytes that are read of what a peer sends
 	acceptRetry  = 100                    // failures of Accept in a row, of a kind that may last
-	acceptWarn   = 10                     // of any kind, until the log is told
+	acceptWarn   = 10                     // of any kind, until the log gets a line
 )
 
 // What AgentCheck answers. The end of the line counts: HAProxy 2.6 ignores an answer without.
@@ -46,13 +46,15 @@ const (
 )
 
 var agentAdvice = polled.Advice{
-	Check:  "haproxy: the agent-check",
-	Allow:  "AgentCheck.Allow",
-	Nobody: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, with the port that Serve listens on`,
-	Slow:   "agent-inter 10ms",
+	Check: "haproxy: the agent-check",
+	Allow: "AgentCheck.Allow",
+	Nobody: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, ` +
+		`with the port that Serve listens on`,
+	Slow: "agent-inter 10ms",
 }
 
-// An OptionError says which field of [AgentCheck] cannot be used, and what would be right. The signal is silent then.
+// An OptionError says which field of [AgentCheck] cannot be used, and what would be right. The
+// signal is silent then.
 type OptionError struct {
 	Option string // the field's name
 	Reason string // what is wrong, and what to set instead
@@ -63,17 +65,17 @@ func (e *OptionError) Error() string {
 }
 
 // AgentCheck is a [gcgate.Signal] and a [gcgate.Checker] that answers HAProxy's agent-check:
-// HAProxy polls, every 10 ms if told so, and needs no socket that this process may write to. See
-// deploy/haproxy/agent-check.cfg. Every HAProxy process that polls is told; after a reload the
-// new worker hears the state with its first poll.
+// HAProxy polls, every 10 ms if set so, and needs no socket that this process may write to. See
+// deploy/haproxy/agent-check.cfg. Every HAProxy process that polls hears of a drain. After a reload
+// the new worker hears the state with its first poll.
 //
-// HAProxy must poll often, every 10 ms: when its recent polls are so far apart that it would not act
-// on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is silent,
-// and the log names the interval. It is used again when HAProxy polls more often.
+// HAProxy must poll often, every 10 ms: when its recent polls are so far apart that it would not
+// act on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is
+// silent, and the log names the interval. It is used again when HAProxy polls more often.
 //
-// Drain returns when each address that polls regularly has polled once more than it was answered:
-// then it has acted. So does Ready, for each that was told to drain. Such an address that has
-// not polled for 30 s is gone.
+// Drain returns when each address that polls regularly has polled once more than it was answered,
+// because then it has acted. So does Ready, for each that was asked to drain. It does not wait for
+// one that has not polled for 30 s.
 //
 // "drain" and "ready" end an operator's maintenance too, within one interval. To take a
 // server out, write "disable agent B/S" before "set server B/S state maint".
@@ -106,9 +108,10 @@ type AgentCheck struct {
 	open   map[io.Closer]struct{} // guarded by mu; listeners and connections
 }
 
-// Serve answers the agent-checks that come to l, until l is closed or Close is called; it
-// closes l. When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of
-// Accept when it keeps failing, but for want of descriptors or memory, or an [*OptionError] at once where a field is negative.
+// Serve answers the agent-checks that come to l, until l is closed or Close is called; it closes l.
+// When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of Accept
+// when it keeps failing, but for want of descriptors or memory, or an [*OptionError] at once where
+// a field is negative.
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
 	if err := a.refuse(); err != nil {
@@ -130,7 +133,9 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 			}
 			if failed == acceptWarn {
 				refused.Began(a.logger(),
-					"haproxy: the agent-check cannot accept connections, so HAProxy keeps what it was told last; trying on", "error", err)
+					"haproxy: the agent-check cannot accept connections, so HAProxy keeps the last state "+
+						"that it got; trying on",
+					"error", err)
 			}
 			time.Sleep(min(time.Duration(failed)*5*time.Millisecond, time.Second))
 			continue
@@ -158,9 +163,12 @@ func (a *AgentCheck) logger() *slog.Logger {
 	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
 }
 
-// passes reports whether an error of Accept ends by itself: there are no descriptors or memory left, or a peer has gone already.
+// passes reports whether an error of Accept ends by itself: there are no descriptors or memory
+// left, or a peer has left already.
 func passes(err error) bool {
-	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED},
+	return slices.ContainsFunc([]error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
+	},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 

@@ -49,7 +49,8 @@ func pollAgent(t *testing.T, addr, send string) string {
 	return got
 }
 
-// pollAnswered is pollAgent until there is an answer: there is none, or a reset, where it took this machine longer than agentTimeout.
+// pollAnswered is pollAgent until there is an answer: there is none, or a reset, where it took this
+// machine longer than agentTimeout.
 func pollAnswered(t *testing.T, addr, send string) string {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -89,7 +90,7 @@ func keep(t *testing.T, f func()) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// TestSignalsNeedTheTurn: HAProxy has nobody to send to when all servers are drained.
+// TestSignalsNeedTheTurn: HAProxy has no server to send to when all servers are drained.
 func TestSignalsNeedTheTurn(t *testing.T) {
 	for _, s := range []gcgate.Signal{&AgentCheck{}, &RuntimeAPI{}} {
 		if d, ok := s.(gcgate.Describer); ok && d.Describe().SafeWithoutTurn {
@@ -156,7 +157,7 @@ func TestAgentCheckWithoutPollsNamesTheLineToAdd(t *testing.T) {
 		}
 	}
 	if err := a.Ready(ctx); err != nil {
-		t.Errorf("Ready, where nobody was told to drain: %v", err)
+		t.Errorf("Ready, where no peer was asked to drain: %v", err)
 	}
 }
 
@@ -187,7 +188,8 @@ func (l *connListener) Accept() (net.Conn, error) {
 func (l *connListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
 func (l *connListener) Addr() net.Addr { return new(net.TCPAddr) }
 
-// fullListener has no descriptors left for some calls, and then accepts one connection before it is closed.
+// fullListener has no descriptors left for some calls, and then accepts one connection before it is
+// closed.
 type fullListener struct {
 	connListener
 	left int
@@ -205,16 +207,24 @@ func (l *fullListener) Accept() (net.Conn, error) {
 	return nil, &net.OpError{Op: "accept", Err: l.err}
 }
 
-// TestAgentCheckOutlastsWantOfDescriptors: an agent that ended would leave HAProxy with what it was told last, for good.
+// TestAgentCheckOutlastsWantOfDescriptors: an agent that ended would leave HAProxy with what it was
+// got last, for good.
 func TestAgentCheckOutlastsWantOfDescriptors(t *testing.T) {
-	for want, kind := range map[error]error{net.ErrClosed: os.NewSyscallError("accept4", syscall.EMFILE), io.ErrNoProgress: io.ErrNoProgress} {
+	for want, kind := range map[error]error{
+		net.ErrClosed:    os.NewSyscallError("accept4", syscall.EMFILE),
+		io.ErrNoProgress: io.ErrNoProgress,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var logged bytes.Buffer
 			a := &AgentCheck{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
-			l := &fullListener{connListener: connListener{closed: make(chan struct{})}, left: 10 * acceptRetry, err: kind}
+			l := &fullListener{
+				connListener: connListener{closed: make(chan struct{})},
+				left:         10 * acceptRetry, err: kind,
+			}
 			err, log := a.Serve(l), logged.String()
 			over := kind != io.ErrNoProgress // which ends Serve
-			if !errors.Is(err, want) || strings.Count(log, "cannot accept") != 1 || strings.Contains(log, "accepts connections again") != over {
+			if !errors.Is(err, want) || strings.Count(log, "cannot accept") != 1 ||
+				strings.Contains(log, "accepts connections again") != over {
 				t.Errorf("%v: ended by %v, and the log says %q", kind, err, log)
 			}
 		})
@@ -229,10 +239,12 @@ func TestAgentCheckRefusesNegatives(t *testing.T) {
 	}
 	a := &AgentCheck{Pollers: -1}
 	for call, err := range map[string]error{
-		"Serve": a.Serve(l), "Check": a.Check(t.Context()), "Drain": a.Drain(t.Context(), time.Second), "Ready": a.Ready(t.Context()),
+		"Serve": a.Serve(l), "Check": a.Check(t.Context()), "Drain": a.Drain(t.Context(), time.Second),
+		"Ready":      a.Ready(t.Context()),
 		"CanConfirm": a.CanConfirm(time.Second),
 	} {
-		if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != "Pollers" || !strings.HasPrefix(err.Error(), "haproxy: AgentCheck.Pollers: -1") {
+		if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != "Pollers" ||
+			!strings.HasPrefix(err.Error(), "haproxy: AgentCheck.Pollers: -1") {
 			t.Errorf("%s returned %v", call, err)
 		}
 	}
@@ -241,7 +253,8 @@ func TestAgentCheckRefusesNegatives(t *testing.T) {
 	}
 }
 
-// TestAgentCheckAnswersNoStranger has a clock of its own: over a pipe an answer waits for its reader, and agentTimeout at most.
+// TestAgentCheckAnswersNoStranger has a clock of its own: over a pipe an answer waits for its
+// reader, and agentTimeout at most.
 func TestAgentCheckAnswersNoStranger(t *testing.T) {
 	leaks.Test(t)
 	synctest.Test(t, answersNoStranger)
@@ -343,7 +356,8 @@ func (c *fuzzConn) Write(b []byte) (int, error) { return c.out.Write(b) }
 func (c *fuzzConn) Close() error                { c.closed++; return nil }
 func (c *fuzzConn) SetDeadline(time.Time) error { return nil }
 
-// FuzzAgentCheckInput: whatever a peer sends, it gets the exact word, and is not read without bound.
+// FuzzAgentCheckInput: whatever a peer sends, it gets the exact word, and is not read without
+// bound.
 func FuzzAgentCheckInput(f *testing.F) {
 	f.Add([]byte(nil), false)
 	f.Add([]byte("be/a\n"), true)

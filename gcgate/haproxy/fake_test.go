@@ -16,7 +16,8 @@ import (
 // tableHead is the head of a table that HAProxy 2.6.12 wrote.
 const tableHead = "1\n# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_iweight " +
 	"srv_time_since_last_change srv_check_status srv_check_result srv_check_health srv_check_state srv_agent_state " +
-	"bk_f_forced_id srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr srv_agent_addr srv_agent_port\n"
+	"bk_f_forced_id srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr " +
+	"srv_agent_addr srv_agent_port\n"
 
 func table(backend string, servers ...server) string {
 	var b strings.Builder
@@ -26,7 +27,8 @@ func table(backend string, servers ...server) string {
 		if at := strings.LastIndexByte(s.addr, ':'); at >= 0 {
 			host, port = s.addr[:at], s.addr[at+1:]
 		}
-		fmt.Fprintf(&b, "3 %s %d %s %s %d %d %d 1 7 1 0 2 0 0 0 0 - %s - 0 0 - - 0\n", backend, i+1, s.name, host, s.op, s.admin, s.weight, port)
+		fmt.Fprintf(&b, "3 %s %d %s %s %d %d %d 1 7 1 0 2 0 0 0 0 - %s - 0 0 - - 0\n", backend, i+1, s.name, host, s.op,
+			s.admin, s.weight, port)
 	}
 	return b.String() + "\n"
 }

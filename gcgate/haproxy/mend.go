@@ -19,8 +19,8 @@ const (
 )
 
 // Watch looks at the other servers of the backend once a second until ctx ends, and puts one back
-// that was left drained: by a process that was killed while it was away, and runs without a gate
-// now, or not at all. It puts nobody back while another replica has the turn: that one may be
+// that was left drained, by a process that was killed during a drain and runs without a gate now,
+// or not at all. It puts none back while another replica has the turn, because that one may be
 // stopped, or have no processor. It implements [gcgate.Watcher].
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
@@ -61,7 +61,8 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 				continue
 			}
 			log.Warn(
-				"haproxy: put back a server that was left drained, by a process that was killed or is away for unusually long",
+				"haproxy: put back a server that was left drained, by a process that was killed or "+
+					"drains for unusually long",
 				"server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String(),
 				"fix", "if its collections or drains take so long, raise RuntimeAPI.MendAfter; "+
 					"if an operator drained it, use state maint")
@@ -70,7 +71,8 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	}
 }
 
-// mendAfter is how long a server has been drained that is put back, where this gate expects as long of its own collection.
+// mendAfter is how long a server has been drained that is put back, where this gate expects as long
+// of its own collection.
 func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
 	if h.MendAfter > 0 {
 		return h.MendAfter + expected
@@ -107,11 +109,12 @@ type drainedServer struct {
 	readied time.Time // put back, and drained again by the next look; zero: not yet
 }
 
-// leftBehind returns the servers to put back now: those that have been drained at each look for so long. A server that was drained
-// again right after it was put back has a process that is away: it is left alone for mendAgain, or until it comes back.
+// leftBehind returns the servers to put back now: those that have been drained at each look for so
+// long. A server that was drained again right after it was put back has a process that collects. It
+// is left as it is for mendAgain, or until it comes back.
 func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
 	if now.Sub(m.looked) > 2*mendRest {
-		clear(m.drained) // what was between is not known: HAProxy did not answer, or this process stood still
+		clear(m.drained) // HAProxy did not answer in between, or this process stalled
 	}
 	m.looked = now
 	for _, s := range servers {

@@ -14,14 +14,15 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestLeftBehind looks at histories of a backend with the own server a; a letter stands for a server that is
-// drained at a look, a capital one for one in maintenance too. It is about who is put back at each look.
+// TestLeftBehind looks at histories of a backend with the own server a; a letter stands for a
+// server that is drained at a look, a capital one for one in maintenance too. It is about who is
+// put back at each look.
 func TestLeftBehind(t *testing.T) {
 	const after = 3 * mendLook
 	again := int(mendAgain/mendLook) - 1 // looks without a word
 	for _, tt := range []struct {
 		name        string
-		looks, want string // separated by spaces; "-" for nobody
+		looks, want string // separated by spaces; "-" for none
 	}{
 		{"never", "- - - - - -", "- - - - - -"},
 		{"a collection", "b b b - - -", "- - - - - -"},
@@ -31,14 +32,18 @@ func TestLeftBehind(t *testing.T) {
 		{"the own one", "a a a a a a", "- - - - - -"},
 		{"maintenance", "b b b B B B", "- - - - - -"},
 		{"maintenance ends", "B B B B b b b b", "- - - - - - - b"},
-		{"a process that is away for longer", "b b b b b b - b b b b", "- - - b - - - - - - b"},
+		{"a process that collects for longer", "b b b b b b - b b b b", "- - - b - - - - - - b"},
 		{"for very long", strings.Repeat("b ", again+6), "- - - b " + strings.Repeat("- ", again) + "b -"},
 	} {
 		m := mender{own: "a", drained: make(map[string]*drainedServer)}
 		now := time.Unix(0, 0)
 		var got []string
 		for look := range strings.FieldsSeq(tt.looks) {
-			servers := []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}, {name: "c", op: 2, weight: 1}}
+			servers := []server{
+				{name: "a", op: 2, weight: 1},
+				{name: "b", op: 2, weight: 1},
+				{name: "c", op: 2, weight: 1},
+			}
 			for i := range servers {
 				if strings.Contains(look, servers[i].name) {
 					servers[i].admin |= forcedDrain
@@ -72,13 +77,19 @@ func TestWatchPutsBack(t *testing.T) {
 		wants int // changes of state
 		own   bool
 	}{
-		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or is away for unusually long", 1, true},
-		{"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true, "drained_for=", 1, false},
+		{"left behind", func(*RuntimeAPI, *fakeHAProxy) {}, true, "killed or drains for unusually long", 1, true},
+		{
+			"sooner", func(h *RuntimeAPI, _ *fakeHAProxy) { h.MendAfter = time.Millisecond }, true,
+			"drained_for=", 1, false,
+		},
 		{"not admin", func(_ *RuntimeAPI, f *fakeHAProxy) { f.level = "operator" }, false, "level admin", 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}}, level: "admin"}
+			f := &fakeHAProxy{
+				servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, admin: drained, weight: 1}},
+				level:   "admin",
+			}
 			said := make(chan string, 100)
 			h := &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: "be", Server: "a"}
 			log, quiet := slog.New(slog.NewTextHandler(lines(said), nil)), slog.New(slog.DiscardHandler)
@@ -88,7 +99,8 @@ func TestWatchPutsBack(t *testing.T) {
 			heap := gcgatetest.NewHeap()
 			heap.Rate = 1 // it never collects
 			g, err := gcgate.Start(t.Context(), gcgate.Options{
-				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h}, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"},
+				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{h},
+				Turns:     gcgate.FileTurns{Path: t.TempDir() + "/turn"},
 				Collector: heap, Logger: log,
 			})
 			if err != nil {
@@ -186,7 +198,8 @@ func TestMendAfter(t *testing.T) {
 		{2 * time.Hour, 0, true},
 	} {
 		h := &RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a", MendAfter: tt.set}
-		if err := h.validate(); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "MendAfter") {
+		if err := h.validate(); (err != nil) != tt.refused || err != nil &&
+			!strings.Contains(err.Error(), "MendAfter") {
 			t.Errorf("%v: error %v, refused: want %v", tt.set, err, tt.refused)
 		}
 		if got := h.mendAfter(expected); !tt.refused && got != tt.want {
@@ -195,7 +208,8 @@ func TestMendAfter(t *testing.T) {
 	}
 }
 
-// TestNothingIsKnownOfTheTimeBetween looks that are far apart: the server may have been back meanwhile, and collect again.
+// TestNothingIsKnownOfTheTimeBetween looks that are far apart: the server may have been back
+// in that time, and collect again.
 func TestNothingIsKnownOfTheTimeBetween(t *testing.T) {
 	m := mender{own: "a", drained: make(map[string]*drainedServer)}
 	servers := []server{{name: "a"}, {name: "b", admin: forcedDrain}}

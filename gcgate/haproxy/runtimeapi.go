@@ -59,23 +59,26 @@ const (
 // A server at whose address this process does not listen is another process when this one listens
 // at the address of another server of the backend: Drain and Check return [ErrOtherServer] then.
 //
-// A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A
-// drain is taken for this process's own, left by one of before that crashed, say: Ready ends
-// it. So take a server out, this one or another of the backend, with "set server B/S state maint", never with "drain".
+// A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A drain is
+// taken for this process's own, left by one of before that crashed, say: Ready ends it. So take a
+// server out, this one or another of the backend, with "set server B/S state maint", never with
+// "drain".
 //
 // A process that is killed while it is drained, and comes back without a gate, as after a rollback,
 // would stay drained for ever. So this one watches the other servers of its backend, and puts one
 // back that has been drained for longer than a collection takes (2.5 s more than the gate expects
 // of its own, or MendAfter), unless another replica has the turn: see [RuntimeAPI.Watch]. That
-// costs a replica that is away nothing: it repeats its Drain within 100 ms, and is left alone then.
+// costs a replica that collects nothing. It repeats its Drain within 100 ms, and is then left as it
+// is.
 //
-// A server is not drained when no other in its backend is up, and a drain is undone when the
-// others go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That
-// is no replacement for Turns: HAProxy has no way to drain a server only if another is up, so two
-// that are drained within the same millisecond see each other too late, and requests that come
-// before one is put back get 503. It does not know of another that has just been killed either, until a check or a connection to
-// it fails. The configuration therefore has each server a second time, as a backup without a check, which serves then;
-// servers with one address count as one that is up if all of them are.
+// A server is not drained when no other in its backend is up, and a drain is undone when the others
+// go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That is no
+// replacement for Turns: HAProxy has no way to drain a server only if another is up, so two that
+// are drained within the same millisecond see each other too late, and requests that come before
+// one is put back get 503. It does not know of another that has just been killed either, until a
+// check or a connection to it fails. The configuration therefore has each server a second time, as
+// a backup without a check, which serves then; servers with one address count as one that is up if
+// all of them are.
 //
 // A reload (SIGUSR2 in master-worker mode) starts a new worker with the states of the
 // configuration, where this server is ready. It is drained there when the gate repeats Drain,
@@ -104,16 +107,19 @@ type RuntimeAPI struct {
 	// this gate expects of a collection of its own. Raise it if other replicas take longer: their
 	// heaps are larger, or requests stick to a drained server, for which a gate waits up to 10 s.
 	// Raise it, too, if the turn is a lease (contrib/etcdturn, contrib/k8sturn) and a replica may
-	// stand still for longer than the lease lasts. A peer would put it back during that time.
+	// stop for longer than the lease lasts. A peer would put it back during that time.
 	// Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
 
 	// Logger gets Warn for a server that was put back. Default: nil, which is the gate's logger.
 	Logger *slog.Logger
 
-	mu         sync.Mutex
-	looks      int             // at which the server was not another process; guarded by mu
-	unanswered []chan struct{} // of commands that were given up; each is closed when it is answered or its connection has ended; guarded by mu
+	mu    sync.Mutex
+	looks int // at which the server was not another process; guarded by mu
+
+	// unanswered are of commands that were given up. Each is closed when it is answered or its
+	// connection has ended. Guarded by mu.
+	unanswered []chan struct{}
 }
 
 // ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER:
@@ -144,16 +150,17 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	if err := h.refuseOther(servers); err != nil {
 		return err
 	}
-	if !me.isDrained() && !alone(servers, h.Server) {
+	if !me.isDrained() && !isLast(servers, h.Server) {
 		servers, me, err = h.look(ctx, "drain")
 		if err != nil {
 			return err
 		}
 		if !me.isDrained() {
-			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?", ErrNotConfirmed, me.admin)
+			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?",
+				ErrNotConfirmed, me.admin)
 		}
 	}
-	if alone(servers, h.Server) {
+	if isLast(servers, h.Server) {
 		return h.last(ctx, me, "not drained, else every request would get 503: bring another server of the backend up")
 	}
 	return nil
@@ -185,14 +192,16 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	}
 	_, me, err = h.look(ctx, "ready")
 	if err == nil && me.isDrained() {
-		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?", ErrNotConfirmed)
+		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?",
+			ErrNotConfirmed)
 	}
 	return err
 }
 
 // Check verifies that HAProxy is there, lets this process change the server's state, and has
-// another server in the backend that can take its requests meanwhile. Where no other server is up and this one is drained, as who ran
-// before this process may have left it, it puts the server back.
+// another server in the backend that can take its requests meanwhile. Where no other server is up
+// and this one is drained, as who ran before this process may have left it, it puts the server
+// back.
 func (h *RuntimeAPI) Check(ctx context.Context) error {
 	answer, err := h.ask(ctx, "show cli level; show servers state "+h.Backend)
 	if err != nil {
@@ -209,10 +218,13 @@ func (h *RuntimeAPI) Check(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case alone(servers, h.Server):
-		return h.last(ctx, me, "a drain would give 503, so collections will not be announced: add a second server to the backend")
+	case isLast(servers, h.Server):
+		return h.last(ctx, me,
+			"a drain would give 503, so collections will not be announced: add a second server to the backend")
 	case me.inMaint():
-		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s state ready\" puts it back", h.Backend, h.Server)
+		return h.errorf("the server is in maintenance, and will be left so: \"set server %s/%s "+
+			"state ready\" puts it back",
+			h.Backend, h.Server)
 	}
 	return nil
 }
@@ -225,8 +237,9 @@ func (h *RuntimeAPI) String() string {
 // WhyUnheeded implements [gcgate.Explainer].
 func (h *RuntimeAPI) WhyUnheeded() string { return sticky }
 
-// sticky is what a drained server still gets (management.txt, "set server", state drain).
-const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one too: leave persistence out; or another HAProxy, which needs a signal of its own"
+// sticky is what a drained server gets all the same (management.txt, "set server", state drain).
+const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
+	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
 // look sets the server's state if one is given, and returns the servers of the backend
 // after that, and which one is this process.
@@ -266,11 +279,14 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 	case strings.Contains(said, "Permission denied"):
 		return nil, me, h.permissionError()
 	case strings.Contains(said, "No such backend"), strings.Contains(said, "Can't find backend"):
-		return nil, me, h.errorf("%w: no such backend: write its name as in the configuration, after \"backend\"", fs.ErrNotExist)
+		return nil, me, h.errorf("%w: no such backend: write its name as in the configuration, after \"backend\"",
+			fs.ErrNotExist)
 	case parseErr != nil:
 		return nil, me, h.errorf("%w: HAProxy answered %.100q: %w", ErrNotConfirmed, strings.TrimSpace(said), parseErr)
 	case me.name == "":
-		return nil, me, h.errorf("%w: no such server in this backend: write its name as in the configuration, after \"server\"", fs.ErrNotExist)
+		return nil, me,
+			h.errorf("%w: no such server in this backend: write its name as in the configuration, after \"server\"",
+				fs.ErrNotExist)
 	}
 	return servers, me, nil
 }
@@ -296,8 +312,9 @@ func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err erro
 	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
 
-// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing. A command that was given up may still be
-// carried out, by a HAProxy that stands still: whatever is asked after it waits for its answer first, so that it is not undone by it.
+// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing. A
+// command that was given up may be carried out later, by a HAProxy that was stopped. Whatever is
+// asked after it waits for its answer first, so that it is not undone by it.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	if err := h.validate(); err != nil {
 		return "", err
@@ -305,7 +322,7 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if !h.settled(ctx) {
-		return "", h.errorf("no answer yet to what was asked before: %w: does HAProxy stand still?", ctx.Err())
+		return "", h.errorf("no answer yet to what was asked before: %w: is HAProxy stopped?", ctx.Err())
 	}
 	network, addr := h.split()
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
@@ -323,7 +340,7 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 			answer, err = io.ReadAll(io.LimitReader(conn, maxAnswerBytes+1))
 		}
 		if c, ok := conn.(*net.TCPConn); ok && err != nil {
-			_ = c.SetLinger(0) // what the kernel has still to send must not come after the next command
+			_ = c.SetLinger(0) // what the kernel has yet to send must not come after the next command
 		}
 	}()
 	select {
@@ -343,12 +360,15 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	case err != nil:
 		return "", h.errorf("cannot ask: %w: is that HAProxy's stats socket, and is HAProxy staying up?", err)
 	case len(answer) > maxAnswerBytes:
-		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? Else split the backend", maxAnswerBytes)
+		return "", h.errorf("the answer is longer than %d bytes: is that HAProxy's stats socket? "+
+			"Else split the backend",
+			maxAnswerBytes)
 	}
 	return string(answer), nil
 }
 
-// settled waits until no command is without its answer that was given up. It reports false where ctx ends first.
+// settled waits until no command is without its answer that was given up. It reports false where
+// ctx ends first.
 func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	h.mu.Lock()
 	waited := h.unanswered
@@ -362,7 +382,8 @@ func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.unanswered = slices.DeleteFunc(h.unanswered, func(ended chan struct{}) bool { return slices.Contains(waited, ended) })
+	h.unanswered = slices.DeleteFunc(h.unanswered,
+		func(ended chan struct{}) bool { return slices.Contains(waited, ended) })
 	return true
 }
 
@@ -385,16 +406,20 @@ func (h *RuntimeAPI) Validate() error { return h.validate() }
 func (h *RuntimeAPI) validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {
-			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
+			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, "+
+				"digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
 		}
 	}
 	if h.MendAfter < 0 || h.MendAfter > mendLimit {
-		return fmt.Errorf("haproxy: RuntimeAPI.MendAfter: %v is out of range: use up to %v, or 0 for %v", h.MendAfter, mendLimit, mendAfter)
+		return fmt.Errorf("haproxy: RuntimeAPI.MendAfter: %v is out of range: use up to %v, or 0 for %v",
+			h.MendAfter, mendLimit, mendAfter)
 	}
 	network, addr := h.split()
 	if network == "tcp" {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
-			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or unix:/run/haproxy.sock", h.Addr)
+			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or "+
+				"unix:/run/haproxy.sock",
+				h.Addr)
 		}
 	} else if addr == "" {
 		return fmt.Errorf("haproxy: %q has no path: write unix:/run/haproxy.sock", h.Addr)

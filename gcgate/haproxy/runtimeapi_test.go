@@ -25,7 +25,7 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	up := func(admin uint64) server { return server{name: "a", op: 2, admin: admin, weight: 1} }
 	other := server{name: "b", op: 2, weight: 1}
-	lone := func(op, admin, weight uint64) []server {
+	withOther := func(op, admin, weight uint64) []server {
 		return []server{up(0), {name: "b", op: op, admin: admin, weight: weight}}
 	}
 	twice := func(servers ...server) []server { // with backups, which have no check
@@ -47,18 +47,25 @@ func TestRuntimeAPIChangesOnlyWhatIsItsOwn(t *testing.T) {
 		{"disabled in the configuration, then enabled", []server{up(0x04), other}, nil, nil, "a drain,a ready"},
 		{"down by its check", []server{{name: "a", op: 0, weight: 1}, other}, nil, nil, "a drain,a ready"},
 		{"the operator's maint", []server{up(maint), other}, nil, nil, ""},
-		{"the operator's maint, alone", []server{up(maint)}, nil, nil, ""},
+		{"the operator's maint, without another", []server{up(maint)}, nil, nil, ""},
 		{"the only server", []server{up(0)}, ErrLastServer, nil, ""},
-		{"the other is down", lone(0, 0, 1), ErrLastServer, nil, ""},
-		{"the other stops", lone(3, 0, 1), ErrLastServer, nil, ""},
-		{"the other is in maint", lone(2, maint, 1), ErrLastServer, nil, ""},
-		{"the other is drained", lone(2, drained, 1), ErrLastServer, nil, ""},
-		{"the other's name does not resolve", lone(2, 0x20, 1), ErrLastServer, nil, ""},
-		{"the other has weight 0", lone(2, 0, 0), ErrLastServer, nil, ""},
-		{"the other starts", lone(1, 0, 1), nil, nil, "a drain,a ready"},
-		{"drained while the other went down", []server{up(drained), {name: "b", op: 0, weight: 1}}, ErrLastServer, nil, "a ready"},
+		{"the other is down", withOther(0, 0, 1), ErrLastServer, nil, ""},
+		{"the other stops", withOther(3, 0, 1), ErrLastServer, nil, ""},
+		{"the other is in maint", withOther(2, maint, 1), ErrLastServer, nil, ""},
+		{"the other is drained", withOther(2, drained, 1), ErrLastServer, nil, ""},
+		{"the other's name does not resolve", withOther(2, 0x20, 1), ErrLastServer, nil, ""},
+		{"the other has weight 0", withOther(2, 0, 0), ErrLastServer, nil, ""},
+		{"the other starts", withOther(1, 0, 1), nil, nil, "a drain,a ready"},
+		{
+			"drained while the other went down",
+			[]server{up(drained), {name: "b", op: 0, weight: 1}},
+			ErrLastServer, nil, "a ready",
+		},
 		{"both are their own backups", twice(up(0), other), nil, nil, "a drain,a ready"},
-		{"both are their own backups, and the other is down", twice(up(0), server{name: "b", weight: 1}), ErrLastServer, nil, ""},
+		{
+			"both are their own backups, and the other is down", twice(up(0), server{name: "b", weight: 1}),
+			ErrLastServer, nil, "",
+		},
 		{"not there", []server{other}, fs.ErrNotExist, fs.ErrNotExist, ""},
 	}
 	for _, tt := range tests {
@@ -100,17 +107,23 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 	is := func(text string) func(string) string { return func(string) string { return text } }
 	tests := []struct {
 		name    string
-		answer  func(string) string // nil: nobody listens
+		answer  func(string) string // nil: nothing listens
 		backend string
 		is      error
 		say     string
 	}{
-		{"nobody there", nil, "be", nil, "cannot connect"},
-		{"level operator", (&fakeHAProxy{servers: two, level: "operator"}).answer, "be", fs.ErrPermission, `write "level admin"`},
+		{"nothing there", nil, "be", nil, "cannot connect"},
+		{
+			"level operator", (&fakeHAProxy{servers: two, level: "operator"}).answer, "be", fs.ErrPermission,
+			`write "level admin"`,
+		},
 		{"no backend", (&fakeHAProxy{servers: two, level: "admin"}).answer, "bee", fs.ErrNotExist, "no such backend"},
 		{"no server", (&fakeHAProxy{servers: two[1:], level: "admin"}).answer, "be", fs.ErrNotExist, "no such server"},
 		{"severity", is("[3]:Permission denied\n\n" + table("be", two...)), "be", fs.ErrPermission, "level admin"},
-		{"stuck", (&fakeHAProxy{servers: two, level: "admin", stuck: true}).answer, "be", ErrNotConfirmed, "something else"},
+		{
+			"stuck", (&fakeHAProxy{servers: two, level: "admin", stuck: true}).answer, "be",
+			ErrNotConfirmed, "something else",
+		},
 		{"empty", is(""), "be", ErrNotConfirmed, "no table"},
 		{"not HAProxy", is("HTTP/1.1 400 Bad Request\r\n\r\n"), "be", ErrNotConfirmed, `"HTTP/1.1 400 Bad Request"`},
 		{"cut short", is(strings.TrimSuffix(table("be", two...), "\n")), "be", ErrNotConfirmed, "cut short"},
@@ -119,7 +132,7 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			leaks.Test(t)
-			addr := "127.0.0.1:1" // nobody listens there; a port that was free a moment ago may be somebody's by now
+			addr := "127.0.0.1:1" // nothing listens there; a port that was free a moment ago may be in use by now
 			if tt.answer != nil {
 				addr = serveFake(t, "tcp", "127.0.0.1:0", tt.answer)
 			}
@@ -149,15 +162,21 @@ func TestRuntimeAPICheck(t *testing.T) {
 		{"level user", two, "user", "be", "level admin", ""},
 		{"no backend", two, "admin", "bee", "no such backend", ""},
 		{"no server", two[1:], "admin", "be", "no such server", ""},
-		{"alone", two[:1], "admin", "be", "503", ""},
+		{"no other server", two[:1], "admin", "be", "503", ""},
 		{"left drained", []server{{name: "a", op: 2, admin: drained, weight: 1}, two[1]}, "admin", "be", "", ""},
-		{"left drained, and the other is down", []server{{name: "a", op: 2, admin: drained, weight: 1}, {name: "b", op: 0, weight: 1}}, "admin", "be", "503", "a ready"},
+		{"left drained, and the other is down", []server{
+			{name: "a", op: 2, admin: drained, weight: 1},
+			{name: "b", op: 0, weight: 1},
+		}, "admin", "be", "503", "a ready"},
 		{"maint", []server{{name: "a", op: 0, admin: maint, weight: 1}, two[1]}, "admin", "be", "in maintenance", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := &fakeHAProxy{servers: slices.Clone(tt.servers), level: tt.level}
-			var c gcgate.Checker = &RuntimeAPI{Addr: serveFake(t, "tcp", "127.0.0.1:0", f.answer), Backend: tt.backend, Server: "a"}
+			var c gcgate.Checker = &RuntimeAPI{
+				Addr:    serveFake(t, "tcp", "127.0.0.1:0", f.answer),
+				Backend: tt.backend, Server: "a",
+			}
 			err := c.Check(t.Context())
 			if tt.say == "" && err != nil || tt.say != "" && (err == nil || !strings.Contains(err.Error(), tt.say)) {
 				t.Errorf("got %v, want %q", err, tt.say)
@@ -198,8 +217,8 @@ func TestRuntimeAPIOverUnixSocket(t *testing.T) {
 	}
 }
 
-// TestGivenUpIsNotCarriedOutLater: a HAProxy that stands still may carry a command out that was given up, after it has told that the
-// server is not drained: Ready waits for that.
+// TestGivenUpIsNotCarriedOutLater: a HAProxy that is stopped may carry a command out that was
+// given up, after it has said that the server is not drained: Ready waits for that.
 func TestGivenUpIsNotCarriedOutLater(t *testing.T) {
 	leaks.Test(t)
 	f := &fakeHAProxy{servers: []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}, level: "admin"}

@@ -39,9 +39,9 @@ func (s server) isUsable() bool {
 	return s.admin&out == 0 && s.weight > 0 && (s.op == 1 || s.op == 2)
 }
 
-// alone reports whether HAProxy sends new requests to no other server than name. One that is configured twice, as it is its own
-// backup without a check, takes them if both do.
-func alone(servers []server, name string) bool {
+// isLast reports whether HAProxy sends new requests to no other server than name. One that is
+// configured twice, as it is its own backup without a check, takes them if both do.
+func isLast(servers []server, name string) bool {
 	usable := map[string]bool{} // by address
 	own := ""
 	for _, s := range servers {
@@ -97,7 +97,8 @@ const nameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 var (
 	errNoTable  = errors.New("the answer has no table of servers: is that HAProxy 1.6 or later?")
-	errBadTable = errors.New("the table of servers is cut short or not understood: please report it, with HAProxy's version")
+	errBadTable = errors.New("the table of servers is cut short or not understood: please report it, " +
+		"with HAProxy's version")
 )
 
 // parseServers returns the servers of backend in an answer to "show servers state". The table

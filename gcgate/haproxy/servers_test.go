@@ -15,7 +15,10 @@ func TestParseRuntimeAPI(t *testing.T) {
 	}{
 		{"127.0.0.1:9199,be/a", &RuntimeAPI{Addr: "127.0.0.1:9199", Backend: "be", Server: "a"}},
 		{"[::1]:9199,be/a", &RuntimeAPI{Addr: "[::1]:9199", Backend: "be", Server: "a"}},
-		{"unix:/run/ha,proxy.sock,be.1/a_b:c-d", &RuntimeAPI{Addr: "unix:/run/ha,proxy.sock", Backend: "be.1", Server: "a_b:c-d"}},
+		{
+			"unix:/run/ha,proxy.sock,be.1/a_b:c-d",
+			&RuntimeAPI{Addr: "unix:/run/ha,proxy.sock", Backend: "be.1", Server: "a_b:c-d"},
+		},
 		{"/run/haproxy.sock,be/a", &RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a"}},
 	}
 	for _, in := range []string{
@@ -46,8 +49,12 @@ func TestRuntimeAPISendsNoNameThatIsACommand(t *testing.T) {
 		return ""
 	})
 	for _, name := range []string{"", "a b", "a;shutdown sessions server be/b", "a\nquit", "a/b", "<<"} {
-		for _, h := range []*RuntimeAPI{{Addr: addr, Backend: name, Server: "a"}, {Addr: addr, Backend: "be", Server: name}} {
-			if errors.Join(h.Drain(t.Context(), 0)) == nil || h.Ready(t.Context()) == nil || h.Check(t.Context()) == nil {
+		for _, h := range []*RuntimeAPI{
+			{Addr: addr, Backend: name, Server: "a"},
+			{Addr: addr, Backend: "be", Server: name},
+		} {
+			if errors.Join(h.Drain(t.Context(), 0)) == nil || h.Ready(t.Context()) == nil ||
+				h.Check(t.Context()) == nil {
 				t.Errorf("%q passes for a name", name)
 			}
 		}
@@ -56,8 +63,12 @@ func TestRuntimeAPISendsNoNameThatIsACommand(t *testing.T) {
 
 // FuzzParseServers: what is read out of any answer, written as HAProxy writes it, reads the same.
 func FuzzParseServers(f *testing.F) {
-	good := table("be", server{name: "a", op: 2, admin: 8, weight: 1}, server{name: "b", op: 0, admin: 0x41, weight: 256})
-	for _, s := range []string{"", "\n", good, "\n" + good, good[:len(good)-1], "No such server.\n\n" + good, "Can't find backend.\n\n", "# be_id\n\n"} {
+	good := table("be", server{name: "a", op: 2, admin: 8, weight: 1},
+		server{name: "b", op: 0, admin: 0x41, weight: 256})
+	for _, s := range []string{
+		"", "\n", good, "\n" + good, good[:len(good)-1], "No such server.\n\n" + good,
+		"Can't find backend.\n\n", "# be_id\n\n",
+	} {
 		f.Add(s, "be")
 	}
 	f.Fuzz(func(t *testing.T, answer, backend string) {

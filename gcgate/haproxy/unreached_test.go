@@ -14,17 +14,17 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// TestDrainThatCannotHaveReachedHAProxy is told from one whose answer was lost.
+// TestDrainThatCannotHaveReachedHAProxy differs from one whose answer was lost.
 func TestDrainThatCannotHaveReachedHAProxy(t *testing.T) {
 	two := []server{{name: "a", op: 2, weight: 1}, {name: "b", op: 2, weight: 1}}
 	lost := &fakeHAProxy{servers: two, level: "admin"}
 	for _, tt := range []struct {
 		name      string
-		answer    func(string) string // nil: nobody listens
+		answer    func(string) string // nil: nothing listens
 		backend   string
 		unreached bool
 	}{
-		{"nobody there", nil, "be", true},
+		{"nothing there", nil, "be", true},
 		{"level operator", (&fakeHAProxy{servers: two, level: "operator"}).answer, "be", true},
 		{"no backend", (&fakeHAProxy{servers: two, level: "admin"}).answer, "bee", true},
 		{"no server", (&fakeHAProxy{servers: two[1:], level: "admin"}).answer, "be", true},

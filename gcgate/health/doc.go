@@ -5,8 +5,8 @@
 // [Handler] is both the signal and the handler of the path that is polled. What it costs is what
 // the polls cost: to be of use they must come every 10 ms or so, since the balancer learns of a
 // collection at its next poll. Where polls are slow the signal is silent, and the log says so. A
-// signal that need not wait for a poll is better: haproxy.RuntimeAPI; and Envoy may be told in the answers to
-// requests ([Handler].InAnswers).
+// signal that need not wait for a poll is better: haproxy.RuntimeAPI. Envoy may hear of a drain in
+// the answers to requests ([Handler].InAnswers).
 //
 // It is no liveness probe: a process that collects is well, and must not be restarted for it.
 package health

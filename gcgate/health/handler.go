@@ -27,7 +27,8 @@ var (
 	_ gcgate.Validator = (*Handler)(nil)
 )
 
-// An OptionError says which field of [Handler] cannot be used, and what would be right. The signal is silent then.
+// An OptionError says which field of [Handler] cannot be used, and what would be right. The signal
+// is silent then.
 type OptionError struct {
 	Option string // the field's name
 	Reason string // what is wrong, and what to set instead
@@ -41,34 +42,37 @@ func (e *OptionError) Error() string {
 // the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
 // deploy/haproxy/health.cfg.
 //
-// The peer must poll fast, every 10 ms: when its recent polls are so far apart that it would not act
-// on a drain within [gcgate.Options].AnnounceTimeout, or when it has polled too few times to tell, the
-// signal is silent, and the log names the interval. It is used again when the polls are fast.
+// The peer must poll fast, every 10 ms: when its recent polls are so far apart that it would not
+// act on a drain within [gcgate.Options].AnnounceTimeout, or when it has polled too few times to
+// tell, the signal is silent, and the log names the interval. It is used again when the polls are
+// fast.
 //
 // It answers GET and HEAD, with 200 "ready" or 503 "draining", to the addresses in Allow and
 // 403 to others. Who asks is the connection's other end: headers such as X-Forwarded-For are
 // not looked at.
 //
-// Mount it outside of httpgate.Wrap: under [gcgate.PolicyShed] that would refuse the polls that end a
-// drain, and elsewhere the polls would count as requests. Do not mount it where a peer forwards
+// Mount it outside of httpgate.Wrap: under [gcgate.PolicyShed] that would refuse the polls that end
+// a drain, and elsewhere the polls would count as requests. Do not mount it where a peer forwards
 // the requests of others to it.
 //
 // Drain returns when each address that polls regularly has polled once more than it takes to
-// make it act, Fall times. Ready returns when each that was told to drain has this process back,
-// which takes a proof, since Rise may not be what the balancer is set to, and two replicas that
-// are out at once leave nobody to serve:
+// make it act, Fall times. Ready returns when each that was asked to drain has this process back,
+// which takes a proof, because Rise may not be what the balancer is set to, and two replicas that
+// are out at once leave none to serve:
 //
-//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then no answers
-//     are counted, in neither direction; but whether the polls are fast enough still goes by Fall: set it to HAProxy's; or
+//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then the
+//     handler counts no answers, in neither direction. Set Fall to HAProxy's, because it decides
+//     whether the polls are fast enough; or
 //   - Rise answers, and after them more requests than can have come past the peer: at least
 //     eight, and four times as often as while the peer had this process out, in the recent
-//     drains. This holds for one address, with one poller, and not where two were told to drain:
-//     nobody knows which of them sends; or
-//   - Rise answers and 10 s, which the log tells once; where Rise is not set, 30 answers at least. The turn is held
-//     meanwhile. A balancer that needs longer than that is lost sight of: let it tell, or set Rise.
+//     drains. This holds for one address, with one poller, and not if two were asked to drain,
+//     because it is not known which of them sends; or
+//   - Rise answers and 10 s, which the log says once. If Rise is not set it takes 30 answers at least.
+//     The gate holds the turn for as long. If a balancer needs longer than that, let it send its
+//     state, or set Rise.
 //
-// An address that was told to drain and has not polled for 30 s is gone; one that does not poll regularly, and was told fewer than
-// Fall times, is after 3 s.
+// Ready does not wait for an address that has not polled for 30 s. For one that does not poll
+// regularly, and got fewer than Fall answers, that is 3 s.
 //
 // The fields must not change once the signal is in use. Where one is negative, [gcgate.Start] and
 // all methods with a result return an [*OptionError]. Methods may be called from any
@@ -91,10 +95,10 @@ type Handler struct {
 	// poll as often as the others. Default: 0, which is 1.
 	Pollers int
 
-	// InAnswers says that the balancer hears of a drain in the answers to requests too, and may poll
-	// slowly, every half second: Envoy, where httpgate.Options.EnvoyFail is this handler's Draining (see
-	// deploy/envoy). Drain then returns when no request has entered for 10 ms; Ready needs the polls as ever.
-	// Default: false, polls tell.
+	// InAnswers says that the balancer hears of a drain in the answers to requests too, and may
+	// poll slowly, every half second: Envoy, where httpgate.Options.EnvoyFail is this handler's
+	// Draining (see deploy/envoy). Drain then returns when no request has entered for 10 ms; Ready
+	// needs the polls as ever. Default: false, polls tell.
 	InAnswers bool
 
 	// Logger gets Debug for the first stranger, and Warn where no balancer proves that it has this
@@ -117,10 +121,13 @@ const (
 )
 
 var advice = polled.Advice{
-	Check:  "health: the health check",
-	Allow:  "Handler.Allow",
-	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and "check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
-	Slow:   "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, or Handler.InAnswers",
+	Check: "health: the health check",
+	Allow: "Handler.Allow",
+	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and ` +
+		`"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; ` +
+		`in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
+	Slow: "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, " +
+		"or Handler.InAnswers",
 }
 
 // ServeHTTP answers a poll.
@@ -164,8 +171,8 @@ func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// Draining reports whether polls are answered 503: what httpgate.Options.EnvoyFail asks for each request. It costs
-// a nanosecond.
+// Draining reports whether polls are answered 503: what httpgate.Options.EnvoyFail asks for each
+// request. It costs a nanosecond.
 func (h *Handler) Draining() bool { return h.draining.Load() }
 
 // Ready answers 200 from now on. See [Handler] for when it returns.
@@ -177,14 +184,15 @@ func (h *Handler) Ready(ctx context.Context) error {
 			h.logger().Warn("health: no proof that the balancer has this replica back, so each turn is held for longer",
 				"at_least", polled.ProofTimeout,
 				"likely", "too few requests come by the balancer, as many come past it, or several balancers poll",
-				"fix", "set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself (http-check send-state)")
+				"fix", "set Handler.Fall and Rise to the balancer's; HAProxy can tell by itself "+
+					"(http-check send-state)")
 		})
 	}
 	return err
 }
 
-// Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this process
-// back.
+// Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this
+// process back.
 func (h *Handler) Attach(g *gcgate.Gate) {
 	h.gateLog.Store(g.Logger())
 	h.peers.Attach(g)
@@ -199,7 +207,9 @@ func (h *Handler) CanConfirm(within time.Duration) error {
 
 // WhyUnheeded implements [gcgate.Explainer].
 func (h *Handler) WhyUnheeded() string {
-	return "in Envoy common_lb_config.update_merge_window, which holds what checks find back for a second: set it to 0s; in HAProxy a cookie or a stick-table, by which requests stick to this server: leave it out"
+	return "in Envoy common_lb_config.update_merge_window, which holds what checks find back for a second: " +
+		"set it to 0s; " +
+		"in HAProxy a cookie or a stick-table, by which requests stick to this server: leave it out"
 }
 
 // Check waits until somebody has polled.

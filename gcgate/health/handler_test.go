@@ -62,7 +62,7 @@ func startGate(t *testing.T, o gcgate.Options, h *gcgatetest.Heap, log *logBuffe
 	return g
 }
 
-// TestHandlerNeedsTheTurn: a balancer that finds all down has nobody to send to.
+// TestHandlerNeedsTheTurn: a balancer that finds all down has no server to send to.
 func TestHandlerNeedsTheTurn(t *testing.T) {
 	if d, ok := any(&Handler{}).(gcgate.Describer); ok && d.Describe().SafeWithoutTurn {
 		t.Error("it says that it is safe without the turn")
@@ -163,12 +163,13 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
-		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") || !strings.Contains(err.Error(), "no_traffic_interval") {
+		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") ||
+			!strings.Contains(err.Error(), "no_traffic_interval") {
 			t.Errorf("got %v, want the line to add", err)
 		}
 	}
 	if err := h.Ready(ctx); err != nil {
-		t.Errorf("Ready, where nobody was told to drain: %v", err)
+		t.Errorf("Ready, where no peer was asked to drain: %v", err)
 	}
 	for range 2 {
 		r := httptest.NewRequest("GET", "/health", nil)
@@ -200,7 +201,8 @@ func TestHandlerRefusesNegatives(t *testing.T) {
 			"Check": h.Check(t.Context()), "Drain": h.Drain(t.Context(), time.Second), "Ready": h.Ready(t.Context()),
 			"CanConfirm": h.CanConfirm(time.Second),
 		} {
-			if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != option || !strings.Contains(err.Error(), "health: Handler."+option+": -") {
+			if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != option ||
+				!strings.Contains(err.Error(), "health: Handler."+option+": -") {
 				t.Errorf("%s: %s returned %v", option, call, err)
 			}
 		}
@@ -235,7 +237,8 @@ func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
 			if err := errors.Join(h.Drain(ctx, time.Second), h.Ready(ctx)); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Count(log.String(), "no proof") != 1 || !strings.Contains(log.String(), "http-check send-state") {
+			if strings.Count(log.String(), "no proof") != 1 ||
+				!strings.Contains(log.String(), "http-check send-state") {
 				t.Errorf("after %d drains the log does not say it once:\n%s", n+1, log.String())
 			}
 		}

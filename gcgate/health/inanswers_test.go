@@ -11,8 +11,8 @@ import (
 	"evenkeel.dev/gcgate/gcgatetest"
 )
 
-// TestHandlerInAnswers: a balancer that polls every half second is drained within some milliseconds, and
-// Draining says from when to when answers shall tell it.
+// TestHandlerInAnswers: a balancer that polls every half second is drained within some
+// milliseconds, and Draining says from when to when answers shall tell it.
 func TestHandlerInAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &Handler{Fall: 1, Rise: 1, InAnswers: true}

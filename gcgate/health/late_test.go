@@ -18,8 +18,11 @@ import (
 
 // lateBalancer polls as fast as it takes, and acts on what it finds later than it says.
 type lateBalancer struct {
-	late     time.Duration
-	gathers  bool    // it acts at once where nothing has changed for as long, else on all changes at its end: as Envoy does, for a second by default
+	late time.Duration
+
+	// gathers has it act at once if nothing has changed for as long, and else on all changes at its
+	// end, as Envoy does for a second by default.
+	gathers  bool
 	rate     float64 // bytes a second that all requests allocate
 	replicas []*lateReplica
 
@@ -105,9 +108,10 @@ func (b *lateBalancer) request() {
 	b.replicas[b.next%len(b.replicas)].gate.Enter().Exit()
 }
 
-// TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and back as late, next to no
-// request overlaps a collection once the gates have seen that, although the heaps fill in seconds; behind one that gathers its changes
-// for a second from the first collection on, as bench/gate has it.
+// TestBalancerThatActsLate: behind a balancer that has a replica out a second after it says so, and
+// back as late, next to no request overlaps a collection once the gates have seen that, although
+// the heaps fill in seconds; behind one that gathers its changes for a second from the first
+// collection on, as bench/gate has it.
 func TestBalancerThatActsLate(t *testing.T) {
 	length, least := 30*time.Second, uint64(5) // collections
 	checking := testutil.Checking()
@@ -132,13 +136,19 @@ func TestBalancerThatActsLate(t *testing.T) {
 				b := &lateBalancer{late: time.Second, gathers: c.gathers, rate: c.rate}
 				turns := make(oneTurn, 1)
 				for range 2 {
-					r := &lateReplica{handler: &Handler{Fall: 1, Rise: 1}, heap: gcgatetest.NewHeap(), said: true, in: true}
+					r := &lateReplica{
+						handler: &Handler{Fall: 1, Rise: 1},
+						heap:    gcgatetest.NewHeap(), said: true, in: true,
+					}
 					r.handler.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 					r.heap.Rate = b.rate / 2
 					if c.gathers {
 						r.heap.Live, r.heap.Mark = 320*mib, 190*time.Millisecond
 					}
-					o := gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.handler}, Turns: turns, Replicas: c.replicas}
+					o := gcgate.Options{
+						Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.handler},
+						Turns: turns, Replicas: c.replicas,
+					}
 					r.gate = startGate(t, o, r.heap, &r.log)
 					b.replicas = append(b.replicas, r)
 				}
@@ -162,10 +172,12 @@ func TestBalancerThatActsLate(t *testing.T) {
 				for i, r := range b.replicas {
 					was, now := before[i], r.gate.Stats()
 					collections := now.Collections[gcgate.ReasonTrigger] - was.Collections[gcgate.ReasonTrigger]
-					met, entered := now.Overlapped-was.Overlapped, now.Entered-was.Entered
-					t.Logf("%d collections, %d requests of %d met one, %d drains were not heeded at once, turns held for %v at most, %d went without", collections, met, entered,
+					overlapped, entered := now.Overlapped-was.Overlapped, now.Entered-was.Entered
+					t.Logf("%d collections, %d requests of %d overlapped one, %d drains had no effect at once, turns "+
+						"held for %v at most, %d went without", collections, overlapped, entered,
 						now.Unheeded, now.Turn.Held.Max, now.WithoutTurn)
-					if 1000*met > entered || collections < least || now.Turn.Held.Max > 5*time.Second || now.WithoutTurn > was.WithoutTurn || now.Escaped > 0 {
+					if 1000*overlapped > entered || collections < least || now.Turn.Held.Max > 5*time.Second ||
+						now.WithoutTurn > was.WithoutTurn || now.Escaped > 0 {
 						t.Errorf("replica %d: %+v\n%s", i, now, r.log.String())
 					}
 					if !strings.Contains(r.log.String(), "update_merge_window") {

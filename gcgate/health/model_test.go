@@ -141,7 +141,7 @@ func (m *model) request() {
 	m.failed++
 }
 
-// modelCase is a balancer, and what the replicas were told of it.
+// modelCase is a balancer, and what the replicas know of it.
 type modelCase struct {
 	name              string
 	inter, fast, down time.Duration
@@ -159,7 +159,7 @@ type modelCase struct {
 	silent            bool          // the signal must not be used
 	used              bool          // it must, each time
 	some              bool          // it must, sometimes
-	long              bool          // in make check alone: it takes the race detector seconds
+	long              bool          // in make check only: it takes the race detector seconds
 }
 
 // TestTwoAtOnceBehindABalancer asks two replicas to collect at once, time and again, behind
@@ -172,7 +172,10 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		rounds, rises, drawn = 100, []int{10, 100}, 10
 	}
 	var cases []modelCase
-	for _, inter := range []time.Duration{ms, 10 * ms, 20 * ms, 100 * ms, 200 * ms, 500 * ms, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second} {
+	for _, inter := range []time.Duration{
+		ms, 10 * ms, 20 * ms, 100 * ms, 200 * ms, 500 * ms, time.Second, 2 * time.Second,
+		5 * time.Second, 10 * time.Second,
+	} {
 		c := modelCase{inter: inter, fall: 3, rise: 2, traffic: 5 * ms, used: inter <= 20*ms, silent: inter >= 100*ms}
 		c.name = fmt.Sprintf("every %v", inter)
 		cases = append(cases, c)
@@ -181,26 +184,77 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		cases = append(cases, c)
 	}
 	cases = append(cases,
-		modelCase{name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1, traffic: 5 * ms, used: true},
-		modelCase{name: "fall 3, rise 2, 1 said", rounds: 3, inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
-		modelCase{name: "rise 100, 1 said", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 5 * ms, used: true},
-		modelCase{name: "rise 100, 1 said, little traffic", long: true, rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, traffic: 3 * time.Second, used: true},
-		modelCase{name: "rise 100, 1 said, state told", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1}, says: true, traffic: time.Minute, used: true},
-		modelCase{name: "fall 4, 1 said", long: true, rounds: 3, inter: 10 * ms, fall: 4, rise: 2, options: [2]int{1, 1}, traffic: 5 * ms, some: true},
-		modelCase{name: "slow while down", rounds: 3, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2, options: [2]int{1, 1}, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it rises", long: true, rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it rises to 5, nothing said", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 5, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it rises to 8, state told", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1, rise: 8, says: true, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while it changes", long: true, rounds: 4, inter: 10 * ms, fast: 300 * ms, fall: 2, rise: 3, within: 10 * time.Second, traffic: 50 * ms, used: true},
-		modelCase{name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1, rise: 2, traffic: 50 * ms, rate: 50 * mib, some: true},
-		modelCase{name: "slow, and waited for", rounds: 6, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second, traffic: 50 * ms, used: true},
-		modelCase{name: "slow, waited for, and wrong", rounds: 6, inter: 2 * time.Second, fall: 1, rise: 4, options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true},
-		modelCase{name: "gates stop", inter: 10 * ms, fall: 1, rise: 3, options: [2]int{1, 1}, traffic: 5 * ms, stops: true, used: true},
-		modelCase{name: "gates stop, slow while down", long: true, rounds: 4, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 3, traffic: 50 * ms, stops: true, used: true},
+		modelCase{
+			name: "fall and rise 1, defaults here", inter: 10 * ms, fall: 1, rise: 1,
+			traffic: 5 * ms, used: true,
+		},
+		modelCase{
+			name: "fall 3, rise 2, 1 said", rounds: 3, inter: 10 * ms, fall: 3, rise: 2, options: [2]int{1, 1},
+			traffic: 5 * ms, used: true,
+		},
+		modelCase{
+			name: "rise 100, 1 said", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1},
+			traffic: 5 * ms, used: true,
+		},
+		modelCase{
+			name: "rise 100, 1 said, little traffic", long: true, rounds: 6, inter: 10 * ms, fall: 1, rise: 100,
+			options: [2]int{1, 1}, traffic: 3 * time.Second, used: true,
+		},
+		modelCase{
+			name: "rise 100, 1 said, state sent", rounds: 6, inter: 10 * ms, fall: 1, rise: 100, options: [2]int{1, 1},
+			says: true, traffic: time.Minute, used: true,
+		},
+		modelCase{
+			name: "fall 4, 1 said", long: true, rounds: 3, inter: 10 * ms, fall: 4, rise: 2, options: [2]int{1, 1},
+			traffic: 5 * ms, some: true,
+		},
+		modelCase{
+			name: "slow while down", rounds: 3, inter: 10 * ms, down: 10 * time.Second, fall: 1, rise: 2,
+			options: [2]int{1, 1}, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it rises", long: true, rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
+			rise: 3, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it rises to 5, nothing said", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
+			rise: 5, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it rises to 8, state sent", rounds: 2, inter: 10 * ms, fast: 10 * time.Second, fall: 1,
+			rise: 8, says: true, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while it changes", long: true, rounds: 4, inter: 10 * ms, fast: 300 * ms, fall: 2, rise: 3,
+			within: 10 * time.Second, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow while down, and memory fills", rounds: 6, inter: 10 * ms, down: 5 * time.Second, fall: 1,
+			rise: 2, traffic: 50 * ms, rate: 50 * mib, some: true,
+		},
+		modelCase{
+			name: "slow, and waited for", rounds: 6, inter: time.Second, fall: 3, rise: 2, within: 10 * time.Second,
+			traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "slow, waited for, and wrong", rounds: 6, inter: 2 * time.Second, fall: 1, rise: 4,
+			options: [2]int{1, 1}, within: 10 * time.Second, traffic: 50 * ms, used: true,
+		},
+		modelCase{
+			name: "gates stop", inter: 10 * ms, fall: 1, rise: 3, options: [2]int{1, 1}, traffic: 5 * ms,
+			stops: true, used: true,
+		},
+		modelCase{
+			name: "gates stop, slow while down", long: true, rounds: 4, inter: 10 * ms, down: 10 * time.Second, fall: 1,
+			rise: 3, traffic: 50 * ms, stops: true, used: true,
+		},
 	)
 	for _, rise := range rises {
 		add := func(name string, change func(c *modelCase)) {
-			c := modelCase{name: fmt.Sprintf("%s, rise %d", name, rise), inter: 10 * ms, fall: 1, rise: rise, traffic: 10 * ms, rounds: 2, used: true}
+			c := modelCase{
+				name: fmt.Sprintf("%s, rise %d", name, rise), inter: 10 * ms, fall: 1, rise: rise, traffic: 10 * ms,
+				rounds: 2, used: true,
+			}
 			change(&c)
 			cases = append(cases, c)
 		}
@@ -211,7 +265,10 @@ func TestTwoAtOnceBehindABalancer(t *testing.T) {
 		add("inside of Wrap", func(c *modelCase) { c.inside = true })
 		add("inside of Wrap, 1 said", func(c *modelCase) { c.long, c.inside, c.options = true, true, [2]int{1, 1} })
 	}
-	cases = append(cases, modelCase{name: "few requests past the balancer, rise 100", inter: 10 * ms, fall: 1, rise: 100, traffic: 5 * ms, rounds: 3, past: time.Second, used: true})
+	cases = append(cases, modelCase{
+		name: "few requests past the balancer, rise 100", inter: 10 * ms, fall: 1, rise: 100,
+		traffic: 5 * ms, rounds: 3, past: time.Second, used: true,
+	})
 	cases = append(cases, anyCases(rand.New(rand.NewPCG(1, 2)), drawn)...)
 	for i, c := range cases {
 		if c.rounds == 0 {
@@ -238,8 +295,9 @@ func anyCases(rng *rand.Rand, n int) []modelCase {
 			fast:  one(0, ms, 100*ms, 3*time.Second), down: one(0, ms, 100*ms, 3*time.Second, 10*time.Second),
 			fall: 1 + rng.IntN(6), rise: 1 + rng.IntN(6), says: rng.IntN(3) == 0,
 			options: [2]int{rng.IntN(6), rng.IntN(6)}, within: one(0, 0, time.Second, 10*time.Second),
-			rounds: 3, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib), stops: rng.IntN(4) == 0,
-			past: one(0, 0, 30*ms, time.Second), inside: rng.IntN(4) == 0, some: true,
+			rounds: 3, traffic: one(20*ms, 100*ms, time.Second), rate: float64(rng.IntN(2) * 30 * mib),
+			stops: rng.IntN(4) == 0,
+			past:  one(0, 0, 30*ms, time.Second), inside: rng.IntN(4) == 0, some: true,
 		}
 		if rng.IntN(4) == 0 {
 			c.second = 1 + rng.IntN(6)
@@ -318,7 +376,10 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 		r.start = func() *gcgate.Gate {
 			h := gcgatetest.NewHeap()
 			h.Rate, h.Mark = c.rate, time.Millisecond+m.random(40*time.Millisecond)
-			o := gcgate.Options{Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.signal}, Turns: turns, AnnounceTimeout: c.within}
+			o := gcgate.Options{
+				Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{r.signal}, Turns: turns,
+				AnnounceTimeout: c.within,
+			}
 			return startGate(t, o, h, &r.log)
 		}
 		r.current = r.start()
@@ -365,7 +426,10 @@ func (c modelCase) try(t *testing.T, rng *rand.Rand) {
 
 // balancer returns one that polls from addr.
 func (c modelCase) balancer(addr string, rise int, rng *rand.Rand) *model {
-	m := &model{addr: addr, inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: rise, agent: c.agent, rng: rng}
+	m := &model{
+		addr: addr, inter: c.inter, fast: c.fast, down: c.down, fall: c.fall, rise: rise,
+		agent: c.agent, rng: rng,
+	}
 	if m.fast == 0 {
 		m.fast = m.inter
 	}
@@ -395,7 +459,8 @@ func (c modelCase) judge(t *testing.T, m *model, r *modelReplica) {
 	}
 	t.Logf("out %d times, %v at most", m.downs, m.longest)
 	if c.used && m.downs < c.rounds {
-		t.Errorf("the balancer had a replica out %d times in %d collections: the signal is of no use\n%s", m.downs, 2*c.rounds, log)
+		t.Errorf("the balancer had a replica out %d times in %d collections: the signal is of no use\n%s",
+			m.downs, 2*c.rounds, log)
 	}
 	if c.some && m.downs == 0 {
 		t.Errorf("the balancer never had a replica out: the case tests nothing\n%s", log)

@@ -12,7 +12,8 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// TestEnvoyFail: answers carry Envoy's header exactly while they are asked to, streams' answers too.
+// TestEnvoyFail: answers carry Envoy's header exactly while they are asked to, streams' answers
+// too.
 func TestEnvoyFail(t *testing.T) {
 	g, _ := startGate(t, gcgate.Options{})
 	var draining atomic.Bool
@@ -34,8 +35,8 @@ func TestEnvoyFail(t *testing.T) {
 	}
 }
 
-// TestEnvoyFailOfALateAnswer: a request that came during a drain does not take the process out when it is answered after that, however
-// the answer begins; and its writer is as able as the server's.
+// TestEnvoyFailOfALateAnswer: a request that came during a drain does not take the process out when
+// it is answered after that, however the answer begins; and its writer is as able as the server's.
 func TestEnvoyFailOfALateAnswer(t *testing.T) {
 	g, _ := startGate(t, gcgate.Options{})
 	for name, begin := range map[string]func(http.ResponseWriter){

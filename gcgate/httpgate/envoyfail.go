@@ -12,8 +12,8 @@ import (
 // Source: Envoy's documentation, configuration of the HTTP router filter.
 const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
 
-// failWriter adds headerEnvoyFail to an answer that begins while this process drains. A request that came then may take longer: its
-// answer must not take a process out that is back.
+// failWriter adds headerEnvoyFail to an answer that begins while this process drains. A request
+// that came then may take longer: its answer must not take a process out that is back.
 type failWriter struct {
 	http.ResponseWriter
 	draining func() bool

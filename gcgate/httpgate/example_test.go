@@ -42,7 +42,10 @@ func ExampleGuard() {
 	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "hello, even keel")
 	})
-	handler := httpgate.Guard(hello, gcgate.Options{Collector: gcgatetest.NewHeap(), Logger: slog.New(slog.DiscardHandler)})
+	handler := httpgate.Guard(hello, gcgate.Options{
+		Collector: gcgatetest.NewHeap(),
+		Logger:    slog.New(slog.DiscardHandler),
+	})
 	defer handler.Stop(context.Background())
 
 	w := httptest.NewRecorder()

@@ -35,7 +35,7 @@ const (
 	headerGCI = "Gci"
 
 	// gciSpacing is the least time between the starts of two collections that peers force, in
-	// expected durations of one: peers cannot keep the process away for more than a quarter
+	// expected durations of one: peers cannot keep the process drained for more than a quarter
 	// of the time.
 	gciSpacing = 4
 
@@ -68,7 +68,7 @@ func (c *gci) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "gci: more than one value", http.StatusBadRequest)
 	case values[0] == "ch":
 		h.Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, strconv.FormatUint(c.heap(), 10)) // a peer that has gone needs no answer
+		_, _ = io.WriteString(w, strconv.FormatUint(c.heap(), 10)) // a peer that has left needs no answer
 	case values[0] == "gen1", values[0] == "gen2", values[0] == "gc":
 		wait, err := c.force(r.Context())
 		if err != nil {
@@ -110,7 +110,7 @@ func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 	c.next = now.Add(max(gciSpacing*c.expected(), gciMinSpacing))
 	c.mu.Unlock()
 
-	// Others may wait for this collection: it goes on when the client of this one has gone.
+	// Others may wait for this collection, so it goes on when the client of this one has left.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gciTimeout)
 	defer cancel()
 	err = c.collect(ctx)
@@ -125,6 +125,6 @@ func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 
 // formatSeconds is d as the value of Retry-After: whole seconds, rounded up, at least 1.
 func formatSeconds(d time.Duration) string {
-	d = min(max(d, 1), client.MaxAway)
+	d = min(max(d, 1), client.MaxDrain)
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

@@ -28,7 +28,10 @@ func newGCI(t *testing.T, expected time.Duration) (*handler, *atomic.Int32) {
 }
 
 func gciOver(g *gcgate.Gate, expected time.Duration) (*handler, *atomic.Int32) {
-	h := Wrap(g, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") })).(*handler)
+	h := Wrap(g, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "served")
+	})).(*handler)
 	n := new(atomic.Int32)
 	h.m.gci = &gci{
 		peers:    []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8")},
@@ -96,7 +99,8 @@ func TestGCIValues(t *testing.T) {
 		r.Header["Gci"] = tt.values
 		resp := serve(m, r)
 		if resp.StatusCode != tt.status || n.Load() != tt.collection {
-			t.Errorf("%q: status %d, %d collections, want %d, %d", tt.values, resp.StatusCode, n.Load(), tt.status, tt.collection)
+			t.Errorf("%q: status %d, %d collections, want %d, %d", tt.values, resp.StatusCode, n.Load(),
+				tt.status, tt.collection)
 		}
 		if _, entered := m.m.gate.Requests(); entered != 0 {
 			t.Errorf("%q: counted as a request", tt.values)
@@ -110,7 +114,9 @@ func TestGCISpacing(t *testing.T) {
 		force := func() *http.Response { return serve(m, from("10.0.0.7:1", get("gci", "gen1"))) }
 		force() // to 300 ms
 		resp := force()
-		if resp.StatusCode != 200 || resp.Header.Get("Gcgate-Skipped") != "1" || resp.Header.Get("Retry-After") != "1" || n.Load() != 1 {
+		if resp.StatusCode != 200 || resp.Header.Get("Gcgate-Skipped") != "1" ||
+			resp.Header.Get("Retry-After") != "1" ||
+			n.Load() != 1 {
 			t.Errorf("too soon: status %d, %v, %d collections", resp.StatusCode, resp.Header, n.Load())
 		}
 		time.Sleep(899 * time.Millisecond)
@@ -132,12 +138,12 @@ func TestGCIJoins(t *testing.T) {
 			_ = collect(ctx)
 			return ctx.Err()
 		}
-		gone, cancel := context.WithCancel(t.Context())
+		left, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 5 {
 			r := from("10.0.0.7:1", get("gci", "gen1"))
 			if i == 0 {
-				r = r.WithContext(gone)
+				r = r.WithContext(left)
 			}
 			wg.Go(func() {
 				if resp := serve(m, r); i > 0 && resp.StatusCode != 200 {
@@ -159,7 +165,8 @@ func TestGCIError(t *testing.T) {
 	m, _ := newGCI(t, 0)
 	m.m.gci.collect = func(context.Context) error { return gcgate.ErrStopped }
 	resp := serve(m, from("10.0.0.7:1", get("gci", "gc")))
-	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != 503 || !strings.Contains(string(body), gcgate.ErrStopped.Error()) {
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != 503 ||
+		!strings.Contains(string(body), gcgate.ErrStopped.Error()) {
 		t.Errorf("status %d, body %q", resp.StatusCode, body)
 	}
 }

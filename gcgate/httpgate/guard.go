@@ -16,38 +16,41 @@ const (
 	guardLooks   = 1000             // requests that are looked at for a balancer's headers
 )
 
-// Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called from any
-// goroutine.
+// Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called
+// from any goroutine.
 type Guarded struct {
-	next  http.Handler
-	gate  *gcgate.Gate // nil: it could not start
-	err   error        // why
-	log   *slog.Logger
-	looks atomic.Int32 // requests that are still looked at for a balancer's headers
-	told  atomic.Bool  // that there is a balancer
+	next   http.Handler
+	gate   *gcgate.Gate // nil: it could not start
+	err    error        // why
+	log    *slog.Logger
+	looks  atomic.Int32 // requests yet to be searched for a balancer's headers
+	warned atomic.Bool  // that there is a balancer
 }
 
-// Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the original,
-// in one line.
+// Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the
+// original, in one line.
 //
 //	http.ListenAndServe(addr, httpgate.Guard(mux, gcgate.Options{}))
 //
-// Without options it does what helps a process alone: it spends the memory that its container has on
-// fewer collections, or collects in gaps, and says in the log what it chose ([gcgate.PolicyAuto]). When
-// requests carry the headers of a balancer, it warns at the first of them that there is nobody to tell, and
-// what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and nginx with
-// proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other client. Behind one that
-// tries another replica after a 503 that is
+// Without options it does what helps a process without peers. It spends the memory that its
+// container has on fewer collections, and says in the log what it chose ([gcgate.PolicyAuto]). When
+// requests carry the headers of a balancer, it warns at the first of them that there is no signal,
+// and what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and
+// nginx with proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other
+// client. Behind one that tries another replica after a 503 that is
 //
-//	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}})
+//	turns := gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}
+//	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: turns})
 //
-// (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
-// include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no replica. A request that
-// is tried again enters a gate at each attempt, so that replicas count more requests together than clients send.
+// (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the
+// balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
+// include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no
+// replica. A request that is tried again enters a gate at each attempt, so that replicas count more
+// requests together than clients send.
 //
 // A gate that cannot start is no reason not to serve: then the log says why at Error, [Guarded.Err]
-// returns it, and requests are served without. Like [Wrap], put it outermost; for a second server of the
-// process use Wrap with [Guarded.Gate].
+// returns it, and requests are served without. Like [Wrap], put it outermost; for a second server
+// of the process use Wrap with [Guarded.Gate].
 func Guard(next http.Handler, o gcgate.Options) *Guarded {
 	g := &Guarded{next: next, log: o.Logger}
 	if g.log == nil {
@@ -75,7 +78,8 @@ func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// Gate returns the gate, nil where it could not start: [Wrap], [Status] and the metrics of contrib take that for no gate, and its own methods do not.
+// Gate returns the gate, nil where it could not start: [Wrap], [Status] and the metrics of contrib
+// take that for no gate, and its own methods do not.
 func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
 
 // Err returns why the gate could not start: an [*gcgate.OptionError], [gcgate.ErrRunning], or nil.
@@ -89,13 +93,15 @@ func (g *Guarded) Stop(ctx context.Context) error {
 	return g.gate.Stop(ctx)
 }
 
-// look warns of a balancer that nobody tells, once, and says once if it tries again.
+// look warns once of a balancer that has no signal, and says once if it tries requests again.
 func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
 		if g.looks.Swap(0) > 0 {
-			g.log.Warn("httpgate: the balancer tries requests again; if it does so after a 503, set PolicyShed and Turns",
-				"seen", attemptHeader, "attempt", attempt[0], "needs", "retry_on: gateway-error, and no outlier_detection, "+
+			g.log.Warn("httpgate: the balancer tries requests again; if it does so after a 503, set "+
+				"PolicyShed and Turns",
+				"seen", attemptHeader, "attempt", attempt[0], "needs",
+				"retry_on: gateway-error, and no outlier_detection, "+
 					"which would eject a replica that refuses; the balancer needs no signal then")
 		}
 		return
@@ -105,8 +111,9 @@ func (g *Guarded) look(h http.Header) {
 		g.looks.Add(-1)
 		return
 	}
-	if g.told.CompareAndSwap(false, true) {
-		g.log.Warn("httpgate: requests come through a balancer that has no signal, so they overlap collections", "seen", by,
+	if g.warned.CompareAndSwap(false, true) {
+		g.log.Warn("httpgate: requests come through a balancer that has no signal, so they overlap collections", "seen",
+			by,
 			"fix", "with other replicas behind it, set gcgate.Options.Turns and "+fix)
 	}
 	if len(attempt) == 0 {
@@ -116,20 +123,22 @@ func (g *Guarded) look(h http.Header) {
 	}
 }
 
-// attemptHeader is the number of the attempt, from 1, where Envoy is told to send it.
+// attemptHeader is the number of the attempt, from 1, if Envoy is set to send it.
 const attemptHeader = "X-Envoy-Attempt-Count"
 
-// balancer returns a header by which a balancer in front is known, "" where there is none, and how to tell
-// that balancer.
+// balancer returns a header by which a balancer in front is known, "" where there is none, and how
+// to tell that balancer.
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Envoy-") {
-			return name, "Signals: health.Handler, with a check each 10ms and common_lb_config.update_merge_window 0s in Envoy's cluster"
+			return name, "Signals: health.Handler, with a check each 10ms " +
+				"and common_lb_config.update_merge_window 0s in Envoy's cluster"
 		}
 	}
 	for _, name := range []string{"X-Forwarded-For", "Forwarded", "Via", "X-Real-Ip"} {
 		if len(h[name]) > 0 {
-			return name, "Signals: haproxy.RuntimeAPI for HAProxy, health.Handler for what polls; or PolicyShed where it tries another replica after a 503 (nginx: proxy_next_upstream http_503)"
+			return name, "Signals: haproxy.RuntimeAPI for HAProxy, health.Handler for what polls; " +
+				"or PolicyShed where it tries another replica after a 503 (nginx: proxy_next_upstream http_503)"
 		}
 	}
 	return "", ""

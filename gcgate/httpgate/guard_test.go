@@ -56,7 +56,7 @@ func TestGuardCounts(t *testing.T) {
 	}
 }
 
-// TestGuardWarnsOfABalancer that nobody tells, at its first request, and once.
+// TestGuardWarnsOfABalancer that has no signal, at its first request, and once.
 func TestGuardWarnsOfABalancer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestGuardWarnsOfABalancer(t *testing.T) {
 		{"none", gcgate.Options{}, "Accept", ""},
 		{"HAProxy or another", gcgate.Options{}, "X-Forwarded-For", "haproxy.RuntimeAPI"},
 		{"Envoy", gcgate.Options{}, "X-Envoy-Expected-Rq-Timeout-Ms", "update_merge_window"},
-		{"one that is told", gcgate.Options{Signals: []gcgate.Signal{&InBand{}}}, "X-Forwarded-For", ""},
+		{"one that has a signal", gcgate.Options{Signals: []gcgate.Signal{&InBand{}}}, "X-Forwarded-For", ""},
 		{"one that tries another", gcgate.Options{Policy: gcgate.PolicyShed, DisableTurns: true}, "Via", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestGuardWarnsOfABalancer(t *testing.T) {
 	}
 }
 
-// TestGuardSeesRetries of a balancer that counts attempts, after the warning of the balancer itself, once.
+// TestGuardSeesRetries of a balancer that counts attempts, after the warning of the balancer
+// itself, once.
 func TestGuardSeesRetries(t *testing.T) {
 	g, log := guard(t, gcgate.Options{})
 	for _, attempt := range []string{"1", "1", "2", "3"} {
@@ -115,7 +116,8 @@ func TestGuardSheds(t *testing.T) {
 	heap := gcgatetest.NewHeap()
 	heap.Rate, heap.Mark = 0, 0
 	g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), gcgate.Options{
-		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turns"}, DisableHoldTurn: true, DisablePeriod: true,
+		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turns"},
+		DisableHoldTurn: true, DisablePeriod: true,
 		Collector: heap, Logger: slog.New(slog.DiscardHandler),
 	})
 	defer g.Stop(context.Background())
@@ -124,7 +126,8 @@ func TestGuardSheds(t *testing.T) {
 	collected := make(chan error, 1)
 	go func() { collected <- g.Gate().Collect(context.Background()) }()
 	eventually(t, "the gate refuses", g.Gate().Refusing)
-	if resp := serve(g, get()); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+	if resp := serve(g, get()); resp.StatusCode != http.StatusServiceUnavailable ||
+		resp.Header.Get("Retry-After") == "" {
 		t.Errorf("while it collects: status %d, %v", resp.StatusCode, resp.Header)
 	}
 	close(hang)

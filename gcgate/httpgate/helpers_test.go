@@ -37,8 +37,8 @@ func newHandler(t testing.TB, o gcgate.Options, next http.HandlerFunc) *handler 
 	return Wrap(g, next).(*handler)
 }
 
-// newRefusing is newHandler with a gate that refuses until the test ends: it expects a collection of
-// a huge heap to take 10 s, so that one that hangs is not overdue for 100 s.
+// newRefusing is newHandler with a gate that refuses until the test ends: it expects a collection
+// of a huge heap to take 10 s, so that one that hangs is not overdue for 100 s.
 func newRefusing(t testing.TB, next http.HandlerFunc) *handler {
 	t.Helper()
 	g, heap := startGate(t, gcgate.Options{Policy: gcgate.PolicyShed})

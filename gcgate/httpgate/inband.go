@@ -20,30 +20,30 @@ var (
 	_ gcgate.Describer = (*InBand)(nil)
 )
 
-// InBand is a [gcgate.Signal] to clients that need no balancer: while this process is away, each
+// InBand is a [gcgate.Signal] to clients that need no balancer. While this process is drained, each
 // answer of a wrapped handler carries the header Gcgate-Drain with the milliseconds until it is
 // back. A [client.Transport] reads it and sends its requests elsewhere.
 //
 // Drain returns when no request has entered for QuietFor, so clients that do not read the header
-// make it fail at its deadline, and the gate then goes on without them. Requests that ran before
-// Drain are not told: their answer may be on its way.
+// make it fail at its deadline, and the gate then goes on without them. Answers to requests that
+// ran before Drain may lack the header, because they may be on their way.
 //
 // Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it; of
 // several they use the first. The fields must not change after [gcgate.Start].
 type InBand struct {
-	// QuietFor is how long no request must enter for the clients to count as gone.
+	// QuietFor is how long no request must enter for the clients to count as diverted.
 	// Default: 0, which is 10 ms.
 	QuietFor time.Duration
 
-	// Allow are the clients to tell, beside those of this host's loopback; the address is that
-	// of the connection. Default: none, which is everybody: when a process collects is no
-	// secret among services, but a server that faces the public may keep it to itself.
+	// Allow are the clients that get the header, in addition to those of this host's loopback. The
+	// address is that of the connection. Default: none, which allows all. The time of a collection is
+	// no secret among services, but a server that faces the public may keep it to itself.
 	Allow []netip.Prefix
 
-	gate  atomic.Pointer[gcgate.Gate] // nil before Attach
-	until atomic.Int64                // when back, in ns of clock; 0: not announcing
-	told  atomic.Bool                 // an answer of this absence carried the header
-	seen  atomic.Bool                 // a probe was told that this process is back
+	gate      atomic.Pointer[gcgate.Gate] // nil before Attach
+	until     atomic.Int64                // when back, in ns of clock; 0: not announcing
+	announced atomic.Bool                 // an answer of this drain carried the header
+	seen      atomic.Bool                 // a probe has seen that this process is back
 
 	mu      sync.Mutex // guards what follows: Drain and Ready against a wrong caller
 	entered uint32     // requests when the announcement ended
@@ -53,8 +53,8 @@ type InBand struct {
 const (
 	defaultInBandQuiet = 10 * time.Millisecond
 
-	// returnPatience is how long past the announced time a client that was told it probes at the
-	// latest: the longest pause between the probes of a Transport, and some.
+	// returnPatience is how long past the announced time a client probes at the latest. It is the
+	// longest pause between the probes of a Transport, and some.
 	returnPatience = client.MaxProbePause + 100*time.Millisecond
 )
 
@@ -66,15 +66,16 @@ func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
 // Attach implements [gcgate.Attacher].
 func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 
-// Describe implements [gcgate.Describer]. If all targets are drained, a [client.Transport] uses them
-// nevertheless, so no turn is needed.
+// Describe implements [gcgate.Describer]. If all targets are drained, a [client.Transport] uses
+// them nevertheless, so no turn is needed.
 func (b *InBand) Describe() gcgate.Description { return gcgate.Description{SafeWithoutTurn: true} }
 
 // String implements [gcgate.Signal].
 func (b *InBand) String() string { return "in-band (" + client.HeaderDrain + ")" }
 
-// Drain announces the absence, and returns nil when no request has entered for QuietFor.
-// At ctx's end it fails with what still comes; the announcement stays. It may be called again.
+// Drain announces the collection, and returns nil when no request has entered for QuietFor. At
+// ctx's end it fails and names the requests that keep coming; the announcement stays. It may be
+// called again.
 func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	gate := b.gate.Load()
 	if gate == nil {
@@ -82,7 +83,7 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	}
 	b.mu.Lock()
 	if b.until.Load() == 0 {
-		b.told.Store(false)
+		b.announced.Store(false)
 	}
 	b.until.Store(clock() + max(int64(expected), 1))
 	b.mu.Unlock()
@@ -111,8 +112,8 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 }
 
 // Ready ends the announcement, and returns nil when a client has seen it: a probe was answered,
-// or a request entered. It also returns nil when no client was told, and when those that were
-// have not come back long after they should have.
+// or a request entered. It also returns nil if no client got the header, and if those that did have
+// not come back long after they should have.
 func (b *InBand) Ready(ctx context.Context) error {
 	gate := b.gate.Load()
 	if gate == nil {
@@ -132,8 +133,8 @@ func (b *InBand) Ready(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		_, n := gate.Requests()
-		if !b.told.Load() || b.seen.Load() || n != entered || clock() > patient {
-			b.told.Store(false)
+		if !b.announced.Load() || b.seen.Load() || n != entered || clock() > patient {
+			b.announced.Store(false)
 			return nil
 		}
 		select {
@@ -146,25 +147,25 @@ func (b *InBand) Ready(ctx context.Context) error {
 
 var errUnattached = errors.New("httpgate: InBand: no gate: name it in gcgate.Options.Signals")
 
-// tell returns what the answer to a request from remoteAddr has to announce, 0 for nothing.
-func (b *InBand) tell(remoteAddr string) time.Duration {
-	d := b.away(remoteAddr)
-	if d > 0 && !b.told.Load() {
-		b.told.Store(true)
+// announce returns what the answer to a request from remoteAddr has to announce, 0 for nothing.
+func (b *InBand) announce(remoteAddr string) time.Duration {
+	d := b.remaining(remoteAddr)
+	if d > 0 && !b.announced.Load() {
+		b.announced.Store(true)
 	}
 	return d
 }
 
-// answer is tell for a probe: one that is told nothing has seen that this process is back.
+// answer is announce for a probe. One that gets 0 has seen that this process is back.
 func (b *InBand) answer(remoteAddr string) time.Duration {
-	d := b.tell(remoteAddr)
+	d := b.announce(remoteAddr)
 	if d == 0 {
 		b.seen.Store(true)
 	}
 	return d
 }
 
-func (b *InBand) away(remoteAddr string) time.Duration {
+func (b *InBand) remaining(remoteAddr string) time.Duration {
 	until := b.until.Load()
 	if until == 0 {
 		return 0

@@ -76,15 +76,15 @@ func TestInBandReady(t *testing.T) {
 	const patience = time.Second + returnPatience
 	for _, tt := range []struct {
 		name     string
-		away     func(m *handler)
+		drained  func(m *handler)
 		back     func(m *handler) // 50 ms after Ready began
 		from, to time.Duration    // when Ready returns; to 0: at its deadline, of 200 ms
 	}{
-		{"nobody was told", func(*handler) {}, func(*handler) {}, 0, time.Millisecond},
+		{"no client heard", func(*handler) {}, func(*handler) {}, 0, time.Millisecond},
 		{"a probe comes", ask, probe, 50 * time.Millisecond, 60 * time.Millisecond},
 		{"a request comes", ask, ask, 50 * time.Millisecond, 60 * time.Millisecond},
-		{"only a probe was told", probe, probe, 50 * time.Millisecond, 60 * time.Millisecond},
-		{"nobody comes", ask, func(*handler) {}, 0, 0},
+		{"only a probe heard", probe, probe, 50 * time.Millisecond, 60 * time.Millisecond},
+		{"no client comes", ask, func(*handler) {}, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestInBandReady(t *testing.T) {
 				if err := b.Drain(t.Context(), time.Second); err != nil {
 					t.Fatal(err)
 				}
-				tt.away(m)
+				tt.drained(m)
 				time.AfterFunc(50*time.Millisecond, func() { tt.back(m) })
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
@@ -123,7 +123,7 @@ func TestInBandReady(t *testing.T) {
 	}
 }
 
-// TestInBandForgets: who was told of one absence is not waited for after the next.
+// TestInBandForgets: a client that heard of one drain is not waited for after the next.
 func TestInBandForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, m := newInBand(t, 0)
@@ -155,7 +155,7 @@ func TestInBandAllow(t *testing.T) {
 		for _, r := range []*http.Request{get(), get(client.HeaderProbe, "1")} {
 			r.RemoteAddr = addr
 			if got := serve(m, r).Header.Get(client.HeaderDrain) != ""; got != want {
-				t.Errorf("%s, probe %q: told %v, want %v", addr, r.Header.Get(client.HeaderProbe), got, want)
+				t.Errorf("%s, probe %q: got the header: %v, want %v", addr, r.Header.Get(client.HeaderProbe), got, want)
 			}
 		}
 	}

@@ -30,10 +30,11 @@ type Options struct {
 	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
 	GCIPeers []netip.Prefix
 
-	// EnvoyFail is asked for each request, and where it reports true again when the answer begins: while it does, the answer carries the header
-	// x-envoy-immediate-health-check-fail, at which an Envoy that checks this replica's health takes it out
-	// at once, and back at its next check. Give the Draining of the health.Handler that Envoy polls, with its field
-	// InAnswers set (see deploy/envoy). It must not block. Default: nil, no such header.
+	// EnvoyFail is asked for each request, and where it reports true again when the answer begins:
+	// while it does, the answer carries the header x-envoy-immediate-health-check-fail, at which an
+	// Envoy that checks this replica's health takes it out at once, and back at its next check.
+	// Give the Draining of the health.Handler that Envoy polls, with its field InAnswers set (see
+	// deploy/envoy). It must not block. Default: nil, no such header.
 	EnvoyFail func() bool
 }
 
@@ -61,7 +62,10 @@ func Wrap(g *gcgate.Gate, next http.Handler) http.Handler {
 func New(g *gcgate.Gate, o Options) (*Middleware, error) {
 	for _, p := range o.GCIPeers {
 		if !p.IsValid() {
-			return nil, &OptionError{"GCIPeers", "an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")"}
+			return nil, &OptionError{
+				"GCIPeers",
+				"an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")",
+			}
 		}
 	}
 	return newMiddleware(g, o), nil
@@ -125,7 +129,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t := m.gate.Enter()
 		defer t.Exit()
 		if m.inBand != nil {
-			if d := m.inBand.tell(r.RemoteAddr); d > 0 {
+			if d := m.inBand.announce(r.RemoteAddr); d > 0 {
 				w.Header().Set(client.HeaderDrain, client.FormatMillis(d))
 			}
 		}
@@ -162,7 +166,7 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write(refusal) // a client that has gone needs no answer
+	_, _ = w.Write(refusal) // a client that has left needs no answer
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")

@@ -28,7 +28,7 @@ func TestIsStream(t *testing.T) {
 		{"upgrade in a list", get("Upgrade", "websocket", "Connection", "keep-alive, upgrade"), true},
 		{"upgrade in a second line", get("Upgrade", "x", "Connection", "keep-alive", "Connection", "upgrade"), true},
 		{"upgrade that is not asked for", get("Upgrade", "h2c"), false},
-		{"connection alone", get("Connection", "Upgrade"), false},
+		{"connection only", get("Connection", "Upgrade"), false},
 		{"connection of another name", get("Upgrade", "x", "Connection", "upgrades"), false},
 		{"event stream", get("Accept", "text/event-stream"), true},
 		{"event stream in a list", get("Accept", "text/html, Text/Event-Stream;q=0.9"), true},
@@ -84,7 +84,8 @@ func TestMiddlewareRefuses(t *testing.T) {
 			t.Fatalf("%v are left of an absence of some 10 s", d)
 		}
 		for name, want := range map[string]string{
-			"Retry-After": formatSeconds(d), "Gcgate-Retry-After-Ms": client.FormatMillis(d), "Gcgate-Refused": "1", "Connection": "",
+			"Retry-After": formatSeconds(d), "Gcgate-Retry-After-Ms": client.FormatMillis(d),
+			"Gcgate-Refused": "1", "Connection": "",
 		} {
 			if got := resp.Header.Get(name); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
@@ -138,7 +139,10 @@ func TestRefusalKeepsConnection(t *testing.T) {
 }
 
 func TestMiddlewareAnnounces(t *testing.T) {
-	h := newHandler(t, gcgate.Options{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") })
+	h := newHandler(t, gcgate.Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "served")
+	})
 	b := withInBand(h)
 	said := func(header ...string) (time.Duration, *http.Response) {
 		resp := serve(h, get(header...))
@@ -150,10 +154,10 @@ func TestMiddlewareAnnounces(t *testing.T) {
 	}
 	drain(t, b, time.Minute)
 	if d, resp := said(); d <= 0 || d > time.Minute || resp.StatusCode != 200 {
-		t.Errorf("away, it announced %v with status %d", d, resp.StatusCode)
+		t.Errorf("drained, it announced %v with status %d", d, resp.StatusCode)
 	}
 	if d, resp := said(client.HeaderProbe, "1"); d <= 0 || d > time.Minute || resp.StatusCode != 204 {
-		t.Errorf("away, a probe heard %v with status %d", d, resp.StatusCode)
+		t.Errorf("drained, a probe heard %v with status %d", d, resp.StatusCode)
 	}
 	if d, resp := said(client.HeaderProbe, "0"); d <= 0 || resp.StatusCode != 200 {
 		t.Errorf("no probe: %v with status %d", d, resp.StatusCode)
@@ -219,7 +223,8 @@ func TestNewFindsItsSignal(t *testing.T) {
 	}
 	_, err = New(g, Options{GCIPeers: []netip.Prefix{{}}})
 	var oe *OptionError
-	if !errors.As(err, &oe) || oe.Option != "GCIPeers" || !strings.Contains(err.Error(), "httpgate: Options.GCIPeers: ") {
+	if !errors.As(err, &oe) || oe.Option != "GCIPeers" ||
+		!strings.Contains(err.Error(), "httpgate: Options.GCIPeers: ") {
 		t.Errorf("got %v, want an OptionError", err)
 	}
 }

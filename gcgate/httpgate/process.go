@@ -9,10 +9,12 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// A Process is what [Status] says of the process beside its gate: what a request costs follows from two answers.
+// A Process is what [Status] says of the process beside its gate: what a request costs follows from
+// two answers.
 type Process struct {
-	// CPU is what the process has taken since it began, the kernel's part included; 0 where that is not known. Of that the collector has
-	// taken Collector, idle processors' marking included, in Cycles: what a cycle takes is added when it has ended.
+	// CPU is what the process has taken since it began, the kernel's part included; 0 where that is
+	// not known. Of that the collector has taken Collector, idle processors' marking included, in
+	// Cycles: what a cycle takes is added when it has ended.
 	CPU       time.Duration
 	Collector time.Duration
 	Cycles    uint64

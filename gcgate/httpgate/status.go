@@ -13,29 +13,30 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their names, and [Process],
-// where the request's query is "json" or it accepts application/json and no HTML. It reads nothing of
-// the request but that and changes nothing; mount it where operators reach it and others do not, outside
-// of what g counts:
+// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their
+// names, and [Process], where the request's query is "json" or it accepts application/json and no
+// HTML. It reads nothing of the request but that and changes nothing; mount it where operators
+// reach it and others do not, outside of what g counts:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
 //
-// Where g is nil, as [Guarded.Gate] returns it where the gate could not start, the page says so, with status 404; in JSON it is an object
-// with Error.
+// Where g is nil, as [Guarded.Gate] returns it where the gate could not start, the page says so,
+// with status 404; in JSON it is an object with Error.
 func Status(g *gcgate.Gate) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		accept := r.Header.Get("Accept")
-		if r.URL.RawQuery == "json" || strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html") {
+		if r.URL.RawQuery == "json" || strings.Contains(accept, "application/json") &&
+			!strings.Contains(accept, "text/html") {
 			h.Set("Content-Type", "application/json")
 			if g == nil {
 				w.WriteHeader(http.StatusNotFound)
 				_ = json.NewEncoder(w).Encode(struct{ Error string }{noGate})
 				return
 			}
-			_ = json.NewEncoder(w).Encode(struct { // a client that has gone needs no answer
+			_ = json.NewEncoder(w).Encode(struct { // a client that has left needs no answer
 				gcgate.Stats
 				Process  Process
 				Warnings []gcgate.Warning
@@ -54,7 +55,8 @@ func Status(g *gcgate.Gate) http.Handler {
 }
 
 // noGate is what the page says where there is no gate.
-const noGate = `there is no gate here, so requests meet collections: where one could not start, the log of the start says why, at level ERROR ("httpgate: no gate"), and Guarded.Err returns it`
+const noGate = `there is no gate here, so requests overlap collections: where one could not start, ` +
+	`the log of the start says why, at level ERROR ("httpgate: no gate"), and Guarded.Err returns it`
 
 const pageHead = `<!DOCTYPE html>
 <html lang="en">
@@ -63,7 +65,8 @@ const pageHead = `<!DOCTYPE html>
 <meta http-equiv="refresh" content="2">
 <title>gate</title>
 <style>
-body { font: 16px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 46rem; padding: 0 1rem; color: #222; background: #fff }
+body { font: 16px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 46rem; padding: 0 1rem;
+  color: #222; background: #fff }
 table { border-collapse: collapse; margin: 1rem 0 }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top }
 th { font-weight: normal; color: #666; white-space: nowrap }
@@ -95,20 +98,23 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	}
 	row("process", "%d on %s, for %s", p.PID, p.Host, age(p.Uptime))
 	row("policy", "%v", s.Policy)
-	row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger), size(s.Live), size(s.Hard))
+	row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger),
+		size(s.Live), size(s.Hard))
 	if s.Limit < math.MaxInt64 {
 		row("memory limit", "%s", size(s.Limit))
 	}
 	if left := s.Next.Sub(now); !s.Next.IsZero() && left > 0 {
-		row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond), s.Expected.Round(time.Millisecond))
+		row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond),
+			s.Expected.Round(time.Millisecond))
 	}
 	oldest := ""
 	if s.Oldest > 0 {
 		oldest = fmt.Sprintf(", one of them for %s or more", age(s.Oldest))
 	}
 	row("requests", "%d, of which %d in flight%s", s.Entered, s.InFlight, oldest)
-	row("met a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
-	row("met another", "about %d (%s) of the runtime's own", s.OverlappedOther, share(s.OverlappedOther, s.Entered))
+	row("overlapped a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
+	row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther,
+		share(s.OverlappedOther, s.Entered))
 	row("refused", "%d", s.Refused)
 	row("drains not heeded", "%d", s.Unheeded)
 	var reasons []string
@@ -131,7 +137,8 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	if t := s.Turn; t.Turns > 0 {
 		held := fmt.Sprintf("held %d times", t.Held.Count)
 		if t.Held.Count > 0 {
-			held += fmt.Sprintf(", for %v in the mean", (t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
+			held += fmt.Sprintf(", for %v in the mean",
+				(t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
 		}
 		if t.Holding > 0 {
 			held = "held now; " + held

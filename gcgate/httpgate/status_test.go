@@ -29,7 +29,8 @@ func TestStatusPage(t *testing.T) {
 		InFlight: 4, Oldest: 5 * time.Minute, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
 		Turn: gcgate.TurnStats{
 			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Holding: 1,
-			HeldUpBy: "HAProxy be/a at 127.0.0.1:9199: connection refused", HeldUpFor: 7 * time.Second, Replicas: 4, Turns: 1, Load: .351,
+			HeldUpBy: "HAProxy be/a at 127.0.0.1:9199: connection refused", HeldUpFor: 7 * time.Second,
+			Replicas: 4, Turns: 1, Load: .351,
 			LongestWait: 168 * time.Millisecond, Spare: 1700 * time.Millisecond,
 		},
 		Expected: 200 * time.Millisecond, Next: now.Add(1500 * time.Millisecond),
@@ -40,8 +41,8 @@ func TestStatusPage(t *testing.T) {
 		{Time: now.Add(-2 * time.Hour), Text: "gcgate: a signal without a peer error=\"<refused>\""},
 		{Time: now.Add(-7 * time.Second), Text: "gcgate: this replica holds the turn"},
 	}, now))
-	golden.Check(t, "status-alone.html", page(gcgate.Stats{
-		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests met a collection <&",
+	golden.Check(t, "status-single.html", page(gcgate.Stats{
+		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests overlapped a collection <&",
 		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
 	}, Process{}, nil, now))
 }
@@ -49,7 +50,7 @@ func TestStatusPage(t *testing.T) {
 // absentSignal has no peer, which the gate warns of.
 type absentSignal struct{}
 
-func (absentSignal) Check(context.Context) error                { return errors.New("nobody is there") }
+func (absentSignal) Check(context.Context) error                { return errors.New("nothing is there") }
 func (absentSignal) Drain(context.Context, time.Duration) error { return nil }
 func (absentSignal) Ready(context.Context) error                { return nil }
 func (absentSignal) String() string                             { return "absent" }
@@ -85,22 +86,26 @@ func TestStatusInJSON(t *testing.T) {
 			Process  Process
 			Warnings []gcgate.Warning
 		}
-		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 || s.Policy != gcgate.PolicyThrough || !strings.Contains(r.body, `"Overlapped":0`) {
+		if err := json.Unmarshal([]byte(r.body), &s); err != nil || s.Entered != 1 ||
+			s.Policy != gcgate.PolicyThrough ||
+			!strings.Contains(r.body, `"Overlapped":0`) {
 			t.Errorf("%s: %v, %+v", r.name, err, s)
 		}
-		if s.Process.Procs != runtime.GOMAXPROCS(0) || s.Process.Collector < 0 || runtime.GOOS == "linux" && s.Process.CPU <= 0 {
+		if s.Process.Procs != runtime.GOMAXPROCS(0) || s.Process.Collector < 0 ||
+			runtime.GOOS == "linux" && s.Process.CPU <= 0 {
 			t.Errorf("%s: the process is %+v", r.name, s.Process)
 		}
 		if p := s.Process; p.PID != os.Getpid() || p.Uptime <= 0 || p.Busy < p.Collector {
 			t.Errorf("%s: the process is %+v", r.name, p)
 		}
-		if w := s.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "nobody is there") || w[0].Time.IsZero() {
+		if w := s.Warnings; len(w) != 1 || !strings.Contains(w[0].Text, "nothing is there") || w[0].Time.IsZero() {
 			t.Errorf("%s: warnings %+v", r.name, s.Warnings)
 		}
 	}
 }
 
-// TestStatusWithoutGate says so, and where to read why: Guarded.Gate returns nil where it could not start.
+// TestStatusWithoutGate says so, and where to read why: Guarded.Gate returns nil where it could not
+// start.
 func TestStatusWithoutGate(t *testing.T) {
 	g, _ := guard(t, gcgate.Options{Policy: gcgate.PolicyShed})
 	h := Status(g.Gate())
@@ -110,7 +115,8 @@ func TestStatusWithoutGate(t *testing.T) {
 	}
 	golden.Check(t, "status-none.html", body(page))
 	var answer struct{ Error string }
-	if err := json.Unmarshal([]byte(body(serve(h, get("Accept", "application/json")))), &answer); err != nil || !strings.Contains(answer.Error, "no gate") {
+	if err := json.Unmarshal([]byte(body(serve(h, get("Accept", "application/json")))), &answer); err != nil ||
+		!strings.Contains(answer.Error, "no gate") {
 		t.Errorf("a program gets %+v, %v", answer, err)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// witness stands between a Transport and its targets, and sees what it is told and what it does.
+// witness stands between a Transport and its targets, and sees what it hears and what it does.
 type witness struct {
 	base  http.RoundTripper
 	gated string // the host of the target to watch
 
-	away    atomic.Bool  // that target has said so, and no probe has heard otherwise
+	drained atomic.Bool  // that target has said so, and no probe has heard otherwise
 	heard   atomic.Bool  // it has said so once
-	strayed atomic.Int64 // requests that went there meanwhile
+	strayed atomic.Int64 // requests that went there in that time
 }
 
 func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,16 +31,16 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != w.gated {
 		return w.base.RoundTrip(r)
 	}
-	if !probe && w.away.Load() {
+	if !probe && w.drained.Load() {
 		w.strayed.Add(1)
 	}
 	resp, err := w.base.RoundTrip(r)
 	if err == nil {
-		if _, away := client.ParseMillis(resp.Header, client.HeaderDrain); away {
-			w.away.Store(true)
+		if _, drained := client.ParseMillis(resp.Header, client.HeaderDrain); drained {
+			w.drained.Store(true)
 			w.heard.Store(true)
 		} else if probe {
-			w.away.Store(false)
+			w.drained.Store(false)
 		}
 	}
 	return resp, err
@@ -50,15 +50,17 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 // sends to the other; then to both again.
 func TestGateAndTransportTogether(t *testing.T) {
 	g, err := gcgate.Start(t.Context(), gcgate.Options{
-		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&httpgate.InBand{}}, DisablePeriod: true, MinTriggerBytes: 1 << 40,
-		Logger: slog.New(slog.DiscardHandler),
+		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&httpgate.InBand{}}, DisablePeriod: true,
+		MinTriggerBytes: 1 << 40,
+		Logger:          slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Stop(context.Background())
 	var gated, other atomic.Int64
-	a := httptest.NewServer(httpgate.Wrap(g, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { gated.Add(1) })))
+	a := httptest.NewServer(httpgate.Wrap(g,
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { gated.Add(1) })))
 	defer a.Close()
 	b := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { other.Add(1) }))
 	defer b.Close()
@@ -96,7 +98,7 @@ func TestGateAndTransportTogether(t *testing.T) {
 		}
 	}
 	if n := w.strayed.Load(); !w.heard.Load() || n > 0 {
-		t.Errorf("heard: %v; %d requests went to a replica that is away", w.heard.Load(), n)
+		t.Errorf("heard: %v; %d requests went to a drained replica", w.heard.Load(), n)
 	}
 	before := gated.Load()
 	for end := time.Now().Add(time.Minute); gated.Load() == before; {

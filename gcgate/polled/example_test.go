@@ -18,7 +18,7 @@ func Example() {
 		draining := peers.Begin(from, polled.SaysNothing)
 		defer peers.Answered(from, draining) // once the answer is written
 		if draining {
-			return "stay away"
+			return "draining"
 		}
 		return "come"
 	}
@@ -26,15 +26,15 @@ func Example() {
 
 	drained := make(chan error)
 	go func() { drained <- peers.Drain(context.Background(), polled.Demand{}) }()
-	told := 0
+	drains := 0
 	for {
 		select {
-		case err := <-drained: // the peer was told, and has polled once more
-			fmt.Println(told >= 2, err)
+		case err := <-drained: // the peer heard it, and has polled once more
+			fmt.Println(drains >= 2, err)
 			return
 		default:
-			if answer() == "stay away" {
-				told++
+			if answer() == "draining" {
+				drains++
 			}
 		}
 	}

@@ -13,18 +13,18 @@ func (p *Peers) isQuiet(now time.Time) bool {
 	return now.Sub(p.quiet) >= quietFor
 }
 
-// tellAll takes all who poll for told, where requests are counted: each may hear of the drain in an answer from now on, also of one
-// that is not confirmed.
-func (p *Peers) tellAll() {
+// markAllOut notes, if requests are counted, that each peer may have this process out. It may hear
+// of the drain in an answer from now on, also of one that is not confirmed.
+func (p *Peers) markAllOut() {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, q := range p.peers {
-		q.out = q.out || p.proof.counter != nil && !q.isGone(now)
+		q.out = q.out || p.proof.counter != nil && !q.isExpired(now)
 	}
 }
 
-// anyRegular reports whether anybody polls regularly. mu is held.
+// anyRegular reports whether any peer polls regularly. mu is held.
 func (p *Peers) anyRegular(now time.Time) bool {
 	for _, q := range p.peers {
 		if q.isRegular(now) {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestPeersThatHearInAnswers: a peer that polls slowly is told in the answers to requests: the drain ends when
-// these stop, and the peer is awaited on the way back although no poll was answered "draining".
+// TestPeersThatHearInAnswers: a peer that polls slowly hears it in the answers to requests: the
+// drain ends when these stop, and the peer is awaited on the way back although no poll was answered
+// "draining".
 func TestPeersThatHearInAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -52,8 +53,8 @@ func TestPeersThatHearInAnswers(t *testing.T) {
 	})
 }
 
-// TestReadyAfterAnUnconfirmedDrainInAnswers: a peer may have been told in an answer although requests of others kept coming and no poll
-// fell into the drain.
+// TestReadyAfterAnUnconfirmedDrainInAnswers: a peer may have heard it in an answer although
+// requests of others kept coming and no poll fell into the drain.
 func TestReadyAfterAnUnconfirmedDrainInAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -89,7 +90,7 @@ func TestReadyAfterAnUnconfirmedDrainInAnswers(t *testing.T) {
 	})
 }
 
-// TestDrainWithoutInAnswersWaitsForPolls: silence alone is no proof.
+// TestDrainWithoutInAnswersWaitsForPolls: silence is no proof.
 func TestDrainWithoutInAnswersWaitsForPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

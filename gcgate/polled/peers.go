@@ -6,34 +6,37 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"evenkeel.dev/internal/enum"
 )
 
 const (
-	// forgetAfter is when a silent peer is gone, whatever it was told, and the longest interval
-	// that counts as regular: three times the slowest polls that are worth a thought.
+	// forgetAfter is when any silent peer expires. It is also the longest interval that counts as
+	// regular, three times the slowest polls in use.
 	forgetAfter = 30 * time.Second
 
-	// goneAfter is when a peer that was told nothing and that polled fast counts as gone, and a stray one. Should
-	// it come back and be told to drain, then it is waited for all the same.
-	goneAfter = 3 * time.Second
+	// expireAfter is when a stray peer expires, and one that has not been asked to drain and that
+	// polled fast. If it comes back and is asked to drain, Ready waits for it all the same.
+	expireAfter = 3 * time.Second
 
-	// listenFor is how long a Ready waits for one that is gone by that: this process itself may have stood still, and have polls to read.
+	// listenFor is how long a Ready waits for a peer that has expired, because this process itself
+	// may have stalled, and have polls to read.
 	listenFor = time.Second
 
 	// pollsKept is how many polls of a peer are remembered, to tell how fast it polls.
 	pollsKept = 16
 
-	// maxPeers bounds the addresses that are remembered. Another is told "ready" at all times.
+	// maxPeers bounds the addresses that are remembered. Another gets "ready" at all times.
 	maxPeers = 64
 
-	// waitTick is how often a wait looks whether a peer went silent, and quietTick whether requests did.
+	// waitTick is how often a wait looks whether a peer went silent, and quietTick whether requests
+	// did.
 	waitTick  = 50 * time.Millisecond
 	quietTick = 2 * time.Millisecond
 
-	// quietFor is how long no request must enter for the peers to have acted on what answers told them.
+	// quietFor is how long no request must enter for the peers to have acted on answers.
 	quietFor = 10 * time.Millisecond
 )
 
@@ -41,35 +44,24 @@ const (
 type Says uint8
 
 const (
-	SaysNothing Says = iota // how it stands is told by the answers that it has got
+	SaysNothing Says = iota // its state follows from the answers that it has got
 	SaysUp                  // it sends requests here
 	SaysDown                // it sends none
 )
 
-var saysNames = []string{"nothing", "up", "down"}
+var saysNames = enum.Of[Says]("polled", "what a peer says", "nothing", "up", "down")
 
 // String returns the name in lower case.
-func (s Says) String() string {
-	if int(s) < len(saysNames) {
-		return saysNames[s]
-	}
-	return fmt.Sprintf("unknown (%d)", uint8(s))
-}
+func (s Says) String() string { return saysNames.String(s) }
 
-// MarshalText returns the name.
-func (s Says) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText returns the name. It fails for another value.
+func (s Says) MarshalText() ([]byte, error) { return saysNames.Marshal(s) }
 
 // UnmarshalText reads the name.
-func (s *Says) UnmarshalText(text []byte) error {
-	i := slices.Index(saysNames, string(text))
-	if i < 0 {
-		return fmt.Errorf("polled: %q is nothing that a peer says: write one of %s", text, strings.Join(saysNames, ", "))
-	}
-	*s = Says(i)
-	return nil
-}
+func (s *Says) UnmarshalText(text []byte) error { return saysNames.Parse(text, s) }
 
-// Demand is what it takes to make a peer act. A negative number is an error of the methods that take one.
+// Demand is what it takes to make a peer act. A negative number is an error of the methods that
+// take one.
 type Demand struct {
 	// Answers is how many of the same kind in a row make one poller act ("fall" and "rise" in
 	// HAProxy). Default: 0, which is 1.
@@ -83,19 +75,21 @@ type Demand struct {
 	// itself says how many answers it takes.
 	Prove bool
 
-	// Assumed says that nobody has said what the peer is set to, and Answers is a guess: without a proof Ready waits for
-	// 30 answers at least. Default: false.
+	// Assumed says that Answers is a guess, because it is not known what the peer is set to. Without
+	// a proof Ready then waits for 30 answers at least. Default: false.
 	Assumed bool
 
-	// InAnswers says that the peers hear of a drain in the answers to requests, too, as Envoy does, and may
-	// poll slowly: to [Peers.CanConfirm] any pace is fast enough, and [Peers.Drain] also returns when no request has
-	// entered for 10 ms, all who poll being told by then. It takes a [Counter]. Default: false, polls tell.
+	// InAnswers says that the peers hear of a drain in the answers to requests, too, as Envoy does,
+	// and may poll slowly. To [Peers.CanConfirm] any pace is fast enough then, and [Peers.Drain] also
+	// returns if no request has entered for 10 ms. It takes a [Counter]. Default: false, the peers
+	// hear of it in polls only.
 	InAnswers bool
 }
 
 func (d Demand) check() error {
 	if d.Answers < 0 || d.Pollers < 0 {
-		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers, d.Pollers)
+		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers,
+			d.Pollers)
 	}
 	return nil
 }
@@ -108,13 +102,13 @@ func (d Demand) answers() int { return (max(d.Answers, 1)+1)*d.pollers() - 1 }
 // agreeing is how many polls in a row must say so, for each poller to have said it.
 func (d Demand) agreeing() int { return 2*d.pollers() - 1 }
 
-// Peers remembers which peers poll, and what they have been told. The zero value says "ready". Its
+// Peers remembers which peers poll, and which answers they got. The zero value says "ready". Its
 // methods may be called from any goroutine; a Peers must not be copied.
 type Peers struct {
 	mu       sync.Mutex
 	draining bool                 // guarded by mu
 	peers    map[netip.Addr]*peer // by address; guarded by mu; at most maxPeers
-	changed  chan struct{}        // guarded by mu; closed at the next poll, nil when nobody waits
+	changed  chan struct{}        // guarded by mu; closed at the next poll, nil if no call waits
 
 	entered  uint32    // requests at the last look of a Drain with InAnswers; guarded by mu
 	quiet    time.Time // no more have entered since; zero: no look yet; guarded by mu
@@ -130,16 +124,16 @@ type peer struct {
 	n     int                  // polls in all
 	gap   time.Duration        // between the last two
 
-	told  int  // answers written since the state last changed
-	acted int  // of these, how many were written when the last poll began
-	says  Says // with the last poll
-	agree int  // polls in a row since the state changed with which it says the same
+	answered int  // answers written since the state last changed
+	acted    int  // of these, how many were written when the last poll began
+	says     Says // with the last poll
+	agree    int  // polls in a row since the state changed with which it says the same
 
-	out     bool      // it was told to drain, and is not known to have this process back
-	stray   bool      // out, and unlikely to have acted: see isStray
-	due     time.Time // when it should have this process back, as far as answers tell; zero: not yet
-	still   time.Time // no request had come from then on
-	entered uint32    // requests by then
+	out        bool      // it was asked to drain, and is not known to have this process back
+	stray      bool      // out, and unlikely to have acted: see isStray
+	due        time.Time // when it should have this process back, going by answers; zero: not yet
+	entered    uint32    // requests by then
+	quietUntil time.Time // no other request had come by then
 }
 
 // Attach lets p count requests, which [Peers.Ready] may take for a proof. What another counter has
@@ -170,7 +164,7 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 	}
 	q.begun[q.n%pollsKept] = now
 	q.n++
-	q.acted = q.told
+	q.acted = q.answered
 	q.says = says
 	if says == SaysDown && p.draining || says == SaysUp && !p.draining {
 		q.agree++
@@ -195,7 +189,7 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 func (p *Peers) add(from netip.Addr, now time.Time) *peer {
 	if len(p.peers) >= maxPeers {
 		for a, q := range p.peers {
-			if q.isGone(now) {
+			if q.isExpired(now) {
 				delete(p.peers, a)
 			}
 		}
@@ -213,20 +207,20 @@ func (p *Peers) add(from netip.Addr, now time.Time) *peer {
 
 func (q *peer) last() time.Time { return q.begun[(q.n-1)%pollsKept] }
 
-// isGone reports whether q will not poll again, as far as can be told.
-func (q *peer) isGone(now time.Time) bool {
+// isExpired reports whether q will most likely not poll again.
+func (q *peer) isExpired(now time.Time) bool {
 	silent := now.Sub(q.last())
 	if q.stray {
-		return silent > goneAfter
+		return silent > expireAfter
 	}
-	return silent > forgetAfter || !q.out && silent > max(goneAfter, 3*q.gap)
+	return silent > forgetAfter || !q.out && silent > max(expireAfter, 3*q.gap)
 }
 
 // recurs reports whether q polls time and again, as of its last two polls: no person's curl.
 func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
 
-// isRegular reports whether q polls time and again, and still does.
-func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isGone(now) }
+// isRegular reports whether q polls time and again, and has not expired.
+func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isExpired(now) }
 
 // takes returns how long q took for its last polls gaps apart, the one that is open included.
 // It is 0 when q has not polled often enough.
@@ -246,13 +240,13 @@ func (p *Peers) Answered(from netip.Addr, draining bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q := p.peers[from]; q != nil && draining == p.draining {
-		q.told++
+		q.answered++
 	}
 }
 
-// CanConfirm returns nil when all who poll are expected to act on a drain within the time given,
-// and at least one does: it implements gcgate.Confirmer. The error says who polls how seldom, and is
-// [ErrNobody] when nobody does. It does not block.
+// CanConfirm implements gcgate.Confirmer. It returns nil if at least one peer polls, and all are
+// expected to act on a drain within the time given. The error says which peer polls how seldom. It
+// is [ErrNobody] if there is none. CanConfirm does not block.
 func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 	if err := d.check(); err != nil {
 		return err
@@ -271,11 +265,14 @@ func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 		case d.InAnswers && p.proof.counter != nil:
 			err = nil
 		case takes == 0:
-			slow = append(slow, fmt.Sprintf("%s has polled %d times, the last two %v apart: how fast it acts is known after %d",
-				peerName(a), q.n, q.gap.Round(time.Millisecond), min(gaps, pollsKept-1)+1))
+			slow = append(slow,
+				fmt.Sprintf("%s has polled %d times, the last two %v apart: how fast it acts is known after %d",
+					peerName(a), q.n, q.gap.Round(time.Millisecond), min(gaps, pollsKept-1)+1))
 		case takes > within:
-			slow = append(slow, fmt.Sprintf("%s polls every %v: to act on a drain takes it %v, and Options.AnnounceTimeout is %v",
-				peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond), takes.Round(time.Millisecond), within))
+			slow = append(slow,
+				fmt.Sprintf("%s polls every %v: to act on a drain takes it %v, and Options.AnnounceTimeout is %v",
+					peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond),
+					takes.Round(time.Millisecond), within))
 		default:
 			err = nil
 		}
@@ -299,7 +296,7 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 	tick := waitTick
 	if d.InAnswers {
 		tick = quietTick
-		p.tellAll()
+		p.markAllOut()
 	}
 	return p.wait(ctx, tick, func(now time.Time) error {
 		err := p.missing(d, now)
@@ -313,19 +310,22 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 	})
 }
 
-// Ready makes Begin say "ready" from now on, and waits until every peer that was told to drain has
-// this process back. It returns at once when none was; one that has not polled for 30 s, nor within a second from now, is gone, and
-// so is one after 3 s that does not poll regularly, and was told fewer times than the drain takes.
-// A peer has it back when it says so. Of one that says nothing it takes enough answers, and with
+// Ready makes Begin say "ready" from now on, and waits until every peer that was asked to drain has
+// this process back. It returns at once if none was. It waits no longer for a peer that has not
+// polled for 30 s, nor within a second from now. For one that does not poll regularly, and got
+// fewer answers than the drain takes, that is 3 s.
+//
+// A peer has this process back if it says so. If it says nothing it takes enough answers, and with
 // [Demand].Prove one of these after them:
 //
-//   - more requests than can have come past the peer: at least eight, and four times as often as
-//     while the peer had this process out, in the recent drains: from when requests ceased, as a peer may
-//     act later than it says. They prove nothing where two
-//     addresses were told to drain, or where several poll from one: nobody knows who sends; or
-//   - 10 s without such a proof, and 30 answers where they are [Demand].Assumed; then [Peers.Unproven] reports it.
+//   - More requests than can have come past the peer. These are at least eight, and four times as
+//     often as while the peer had this process out, in the recent drains. That counts from when
+//     requests ceased, because a peer may act later than it says. They prove nothing if two addresses
+//     were asked to drain, or if several poll from one, because it is not known which of them sends.
+//   - 10 s without such a proof, and 30 answers if they are [Demand].Assumed. Then [Peers.Unproven]
+//     reports it.
 //
-// Without a [Counter] answers have to do.
+// Without a [Counter] the answers suffice.
 func (p *Peers) Ready(ctx context.Context, d Demand) error {
 	if err := d.check(); err != nil {
 		return err
@@ -334,11 +334,11 @@ func (p *Peers) Ready(ctx context.Context, d Demand) error {
 	begin := time.Now()
 	looked := begin
 	return p.wait(ctx, waitTick, func(now time.Time) error {
-		if stood := now.Sub(looked) - 2*waitTick; stood > 0 {
-			begin = begin.Add(stood)
+		if stalled := now.Sub(looked) - 2*waitTick; stalled > 0 {
+			begin = begin.Add(stalled)
 		}
 		looked = now
-		err := p.absent(d, now, now.Sub(begin) >= listenFor)
+		err := p.awaited(d, now, now.Sub(begin) >= listenFor)
 		if err == nil {
 			p.proof.serve(now)
 		}
@@ -361,19 +361,19 @@ func (p *Peers) set(draining bool) {
 	}
 	for _, q := range p.peers {
 		q.stray = !draining && q.isStray(p.fall)
-		q.told, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
-		if q.out && !q.stray && !q.isGone(now) {
+		q.answered, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
+		if q.out && !q.stray && !q.isExpired(now) {
 			p.outs++
 		}
 	}
 }
 
-// Heard waits until somebody polls, or has polled lately: it is what a gcgate.Checker asks. At ctx's
-// end its error is ErrNobody and that of ctx.
+// Heard waits until a peer polls, or has polled lately, for a gcgate.Checker. At ctx's end its
+// error is ErrNobody and that of ctx.
 func (p *Peers) Heard(ctx context.Context) error {
 	return p.wait(ctx, waitTick, func(now time.Time) error {
 		for _, q := range p.peers {
-			if !q.isGone(now) {
+			if !q.isExpired(now) {
 				return nil
 			}
 		}
@@ -402,12 +402,12 @@ func (p *Peers) missing(d Demand, now time.Time) error {
 	return err
 }
 
-// absent returns nil when all who were told to drain have this process back, or are gone, where it has listened for them; else
-// who has not. It is called with mu held.
-func (p *Peers) absent(d Demand, now time.Time, listened bool) error {
+// awaited returns nil if all that were asked to drain have this process back, or have expired after
+// Ready has listened for them. Otherwise the error names one that has not. mu is held.
+func (p *Peers) awaited(d Demand, now time.Time, listened bool) error {
 	var late []string
 	for a, q := range p.peers {
-		q.out = q.out && !(listened && q.isGone(now)) && !p.hasBack(q, d, now)
+		q.out = q.out && !(listened && q.isExpired(now)) && !p.hasBack(q, d, now)
 		if q.out {
 			late = append(late, fmt.Sprintf(
 				"%s does not have this process back, and has polled %d of %d times since, the last time %v ago",
@@ -437,13 +437,14 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 		q.due, q.entered = now, entered
 	}
 	if entered == q.entered {
-		q.still = now
+		q.quietUntil = now
 	}
-	// Of two that were told nobody knows which one sends.
-	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.still)) {
+	// Of two that were asked to drain, it is not known which one sends.
+	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.quietUntil)) {
 		return true
 	}
-	if now.Sub(q.due) < ProofTimeout || d.Assumed && q.acted < (Demand{Answers: proofAnswers, Pollers: d.Pollers}).answers() {
+	if now.Sub(q.due) < ProofTimeout || d.Assumed &&
+		q.acted < (Demand{Answers: proofAnswers, Pollers: d.Pollers}).answers() {
 		return false
 	}
 	p.unproven = true

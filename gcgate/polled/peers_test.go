@@ -56,11 +56,36 @@ func TestAnnounceReturnsWhenEachPollerHasActed(t *testing.T) {
 		d           Demand
 		least, most time.Duration // the wait
 	}{
-		{"one", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, once, 10 * time.Millisecond, 20 * time.Millisecond},
-		{"slowest of two", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond, "10.0.0.1": time.Second}, once, time.Second, 2 * time.Second},
-		{"ten seconds", map[string]time.Duration{"127.0.0.1": 10 * time.Second}, once, 10 * time.Second, 20 * time.Second},
-		{"fall 3", map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond}, Demand{Answers: 3, Pollers: 1}, 30 * time.Millisecond, 40 * time.Millisecond},
-		{"two at one address", map[string]time.Duration{"127.0.0.1": 5 * time.Millisecond}, Demand{Answers: 1, Pollers: 2}, 15 * time.Millisecond, 20 * time.Millisecond},
+		{
+			"one",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond},
+			once, 10 * time.Millisecond,
+			20 * time.Millisecond,
+		},
+		{
+			"slowest of two",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond, "10.0.0.1": time.Second},
+			once,
+			time.Second, 2 * time.Second,
+		},
+		{
+			"ten seconds",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Second},
+			once,
+			10 * time.Second, 20 * time.Second,
+		},
+		{
+			"fall 3",
+			map[string]time.Duration{"127.0.0.1": 10 * time.Millisecond},
+			Demand{Answers: 3, Pollers: 1},
+			30 * time.Millisecond, 40 * time.Millisecond,
+		},
+		{
+			"two at one address",
+			map[string]time.Duration{"127.0.0.1": 5 * time.Millisecond},
+			Demand{Answers: 1, Pollers: 2},
+			15 * time.Millisecond, 20 * time.Millisecond,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,34 +120,34 @@ func TestDrainDoesNotWaitForTheSilentNorForPassers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var p Peers
-		gone, stop := context.WithCancel(ctx)
-		go poll(gone, &p, "10.0.0.1", 10*time.Millisecond)
+		ended, stop := context.WithCancel(ctx)
+		go poll(ended, &p, "10.0.0.1", 10*time.Millisecond)
 		go poll(ctx, &p, "127.0.0.1", 10*time.Millisecond)
 		time.Sleep(time.Second + 3*time.Millisecond) // between two polls
 		passer := netip.MustParseAddr("10.0.0.2")
 		p.Answered(passer, p.Begin(passer, SaysNothing))
 		stop()
-		synctest.Wait() // or it might poll once more, and be told
+		synctest.Wait() // or it might poll once more, and hear it
 		start := time.Now()
 		if err := p.Drain(ctx, once); err != nil {
 			t.Fatal(err)
 		}
-		if d := time.Since(start); d < goneAfter-20*time.Millisecond || d > goneAfter+waitTick {
-			t.Errorf("waited %v for a peer that went silent, want about %v", d, goneAfter)
+		if d := time.Since(start); d < expireAfter-20*time.Millisecond || d > expireAfter+waitTick {
+			t.Errorf("waited %v for a peer that went silent, want about %v", d, expireAfter)
 		}
 	})
 }
 
-// TestReadyWaitsForWhomItTold: a peer that was told to drain is waited for until it has this
-// process back, however seldom it polls by then, and no longer than it takes to be gone.
-func TestReadyWaitsForWhomItTold(t *testing.T) {
+// TestReadyWaitsForDrainedPeers: a peer that was asked to drain is waited for until it has this
+// process back, however seldom it polls by then, and no longer than it takes to expire.
+func TestReadyWaitsForDrainedPeers(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		again       time.Duration // when it polls next; 0: never
 		least, most time.Duration
 	}{
 		{"downinter", 20 * time.Second, 20 * time.Second, 20*time.Second + 20*time.Millisecond},
-		{"gone", 0, forgetAfter, forgetAfter + 2*waitTick},
+		{"it has expired", 0, forgetAfter, forgetAfter + 2*waitTick},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -134,7 +159,7 @@ func TestReadyWaitsForWhomItTold(t *testing.T) {
 				time.Sleep(time.Second)
 				start := time.Now()
 				if err := p.Ready(ctx, once); err != nil || time.Since(start) != 0 {
-					t.Fatalf("nobody was told to drain: %v after %v", err, time.Since(start))
+					t.Fatalf("no peer was asked to drain: %v after %v", err, time.Since(start))
 				}
 				if err := p.Drain(ctx, once); err != nil {
 					t.Fatal(err)
@@ -213,7 +238,8 @@ func TestCanConfirm(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		want("polls every 1")
 		time.Sleep(10 * time.Second)
-		want("10.0.0.1 polls every 1s: to act on a drain takes it 4s, and Options.AnnounceTimeout is 100ms: let it poll more often")
+		want("10.0.0.1 polls every 1s: to act on a drain takes it 4s, and Options.AnnounceTimeout is 100ms: " +
+			"let it poll more often")
 		every(10 * time.Millisecond)
 		time.Sleep(55 * time.Millisecond)
 		want("")
@@ -226,7 +252,7 @@ func TestCanConfirm(t *testing.T) {
 	})
 }
 
-// TestReadyWantsAProof: Rise may be wrong, so a number of answers alone proves nothing, and
+// TestReadyWantsAProof: Rise may be wrong, so a number of answers proves nothing, and
 // requests do only where they must have come by the peer.
 func TestReadyWantsAProof(t *testing.T) {
 	const ms = time.Millisecond
@@ -244,7 +270,7 @@ func TestReadyWantsAProof(t *testing.T) {
 		{"fewer than it takes", one, 1, 0, 2 * time.Second, false},
 		{"too slow for a proof", one, 1, 0, 900 * ms, false},
 		{"a few past the peer, too", one, 1, 50 * ms, ms, true},
-		{"past the peer alone", one, 1, ms, 0, false},
+		{"past the peer only", one, 1, ms, 0, false},
 		{"as many past the peer", one, 1, ms, ms, false},
 		{"two peers", two, 1, 0, ms, false},
 		{"two at one address", one, 2, 0, ms, false},
@@ -285,14 +311,16 @@ func TestReadyWantsAProof(t *testing.T) {
 					least, most = ProofTimeout, ProofTimeout+100*ms
 				}
 				if took := time.Since(start); took < least || took > most || p.Unproven() == c.proven {
-					t.Errorf("took %v, unproven %v; want %v to %v, proven %v", took, p.Unproven(), least, most, c.proven)
+					t.Errorf("took %v, unproven %v; want %v to %v, proven %v", took, p.Unproven(),
+						least, most, c.proven)
 				}
 			})
 		})
 	}
 }
 
-// TestAssumedAnswers: one that polls slowly while it has this process out may want more answers than anybody has said.
+// TestAssumedAnswers: one that polls slowly while it has this process out may want more answers
+// than anybody has said.
 func TestAssumedAnswers(t *testing.T) {
 	for _, assumed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -353,26 +381,26 @@ func TestUnprovenIsOfAllPeers(t *testing.T) {
 		}
 		stop()
 		synctest.Wait()
-		time.Sleep(goneAfter + time.Second) // the silent one is gone
+		time.Sleep(expireAfter + time.Second) // the silent one has expired
 		says(SaysUp)
 		p.set(true)
 		says(SaysDown)
 		p.set(false)
 		says(SaysUp)
 		if err := p.Ready(ctx, d); err != nil || p.Unproven() {
-			t.Errorf("got %v, unproven %v; who was told has said it", err, p.Unproven())
+			t.Errorf("got %v, unproven %v; the one that was asked has said it", err, p.Unproven())
 		}
 	})
 }
 
-// TestLookEndsWithItsDrain: what comes after a drain of a peer that is gone was not seen while
+// TestLookEndsWithItsDrain: what comes after a drain of a peer that has expired was not seen while
 // anybody had this process out.
 func TestLookEndsWithItsDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Demand{Answers: 1, Pollers: 1, Prove: true}
 		var p Peers
 		p.Attach(new(counter))
-		for _, gone := range []bool{true, false} {
+		for _, expired := range []bool{true, false} {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			early, end := context.WithTimeout(ctx, time.Second)
@@ -384,7 +412,7 @@ func TestLookEndsWithItsDrain(t *testing.T) {
 			if err := p.Drain(ctx, d); err != nil {
 				t.Fatal(err)
 			}
-			if gone {
+			if expired {
 				cancel()
 				synctest.Wait()
 			}
@@ -465,20 +493,20 @@ func TestAnswerFromBeforeTheChangeDoesNotCount(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.Drain(ctx, once); err == nil {
-		t.Error("a drain is confirmed that nobody was told")
+		t.Error("a drain is confirmed that no peer heard of")
 	}
 	p.Answered(from, was) // "ready" is written late
 	p.Begin(from, SaysNothing)
 	if err := p.Drain(ctx, once); err == nil {
-		t.Error("a poll answered \"ready\" counts as one told to drain")
+		t.Error("a poll answered \"ready\" counts as one asked to drain")
 	}
 	p.Answered(from, true)
 	if err := p.Drain(ctx, once); err == nil {
-		t.Error("a peer that was told counts as one that acted, before it polls again")
+		t.Error("a peer that heard it counts as one that acted, before it polls again")
 	}
 	p.Begin(from, SaysNothing)
 	if err := p.Drain(ctx, once); err != nil {
-		t.Errorf("told, and polled again: %v", err)
+		t.Errorf("it heard, and polled again: %v", err)
 	}
 }
 
@@ -490,7 +518,8 @@ func TestSaysIsTextBothWays(t *testing.T) {
 		}
 	}
 	s := SaysUp
-	if err := s.UnmarshalText([]byte("UP")); err == nil || s != SaysUp || !strings.Contains(err.Error(), "one of nothing, up, down") {
+	if err := s.UnmarshalText([]byte("UP")); err == nil || s != SaysUp ||
+		!strings.Contains(err.Error(), "write nothing, up or down") {
 		t.Errorf("got %v and %v, want the known ones", s, err)
 	}
 }
@@ -503,7 +532,7 @@ func TestPeersAreBounded(t *testing.T) {
 		for i := range 10 * maxPeers {
 			draining := p.Begin(addr, SaysNothing)
 			if draining != (i < maxPeers) {
-				t.Errorf("peer %d is told draining=%v: who is not remembered must not be", i, draining)
+				t.Errorf("peer %d gets draining=%v: one that is not remembered must not", i, draining)
 			}
 			p.Answered(addr, draining)
 			addr = addr.Next()
@@ -522,7 +551,10 @@ func TestPeersAreBounded(t *testing.T) {
 func TestDemandRefusesNegatives(t *testing.T) {
 	for _, d := range []Demand{{Answers: -1}, {Pollers: -1}} {
 		var p Peers
-		for call, err := range map[string]error{"Drain": p.Drain(t.Context(), d), "Ready": p.Ready(t.Context(), d), "CanConfirm": p.CanConfirm(time.Second, d)} {
+		for call, err := range map[string]error{
+			"Drain": p.Drain(t.Context(), d), "Ready": p.Ready(t.Context(), d),
+			"CanConfirm": p.CanConfirm(time.Second, d),
+		} {
 			if err == nil || !strings.Contains(err.Error(), "write 1 or more") {
 				t.Errorf("%s with %+v: %v", call, d, err)
 			}
@@ -533,7 +565,8 @@ func TestDemandRefusesNegatives(t *testing.T) {
 	}
 }
 
-// TestStandstillIsNotTheBalancers: while this process is stopped nobody can poll it, and who had it out still has.
+// TestStandstillIsNotTheBalancers: while this process is stopped no peer can poll it, and who had
+// it out still has.
 func TestStandstillIsNotTheBalancers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Peers
@@ -558,7 +591,7 @@ func TestStandstillIsNotTheBalancers(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-back:
-			t.Fatalf("it is back, and nobody has polled: %v", err)
+			t.Fatalf("it is back, and no peer has polled: %v", err)
 		default:
 		}
 		poll(5)
@@ -568,8 +601,9 @@ func TestStandstillIsNotTheBalancers(t *testing.T) {
 	})
 }
 
-// TestStrayPoll: one that polls once while the peers are asked to drain is no peer that acts, and does not hold the turn as long as one
-// that is lost; requests prove all the same that the balancer has this process back. A balancer that has just appeared is waited for.
+// TestStrayPoll: one that polls once while the peers are asked to drain is no peer that acts, and
+// does not hold the turn as long as one that is lost; requests prove all the same that the balancer
+// has this process back. A balancer that has just appeared is waited for.
 func TestStrayPoll(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -578,10 +612,20 @@ func TestStrayPoll(t *testing.T) {
 		stray       func(poll func(Says)) // from its first poll, in the drain
 		least, most time.Duration         // of Ready
 	}{
-		{"nobody", Demand{Answers: 3}, func(func(Says)) {}, 30 * ms, 100 * ms},
-		{"curl", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysNothing) }, goneAfter - 150*ms, goneAfter},
-		{"one answer is enough", Demand{}, func(poll func(Says)) { poll(SaysNothing) }, forgetAfter - 150*ms, forgetAfter},
-		{"a balancer that says so", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysUp) }, forgetAfter - 150*ms, forgetAfter},
+		{"none", Demand{Answers: 3}, func(func(Says)) {}, 30 * ms, 100 * ms},
+		{"curl", Demand{Answers: 3}, func(poll func(Says)) { poll(SaysNothing) }, expireAfter - 150*ms, expireAfter},
+		{
+			"one answer is enough",
+			Demand{},
+			func(poll func(Says)) { poll(SaysNothing) },
+			forgetAfter - 150*ms, forgetAfter,
+		},
+		{
+			"a balancer that says so",
+			Demand{Answers: 3},
+			func(poll func(Says)) { poll(SaysUp) },
+			forgetAfter - 150*ms, forgetAfter,
+		},
 		{"a new balancer", Demand{Answers: 3}, func(poll func(Says)) {
 			for range 1000 {
 				poll(SaysNothing)

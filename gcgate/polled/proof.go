@@ -7,32 +7,35 @@ const (
 	// once that has got its answers.
 	ProofTimeout = 10 * time.Second
 
-	// proofAnswers is how many answers in a row a peer may want that nobody has said anything of, when there is no proof: a
-	// slow one has got few of them within ProofTimeout.
+	// proofAnswers is how many answers in a row a peer may want if nothing is known of it and there is
+	// no proof. A slow one has got few of them within ProofTimeout.
 	proofAnswers = 30
 
-	// proofRequests is how many requests it takes: one may be anybody's.
+	// proofRequests is how many requests a proof takes, because one may be of any client.
 	proofRequests = 8
 
-	// proofTimes is how many times more often they must come than those that come past the
-	// peer. A request more than were seen is reckoned, since a short look may have missed it.
+	// proofTimes is how many times more often they must come than those that come past the peer.
+	// One more of those is assumed than were seen, because a short look may have missed it.
 	proofTimes = 4
 
 	// proofFades is what a drain leaves of what was seen in those before.
 	proofFades = 31. / 32
 
-	// A look tells whether requests still come when lookRequests would have come since the last one. By chance fewer than
-	// a quarter of them come once in a hundred million looks. Up to lookFew are some that were under way.
+	// A look shows whether requests keep coming once lookRequests would have come since the last
+	// look. By chance fewer than a quarter of them come once in a hundred million looks. Up to lookFew
+	// are some that were under way.
 	lookRequests = 40
 	lookFew      = 2
 
-	// silentRequests would have come in a silence that is none by chance: a short collection is over before a look can tell.
+	// silentRequests would have come in a silence that is not by chance. A short collection is over
+	// before a look can show that.
 	silentRequests = 10
 
 	// rateTime is how long this process must have served for the rate of its requests to be known.
 	rateTime = 100 * time.Millisecond
 
-	// proofBlind is after how many drains in a row, in which requests never ceased, nothing is known any more.
+	// proofBlind is the number of drains in a row without an end of requests after which the proof
+	// forgets what it knew.
 	proofBlind = 2
 )
 
@@ -42,15 +45,16 @@ type Counter interface {
 	Requests() (inFlight int, entered uint32)
 }
 
-// proof tells by the number of requests whether a peer sends them. Others may come past it, of a
-// scraper or a neighbour, and polls that are counted too; but those come as well while the peers
-// have this process out, and there they are seen.
+// proof infers from the number of requests whether a peer sends them. Others may come past the
+// peer: those of a scraper or a neighbour, and polls that are counted too. But these also come
+// while the peers have this process out, and there the proof sees them.
 //
-// A peer may act later than it says, as Envoy does, which gathers what its checks find for a second. What it sends
-// meanwhile did not come past it. So what is seen counts from when requests first came four times more seldom than before the drain.
-// A drain in which they never did tells nothing, and two in a row tell that what was seen before does not hold any more.
+// A peer may act later than it says. Envoy batches what its checks find for a second. What it sends
+// in that time did not come past it. So the proof counts from when requests first came four times
+// less often than before the drain. A drain in which they never did proves nothing. Two in a row
+// prove that what was seen before does not hold any more.
 type proof struct {
-	counter Counter // nil: nobody counts requests
+	counter Counter // nil: requests are not counted
 
 	from   time.Time // this process has served since, up to the drain
 	served uint32    // requests by then
@@ -58,13 +62,13 @@ type proof struct {
 
 	since   time.Time // all have had this process out; zero: they have not
 	entered uint32    // requests by then
-	late    bool      // a look has seen that they still came
+	late    bool      // a look has seen that they kept coming
 	quiet   bool      // a look has seen that they ceased
 	seen    uint32    // requests by the last look
 	moved   time.Time // the last look that saw one come
 	blind   int       // drains in a row in which they never did
 	looked  float64   // seconds of recent drains in which all had it out
-	past    float64   // requests that came meanwhile
+	past    float64   // requests that came in that time
 }
 
 // attach counts requests by c from now on.
@@ -81,7 +85,7 @@ func (s *proof) serve(now time.Time) {
 	}
 }
 
-// leave notes that the peers are told to have this process out from now on.
+// leave notes that the peers are asked to drain this process from now on.
 func (s *proof) leave(now time.Time) {
 	s.since = time.Time{}
 	if d := now.Sub(s.from); s.counter != nil && d >= rateTime {
@@ -111,7 +115,7 @@ func (s *proof) see(now time.Time) {
 	}
 }
 
-// look begins anew where requests still come.
+// look begins anew if requests keep coming.
 func (s *proof) look(now time.Time) {
 	if s.since.IsZero() {
 		return

@@ -44,8 +44,8 @@ func TestProof(t *testing.T) {
 	want(8, 600*time.Millisecond, true)
 }
 
-// TestProofOfPeerThatActsLate: what a peer sends that says that it has this process out, and acts a second later, did not
-// come past it; and requests that never cease tell nothing.
+// TestProofOfPeerThatActsLate: what a peer sends that says that it has this process out, and acts a
+// second later, did not come past it; and requests that never cease tell nothing.
 func TestProofOfPeerThatActsLate(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 		{"late, few, and back soon", []time.Duration{1149 * ms}, 4 * ms, false, 8, true},
 		{"late, and others past it", []time.Duration{1000 * ms}, ms, true, 19, true},
 		{"late, and others past it, too few", []time.Duration{1000 * ms}, ms, true, 15, false},
-		{"a drain is not heeded", []time.Duration{0, time.Minute}, ms, false, 8, true},
+		{"a drain has no effect", []time.Duration{0, time.Minute}, ms, false, 8, true},
 		{"two drains are not", []time.Duration{0, time.Minute, time.Minute}, ms, false, 1000, false},
 		{"and then one is", []time.Duration{0, time.Minute, time.Minute, 500 * ms}, ms, false, 8, true},
 	} {
@@ -78,8 +78,8 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 			s.out(now)
 			for n := 1; n <= 1200; n++ {
 				now = now.Add(ms)
-				away := time.Duration(n) * ms
-				if away%c.every == 0 && (away < late || c.past && n%10 == 0) {
+				out := time.Duration(n) * ms
+				if out%c.every == 0 && (out < late || c.past && n%10 == 0) {
 					g.enter()
 				}
 				if n%10 == 0 {
@@ -90,7 +90,9 @@ func TestProofOfPeerThatActsLate(t *testing.T) {
 			s.serve(now)
 		}
 		if s.proves(c.least, 40*ms) != c.proves {
-			t.Errorf("%s: %d requests in 40 ms: proof %v, want %v (seen %.1f in %.3f s, %d drains told nothing)", c.name, c.least, !c.proves, c.proves, s.past, s.looked, s.blind)
+			t.Errorf("%s: %d requests in 40 ms: proof %v, want %v (seen %.1f in %.3f s, %d drains proved nothing)",
+				c.name,
+				c.least, !c.proves, c.proves, s.past, s.looked, s.blind)
 		}
 	}
 }

@@ -16,13 +16,16 @@ type Advice struct {
 	Slow   string // what makes it poll more often
 }
 
-// Strangers are those who poll though they may not: it counts them, and logs the first one. The zero
-// value has seen none. Its methods may be called from any goroutine; a Strangers must not be copied.
+// Strangers are those who poll though they may not: it counts them, and logs the first one. The
+// zero value has seen none. Its methods may be called from any goroutine; a Strangers must not be
+// copied.
 type Strangers struct{ n atomic.Uint64 }
 
-// Admit returns what [Allowed] does. A poll that is not allowed is counted, and the first one is logged at
-// Debug, to log (nil: slog.Default()).
-func (s *Strangers) Admit(network, remote string, allow []netip.Prefix, log *slog.Logger, advice *Advice) (from netip.Addr, ok bool) {
+// Admit returns what [Allowed] does. A poll that is not allowed is counted, and the first one is
+// logged at Debug, to log (nil: slog.Default()).
+func (s *Strangers) Admit(network, remote string, allow []netip.Prefix, log *slog.Logger,
+	advice *Advice,
+) (from netip.Addr, ok bool) {
 	from, ok = Allowed(network, remote, allow)
 	if !ok && s.n.Add(1) == 1 {
 		if log == nil {
@@ -37,8 +40,8 @@ func (s *Strangers) Admit(network, remote string, allow []netip.Prefix, log *slo
 // Count returns how many polls were refused.
 func (s *Strangers) Count() uint64 { return s.n.Load() }
 
-// Explain adds to an error of [Peers] what to do about it. Where strangers poll and nobody else does, that is
-// to allow them. The error nil stays nil.
+// Explain adds to an error of [Peers] what to do about it. If only strangers poll, that is to allow
+// them. The error nil stays nil.
 func (s *Strangers) Explain(err error, advice *Advice) error {
 	switch {
 	case err == nil:

@@ -19,9 +19,11 @@ const (
 	rounds  = 60 // of each of them
 )
 
-// Check tries Turns of which k may be held at once, and returns all that is wrong with them; nil: nothing. It calls replica, from its own goroutine, for the
-// Turns of one more replica of a group, 3k+2 times for each of two groups at most, and leaves it to the caller to close them afterwards. Groups
-// must be apart. No turn of these groups may be lost for 30 s because its holder is slow. It takes some seconds.
+// Check tries Turns of which k may be held at once, and returns all that is wrong with them; nil:
+// nothing. It calls replica, from its own goroutine, for the Turns of one more replica of a group,
+// 3k+2 times for each of two groups at most, and leaves it to the caller to close them afterwards.
+// Groups must be apart. No turn of these groups may be lost for 30 s because its holder is slow. It
+// takes some seconds.
 func Check(ctx context.Context, k int, replica func(group string) (gcgate.Turns, error)) error {
 	replicas := func(group string, n int) ([]gcgate.Turns, error) {
 		list := make([]gcgate.Turns, n)
@@ -104,7 +106,8 @@ func checkOrdered(ctx context.Context, k int, all []gcgate.Turns, other gcgate.T
 	return err
 }
 
-// checkRandom has many replicas take k turns for a while, some of them impatient, and by both ways if the Turns are a Queue.
+// checkRandom has many replicas take k turns for a while, some of them impatient, and by both ways
+// if the Turns are a Queue.
 func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 	var mu sync.Mutex
 	var failed []error
@@ -124,7 +127,7 @@ func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 			for range rounds {
 				wait := patience
 				if random.IntN(8) == 0 {
-					wait = time.Duration(random.IntN(2000)) * time.Microsecond // may have the turn, unheard
+					wait = time.Duration(random.IntN(2000)) * time.Microsecond // may have the turn and lose its answer
 				}
 				l, err := ask(ctx, t, wait, random.IntN(2) == 0)
 				if err == nil {
@@ -222,7 +225,7 @@ func kept(turns ...gcgate.Lease) error {
 	for _, l := range turns {
 		select {
 		case <-l.Lost(): // never, where it is nil
-			return errors.New("a turn was lost that nobody took away")
+			return errors.New("a turn was lost although nothing took it")
 		default:
 		}
 	}

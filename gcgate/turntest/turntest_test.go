@@ -66,14 +66,14 @@ func (l *brokenLease) Release(context.Context) error {
 // TestCheck: each defect is found, and nothing else.
 func TestCheck(t *testing.T) {
 	for want, b := range map[string]broken{
-		"":                            {most: 2, count: 2},
-		"TurnCount is 1, want 2":      {most: 2, count: 1},
-		"3 turns were held at once":   {most: 3, count: 2},
-		"while all turns are held":    {most: 3, count: 2},
-		"with a context that is over": {most: 2, count: 2, deaf: true},
-		"was lost that nobody took":   {most: 2, count: 2, loses: true},
-		"a turn is not released: no":  {most: 2, count: 2, fails: true},
-		"after a second Release":      {most: 2, count: 2, forget: true},
+		"":                                  {most: 2, count: 2},
+		"TurnCount is 1, want 2":            {most: 2, count: 1},
+		"3 turns were held at once":         {most: 3, count: 2},
+		"while all turns are held":          {most: 3, count: 2},
+		"with a context that is over":       {most: 2, count: 2, deaf: true},
+		"was lost although nothing took it": {most: 2, count: 2, loses: true},
+		"a turn is not released: no":        {most: 2, count: 2, fails: true},
+		"after a second Release":            {most: 2, count: 2, forget: true},
 	} {
 		groups := map[string]broken{}
 		err := Check(t.Context(), 2, func(group string) (gcgate.Turns, error) {

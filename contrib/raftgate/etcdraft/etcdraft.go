@@ -20,11 +20,10 @@ const lookEvery = 250 * time.Microsecond
 
 // Bounds of what follows a transfer that was given up.
 const (
-	abortTimeout    = time.Second // until the node's loop hears of it
-	campaignTimeout = time.Second // the same, of a new election
-	// At the group; they are counted, as a process that stands still must not miss them.
-	mendLooks = 200
-	mendEvery = 10 * time.Millisecond // between two looks
+	abortTimeout    = time.Second           // until the node's loop hears of it
+	campaignTimeout = time.Second           // the same, of a new election
+	mendLooks       = 200                   // at the group; a count, so that a process that stalls does not miss them
+	mendEvery       = 10 * time.Millisecond // between two looks
 )
 
 // Node is what is used of a raft.Node.
@@ -53,7 +52,7 @@ func ID(id uint64) string {
 	return strconv.FormatUint(id, 16)
 }
 
-// Status tells how the group stands.
+// Status returns the state of the group.
 func (g *group) Status() raftgate.Status {
 	s := g.node.Status()
 	st := raftgate.Status{ID: ID(s.ID), Leader: ID(s.Lead)}
@@ -109,18 +108,18 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 	}
 }
 
-// hand notes that a transfer begins or ends. Where nobody leads meanwhile, the successor is about
-// to.
+// hand notes that a transfer begins or ends. While it runs, a group without a leader is about to
+// have the successor as its leader.
 func (g *group) hand(n int) {
 	g.mending.Lock()
 	defer g.mending.Unlock()
 	g.handing += n
 }
 
-// mend watches the group after a transfer that was given up. The successor may stand for the
-// leadership yet, when it hears of it, and then lacks what was written meanwhile: this member gives
-// way to its term, nobody votes for it, and all would wait for an election timeout. This member has
-// all that was written, so it stands itself where nobody has led for two looks.
+// mend watches the group after a transfer that was given up. The successor may hear of it late, and
+// campaign without what was written since. This member gives way to its term, no member votes for
+// it, and all would wait for an election timeout. This member has all that was written, so it
+// campaigns itself if the group has had no leader for two looks.
 func (g *group) mend() {
 	look := time.NewTicker(mendEvery)
 	defer look.Stop()
@@ -128,21 +127,21 @@ func (g *group) mend() {
 	for range mendLooks {
 		<-look.C
 		var done bool
-		if leaderless, done = g.stand(leaderless); done {
+		if leaderless, done = g.campaign(leaderless); done {
 			return
 		}
 	}
 }
 
-// stand looks at the group, and has this member stand where nobody leads, nor did at the look
-// before. It does not where an election is under way, in which this member is a candidate: a new
-// one would have a new term, and the votes of the old one would count no more. What becomes of that
-// one is the library's. Nor does it while another transfer is under way.
-func (g *group) stand(before bool) (leaderless, done bool) {
-	g.mending.Lock() // another mend must not see a follower that is about to stand
+// campaign looks at the group, and has this member campaign if there is no leader, nor was at the
+// look before. It does not while this member is a candidate, because a new election would have a
+// new term, and the votes of the old one would not count. Nor does it while another transfer is
+// under way.
+func (g *group) campaign(before bool) (leaderless, done bool) {
+	g.mending.Lock() // another mend must not see a follower that is about to campaign
 	defer g.mending.Unlock()
 	s := g.node.Status()
-	if s.ID == raft.None || s.Lead != raft.None && s.Lead != s.ID { // stopped; or somebody else leads
+	if s.ID == raft.None || s.Lead != raft.None && s.Lead != s.ID { // stopped; or another member leads
 		return false, true
 	}
 	leaderless = s.Lead == raft.None && s.RaftState == raft.StateFollower && g.handing == 0

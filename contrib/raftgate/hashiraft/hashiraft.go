@@ -24,7 +24,7 @@ type group struct {
 // Config.LocalID.
 func New(r *raft.Raft, id raft.ServerID) raftgate.Raft { return group{r, id} }
 
-// Status tells how the group stands. Who is behind is not known.
+// Status returns the state of the group. It is not known which voters are behind.
 func (g group) Status() raftgate.Status {
 	st := raftgate.Status{ID: string(g.id)}
 	if _, leader := g.raft.LeaderWithID(); leader != g.id || g.raft.State() == raft.Leader {

@@ -20,14 +20,15 @@ func bare(t *testing.T, label string, rounds int, slower float64, known ...float
 		r := &runs[i]
 		r.Import, r.Server = &runfile.Import{Format: "k6", Quantiles: known}, nil
 		r.Load.Classes = []loadgen.TargetClass{
-			{Name: "a", Share: .5, Answered: 5000, Latency: r.Load.Latency}, {Name: "b", Share: .5, Answered: 5000, Latency: r.Load.Latency},
+			{Name: "a", Share: .5, Answered: 5000, Latency: r.Load.Latency},
+			{Name: "b", Share: .5, Answered: 5000, Latency: r.Load.Latency},
 		}
 	}
 	return runs
 }
 
-// TestBarePercentiles: nothing is shown or judged of a distribution of which some percentiles alone are known, and what is not
-// known widens no interval.
+// TestBarePercentiles: nothing is shown or judged of a distribution of which some percentiles alone
+// are known, and what is not known widens no interval.
 func TestBarePercentiles(t *testing.T) {
 	f := &runfile.File{Runs: slices.Concat(bare(t, "a", 12, 1, .5, .99), bare(t, "bb", 12, 1.5, .5, .99))}
 	c := Files([]*runfile.File{f}, []string{"run.json"})
@@ -59,11 +60,13 @@ func TestBarePercentiles(t *testing.T) {
 		if err := write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if s := b.String(); strings.Contains(s, "slowest") || strings.Contains(s, "\nmean ") || strings.Contains(s, "█") || !strings.Contains(s, "p50") {
+		if s := b.String(); strings.Contains(s, "slowest") || strings.Contains(s, "\nmean ") ||
+			strings.Contains(s, "█") || !strings.Contains(s, "p50") {
 			t.Errorf("%s:\n%s", name, s)
 		}
 	}
-	want := []string{"share", "requests", "failed", "other status", "-", "p50", "-", "p99", "-", "-", "bytes"} // "-": not known
+	// "-": not known
+	want := []string{"share", "requests", "failed", "other status", "-", "p50", "-", "p99", "-", "-", "bytes"}
 	for _, row := range c.Classes()[0].Rows {
 		for i, cell := range row.Cells {
 			if (cell == "-") != (want[i] == "-") {
@@ -73,7 +76,8 @@ func TestBarePercentiles(t *testing.T) {
 	}
 }
 
-// TestBarePercentilesFootnote: the advice how to get ratios counts the figures that are known, and names one of them.
+// TestBarePercentilesFootnote: the advice how to get ratios counts the figures that are known, and
+// names one of them.
 func TestBarePercentilesFootnote(t *testing.T) {
 	f := &runfile.File{Runs: slices.Concat(bare(t, "a", 1, 1, .5, .9), bare(t, "bb", 1, 1, .5, .9))}
 	c := Files([]*runfile.File{f}, []string{"run.json"})

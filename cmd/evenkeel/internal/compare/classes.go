@@ -24,7 +24,10 @@ type ClassRow struct {
 }
 
 // ClassColumns are the figures of a class; bytes are those of an answer's body on average.
-var ClassColumns = []string{"share", "requests", "failed", "other status", "mean", "p50", "p90", "p99", "p99.9", "max", "bytes"}
+var ClassColumns = []string{
+	"share", "requests", "failed", "other status", "mean", "p50", "p90", "p99", "p99.9", "max",
+	"bytes",
+}
 
 // allClasses names the row of all requests.
 const allClasses = "all"
@@ -36,7 +39,8 @@ func (c *Comparison) Classes() (tables []ClassTable) {
 		if rows := classRows(runs); rows != nil {
 			pooled := ""
 			if len(runs) > 1 {
-				pooled = fmt.Sprintf("all requests of %d repeats together; the table of figures has medians of repeats", len(runs))
+				pooled = fmt.Sprintf("all requests of %d repeats together; the table of figures has medians of repeats",
+					len(runs))
 			}
 			tables = append(tables, ClassTable{i, pooled, rows})
 		}
@@ -84,7 +88,8 @@ func addClass(to, from *loadgen.TargetClass) {
 	}
 }
 
-// classCells writes the figures of a class of runs, "-" for those that one of the runs doesn't tell.
+// classCells writes the figures of a class of runs, "-" for those that one of the runs doesn't
+// tell.
 func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
 	bad := int64(0)
 	for s, n := range c.Statuses {

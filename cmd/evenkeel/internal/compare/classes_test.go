@@ -25,7 +25,10 @@ func mixed(t *testing.T) *runfile.Run {
 		slow.Record(time.Second + time.Duration(i)*time.Millisecond)
 	}
 	r.Load.Classes = []loadgen.TargetClass{
-		{Name: "GET http://127.0.0.1:8080/a", Share: .9, Answered: 90, Bytes: 9000, Latency: quick, Statuses: map[int]int64{200: 90}},
+		{
+			Name: "GET http://127.0.0.1:8080/a", Share: .9, Answered: 90, Bytes: 9000, Latency: quick,
+			Statuses: map[int]int64{200: 90},
+		},
 		{Name: "search", Share: .1, Answered: 8, Failed: 2, Latency: slow, Statuses: map[int]int64{200: 3, 503: 5}},
 		{Name: "never", Failed: 4},
 	}
@@ -34,16 +37,24 @@ func mixed(t *testing.T) *runfile.Run {
 	}
 	r.Load.MoreTargets, r.Load.Bytes = 70, 9000
 	r.Load.Rate, r.Load.Late = 20000, 900
-	r.Load.Overload = &loadgen.Overload{Asked: 20000, Answered: 3559, Text: "the service answered 3,559/s; 20,000/s is more than it can do"}
+	r.Load.Overload = &loadgen.Overload{
+		Asked: 20000, Answered: 3559,
+		Text: "the service answered 3,559/s; 20,000/s is more than it can do",
+	}
 	seed := uint64(42)
 	r.Mix = &runfile.Mix{File: "targets.txt", Seed: &seed, Made: 10000}
 	r.PProf, r.GC.Source = "http://127.0.0.1:8080/debug/pprof/", runfile.GCFromMemStats
-	r.Disturbance = &runfile.Disturbance{Window: time.Minute, Service: "server", Other: gctrace.Of(23.4), Steal: gctrace.Of(5.)}
+	r.Disturbance = &runfile.Disturbance{
+		Window: time.Minute, Service: "server", Other: gctrace.Of(23.4),
+		Steal: gctrace.Of(5.),
+	}
 	return r
 }
 
 func TestLoadTextOfAMix(t *testing.T) {
-	golden.Written(t, "load-mix.golden.txt", func(b *bytes.Buffer) error { return WriteLoad(b, mixed(t), textfmt.Style{}) })
+	golden.Written(t, "load-mix.golden.txt", func(b *bytes.Buffer) error {
+		return WriteLoad(b, mixed(t), textfmt.Style{})
+	})
 }
 
 // TestClassesOfColumns adds the repeats of a variant up, and leaves out a variant without classes.
@@ -55,7 +66,10 @@ func TestClassesOfColumns(t *testing.T) {
 	if len(tables) != 1 || tables[0].Column != 0 || len(tables[0].Rows) != 4 {
 		t.Fatalf("%+v", tables)
 	}
-	for i, want := range []string{"all 100.0% 208 12 10", "GET http://127.0.0.1:8080/a 90.0% 180 0 0", "search 10.0% 20 4 10", "never 0.0% 8 8 0 - - - - - - -"} {
+	for i, want := range []string{
+		"all 100.0% 208 12 10", "GET http://127.0.0.1:8080/a 90.0% 180 0 0",
+		"search 10.0% 20 4 10", "never 0.0% 8 8 0 - - - - - - -",
+	} {
 		r := tables[0].Rows[i]
 		if got := r.Name + " " + strings.Join(r.Cells, " "); !strings.HasPrefix(got, want) {
 			t.Errorf("row %d: %q, want %q", i, got, want)
@@ -68,7 +82,10 @@ func TestClassesOfColumns(t *testing.T) {
 	if err := c.Text(&b, textfmt.Style{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"requests of " + c.Columns[0].Label, "more than it can do", "in a run up to 23% of this machine's processor time went to processes other than evenkeel and server"} {
+	for _, want := range []string{
+		"requests of " + c.Columns[0].Label, "more than it can do",
+		"in a run up to 23% of this machine's processor time went to processes other than evenkeel and server",
+	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("it lacks %q:\n%s", want, &b)
 		}
@@ -84,8 +101,14 @@ func TestDisturbances(t *testing.T) {
 		{&runfile.Disturbance{Window: time.Minute}, ""},
 		{&runfile.Disturbance{Window: time.Minute, Other: gctrace.Of(2.), Steal: gctrace.Of(.5)}, ""},
 		{&runfile.Disturbance{Window: time.Millisecond, Other: gctrace.Of(50.)}, ""},
-		{&runfile.Disturbance{Window: time.Minute, Other: gctrace.Of(49.6)}, "50% of this machine's processor time went to processes other than evenkeel"},
-		{&runfile.Disturbance{Window: time.Minute, Steal: gctrace.Of(1.2)}, "1% of this machine's processor time was taken by its hypervisor (steal)"},
+		{
+			&runfile.Disturbance{Window: time.Minute, Other: gctrace.Of(49.6)},
+			"50% of this machine's processor time went to processes other than evenkeel",
+		},
+		{
+			&runfile.Disturbance{Window: time.Minute, Steal: gctrace.Of(1.2)},
+			"1% of this machine's processor time was taken by its hypervisor (steal)",
+		},
 	} {
 		var texts []string
 		for _, n := range disturbances(&runfile.Run{Disturbance: tt.d}) {
@@ -97,7 +120,8 @@ func TestDisturbances(t *testing.T) {
 	}
 }
 
-// TestClassesPooled: a table of classes says that it has the requests of all repeats, where the table above has medians.
+// TestClassesPooled: a table of classes says that it has the requests of all repeats, where the
+// table above has medians.
 func TestClassesPooled(t *testing.T) {
 	one, two, cut := mixed(t), mixed(t), mixed(t)
 	two.Repeat, cut.Repeat, cut.Load.Interrupted = 2, 3, true
@@ -114,7 +138,8 @@ func TestClassesPooled(t *testing.T) {
 	}
 }
 
-// TestInterruptedRepeat: a repeat that was cut short is in no cell beside whole ones, nor is it drawn, and a footnote says so.
+// TestInterruptedRepeat: a repeat that was cut short is in no cell beside whole ones, nor is it
+// drawn, and a footnote says so.
 func TestInterruptedRepeat(t *testing.T) {
 	runs := []runfile.Run{answered("a", 1, 100), answered("a", 2, 110), answered("a", 3, 5)}
 	runs[2].Load.Interrupted = true

@@ -18,7 +18,8 @@ type Column struct {
 	file int // that it is of: rounds of one file are not those of another
 }
 
-// whole returns the runs that were not interrupted, or all if each was: what a run has lost is in none of its figures.
+// whole returns the runs that were not interrupted, or all if each was: what a run has lost is in
+// none of its figures.
 func (c *Column) whole() []*runfile.Run {
 	interrupted := func(r *runfile.Run) bool { return r.Load.Interrupted }
 	if whole := slices.DeleteFunc(slices.Clone(c.Runs), interrupted); len(whole) > 0 {

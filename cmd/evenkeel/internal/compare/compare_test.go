@@ -14,11 +14,17 @@ import (
 
 // answered is a run in which that many requests were answered in a second.
 func answered(label string, repeat int, n int64) runfile.Run {
-	return runfile.Run{Label: label, Repeat: repeat, Load: &loadgen.Result{Answered: n, Duration: time.Second, Connections: 50}}
+	return runfile.Run{
+		Label: label, Repeat: repeat,
+		Load: &loadgen.Result{Answered: n, Duration: time.Second, Connections: 50},
+	}
 }
 
 func TestCompareColumns(t *testing.T) {
-	ab := &runfile.File{Runs: []runfile.Run{answered("a", 1, 10), answered("b", 1, 1), answered("a", 2, 20), answered("b", 2, 2)}}
+	ab := &runfile.File{Runs: []runfile.Run{
+		answered("a", 1, 10), answered("b", 1, 1), answered("a", 2, 20),
+		answered("b", 2, 2),
+	}}
 	a := &runfile.File{Runs: []runfile.Run{answered("a", 1, 30)}}
 	for _, tt := range []struct {
 		files []*runfile.File
@@ -61,7 +67,10 @@ func TestCompareCells(t *testing.T) {
 func TestMedianRun(t *testing.T) {
 	var col Column
 	for _, ms := range []int64{5, 1, 4, 2} {
-		col.Runs = append(col.Runs, &runfile.Run{Repeat: int(ms), Load: &loadgen.Result{Latency: histogramOf(t, ms*1e6)}})
+		col.Runs = append(col.Runs, &runfile.Run{
+			Repeat: int(ms),
+			Load:   &loadgen.Result{Latency: histogramOf(t, ms*1e6)},
+		})
 	}
 	if r := col.Median(); r.Repeat != 2 {
 		t.Errorf("the run with %d ms, want 2: the lower of the middle two", r.Repeat)
@@ -109,21 +118,51 @@ func TestCompareNotes(t *testing.T) {
 		{"nothing to say", []runfile.Run{run("a", 1, nil), run("b", 1, nil)}, nil},
 		{"one run", []runfile.Run{run("a", 1, note("n"))}, []string{"a: n"}},
 		{"one of two repeats", []runfile.Run{run("a", 1, nil), run("a", 2, note("n"))}, []string{"a: repeat 2: n"}},
-		{"all of a column", []runfile.Run{run("a", 1, note("n")), run("a", 2, note("n")), run("b", 1, nil)}, []string{"a: n"}},
+		{
+			"all of a column",
+			[]runfile.Run{run("a", 1, note("n")), run("a", 2, note("n")), run("b", 1, nil)},
+			[]string{"a: n"},
+		},
 		{"all", []runfile.Run{run("a", 1, note("n")), run("a", 2, note("n")), run("b", 1, note("n"))}, []string{"n"}},
-		{"some of three columns", []runfile.Run{run("a", 1, note("n")), run("b", 1, nil), run("c", 1, note("n"))}, []string{"a; c: n"}},
-		{"interrupted", []runfile.Run{run("a", 1, func(r *runfile.Run) { r.Load.Interrupted = true })}, []string{"a: the load was interrupted"}},
+		{
+			"some of three columns",
+			[]runfile.Run{run("a", 1, note("n")), run("b", 1, nil), run("c", 1, note("n"))},
+			[]string{"a; c: n"},
+		},
+		{"interrupted", []runfile.Run{run("a", 1, func(r *runfile.Run) {
+			r.Load.Interrupted = true
+		})}, []string{"a: the load was interrupted"}},
 		{"failures", []runfile.Run{run("a", 1, func(r *runfile.Run) {
-			r.Load.Failed, r.Load.Failures = 1234, []loadgen.Failure{{Class: loadgen.ClassTimeout, Count: 1234, Example: "too slow"}}
+			r.Load.Failed, r.Load.Failures = 1234, []loadgen.Failure{{
+				Class: loadgen.ClassTimeout, Count: 1234,
+				Example: "too slow",
+			}}
 		})}, []string{"a: 1,234 failed (timeout), for instance: too slow"}},
-		{"late", []runfile.Run{run("a", 1, open)}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same"}},
-		{"late generator", []runfile.Run{run("a", 1, func(r *runfile.Run) { open(r); r.Load.Pacer = histogramOf(t, 1, 2, 2e6, 3e6) })}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, because the load generator itself was late; their latency counts from then all the same"}},
-		{"late service", []runfile.Run{run("a", 1, func(r *runfile.Run) { open(r); r.Load.Pacer = histogramOf(t, 1, 2, 3, 4) })}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, because no connection was free: the service did not keep up; their latency counts from then all the same"}},
-		{"late, several", []runfile.Run{run("a", 1, open), run("a", 2, rate), run("a", 3, func(r *runfile.Run) { open(r); r.Load.Late = 7 }), run("b", 1, open)}, []string{
-			"a: repeats 1, 3; b: in a run up to 7 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same",
+		{"late", []runfile.Run{run("a", 1, open)}, []string{"a: 2 of 100 requests were sent more than 1 ms after " +
+			"they were due, since the client or the service did not keep up; " +
+			"their latency counts from then all the same"}},
+		{"late generator", []runfile.Run{run("a", 1, func(r *runfile.Run) {
+			open(r)
+			r.Load.Pacer = histogramOf(t, 1, 2,
+				2e6, 3e6)
+		})}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, because the " +
+			"load generator itself was late; their latency counts from then all the same"}},
+		{"late service", []runfile.Run{run("a", 1, func(r *runfile.Run) {
+			open(r)
+			r.Load.Pacer = histogramOf(t, 1, 2,
+				3, 4)
+		})}, []string{"a: 2 of 100 requests were sent more than 1 ms after they were due, because no " +
+			"connection was free: the service did not keep up; their latency counts from then all the same"}},
+		{"late, several", []runfile.Run{
+			run("a", 1, open), run("a", 2, rate),
+			run("a", 3, func(r *runfile.Run) { open(r); r.Load.Late = 7 }), run("b", 1, open),
+		}, []string{
+			"a: repeats 1, 3; b: in a run up to 7 of 100 requests were sent more than 1 ms after they were due, " +
+				"since the client or the service did not keep up; their latency counts from then all the same",
 		}},
 		{"loads", []runfile.Run{run("a", 1, nil), run("b", 1, open)}, []string{
-			"b: 2 of 100 requests were sent more than 1 ms after they were due, since the client or the service did not keep up; their latency counts from then all the same",
+			"b: 2 of 100 requests were sent more than 1 ms after they were due, since the client or the service did " +
+				"not keep up; their latency counts from then all the same",
 			"a and b had different loads: 50 connections (closed loop) against 2,000 requests/s (open loop)",
 		}},
 		{
@@ -137,14 +176,18 @@ func TestCompareNotes(t *testing.T) {
 			t.Errorf("%s: %s", tt.name, d)
 		}
 	}
-	files := []*runfile.File{{Runs: []runfile.Run{answered("a", 1, 1)}}, {Machine: runfile.Machine{Cores: 8}, Runs: []runfile.Run{answered("b", 1, 1)}}}
+	files := []*runfile.File{
+		{Runs: []runfile.Run{answered("a", 1, 1)}},
+		{Machine: runfile.Machine{Cores: 8}, Runs: []runfile.Run{answered("b", 1, 1)}},
+	}
 	c := Files(files, []string{"a", "b"})
 	if len(c.Machines) != 2 || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "2 different machines") {
 		t.Errorf("machines %v, notes %q", c.Machines, c.Notes)
 	}
 }
 
-// TestLoadTextUnknown: a load of which nothing is known is not taken for a closed loop of no connections.
+// TestLoadTextUnknown: a load of which nothing is known is not taken for a closed loop of no
+// connections.
 func TestLoadTextUnknown(t *testing.T) {
 	for want, l := range map[string]*loadgen.Result{
 		"a load of which rate and connections are not known": {},

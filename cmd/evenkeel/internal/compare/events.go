@@ -28,7 +28,9 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 	for n, es := range bySource {
 		names = append(names, n)
 		slices.SortStableFunc(es, func(a, b runfile.Event) int { return a.Time.Compare(b.Time) })
-		bySource[n] = slices.CompactFunc(es, func(a, b runfile.Event) bool { return a.Time.Equal(b.Time) && a.State == b.State })
+		bySource[n] = slices.CompactFunc(es, func(a, b runfile.Event) bool {
+			return a.Time.Equal(b.Time) && a.State == b.State
+		})
 	}
 	slices.SortFunc(names, compareNatural)
 	c.lanes = map[*runfile.Run][]Lane{}
@@ -58,7 +60,9 @@ func (c *Comparison) misplaced(f *runfile.Events) string {
 			if !ok {
 				continue
 			}
-			if slices.ContainsFunc(f.List, func(e runfile.Event) bool { return !e.Time.Before(from) && !e.Time.After(to) }) {
+			if slices.ContainsFunc(f.List, func(e runfile.Event) bool {
+				return !e.Time.Before(from) && !e.Time.After(to)
+			}) {
 				return ""
 			}
 			if first.IsZero() || from.Before(first) {
@@ -74,8 +78,10 @@ func (c *Comparison) misplaced(f *runfile.Events) string {
 	}
 	byTime := func(a, b runfile.Event) int { return a.Time.Compare(b.Time) }
 	clock := func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-	return fmt.Sprintf("%s: no event in it (%s to %s) lies within a run (%s to %s): is it of this measurement, and were the clocks alike?",
-		f.Name, clock(slices.MinFunc(f.List, byTime).Time), clock(slices.MaxFunc(f.List, byTime).Time), clock(first), clock(last))
+	return fmt.Sprintf("%s: no event in it (%s to %s) lies within a run (%s to %s): is it of this measurement, and "+
+		"were the clocks alike?",
+		f.Name, clock(slices.MinFunc(f.List, byTime).Time), clock(slices.MaxFunc(f.List, byTime).Time), clock(first),
+		clock(last))
 }
 
 // maxTallies is how many lines a variant gets under the table.
@@ -151,7 +157,8 @@ func (c *Comparison) EventsText(r *runfile.Run) string {
 	ts := c.tallies([]*runfile.Run{r})
 	var parts []string
 	for _, t := range ts[:min(len(ts), maxTallies)] {
-		parts = append(parts, fmt.Sprintf("%s: %s %sx, %s in all.", t.source, t.state, textfmt.Count(float64(t.count)), textfmt.Duration(t.total)))
+		parts = append(parts, fmt.Sprintf("%s: %s %sx, %s in all.", t.source, t.state, textfmt.Count(float64(t.count)),
+			textfmt.Duration(t.total)))
 	}
 	if len(parts) == 0 {
 		return "No source left the state serving."

@@ -21,19 +21,42 @@ type Figure struct {
 
 // Figures are the table's rows in order: the study's first, then latency, then memory.
 var Figures = []Figure{
-	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Answered), true }},
-	{"failed", "not answered: see the failures by class", textfmt.Count, func(r *runfile.Run) (float64, bool) { return float64(r.Load.Failed), r.Load.Failed > 0 }},
+	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+		return float64(r.Load.Answered), true
+	}},
+	{"failed", "not answered: see the failures by class", textfmt.Count, func(r *runfile.Run) (float64, bool) {
+		return float64(r.Load.Failed), r.Load.Failed > 0
+	}},
 	{"not 2xx or 3xx", "answered with another status", textfmt.Count, notOK},
-	{"requests/s", "answered, over the duration, in which at constant gaps the last request's gap counts too", textfmt.Count, func(r *runfile.Run) (float64, bool) { return r.Load.Throughput(), r.Load.Duration > 0 }},
-	{"duration", "from the first measured request to the last answer", seconds, func(r *runfile.Run) (float64, bool) { return r.Load.Duration.Seconds(), true }},
-	{"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent, func(r *runfile.Run) (float64, bool) { return gcPercent(r) }},
+	{
+		"requests/s", "answered, over the duration, in which at constant gaps the last request's gap counts too",
+		textfmt.Count, func(r *runfile.Run) (float64, bool) {
+			return r.Load.Throughput(), r.Load.Duration > 0
+		},
+	},
+	{"duration", "from the first measured request to the last answer", seconds, func(r *runfile.Run) (float64, bool) {
+		return r.Load.Duration.Seconds(), true
+	}},
+	{
+		"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent,
+		func(r *runfile.Run) (float64, bool) {
+			return gcPercent(r)
+		},
+	},
 	{"collections", "that ended in the window", textfmt.Count, collections},
 	{"total GC time", "time in GC x duration, as the study counts it", seconds, func(r *runfile.Run) (float64, bool) {
 		p, ok := gcPercent(r)
 		return p / 100 * r.Load.Duration.Seconds(), ok
 	}},
-	{"GC wall clock", "sum of the collections' clock phases, most of it beside the program", seconds, func(r *runfile.Run) (float64, bool) { return gcDuration(r, wallTotal) }},
-	{"GC pause, total", "stop-the-world phases of all collections", seconds, func(r *runfile.Run) (float64, bool) { return gcDuration(r, wallPause) }},
+	{
+		"GC wall clock", "sum of the collections' clock phases, most of it beside the program", seconds,
+		func(r *runfile.Run) (float64, bool) {
+			return gcDuration(r, wallTotal)
+		},
+	},
+	{"GC pause, total", "stop-the-world phases of all collections", seconds, func(r *runfile.Run) (float64, bool) {
+		return gcDuration(r, wallPause)
+	}},
 	{"average pace", "duration / collections", seconds, func(r *runfile.Run) (float64, bool) {
 		n, ok := collections(r)
 		return r.Load.Duration.Seconds() / n, ok && n > 0
@@ -42,12 +65,15 @@ var Figures = []Figure{
 		n, ok := collections(r)
 		return float64(r.Load.Answered) / n, ok && n > 0
 	}},
-	{"allocated/request", "bytes allocated in the window / requests", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
-		if r.Alloc == nil || r.Load.Answered == 0 {
-			return 0, false
-		}
-		return float64(r.Alloc.Bytes) / float64(r.Load.Answered), true
-	}},
+	{
+		"allocated/request", "bytes allocated in the window / requests", textfmt.Bytes,
+		func(r *runfile.Run) (float64, bool) {
+			if r.Alloc == nil || r.Load.Answered == 0 {
+				return 0, false
+			}
+			return float64(r.Alloc.Bytes) / float64(r.Load.Answered), true
+		},
+	},
 	{"peak heap", "largest heap at the end of a mark", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
 		if r.GC == nil {
 			return 0, false
@@ -55,42 +81,62 @@ var Figures = []Figure{
 		v, ok := r.GC.Summary.Heap.After.Max.Get()
 		return float64(v), ok
 	}},
-	{"CPU/request", "processor time of the service's processes in the window / requests", seconds, func(r *runfile.Run) (float64, bool) {
-		if r.Disturbance == nil || r.Load.Answered <= 0 {
-			return 0, false
-		}
-		cpu, ok := r.Disturbance.ServiceCPU.Get()
-		return cpu.Seconds() / float64(r.Load.Answered), ok && cpu > 0
-	}},
-	{"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes, func(r *runfile.Run) (float64, bool) {
-		return serverBytes(r)
-	}},
-	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999), slowest(.01), slowest(.001),
+	{
+		"CPU/request", "processor time of the service's processes in the window / requests", seconds,
+		func(r *runfile.Run) (float64, bool) {
+			if r.Disturbance == nil || r.Load.Answered <= 0 {
+				return 0, false
+			}
+			cpu, ok := r.Disturbance.ServiceCPU.Get()
+			return cpu.Seconds() / float64(r.Load.Answered), ok && cpu > 0
+		},
+	},
+	{
+		"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes,
+		func(r *runfile.Run) (float64, bool) {
+			return serverBytes(r)
+		},
+	},
+	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999), slowest(.01),
+	slowest(.001),
 	{"max", "longest latency", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Latency.Max().Seconds(), r.Knows(1)
 	}},
-	{"p99 from sending", "open loop: the same without the wait before sending", seconds, func(r *runfile.Run) (float64, bool) {
-		return r.Load.Service.Quantile(.99).Seconds(), r.Load.Service.Count() > 0
-	}},
-	{"sent > 1 ms late", "open loop: requests that were not sent within 1 ms of when they were due, by the load generator's or the service's doing; their latency counts from then all the same", textfmt.Count, func(r *runfile.Run) (float64, bool) {
-		return float64(r.Load.Late), r.Load.Rate > 0 && r.Import == nil
-	}},
+	{
+		"p99 from sending", "open loop: the same without the wait before sending", seconds,
+		func(r *runfile.Run) (float64, bool) {
+			return r.Load.Service.Quantile(.99).Seconds(), r.Load.Service.Count() > 0
+		},
+	},
+	{
+		"sent > 1 ms late", "open loop: requests that were not sent within 1 ms of when they were due, by the load " +
+			"generator's or the service's doing; their latency counts from then all the same", textfmt.Count,
+		func(r *runfile.Run) (float64, bool) {
+			return float64(r.Load.Late), r.Load.Rate > 0 && r.Import == nil
+		},
+	},
 }
 
 func seconds(s float64) string { return textfmt.Duration(time.Duration(s * 1e9)) }
 
 func quantile(name string, q float64) Figure {
-	return Figure{name, "latency that this share of requests does not exceed", seconds, func(r *runfile.Run) (float64, bool) {
-		return r.Load.Latency.Quantile(q).Seconds(), r.Knows(q)
-	}}
+	return Figure{
+		name, "latency that this share of requests does not exceed", seconds,
+		func(r *runfile.Run) (float64, bool) {
+			return r.Load.Latency.Quantile(q).Seconds(), r.Knows(q)
+		},
+	}
 }
 
 func slowest(share float64) Figure {
 	f := tailstat.Slowest(share)
-	return Figure{f.Name, "mean latency of the slowest requests, by this share", seconds, func(r *runfile.Run) (float64, bool) {
-		x, err := f.Of(&tailstat.Run{Latency: &r.Load.Latency})
-		return x, err == nil && r.KnowsAll()
-	}}
+	return Figure{
+		f.Name, "mean latency of the slowest requests, by this share", seconds,
+		func(r *runfile.Run) (float64, bool) {
+			x, err := f.Of(&tailstat.Run{Latency: &r.Load.Latency})
+			return x, err == nil && r.KnowsAll()
+		},
+	}
 }
 
 // More reports whether more of a figure is better.

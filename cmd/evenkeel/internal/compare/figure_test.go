@@ -21,14 +21,16 @@ func known(t *testing.T) *runfile.Run {
 	}
 	cycles := []gctrace.Cycle{
 		// 100 ms before the window, 2 s and 9 s into it, and 100 ms after it.
-		cycle(1, 4900*time.Millisecond), cycle(2, 7*time.Second), cycle(3, 14*time.Second), cycle(4, 15100*time.Millisecond),
+		cycle(1, 4900*time.Millisecond), cycle(2, 7*time.Second), cycle(3, 14*time.Second),
+		cycle(4, 15100*time.Millisecond),
 	}
 	w := gctrace.Window{From: 5 * time.Second, To: 15 * time.Second}
 	return &runfile.Run{
 		Label: "a", Repeat: 1,
 		Load: &loadgen.Result{
 			Targets: []string{"GET http://127.0.0.1:8080/"}, Connections: 4, Timeout: 20 * time.Second,
-			Duration: 10 * time.Second, Answered: 1000, Failed: 2, Statuses: map[int]int64{200: 900, 302: 60, 404: 30, 500: 10},
+			Duration: 10 * time.Second, Answered: 1000, Failed: 2,
+			Statuses: map[int]int64{200: 900, 302: 60, 404: 30, 500: 10},
 			Failures: []loadgen.Failure{{Class: loadgen.ClassReset, Count: 2, Example: "connection reset"}},
 			Latency:  histogramOf(t, ns...),
 		},
@@ -44,8 +46,11 @@ func cycle(n int64, at time.Duration) gctrace.Cycle {
 	const ms = time.Millisecond
 	return gctrace.Cycle{
 		N: n, At: at, Procs: 4,
-		Wall:       gctrace.WallPhases{SweepTermination: ms / 2, Mark: 8 * ms, MarkTermination: 3 * ms / 2},
-		CPU:        gctrace.CPUPhases{SweepTermination: 2 * ms, Assist: 42 * ms, Background: 150 * ms, Idle: 500 * ms, MarkTermination: 6 * ms},
+		Wall: gctrace.WallPhases{SweepTermination: ms / 2, Mark: 8 * ms, MarkTermination: 3 * ms / 2},
+		CPU: gctrace.CPUPhases{
+			SweepTermination: 2 * ms, Assist: 42 * ms, Background: 150 * ms, Idle: 500 * ms,
+			MarkTermination: 6 * ms,
+		},
 		HeapBefore: 20 << 20, HeapAfter: 24 << 20, HeapLive: 10 << 20, Goal: gctrace.Of(int64(20 << 20)),
 	}
 }
@@ -90,9 +95,15 @@ func TestFigures(t *testing.T) {
 // TestFiguresOfLittle has runs in which hardly anything was measured.
 func TestFiguresOfLittle(t *testing.T) {
 	for name, r := range map[string]*runfile.Run{
-		"nothing":        {Load: &loadgen.Result{}},
-		"no collections": {Load: &loadgen.Result{Duration: time.Second, Answered: 5}, GC: &runfile.GC{}, Alloc: &runfile.Alloc{}, Server: &runfile.Server{}},
-		"no answers":     {Load: &loadgen.Result{Duration: time.Second}, GC: &runfile.GC{Summary: gctrace.Summary{Collections: 3}}, Alloc: &runfile.Alloc{Bytes: 9}},
+		"nothing": {Load: &loadgen.Result{}},
+		"no collections": {
+			Load: &loadgen.Result{Duration: time.Second, Answered: 5}, GC: &runfile.GC{},
+			Alloc: &runfile.Alloc{}, Server: &runfile.Server{},
+		},
+		"no answers": {
+			Load: &loadgen.Result{Duration: time.Second},
+			GC:   &runfile.GC{Summary: gctrace.Summary{Collections: 3}}, Alloc: &runfile.Alloc{Bytes: 9},
+		},
 	} {
 		for _, f := range Figures {
 			x, ok := f.Of(r)

@@ -10,8 +10,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// Files puts the runs of files side by side, a column a label, and judges what differs from the first. names are
-// the files' names; labels that several files share are told apart by them.
+// Files puts the runs of files side by side, a column a label, and judges what differs from the
+// first. names are the files' names; labels that several files share are told apart by them.
 func Files(files []*runfile.File, names []string) *Comparison {
 	c := &Comparison{}
 	seen := map[string]int{} // label -> number of files that have it
@@ -32,7 +32,10 @@ func Files(files []*runfile.File, names []string) *Comparison {
 		ls := labels(f)
 		first := len(c.Columns)
 		for _, l := range ls {
-			c.Columns = append(c.Columns, Column{Label: c.distinct(columnLabel(l, stems[i], len(ls), seen[l])), file: i})
+			c.Columns = append(c.Columns, Column{
+				Label: c.distinct(columnLabel(l, stems[i], len(ls), seen[l])),
+				file:  i,
+			})
 		}
 		for k := range f.Runs {
 			r := &f.Runs[k]

@@ -11,8 +11,9 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// measureFloor finds what as many rounds as these show on this machine at all, by one variant that was measured twice
-// in each round: tests of the same level, on differences that are nothing but noise.
+// measureFloor finds what as many rounds as these show on this machine at all, by one variant that
+// was measured twice in each round: tests of the same level, on differences that are nothing but
+// noise.
 func (c *Comparison) measureFloor(figures []Figure) {
 	for i := range c.Rows {
 		c.Rows[i].floor = nil
@@ -46,7 +47,10 @@ func (c *Comparison) measureFloor(figures []Figure) {
 			level = a.Level
 		}
 	}
-	r, err := tailstat.Compare(first, second, tailstat.Options{Figures: known, Confidence: max(1-(1-level)*float64(len(known)), .5)})
+	r, err := tailstat.Compare(first, second, tailstat.Options{
+		Figures:    known,
+		Confidence: max(1-(1-level)*float64(len(known)), .5),
+	})
 	if err != nil {
 		c.note("floor: " + err.Error())
 		return
@@ -67,7 +71,8 @@ func (c *Comparison) measureFloor(figures []Figure) {
 	}
 }
 
-// rounds returns in how many rounds variants were compared; otherwise is the number where none were.
+// rounds returns in how many rounds variants were compared; otherwise is the number where none
+// were.
 func (c *Comparison) rounds(otherwise int) int {
 	n := 0
 	for _, a := range c.against {
@@ -86,7 +91,8 @@ func (c *Comparison) HasFloor() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
 }
 
-// Floor returns the smallest ratio above 1 that as many rounds as were compared show on this machine.
+// Floor returns the smallest ratio above 1 that as many rounds as were compared show on this
+// machine.
 func (r *Row) Floor() (ratio float64, ok bool) {
 	return r.floorLeast, r.floor != nil && r.floorLeast > 0
 }
@@ -107,7 +113,8 @@ func (r *Row) FloorNeeded(ratio float64) (rounds int, ok bool) {
 	return r.floor.Needed(ratio)
 }
 
-// FloorText returns the floor as people read it: "+12%", "none" where so few rounds show nothing, "" where it is not known.
+// FloorText returns the floor as people read it: "+12%", "none" where so few rounds show nothing,
+// "" where it is not known.
 func (r *Row) FloorText() string {
 	if r.floor == nil {
 		return ""
@@ -118,7 +125,8 @@ func (r *Row) FloorText() string {
 	return "none"
 }
 
-// Shown returns the verdict that a column's figure is coloured by: none where its change lies below the floor.
+// Shown returns the verdict that a column's figure is coloured by: none where its change lies below
+// the floor.
 func (r *Row) Shown(column int) tailstat.Verdict {
 	x := r.results[column]
 	if x == nil {
@@ -132,13 +140,15 @@ func (r *Row) Shown(column int) tailstat.Verdict {
 	return x.Verdict
 }
 
-// Spoilt says what disturbed a run beside the service, "" if nothing that matters: other programs, the hypervisor, the
-// load generator itself. Such a run stays in all figures: who left out runs by what they measured would choose his result.
+// Spoilt says what disturbed a run beside the service, "" if nothing that matters: other programs,
+// the hypervisor, the load generator itself. Such a run stays in all figures: who left out runs by
+// what they measured would choose his result.
 func Spoilt(r *runfile.Run) string {
 	var list []string
 	if r.Load != nil {
 		if n := r.Load.FailedBy(loadgen.ClassGenerator); n > 0 {
-			list = append(list, fmt.Sprintf("%s requests failed by the load generator's own limit", textfmt.Count(float64(n))))
+			list = append(list, fmt.Sprintf("%s requests failed by the load generator's own limit",
+				textfmt.Count(float64(n))))
 		}
 	}
 	if d := r.Disturbance; d != nil {
@@ -149,10 +159,13 @@ func Spoilt(r *runfile.Run) string {
 			list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
 		}
 	}
-	// Requests that were sent late because all connections were busy are the service's doing; the pacer's own lateness is not.
+	// Requests that were sent late because all connections were busy are the service's doing; the
+	// pacer's own lateness is not.
 	if r.Load != nil && r.Load.Pacer.Count() > 0 {
 		if late := r.Load.Pacer.Quantile(.99); late > loadgen.LateAfter {
-			list = append(list, fmt.Sprintf("the load generator itself was late with 1%% of the requests, by %s and more", textfmt.Duration(late)))
+			list = append(list, fmt.Sprintf(
+				"the load generator itself was late with 1%% of the requests, by %s and more",
+				textfmt.Duration(late)))
 		}
 	}
 	return strings.Join(list, ", ")

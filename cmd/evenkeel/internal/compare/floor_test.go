@@ -15,7 +15,8 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// TestFloor has a floor above a change that is certain, which is not coloured then, and one below it.
+// TestFloor has a floor above a change that is certain, which is not coloured then, and one below
+// it.
 func TestFloor(t *testing.T) {
 	f := &runfile.File{Runs: slices.Concat(noisy(t, "a", 10, 1), noisy(t, "bb", 10, 1.5))}
 	for _, tt := range []struct {

@@ -8,7 +8,8 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Data is a comparison as evenkeel compare -json writes it. docs/reference/compare-json.md describes it.
+// Data is a comparison as evenkeel compare -json writes it. docs/reference/compare-json.md
+// describes it.
 type Data struct {
 	Base       string       `json:"base"`       // label of the column that ratios refer to
 	Confidence float64      `json:"confidence"` // with which all intervals hold together
@@ -37,9 +38,10 @@ type RunData struct {
 
 // FigureData is one row, its cells in the order of the columns.
 type FigureData struct {
-	Name  string     `json:"name"`
-	Note  string     `json:"note"`
-	Floor *float64   `json:"floor,omitempty"` // smallest ratio above 1 that this machine shows, by one variant against itself
+	Name string `json:"name"`
+	Note string `json:"note"`
+	// smallest ratio above 1 that this machine shows, by one variant against itself
+	Floor *float64   `json:"floor,omitempty"`
 	Cells []CellData `json:"cells"`
 }
 
@@ -53,18 +55,20 @@ type CellData struct {
 
 // ChangeData is what can be told of a figure beside the base's.
 type ChangeData struct {
-	Verdict    tailstat.Verdict  `json:"verdict"`
-	Ratio      *float64          `json:"ratio,omitempty"` // absent where nothing can be told
-	Text       string            `json:"text"`            // "0.82x", or "~"
-	Within     tailstat.Interval `json:"within"`
-	P          float64           `json:"p"`
-	Detectable *float64          `json:"detectable,omitempty"` // the smallest ratio above 1 that so many runs as noisy as these show
+	Verdict tailstat.Verdict  `json:"verdict"`
+	Ratio   *float64          `json:"ratio,omitempty"` // absent where nothing can be told
+	Text    string            `json:"text"`            // "0.82x", or "~"
+	Within  tailstat.Interval `json:"within"`
+	P       float64           `json:"p"`
+	// the smallest ratio above 1 that so many runs as noisy as these show
+	Detectable *float64 `json:"detectable,omitempty"`
 }
 
 // Data returns the comparison as data.
 func (c *Comparison) Data() *Data {
 	d := &Data{
-		Base: c.Columns[c.Base].Label, Confidence: confidence, Verdicts: c.verdicts, Footnotes: c.Footnotes(), Notes: c.Notes,
+		Base: c.Columns[c.Base].Label, Confidence: confidence, Verdicts: c.verdicts, Footnotes: c.Footnotes(),
+		Notes: c.Notes,
 	}
 	for k, col := range c.Columns {
 		x := ColumnData{Label: col.Label, Paired: c.against[k] != nil && c.against[k].Paired}

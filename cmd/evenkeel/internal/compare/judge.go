@@ -26,8 +26,8 @@ func (c *Comparison) SetBase(label string) error {
 	return fmt.Errorf("no column is called %q; there are %s", label, strings.Join(labels, ", "))
 }
 
-// SetFigures has these rows judged, in place of tailstat's figures: the fewer there are, the narrower are the
-// intervals.
+// SetFigures has these rows judged, in place of tailstat's figures: the fewer there are, the
+// narrower are the intervals.
 func (c *Comparison) SetFigures(names []string) error {
 	if err := CheckFigures(names); err != nil {
 		return err
@@ -82,8 +82,9 @@ func alone(known []string) string {
 	return known[0]
 }
 
-// judge compares each column with the base. Its figures are corrected for the number of verdicts in the whole table:
-// each test has the level that Bonferroni's correction asks for, however many of them are of one column.
+// judge compares each column with the base. Its figures are corrected for the number of verdicts in
+// the whole table: each test has the level that Bonferroni's correction asks for, however many of
+// them are of one column.
 func (c *Comparison) judge() {
 	c.verdicts, c.against = 0, make([]*tailstat.Comparison, len(c.Columns))
 	for i := range c.Rows {
@@ -182,7 +183,8 @@ func (c *Comparison) Footnotes() (list []string) {
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
 	if x := c.Lead(); x != nil && x.floor != nil {
-		add("floor: the smallest change that %s show on this machine in four of five cases, by one variant measured against itself; smaller ones are not coloured",
+		add("floor: the smallest change that %s show on this machine in four of five cases, by one variant measured "+
+			"against itself; smaller ones are not coloured",
 			textfmt.Plural(x.floorRounds, "round"))
 	}
 	if len(c.Columns) < 2 {
@@ -206,14 +208,16 @@ func (c *Comparison) Footnotes() (list []string) {
 	}
 	together := "the true ratio lies within the brackets with a probability of 95%"
 	if c.verdicts > 1 {
-		together = fmt.Sprintf("the true ratio lies within the brackets, all %d of them together with a probability of 95%%", c.verdicts)
+		together = fmt.Sprintf("the true ratio lies within the brackets, all %d of them together with a probability "+
+			"of 95%%", c.verdicts)
 	}
 	if n := c.looks(); n > 0 {
 		together += fmt.Sprintf(" at whichever of up to %d rounds one stops", n)
 	}
 	add("ratio to %q; %s; ~: 1 lies within, so these runs cannot tell the two apart", c.Columns[c.Base].Label, together)
 	if slices.ContainsFunc(c.against, func(a *tailstat.Comparison) bool { return a != nil && !a.Paired }) {
-		add("not in rounds whose order was drawn by lot: what the machine did meanwhile can look like a change; evenkeel run -variant ... -variant ... interleaves")
+		add("not in rounds whose order was drawn by lot: what the machine did meanwhile can look like a change; " +
+			"evenkeel run -variant ... -variant ... interleaves")
 	}
 	for k, r := range lead.results {
 		if r == nil || r.Verdict != tailstat.VerdictCannotTell {
@@ -257,14 +261,16 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 	return t + fmt.Sprintf("; %s takes more than %s", Change(shownNeed), textfmt.Count(tailstat.MaxNeeded))
 }
 
-// fewest returns the number of rounds below which so many verdicts cannot be told, 0 where that is not known.
+// fewest returns the number of rounds below which so many verdicts cannot be told, 0 where that is
+// not known.
 func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks()) }
 
-// Fewest returns the number of rounds without which nothing can be told of the figures that are judged.
+// Fewest returns the number of rounds without which nothing can be told of the figures that are
+// judged.
 func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
 
-// Fewest returns the number of rounds below which so many verdicts cannot be told, if the runs are judged after each of up to
-// looks rounds (0: once, at the end). It is 0 where that is not known.
+// Fewest returns the number of rounds below which so many verdicts cannot be told, if the runs are
+// judged after each of up to looks rounds (0: once, at the end). It is 0 where that is not known.
 func Fewest(verdicts, looks int) int {
 	n, err := tailstat.Fewest(tailstat.Options{
 		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: looks,

@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// noisy returns runs of a variant in rounds, whose latencies are so many times as long, give or take 3% a run. Runs of
-// one round are as slow as the machine was then, which varies by much more.
+// noisy returns runs of a variant in rounds, whose latencies are so many times as long, give or
+// take 3% a run. Runs of one round are as slow as the machine was then, which varies by much more.
 func noisy(t *testing.T, label string, rounds int, slower float64) (runs []runfile.Run) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(crc32.ChecksumIEEE([]byte(label))), 15))
@@ -31,7 +31,8 @@ func noisy(t *testing.T, label string, rounds int, slower float64) (runs []runfi
 		runs = append(runs, runfile.Run{
 			Label: label, Repeat: i + 1, Round: i + 1, Server: &runfile.Server{PeakRSSBytes: int64(64<<20 + i<<20)},
 			Load: &loadgen.Result{
-				Targets: []string{"GET http://127.0.0.1:8080/"}, Connections: 4, Duration: time.Duration(10e9 * f), Answered: 10000,
+				Targets: []string{"GET http://127.0.0.1:8080/"}, Connections: 4, Duration: time.Duration(10e9 * f),
+				Answered: 10000,
 				Statuses: map[int]int64{200: 10000}, Latency: h, Started: time.Date(2026, 1, 2, 3, i, 0, 0, time.UTC),
 			},
 		})
@@ -54,7 +55,8 @@ func TestJudge(t *testing.T) {
 	}
 	p99, memory := c.Row("p99"), c.Row("peak memory")
 	r := p99.Result(1)
-	if r.Verdict != tailstat.VerdictSlower || !r.Within.Contains(1.5) || p99.Result(0) != nil || !strings.HasSuffix(Ratio(r), "x") {
+	if r.Verdict != tailstat.VerdictSlower || !r.Within.Contains(1.5) || p99.Result(0) != nil ||
+		!strings.HasSuffix(Ratio(r), "x") {
 		t.Errorf("%+v, %s", r, Ratio(r))
 	}
 	if Ratio(memory.Result(1)) != "~" || c.Row("duration").Result(1) != nil {
@@ -64,7 +66,8 @@ func TestJudge(t *testing.T) {
 		t.Errorf("the other way: %v, %+v", err, p99.Result(0))
 	}
 	wide := p99.Result(0).Within.HalfWidth()
-	if err := c.SetFigures([]string{"duration", "p99"}); err != nil || c.verdicts != 2 || c.Row("duration").Result(0) == nil || c.Row("p50").Result(0) != nil {
+	if err := c.SetFigures([]string{"duration", "p99"}); err != nil || c.verdicts != 2 ||
+		c.Row("duration").Result(0) == nil || c.Row("p50").Result(0) != nil {
 		t.Errorf("%v, %d verdicts", err, c.verdicts)
 	}
 	if narrow := p99.Result(0).Within.HalfWidth(); narrow >= wide {
@@ -73,12 +76,14 @@ func TestJudge(t *testing.T) {
 	if err := c.SetBase("b"); err == nil || err.Error() != `no column is called "b"; there are "a", "bb"` {
 		t.Error(err)
 	}
-	if err := c.SetFigures([]string{"p98"}); err == nil || !strings.HasPrefix(err.Error(), `no figure "p98"; there are: requests, `) {
+	if err := c.SetFigures([]string{"p98"}); err == nil ||
+		!strings.HasPrefix(err.Error(), `no figure "p98"; there are: requests, `) {
 		t.Error(err)
 	}
 }
 
-// TestJudgeVariants shares the probability of an error among all verdicts of a table, however few some columns have.
+// TestJudgeVariants shares the probability of an error among all verdicts of a table, however few
+// some columns have.
 func TestJudgeVariants(t *testing.T) {
 	few := noisy(t, "ccc", 12, 1)
 	for i := range few {
@@ -125,7 +130,8 @@ func TestSides(t *testing.T) {
 	if c.Judged() || c.Row("p99").Result(1) != nil {
 		t.Error("one run of each has a verdict")
 	}
-	if got := strings.Join(c.Footnotes(), "\n"); got != "no ratios: one run of each says nothing about how runs vary; -repeat 9 tells, or -figures p99 -repeat 6" {
+	if got := strings.Join(c.Footnotes(), "\n"); got != "no ratios: one run of each says nothing about how runs "+
+		"vary; -repeat 9 tells, or -figures p99 -repeat 6" {
 		t.Error(got)
 	}
 }
@@ -138,8 +144,16 @@ func TestRatioText(t *testing.T) {
 		{nil, "", ""},
 		{&tailstat.Result{Ratio: 1.8, Within: tailstat.Interval{Low: .9, High: 3}}, "~", "[0.90–3.00]"},
 		{&tailstat.Result{Ratio: 1.8, Within: tailstat.Interval{High: math.Inf(1)}}, "~", ""},
-		{&tailstat.Result{Ratio: 1.8, Within: tailstat.Interval{Low: 1.5, High: 12}, Verdict: tailstat.VerdictSlower}, "1.80x", "[1.50–12.0]"},
-		{&tailstat.Result{Ratio: 1.003, Within: tailstat.Interval{Low: 1.002, High: 1.004}, Verdict: tailstat.VerdictSlower}, "1.0030x", "[1.0020–1.0040]"},
+		{
+			&tailstat.Result{
+				Ratio: 1.8, Within: tailstat.Interval{Low: 1.5, High: 12}, Verdict: tailstat.VerdictSlower,
+			},
+			"1.80x", "[1.50–12.0]",
+		},
+		{&tailstat.Result{
+			Ratio: 1.003, Within: tailstat.Interval{Low: 1.002, High: 1.004},
+			Verdict: tailstat.VerdictSlower,
+		}, "1.0030x", "[1.0020–1.0040]"},
 	} {
 		if x, y := Ratio(tt.r), Bounds(tt.r); x != tt.ratio || y != tt.bounds {
 			t.Errorf("%+v: %s %s", tt.r, x, y)
@@ -152,7 +166,8 @@ func TestRatioText(t *testing.T) {
 	}
 }
 
-// TestJSON writes a ratio that cannot be told from 1 as "~" and no number, and reads back what it wrote.
+// TestJSON writes a ratio that cannot be told from 1 as "~" and no number, and reads back what it
+// wrote.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	c := twoVariants(t, 10)
@@ -163,7 +178,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Base != "a" || d.Verdicts != 8 || len(d.Columns) != 2 || !d.Columns[1].Paired || d.Columns[0].Paired || len(d.Columns[1].Runs) != 10 {
+	if d.Base != "a" || d.Verdicts != 8 || len(d.Columns) != 2 || !d.Columns[1].Paired || d.Columns[0].Paired ||
+		len(d.Columns[1].Runs) != 10 {
 		t.Errorf("%+v", d)
 	}
 	for _, f := range d.Figures {
@@ -172,7 +188,8 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%s of the base: %+v", f.Name, f.Cells[0])
 		case f.Name == "peak memory" && (x.Ratio != nil || x.Text != "~"):
 			t.Errorf("%+v", x)
-		case f.Name == "p99" && (x.Ratio == nil || !x.Within.Contains(*x.Ratio) || x.Verdict != tailstat.VerdictSlower || x.Detectable == nil):
+		case f.Name == "p99" && (x.Ratio == nil || !x.Within.Contains(*x.Ratio) ||
+			x.Verdict != tailstat.VerdictSlower || x.Detectable == nil):
 			t.Errorf("%+v", x)
 		case f.Name == "max" && x != nil:
 			t.Errorf("%s is judged: %+v", f.Name, x)
@@ -204,14 +221,16 @@ func TestGeneratorLimit(t *testing.T) {
 	runs := slices.Concat(noisy(t, "a", 8, 1), noisy(t, "bb", 8, 1.5))
 	for i := range runs {
 		if runs[i].Label == "bb" {
-			runs[i].Load.Failed, runs[i].Load.Failures = 3, []loadgen.Failure{{Class: loadgen.ClassGenerator, Count: 3, Example: "too many open files"}}
+			runs[i].Load.Failed, runs[i].Load.Failures = 3,
+				[]loadgen.Failure{{Class: loadgen.ClassGenerator, Count: 3, Example: "too many open files"}}
 		}
 	}
 	c := Files([]*runfile.File{{Runs: runs}}, []string{""})
 	if f := c.Check(Limit{Figure: "p99", Ratio: 1.2})[0]; c.Judged() || f.Outcome != OutcomeUnknown {
 		t.Errorf("judged: %v, %+v", c.Judged(), f)
 	}
-	if got := Spoilt(&runs[len(runs)-1]); !strings.Contains(got, "3 requests failed by the load generator's own limit") {
+	if got := Spoilt(&runs[len(runs)-1]); !strings.Contains(got,
+		"3 requests failed by the load generator's own limit") {
 		t.Error(got)
 	}
 }

@@ -22,7 +22,10 @@ var began = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 // eventRun is measured for 10 s, from after began.
 func eventRun(label string, after time.Duration) runfile.Run {
-	return runfile.Run{Label: label, Repeat: 1, Load: &loadgen.Result{Answered: 100, Started: began.Add(after), Duration: 10 * time.Second}}
+	return runfile.Run{Label: label, Repeat: 1, Load: &loadgen.Result{
+		Answered: 100, Started: began.Add(after),
+		Duration: 10 * time.Second,
+	}}
 }
 
 // eventsOf reads "SECONDS SOURCE STATE" lines, seconds since began.
@@ -94,8 +97,10 @@ func TestEventsText(t *testing.T) {
 	again.Repeat = 2
 	c := Files([]*runfile.File{{Runs: []runfile.Run{eventRun("default", 0), again, other}}}, []string{"run.json"})
 	c.SetEvents([]*runfile.Events{
-		eventsOf(t, "gate.ndjson", "-1 replica-2 serving", "1 replica-2 collecting", "1.31 replica-2 serving", "2 replica-10 draining",
-			"2.005 replica-10 collecting", "2.1 replica-10 serving", "22 replica-2 collecting", "22.2 replica-2 serving", "41 \x1b[2J down", "42 \x1b[2J serving"),
+		eventsOf(t, "gate.ndjson", "-1 replica-2 serving", "1 replica-2 collecting", "1.31 replica-2 serving",
+			"2 replica-10 draining",
+			"2.005 replica-10 collecting", "2.1 replica-10 serving", "22 replica-2 collecting",
+			"22.2 replica-2 serving", "41 \x1b[2J down", "42 \x1b[2J serving"),
 		eventsOf(t, "deploy.ndjson", "45 deployment v2\u202e"),
 	})
 	golden.Written(t, "events.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
@@ -141,11 +146,16 @@ func TestEventsNotes(t *testing.T) {
 	}{
 		{eventRun("v", 0), eventsOf(t, "ev", "5 a b", "50 a c"), nil},
 		{eventRun("v", 0), eventsOf(t, "ev"), []string{"ev: no events in it"}},
-		{eventRun("v", 0), &runfile.Events{Name: "ev", Notes: []string{"ev:2: cut off"}}, []string{"ev:2: cut off", "ev: no events in it"}},
-		{nowhen, eventsOf(t, "ev", "5 a b"), []string{"ev: the runs do not say when they were measured, so no event can be placed: measure again"}},
+		{
+			eventRun("v", 0), &runfile.Events{Name: "ev", Notes: []string{"ev:2: cut off"}},
+			[]string{"ev:2: cut off", "ev: no events in it"},
+		},
+		{nowhen, eventsOf(t, "ev", "5 a b"), []string{"ev: the runs do not say when they were measured, so no event " +
+			"can be placed: measure again"}},
 		{eventRun("v", 0), eventsOf(t, "ev", "3605 a b", "3600 a b"), []string{
 			"ev: no event in it (2026-11-21T11:00:00.000Z to 2026-11-21T11:00:05.000Z) lies within a run " +
-				"(2026-11-21T10:00:00.000Z to 2026-11-21T10:00:10.000Z): is it of this measurement, and were the clocks alike?",
+				"(2026-11-21T10:00:00.000Z to 2026-11-21T10:00:10.000Z): is it of this measurement, and were the " +
+				"clocks alike?",
 		}},
 	} {
 		c := Files([]*runfile.File{{Runs: []runfile.Run{tt.run}}}, []string{"run.json"})

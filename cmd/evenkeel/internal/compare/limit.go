@@ -30,8 +30,8 @@ type Finding struct {
 	Outcome Outcome
 	Text    string
 
-	// Rounds is how many runs of each would tell, if they vary as these do. It is 0 if that is not known, or the outcome is,
-	// and over tailstat.MaxNeeded if no number up to that would.
+	// Rounds is how many runs of each would tell, if they vary as these do. It is 0 if that is not
+	// known, or the outcome is, and over tailstat.MaxNeeded if no number up to that would.
 	Rounds int
 }
 
@@ -42,7 +42,8 @@ func (c *Comparison) Check(l Limit) (list []Finding) {
 		if k == c.Base {
 			continue
 		}
-		f := Finding{Outcome: OutcomeUnknown, Text: "not known of two runs of each at least, with as many requests as it needs"}
+		f := Finding{Outcome: OutcomeUnknown, Text: "not known of two runs of each at least, with as many requests " +
+			"as it needs"}
 		if row != nil && row.results[k] != nil {
 			f = c.check(l, k, row.results[k])
 		}

@@ -85,7 +85,8 @@ func MixText(m *runfile.Mix) string {
 		parts = append(parts, "from "+textfmt.Printable(m.File))
 	}
 	if m.Seed != nil {
-		parts = append(parts, fmt.Sprintf("%s different ones made with -seed %d", textfmt.Count(float64(m.Made)), *m.Seed))
+		parts = append(parts, fmt.Sprintf("%s different ones made with -seed %d", textfmt.Count(float64(m.Made)),
+			*m.Seed))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -101,7 +102,8 @@ func ObservedText(r *runfile.Run) string {
 	if r.PProf != "" {
 		switch pprof := textfmt.Printable(r.PProf) + " (runtime.MemStats)"; {
 		case r.GC != nil && !traced:
-			parts = append(parts, "collector and allocation by "+pprof+", which does not tell time in GC, clock time and peak heap; its gctrace log does (-gctrace)")
+			parts = append(parts, "collector and allocation by "+pprof+", which does not tell time in GC, clock time "+
+				"and peak heap; its gctrace log does (-gctrace)")
 		case r.Alloc != nil && r.Alloc.Source == runfile.AllocFromMemStats:
 			parts = append(parts, "allocation by "+pprof)
 		}

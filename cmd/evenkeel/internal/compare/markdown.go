@@ -8,11 +8,12 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// shownAlways are rows that Markdown has though they are not judged: a fast answer may be a failure.
+// shownAlways are rows that Markdown has though they are not judged: a fast answer may be a
+// failure.
 var shownAlways = map[string]bool{"requests": true, "failed": true, "not 2xx or 3xx": true}
 
-// Markdown writes the comparison for a pull request: a table of what is judged for each column beside the base, and all
-// rows where nothing is. lines stand before it.
+// Markdown writes the comparison for a pull request: a table of what is judged for each column
+// beside the base, and all rows where nothing is. lines stand before it.
 func (c *Comparison) Markdown(w io.Writer, lines []string) error {
 	var b strings.Builder
 	for _, l := range lines {
@@ -41,7 +42,8 @@ func (c *Comparison) Markdown(w io.Writer, lines []string) error {
 
 func (c *Comparison) markdownTable(b *strings.Builder, column int) {
 	base := c.Columns[c.Base].Label
-	fmt.Fprintf(b, "| | %s | %s | ratio | lies within | |\n|---|--:|--:|--:|--:|---|\n", markdown(base), markdown(c.Columns[column].Label))
+	fmt.Fprintf(b, "| | %s | %s | ratio | lies within | |\n|---|--:|--:|--:|--:|---|\n", markdown(base),
+		markdown(c.Columns[column].Label))
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		x := r.results[column]

@@ -54,13 +54,15 @@ func notes(columns []Column, machines int) []string {
 		col := &columns[i+1]
 		l, b := col.Runs[0].Load, base.Runs[0].Load
 		if l.Rate != b.Rate || l.Rate == 0 && l.Connections != b.Connections {
-			list = append(list, fmt.Sprintf("%s and %s had different loads: %s against %s", base.Label, col.Label, LoadText(b), LoadText(l)))
+			list = append(list, fmt.Sprintf("%s and %s had different loads: %s against %s", base.Label, col.Label,
+				LoadText(b), LoadText(l)))
 		}
 	}
 	return list
 }
 
-// who names the runs of a note: "GOGC=off: ", "a: repeats 1, 3; b: ", or "" where it is all of several columns.
+// who names the runs of a note: "GOGC=off: ", "a: repeats 1, 3; b: ", or "" where it is all of
+// several columns.
 func who(columns []Column, runs []*runfile.Run) string {
 	var list []string
 	all := len(columns) > 1
@@ -111,17 +113,20 @@ func notesOf(r *runfile.Run) []note {
 		add("share "+r.Share.String(), 0, "it is share %v of a load alone; evenkeel merge adds all of them", r.Share)
 	}
 	for _, f := range l.Failures {
-		add("failed "+string(f.Class), f.Count, "%s failed (%s), for instance: %s", textfmt.Count(float64(f.Count)), f.Class, f.Example)
+		add("failed "+string(f.Class), f.Count, "%s failed (%s), for instance: %s", textfmt.Count(float64(f.Count)),
+			f.Class, f.Example)
 	}
 	if l.Rate > 0 && l.Overload == nil && float64(l.Late) > .01*float64(l.Requests()) {
-		add("late", l.Late, "%s of %s requests were sent more than 1 ms after they were due, %s; their latency counts from then all the same",
+		add("late", l.Late, "%s of %s requests were sent more than 1 ms after they were due, %s; their latency "+
+			"counts from then all the same",
 			textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests())), lateBecause(l))
 	}
 	if l.Duration < time.Second && l.Answered > 0 {
 		add("short", 0, "%s is too short to say much; give -n or -z more", textfmt.Duration(l.Duration))
 	}
 	if s, n := worstStatus(l); float64(n) > .5*float64(l.Answered) {
-		add(fmt.Sprint("status ", s), n, "%s of %s answers had status %d: is the URL, the method or the scheme (http, https) right?",
+		add(fmt.Sprint("status ", s), n,
+			"%s of %s answers had status %d: is the URL, the method or the scheme (http, https) right?",
 			textfmt.Count(float64(n)), textfmt.Count(float64(l.Answered)), s)
 	}
 	list = append(list, disturbances(r)...)

@@ -31,7 +31,8 @@ func beyond(figure string) (share float64, ok bool) {
 	return 0, false
 }
 
-// Least returns how many requests a run needs so that a figure is judged, 0 if their number does not matter.
+// Least returns how many requests a run needs so that a figure is judged, 0 if their number does
+// not matter.
 func Least(figure string) int64 {
 	share, ok := beyond(figure)
 	if !ok {
@@ -45,8 +46,8 @@ func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
 }
 
-// sides returns the runs of two columns as they are compared. Runs of one file whose order was random are in
-// rounds; then a round that lacks one of the two is left out.
+// sides returns the runs of two columns as they are compared. Runs of one file whose order was
+// random are in rounds; then a round that lacks one of the two is left out.
 func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	b, h = slices.Clone(base), slices.Clone(head)
 	none := func(r tailstat.Run) bool { return r.Round == 0 }
@@ -66,8 +67,8 @@ func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
 }
 
-// statRuns returns runs with the figures that they have, without those that were cut short, or in which the load generator was at
-// its own limit.
+// statRuns returns runs with the figures that they have, without those that were cut short, or in
+// which the load generator was at its own limit.
 func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	for _, r := range runs {
 		if r.Load.Interrupted || r.Load.FailedBy(loadgen.ClassGenerator) > 0 {

@@ -59,7 +59,8 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	return err
 }
 
-// style is green for what is better, red for what is worse, and dim for what is not certain, or below the floor.
+// style is green for what is better, red for what is worse, and dim for what is not certain, or
+// below the floor.
 func (r *Row) style(s textfmt.Style, column int) func(string) string {
 	code := "2"
 	switch r.Shown(column) {

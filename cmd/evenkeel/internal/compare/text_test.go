@@ -23,13 +23,17 @@ func TestComparisonText(t *testing.T) {
 	golden.Written(t, "compare.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
 }
 
-// TestVerdictText has variants of which one differs by more than the runs' noise, and two rounds that cannot tell it.
+// TestVerdictText has variants of which one differs by more than the runs' noise, and two rounds
+// that cannot tell it.
 func TestVerdictText(t *testing.T) {
 	for name, n := range map[string]int{"verdicts": 10, "few": 2} {
-		c := Files([]*runfile.File{{Runs: slices.Concat(noisy(t, "base", n, 1), noisy(t, "same", n, 1), noisy(t, "gc off, λ", n, .6))}}, []string{"run.json"})
+		c := Files([]*runfile.File{{Runs: slices.Concat(noisy(t, "base", n, 1), noisy(t, "same", n, 1),
+			noisy(t, "gc off, λ", n, .6))}}, []string{"run.json"})
 		golden.Written(t, name+".golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{}) })
 		if n > 2 {
-			golden.Written(t, name+"-color.golden.txt", func(b *bytes.Buffer) error { return c.Text(b, textfmt.Style{Color: true}) })
+			golden.Written(t, name+"-color.golden.txt", func(b *bytes.Buffer) error {
+				return c.Text(b, textfmt.Style{Color: true})
+			})
 		}
 	}
 }
@@ -93,7 +97,10 @@ func Test125(t *testing.T) {
 }
 
 func TestTextHasNoControlCharacters(t *testing.T) {
-	r := runfile.Run{Label: "\x1b[2Jevil", Repeat: 1, Load: &loadgen.Result{Answered: 1, Duration: time.Minute}, Notes: []string{"a\x1b]0;title\x07note"}}
+	r := runfile.Run{
+		Label: "\x1b[2Jevil", Repeat: 1, Load: &loadgen.Result{Answered: 1, Duration: time.Minute},
+		Notes: []string{"a\x1b]0;title\x07note"},
+	}
 	var b strings.Builder
 	c := Files([]*runfile.File{{Runs: []runfile.Run{r}}}, []string{"run.json"})
 	if err := c.Text(&b, textfmt.Style{}); err != nil {
@@ -106,8 +113,11 @@ func TestTextHasNoControlCharacters(t *testing.T) {
 
 // TestMarkdown writes tables that a label cannot leave.
 func TestMarkdown(t *testing.T) {
-	c := Files([]*runfile.File{{Runs: slices.Concat(noisy(t, "base", 10, 1), noisy(t, "a|b\n<img> @all `x`", 10, .6))}}, []string{"run.json"})
-	golden.Written(t, "markdown.golden.md", func(b *bytes.Buffer) error { return c.Markdown(b, []string{"-fail-if p99 > +20%: kept"}) })
+	c := Files([]*runfile.File{{Runs: slices.Concat(noisy(t, "base", 10, 1), noisy(t, "a|b\n<img> @all `x`", 10, .6))}},
+		[]string{"run.json"})
+	golden.Written(t, "markdown.golden.md", func(b *bytes.Buffer) error {
+		return c.Markdown(b, []string{"-fail-if p99 > +20%: kept"})
+	})
 	c = Files([]*runfile.File{{Runs: []runfile.Run{*known(t)}}}, []string{"run.json"})
 	golden.Written(t, "markdown-one.golden.md", func(b *bytes.Buffer) error { return c.Markdown(b, nil) })
 }

@@ -12,8 +12,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// ab -g writes a line for each answer, in tabs and sorted by its latency: when it began, in seconds since 1970, and the times of
-// connecting, of processing, of all and of waiting for the first byte, in whole milliseconds.
+// ab -g writes a line for each answer, in tabs and sorted by its latency: when it began, in seconds
+// since 1970, and the times of connecting, of processing, of all and of waiting for the first byte,
+// in whole milliseconds.
 //
 //	starttime	seconds	ctime	dtime	ttime	wait
 //	Sun Nov 22 10:00:00 2026	1795255200	0	2	2	2
@@ -57,13 +58,15 @@ func readAB(r io.Reader, o Options) ([]runfile.Run, error) {
 		return nil, err
 	}
 	if end.Sub(l.Started) > time.Duration(year*1e9) {
-		return nil, errors.New("over a year lies between the first request and the last answer: give the file of one run")
+		return nil, errors.New("over a year lies between the first request and the last answer: " +
+			"give the file of one run")
 	}
 	l.Duration = end.Sub(l.Started)
 	return []runfile.Run{{
 		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatAB), Exact: true},
 		Notes: []string{
-			"ab -g has the answers alone, in whole milliseconds, and when each began in whole seconds: so is the duration; statuses, failures, connections, targets, sizes are not in it",
+			"ab -g has the answers alone, in whole milliseconds, and when each began in whole seconds: so is the " +
+				"duration; statuses, failures, connections, targets, sizes are not in it",
 			"ab's latency counts from the dialling, in a closed loop: a service that stalls is sent less meanwhile",
 		},
 	}}, nil

@@ -46,15 +46,18 @@ const (
 
 // Options of Read. The zero value finds the format by what the file holds.
 type Options struct {
-	Format Format        // default "": found by the contents
-	Unit   time.Duration // of the values of a .hgrm (default 1 ms), a histogram log (default 1 ns) or a list (no default), whose files do not say it
-	Label  string        // of the run (default the format's name); several runs get names of their own
-	Rate   float64       // requests/s that were asked for, where the file does not say it; default 0: not known
+	Format Format // default "": found by the contents
+	// of the values of a .hgrm (default 1 ms), a histogram log (default 1 ns) or a list (no
+	// default), whose files do not say it
+	Unit  time.Duration
+	Label string  // of the run (default the format's name); several runs get names of their own
+	Rate  float64 // requests/s that were asked for, where the file does not say it; default 0: not known
 }
 
 var readers = map[Format]func(io.Reader, Options) ([]runfile.Run, error){
-	FormatHgrm: readHgrm, FormatHlog: readHlog, FormatWrk2: readWrk2, FormatK6: readK6, FormatVegeta: readVegeta, FormatGoBench: readGoBench,
-	FormatHey: readHey, FormatAB: readAB, FormatList: readList,
+	FormatHgrm: readHgrm, FormatHlog: readHlog, FormatWrk2: readWrk2, FormatK6: readK6, FormatVegeta: readVegeta,
+	FormatGoBench: readGoBench,
+	FormatHey:     readHey, FormatAB: readAB, FormatList: readList,
 }
 
 var writers = map[Format]func(io.Writer, *runfile.Run) error{
@@ -63,7 +66,10 @@ var writers = map[Format]func(io.Writer, *runfile.Run) error{
 
 // Readable and Writable are the formats that Read and Write know.
 func Readable() []Format {
-	return []Format{FormatRun, FormatHgrm, FormatHlog, FormatWrk2, FormatK6, FormatVegeta, FormatGoBench, FormatHey, FormatAB, FormatList}
+	return []Format{
+		FormatRun, FormatHgrm, FormatHlog, FormatWrk2, FormatK6, FormatVegeta, FormatGoBench, FormatHey,
+		FormatAB, FormatList,
+	}
 }
 
 func Writable() []Format {
@@ -79,7 +85,8 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 			return nil, err
 		}
 		if o.Format = sniff(head); o.Format == "" {
-			return nil, fmt.Errorf("it is in no format that is known here (%s): say with -from which it is", list(Readable()))
+			return nil, fmt.Errorf("it is in no format that is known here (%s): say with -from which it is",
+				list(Readable()))
 		}
 	}
 	if o.Format == FormatRun {
@@ -158,7 +165,8 @@ func sniff(head []byte) Format {
 			return FormatAB
 		case hgrmHeader(s):
 			return FormatHgrm
-		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`), hlogLine.MatchString(s):
+		case strings.HasPrefix(s, "#[Histogram log format"), strings.HasPrefix(s, `"StartTimestamp"`),
+			hlogLine.MatchString(s):
 			return FormatHlog
 		case strings.HasPrefix(s, "Running ") && strings.Contains(s, " test @ "):
 			return FormatWrk2
@@ -199,7 +207,8 @@ type limited struct {
 func (l *limited) Read(b []byte) (int, error) {
 	n, err := l.r.Read(b[:min(int64(len(b)), l.left+1)])
 	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("it is over %d MB: measure for a shorter time, or convert it in parts and add them with evenkeel merge", maxBytes>>20)
+		return 0, fmt.Errorf("it is over %d MB: measure for a shorter time, or convert it in parts and add them with "+
+			"evenkeel merge", maxBytes>>20)
 	}
 	return n, err
 }
@@ -245,7 +254,8 @@ func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
 	}
 }
 
-// fine counts what is known as percentiles alone: in buckets from 1 ns on, since no results of evenkeel's own are added to it.
+// fine counts what is known as percentiles alone: in buckets from 1 ns on, since no results of
+// evenkeel's own are added to it.
 type fine struct{ h *hdr.Histogram }
 
 func newFine() fine { return fine{hdr.New(1, int64(time.Hour), 3)} }
@@ -273,8 +283,9 @@ type known struct {
 	d time.Duration
 }
 
-// fill makes a histogram of n requests of which only these percentiles are known: each of them reads as it is given, and what
-// lies between two reads as the upper one. It returns which are known.
+// fill makes a histogram of n requests of which only these percentiles are known: each of them
+// reads as it is given, and what lies between two reads as the upper one. It returns which are
+// known.
 func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	h := newFine()
 	slices.SortFunc(list, func(a, b known) int {
@@ -290,7 +301,8 @@ func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	done := int64(0)
 	for i, k := range list {
 		if i > 0 && k.d < list[i-1].d {
-			return loadgen.Histogram{}, nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
+			return loadgen.Histogram{}, nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file "+
+				"is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
 		}
 		// The rank that hdrhistogram-go takes for this quantile; the maximum keeps one for itself.
 		rank := min(max(int64(k.q*float64(n)+.5), 1), n)
@@ -327,13 +339,16 @@ func percents(qs []float64) string {
 // LeftOut says what a format that was written does not take of a run.
 func LeftOut(run *runfile.Run, format Format) string {
 	left := map[Format]string{
-		FormatHgrm:       "a .hgrm takes percentiles of the latency in milliseconds, and the number of requests: some percentiles alone, so that nothing can be added to it",
-		FormatHlog:       "a histogram log takes the latency in nanoseconds, whole, and the window",
-		FormatCSV:        "this CSV takes the buckets of the latency, whole",
-		FormatPrometheus: "a native histogram takes the latency in seconds, in buckets that are 0.27% apart, and the end of the window",
+		FormatHgrm: "a .hgrm takes percentiles of the latency in milliseconds, and the number of requests: " +
+			"some percentiles alone, so that nothing can be added to it",
+		FormatHlog: "a histogram log takes the latency in nanoseconds, whole, and the window",
+		FormatCSV:  "this CSV takes the buckets of the latency, whole",
+		FormatPrometheus: "a native histogram takes the latency in seconds, in buckets that are 0.27% apart, and the " +
+			"end of the window",
 	}[format] + "; left out are failures, statuses, rate, targets, figures over time"
 	if run.Import != nil && !run.Import.Exact {
-		left += "; the run was imported from " + run.Import.Format + ", and has percentiles only, so that many of its buckets hold what belongs below them"
+		left += "; the run was imported from " + run.Import.Format +
+			", and has percentiles only, so that many of its buckets hold what belongs below them"
 	}
 	return left
 }

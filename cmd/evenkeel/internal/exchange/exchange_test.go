@@ -44,7 +44,8 @@ func read(t testing.TB, name string, o Options) *runfile.File {
 	return f
 }
 
-// check holds what any file that was read must be: it can be written and read again, and nothing in it is out of order.
+// check holds what any file that was read must be: it can be written and read again, and nothing in
+// it is out of order.
 func check(t testing.TB, f *runfile.File) {
 	t.Helper()
 	var b bytes.Buffer
@@ -56,7 +57,8 @@ func check(t testing.TB, f *runfile.File) {
 	}
 	for _, r := range f.Runs {
 		l := r.Load
-		if l.Answered < 0 || l.Failed < 0 || l.Bytes < 0 || l.Connections < 0 || l.Latency.Count() < 0 || r.Repeat < 1 || r.Import == nil || len(r.Notes) == 0 {
+		if l.Answered < 0 || l.Failed < 0 || l.Bytes < 0 || l.Connections < 0 || l.Latency.Count() < 0 ||
+			r.Repeat < 1 || r.Import == nil || len(r.Notes) == 0 {
 			t.Errorf("%+v of %+v", l, r)
 		}
 		for q, last := 0., time.Duration(0); q <= 1; q += 1. / 64 {
@@ -79,13 +81,17 @@ func near(t testing.TB, what string, got, want time.Duration) {
 
 // TestGolden holds each tool's file to what was read of it the last time that somebody looked.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"vegeta.gob", "k6-export.json", "k6-summary.json", "wrk2.txt", "wrk2-uncorrected.txt", "hdr-go.hgrm", "hdr-java.hgrm", "hdr-go.hlog", "gobench.txt"} {
+	for _, name := range []string{
+		"vegeta.gob", "k6-export.json", "k6-summary.json", "wrk2.txt", "wrk2-uncorrected.txt",
+		"hdr-go.hgrm", "hdr-java.hgrm", "hdr-go.hlog", "gobench.txt",
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := read(t, name, Options{})
 			var got bytes.Buffer
 			for _, r := range f.Runs {
 				h := &r.Load.Latency // as figures: how it is compressed is up to the Go release
-				fmt.Fprintf(&got, "%d in the histogram, mean %v, p50 %v, p90 %v, p99 %v, max %v\n", h.Count(), h.Mean(), h.Quantile(.5), h.Quantile(.9), h.Quantile(.99), h.Max())
+				fmt.Fprintf(&got, "%d in the histogram, mean %v, p50 %v, p90 %v, p99 %v, max %v\n", h.Count(), h.Mean(),
+					h.Quantile(.5), h.Quantile(.9), h.Quantile(.99), h.Max())
 				r.Load.Latency = loadgen.Histogram{}
 				for i := range r.Load.Series.Points {
 					r.Load.Series.Points[i].Histogram = loadgen.Packed{}
@@ -109,7 +115,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestVegeta holds the three forms of vegeta's results to each other, and to what vegeta's own report says of them.
+// TestVegeta holds the three forms of vegeta's results to each other, and to what vegeta's own
+// report says of them.
 func TestVegeta(t *testing.T) {
 	var runs []runfile.Run
 	for _, name := range []string{"vegeta.gob", "vegeta.ndjson", "vegeta.csv"} {
@@ -132,7 +139,8 @@ func TestVegeta(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := runs[0].Load
-	if l.Requests() != report.Requests || l.Bytes != report.BytesIn.Total || !l.Started.Equal(report.Earliest) || l.Duration != report.End.Sub(report.Earliest) {
+	if l.Requests() != report.Requests || l.Bytes != report.BytesIn.Total || !l.Started.Equal(report.Earliest) ||
+		l.Duration != report.End.Sub(report.Earliest) {
 		t.Errorf("%+v, and vegeta reports %+v", l, report)
 	}
 	if l.Failed != report.Codes[0] || l.Statuses[200] != report.Codes[200] || l.Failed == 0 || len(l.Failures) != 2 {
@@ -173,16 +181,19 @@ func TestK6(t *testing.T) {
 		if r.Knows(.95) || r.Import.Exact {
 			t.Errorf("%s: it knows too much: %+v", name, r.Import)
 		}
-		if n := r.Load.Requests(); float64(n) != figure("http_reqs", "count") || float64(r.Load.Failed) != figure("http_req_failed", "passes") || r.Load.Failed == 0 {
+		if n := r.Load.Requests(); float64(n) != figure("http_reqs", "count") ||
+			float64(r.Load.Failed) != figure("http_req_failed", "passes") || r.Load.Failed == 0 {
 			t.Errorf("%s: %d requests, %d failed", name, n, r.Load.Failed)
 		}
-		if d := math.Abs(r.Load.Duration.Seconds()*figure("http_reqs", "rate") - figure("http_reqs", "count")); d > 1e-3 {
+		if d := math.Abs(r.Load.Duration.Seconds()*figure("http_reqs", "rate") - figure("http_reqs",
+			"count")); d > 1e-3 {
 			t.Errorf("%s: duration %v", name, r.Load.Duration)
 		}
 	}
 }
 
-// TestWrk2 holds the listed percentiles, and that the second table, of times from sending, is not read.
+// TestWrk2 holds the listed percentiles, and that the second table, of times from sending, is not
+// read.
 func TestWrk2(t *testing.T) {
 	for name, want := range map[string]struct {
 		answered, counted int64
@@ -193,8 +204,10 @@ func TestWrk2(t *testing.T) {
 	} {
 		r := read(t, name, Options{Rate: 200}).Runs[0]
 		l := r.Load
-		if l.Answered != want.answered || l.Latency.Count() != want.counted || l.Rate != 200 || l.Connections != 4 || len(l.Targets) != 1 {
-			t.Errorf("%s: %d answered, %d counted, rate %v, %d connections to %v", name, l.Answered, l.Latency.Count(), l.Rate, l.Connections, l.Targets)
+		if l.Answered != want.answered || l.Latency.Count() != want.counted || l.Rate != 200 || l.Connections != 4 ||
+			len(l.Targets) != 1 {
+			t.Errorf("%s: %d answered, %d counted, rate %v, %d connections to %v", name, l.Answered, l.Latency.Count(),
+				l.Rate, l.Connections, l.Targets)
 		}
 		if want.p50 > 0 {
 			near(t, name+" p50", l.Latency.Quantile(.5), want.p50)
@@ -237,8 +250,11 @@ func TestHlogAsTheLibrary(t *testing.T) {
 	}
 	for i, tag := range []string{"", "reads"} {
 		l := f.Runs[i].Load
-		if l.Latency.Count() != sums[tag].TotalCount() || l.Duration != 3*time.Second || !l.Started.Equal(time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)) || len(l.Series.Points) != 15 || l.Series.Interval != 200*time.Millisecond {
-			t.Errorf("%q: %d of %d, %v from %v, %d points", tag, l.Latency.Count(), sums[tag].TotalCount(), l.Duration, l.Started, len(l.Series.Points))
+		if l.Latency.Count() != sums[tag].TotalCount() || l.Duration != 3*time.Second ||
+			!l.Started.Equal(time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)) || len(l.Series.Points) != 15 ||
+			l.Series.Interval != 200*time.Millisecond {
+			t.Errorf("%q: %d of %d, %v from %v, %d points", tag, l.Latency.Count(), sums[tag].TotalCount(), l.Duration,
+				l.Started, len(l.Series.Points))
 		}
 		for _, q := range []float64{.1, .5, .9, .99, .999, 1} {
 			near(t, fmt.Sprint(tag, " ", q), l.Latency.Quantile(q), time.Duration(sums[tag].ValueAtQuantile(100*q)))
@@ -246,7 +262,8 @@ func TestHlogAsTheLibrary(t *testing.T) {
 	}
 }
 
-// TestHlogOfJava reads the logs that HdrHistogram's Go library has of the Java one, from the module cache.
+// TestHlogOfJava reads the logs that HdrHistogram's Go library has of the Java one, from the module
+// cache.
 func TestHlogOfJava(t *testing.T) {
 	dir := hdrModule(t)
 	for name, want := range map[string]string{
@@ -269,7 +286,8 @@ func TestHlogOfJava(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		default:
 			check(t, f)
-			if l := f.Runs[0].Load; l.Started.Year() != 2015 || l.Latency.Max().Round(time.Millisecond) < time.Millisecond {
+			if l := f.Runs[0].Load; l.Started.Year() != 2015 ||
+				l.Latency.Max().Round(time.Millisecond) < time.Millisecond {
 				t.Errorf("%s: from %v, up to %v", name, l.Started, l.Latency.Max())
 			}
 		}
@@ -310,7 +328,10 @@ func TestGoBench(t *testing.T) {
 	for _, r := range f.Runs {
 		got = append(got, fmt.Sprint(r.Label, "#", r.Repeat, " ", r.Load.Answered, " ", percents(r.Import.Quantiles)))
 	}
-	want := []string{"BenchmarkHash/1k#1 200 p50, p90, p99, max", "BenchmarkHash/1k#2 200 p50, p90, p99, max", "BenchmarkHash/64k#1 200 p50, p90, p99, max", "BenchmarkHash/64k#2 200 p50, p90, p99, max"}
+	want := []string{
+		"BenchmarkHash/1k#1 200 p50, p90, p99, max", "BenchmarkHash/1k#2 200 p50, p90, p99, max",
+		"BenchmarkHash/64k#1 200 p50, p90, p99, max", "BenchmarkHash/64k#2 200 p50, p90, p99, max",
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -330,7 +351,9 @@ func TestGoBench(t *testing.T) {
 		f, err := Read(strings.NewReader("BenchmarkX-8 \t 1000\t 12 ns/op\t 7 "+tt.unit+"\n"), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", tt.unit, err)
-		} else if r := f.Runs[0]; r.Label != "BenchmarkX" || r.Load.Latency.Quantile(tt.q).Round(max(tt.want/100, 1)) != tt.want || !r.Knows(tt.q) || r.Load.Duration != 12*time.Microsecond {
+		} else if r := f.Runs[0]; r.Label != "BenchmarkX" ||
+			r.Load.Latency.Quantile(tt.q).Round(max(tt.want/100, 1)) != tt.want || !r.Knows(tt.q) ||
+			r.Load.Duration != 12*time.Microsecond {
 			t.Errorf("%s: %v of %+v", tt.unit, r.Load.Latency.Quantile(tt.q), r)
 		}
 	}
@@ -338,11 +361,17 @@ func TestGoBench(t *testing.T) {
 
 // measured is a run of evenkeel's own.
 func measured() *runfile.File {
-	l := &loadgen.Result{Started: time.UnixMilli(1_700_000_000_250).UTC(), Duration: 2 * time.Second, Answered: 3000, Rate: 1500, Targets: []string{"GET http://x/"}}
+	l := &loadgen.Result{
+		Started: time.UnixMilli(1_700_000_000_250).UTC(), Duration: 2 * time.Second, Answered: 3000,
+		Rate: 1500, Targets: []string{"GET http://x/"},
+	}
 	for i := range time.Duration(3000) {
 		l.Latency.Record(i * i * 700)
 	}
-	return &runfile.File{Version: runfile.Version, Tool: "evenkeel", Runs: []runfile.Run{{Label: `a "b"`, Repeat: 1, Load: l}}}
+	return &runfile.File{
+		Version: runfile.Version, Tool: "evenkeel",
+		Runs: []runfile.Run{{Label: `a "b"`, Repeat: 1, Load: l}},
+	}
 }
 
 func write(t testing.TB, f *runfile.File, format Format) string {
@@ -354,7 +383,8 @@ func write(t testing.TB, f *runfile.File, format Format) string {
 	return b.String()
 }
 
-// TestRoundTrip reads again what was written: a log carries all of the histogram, a distribution its lines.
+// TestRoundTrip reads again what was written: a log carries all of the histogram, a distribution
+// its lines.
 func TestRoundTrip(t *testing.T) {
 	f := measured()
 	was := f.Runs[0].Load
@@ -372,13 +402,15 @@ func TestRoundTrip(t *testing.T) {
 			near(t, fmt.Sprint(format, " ", q), is.Latency.Quantile(q), was.Latency.Quantile(q))
 		}
 		if format == FormatHlog {
-			if d := cmp.Diff(text(t, was.Latency), text(t, is.Latency)); d != "" || !is.Started.Equal(was.Started) || is.Duration != was.Duration {
+			if d := cmp.Diff(text(t, was.Latency), text(t, is.Latency)); d != "" || !is.Started.Equal(was.Started) ||
+				is.Duration != was.Duration {
 				t.Errorf("%s: it is not the same: %v from %v\n%s", format, is.Duration, is.Started, d)
 			}
 		}
 	}
 	h, err := hdr.NewHistogramLogReader(strings.NewReader(write(t, f, FormatHlog))).NextIntervalHistogram()
-	if err != nil || h.TotalCount() != 3000 || h.StartTimeMs() != 1_700_000_000_250 || h.EndTimeMs() != 1_700_000_002_250 {
+	if err != nil || h.TotalCount() != 3000 || h.StartTimeMs() != 1_700_000_000_250 ||
+		h.EndTimeMs() != 1_700_000_002_250 {
 		t.Errorf("HdrHistogram's own reader has %v, %v", h, err)
 	}
 }
@@ -406,11 +438,13 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestPrometheus unfolds the spans again: each of our buckets is in the native bucket that covers it.
+// TestPrometheus unfolds the spans again: each of our buckets is in the native bucket that covers
+// it.
 func TestPrometheus(t *testing.T) {
 	f := measured()
 	out := write(t, f, FormatPrometheus)
-	if !strings.Contains(out, `{label="a \"b\"",repeat="1"} {count:3000,`) || !strings.HasSuffix(out, "]} 1700000002.250\n# EOF\n") {
+	if !strings.Contains(out, `{label="a \"b\"",repeat="1"} {count:3000,`) ||
+		!strings.HasSuffix(out, "]} 1700000002.250\n# EOF\n") {
 		t.Errorf("%.300s", out)
 	}
 	field := func(name string) string {
@@ -452,7 +486,8 @@ func TestPrometheus(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	f := measured()
-	if err := Write(io.Discard, f, &f.Runs[0], "wrk2"); err == nil || !strings.Contains(err.Error(), "cannot be written; these can: run, hgrm") {
+	if err := Write(io.Discard, f, &f.Runs[0], "wrk2"); err == nil ||
+		!strings.Contains(err.Error(), "cannot be written; these can: run, hgrm") {
 		t.Error(err)
 	}
 	f.Runs[0].Load.Latency = loadgen.Histogram{}
@@ -460,7 +495,8 @@ func TestWriteRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for _, format := range Writable() {
-		if format != FormatRun && !strings.Contains(LeftOut(&f.Runs[0], format), "left out are") || !slices.Contains(Writable(), format) {
+		if format != FormatRun && !strings.Contains(LeftOut(&f.Runs[0], format), "left out are") ||
+			!slices.Contains(Writable(), format) {
 			t.Errorf("%s: %q", format, LeftOut(&f.Runs[0], format))
 		}
 	}

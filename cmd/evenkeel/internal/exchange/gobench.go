@@ -13,9 +13,10 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// go test -bench prints a line for each run of a benchmark: its name, how many operations, and figures with their units. A
-// benchmark that measures each operation reports quantiles by b.ReportMetric(x, "p99-ns/op"), in ns, us, ms or s, with /op or
-// without. Lines of one name (-count) are repeats. Such a line has no more of the distribution than these.
+// go test -bench prints a line for each run of a benchmark: its name, how many operations, and
+// figures with their units. A benchmark that measures each operation reports quantiles by
+// b.ReportMetric(x, "p99-ns/op"), in ns, us, ms or s, with /op or without. Lines of one name
+// (-count) are repeats. Such a line has no more of the distribution than these.
 //
 //	BenchmarkSearch/warm-8   1000   1203 ns/op   1100 p50-ns/op   4100 p99-ns/op   96 B/op
 var (
@@ -24,7 +25,10 @@ var (
 	benchProcs = regexp.MustCompile(`-\d+$`)
 )
 
-var benchUnits = map[string]time.Duration{"ns": 1, "us": time.Microsecond, "µs": time.Microsecond, "ms": time.Millisecond, "s": time.Second}
+var benchUnits = map[string]time.Duration{
+	"ns": 1, "us": time.Microsecond, "µs": time.Microsecond,
+	"ms": time.Millisecond, "s": time.Second,
+}
 
 func readGoBench(r io.Reader, o Options) ([]runfile.Run, error) {
 	var runs []runfile.Run
@@ -54,7 +58,8 @@ func readGoBench(r io.Reader, o Options) ([]runfile.Run, error) {
 	case seen == 0:
 		return nil, errors.New("no line of a benchmark in it: keep what go test -bench prints")
 	case len(runs) == 0:
-		return nil, fmt.Errorf("no quantile in %d lines: report some with b.ReportMetric(x, \"p99-ns/op\"); ns/op is a mean, and a mean has no tail", seen)
+		return nil, fmt.Errorf("no quantile in %d lines: report some with b.ReportMetric(x, \"p99-ns/op\"); ns/op is "+
+			"a mean, and a mean has no tail", seen)
 	}
 	return runs, nil
 }
@@ -90,7 +95,8 @@ func benchRun(name, operations string, figures []string) (*runfile.Run, error) {
 		d, ok := duration(v, benchUnits[m[3]])
 		q, err := benchQuantile(m[1], m[2])
 		if !ok || err != nil {
-			return nil, fmt.Errorf("%s: %s %s is no quantile: times of 0 or more, at p0 to p100", name, figures[i], figures[i+1])
+			return nil, fmt.Errorf("%s: %s %s is no quantile: times of 0 or more, at p0 to p100", name, figures[i],
+				figures[i+1])
 		}
 		list = append(list, known{q, d})
 	}
@@ -104,7 +110,8 @@ func benchRun(name, operations string, figures []string) (*runfile.Run, error) {
 	l.Latency = h
 	return &runfile.Run{
 		Label: name, Load: l, Import: &runfile.Import{Format: string(FormatGoBench), Quantiles: qs},
-		Notes: []string{"the benchmark reported " + percents(qs) + " alone, and results cannot be added to that; operations stand for requests, and the duration is ns/op times their number"},
+		Notes: []string{"the benchmark reported " + percents(qs) + " alone, and results cannot be added to that; " +
+			"operations stand for requests, and the duration is ns/op times their number"},
 	}, nil
 }
 

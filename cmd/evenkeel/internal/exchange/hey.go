@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// hey -o csv writes a line for each answer, with times in seconds; offset is when it was sent, from the start. Requests that
-// failed are not in it, nor is when it ran.
+// hey -o csv writes a line for each answer, with times in seconds; offset is when it was sent, from
+// the start. Requests that failed are not in it, nor is when it ran.
 //
 //	response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset
 //	0.0021,0.0004,0.0000,0.0000,0.0016,0.0001,200,0.0003
@@ -44,8 +44,10 @@ func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
 		offset, err3 := strconv.ParseFloat(f[7], 64)
 		latency, ok1 := duration(took, time.Second)
 		sent, ok2 := duration(offset, time.Second)
-		if errors.Join(err1, err2, err3) != nil || !ok1 || !ok2 || status < 100 || status > 999 || took > year || offset > year {
-			return nil, fmt.Errorf("line %d: %s s with status %s, sent after %s s: the file was changed; write it again", n, f[0], f[6], f[7])
+		if errors.Join(err1, err2, err3) != nil || !ok1 || !ok2 || status < 100 || status > 999 || took > year ||
+			offset > year {
+			return nil, fmt.Errorf("line %d: %s s with status %s, sent after %s s: the file was changed; write it "+
+				"again", n, f[0], f[6], f[7])
 		}
 		l.Answered++
 		l.Statuses[status]++
@@ -55,7 +57,8 @@ func readHey(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{{
 		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatHey), Exact: true},
 		Notes: []string{
-			"hey's CSV has the answers alone: requests that failed are not in it, nor when it ran, connections, targets, sizes",
+			"hey's CSV has the answers alone: requests that failed are not in it, nor when it ran, connections, " +
+				"targets, sizes",
 			"hey's latency counts from the sending, in a closed loop: a service that stalls is sent less meanwhile",
 		},
 	}}, nil

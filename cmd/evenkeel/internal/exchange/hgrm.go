@@ -15,8 +15,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A .hgrm is HdrHistogram's percentile distribution: a line for each step of a percentile, closer and closer towards 100%,
-// with the value there and how many are at or below it, and a footer with mean, maximum and count.
+// A .hgrm is HdrHistogram's percentile distribution: a line for each step of a percentile, closer
+// and closer towards 100%, with the value there and how many are at or below it, and a footer with
+// mean, maximum and count.
 //
 //	       Value     Percentile TotalCount 1/(1-Percentile)
 //	       0.121 0.500000000000        500           2.00
@@ -24,7 +25,8 @@ import (
 //
 // Java's library writes it as CSV too, without a footer; Python's footer says TotalCount.
 //
-// It carries no unit, no time and no failures. Requests between two lines are known by their number alone.
+// It carries no unit, no time and no failures. Requests between two lines are known by their number
+// alone.
 
 func hgrmHeader(line string) bool {
 	f := strings.Fields(uncomma(line))
@@ -47,7 +49,8 @@ type distribution struct {
 	started bool
 }
 
-var errNoFooter = errors.New("it ends before its footer (#[Max = ..., Total count = ...]): it was cut off; make it again")
+var errNoFooter = errors.New("it ends before its footer (#[Max = ..., Total count = ...]): it was cut off; make it " +
+	"again")
 
 // line reads a line; what is none of a .hgrm's is an error.
 func (d *distribution) line(s string) error {
@@ -70,7 +73,8 @@ func (d *distribution) line(s string) error {
 		}
 		return d.footer(s)
 	case !d.started || d.ended:
-		return fmt.Errorf("%.60q is no line of a percentile distribution (Value Percentile TotalCount 1/(1-Percentile))", s)
+		return fmt.Errorf("%.60q is no line of a percentile distribution (Value Percentile TotalCount "+
+			"1/(1-Percentile))", s)
 	}
 	if len(f) < 3 || len(f) > 4 {
 		return fmt.Errorf("%d columns in place of 3 or 4: the line was cut off; make the file again", len(f))
@@ -83,7 +87,8 @@ func (d *distribution) line(s string) error {
 	case errors.Join(err1, err2, err3) != nil || !ok || !(q >= 0 && q <= 1) || n < 0:
 		return fmt.Errorf("%.60q: write a value of 0 or more, a percentile from 0 to 1 and a count", s)
 	case value < d.value || q < d.q || n < d.count:
-		return errors.New("it falls below the line before it: values, percentiles and counts of a distribution rise; make the file again")
+		return errors.New("it falls below the line before it: values, percentiles and counts of a distribution rise; " +
+			"make the file again")
 	}
 	d.h.record(value, n-d.count)
 	d.ended = d.csv && q == 1 // the last line
@@ -99,7 +104,8 @@ func (d *distribution) footer(s string) error {
 	}
 	n, err := strconv.ParseInt(strings.Trim(text, " =]"), 10, 64)
 	if err != nil || n != d.count {
-		return fmt.Errorf("the footer counts %s, and the lines %d: the file was cut off or changed; make it again", strings.Trim(text, " =]"), d.count)
+		return fmt.Errorf("the footer counts %s, and the lines %d: the file was cut off or changed; make it again",
+			strings.Trim(text, " =]"), d.count)
 	}
 	d.ended = true
 	return nil
@@ -107,7 +113,8 @@ func (d *distribution) footer(s string) error {
 
 // note says what a distribution of so many lines tells.
 func (d *distribution) note() string {
-	return fmt.Sprintf("its percentile distribution has %d lines: a percentile between two of them reads as the upper one, and results cannot be added to it", d.rows)
+	return fmt.Sprintf("its percentile distribution has %d lines: a percentile between two of them reads as the "+
+		"upper one, and results cannot be added to it", d.rows)
 }
 
 func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -126,10 +133,14 @@ func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := runfile.Run{Label: o.Label, Load: &loadgen.Result{Answered: d.count, Rate: o.Rate, Latency: h}, Import: &runfile.Import{Format: string(FormatHgrm)}}
+	run := runfile.Run{
+		Label: o.Label, Load: &loadgen.Result{Answered: d.count, Rate: o.Rate, Latency: h},
+		Import: &runfile.Import{Format: string(FormatHgrm)},
+	}
 	run.Notes = []string{
 		d.note(),
-		fmt.Sprintf("a .hgrm does not say its unit, and its values were taken for %v (%s); nor duration, time, rate, targets, failures", unit, said),
+		fmt.Sprintf("a .hgrm does not say its unit, and its values were taken for %v (%s); nor duration, time, rate, "+
+			"targets, failures", unit, said),
 	}
 	return []runfile.Run{run}, nil
 }
@@ -147,7 +158,8 @@ func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
 	return hdr.Decode([]byte(encoded))
 }
 
-// hgrmTicks is the number of lines from one halving of what is left to 100% to the next, as other tools write.
+// hgrmTicks is the number of lines from one halving of what is left to 100% to the next, as other
+// tools write.
 const hgrmTicks = 5
 
 func writeHgrm(w io.Writer, run *runfile.Run) error {

@@ -17,19 +17,23 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A histogram log has a histogram for each interval of time, whole: counts can be added from it. Lines with a tag are a run of
-// their own. It carries neither failures nor what was asked for, and no unit: nanoseconds are the custom.
+// A histogram log has a histogram for each interval of time, whole: counts can be added from it.
+// Lines with a tag are a run of their own. It carries neither failures nor what was asked for, and
+// no unit: nanoseconds are the custom.
 //
 //	#[Histogram log format version 1.3]
 //	#[StartTime: 1441812279.474 (seconds since epoch), ...]
 //	Tag=NAME,START,LENGTH,MAXIMUM,HISTFAAAA...
 
 // hlogLine has the five parts of an interval's line.
-var hlogLine = regexp.MustCompile(`^(?:Tag=([^,]*),)?([-+.0-9eE]+),([-+.0-9eE]+),([-+.0-9eE]+|NaN),(HIST[-A-Za-z0-9+/=]*)$`)
+var hlogLine = regexp.MustCompile(
+	`^(?:Tag=([^,]*),)?([-+.0-9eE]+),([-+.0-9eE]+),([-+.0-9eE]+|NaN),(HIST[-A-Za-z0-9+/=]*)$`,
+)
 
 var hlogVersion = regexp.MustCompile(`^#\[Histogram log format version ([0-9]+)\.([0-9]+)`)
 
-// hlogHead finds the number of a line such as #[StartTime: 1441812279.474 (seconds since epoch), ...].
+// hlogHead finds the number of a line such as #[StartTime: 1441812279.474 (seconds since epoch),
+// ...].
 var hlogHead = regexp.MustCompile(`^#\[(StartTime|BaseTime): ([-+.0-9eE]+)`)
 
 const (
@@ -89,7 +93,8 @@ func (l *histogramLog) line(s string) error {
 	}
 	m := hlogLine.FindStringSubmatch(s)
 	if m == nil {
-		return fmt.Errorf("%.60q is no line of a histogram log ([Tag=NAME,]START,LENGTH,MAXIMUM,HISTOGRAM): it was cut off or changed; make the file again", s)
+		return fmt.Errorf("%.60q is no line of a histogram log ([Tag=NAME,]START,LENGTH,MAXIMUM,HISTOGRAM): it was "+
+			"cut off or changed; make the file again", s)
 	}
 	start, err1 := strconv.ParseFloat(m[2], 64)
 	length, err2 := strconv.ParseFloat(m[3], 64)
@@ -132,7 +137,8 @@ func (l *histogramLog) line(s string) error {
 func (l *histogramLog) comment(s string) error {
 	if m := hlogVersion.FindStringSubmatch(s); m != nil {
 		if minor, err := strconv.Atoi(m[2]); err != nil || m[1] != "1" || minor > 3 {
-			return fmt.Errorf("version %s.%s of the log format; 1.0 to 1.3 are read here: write it with one of these, or update evenkeel", m[1], m[2])
+			return fmt.Errorf("version %s.%s of the log format; 1.0 to 1.3 are read here: write it with one of "+
+				"these, or update evenkeel", m[1], m[2])
 		}
 	}
 	m := hlogHead.FindStringSubmatch(s)
@@ -166,7 +172,8 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 	end := all[0].start
 	for i := range all {
 		if all[i].h.Count() > math.MaxInt64-load.Answered {
-			return runfile.Run{}, errors.New("the counts are more than a number holds: the file was changed; make it again")
+			return runfile.Run{}, errors.New("the counts are more than a number holds: the file was changed; make it " +
+				"again")
 		}
 		load.Latency.Merge(&all[i].h)
 		load.Answered += all[i].h.Count()
@@ -177,12 +184,15 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 		load.Started = time.UnixMilli(int64(math.Round(at * 1e3))).UTC()
 	}
 	run := runfile.Run{Load: load, Import: &runfile.Import{Format: string(FormatHlog), Exact: true}}
-	run.Notes = append(run.Notes, fmt.Sprintf("of %d intervals of a histogram log, whose values were taken for %v each (-unit); it says no rate, targets or failures", len(all), l.unit))
+	run.Notes = append(run.Notes, fmt.Sprintf("of %d intervals of a histogram log, whose values were taken for %v "+
+		"each (-unit); it says no rate, targets or failures", len(all), l.unit))
 	if l.otherSizes {
-		run.Notes = append(run.Notes, "its histograms have other bounds or digits, and were counted again in buckets of 0.1% from 1 µs to 1 h")
+		run.Notes = append(run.Notes, "its histograms have other bounds or digits, and were counted again in buckets "+
+			"of 0.1% from 1 µs to 1 h")
 	}
 	if load.Series = points(all); len(load.Series.Points) == 0 {
-		run.Notes = append(run.Notes, fmt.Sprintf("its intervals are not all of one length, or more than %d, so there are no figures over time", maxPoints))
+		run.Notes = append(run.Notes, fmt.Sprintf("its intervals are not all of one length, or more than %d, so "+
+			"there are no figures over time", maxPoints))
 	}
 	return run, nil
 }
@@ -201,7 +211,8 @@ func points(all []interval) loadgen.Series {
 		at := (all[i].start - all[0].start) / length
 		k := int(math.Round(at))
 		last := i == len(all)-1 && all[i].length < length // what was left when it ended
-		if k != len(s.Points) && (k < len(s.Points) || k > maxPoints) || len(s.Points) >= maxPoints || math.Abs(all[i].length-length) > .05*length && !last {
+		if k != len(s.Points) && (k < len(s.Points) || k > maxPoints) || len(s.Points) >= maxPoints ||
+			math.Abs(all[i].length-length) > .05*length && !last {
 			return loadgen.Series{}
 		}
 		for len(s.Points) < k {
@@ -238,7 +249,8 @@ func writeHlog(w io.Writer, run *runfile.Run) error {
 
 // startTime writes both times in whole milliseconds, which the library's own lines cut to seconds.
 func startTime(w io.Writer, ms int64) error {
-	_, err := fmt.Fprintf(w, "#[StartTime: %d.%03d (seconds since epoch), %s]\n#[BaseTime: %[1]d.%03[2]d (seconds since epoch)]\n",
+	_, err := fmt.Fprintf(w, "#[StartTime: %d.%03d (seconds since epoch), %s]\n#[BaseTime: %[1]d.%03[2]d (seconds "+
+		"since epoch)]\n",
 		ms/1000, ms%1000, time.UnixMilli(ms).UTC().Format(time.RFC3339))
 	return err
 }

@@ -15,10 +15,12 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// k6's summary, of --summary-export or of what handleSummary gets, has a few percentiles of each metric and no counts below
-// them. Times are milliseconds. --summary-trend-stats says which percentiles. Only the second form has a map "values".
+// k6's summary, of --summary-export or of what handleSummary gets, has a few percentiles of each
+// metric and no counts below them. Times are milliseconds. --summary-trend-stats says which
+// percentiles. Only the second form has a map "values".
 //
-//	{"metrics": {"http_req_duration": {"med": 1.2, "p(90)": 3.4, "max": 9, ...}, "http_reqs": {"count": 100, "rate": 50}, ...}}
+//	{"metrics": {"http_req_duration": {"med": 1.2, "p(90)": 3.4, "max": 9, ...},
+//	 "http_reqs": {"count": 100, "rate": 50}, ...}}
 
 // k6Metric is one metric, in either form.
 type k6Metric map[string]json.RawMessage
@@ -52,7 +54,8 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	in := bufio.NewReaderSize(r, sniffBytes)
 	head, _ := in.Peek(sniffBytes)
 	d := json.NewDecoder(in)
-	if first, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n")); bytes.Contains(first, []byte(`"metric"`)) && bytes.Contains(first, []byte(`"type"`)) {
+	if first, _, _ := bytes.Cut(bytes.TrimSpace(head), []byte("\n")); bytes.Contains(first, []byte(`"metric"`)) &&
+		bytes.Contains(first, []byte(`"type"`)) {
 		return readK6Points(d, o)
 	}
 	if err := d.Decode(&f); err != nil {
@@ -89,8 +92,10 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	}
 	l.Latency, run.Import.Quantiles = h, qs
 	run.Notes = []string{
-		"k6's summary has " + percents(qs) + " alone, interpolated between requests, and results cannot be added to it: ask k6 for more with --summary-trend-stats 'med,p(90),p(99),p(99.9),max'",
-		"k6's http_req_duration counts from the sending, without dialling; the summary does not say when it ran, what was asked for, targets, or figures over time",
+		"k6's summary has " + percents(qs) + " alone, interpolated between requests, and results cannot be added to " +
+			"it: ask k6 for more with --summary-trend-stats 'med,p(90),p(99),p(99.9),max'",
+		"k6's http_req_duration counts from the sending, without dialling; the summary does not say when it ran, " +
+			"what was asked for, targets, or figures over time",
 	}
 	return []runfile.Run{run}, nil
 }
@@ -120,7 +125,10 @@ func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
 	}
 	l.Answered = requests - l.Failed
 	if l.Failed > 0 {
-		l.Failures = []loadgen.Failure{{Class: loadgen.ClassOther, Count: l.Failed, Example: "k6 does not tell what was not answered from what was answered with a status of 4xx or 5xx"}}
+		l.Failures = []loadgen.Failure{{
+			Class: loadgen.ClassOther, Count: l.Failed,
+			Example: "k6 does not tell what was not answered from what was answered with a status of 4xx or 5xx",
+		}}
 	}
 	if l.Bytes, err = metrics["data_received"].count("count"); err != nil {
 		return fmt.Errorf("data_received: %w", err)
@@ -165,7 +173,8 @@ func k6Known(m k6Metric) ([]known, error) {
 		list = append(list, known{q, d})
 	}
 	if len(list) == 0 {
-		return nil, errors.New("http_req_duration has no percentile: give k6 --summary-trend-stats 'med,p(90),p(99),max'")
+		return nil, errors.New("http_req_duration has no percentile: give k6 --summary-trend-stats " +
+			"'med,p(90),p(99),max'")
 	}
 	return list, nil
 }

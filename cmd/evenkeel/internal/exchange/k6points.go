@@ -12,10 +12,12 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// k6 run --out json writes a line for each measurement. Those of http_req_duration are the requests: when they ended, how long
-// they took in milliseconds, and as tags what they were; status is 0 where there was no answer.
+// k6 run --out json writes a line for each measurement. Those of http_req_duration are the
+// requests: when they ended, how long they took in milliseconds, and as tags what they were; status
+// is 0 where there was no answer.
 //
-//	{"type":"Point","metric":"http_req_duration","data":{"time":"...","value":1.2,"tags":{"status":"200","method":"GET","url":"..."}}}
+//	{"type":"Point","metric":"http_req_duration","data":{"time":"...","value":1.2,
+//	 "tags":{"status":"200","method":"GET","url":"..."}}}
 type k6Point struct {
 	Type   string `json:"type"`
 	Metric string `json:"metric"`
@@ -27,7 +29,10 @@ type k6Point struct {
 }
 
 func readK6Points(d *json.Decoder, o Options) ([]runfile.Run, error) {
-	v := vegeta{run: runfile.Run{Label: o.Label, Load: &loadgen.Result{Rate: o.Rate}, Import: &runfile.Import{Format: string(FormatK6), Exact: true}}}
+	v := vegeta{run: runfile.Run{
+		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},
+		Import: &runfile.Import{Format: string(FormatK6), Exact: true},
+	}}
 	for n := 1; ; n++ {
 		var p k6Point
 		err := d.Decode(&p)
@@ -46,7 +51,8 @@ func readK6Points(d *json.Decoder, o Options) ([]runfile.Run, error) {
 		took, ok := duration(p.Data.Value, time.Millisecond)
 		status, err := strconv.ParseUint(p.Data.Tags["status"], 10, 16)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("line %d: %v ms with status %q: the file was changed; write it again", n, p.Data.Value, p.Data.Tags["status"])
+			return nil, fmt.Errorf("line %d: %v ms with status %q: the file was changed; write it again", n,
+				p.Data.Value, p.Data.Tags["status"])
 		}
 		failed := p.Data.Tags["error"]
 		if status == 0 && failed == "" {
@@ -64,7 +70,8 @@ func readK6Points(d *json.Decoder, o Options) ([]runfile.Run, error) {
 		return nil, err
 	}
 	v.run.Notes = []string{
-		"k6's http_req_duration counts from the sending, without dialling; failures but timeouts are not in it, as evenkeel counts them",
+		"k6's http_req_duration counts from the sending, without dialling; failures but timeouts are not in it, as " +
+			"evenkeel counts them",
 		"k6's points say no rate, connections or sizes; figures over time are left out",
 	}
 	return []runfile.Run{v.run}, nil

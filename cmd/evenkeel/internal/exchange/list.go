@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A plain list has a latency a line: a number, whose unit -unit says, or one with its unit, such as 1.5ms. Empty lines and those
-// that begin with # are passed over.
+// A plain list has a latency a line: a number, whose unit -unit says, or one with its unit, such as
+// 1.5ms. Empty lines and those that begin with # are passed over.
 var listLine = regexp.MustCompile(`^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?(ns|us|µs|ms|s|m|h)?$`)
 
 func readList(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -48,7 +48,8 @@ func readList(r io.Reader, o Options) ([]runfile.Run, error) {
 	}
 	return []runfile.Run{{
 		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatList), Exact: true},
-		Notes: []string{"a list of latencies says nothing but these: duration, rate, connections, failures, statuses are not known"},
+		Notes: []string{"a list of latencies says nothing but these: duration, rate, connections, failures, statuses " +
+			"are not known"},
 	}}, nil
 }
 

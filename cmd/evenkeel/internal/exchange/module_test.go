@@ -12,7 +12,8 @@ import (
 func hdrModule(t *testing.T) string {
 	t.Helper()
 	testutil.Slow(t, "runs the go command")
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/HdrHistogram/hdrhistogram-go").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/HdrHistogram/hdrhistogram-go").Output()
 	if err != nil {
 		t.Skipf("needs the go command to find the module's folder: %v", err)
 	}

@@ -10,11 +10,13 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// A native histogram of Prometheus has buckets whose bounds are powers of 2^(2^-schema), in seconds; at schema 8, the finest,
-// they are 0.27% apart. In the text format of OpenMetrics 2.0 it is one line. Buckets stand in spans: how many empty ones
-// lie before the span, and how many there are in it.
+// A native histogram of Prometheus has buckets whose bounds are powers of 2^(2^-schema), in
+// seconds; at schema 8, the finest, they are 0.27% apart. In the text format of OpenMetrics 2.0 it
+// is one line. Buckets stand in spans: how many empty ones lie before the span, and how many there
+// are in it.
 //
-//	latency_seconds{label="load"} {count:3,sum:0.3,schema:8,zero_threshold:0,zero_count:0,positive_spans:[-850:1,3:2],positive_buckets:[1,1,1]}
+//	latency_seconds{label="load"} {count:3,sum:0.3,schema:8,zero_threshold:0,zero_count:0,
+//	 positive_spans:[-850:1,3:2],positive_buckets:[1,1,1]}
 const (
 	promSchema = 8
 	promName   = "evenkeel_request_duration_seconds"
@@ -29,7 +31,8 @@ func writePrometheus(w io.Writer, run *runfile.Run) error {
 	var spans, buckets []string
 	var count, zero int64
 	var sum float64
-	next, length, filled := 0, 0, int64(0) // the bucket after the span, how many it has, and what the last of them holds
+	// the bucket after the span, how many it has, and what the last of them holds
+	next, length, filled := 0, 0, int64(0)
 	offset := 0
 	flush := func() {
 		if length > 0 {
@@ -59,8 +62,11 @@ func writePrometheus(w io.Writer, run *runfile.Run) error {
 		buckets = append(buckets, strconv.FormatInt(n, 10))
 	}
 	flush()
-	_, err := fmt.Fprintf(w, "# TYPE %s histogram\n# UNIT %[1]s seconds\n# HELP %[1]s Latency of requests, as evenkeel measured it.\n"+
-		"%[1]s{label=\"%s\",repeat=\"%d\"} {count:%d,sum:%s,schema:%d,zero_threshold:0,zero_count:%d,positive_spans:[%s],positive_buckets:[%s]}%s\n# EOF\n",
+	_, err := fmt.Fprintf(w, "# TYPE %s histogram\n# UNIT %[1]s seconds\n# HELP %[1]s Latency of requests, as "+
+		"evenkeel measured it.\n"+
+		"%[1]s{label=\"%s\",repeat=\"%d\"} "+
+		"{count:%d,sum:%s,schema:%d,zero_threshold:0,zero_count:%d,"+
+		"positive_spans:[%s],positive_buckets:[%s]}%s\n# EOF\n",
 		promName, promLabel(run.Label), run.Repeat, count, strconv.FormatFloat(sum, 'g', -1, 64), promSchema, zero,
 		strings.Join(spans, ","), strings.Join(buckets, ","), promTime(run))
 	return err

@@ -18,8 +18,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// vegeta's results have each request: when it was sent, how long it took, its status and size, its URL. vegeta attack writes
-// gob; vegeta encode makes JSON, an object a line, or CSV of twelve columns of them. Latency counts from the sending.
+// vegeta's results have each request: when it was sent, how long it took, its status and size, its
+// URL. vegeta attack writes gob; vegeta encode makes JSON, an object a line, or CSV of twelve
+// columns of them. Latency counts from the sending.
 
 // vegetaResult is what is read of a request; gob and JSON find the fields by name.
 type vegetaResult struct {
@@ -51,7 +52,10 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	default:
 		next = vegetaCSV(in)
 	}
-	v := vegeta{run: runfile.Run{Label: o.Label, Load: &loadgen.Result{Rate: o.Rate}, Import: &runfile.Import{Format: string(FormatVegeta), Exact: true}}}
+	v := vegeta{run: runfile.Run{
+		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},
+		Import: &runfile.Import{Format: string(FormatVegeta), Exact: true},
+	}}
 	for n := 1; ; n++ {
 		result, err := next()
 		if err == io.EOF {
@@ -72,7 +76,8 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{v.run}, nil
 }
 
-// vegetaCSV reads lines of time, status, latency, bytes out, bytes in, error, body, attack, number, method, URL, header.
+// vegetaCSV reads lines of time, status, latency, bytes out, bytes in, error, body, attack, number,
+// method, URL, header.
 func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
 	last := &lastByte{r: r}
 	d := csv.NewReader(last)
@@ -89,7 +94,8 @@ func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
 		code, err2 := strconv.ParseUint(f[1], 10, 16)
 		latency, err3 := strconv.ParseInt(f[2], 10, 64)
 		in, err4 := strconv.ParseUint(f[4], 10, 64)
-		return vegetaResult{uint16(code), time.Unix(0, at), time.Duration(latency), in, f[5], f[9], f[10]}, errors.Join(err1, err2, err3, err4)
+		return vegetaResult{uint16(code), time.Unix(0, at), time.Duration(latency), in, f[5], f[9], f[10]},
+			errors.Join(err1, err2, err3, err4)
 	}
 }
 
@@ -171,7 +177,8 @@ func (v *vegeta) add(r vegetaResult) error {
 func (v *vegeta) window() error {
 	l := v.run.Load
 	if d := v.last.Sub(l.Started); d.Seconds() > year {
-		return fmt.Errorf("from the first request to the last answer it is %v: results of different attacks, or the file was changed; give those of one", d)
+		return fmt.Errorf("from the first request to the last answer it is %v: results of different attacks, or the "+
+			"file was changed; give those of one", d)
 	}
 	slices.SortFunc(l.Targets, strings.Compare) // results come in the order of the answers
 	l.Duration = v.last.Sub(l.Started)
@@ -187,7 +194,8 @@ func (v *vegeta) end() error {
 		v.run.Load.Rate = float64(v.run.Load.Requests()-1) / d.Seconds()
 	}
 	v.run.Notes = append(v.run.Notes,
-		"vegeta's latency counts from the sending: what a request waited for a free worker is not in it; failures but timeouts are not in it either, as evenkeel counts them",
+		"vegeta's latency counts from the sending: what a request waited for a free worker is not in it; failures "+
+			"but timeouts are not in it either, as evenkeel counts them",
 		vegetaUnsaid(said))
 	return nil
 }
@@ -219,7 +227,10 @@ func readVegetaReport(d *json.Decoder, o Options) ([]runfile.Run, error) {
 	if err := d.Decode(&f); err != nil {
 		return nil, fmt.Errorf("%w: it was cut off or changed; write it again with vegeta report -type json", err)
 	}
-	l := &loadgen.Result{Rate: o.Rate, Started: f.Earliest.UTC(), Duration: f.End.Sub(f.Earliest), Bytes: f.BytesIn.Total, Statuses: map[int]int64{}}
+	l := &loadgen.Result{
+		Rate: o.Rate, Started: f.Earliest.UTC(), Duration: f.End.Sub(f.Earliest),
+		Bytes: f.BytesIn.Total, Statuses: map[int]int64{},
+	}
 	if l.Rate == 0 {
 		l.Rate = f.Rate
 	}
@@ -239,7 +250,10 @@ func readVegetaReport(d *json.Decoder, o Options) ([]runfile.Run, error) {
 		l.Statuses[status] = n
 	}
 	if l.Failed > 0 {
-		l.Failures = []loadgen.Failure{{Class: loadgen.ClassOther, Count: l.Failed, Example: strings.Join(f.Errors[:min(len(f.Errors), 1)], "")}}
+		l.Failures = []loadgen.Failure{{
+			Class: loadgen.ClassOther, Count: l.Failed,
+			Example: strings.Join(f.Errors[:min(len(f.Errors), 1)], ""),
+		}}
 	}
 	var list []known
 	for name, q := range map[string]float64{"50th": .5, "90th": .9, "95th": .95, "99th": .99, "max": 1} {
@@ -258,7 +272,8 @@ func readVegetaReport(d *json.Decoder, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{{
 		Label: o.Label, Load: l, Import: &runfile.Import{Format: string(FormatVegeta), Quantiles: qs},
 		Notes: []string{
-			"vegeta's report has " + percents(qs) + " alone, of answers and failures together, and reports cannot be added up: convert the results for all",
+			"vegeta's report has " + percents(qs) + " alone, of answers and failures together, and reports cannot be " +
+				"added up: convert the results for all",
 			vegetaUnsaid(o.Rate > 0),
 		},
 	}}, nil

@@ -13,9 +13,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// wrk2 prints percentiles with -L (or --latency), and below them the lines of a .hgrm in milliseconds. It says neither the
-// rate that was asked for nor when it ran. wrk's own output has the first table too, without "HdrHistogram", of latencies in a
-// closed loop.
+// wrk2 prints percentiles with -L (or --latency), and below them the lines of a .hgrm in
+// milliseconds. It says neither the rate that was asked for nor when it ran. wrk's own output has
+// the first table too, without "HdrHistogram", of latencies in a closed loop.
 //
 //	Running 2s test @ http://127.0.0.1:8080/
 //	  2 threads and 10 connections
@@ -36,7 +36,10 @@ var (
 	wrkNotOK    = regexp.MustCompile(`^Non-2xx or 3xx responses: (\d+)$`)
 )
 
-var wrkUnits = map[string]time.Duration{"us": time.Microsecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour}
+var wrkUnits = map[string]time.Duration{
+	"us": time.Microsecond, "ms": time.Millisecond, "s": time.Second,
+	"m": time.Minute, "h": time.Hour,
+}
 
 // wrk2 reads the output line by line.
 type wrk2 struct {
@@ -50,7 +53,10 @@ type wrk2 struct {
 }
 
 func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
-	p := &wrk2{run: runfile.Run{Label: o.Label, Load: &loadgen.Result{Rate: o.Rate}, Import: &runfile.Import{Format: string(FormatWrk2)}}}
+	p := &wrk2{run: runfile.Run{
+		Label: o.Label, Load: &loadgen.Result{Rate: o.Rate},
+		Import: &runfile.Import{Format: string(FormatWrk2)},
+	}}
 	p.table.unit, p.table.h = time.Millisecond, newFine()
 	if err := lines(r, p.line); err != nil {
 		return nil, err
@@ -58,7 +64,8 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	l := p.run.Load
 	switch {
 	case !p.answered:
-		return nil, errors.New("it ends before the line of all requests (N requests in ...): it was cut off, or wrk2 was killed; run it again")
+		return nil, errors.New("it ends before the line of all requests (N requests in ...): it was cut off, or wrk2 " +
+			"was killed; run it again")
 	case p.table.started && !p.table.ended:
 		return nil, errNoFooter
 	case p.table.ended:
@@ -81,13 +88,15 @@ func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
 	if !p.open {
 		return p.closed(o)
 	}
-	asked := "the rate that was asked for is not in wrk2's output: say it with -rate, or tables take this for a closed loop"
+	asked := "the rate that was asked for is not in wrk2's output: say it with -rate, or tables take this for a " +
+		"closed loop"
 	if o.Rate > 0 {
 		asked = "the rate was said with -rate, and not by wrk2"
 	}
 	p.run.Notes = append(p.run.Notes, asked+"; nor when it ran, nor figures over time")
 	if n := l.Latency.Count(); n != l.Answered {
-		p.run.Notes = append(p.run.Notes, fmt.Sprintf("wrk2 counts %d requests, and its percentiles are of %d: those of its calibration, 10 s, are not in them", l.Answered, n))
+		p.run.Notes = append(p.run.Notes, fmt.Sprintf("wrk2 counts %d requests, and its percentiles are of %d: those "+
+			"of its calibration, 10 s, are not in them", l.Answered, n))
 	}
 	return []runfile.Run{p.run}, nil
 }
@@ -100,7 +109,8 @@ func (p *wrk2) closed(o Options) ([]runfile.Run, error) {
 	if p.run.Import.Format = "wrk"; o.Label == string(FormatWrk2) {
 		p.run.Label = "wrk"
 	}
-	p.run.Notes = append(p.run.Notes, "wrk's latency counts from the sending, in a closed loop: a service that stalls is sent less meanwhile; nor does it say when it ran")
+	p.run.Notes = append(p.run.Notes, "wrk's latency counts from the sending, in a closed loop: a service that "+
+		"stalls is sent less meanwhile; nor does it say when it ran")
 	return []runfile.Run{p.run}, nil
 }
 
@@ -137,19 +147,26 @@ func (p *wrk2) line(s string) error {
 		l.Duration, err2 = wrkDuration(m[2], m[3])
 		l.Bytes, err3 = wrkBytes(m[4], m[5])
 		if err := errors.Join(err1, err2, err3); err != nil || p.answered {
-			return errors.New("it is not the one line of all requests (N requests in TIME, SIZE read): give each run as a file of its own")
+			return errors.New("it is not the one line of all requests (N requests in TIME, SIZE read): give each run " +
+				"as a file of its own")
 		}
 		p.answered = true
 	}
 	if m := wrkErrors.FindStringSubmatch(t); m != nil {
-		for i, c := range []loadgen.Class{loadgen.ClassConnect, loadgen.ClassClosed, loadgen.ClassOther, loadgen.ClassTimeout} {
+		for i, c := range []loadgen.Class{
+			loadgen.ClassConnect, loadgen.ClassClosed, loadgen.ClassOther,
+			loadgen.ClassTimeout,
+		} {
 			n, err := strconv.ParseInt(m[i+1], 10, 32)
 			if err != nil {
 				return fmt.Errorf("%.60q: %w", t, err)
 			}
 			if n > 0 {
 				l.Failed += n
-				l.Failures = append(l.Failures, loadgen.Failure{Class: c, Count: n, Example: "wrk2: " + []string{"connect", "read", "write", "timeout"}[i]})
+				l.Failures = append(l.Failures, loadgen.Failure{
+					Class: c, Count: n,
+					Example: "wrk2: " + []string{"connect", "read", "write", "timeout"}[i],
+				})
 			}
 		}
 	}

@@ -88,7 +88,8 @@ func forest(c *compare.Comparison) chart.Chart {
 	band := forestLine*(len(c.Columns)-1) + forestGap
 	f := chart.Chart{
 		ID: "forest", Class: "forest", Title: "Ratios to " + c.Columns[c.Base].Label,
-		YLabel: "ratio to " + c.Columns[c.Base].Label, XLabel: "less ← ratio → more", Height: fmt.Sprint(band * len(rows)),
+		YLabel: "ratio to " + c.Columns[c.Base].Label, XLabel: "less ← ratio → more",
+		Height: fmt.Sprint(band * len(rows)),
 	}
 	at := []float64{1}
 	for _, t := range scale.ticks {
@@ -120,7 +121,8 @@ func forest(c *compare.Comparison) chart.Chart {
 			result := r.Result(k)
 			lines = append(lines, intervalLines(x, y, k, result, r.Shown(k))...)
 			if result != nil {
-				parts = append(parts, fmt.Sprintf("%s, %s: %s %s.", r.Name, c.Columns[k].Label, compare.Ratio(result), compare.Bounds(result)))
+				parts = append(parts, fmt.Sprintf("%s, %s: %s %s.", r.Name, c.Columns[k].Label, compare.Ratio(result),
+					compare.Bounds(result)))
 			}
 		}
 	}
@@ -176,7 +178,8 @@ func inOrder(c *compare.Comparison, row *compare.Row) (list []measured) {
 	return list
 }
 
-// runsChart draws a figure of each run in the order in which they were measured, and marks those that were spoilt.
+// runsChart draws a figure of each run in the order in which they were measured, and marks those
+// that were spoilt.
 func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) {
 	runs := inOrder(c, row)
 	y, ticks := valueAxis(runs)
@@ -184,7 +187,8 @@ func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) 
 	g := chart.Chart{
 		ID: "runs", Class: "middle runs", Title: row.Name + " of each run, in the order in which they were measured",
 		YLabel: row.Name, XLabel: "run, in the order in which they were measured",
-		X: x.XTicks(chart.LinearTicks(1, float64(len(runs)), max(chart.RoundStep(float64(len(runs)), 10), 1)), chart.LabelNumber),
+		X: x.XTicks(chart.LinearTicks(1, float64(len(runs)), max(chart.RoundStep(float64(len(runs)), 10), 1)),
+			chart.LabelNumber),
 		Y: y.YTicks(ticks, row.Format),
 	}
 	dots, rings := make([]chart.Path, len(c.Columns)), make([]chart.Path, len(c.Columns))
@@ -205,7 +209,8 @@ func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) 
 	}
 	for k := range c.Columns {
 		if d := rings[k].String(); d != "" {
-			g.Lines = append(g.Lines, chart.Line{Class: "ring", Series: k, D: d}, chart.Line{Class: "gap", Series: k, D: d})
+			g.Lines = append(g.Lines, chart.Line{Class: "ring", Series: k, D: d},
+				chart.Line{Class: "gap", Series: k, D: d})
 		}
 	}
 	for k := range c.Columns {

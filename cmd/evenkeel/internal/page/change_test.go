@@ -12,7 +12,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// judged has ten rounds of three variants with a floor: one is slower for certain; two of its runs were spoilt.
+// judged has ten rounds of three variants with a floor: one is slower for certain; two of its runs
+// were spoilt.
 func judged(t *testing.T) *compare.Comparison {
 	f := newFake(t)
 	f.seconds, f.rate, f.collections, f.points = 1, 1200, 5, 20
@@ -34,7 +35,8 @@ func judged(t *testing.T) *compare.Comparison {
 		}
 	}
 	for _, i := range []int{7, 22} {
-		if err := json.Unmarshal(fmt.Appendf(nil, `{"window_ns": 10000000000, "other_percent": %d}`, 20+i), &file.Runs[i].Disturbance); err != nil {
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"window_ns": 10000000000, "other_percent": %d}`, 20+i),
+			&file.Runs[i].Disturbance); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +53,8 @@ func TestChanges(t *testing.T) {
 	}
 	for _, want := range []string{
 		`id="forest"`, `id="runs"`, `class="floorband"`, `class="interval v1"`, `class="dot v2 unsure"`, `class="ring"`,
-		"GOGC=50: 27% of the processors’ time went to other programs", `<span class="ratio slower">`, `<th scope="col">floor</th>`,
+		"GOGC=50: 27% of the processors’ time went to other programs", `<span class="ratio slower">`,
+		`<th scope="col">floor</th>`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(p, "&#39;", "’"), want) {
 			t.Errorf("the page lacks %s", want)

@@ -20,7 +20,8 @@ func TestHTMLClasses(t *testing.T) {
 	l.MoreTargets = 7
 	p := pageOf(t, c)
 	for _, want := range []string{
-		"By class of request", "&lt;b&gt;search&lt;/b&gt;", "<td><span class=\"value\">25.0%</span></td>", "1 KiB", "5.00 ms",
+		"By class of request", "&lt;b&gt;search&lt;/b&gt;", "<td><span class=\"value\">25.0%</span></td>", "1 KiB",
+		"5.00 ms",
 		"GET http://127.0.0.1:8080/x", "and 7 more",
 	} {
 		if !strings.Contains(p, want) {

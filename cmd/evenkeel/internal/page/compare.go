@@ -51,8 +51,8 @@ type page struct {
 	Tool     string
 }
 
-// Compare writes the table and the charts as one page that needs nothing but itself: its
-// style and its script are in it once each, and it loads nothing. Without script it shows the same charts.
+// Compare writes the table and the charts as one page that needs nothing but itself: its style and
+// its script are in it once each, and it loads nothing. Without script it shows the same charts.
 func Compare(w io.Writer, c *compare.Comparison) error {
 	d := newPageData(c)
 	data, err := json.Marshal(d) // escapes <, > and &, so that no label ends the script element

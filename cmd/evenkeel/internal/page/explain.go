@@ -92,7 +92,8 @@ type runningRow struct{ Share, Interval, Count, Where string }
 func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
 	r := v.Report()
 	p := explainPage{
-		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: t.Name, Limits: verdict.Limits(), Tool: runfile.Tool(),
+		shell: newShell(style+explainStyle, explainScript, []byte("null")), Verdict: v, Source: t.Name,
+		Limits: verdict.Limits(), Tool: runfile.Tool(),
 	}
 	if r.Requests > 0 {
 		d := ccdfData(r)
@@ -111,7 +112,10 @@ func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
 func (p *explainPage) fill(v *verdict.Verdict) {
 	r := v.Report()
 	for _, c := range v.Classes() {
-		p.Classes = append(p.Classes, classRow{c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50), textfmt.Duration(c.P99), textfmt.Share(c.Slow)})
+		p.Classes = append(p.Classes, classRow{
+			c.Name, textfmt.Count(float64(c.Requests)), textfmt.Duration(c.P50),
+			textfmt.Duration(c.P99), textfmt.Share(c.Slow),
+		})
 	}
 	if v.Named {
 		p.Guide = v.Causes[0].Guide
@@ -129,36 +133,48 @@ func (p *explainPage) fill(v *verdict.Verdict) {
 	}
 	for _, row := range v.Table() {
 		c := causeRow{
-			pageCause: newPageCause(row.Cause), Median: textfmt.Duration(row.Median), Tail: textfmt.Duration(row.Tail), More: textfmt.SignedDuration(row.Excess),
+			pageCause: newPageCause(row.Cause), Median: textfmt.Duration(row.Median), Tail: textfmt.Duration(row.Tail),
+			More: textfmt.SignedDuration(row.Excess),
 		}
 		if row.Share > 0 {
 			c.Share, c.Width = textfmt.Share(row.Share), chart.LabelNumber(chart.Significant(row.Share*100, 3))
 		}
 		p.Causes = append(p.Causes, c)
 	}
-	p.CausesFoot = fmt.Sprintf("On average a request of the slowest 1%% (p99+) takes %s, the median request %s: %s more. A share is of what is more; causes that take less than in the median request have none.",
+	p.CausesFoot = fmt.Sprintf("On average a request of the slowest 1%% (p99+) takes %s, the median request %s: %s "+
+		"more. A share is of what is more; causes that take less than in the median request have none.",
 		textfmt.Duration(r.Tail.Mean), textfmt.Duration(r.Median.Mean), textfmt.Duration(r.Tail.Mean-r.Median.Mean))
 	for _, x := range v.Places() {
-		p.Sites = append(p.Sites, siteRow{newPageCause(x.Cause), verdict.Where(&x.Blame), textfmt.Duration(x.Median), textfmt.Duration(x.Time), textfmt.SignedDuration(x.Excess)})
+		p.Sites = append(p.Sites, siteRow{
+			newPageCause(x.Cause), verdict.Where(&x.Blame), textfmt.Duration(x.Median),
+			textfmt.Duration(x.Time), textfmt.SignedDuration(x.Excess),
+		})
 	}
 	for _, x := range v.Running() {
 		where := cmp.Or(x.Site, "no function of the program's")
 		if x.Handler != "" {
 			where += ", in " + x.Handler
 		}
-		p.Running = append(p.Running, runningRow{textfmt.Share(x.Share), rangeText(textfmt.Share(x.Low), textfmt.Share(x.High)), textfmt.Count(float64(x.Count)), where})
+		p.Running = append(p.Running, runningRow{
+			textfmt.Share(x.Share),
+			rangeText(textfmt.Share(x.Low), textfmt.Share(x.High)), textfmt.Count(float64(x.Count)), where,
+		})
 	}
 	p.Still = len(r.Machine.Spans) > 0
 	p.Overview, p.Requests = overview(r), slowRequests(r, p.Viewer)
 }
 
 func newBandBar(b *reqtrace.Band) bandBar {
-	bar := bandBar{Name: b.Name, Requests: textfmt.Count(float64(b.Requests)), Mean: textfmt.Duration(b.Mean), Range: rangeText(textfmt.Duration(b.Min), textfmt.Duration(b.Max))}
+	bar := bandBar{
+		Name: b.Name, Requests: textfmt.Count(float64(b.Requests)), Mean: textfmt.Duration(b.Mean),
+		Range: rangeText(textfmt.Duration(b.Min), textfmt.Duration(b.Max)),
+	}
 	at := 0.
 	var desc []string
 	for _, c := range verdict.Causes(minPart, b.Parts) {
 		share := b.Parts.Share(c)
-		tip := fmt.Sprintf("%s: %s of %s (%s)", verdict.Phrase(c), textfmt.Duration(b.Parts.Of(c)), textfmt.Duration(b.Mean), textfmt.Percent(share*100))
+		tip := fmt.Sprintf("%s: %s of %s (%s)", verdict.Phrase(c), textfmt.Duration(b.Parts.Of(c)),
+			textfmt.Duration(b.Mean), textfmt.Percent(share*100))
 		bar.Bar = append(bar.Bar, barPart{causeClass(c), thousandths(at), thousandths(share), b.Name + ", " + tip})
 		desc = append(desc, tip)
 		at += share

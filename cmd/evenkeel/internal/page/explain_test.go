@@ -43,9 +43,12 @@ func explainPageOf(t *testing.T, source string, r *reqtrace.Report) string {
 func TestExplain(t *testing.T) {
 	p := html.UnescapeString(explainPageOf(t, "trace.out", knownReport(t)))
 	for _, want := range []string{
-		`<h1 id="verdict">64% of the extra time is waiting for a CPU (GC workers ran).</h1>`, `<p id="fix">Fix: allocate less`, "docs/guides/explain.md#runqueue-gc",
-		"The slowest 1% take 21.7 ms on average", "Left out: 12 requests under way when the trace began.", "trace.out", "p99.9+", "main.(*cache).get (cache.go:51)",
-		"order-7", `<details class="request">`, `class="marking"`, `class="stop"`, "What a trace cannot show", `id="ccdf"`, newShell(style+explainStyle, explainScript, nil).CSP,
+		`<h1 id="verdict">64% of the extra time is waiting for a CPU (GC workers ran).</h1>`,
+		`<p id="fix">Fix: allocate less`, "docs/guides/explain.md#runqueue-gc",
+		"The slowest 1% take 21.7 ms on average", "Left out: 12 requests under way when the trace began.", "trace.out",
+		"p99.9+", "main.(*cache).get (cache.go:51)",
+		"order-7", `<details class="request">`, `class="marking"`, `class="stop"`, "What a trace cannot show",
+		`id="ccdf"`, newShell(style+explainStyle, explainScript, nil).CSP,
 	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)
@@ -85,7 +88,8 @@ func TestViewer(t *testing.T) {
 	if err := Explain(&b, Trace{Name: "http://a.example/debug/pprof/trace"}, verdict.Of(knownReport(t))); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.String(); strings.Contains(got, "<a href") || strings.Contains(got, `id="port"`) || !strings.Contains(got, "This trace was not kept") {
+	if got := b.String(); strings.Contains(got, "<a href") || strings.Contains(got, `id="port"`) ||
+		!strings.Contains(got, "This trace was not kept") {
 		t.Error("the page of a trace that was not kept leads to it")
 	}
 }
@@ -95,7 +99,10 @@ func TestExplainCutOff(t *testing.T) {
 	r := knownReport(t)
 	r.Broken = "after 7 events: unexpected EOF"
 	p := explainPageOf(t, "trace.out", r)
-	for _, want := range []string{"waiting for a CPU (GC workers ran)", "The trace is cut off or corrupt. The report is of the ", r.Broken} {
+	for _, want := range []string{
+		"waiting for a CPU (GC workers ran)",
+		"The trace is cut off or corrupt. The report is of the ", r.Broken,
+	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -132,15 +139,18 @@ func TestExplainEscapes(t *testing.T) {
 	}
 }
 
-// ownLinks are what the page leads to when somebody presses them: go tool trace on the same machine.
-var ownLinks = regexp.MustCompile(`<a href="http://localhost:8765/trace\?(goid=[0-9]+|view=proc)#[0-9.]+:[0-9.]+" target="_blank" rel="noopener">`)
+// ownLinks are what the page leads to when somebody presses them: go tool trace on the same
+// machine.
+var ownLinks = regexp.MustCompile(`<a href="http://localhost:8765/trace\?(goid=[0-9]+|view=proc)#[0-9.]+:[0-9.]+" ` +
+	`target="_blank" rel="noopener">`)
 
 func TestExplainLoadsNothing(t *testing.T) {
 	p := explainPageOf(t, "trace.out", knownReport(t))
 	p = ownLinks.ReplaceAllString(p, "<a>")
 	for _, bad := range []string{
 		`(?i)\b(src|href|srcset|action|poster|background)\s*=\s*["'a-z]`, `(?i)\burl\(`, `(?i)@import`, `(?i)<link`,
-		`\bfetch\(`, `XMLHttpRequest`, `\beval\(`, `new Function`, `innerHTML`, `(?i)\sstyle=`, `(?i)\son[a-z]+=`, `import\(`,
+		`\bfetch\(`, `XMLHttpRequest`, `\beval\(`, `new Function`, `innerHTML`, `(?i)\sstyle=`, `(?i)\son[a-z]+=`,
+		`import\(`,
 	} {
 		if m := regexp.MustCompile(bad).FindString(p); m != "" {
 			t.Errorf("the page has %q", m)
@@ -158,7 +168,10 @@ func TestExplainStaysSmall(t *testing.T) {
 		r.Slowest = append(r.Slowest, q)
 	}
 	for i := range 3000 {
-		r.Spans = append(r.Spans, reqtrace.Span{Start: time.Duration(i) * ms, End: time.Duration(i)*ms + ms/2, Stopped: i%2 == 0})
+		r.Spans = append(r.Spans, reqtrace.Span{
+			Start: time.Duration(i) * ms, End: time.Duration(i)*ms + ms/2,
+			Stopped: i%2 == 0,
+		})
 	}
 	if n := len(explainPageOf(t, "trace.out", r)); n > 500<<10 {
 		t.Errorf("%d bytes, want at most %d", n, 500<<10)
@@ -177,7 +190,10 @@ func longRequest(n int) reqtrace.Request {
 		}
 		c := reqtrace.Cause(1 + i%3)
 		q.Parts.Add(c, d)
-		q.Path = append(q.Path, reqtrace.Tile{Start: at, End: at + d, Cause: c, Site: fmt.Sprintf("main.f%d (main.go:%d)", i%4, i%4)})
+		q.Path = append(q.Path, reqtrace.Tile{
+			Start: at, End: at + d, Cause: c,
+			Site: fmt.Sprintf("main.f%d (main.go:%d)", i%4, i%4),
+		})
 		at += d
 	}
 	q.End = at
@@ -235,29 +251,44 @@ func TestJoinNarrow(t *testing.T) {
 		t.Errorf("ends at %v of %v, %d of the 10 long ones are whole", at, q.End, long)
 	}
 	mixed := joinNarrow([]reqtrace.Tile{
-		{Start: 0, End: 10, Cause: reqtrace.CauseRunning}, {Start: 10, End: 40, Cause: reqtrace.CauseLock}, {Start: 40, End: 50, Cause: reqtrace.CauseRunning},
+		{Start: 0, End: 10, Cause: reqtrace.CauseRunning},
+		{Start: 10, End: 40, Cause: reqtrace.CauseLock},
+		{Start: 40, End: 50, Cause: reqtrace.CauseRunning},
 	}, func(time.Duration) bool { return true })
 	if len(mixed) != 1 || mixed[0].Cause != reqtrace.CauseLock || mixed[0].End != 50 {
 		t.Errorf("%+v", mixed)
 	}
 }
 
-// TestMachineAndSamples: what stood still is drawn behind requests, and functions of samples have a table where there are enough.
+// TestMachineAndSamples: what stood still is drawn behind requests, and functions of samples have a
+// table where there are enough.
 func TestMachineAndSamples(t *testing.T) {
 	r := knownReport(t)
 	p := explainPageOf(t, "trace.out", r)
 	if strings.Contains(p, `class="still"`) || strings.Contains(p, `id="running"`) {
 		t.Error("a page without stalls and samples shows some")
 	}
-	r.Machine = reqtrace.Machine{Stalls: 1, Time: 5 * time.Millisecond, Longest: 5 * time.Millisecond, Requests: 1, Spans: []reqtrace.Span{{Start: 1003 * time.Millisecond, End: 1008 * time.Millisecond}}}
-	r.Tail.Samples = []reqtrace.Sample{{Site: "main.render (page.go:12)", Handler: "main.serve (main.go:7)", Count: 30, Share: .75, Low: .6, High: .86}, {Site: "main.sum (sum.go:3)", Count: 10, Share: .25, Low: .14, High: .4}}
+	r.Machine = reqtrace.Machine{
+		Stalls: 1, Time: 5 * time.Millisecond, Longest: 5 * time.Millisecond, Requests: 1,
+		Spans: []reqtrace.Span{{Start: 1003 * time.Millisecond, End: 1008 * time.Millisecond}},
+	}
+	r.Tail.Samples = []reqtrace.Sample{{
+		Site: "main.render (page.go:12)", Handler: "main.serve (main.go:7)", Count: 30,
+		Share: .75, Low: .6, High: .86,
+	}, {Site: "main.sum (sum.go:3)", Count: 10, Share: .25, Low: .14, High: .4}}
 	p = explainPageOf(t, "trace.out", r)
-	for _, want := range []string{`class="still"`, "the machine stands still", `id="running"`, "<td>30</td><td>75%</td><td>60%–86%</td><td>main.render (page.go:12), in main.serve (main.go:7)</td>"} {
+	for _, want := range []string{
+		`class="still"`, "the machine stands still", `id="running"`,
+		"<td>30</td><td>75%</td><td>60%–86%</td><td>main.render (page.go:12), in main.serve (main.go:7)</td>",
+	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	r.Tail.Samples = []reqtrace.Sample{{Site: "main.sum (sum.go:3)", Count: reqtrace.EnoughSamples - 1, Share: 1, Low: .5, High: 1}}
+	r.Tail.Samples = []reqtrace.Sample{{
+		Site: "main.sum (sum.go:3)", Count: reqtrace.EnoughSamples - 1, Share: 1,
+		Low: .5, High: 1,
+	}}
 	if strings.Contains(explainPageOf(t, "trace.out", r), `id="running"`) {
 		t.Error("functions are listed of too few samples")
 	}

@@ -35,7 +35,8 @@ type explainChangePage struct {
 	Tool     string
 }
 
-// sideBar is what the slowest 1%, or all requests, of a side take, as a bar. The longest has the whole width.
+// sideBar is what the slowest 1%, or all requests, of a side take, as a bar. The longest has the
+// whole width.
 type sideBar struct {
 	Name, Mean, Desc string
 	Bar              []barPart
@@ -60,14 +61,27 @@ type changedClass struct {
 	Class, Old, New, Time, Number string
 }
 
-// Change writes what differs between two versions, and what it rests on, as one page that needs nothing but itself, as
-// [Compare] does.
+// Change writes what differs between two versions, and what it rests on, as one page that needs
+// nothing but itself, as [Compare] does.
 func Change(w io.Writer, c *verdict.Change) error {
-	p := explainChangePage{shell: newShell(style+explainStyle+explainChangeStyle, explainScript, []byte("null")), Change: c, Tool: runfile.Tool()}
+	p := explainChangePage{
+		shell:  newShell(style+explainStyle+explainChangeStyle, explainScript, []byte("null")),
+		Change: c, Tool: runfile.Tool(),
+	}
 	p.Headline = []pageFigure{
-		{"the slowest 1% (p99+), on average", textfmt.SignedDuration(c.Slow.More), textfmt.Duration(c.Old.Slow.Total()) + " → " + textfmt.Duration(c.New.Slow.Total())},
-		{"all requests, on average", textfmt.SignedDuration(c.All.More), textfmt.Duration(c.All.Old) + " → " + textfmt.Duration(c.All.New)},
-		{"traces", fmt.Sprintf("%d, %d", c.Old.Traces, c.New.Traces), fmt.Sprintf("%s, %s requests", textfmt.Count(float64(c.Old.Requests)), textfmt.Count(float64(c.New.Requests)))},
+		{
+			"the slowest 1% (p99+), on average", textfmt.SignedDuration(c.Slow.More),
+			textfmt.Duration(c.Old.Slow.Total()) + " → " + textfmt.Duration(c.New.Slow.Total()),
+		},
+		{
+			"all requests, on average", textfmt.SignedDuration(c.All.More),
+			textfmt.Duration(c.All.Old) + " → " + textfmt.Duration(c.All.New),
+		},
+		{
+			"traces", fmt.Sprintf("%d, %d", c.Old.Traces, c.New.Traces),
+			fmt.Sprintf("%s, %s requests", textfmt.Count(float64(c.Old.Requests)),
+				textfmt.Count(float64(c.New.Requests))),
+		},
 	}
 	for _, k := range verdict.Causes(minPart, c.Old.Slow, c.New.Slow, c.Old.All, c.New.All) {
 		p.Legend = append(p.Legend, newPageCause(k))
@@ -79,7 +93,8 @@ func Change(w io.Writer, c *verdict.Change) error {
 	for i := range c.Classes {
 		x := &c.Classes[i]
 		p.Classes = append(p.Classes, changedClass{
-			x.Class, textfmt.Share(x.OldShare), textfmt.Share(x.NewShare), textfmt.SignedDuration(x.Slow.More), textfmt.SignedDuration(x.SlowMix.More),
+			x.Class, textfmt.Share(x.OldShare), textfmt.Share(x.NewShare), textfmt.SignedDuration(x.Slow.More),
+			textfmt.SignedDuration(x.SlowMix.More),
 		})
 	}
 	return explainChangeTmpl.Execute(w, &p)
@@ -118,9 +133,12 @@ func changeRows(list []verdict.CauseChange, places bool) (rows []changeRow) {
 		x := &shown[i]
 		d := &x.Slow
 		r := changeRow{
-			pageCause: newPageCause(x.Cause), Named: x.Named, Old: textfmt.Duration(d.Old), New: textfmt.Duration(d.New), More: textfmt.SignedDuration(d.More),
-			Interval: rangeText(textfmt.SignedDuration(d.Low), textfmt.SignedDuration(d.High)), All: textfmt.SignedDuration(x.All.More),
-			Zero: thousandths(at(0)), Low: thousandths(at(d.Low)), Width: thousandths(at(d.High) - at(d.Low)), At: thousandths(at(d.More)),
+			pageCause: newPageCause(x.Cause), Named: x.Named, Old: textfmt.Duration(d.Old),
+			New: textfmt.Duration(d.New), More: textfmt.SignedDuration(d.More),
+			Interval: rangeText(textfmt.SignedDuration(d.Low), textfmt.SignedDuration(d.High)),
+			All:      textfmt.SignedDuration(x.All.More),
+			Zero:     thousandths(at(0)), Low: thousandths(at(d.Low)), Width: thousandths(at(d.High) - at(d.Low)),
+			At: thousandths(at(d.More)),
 		}
 		if places {
 			r.Where = x.Words()

@@ -12,7 +12,8 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// changeReports makes up the traces of a side: requests of two classes, of which every fortieth waits for a lock.
+// changeReports makes up the traces of a side: requests of two classes, of which every fortieth
+// waits for a lock.
 func changeReports(seed uint64, locked time.Duration, line int) (list []*reqtrace.Report) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 3 {
@@ -21,11 +22,15 @@ func changeReports(seed uint64, locked time.Duration, line int) (list []*reqtrac
 		for i := range n {
 			class := []string{"GET /", "GET /search"}[one(i%10 == 0)]
 			b := &r.Blocks[i%blocks]
-			parts := []reqtrace.BlockPart{{Class: class, Cause: reqtrace.CauseRunning, All: time.Duration(900+rng.IntN(200)) * time.Microsecond}}
+			parts := []reqtrace.BlockPart{{
+				Class: class, Cause: reqtrace.CauseRunning,
+				All: time.Duration(900+rng.IntN(200)) * time.Microsecond,
+			}}
 			if i%40 == 0 {
 				parts = append(parts, reqtrace.BlockPart{
-					Class: class, Cause: reqtrace.CauseLock, Site: fmt.Sprintf("main.(*cache).get (cache.go:%d)", line), Holder: "main.refresh (cache.go:7)",
-					All: locked + time.Duration(rng.IntN(1000))*time.Microsecond,
+					Class: class, Cause: reqtrace.CauseLock, Site: fmt.Sprintf("main.(*cache).get (cache.go:%d)", line),
+					Holder: "main.refresh (cache.go:7)",
+					All:    locked + time.Duration(rng.IntN(1000))*time.Microsecond,
 				})
 			}
 			q := reqtrace.SlowRequest{Class: class, Weight: 1}
@@ -54,7 +59,8 @@ func one(b bool) int {
 
 // TestChange shows a lock that is held for longer, and has moved to another line.
 func TestChange(t *testing.T) {
-	c, err := verdict.Compare(changeReports(1, 10*time.Millisecond, 51), changeReports(2, 14*time.Millisecond, 60), verdict.ChangeOptions{Old: "v1 <old>", New: "v2"})
+	c, err := verdict.Compare(changeReports(1, 10*time.Millisecond, 51), changeReports(2, 14*time.Millisecond, 60),
+		verdict.ChangeOptions{Old: "v1 <old>", New: "v2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +73,8 @@ func TestChange(t *testing.T) {
 	}
 	p := html.UnescapeString(b.String())
 	for _, want := range []string{
-		`<h1 id="verdict">The slowest 1% take `, "lock that main.refresh holds, in main.(*cache).get (cache.go:60)", `<tr class="named">`, "slowest 1% of v1 <old>", "slowest 1% of v2",
+		`<h1 id="verdict">The slowest 1% take `, "lock that main.refresh holds, in main.(*cache).get (cache.go:60)",
+		`<tr class="named">`, "slowest 1% of v1 <old>", "slowest 1% of v2",
 		"all of v2", "GET /search", "3 traces", newShell(style+explainStyle+explainChangeStyle, explainScript, nil).CSP,
 	} {
 		if !strings.Contains(p, want) {

@@ -100,7 +100,8 @@ func (f *fake) comparison(repeats int, labels ...string) *compare.Comparison {
 	}}
 	for i, l := range labels {
 		for k := range repeats {
-			file.Runs = append(file.Runs, f.run(l, k+1, time.Duration(float64(time.Millisecond)*math.Pow(1.6, float64(i)))))
+			file.Runs = append(file.Runs, f.run(l, k+1, time.Duration(float64(time.Millisecond)*math.Pow(1.6,
+				float64(i)))))
 		}
 	}
 	return compare.Files([]*runfile.File{file}, []string{"run.json"})

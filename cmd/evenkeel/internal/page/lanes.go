@@ -33,7 +33,8 @@ func (d *pageData) addLanes(c *compare.Comparison) {
 		lanes[i] = busiest(all, maxLanes)
 		total += len(lanes[i])
 		if n := len(all); n > maxLanes {
-			d.laneNotes = append(d.laneNotes, fmt.Sprintf("%s: %d of %s sources are drawn, those with the most changes.",
+			d.laneNotes = append(d.laneNotes, fmt.Sprintf("%s: %d of %s sources are drawn, those with the most "+
+				"changes.",
 				c.Columns[i].Label, maxLanes, textfmt.Count(float64(n))))
 		}
 	}
@@ -51,8 +52,9 @@ func (d *pageData) addLanes(c *compare.Comparison) {
 		}
 	}
 	if merged {
-		d.laneNotes = append(d.laneNotes, "Where states follow each other too fast to be told apart, neighbours are drawn as one, "+
-			"in the colour of the state that took most of the time. The terminal counts each.")
+		d.laneNotes = append(d.laneNotes,
+			"Where states follow each other too fast to be told apart, neighbours are drawn as one, "+
+				"in the colour of the state that took most of the time. The terminal counts each.")
 	}
 	d.fillLanes(c, lanes)
 }
@@ -204,6 +206,9 @@ func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
 
 func addLane(c *chart.Chart, class string, column int, d string) {
 	if d != "" {
-		c.Lines = append(c.Lines, chart.Line{Class: class, Series: column, D: d, Transform: fmt.Sprintf("scale(%g 1)", chart.PlotWidth/laneWidth)})
+		c.Lines = append(c.Lines, chart.Line{
+			Class: class, Series: column, D: d,
+			Transform: fmt.Sprintf("scale(%g 1)", chart.PlotWidth/laneWidth),
+		})
 	}
 }

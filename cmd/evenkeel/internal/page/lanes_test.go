@@ -42,14 +42,18 @@ func TestHTMLLanes(t *testing.T) {
 		t.Fatalf("%d charts of lanes, want 1", len(lanes))
 	}
 	for _, want := range []string{
-		`class="state e0"`, `class="state e3"`, `scale(0.01 1)`, "&lt;b&gt;deployment&lt;/b&gt;\\x1b</text>", ">replica 1</text>",
+		`class="state e0"`, `class="state e3"`, `scale(0.01 1)`, "&lt;b&gt;deployment&lt;/b&gt;\\x1b</text>",
+		">replica 1</text>",
 		"replica 1: collecting 1x, 180 ms in all.",
 	} {
 		if !strings.Contains(lanes[0], want) {
 			t.Errorf("the lanes lack %q:\n%s", want, lanes[0])
 		}
 	}
-	for _, want := range []string{`id="states"`, "collecting</li>", "rolling &lt;/script&gt; out</li>", "serving</li>"} {
+	for _, want := range []string{
+		`id="states"`, "collecting</li>", "rolling &lt;/script&gt; out</li>",
+		"serving</li>",
+	} {
 		if !strings.Contains(p, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -67,7 +71,8 @@ func TestHTMLLanes(t *testing.T) {
 func TestHTMLWithoutEvents(t *testing.T) {
 	c := smallComparison(t)
 	want := pageOf(t, c)
-	c.SetEvents([]*runfile.Events{{Name: "ev", List: []runfile.Event{{Time: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), Source: "a", State: "b"}}}})
+	c.SetEvents([]*runfile.Events{{Name: "ev", List: []runfile.Event{{Time: time.Date(2026, 11, 21, 10, 0, 0, 0,
+		time.UTC), Source: "a", State: "b"}}}})
 	c.Notes = smallComparison(t).Notes
 	if d := cmp.Diff(want, pageOf(t, c)); d != "" {
 		t.Errorf("events outside the windows change the page: -want +got\n%s", d)
@@ -114,7 +119,8 @@ func TestHTMLBoundsNotes(t *testing.T) {
 	}
 	c.SetEvents([]*runfile.Events{e})
 	p := pageOf(t, c)
-	if !strings.Contains(p, `"note 0 nnn`) || strings.Contains(p, `"note 899 nnn`) || !strings.Contains(p, "The events have more notes than fit") {
+	if !strings.Contains(p, `"note 0 nnn`) || strings.Contains(p, `"note 899 nnn`) ||
+		!strings.Contains(p, "The events have more notes than fit") {
 		t.Error("not the first notes, or nothing said of the others")
 	}
 }

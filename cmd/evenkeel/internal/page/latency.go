@@ -45,9 +45,11 @@ func ccdfChart(d *pageData) chart.Chart {
 		}
 		c.Lines = append(c.Lines, chart.Line{Class: "series " + variantClass(i), Series: i, D: p.String()})
 	}
-	c.Desc = d.describe("Falling lines on two logarithmic axes, one a variant; further left is faster.", func(col *pageColumn) string {
-		return fmt.Sprintf("1%% slower than %s", chart.LabelDuration(chart.Significant(col.CCDF.quantile(.01)*microsecond, 3)))
-	})
+	c.Desc = d.describe("Falling lines on two logarithmic axes, one a variant; further left is faster.",
+		func(col *pageColumn) string {
+			return fmt.Sprintf("1%% slower than %s",
+				chart.LabelDuration(chart.Significant(col.CCDF.quantile(.01)*microsecond, 3)))
+		})
 	c.Message = d.noLatencies()
 	return c
 }
@@ -112,7 +114,8 @@ func (d *pageData) describe(intro string, of func(*pageColumn) string) string {
 	for i := range d.Columns {
 		col := &d.Columns[i]
 		if col.Count > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %s of %s requests.", col.Label, of(col), textfmt.Count(float64(col.Count))))
+			parts = append(parts, fmt.Sprintf("%s: %s of %s requests.", col.Label, of(col),
+				textfmt.Count(float64(col.Count))))
 		}
 	}
 	return strings.Join(parts, " ")

@@ -40,7 +40,8 @@ func newShell(style, script string, data []byte) shell {
 		sum := sha256.Sum256([]byte(s))
 		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	csp := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", hash(style), hash(script))
+	csp := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'",
+		hash(style), hash(script))
 	return shell{csp, template.CSS(style), template.JS(script), template.JS(data)}
 }
 
@@ -98,5 +99,6 @@ func hasGC(c *compare.Comparison) bool {
 	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
 
-// variantClass names the colour and dash of a column; page.css has eight, and the ninth column has those of the first.
+// variantClass names the colour and dash of a column; page.css has eight, and the ninth column has
+// those of the first.
 func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }

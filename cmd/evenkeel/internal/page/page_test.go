@@ -49,8 +49,8 @@ func smallComparison(t *testing.T) *compare.Comparison {
 	return compare.Files([]*runfile.File{files}, []string{"run.json"})
 }
 
-// checkPage compares a page with a file of testdata, which holds its data and structure: style and script
-// are files of their own.
+// checkPage compares a page with a file of testdata, which holds its data and structure: style and
+// script are files of their own.
 func checkPage(t *testing.T, name, page string) {
 	t.Helper()
 	for _, own := range []string{`(?s)<style>.*?</style>`, `(?s)<script>.*?</script>`, `sha256-.*?&#39;`} {
@@ -75,7 +75,10 @@ func TestHTMLStaysSmall(t *testing.T) {
 func TestHTMLEscapesLabels(t *testing.T) {
 	f := newFake(t)
 	f.seconds, f.rate, f.collections, f.points = 1, 100, 3, 10
-	labels := []string{`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "<!--", "{{.}} 'ü\u2028日本' &amp;", "</title></style>"}
+	labels := []string{
+		`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "<!--",
+		"{{.}} 'ü\u2028日本' &amp;", "</title></style>",
+	}
 	c := f.comparison(1, labels...)
 	c.Notes = append(c.Notes, "<b>note</b>")
 	p := pageOf(t, c)
@@ -112,7 +115,8 @@ func TestHTMLLoadsNothing(t *testing.T) {
 	p := pageOf(t, smallComparison(t))
 	for _, bad := range []string{
 		`(?i)\b(src|href|srcset|action|poster|background)\s*=\s*["'a-z]`, `(?i)\burl\(`, `(?i)@import`, `(?i)<link`,
-		`\bfetch\(`, `XMLHttpRequest`, `\beval\(`, `new Function`, `innerHTML`, `(?i)\sstyle=`, `(?i)\son[a-z]+=`, `import\(`,
+		`\bfetch\(`, `XMLHttpRequest`, `\beval\(`, `new Function`, `innerHTML`, `(?i)\sstyle=`, `(?i)\son[a-z]+=`,
+		`import\(`,
 	} {
 		if m := regexp.MustCompile(bad).FindString(p); m != "" {
 			t.Errorf("the page has %q", m)
@@ -127,7 +131,8 @@ func TestHTMLLoadsNothing(t *testing.T) {
 
 func TestHTMLPolicyAllowsItsOwn(t *testing.T) {
 	p := pageOf(t, smallComparison(t))
-	policy := html.UnescapeString(regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(p)[1])
+	content := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`)
+	policy := html.UnescapeString(content.FindStringSubmatch(p)[1])
 	for _, name := range []string{"style", "script"} {
 		if n := strings.Count(p, "<"+name+">"); n != 1 {
 			t.Errorf("the page has %d of <%s>, want 1", n, name)
@@ -135,7 +140,8 @@ func TestHTMLPolicyAllowsItsOwn(t *testing.T) {
 		_, text, _ := strings.Cut(p, "<"+name+">")
 		text, _, _ = strings.Cut(text, "</"+name+">")
 		sum := sha256.Sum256([]byte(text))
-		if want := name + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
+		if want := name + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+			"'"; !strings.Contains(policy, want) {
 			t.Errorf("policy %s lacks %s", policy, want)
 		}
 	}
@@ -160,9 +166,15 @@ func TestHTMLEdges(t *testing.T) {
 		want []string
 	}{
 		{"one variant", one(func(*runfile.Run) {}), []string{"<h1>1 variant, 1 repeat: "}},
-		{"no GC", one(func(r *runfile.Run) { r.GC = nil }), []string{"The collections of the service were not measured."}},
-		{"no collection", one(func(r *runfile.Run) { r.GC.Collections = nil }), []string{"no collection in the window"}},
-		{"none answered", one(func(r *runfile.Run) { r.Load = &loadgen.Result{Failed: 3} }), []string{"no request was answered", "<dd>none</dd>"}},
+		{"no GC", one(func(r *runfile.Run) {
+			r.GC = nil
+		}), []string{"The collections of the service were not measured."}},
+		{"no collection", one(func(r *runfile.Run) {
+			r.GC.Collections = nil
+		}), []string{"no collection in the window"}},
+		{"none answered", one(func(r *runfile.Run) {
+			r.Load = &loadgen.Result{Failed: 3}
+		}), []string{"no request was answered", "<dd>none</dd>"}},
 		{"single sample", one(func(r *runfile.Run) {
 			r.Load.Latency = histogramOf(t, 1e6)
 			r.Load.Series.Points = r.Load.Series.Points[:1]
@@ -174,10 +186,21 @@ func TestHTMLEdges(t *testing.T) {
 				r.Load.Series.Points[i] = loadgen.Point{Failed: 2}
 			}
 		}), []string{`class="failed v0"`}},
-		{"interrupted", one(func(r *runfile.Run) { r.Load.Interrupted = true }), []string{"the load was interrupted", "collections, interrupted"}},
-		{"eight, with long names", eight.comparison(1, append(labelsN(7), strings.Repeat("long ", 40))...), []string{"<h1>8 variants, 1 repeat</h1>", `class="series v7"`}},
-		{"more targets than fit", one(func(r *runfile.Run) { r.Load.Targets = make([]string, 99); r.Load.Targets[0] = "GET /" }), []string{"and 79 more"}},
-		{"open loop", one(func(r *runfile.Run) { r.Load.Rate = 5000 }), []string{"5,000 requests/s (open loop), at most 50 connections"}},
+		{"interrupted", one(func(r *runfile.Run) {
+			r.Load.Interrupted = true
+		}), []string{"the load was interrupted", "collections, interrupted"}},
+		{
+			"eight, with long names", eight.comparison(1, append(labelsN(7), strings.Repeat("long ", 40))...),
+			[]string{"<h1>8 variants, 1 repeat</h1>", `class="series v7"`},
+		},
+		{"more targets than fit", one(func(r *runfile.Run) {
+			r.Load.Targets = make([]string,
+				99)
+			r.Load.Targets[0] = "GET /"
+		}), []string{"and 79 more"}},
+		{"open loop", one(func(r *runfile.Run) {
+			r.Load.Rate = 5000
+		}), []string{"5,000 requests/s (open loop), at most 50 connections"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := pageOf(t, tt.c)
@@ -198,11 +221,13 @@ func TestHTMLTableIsTheText(t *testing.T) {
 	c := smallComparison(t)
 	p := pageOf(t, c)
 	for _, r := range c.Rows {
-		if want := fmt.Sprintf(`<th scope="row" title="%s">%s</th>`, escaped(r.Note), r.Name); !strings.Contains(p, want) {
+		if want := fmt.Sprintf(`<th scope="row" title="%s">%s</th>`, escaped(r.Note), r.Name); !strings.Contains(p,
+			want) {
 			t.Errorf("the table lacks %s", want)
 		}
 		for _, cell := range r.Cells {
-			if want := `<span class="value">` + r.Format(cell.Median) + "</span>"; cell.Known && !strings.Contains(p, want) {
+			if want := `<span class="value">` + r.Format(cell.Median) + "</span>"; cell.Known &&
+				!strings.Contains(p, want) {
 				t.Errorf("%s: the table lacks %s", r.Name, want)
 			}
 		}
@@ -222,7 +247,8 @@ func TestRangeText(t *testing.T) {
 	}
 }
 
-// TestHTMLBarePercentiles: a page of runs that tell some percentiles alone has no row of others, and draws no distribution.
+// TestHTMLBarePercentiles: a page of runs that tell some percentiles alone has no row of others,
+// and draws no distribution.
 func TestHTMLBarePercentiles(t *testing.T) {
 	f := newFake(t)
 	f.seconds, f.rate, f.collections, f.points = 2, 600, 0, 20

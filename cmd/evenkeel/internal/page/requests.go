@@ -48,14 +48,18 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	for i := range r.Slowest[:min(len(r.Slowest), maxPageRequests)] {
 		q := &r.Slowest[i]
 		s := slowRequest{
-			Leads: v.leads(q), ID: q.ID, Time: textfmt.Duration(q.Duration()), Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
+			Leads: v.leads(q), ID: q.ID, Time: textfmt.Duration(q.Duration()),
+			Start: chart.LabelTime(chart.Significant(q.Start.Seconds(), 4)), Parts: verdict.Breakdown(q),
 		}
 		x := chart.Axis{Lo: float64(q.Start), Hi: float64(q.Start + longest)}
 		s.Behind = behind(r, q.Start, q.End, x, rowHeight, minTile)
 		s.Tiles = tilePaths(q, x)
 		s.Path = pathRows(q)
 		for _, b := range q.Sites {
-			s.Sites = append(s.Sites, siteRow{pageCause: newPageCause(b.Cause), Site: verdict.Where(&b), Tail: textfmt.Duration(b.Time)})
+			s.Sites = append(s.Sites, siteRow{
+				pageCause: newPageCause(b.Cause), Site: verdict.Where(&b),
+				Tail: textfmt.Duration(b.Time),
+			})
 		}
 		s.Desc = fmt.Sprintf("%s from %s: %s", s.Time, s.Start, s.Parts)
 		list = append(list, s)
@@ -63,7 +67,8 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	return list
 }
 
-// behind draws when the collector marked, when the world was stopped, and when the machine stood still, between two times.
+// behind draws when the collector marked, when the world was stopped, and when the machine stood
+// still, between two times.
 func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, leastStop int) []chart.Line {
 	var mark, stop, still chart.Path
 	draw := func(p *chart.Path, s reqtrace.Span, least int) {
@@ -83,7 +88,11 @@ func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, le
 		draw(&still, s, leastStop)
 	}
 	var lines []chart.Line
-	for _, l := range []chart.Line{{Class: "still", D: still.String()}, {Class: "marking", D: mark.String()}, {Class: "stop", D: stop.String()}} {
+	for _, l := range []chart.Line{
+		{Class: "still", D: still.String()},
+		{Class: "marking", D: mark.String()},
+		{Class: "stop", D: stop.String()},
+	} {
 		if l.D != "" {
 			lines = append(lines, l)
 		}
@@ -95,7 +104,9 @@ func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, le
 func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 	paths := map[reqtrace.Cause]*chart.Path{}
 	var sum reqtrace.Parts
-	for _, t := range joinNarrow(q.Path, func(d time.Duration) bool { return chart.PlotX(float64(d)/(x.Hi-x.Lo)) < minTile }) {
+	for _, t := range joinNarrow(q.Path, func(d time.Duration) bool {
+		return chart.PlotX(float64(d)/(x.Hi-x.Lo)) < minTile
+	}) {
 		left, right := chart.PlotX(x.Frac(float64(t.Start))), chart.PlotX(x.Frac(float64(t.End)))
 		if paths[t.Cause] == nil {
 			paths[t.Cause] = &chart.Path{}
@@ -108,8 +119,11 @@ func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 	var list []tilePath
 	for _, c := range verdict.Causes(0) {
 		if p := paths[c]; p != nil {
-			tip := fmt.Sprintf("%s: %s of %s", verdict.Phrase(c), textfmt.Duration(sum.Of(c)), textfmt.Duration(q.Duration()))
-			if i := slices.IndexFunc(q.Sites, func(b reqtrace.Blame) bool { return b.Cause == c }); i >= 0 { // the largest
+			tip := fmt.Sprintf("%s: %s of %s", verdict.Phrase(c), textfmt.Duration(sum.Of(c)),
+				textfmt.Duration(q.Duration()))
+			if i := slices.IndexFunc(q.Sites, func(b reqtrace.Blame) bool {
+				return b.Cause == c
+			}); i >= 0 { // the largest
 				tip += "; " + verdict.Where(&q.Sites[i])
 			}
 			list = append(list, tilePath{causeClass(c), p.String(), tip})
@@ -192,7 +206,8 @@ func sameTile(a, b reqtrace.Tile) bool {
 	return a == b
 }
 
-// tileWhere says where a piece was, and who had what it waited for; "" where nothing is known of it.
+// tileWhere says where a piece was, and who had what it waited for; "" where nothing is known of
+// it.
 func tileWhere(t *reqtrace.Tile) string {
 	if t.Site == "" && t.Op == "" && t.Holder == "" {
 		return ""
@@ -210,8 +225,10 @@ func overview(r *reqtrace.Report) chart.Chart {
 	x := chart.Axis{Hi: end}
 	c := chart.Chart{
 		ID: "overview", Kind: "overview", Group: "time", Class: "overview", XLabel: "time in the trace",
-		Title: "When the slowest requests were", X: x.XTicks(chart.LinearTicks(0, end, chart.TimeStep(end, 8)), chart.LabelTime),
-		Desc:  fmt.Sprintf("%s over %s of trace; the collector's marking and stops behind them.", textfmt.Plural(len(r.Slowest), "request"), textfmt.Duration(r.Trace)),
+		Title: "When the slowest requests were", X: x.XTicks(chart.LinearTicks(0, end, chart.TimeStep(end, 8)),
+			chart.LabelTime),
+		Desc: fmt.Sprintf("%s over %s of trace; the collector's marking and stops behind them.",
+			textfmt.Plural(len(r.Slowest), "request"), textfmt.Duration(r.Trace)),
 		Lines: behind(r, 0, r.Trace, chart.Axis{Hi: float64(max(r.Trace, 1))}, chart.PlotHeight, 2),
 	}
 	shown := r.Slowest[:min(len(r.Slowest), maxPageRequests)]

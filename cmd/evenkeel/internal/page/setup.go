@@ -39,7 +39,9 @@ func setupOf(c *compare.Comparison) pageSetup {
 	}
 	shared := func(f fact) bool {
 		for _, fs := range all {
-			if !slices.ContainsFunc(fs, func(g fact) bool { return g.Name == f.Name && slices.Equal(g.Values, f.Values) }) {
+			if !slices.ContainsFunc(fs, func(g fact) bool {
+				return g.Name == f.Name && slices.Equal(g.Values, f.Values)
+			}) {
 				return false
 			}
 		}

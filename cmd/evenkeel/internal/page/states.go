@@ -60,7 +60,10 @@ func newStates(lanes [][]compare.Lane) *states {
 	var taken [otherColors]bool
 	for i, name := range others {
 		if len(st.legend) == maxStates {
-			st.legend = append(st.legend, pageState{Name: fmt.Sprintf("one of %d others", len(others)-i), Class: "o" + strconv.Itoa(otherColors-1)})
+			st.legend = append(st.legend, pageState{
+				Name:  fmt.Sprintf("one of %d others", len(others)-i),
+				Class: "o" + strconv.Itoa(otherColors-1),
+			})
 			break
 		}
 		h := fnv.New32a()

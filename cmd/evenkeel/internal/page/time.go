@@ -42,7 +42,8 @@ func panels(c *compare.Comparison, d *pageData) []panel {
 }
 
 func panelCaption(col *compare.Column, run *runfile.Run) string {
-	t := fmt.Sprintf("%s requests in %s", textfmt.Count(float64(run.Load.Answered)), textfmt.Duration(run.Load.Duration))
+	t := fmt.Sprintf("%s requests in %s", textfmt.Count(float64(run.Load.Answered)),
+		textfmt.Duration(run.Load.Duration))
 	if run.Load.Failed > 0 {
 		t += fmt.Sprintf(", %s failed", textfmt.Count(float64(run.Load.Failed)))
 	}

@@ -9,12 +9,14 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// viewerPort is the port at which the page expects go tool trace, until somebody writes another into its field.
+// viewerPort is the port at which the page expects go tool trace, until somebody writes another
+// into its field.
 const viewerPort = 8765
 
-// viewer is how go tool trace is started, so that the page's links lead into it. Its pages take what to show from their
-// address: /trace?goid=7 is goroutine 7 and those that it dealt with, /trace?view=proc all processors, and #FROM:TO, in
-// milliseconds of the trace, marks a time in either.
+// viewer is how go tool trace is started, so that the page's links lead into it. Its pages take
+// what to show from their address: /trace?goid=7 is goroutine 7 and those that it dealt with,
+// /trace?view=proc all processors, and #FROM:TO, in milliseconds of the trace, marks a time in
+// either.
 type viewer struct {
 	Port        int
 	Before, End string // of the command, around the port
@@ -40,7 +42,8 @@ func quoted(file string) string {
 		file = "./" + file
 	}
 	if strings.IndexFunc(file, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./+,:@%", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_./+,:@%", r))
 	}) < 0 {
 		return file
 	}
@@ -57,5 +60,8 @@ func (v *viewer) leads(q *reqtrace.Request) []lead {
 	}
 	ms := func(d time.Duration) string { return fmt.Sprintf("%d.%06d", d/time.Millisecond, d%time.Millisecond) }
 	at, when := fmt.Sprintf("http://localhost:%d/trace?", v.Port), "#"+ms(q.Start)+":"+ms(q.End)
-	return []lead{{at + fmt.Sprintf("goid=%d", q.Goroutine) + when, fmt.Sprintf("goroutine %d", q.Goroutine)}, {at + "view=proc" + when, "all processors"}}
+	return []lead{
+		{at + fmt.Sprintf("goid=%d", q.Goroutine) + when, fmt.Sprintf("goroutine %d", q.Goroutine)},
+		{at + "view=proc" + when, "all processors"},
+	}
 }

@@ -1,13 +1,13 @@
-// Package perfetto writes the slowest requests of a report as tracks, in Chrome's trace event format (JSON), which
-// ui.perfetto.dev and chrome://tracing open.
+// Package perfetto writes the slowest requests of a report as tracks, in Chrome's trace event
+// format (JSON), which ui.perfetto.dev and chrome://tracing open.
 //
 //	process 1     the collector      thread 1  it marks            thread 2  the world is stopped
 //	              and the machine    thread 3  it stood still
 //	process 2     slowest request    thread 1  its goroutine       thread 2  who it waited for
 //	process 3     the next one       …
 //
-// A slice of a request's goroutine lies within the slice of the whole request, and slices of a thread do not
-// overlap otherwise. Times count from the start of the trace, as in the report.
+// A slice of a request's goroutine lies within the slice of the whole request, and slices of a
+// thread do not overlap otherwise. Times count from the start of the trace, as in the report.
 package perfetto
 
 import (
@@ -55,7 +55,10 @@ const (
 func Write(w io.Writer, source string, r *reqtrace.Report) error {
 	b := bufio.NewWriter(w)
 	t := &tracks{w: b}
-	about, err := json.Marshal(map[string]string{"source": textfmt.Printable(source), "requests": "the slowest " + fmt.Sprint(len(r.Slowest)) + " of " + fmt.Sprint(r.Requests)})
+	about, err := json.Marshal(map[string]string{
+		"source":   textfmt.Printable(source),
+		"requests": "the slowest " + fmt.Sprint(len(r.Slowest)) + " of " + fmt.Sprint(r.Requests),
+	})
 	if err != nil {
 		return err
 	}
@@ -101,13 +104,22 @@ func (t *tracks) name(process, thread int, name string) {
 	if thread == 0 {
 		kind, number = "process", process
 	}
-	t.add(event{Phase: "M", Name: kind + "_name", Process: process, Thread: thread, Args: map[string]any{"name": textfmt.Printable(name)}})
-	t.add(event{Phase: "M", Name: kind + "_sort_index", Process: process, Thread: thread, Args: map[string]any{"sort_index": number}})
+	t.add(event{
+		Phase: "M", Name: kind + "_name", Process: process, Thread: thread,
+		Args: map[string]any{"name": textfmt.Printable(name)},
+	})
+	t.add(event{
+		Phase: "M", Name: kind + "_sort_index", Process: process, Thread: thread,
+		Args: map[string]any{"sort_index": number},
+	})
 }
 
 func (t *tracks) slice(process, thread int, category, name string, from, to time.Duration, args map[string]any) {
 	took := microseconds(to - from)
-	t.add(event{Phase: "X", Name: textfmt.Printable(name), Category: category, Process: process, Thread: thread, At: microseconds(from), For: &took, Args: args})
+	t.add(event{
+		Phase: "X", Name: textfmt.Printable(name), Category: category, Process: process, Thread: thread,
+		At: microseconds(from), For: &took, Args: args,
+	})
 }
 
 func (t *tracks) collector(r *reqtrace.Report) {
@@ -142,13 +154,14 @@ func (t *tracks) request(process int, q *reqtrace.Request) {
 	}
 	t.slice(process, own, "request", "request", q.Start, q.End, args)
 	for _, p := range q.Path {
-		t.slice(process, own, p.Cause.String(), verdict.Phrase(p.Cause), p.Start, p.End, texts("where", p.Site, "for", p.Op))
+		t.slice(process, own, p.Cause.String(), verdict.Phrase(p.Cause), p.Start, p.End,
+			texts("where", p.Site, "for", p.Op))
 	}
 	t.holders(process, q.Path)
 }
 
-// holders adds who had what the request waited for, at the root of those that waited for each other; pieces
-// that follow each other and have the same holder are one.
+// holders adds who had what the request waited for, at the root of those that waited for each
+// other; pieces that follow each other and have the same holder are one.
 func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	var last reqtrace.Tile
 	flush := func() {
@@ -167,7 +180,8 @@ func (t *tracks) holders(process int, path []reqtrace.Tile) {
 			t.name(process, holders, "who it waited for")
 			named = true
 		}
-		if last.Holder == p.Holder && last.Doing == p.Doing && last.Op == p.Op && last.Site == p.Site && last.End == p.Start {
+		if last.Holder == p.Holder && last.Doing == p.Doing && last.Op == p.Op && last.Site == p.Site &&
+			last.End == p.Start {
 			last.End = p.End
 			continue
 		}

@@ -38,8 +38,8 @@ func ns(t *testing.T, n json.Number) int64 {
 	return v
 }
 
-// checked parses what Write writes of a report, and checks that each track has a name, and that the slices of a track lie
-// within each other or apart.
+// checked parses what Write writes of a report, and checks that each track has a name, and that the
+// slices of a track lie within each other or apart.
 func checked(t *testing.T, r *reqtrace.Report) []read {
 	t.Helper()
 	var b strings.Builder
@@ -83,7 +83,8 @@ func checked(t *testing.T, r *reqtrace.Report) []read {
 				open = open[:len(open)-1]
 			}
 			if n := len(open); n > 0 && end(e) > end(open[n-1]) {
-				t.Errorf("track %v: %s from %d to %d begins in %s and ends after it", at, e.Name, start(e), end(e), open[n-1].Name)
+				t.Errorf("track %v: %s from %d to %d begins in %s and ends after it", at, e.Name, start(e), end(e),
+					open[n-1].Name)
 			}
 			open = append(open, e)
 			if len(open) > 2 || len(open) > 1 && e.Tid != own {
@@ -94,7 +95,8 @@ func checked(t *testing.T, r *reqtrace.Report) []read {
 	return file.TraceEvents
 }
 
-// TestKnownReport: of a request the whole and each piece, and the spans of the collector and the machine.
+// TestKnownReport: of a request the whole and each piece, and the spans of the collector and the
+// machine.
 func TestKnownReport(t *testing.T) {
 	b, err := os.ReadFile("../../../../reqtrace/verdict/testdata/report.json")
 	if err != nil {
@@ -124,7 +126,10 @@ func TestKnownReport(t *testing.T) {
 func TestHolders(t *testing.T) {
 	const ms = time.Millisecond
 	tile := func(from, to int, c reqtrace.Cause, holder string, doing reqtrace.Cause) reqtrace.Tile {
-		return reqtrace.Tile{Start: time.Duration(from)*ms + 7, End: time.Duration(to)*ms + 7, Cause: c, Site: "main.get", Holder: holder, Doing: doing}
+		return reqtrace.Tile{
+			Start: time.Duration(from)*ms + 7, End: time.Duration(to)*ms + 7, Cause: c,
+			Site: "main.get", Holder: holder, Doing: doing,
+		}
 	}
 	q := reqtrace.Request{ID: "\x1b[31mred", Goroutine: 7, Start: 10*ms + 7, End: 60*ms + 7, Path: []reqtrace.Tile{
 		tile(10, 20, reqtrace.CauseRunning, "", 0),
@@ -142,7 +147,10 @@ func TestHolders(t *testing.T) {
 			who = append(who, e.Name+" "+e.Ts.String()+" "+e.Dur.String()+" "+e.Args["meanwhile"].(string))
 		}
 	}
-	want := []string{"main.refresh 20000.007 20000.000 waiting for the network", "main.refresh 40000.007 10000.000 in a system call"}
+	want := []string{
+		"main.refresh 20000.007 20000.000 waiting for the network",
+		"main.refresh 40000.007 10000.000 in a system call",
+	}
 	if !slices.Equal(who, want) {
 		t.Errorf("%q, want %q", who, want)
 	}

@@ -47,7 +47,8 @@ type Process struct {
 // killed when this process dies.
 func Start(o Options) (*Process, error) {
 	if len(o.Args) == 0 || o.Args[0] == "" {
-		return nil, errors.New("no command: write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- ./server")
+		return nil, errors.New("no command: write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- " +
+			"./server")
 	}
 	cmd := exec.Command(o.Args[0], o.Args[1:]...)
 	cmd.Env = append(os.Environ(), o.Env...)

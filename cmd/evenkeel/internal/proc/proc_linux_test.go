@@ -99,7 +99,10 @@ func TestGroupIsSignalledBeforeItsLeaderIsReaped(t *testing.T) {
 		{"it ends by itself", `echo ready >&2; exit 0`, false},
 		{"it ends when told to", `echo ready >&2; exec sleep 1000`, true},
 		{"what it started goes on", `sleep 1000 & echo ready >&2; exit 0`, false},
-		{"what it started ends later", `sh -c 'trap "sleep .1; exit" TERM; echo ready >&2; while :; do sleep .02; done' & wait`, true},
+		{
+			"what it started ends later",
+			`sh -c 'trap "sleep .1; exit" TERM; echo ready >&2; while :; do sleep .02; done' & wait`, true,
+		},
 	} {
 		p, _ := shell(t, tt.script)
 		if tt.stop {
@@ -137,7 +140,9 @@ func TestOutputHeldByAnEscaped(t *testing.T) {
 	}
 	t.Parallel() // it takes the time that output is awaited
 	out := filepath.Join(t.TempDir(), "out")
-	p, escaped := shell(t, fmt.Sprintf(`setsid sh -c 'echo $$ >&2; : >%[1]s; exec sleep 1000' & while [ ! -e %[1]s ]; do sleep .02; done; exit 4`, out))
+	p, escaped := shell(t,
+		fmt.Sprintf(`setsid sh -c 'echo $$ >&2; : >%[1]s; exec sleep 1000' & `+
+			`while [ ! -e %[1]s ]; do sleep .02; done; exit 4`, out))
 	pid, err := strconv.Atoi(escaped)
 	if err != nil {
 		t.Fatal(err)

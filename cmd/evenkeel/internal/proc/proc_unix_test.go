@@ -58,7 +58,8 @@ func await(t *testing.T, p *Process) {
 	}
 }
 
-// waitGone waits until a process has ended. A zombie, whose parent has not waited for it, counts as gone.
+// waitGone waits until a process has ended. A zombie, whose parent has not waited for it, counts as
+// gone.
 func waitGone(t *testing.T, pid string) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -140,7 +141,8 @@ func TestStderrIsReadToItsEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			n := 0
 			p, err := Start(Options{
-				Args:   []string{"sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); done >&2; exit 7", lines)},
+				Args: []string{"sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); "+
+					"done >&2; exit 7", lines)},
 				Stderr: func(r io.Reader) { tt.read(r, &n) },
 			})
 			if err != nil {
@@ -209,7 +211,10 @@ func TestGrandchildren(t *testing.T) {
 		killed       bool
 	}{
 		{"stopped", `sleep 1000 & echo $! >&2; wait`, patience, false},
-		{"they ignore SIGTERM", `sh -c 'trap "" TERM; echo $$ >&2; while :; do sleep .02; done' & wait`, 300 * time.Millisecond, true},
+		{
+			"they ignore SIGTERM", `sh -c 'trap "" TERM; echo $$ >&2; while :; do sleep .02; done' & wait`,
+			300 * time.Millisecond, true,
+		},
 		{"it exits by itself", `sleep 1000 & echo $! >&2; exit 0`, 0, false},
 		{"it crashes", `sleep 1000 & echo $! >&2; kill -9 $$`, 0, false},
 		{"they hold its output", `sleep 1000 >&2 & echo $! >&2; exit 0`, 0, false},
@@ -228,7 +233,8 @@ func TestGrandchildren(t *testing.T) {
 	}
 }
 
-// TestKilledBeforeStopLooked has the grace end for the group while Stop has not looked at its own timer yet.
+// TestKilledBeforeStopLooked has the grace end for the group while Stop has not looked at its own
+// timer yet.
 func TestKilledBeforeStopLooked(t *testing.T) {
 	p, _ := shell(t, `sh -c 'trap "" TERM; echo $$ >&2; while :; do sleep .02; done' & wait`)
 	stopped := make(chan error, 1)

@@ -18,7 +18,8 @@ func TestParseUse(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	if s, ok := parsePressure("some avg10=99.61 avg60=99.32 avg300=93.57 total=22224429921\nfull avg10=0.00 total=7\n").Get(); !ok || s != 22224.429921 {
+	const text = "some avg10=99.61 avg60=99.32 avg300=93.57 total=22224429921\nfull avg10=0.00 total=7\n"
+	if s, ok := parsePressure(text).Get(); !ok || s != 22224.429921 {
 		t.Errorf("pressure %v, %v", s, ok)
 	}
 	for _, bad := range []string{"", "full total=3\n", "some total=x"} {
@@ -42,7 +43,10 @@ func TestDisturbance(t *testing.T) {
 	at := time.Now()
 	begin := usage{
 		at: at, busy: 100, stolen: 1, all: 1000, own: 5, switches: 7, pressure: gctrace.Of(3.),
-		processes: map[int]processUsage{1: {name: "server", started: "a", seconds: 50, switches: 10}, 2: {name: "old", started: "b", seconds: 9}},
+		processes: map[int]processUsage{
+			1: {name: "server", started: "a", seconds: 50, switches: 10},
+			2: {name: "old", started: "b", seconds: 9},
+		},
 	}
 	end := usage{
 		at: at.Add(10 * time.Second), busy: 110, stolen: 1.5, all: 1020, own: 6, switches: 17, pressure: gctrace.Of(7.),

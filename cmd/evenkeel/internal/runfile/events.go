@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -37,16 +36,6 @@ type Events struct {
 	Notes []string // what was left out, and why
 }
 
-// ReadEventsFile reads an events file.
-func ReadEventsFile(name string) (*Events, error) {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return ReadEvents(in, name)
-}
-
 // ReadEvents reads events, a JSON object a line; errors say NAME:LINE.
 func ReadEvents(r io.Reader, name string) (*Events, error) {
 	e := &Events{Name: name}
@@ -61,7 +50,8 @@ func ReadEvents(r io.Reader, name string) (*Events, error) {
 		last := errors.Is(err, io.EOF)
 		switch {
 		case size > maxEventsBytes:
-			return fail("the file is over %s: keep the lines of the time that was measured", textfmt.Bytes(maxEventsBytes))
+			return fail("the file is over %s: keep the lines of the time that was measured",
+				textfmt.Bytes(maxEventsBytes))
 		case errors.Is(err, bufio.ErrBufferFull):
 			return fail("the line is over %s: write one object a line, and short notes", textfmt.Bytes(maxEventLine))
 		case err != nil && !last:
@@ -93,7 +83,8 @@ func ReadEvents(r io.Reader, name string) (*Events, error) {
 func parseEvent(text []byte) (Event, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
-		return Event{}, fmt.Errorf(`not one JSON object: write {"t":"2026-11-21T10:00:00.5Z","source":"NAME","state":"WORD"} on a line of its own%s`, because(err))
+		return Event{}, fmt.Errorf(`not one JSON object: write {"t":"2026-11-21T10:00:00.5Z","source":"NAME",`+
+			`"state":"WORD"} on a line of its own%s`, because(err))
 	}
 	var ev Event
 	var t string
@@ -110,7 +101,8 @@ func parseEvent(text []byte) (Event, error) {
 		case f.must && strings.TrimSpace(*f.to) == "":
 			return Event{}, fmt.Errorf("%q is missing or empty: each line needs t, source and state", f.name)
 		case f.must && f.to != &t && len(*f.to) > maxEventName:
-			return Event{}, fmt.Errorf("%q is over %d bytes: shorten it, and put what is long into note", f.name, maxEventName)
+			return Event{}, fmt.Errorf("%q is over %d bytes: shorten it, and put what is long into note", f.name,
+				maxEventName)
 		}
 	}
 	if err := ev.Time.UnmarshalText([]byte(t)); err != nil {

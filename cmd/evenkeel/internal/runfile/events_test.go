@@ -82,7 +82,10 @@ func TestReadEventsRejects(t *testing.T) {
 		{`{"t":"2026-11-21T10:00:00","source":"a","state":"b"}`, "RFC 3339 with a zone"},
 		{`{"t":"2026-13-21T10:00:00Z","source":"a","state":"b"}`, "RFC 3339"},
 		{`{"t":"` + strings.Repeat("9", 1000) + `","source":"a","state":"b"}`, `9": write RFC 3339`},
-		{`{"t":"2026-11-21T10:00:00Z","source":"` + strings.Repeat("a", maxEventName+1) + `","state":"b"}`, `"source" is over 100 bytes`},
+		{
+			`{"t":"2026-11-21T10:00:00Z","source":"` + strings.Repeat("a", maxEventName+1) + `","state":"b"}`,
+			`"source" is over 100 bytes`,
+		},
 		{`{"note":"` + strings.Repeat("a", maxEventLine) + `"}`, "the line is over 64 KiB"},
 	} {
 		_, err := ReadEvents(strings.NewReader(good+"\n"+tt.line+"\n"+good), "ev")
@@ -121,14 +124,18 @@ func FuzzReadEvents(f *testing.F) {
 		e, err := ReadEvents(strings.NewReader(text), "ev")
 		if err != nil {
 			var line int
-			if n, _ := fmt.Sscanf(err.Error(), "ev:%d: ", &line); n != 1 || line < 1 || line > strings.Count(text, "\n")+1 {
+			if n, _ := fmt.Sscanf(err.Error(), "ev:%d: ", &line); n != 1 || line < 1 ||
+				line > strings.Count(text, "\n")+1 {
 				t.Fatalf("no line in %q", err)
 			}
 			return
 		}
 		var b bytes.Buffer
 		for _, ev := range e.List {
-			line, err := json.Marshal(map[string]any{"t": ev.Time, "source": ev.Source, "state": ev.State, "note": ev.Note})
+			line, err := json.Marshal(map[string]any{
+				"t": ev.Time, "source": ev.Source, "state": ev.State,
+				"note": ev.Note,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,12 +42,14 @@ type Plan struct {
 	Base    string   `json:"base,omitempty"`    // label that ratios refer to; "": the first
 	Figures []string `json:"figures,omitempty"` // that are judged; none: the usual ones
 
-	// Looks is the number of rounds after each of which, at the latest, the runs were judged so that measuring might
-	// end: their intervals are wide enough for all of these looks together. 0: the number of rounds was fixed.
+	// Looks is the number of rounds after each of which, at the latest, the runs were judged so
+	// that measuring might end: their intervals are wide enough for all of these looks together. 0:
+	// the number of rounds was fixed.
 	Looks int `json:"looks,omitempty"`
 }
 
-// Floor is one variant measured twice in each round, before the runs: what differs between the two is the machine's.
+// Floor is one variant measured twice in each round, before the runs: what differs between the two
+// is the machine's.
 type Floor struct {
 	First  []Run `json:"first"`
 	Second []Run `json:"second"`
@@ -55,9 +57,10 @@ type Floor struct {
 
 // Run is one load on one variant of a service. Parts that were not measured are nil.
 type Run struct {
-	Label   string   `json:"label"`             // of the variant; runs of one label are repeats
-	Repeat  int      `json:"repeat"`            // from 1
-	Round   int      `json:"round,omitempty"`   // from 1: in which the variants ran one after another, in random order; 0: in none
+	Label  string `json:"label"`  // of the variant; runs of one label are repeats
+	Repeat int    `json:"repeat"` // from 1
+	// from 1: in which the variants ran one after another, in random order; 0: in none
+	Round   int      `json:"round,omitempty"`
 	Command []string `json:"command,omitempty"` // of the service, with the variant's arguments
 	Env     []string `json:"env,omitempty"`     // NAME=VALUE that the variant added
 
@@ -68,7 +71,8 @@ type Run struct {
 
 	Disturbance *Disturbance `json:"disturbance,omitempty"`
 
-	Mix     *Mix   `json:"mix,omitempty"`     // where the requests are from, if not from the command line as they stand there
+	// where the requests are from, if not from the command line as they stand there
+	Mix     *Mix   `json:"mix,omitempty"`
 	PProf   string `json:"pprof,omitempty"`   // URL from which the figures of a service are that ran already
 	GCTrace string `json:"gctrace,omitempty"` // log from which its collections are
 
@@ -119,7 +123,8 @@ type Alloc struct {
 	Sampled    int64  `json:"sampled_bytes,omitempty"`
 	Flat       []Site `json:"flat,omitempty"`       // functions by Flat
 	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum, without the standard library's
-	Lines      []Site `json:"lines,omitempty"`      // by Flat: for each stack the innermost line outside the standard library
+	// by Flat: for each stack the innermost line outside the standard library
+	Lines []Site `json:"lines,omitempty"`
 }
 
 // Where a GC can come from.

@@ -18,7 +18,10 @@ func TestSaveAndRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "run.json")
 	f := &File{Version: Version, Tool: Tool(), Machine: ThisMachine(), Runs: []Run{{
 		Label: "a", Repeat: 1, Command: []string{"./server"}, Env: []string{"GOGC=off"}, Notes: []string{"a note"},
-		Load:   &loadgen.Result{Targets: []string{"GET http://127.0.0.1:8080/"}, Duration: time.Second, Answered: 1, Statuses: map[int]int64{200: 1}},
+		Load: &loadgen.Result{
+			Targets: []string{"GET http://127.0.0.1:8080/"}, Duration: time.Second, Answered: 1,
+			Statuses: map[int]int64{200: 1},
+		},
 		GC:     &GC{Collections: []Collection{{At: time.Second, Wall: time.Millisecond, Live: 1 << 20}}},
 		Alloc:  &Alloc{Bytes: 1000, Source: AllocFromMemStats, Flat: []Site{{Name: "main.f", Flat: 10}}},
 		Server: &Server{PeakRSSBytes: 64 << 20, CPU: time.Second, Exit: "signal: terminated"},

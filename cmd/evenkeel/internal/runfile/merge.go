@@ -13,7 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Share says which part of a load a generator put on: Index of Of, from 0. Of 8 generators each sends an eighth.
+// Share says which part of a load a generator put on: Index of Of, from 0. Of 8 generators each
+// sends an eighth.
 type Share struct {
 	Index int `json:"index"`
 	Of    int `json:"of"`
@@ -41,38 +42,42 @@ type Part struct {
 type Import struct {
 	Format string `json:"format"` // as evenkeel convert names it
 
-	// Exact: the histogram has each request in the bucket that evenkeel itself would have counted it in, or in that of another
-	// HdrHistogram. Else only percentiles were known: each request is in the bucket of the next known one above it.
+	// Exact: the histogram has each request in the bucket that evenkeel itself would have counted
+	// it in, or in that of another HdrHistogram. Else only percentiles were known: each request is
+	// in the bucket of the next known one above it.
 	Exact bool `json:"exact"`
 
-	// Quantiles are the only ones that are known, 1 being the maximum; nil: all, as exactly as Exact says.
+	// Quantiles are the only ones that are known, 1 being the maximum; nil: all, as exactly as
+	// Exact says.
 	Quantiles []float64 `json:"quantiles,omitempty"`
 }
 
-// Knows reports whether a run tells this quantile of its latency; 1 is the maximum. One that was imported from a summary may
-// tell some of them only.
+// Knows reports whether a run tells this quantile of its latency; 1 is the maximum. One that was
+// imported from a summary may tell some of them only.
 func (r *Run) Knows(q float64) bool {
-	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil || slices.Contains(r.Import.Quantiles, q))
+	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil ||
+		slices.Contains(r.Import.Quantiles, q))
 }
 
-// KnowsAll reports whether a run tells the whole distribution of its latency, so that a mean of it can be taken. A summary of
-// some percentiles doesn't.
+// KnowsAll reports whether a run tells the whole distribution of its latency, so that a mean of it
+// can be taken. A summary of some percentiles doesn't.
 func (r *Run) KnowsAll() bool {
 	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil)
 }
 
 // MergeOptions says what Merge takes.
 type MergeOptions struct {
-	// Skew is how far apart the windows of the generators may begin, and how much longer one of them may be.
+	// Skew is how far apart the windows of the generators may begin, and how much longer one of
+	// them may be.
 	Skew time.Duration
 
-	// AllowLate takes generators that did not keep their rate: more than 1% of their requests were sent over 1 ms late, or some were
-	// not sent at all. The result says so.
+	// AllowLate takes generators that did not keep their rate: more than 1% of their requests were
+	// sent over 1 ms late, or some were not sent at all. The result says so.
 	AllowLate bool
 }
 
-// Merge makes one file of those of several generators of one load: the runs of one label and repeat are one run in it. What
-// cannot be added is refused, with the name of the file and what to do.
+// Merge makes one file of those of several generators of one load: the runs of one label and repeat
+// are one run in it. What cannot be added is refused, with the name of the file and what to do.
 func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	if len(files) < 2 {
 		return nil, errors.New("one file alone has nothing to be added to: name the files of all generators")
@@ -81,10 +86,12 @@ func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	sum := &File{Version: first.Version, Tool: first.Tool, Machine: first.Machine}
 	for i, f := range files[1:] {
 		if f.Version != first.Version {
-			return nil, fmt.Errorf("%s is of version %d, and %s of version %d: measure on all machines with the same evenkeel", names[i+1], f.Version, names[0], first.Version)
+			return nil, fmt.Errorf("%s is of version %d, and %s of version %d: measure on all machines with the same "+
+				"evenkeel", names[i+1], f.Version, names[0], first.Version)
 		}
 		if f.Tool != first.Tool {
-			return nil, fmt.Errorf("%s was measured by %q, and %s by %q: measure on all machines with the same evenkeel", names[i+1], f.Tool, names[0], first.Tool)
+			return nil, fmt.Errorf("%s was measured by %q, and %s by %q: measure on all machines with the same "+
+				"evenkeel", names[i+1], f.Tool, names[0], first.Tool)
 		}
 		sum.Machine = common(sum.Machine, f.Machine)
 	}
@@ -92,12 +99,14 @@ func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 		m := merger{o: o}
 		for i, f := range files {
 			if len(f.Runs) != len(first.Runs) {
-				return nil, fmt.Errorf("%s has %d runs, and %s has %d: give files of the same runs", names[i], len(f.Runs), names[0], len(first.Runs))
+				return nil, fmt.Errorf("%s has %d runs, and %s has %d: give files of the same runs", names[i],
+					len(f.Runs), names[0], len(first.Runs))
 			}
 			is := func(r Run) bool { return r.Label == first.Runs[k].Label && r.Repeat == first.Runs[k].Repeat }
 			at := slices.IndexFunc(f.Runs, is)
 			if at < 0 {
-				return nil, fmt.Errorf("%s has no run %q, repeat %d, and %s has: measure on all machines with the same -label", names[i], first.Runs[k].Label, first.Runs[k].Repeat, names[0])
+				return nil, fmt.Errorf("%s has no run %q, repeat %d, and %s has: measure on all machines with the "+
+					"same -label", names[i], first.Runs[k].Label, first.Runs[k].Repeat, names[0])
 			}
 			m.names = append(m.names, names[i])
 			m.machines = append(m.machines, f.Machine)
@@ -140,7 +149,10 @@ func (m *merger) merge() (*Run, error) {
 		}
 		return nil, err
 	}
-	sum := &Run{Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Round: m.runs[0].Round, Load: load, Mix: mix, Import: m.runs[0].Import}
+	sum := &Run{
+		Label: m.runs[0].Label, Repeat: m.runs[0].Repeat, Round: m.runs[0].Round, Load: load, Mix: mix,
+		Import: m.runs[0].Import,
+	}
 	for i, r := range m.runs {
 		sum.Parts = append(sum.Parts, parts(r, m.names[i], m.machines[i])...)
 	}
@@ -156,7 +168,8 @@ func parts(r *Run, name string, machine Machine) []Part {
 	}
 	l := r.Load
 	return []Part{{
-		File: name, Machine: machine, Share: r.Share, Rate: l.Rate, Connections: l.Connections, Started: l.Started, Duration: l.Duration,
+		File: name, Machine: machine, Share: r.Share, Rate: l.Rate, Connections: l.Connections, Started: l.Started,
+		Duration: l.Duration,
 		Answered: l.Answered, Failed: l.Failed, Late: l.Late, LateMax: l.LateMax, Disturbance: r.Disturbance,
 	}}
 }
@@ -166,17 +179,24 @@ func (m *merger) oneService() error {
 	for i, r := range m.runs {
 		switch {
 		case len(r.Command) > 0:
-			return fmt.Errorf("%s: evenkeel run started a service of its own for it, so these are several services and not several generators of one: put them side by side with evenkeel compare, or measure with evenkeel load", m.names[i])
+			return fmt.Errorf("%s: evenkeel run started a service of its own for it, so these are several services "+
+				"and not several generators of one: put them side by side with evenkeel compare, or measure with "+
+				"evenkeel load", m.names[i])
 		case r.Import != nil && !r.Import.Exact:
-			return fmt.Errorf("%s: it was imported from %s, which has percentiles and no counts, and percentiles cannot be added: import what has the counts (a histogram log, or results of vegeta)", m.names[i], r.Import.Format)
-		case (r.Import == nil) != (m.runs[0].Import == nil) || r.Import != nil && r.Import.Format != m.runs[0].Import.Format:
-			return fmt.Errorf("%s and %s were measured by different tools, whose latencies count from different moments: add those of one tool", m.names[0], m.names[i])
+			return fmt.Errorf("%s: it was imported from %s, which has percentiles and no counts, and percentiles "+
+				"cannot be added: import what has the counts (a histogram log, or results of vegeta)", m.names[i],
+				r.Import.Format)
+		case (r.Import == nil) != (m.runs[0].Import == nil) ||
+			r.Import != nil && r.Import.Format != m.runs[0].Import.Format:
+			return fmt.Errorf("%s and %s were measured by different tools, whose latencies count from different "+
+				"moments: add those of one tool", m.names[0], m.names[i])
 		}
 	}
 	return nil
 }
 
-// mix is how the requests of all were made; nil where nothing says it, an error where they were made otherwise. Their seeds differ.
+// mix is how the requests of all were made; nil where nothing says it, an error where they were
+// made otherwise. Their seeds differ.
 func (m *merger) mix() (*Mix, error) {
 	first := m.runs[0].Mix
 	if first == nil {
@@ -189,7 +209,8 @@ func (m *merger) mix() (*Mix, error) {
 			is = &Mix{}
 		}
 		if is.File != sum.File || is.Made != first.Made {
-			return nil, fmt.Errorf("%s: its requests are %d of %q, and those of %s %d of %q: give all the same file of targets", m.names[i], is.Made, is.File, m.names[0], first.Made, first.File)
+			return nil, fmt.Errorf("%s: its requests are %d of %q, and those of %s %d of %q: give all the same file "+
+				"of targets", m.names[i], is.Made, is.File, m.names[0], first.Made, first.File)
 		}
 		if !reflect.DeepEqual(is.Seed, first.Seed) {
 			sum.Seed = nil
@@ -205,7 +226,8 @@ func (m *merger) mix() (*Mix, error) {
 func (m *merger) twice() error {
 	for i, r := range m.runs {
 		for k, other := range m.runs[:i] {
-			if r.Load.Requests() > 0 && r.Load.Started.Equal(other.Load.Started) && reflect.DeepEqual(r.Load, other.Load) {
+			if r.Load.Requests() > 0 && r.Load.Started.Equal(other.Load.Started) &&
+				reflect.DeepEqual(r.Load, other.Load) {
 				return fmt.Errorf("%s and %s are the same run: give each generator's file once", m.names[k], m.names[i])
 			}
 		}
@@ -222,11 +244,13 @@ func (m *merger) shares() error {
 		case s == nil:
 			continue
 		case s.Of < 1 || s.Index < 0 || s.Index >= s.Of:
-			return fmt.Errorf("%s says that it is share %v, which there is not: the file was changed or damaged; collect it or measure again", m.names[i], s)
+			return fmt.Errorf("%s says that it is share %v, which there is not: the file was changed or damaged; "+
+				"collect it or measure again", m.names[i], s)
 		case of != 0 && s.Of != of:
 			return fmt.Errorf("%s is share %v, and another is one of %d: give the files of one load", m.names[i], s, of)
 		case has[s.Index] != "":
-			return fmt.Errorf("%s and %s are both share %v: give each generator's file once", has[s.Index], m.names[i], s)
+			return fmt.Errorf("%s and %s are both share %v: give each generator's file once", has[s.Index], m.names[i],
+				s)
 		default:
 			of = s.Of
 			has[s.Index] = m.names[i]
@@ -245,7 +269,8 @@ func (m *merger) shares() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%d of %d shares are not there, such as %s: collect their files too; a load with a share missing was not the load that was asked for", of-len(has), of, strings.Join(missing, ", "))
+		return fmt.Errorf("%d of %d shares are not there, such as %s: collect their files too; a load with a share "+
+			"missing was not the load that was asked for", of-len(has), of, strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -264,7 +289,8 @@ func (m *merger) windows() error {
 	short, long := 0, 0
 	for i, r := range m.runs {
 		if r.Load.Started.IsZero() != m.runs[0].Load.Started.IsZero() {
-			return fmt.Errorf("%s and %s: one of them does not say when it was measured: give files of one tool", m.names[0], m.names[i])
+			return fmt.Errorf("%s and %s: one of them does not say when it was measured: give files of one tool",
+				m.names[0], m.names[i])
 		}
 		if r.Load.Started.Before(m.runs[first].Load.Started) {
 			first = i
@@ -279,13 +305,16 @@ func (m *merger) windows() error {
 			long = i
 		}
 	}
-	const todo = "; start all of them together for the same time, as with evenkeel load -start and -z, or say with -skew what is near enough"
+	const todo = "; start all of them together for the same time, as with evenkeel load -start and -z, or say with " +
+		"-skew what is near enough"
 	if d := m.runs[last].Load.Started.Sub(m.runs[first].Load.Started); d > m.o.Skew {
-		return fmt.Errorf("the window of %s began %s after that of %s, and the sum of loads from different times is no load%s", m.names[last], textfmt.Duration(d), m.names[first], todo)
+		return fmt.Errorf("the window of %s began %s after that of %s, and the sum of loads from different times is "+
+			"no load%s", m.names[last], textfmt.Duration(d), m.names[first], todo)
 	}
 	a, b := m.runs[short], m.runs[long]
 	if d := due(b) - due(a) - max(a.Load.Series.Interval, b.Load.Series.Interval); d > m.o.Skew {
-		return fmt.Errorf("%s was loaded for %s, and %s for %s%s", m.names[short], textfmt.Duration(due(a)), m.names[long], textfmt.Duration(due(b)), todo)
+		return fmt.Errorf("%s was loaded for %s, and %s for %s%s", m.names[short], textfmt.Duration(due(a)),
+			m.names[long], textfmt.Duration(due(b)), todo)
 	}
 	return nil
 }
@@ -294,7 +323,8 @@ func (m *merger) windows() error {
 func late(l *loadgen.Result) string {
 	var list []string
 	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
-		list = append(list, fmt.Sprintf("%s of %s requests were sent more than 1 ms late", textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests()))))
+		list = append(list, fmt.Sprintf("%s of %s requests were sent more than 1 ms late",
+			textfmt.Count(float64(l.Late)), textfmt.Count(float64(l.Requests()))))
 	}
 	if n := l.FailedBy(loadgen.ClassUnsent); n > 0 {
 		list = append(list, textfmt.Count(float64(n))+" were not sent")
@@ -309,7 +339,8 @@ func late(l *loadgen.Result) string {
 func (m *merger) rates() error {
 	for i, r := range m.runs {
 		if why := late(r.Load); why != "" && !m.o.AllowLate {
-			return fmt.Errorf("%s: %s, so that the rate was not kept: lower it, or spread it over more generators or connections; -allow-late adds it all the same, and notes it", m.names[i], why)
+			return fmt.Errorf("%s: %s, so that the rate was not kept: lower it, or spread it over more generators or "+
+				"connections; -allow-late adds it all the same, and notes it", m.names[i], why)
 		}
 	}
 	return nil
@@ -326,9 +357,11 @@ func (m *merger) service(sum *Run) {
 	switch len(who) {
 	case 0:
 	case 1:
-		sum.GC, sum.Alloc, sum.Server, sum.PProf, sum.GCTrace = who[0].GC, who[0].Alloc, who[0].Server, who[0].PProf, who[0].GCTrace
+		sum.GC, sum.Alloc, sum.Server, sum.PProf, sum.GCTrace = who[0].GC, who[0].Alloc, who[0].Server, who[0].PProf,
+			who[0].GCTrace
 	default:
-		sum.Notes = append(sum.Notes, fmt.Sprintf("%d generators have figures of the service's own, and each saw all of its work: they are left out; have one generator look", len(who)))
+		sum.Notes = append(sum.Notes, fmt.Sprintf("%d generators have figures of the service's own, and each saw all "+
+			"of its work: they are left out; have one generator look", len(who)))
 	}
 }
 
@@ -354,10 +387,12 @@ func (m *merger) notes(sum *Run) {
 		}
 		if d := r.Disturbance; d != nil {
 			if percent, ok := d.ByOthers(); ok {
-				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: other programs took %.0f%% of its machine", m.names[i], percent))
+				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: other programs took %.0f%% of its machine", m.names[i],
+					percent))
 			}
 			if percent, ok := d.Stolen(); ok {
-				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: the hypervisor took %.0f%% of its machine", m.names[i], percent))
+				sum.Notes = append(sum.Notes, fmt.Sprintf("%s: the hypervisor took %.0f%% of its machine", m.names[i],
+					percent))
 			}
 		}
 		for _, n := range r.Notes {
@@ -368,7 +403,8 @@ func (m *merger) notes(sum *Run) {
 	}
 }
 
-// common describes two machines as one, as far as they are alike; its cores and memory are those of the smaller.
+// common describes two machines as one, as far as they are alike; its cores and memory are those of
+// the smaller.
 func common(a, b Machine) Machine {
 	if a == b {
 		return a
@@ -380,7 +416,9 @@ func common(a, b Machine) Machine {
 		return ""
 	}
 	return Machine{
-		OS: cmp.Or(alike(a.OS, b.OS), "several"), Arch: cmp.Or(alike(a.Arch, b.Arch), "several"), Kernel: alike(a.Kernel, b.Kernel), CPU: alike(a.CPU, b.CPU),
-		Cores: min(a.Cores, b.Cores), MemoryBytes: min(a.MemoryBytes, b.MemoryBytes), Go: cmp.Or(alike(a.Go, b.Go), "several versions of Go"),
+		OS: cmp.Or(alike(a.OS, b.OS), "several"), Arch: cmp.Or(alike(a.Arch, b.Arch), "several"),
+		Kernel: alike(a.Kernel, b.Kernel), CPU: alike(a.CPU, b.CPU),
+		Cores: min(a.Cores, b.Cores), MemoryBytes: min(a.MemoryBytes, b.MemoryBytes),
+		Go: cmp.Or(alike(a.Go, b.Go), "several versions of Go"),
 	}
 }

@@ -20,11 +20,15 @@ import (
 func generator(i int) *File {
 	l := &loadgen.Result{
 		Targets: []string{"GET http://x/"}, Connections: 10, Rate: 100, Timeout: time.Second,
-		Started: time.Unix(1e9, int64(i)*1e6), Duration: 2 * time.Second, Answered: 200, Statuses: map[int]int64{200: 200},
+		Started: time.Unix(1e9, int64(i)*1e6), Duration: 2 * time.Second, Answered: 200,
+		Statuses: map[int]int64{200: 200},
 	}
 	l.Latency.RecordN(time.Duration(i+1)*time.Millisecond, 200)
 	return &File{
-		Version: Version, Tool: "evenkeel devel", Machine: Machine{OS: "linux", Arch: "amd64", Cores: 2 + i, MemoryBytes: 8 << 30, Go: "go1.26"},
+		Version: Version, Tool: "evenkeel devel", Machine: Machine{
+			OS: "linux", Arch: "amd64", Cores: 2 + i,
+			MemoryBytes: 8 << 30, Go: "go1.26",
+		},
 		Runs: []Run{{Label: "load", Repeat: 1, Load: l, Share: &Share{i, 3}}},
 	}
 }
@@ -52,10 +56,12 @@ func TestMerge(t *testing.T) {
 	}
 	r := sum.Runs[0]
 	l := r.Load
-	if l.Rate != 300 || l.Connections != 30 || l.Answered != 600 || l.Latency.Count() != 600 || l.Duration != 2002*time.Millisecond || !l.Started.Equal(time.Unix(1e9, 0)) {
+	if l.Rate != 300 || l.Connections != 30 || l.Answered != 600 || l.Latency.Count() != 600 ||
+		l.Duration != 2002*time.Millisecond || !l.Started.Equal(time.Unix(1e9, 0)) {
 		t.Errorf("%+v", l)
 	}
-	if r.Share != nil || len(r.Parts) != 3 || r.Parts[2].File != "2.json" || r.Parts[2].Machine.Cores != 4 || *r.Parts[2].Share != (Share{2, 3}) {
+	if r.Share != nil || len(r.Parts) != 3 || r.Parts[2].File != "2.json" || r.Parts[2].Machine.Cores != 4 ||
+		*r.Parts[2].Share != (Share{2, 3}) {
 		t.Errorf("parts %+v of share %v", r.Parts, r.Share)
 	}
 	if sum.Machine.Cores != 2 || sum.Machine.OS != "linux" || sum.Machine.MemoryBytes != 8<<30 {
@@ -64,7 +70,10 @@ func TestMerge(t *testing.T) {
 	if r.GC == nil {
 		t.Error("the collector's figures of the one that had them are lost")
 	}
-	if d := cmp.Diff([]string{"added up from 3 generators; their windows began within 2 ms by their clocks", "something"}, r.Notes); d != "" {
+	if d := cmp.Diff([]string{
+		"added up from 3 generators; their windows began within 2 ms by their clocks",
+		"something",
+	}, r.Notes); d != "" {
 		t.Error(d)
 	}
 }
@@ -99,7 +108,8 @@ func TestMergeLeavesOutWhatSeveralSaw(t *testing.T) {
 	files, names := generators()
 	files[0].Runs[0].GC, files[1].Runs[0].GC = &GC{}, &GC{}
 	sum, err := Merge(files, names, strict)
-	if err != nil || sum.Runs[0].GC != nil || !strings.Contains(sum.Runs[0].Notes[0], "2 generators have figures of the service's own") {
+	if err != nil || sum.Runs[0].GC != nil || !strings.Contains(sum.Runs[0].Notes[0],
+		"2 generators have figures of the service's own") {
 		t.Errorf("%v, %+v", err, sum)
 	}
 }
@@ -115,19 +125,35 @@ func TestMergeRefuses(t *testing.T) {
 		{"more runs", func(f *File) { f.Runs = append(f.Runs, f.Runs[0]) }, "2.json has 2 runs, and 0.json has 1"},
 		{"label", func(f *File) { f.Runs[0].Label = "other" }, `2.json has no run "load", repeat 1`},
 		{"repeat", func(f *File) { f.Runs[0].Repeat = 2 }, `2.json has no run "load", repeat 1`},
-		{"its own service", func(f *File) { f.Runs[0].Command = []string{"server"} }, "2.json: evenkeel run started a service of its own"},
+		{"its own service", func(f *File) {
+			f.Runs[0].Command = []string{"server"}
+		}, "2.json: evenkeel run started a service of its own"},
 		{"percentiles", func(f *File) { f.Runs[0].Import = &Import{Format: "k6"} }, "percentiles cannot be added"},
-		{"another tool", func(f *File) { f.Runs[0].Import = &Import{Format: "vegeta", Exact: true} }, "different tools"},
-		{"another mix", func(f *File) { f.Runs[0].Mix = &Mix{File: "targets.txt", Made: 7} }, `2.json: its requests are 7 of "targets.txt", and those of 0.json 0 of ""`},
+		{"another tool", func(f *File) {
+			f.Runs[0].Import = &Import{Format: "vegeta", Exact: true}
+		}, "different tools"},
+		{"another mix", func(f *File) {
+			f.Runs[0].Mix = &Mix{File: "targets.txt", Made: 7}
+		}, `2.json: its requests are 7 of "targets.txt", and those of 0.json 0 of ""`},
 		{"missing share", func(f *File) { f.Runs[0].Share.Of = 4 }, "share 2/4, and another is one of 3"},
 		{"the same share", func(f *File) { f.Runs[0].Share.Index = 1 }, "1.json and 2.json are both share 1/3"},
-		{"no such share", func(f *File) { f.Runs[0].Share.Index = 3 }, "2.json says that it is share 3/3, which there is not"},
+		{"no such share", func(f *File) {
+			f.Runs[0].Share.Index = 3
+		}, "2.json says that it is share 3/3, which there is not"},
 		{"no share", func(f *File) { f.Runs[0].Share = nil }, "some files are shares of a load, and some are not"},
-		{"later", func(f *File) { f.Runs[0].Load.Started = time.Unix(1e9+60, 0) }, "the window of 2.json began 60 s after that of 0.json"},
-		{"longer", func(f *File) { f.Runs[0].Load.Duration = time.Minute }, "0.json was loaded for 2 s, and 2.json for 60 s"},
+		{"later", func(f *File) {
+			f.Runs[0].Load.Started = time.Unix(1e9+60, 0)
+		}, "the window of 2.json began 60 s after that of 0.json"},
+		{"longer", func(f *File) {
+			f.Runs[0].Load.Duration = time.Minute
+		}, "0.json was loaded for 2 s, and 2.json for 60 s"},
 		{"no time", func(f *File) { f.Runs[0].Load.Started = time.Time{} }, "does not say when"},
-		{"late", func(f *File) { f.Runs[0].Load.Late = 3 }, "2.json: 3 of 200 requests were sent more than 1 ms late, so that the rate was not kept: lower it"},
-		{"unsent", func(f *File) { f.Runs[0].Load.Failures = []loadgen.Failure{{Class: loadgen.ClassUnsent, Count: 7}} }, "2.json: 7 were not sent"},
+		{"late", func(f *File) {
+			f.Runs[0].Load.Late = 3
+		}, "2.json: 3 of 200 requests were sent more than 1 ms late, so that the rate was not kept: lower it"},
+		{"unsent", func(f *File) {
+			f.Runs[0].Load.Failures = []loadgen.Failure{{Class: loadgen.ClassUnsent, Count: 7}}
+		}, "2.json: 7 were not sent"},
 		{"targets", func(f *File) { f.Runs[0].Load.Targets = nil }, "2.json: it has other targets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,7 +194,8 @@ func TestMergeKeepsWhatIsOfTheMachine(t *testing.T) {
 	}
 	r := sum.Runs[0]
 	said := strings.Join(r.Notes, "\n")
-	if r.Disturbance != nil || r.Parts[1].Disturbance == nil || !strings.Contains(said, "1.json: other programs took 12% of its machine\n1.json: the hypervisor took 5% of its machine") {
+	if r.Disturbance != nil || r.Parts[1].Disturbance == nil || !strings.Contains(said,
+		"1.json: other programs took 12% of its machine\n1.json: the hypervisor took 5% of its machine") {
 		t.Errorf("%+v\n%s", r.Parts, said)
 	}
 	if r.Mix == nil || r.Mix.File != "t" || r.Mix.Made != 3 || r.Mix.Seed != nil {
@@ -176,8 +203,8 @@ func TestMergeKeepsWhatIsOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestMergeKnowsEachField fails when a part is added to Run and Merge does not know it: say there what becomes of it, and its
-// name here.
+// TestMergeKnowsEachField fails when a part is added to Run and Merge does not know it: say there
+// what becomes of it, and its name here.
 func TestMergeKnowsEachField(t *testing.T) {
 	want := "Label Repeat Round Command Env Load GC Alloc Server Disturbance Mix PProf GCTrace Notes Share Parts Import"
 	var got []string
@@ -194,12 +221,15 @@ func TestMergeTakesLateOnesWhereToldTo(t *testing.T) {
 	files, names := generators()
 	files[1].Runs[0].Load.Late = 100
 	sum, err := Merge(files, names, MergeOptions{Skew: time.Second, AllowLate: true})
-	if err != nil || sum.Runs[0].Load.Late != 100 || !strings.Contains(strings.Join(sum.Runs[0].Notes, "\n"), "1.json did not keep its rate: 100 of 200 requests were sent more than 1 ms late") {
+	if err != nil || sum.Runs[0].Load.Late != 100 ||
+		!strings.Contains(strings.Join(sum.Runs[0].Notes, "\n"),
+			"1.json did not keep its rate: 100 of 200 requests were sent more than 1 ms late") {
 		t.Errorf("%v, %+v", err, sum)
 	}
 }
 
-// FuzzMerge adds what any file may hold to itself in another window: it is refused, or each count doubles.
+// FuzzMerge adds what any file may hold to itself in another window: it is refused, or each count
+// doubles.
 func FuzzMerge(f *testing.F) {
 	good, err := json.Marshal(generator(0))
 	if err != nil {
@@ -236,7 +266,8 @@ func FuzzMerge(f *testing.F) {
 		}
 		for i := range sum.Runs {
 			got, one := sum.Runs[i].Load, a.Runs[i].Load
-			if got.Latency.Count() != 2*one.Latency.Count() || got.Answered != 2*one.Answered || got.Failed != 2*one.Failed || got.Latency.Max() != one.Latency.Max() {
+			if got.Latency.Count() != 2*one.Latency.Count() || got.Answered != 2*one.Answered ||
+				got.Failed != 2*one.Failed || got.Latency.Max() != one.Latency.Max() {
 				t.Errorf("run %d: %+v is not twice %+v", i, got, one)
 			}
 			twice := map[time.Duration]int64{}

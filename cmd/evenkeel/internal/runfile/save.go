@@ -14,11 +14,11 @@ import (
 func (f *File) Save(name string) error { return Save(name, f.Write) }
 
 // Save makes a file of what write writes, whole or not at all: the text goes into a new file beside
-// it, which takes its place when all of it is on the disk, with the permissions of what was there, and the owner where
-// this user may give a file away, as root may.
-// A link stays, and leads to the new file. What is no regular file (a pipe, a device), and the file
-// that standard output or error go to, is written to as it is. No other file is touched; after a
-// kill, a hidden file .evenkeel-*.tmp may be left beside it.
+// it, which takes its place when all of it is on the disk, with the permissions of what was there,
+// and the owner where this user may give a file away, as root may. A link stays, and leads to the
+// new file. What is no regular file (a pipe, a device), and the file that standard output or error
+// go to, is written to as it is. No other file is touched; after a kill, a hidden file
+// .evenkeel-*.tmp may be left beside it.
 //
 // A file may refuse to be replaced: one of somebody else's in a folder like /tmp, one that is
 // mounted (as a container's), one that is open on Windows. Then it is written over. A full disk
@@ -124,7 +124,8 @@ func (t *target) beside() (*os.File, error) {
 		mode = t.old.Mode().Perm()
 	}
 	for range 100 {
-		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".evenkeel-%08x.tmp", rand.Uint32())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".evenkeel-%08x.tmp", rand.Uint32())),
+			os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			continue

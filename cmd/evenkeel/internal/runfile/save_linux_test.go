@@ -91,7 +91,8 @@ func init() {
 	}
 }
 
-// TestSaveSticky saves to another user's file, which everybody may write, in another's folder like /tmp.
+// TestSaveSticky saves to another user's file, which everybody may write, in another's folder like
+// /tmp.
 func TestSaveSticky(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to have a file of another user")
@@ -133,7 +134,8 @@ func TestSaveKeepsTheOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := fi.Sys().(*syscall.Stat_t); s.Uid != 12345 || s.Gid != 23456 || fi.Mode().Perm() != 0o600 || fi.Size() == 0 {
+	if s := fi.Sys().(*syscall.Stat_t); s.Uid != 12345 || s.Gid != 23456 || fi.Mode().Perm() != 0o600 ||
+		fi.Size() == 0 {
 		t.Errorf("it is %d's and %d's, %v, %d bytes", s.Uid, s.Gid, fi.Mode(), fi.Size())
 	}
 }

@@ -101,7 +101,10 @@ func TestSavePermissions(t *testing.T) {
 func TestSaveThroughLinks(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	put(t, filepath.Join(other, "there"), "old", 0o600)
-	for from, to := range map[string]string{"a": filepath.Join(other, "there"), "b": "c", "c": filepath.Join(other, "new")} {
+	for from, to := range map[string]string{
+		"a": filepath.Join(other, "there"), "b": "c",
+		"c": filepath.Join(other, "new"),
+	} {
 		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
 			t.Skipf("no symbolic links here: %v", err)
 		}
@@ -121,7 +124,8 @@ func TestSaveThroughLinks(t *testing.T) {
 	has(t, other, map[string]string{"there": "a", "new": "b"})
 }
 
-// TestSaveStream: what standard output goes to is written where that stands, not replaced behind its back.
+// TestSaveStream: what standard output goes to is written where that stands, not replaced behind
+// its back.
 func TestSaveStream(t *testing.T) {
 	dir := t.TempDir()
 	out, err := os.Create(filepath.Join(dir, "out"))
@@ -172,7 +176,8 @@ func TestSaveOver(t *testing.T) {
 	}
 }
 
-// TestSaveKeepsTheText: what cannot take its place is not thrown away after the work, and the error says where it is.
+// TestSaveKeepsTheText: what cannot take its place is not thrown away after the work, and the error
+// says where it is.
 func TestSaveKeepsTheText(t *testing.T) {
 	why := errors.New("no way")
 	defer func() { rename = os.Rename }()

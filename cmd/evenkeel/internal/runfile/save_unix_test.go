@@ -16,7 +16,8 @@ import (
 	"testing"
 )
 
-// saverEnv makes the test binary a program that saves to a file in its folder, in one of the ways of savers.
+// saverEnv makes the test binary a program that saves to a file in its folder, in one of the ways
+// of savers.
 const saverEnv = "EVENKEEL_REPORT_SAVER"
 
 var savers = map[string]func() error{

@@ -46,8 +46,9 @@ func (facts *Facts) note(data *dwarf.Data, e *dwarf.Entry) {
 	}
 }
 
-// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for: __attribute__((aligned))
-// may stand at a typedef, and what it is stripped to does not know of it any more.
+// Bare strips typedefs and qualifiers. aligned is the strictest alignment that they ask for:
+// __attribute__((aligned)) may stand at a typedef, and what it is stripped to does not know of it
+// any more.
 func (facts *Facts) Bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
 	for {
 		aligned = max(aligned, facts.Odd[t].Align)
@@ -175,8 +176,8 @@ func (n Number) Is(g decl.Number) bool {
 // TypeText returns a declaration of what as t, in C. The typedefs stay: they hold on the platforms
 // where what is behind them differs.
 //
-// C declares a name by its use, from the name outwards, so the text grows around what while the type is followed
-// inwards. For f, a function that returns a pointer to an array of 4 ints:
+// C declares a name by its use, from the name outwards, so the text grows around what while the
+// type is followed inwards. For f, a function that returns a pointer to an array of 4 ints:
 //
 //	function          f                  ->  f(void)
 //	of pointer        f(void)            ->  (*f(void))       brackets: [4] and () bind tighter than *
@@ -229,8 +230,9 @@ func TypeText(t dwarf.Type, what string) string {
 
 // shortNames are clang's names for what gcc calls otherwise, so that both make the same file.
 var shortNames = map[string]string{
-	"short int": "short", "short unsigned int": "unsigned short", "long int": "long", "long unsigned int": "unsigned long",
-	"long long int": "long long", "long long unsigned int": "unsigned long long",
+	"short int": "short", "short unsigned int": "unsigned short", "long int": "long",
+	"long unsigned int": "unsigned long",
+	"long long int":     "long long", "long long unsigned int": "unsigned long long",
 }
 
 // Anonymous reports whether C has no name to write for t.

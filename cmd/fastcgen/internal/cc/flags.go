@@ -16,20 +16,27 @@ type flagRules struct {
 }
 
 // harmless matches the flags that #cgo lines may give to the compiler: those that choose how to
-// compile. Others make it run programs, load plugins and write files, and go build refuses them too.
+// compile. Others make it run programs, load plugins and write files, and go build refuses them
+// too.
 var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	`-D[A-Za-z_]\w*(=[^@-].*|=-?\w*)?`, `-U[A-Za-z_]\w*`, `-[IF][^@-].*`,
 	`-O[^@-]?.*`, `-g([^@-].*)?`, `-W[^@,]*`, `-w`, `-v`, `-pipe`, `-ansi`, `-pedantic(-errors)?`, `-pthread`,
-	`--?std(lib)?=[^@-].*`, `-std=[^@-].*`, `-nostdinc`, `--sysroot=[^@-].*`, `--static`, `-no-canonical-prefixes`, `--param=ssp-buffer-size=\d*`,
-	`-f[a-zA-Z0-9+-]+`, `-f(sanitize|visibility|tls-model|input-charset|message-length|macro-backtrace-limit|(debug|file|macro)-prefix-map)=[^@-].*`,
+	`--?std(lib)?=[^@-].*`, `-std=[^@-].*`, `-nostdinc`, `--sysroot=[^@-].*`, `--static`, `-no-canonical-prefixes`,
+	`--param=ssp-buffer-size=\d*`,
+	`-f[a-zA-Z0-9+-]+`,
+	`-f(sanitize|visibility|tls-model|input-charset|message-length|macro-backtrace-limit|` +
+		`(debug|file|macro)-prefix-map)=[^@-].*`,
 	`-m[a-zA-Z0-9.-]+(=[^@-].*)?`,
 }, "|") + `)$`)
 
 // withValue are the flags whose value may be the next word.
-var withValue = []string{"-D", "-U", "-I", "-F", "-arch", "-framework", "-include", "-isysroot", "-isystem", "--sysroot", "-target"}
+var withValue = []string{
+	"-D", "-U", "-I", "-F", "-arch", "-framework", "-include", "-isysroot", "-isystem",
+	"--sysroot", "-target",
+}
 
-// checkFlags refuses flags of #cgo lines that the go command would refuse: whoever reads a package with
-// fastcgen need not trust it more than one who builds it.
+// checkFlags refuses flags of #cgo lines that the go command would refuse: whoever reads a package
+// with fastcgen need not trust it more than one who builds it.
 func checkFlags(line, variable, allow, disallow string, flags []string) error {
 	matches := func(rule, flag string) bool {
 		r, err := regexp.Compile("^(?:" + rule + ")$")
@@ -42,12 +49,15 @@ func checkFlags(line, variable, allow, disallow string, flags []string) error {
 		case bad:
 		case matches(allow, flag):
 			continue
-		case slices.Contains(withValue, flag) && i+1 < len(flags) && !strings.HasPrefix(flags[i+1], "-") && !strings.HasPrefix(flags[i+1], "@"):
+		case slices.Contains(withValue, flag) && i+1 < len(flags) && !strings.HasPrefix(flags[i+1], "-") &&
+			!strings.HasPrefix(flags[i+1], "@"):
 			i++
 			continue
 		}
-		if bad || !harmless.MatchString(flag) || strings.HasPrefix(flag, "-mllvm") || strings.HasPrefix(flag, "-fdump") {
-			return fmt.Errorf("#cgo %s: the flag %s is not one that chooses how to compile, and cgo refuses it too: leave it out, or set %s_ALLOW to a pattern of it",
+		if bad || !harmless.MatchString(flag) || strings.HasPrefix(flag, "-mllvm") ||
+			strings.HasPrefix(flag, "-fdump") {
+			return fmt.Errorf("#cgo %s: the flag %s is not one that chooses how to compile, and cgo refuses it too: "+
+				"leave it out, or set %s_ALLOW to a pattern of it",
 				line, flag, variable)
 		}
 	}

@@ -72,7 +72,8 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 		cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, PkgConfig: bp.CgoPkgConfig, LdFlags: bp.CgoLDFLAGS,
 	}
 	for _, n := range names {
-		f, err := parser.ParseFile(pkg.Fset, filepath.Join(near, n), nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(pkg.Fset, filepath.Join(near, n), nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, decl.Syntax(err)
 		}
@@ -80,7 +81,8 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 			pkg.Files = append(pkg.Files, f)
 		}
 	}
-	importPath, err := pkg.Run(ctx, "", "go", "list", "-e", "-find", "-tags", decl.DeclarationTag, "-f", "{{.ImportPath}}", ".")
+	importPath, err := pkg.Run(ctx, "", "go", "list", "-e", "-find", "-tags", decl.DeclarationTag, "-f",
+		"{{.ImportPath}}", ".")
 	if err != nil {
 		return nil, fmt.Errorf("%s: no import path, which the names of C functions are made from: %w", path, err)
 	}

@@ -33,17 +33,20 @@ func probes(d *decl.File) []probe {
 	}
 	constant := func(uses []decl.Name) {
 		for _, n := range uses {
-			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C.%s is no constant that C knows", "include the header that defines it")
+			add("const", "__typeof__(%[2]s) %[1]s = (%[2]s);", n, "C.%s is no constant that C knows",
+				"include the header that defines it")
 		}
 	}
 	for _, t := range d.Types {
-		add("type", "%[2]s *%[1]s;", decl.Name{Text: t.CText(), At: t.At}, "C does not know the type %s", "include the header that declares it")
+		add("type", "%[2]s *%[1]s;", decl.Name{Text: t.CText(), At: t.At}, "C does not know the type %s",
+			"include the header that declares it")
 	}
 	for _, c := range d.Consts {
 		constant(c.Uses)
 	}
 	for _, f := range d.Funcs {
-		add("func", "__typeof__(&%[2]s) %[1]s;", decl.Name{Text: f.Call.CName, At: f.Call.At}, "C does not know the function %s",
+		add("func", "__typeof__(&%[2]s) %[1]s;", decl.Name{Text: f.Call.CName, At: f.Call.At},
+			"C does not know the function %s",
 			"include the header that declares it")
 		for _, c := range f.Conditions() {
 			constant(c.Uses)
@@ -58,9 +61,9 @@ func probes(d *decl.File) []probe {
 	return list
 }
 
-// Ask compiles the probes and reads the answers. All of them are compiled at once, which is one run of the compiler;
-// only where that fails does blame compile each alone, to know which of them is wrong. Line marks place
-// what the compiler says at the declaration that is asked about.
+// Ask compiles the probes and reads the answers. All of them are compiled at once, which is one run
+// of the compiler; only where that fails does blame compile each alone, to know which of them is
+// wrong. Line marks place what the compiler says at the declaration that is asked about.
 func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 	list := probes(d)
 	source := strings.Builder{}
@@ -82,8 +85,8 @@ func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 // meant matches the name that a compiler thinks was meant.
 var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 
-// blame finds out which probes the C compiler refused: the preamble alone first, since nothing else can be right where
-// it is wrong, then each probe with it.
+// blame finds out which probes the C compiler refused: the preamble alone first, since nothing else
+// can be right where it is wrong, then each probe with it.
 func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
 	var bad decl.Problems
 	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {
@@ -106,7 +109,8 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 			do = "write " + m[1] + " in place of " + p.at.Text
 		}
 		macro := "#ifndef " + p.at.Text + "\n#error\n#endif\n"
-		if _, err := tc.Compile(ctx, decl.CPreamble(d)+macro); err == nil && strings.HasPrefix(p.variable, "fastc_func_") {
+		if _, err := tc.Compile(ctx, decl.CPreamble(d)+macro); err == nil &&
+			strings.HasPrefix(p.variable, "fastc_func_") {
 			do = "it is a macro: wrap it in a static inline function in the preamble"
 		}
 		bad.Add(p.at.At, fmt.Sprintf(p.missing, p.at.Text)+" ("+said+")", do)
@@ -136,11 +140,15 @@ func preambleProblems(d *decl.File, err error) error {
 	return bad
 }
 
-// answers reads the types of the probes' variables. The variables' names carry what they stand for: fastc_func_0 is a
-// pointer to the function, fastc_type_1 one to the type, fastc_const_2 has the type of the constant itself.
+// answers reads the types of the probes' variables. The variables' names carry what they stand for:
+// fastc_func_0 is a pointer to the function, fastc_type_1 one to the type, fastc_const_2 has the
+// type of the constant itself.
 func answers(data *dwarf.Data, list []probe) (*Facts, error) {
 	var bad decl.Problems
-	facts := &Facts{Funcs: map[string]dwarf.Type{}, Types: map[string]dwarf.Type{}, Odd: map[dwarf.Type]Oddity{}, Consts: map[string]dwarf.Type{}}
+	facts := &Facts{
+		Funcs: map[string]dwarf.Type{}, Types: map[string]dwarf.Type{}, Odd: map[dwarf.Type]Oddity{},
+		Consts: map[string]dwarf.Type{},
+	}
 	byVariable := map[string]probe{}
 	for _, p := range list {
 		byVariable[p.variable] = p
@@ -188,5 +196,6 @@ func readDWARF(name string) (*dwarf.Data, error) {
 		defer f.Close()
 		return f.DWARF()
 	}
-	return nil, fmt.Errorf("the C compiler writes objects that are neither ELF nor Mach-O: run fastcgen on Linux, a BSD or macOS")
+	return nil, fmt.Errorf("the C compiler writes objects that are neither ELF nor Mach-O: run fastcgen on Linux, a " +
+		"BSD or macOS")
 }

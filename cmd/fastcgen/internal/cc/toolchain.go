@@ -60,12 +60,14 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := checkFlags("pkg-config: "+strings.Join(pkg.PkgConfig, " "), "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, flags); err != nil {
+		if err := checkFlags("pkg-config: "+strings.Join(pkg.PkgConfig, " "), "CGO_CFLAGS", env.CFlagsAllow,
+			env.CFlagsDisallow, flags); err != nil {
 			return nil, err
 		}
 		tc.flags = append(tc.flags, flags...)
 	}
-	if err := checkFlags("CPPFLAGS", "CGO_CPPFLAGS", env.CPPFlagsAllow, env.CPPFlagsDisallow, pkg.cppFlags); err != nil {
+	if err := checkFlags("CPPFLAGS", "CGO_CPPFLAGS", env.CPPFlagsAllow, env.CPPFlagsDisallow,
+		pkg.cppFlags); err != nil {
 		return nil, err
 	}
 	if err := checkFlags("CFLAGS", "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, pkg.cFlags); err != nil {
@@ -74,7 +76,9 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 	tc.flags = append(tc.flags, pkg.cppFlags...)
 	tc.flags = append(tc.flags, pkg.cFlags...)
 	tc.Silent = slices.Contains(tc.flags, "-w")
-	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool { return f == "-w" }) // which a trial's errors would obey
+	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool {
+		return f == "-w"
+	}) // which a trial's errors would obey
 	return tc, nil
 }
 
@@ -85,7 +89,8 @@ func pkgConfig(ctx context.Context, program string, pkg *Package) ([]string, err
 		program = "pkg-config"
 	}
 	if _, err := exec.LookPath(program); err != nil {
-		return nil, fmt.Errorf("no %s, which #cgo pkg-config: %s needs: install it (Debian: pkg-config; macOS: brew install pkgconf) or set PKG_CONFIG",
+		return nil, fmt.Errorf("no %s, which #cgo pkg-config: %s needs: install it (Debian: pkg-config; macOS: brew "+
+			"install pkgconf) or set PKG_CONFIG",
 			program, asked)
 	}
 	out, err := pkg.Run(ctx, "", append([]string{program, "--cflags"}, pkg.PkgConfig...)...)
@@ -106,7 +111,8 @@ func (tc *Toolchain) Strictly(ctx context.Context, source string) (string, error
 	return tc.Object(ctx, source, "-Wno-error", "-O2", "-x", "c", "-")
 }
 
-// Object compiles C into an object file and returns its name: stdin, where args say so, with the package's flags before args.
+// Object compiles C into an object file and returns its name: stdin, where args say so, with the
+// package's flags before args.
 func (tc *Toolchain) Object(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
 	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count)+".o")
@@ -119,14 +125,15 @@ func (tc *Toolchain) Object(ctx context.Context, stdin string, args ...string) (
 	return out, err
 }
 
-// Assembly compiles C source into assembly, with each call to be seen. The package's warnings are the go
-// command's to show.
+// Assembly compiles C source into assembly, with each call to be seen. The package's warnings are
+// the go command's to show.
 func (tc *Toolchain) Assembly(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
 	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count)+".s")
 	command := append(slices.Clone(tc.CC), "-I.")
 	command = append(command, tc.flags...)
-	command = append(command, "-w", "-O0", "-g0", "-fno-lto", "-fno-jump-tables", "-fno-inline", "-fdiagnostics-color=never", "-S", "-o", out)
+	command = append(command, "-w", "-O0", "-g0", "-fno-lto", "-fno-jump-tables", "-fno-inline",
+		"-fdiagnostics-color=never", "-S", "-o", out)
 	if _, err := tc.Run(ctx, stdin, append(command, args...)...); err != nil {
 		return "", err
 	}

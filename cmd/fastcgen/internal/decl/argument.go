@@ -11,15 +11,17 @@ import (
 // Reserved are the names that generated code uses; a parameter or a declaration of that name
 // would hide them.
 var Reserved = map[string]bool{
-	"C": true, "unsafe": true, "fastc": true, "runtime": true, "errors": true, "syscall": true, "time": true, "cgo": true,
+	"C": true, "unsafe": true, "fastc": true, "runtime": true, "errors": true, "syscall": true, "time": true,
+	"cgo": true,
 	"len": true, "cap": true, "panic": true, "nil": true, "true": true, "false": true, "error": true, "string": true,
-	"bool": true, "byte": true, "rune": true, "int": true, "uint": true, "uintptr": true, "int8": true, "int16": true, "int32": true,
+	"bool": true, "byte": true, "rune": true, "int": true, "uint": true, "uintptr": true, "int8": true, "int16": true,
+	"int32": true,
 	"int64": true, "uint8": true, "uint16": true, "uint32": true, "uint64": true, "float32": true, "float64": true,
 	"init": true, "_": true,
 }
 
-// parseArg reads an argument in //fastc:call. It is an expression of Go, so Go's parser has read it; of those few forms
-// are taken:
+// parseArg reads an argument in //fastc:call. It is an expression of Go, so Go's parser has read
+// it; of those few forms are taken:
 //
 //	ident        a parameter, true, false, nil        a.kind ArgParam, ArgBool, ArgNil
 //	len(x)       and cap(x), of a parameter           ArgLen, ArgCap
@@ -92,7 +94,8 @@ func (p *fileParser) parseUnary(f *Func, e *ast.UnaryExpr, at token.Position) (A
 				return Arg{ArgResult, id.Name, at}, true
 			}
 		}
-		p.bad.Add(at, f.Name+" has no result "+id.Name, "name the result, as in ("+id.Name+" int32); a parameter is passed without &")
+		p.bad.Add(at, f.Name+" has no result "+id.Name,
+			"name the result, as in ("+id.Name+" int32); a parameter is passed without &")
 		return Arg{}, false
 	}
 	if lit, ok := e.X.(*ast.BasicLit); ok && e.Op == token.SUB {

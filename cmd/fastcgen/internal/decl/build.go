@@ -56,7 +56,9 @@ func UserTags(x constraint.Expr) []string {
 func NamesPlatform(base string) bool {
 	nowhere := build.Default
 	nowhere.GOOS, nowhere.GOARCH = "none", "none"
-	nowhere.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("package p\n")), nil }
+	nowhere.OpenFile = func(string) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader("package p\n")), nil
+	}
 	match, err := nowhere.MatchFile(".", base)
 	return err == nil && !match
 }
@@ -110,7 +112,8 @@ func CheckName(base string) error {
 	case strings.HasSuffix(base, outputSuffix):
 		return fmt.Errorf("%s: generated: name the declaration file that it was made from", base)
 	case NamesPlatform(base):
-		return fmt.Errorf("%s: a platform in the name of the file is lost in that of the generated one: rename it and write the platform into its //go:build line", base)
+		return fmt.Errorf("%s: a platform in the name of the file is lost in that of the generated one: rename it "+
+			"and write the platform into its //go:build line", base)
 	}
 	return nil
 }

@@ -30,9 +30,10 @@ var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 //	copy                    a string that C keeps is copied
 //	opaque                  above a type: Go knows its name only
 //
-// Conditions of Go are parsed here, and compiled with the generated file. Expressions of C are not parsed by anybody
-// but the C compiler, so here it is only made sure that they are one expression: what closes a bracket too many
-// or holds a semicolon would change the code around it (expressionOfC).
+// Conditions of Go are parsed here, and compiled with the generated file. Expressions of C are not
+// parsed by anybody but the C compiler, so here it is only made sure that they are one expression:
+// what closes a bracket too many or holds a semicolon would change the code around it
+// (expressionOfC).
 type directive struct {
 	word, rest string
 	at, restAt token.Position
@@ -76,7 +77,8 @@ func (p *fileParser) strays() {
 			switch {
 			case p.done[c]:
 			case strings.HasPrefix(c.Text, DirectivePrefix):
-				p.refuse(c.Pos(), "a directive that belongs to no function or type", "put it in the comment right above one")
+				p.refuse(c.Pos(), "a directive that belongs to no function or type",
+					"put it in the comment right above one")
 			case strings.HasPrefix(c.Text, "//export "):
 				p.refuse(c.Pos(), c.Text+" in a declaration file", "leave it out: a leaf function cannot call back")
 			case NearDirective.MatchString(c.Text):
@@ -163,7 +165,8 @@ func (p *fileParser) expression(dir directive) (e ast.Expr, at func(token.Pos) t
 func (p *fileParser) callDirective(f *Func, dir directive) {
 	if name, _, ok := strings.Cut(dir.rest, "("); ok && token.Lookup(strings.TrimSpace(name)).IsKeyword() {
 		name = strings.TrimSpace(name)
-		p.bad.Add(dir.restAt, name+" is a keyword of Go", "wrap the C function in a static inline one of another name in the preamble")
+		p.bad.Add(dir.restAt, name+" is a keyword of Go",
+			"wrap the C function in a static inline one of another name in the preamble")
 		return
 	}
 	e, at, ok := p.expression(dir)
@@ -178,13 +181,15 @@ func (p *fileParser) callDirective(f *Func, dir directive) {
 	id, isIdent := call.Fun.(*ast.Ident)
 	switch {
 	case !isIdent:
-		p.bad.Add(at(call.Pos()), "//fastc:call does not name a C function", "write its bare name, as in //fastc:call v_dot(a)")
+		p.bad.Add(at(call.Pos()), "//fastc:call does not name a C function",
+			"write its bare name, as in //fastc:call v_dot(a)")
 		return
 	case !CIdentifier.MatchString(id.Name):
 		p.bad.Add(at(call.Pos()), id.Name+" is not a name in C", "write the name of a C function")
 		return
 	case call.Ellipsis.IsValid():
-		p.bad.Add(at(call.Ellipsis), "... in //fastc:call", "leave it out: a slice is passed as a pointer, its length as len(x)")
+		p.bad.Add(at(call.Ellipsis), "... in //fastc:call",
+			"leave it out: a slice is passed as a pointer, its length as len(x)")
 		return
 	}
 	f.Call = Call{CName: id.Name, At: at(id.Pos())}
@@ -209,7 +214,8 @@ func (p *fileParser) condition(dir directive) (Condition, bool) {
 		return !literal
 	})
 	if literal {
-		p.bad.Add(dir.restAt, "//fastc:"+dir.word+" holds a function or composite literal", "compare parameters, lengths and constants")
+		p.bad.Add(dir.restAt, "//fastc:"+dir.word+" holds a function or composite literal",
+			"compare parameters, lengths and constants")
 		return Condition{}, false
 	}
 	return Condition{ExprText(e), dir.restAt, constantsOfC(e, at)}, true
@@ -267,7 +273,8 @@ func (p *fileParser) budgetDirective(f *Func, dir directive) {
 	}
 	d, err := time.ParseDuration(dir.rest)
 	if err != nil || d <= 0 || d > maxBudget {
-		p.bad.Add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is no duration of 1ns to "+maxBudget.String(), "write it as in 300us")
+		p.bad.Add(dir.restAt, "the budget "+strconv.Quote(dir.rest)+" is no duration of 1ns to "+maxBudget.String(),
+			"write it as in 300us")
 		return
 	}
 	f.Budget.Limit = d
@@ -278,7 +285,8 @@ func (p *fileParser) inoutDirective(f *Func, dir directive) {
 	name, value, ok := strings.Cut(dir.rest, "=")
 	name = strings.TrimSpace(name)
 	if !ok || !token.IsIdentifier(name) {
-		p.bad.Add(dir.restAt, "//fastc:inout "+dir.rest+" does not say what a result begins as", "write //fastc:inout RESULT = VALUE, as in n = len(dst)")
+		p.bad.Add(dir.restAt, "//fastc:inout "+dir.rest+" does not say what a result begins as",
+			"write //fastc:inout RESULT = VALUE, as in n = len(dst)")
 		return
 	}
 	value = strings.TrimLeft(value, " \t")
@@ -291,7 +299,8 @@ func (p *fileParser) inoutDirective(f *Func, dir directive) {
 		return
 	}
 	if a.Kind == ArgResult || a.Kind == ArgNil {
-		p.bad.Add(a.At, a.String()+" as what a result begins as", "write a parameter, len(x), cap(x), a literal or C.NAME")
+		p.bad.Add(a.At, a.String()+" as what a result begins as",
+			"write a parameter, len(x), cap(x), a literal or C.NAME")
 		return
 	}
 	if _, twice := f.Inouts[name]; twice {

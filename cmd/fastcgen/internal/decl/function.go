@@ -14,7 +14,8 @@ func (p *fileParser) function(decl *ast.FuncDecl) {
 	before := len(p.bad)
 	switch {
 	case decl.Recv != nil: // what else is wrong with it does not matter
-		p.refuse(decl.Recv.Pos(), f.Name+" is a method", "declare a function, and call it from the method in an ordinary file")
+		p.refuse(decl.Recv.Pos(), f.Name+" is a method",
+			"declare a function, and call it from the method in an ordinary file")
 		p.directives(decl.Doc)
 		return
 	case decl.Type.TypeParams != nil:
@@ -55,7 +56,8 @@ func (p *fileParser) params(f *Func, list *ast.FieldList) {
 			case id.Name == "_":
 				p.refuse(id.Pos(), "a blank parameter", "name it: //fastc:call says where it goes")
 			case Reserved[id.Name]:
-				p.refuse(id.Pos(), "the parameter "+id.Name+" hides what the generated code uses by that name", "rename it")
+				p.refuse(id.Pos(), "the parameter "+id.Name+" hides what the generated code uses by that name",
+					"rename it")
 			case f.Param(id.Name) != nil:
 				p.refuse(id.Pos(), "a second parameter "+id.Name, "rename one")
 			}
@@ -90,7 +92,8 @@ func (p *fileParser) results(f *Func, list *ast.FieldList) {
 		for _, id := range field.Names {
 			switch {
 			case Reserved[id.Name] && id.Name != "_":
-				p.refuse(id.Pos(), "the result "+id.Name+" hides what the generated code uses by that name", "rename it")
+				p.refuse(id.Pos(), "the result "+id.Name+" hides what the generated code uses by that name",
+					"rename it")
 			case id.Name != "_" && f.NameTaken(id.Name):
 				p.refuse(id.Pos(), "a second "+id.Name, "rename one")
 			}
@@ -122,7 +125,8 @@ func (p *fileParser) consistent(f *Func) {
 		}
 	}
 	if len(direct) > 1 {
-		p.bad.Add(direct[1].At, "two results, and a C function returns one", "name the results and pass the others as &NAME in //fastc:call")
+		p.bad.Add(direct[1].At, "two results, and a C function returns one",
+			"name the results and pass the others as &NAME in //fastc:call")
 	}
 	for _, r := range f.Results {
 		if t := r.Typ.Base(); f.NameTaken(t) {
@@ -131,7 +135,8 @@ func (p *fileParser) consistent(f *Func) {
 	}
 	p.ofResults(f)
 	if site := f.SiteName(); f.Budget != nil && f.NameTaken(site) {
-		p.bad.Add(f.At, site+" is the name of a parameter or result, and of the variable that holds the budget", "rename the parameter or result")
+		p.bad.Add(f.At, site+" is the name of a parameter or result, and of the variable that holds the budget",
+			"rename the parameter or result")
 	}
 	if f.Fails != nil && !f.HasError {
 		p.bad.Add(f.Fails.At, "//fastc:fails without an error result", "add error as the last result")
@@ -140,7 +145,8 @@ func (p *fileParser) consistent(f *Func) {
 		p.bad.Add(f.At, "//fastc:budget on a function that is always slow", "leave //fastc:budget out")
 	}
 	if f.AlwaysSlow() && f.Yields != nil {
-		p.bad.Add(f.At, "//fastc:yield on a function that is always slow, where cgo lets others run", "leave //fastc:yield out")
+		p.bad.Add(f.At, "//fastc:yield on a function that is always slow, where cgo lets others run",
+			"leave //fastc:yield out")
 	}
 }
 

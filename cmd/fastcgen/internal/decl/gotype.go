@@ -143,17 +143,20 @@ func ParseType(e ast.Expr) (t *GoType, at token.Pos, what, do string) {
 		case err == nil && n < 1:
 			return nil, e.Len.Pos(), "an array of " + lit.Value + " elements", "write 1 or more"
 		case err != nil || n > maxArray:
-			return nil, e.Len.Pos(), "an array of " + lit.Value + " elements", "pass a slice: an array of more than " + strconv.Itoa(maxArray) + " elements is too large for a frame"
+			return nil, e.Len.Pos(), "an array of " + lit.Value + " elements",
+				"pass a slice: an array of more than " + strconv.Itoa(maxArray) + " elements is too large for a frame"
 		}
 		return parseElem(&GoType{Kind: GoArray, Len: n}, e.Elt)
 	case *ast.MapType:
 		return nil, e.Pos(), "a map cannot be passed to C", "pass slices of its keys and values"
 	case *ast.ChanType:
-		return nil, e.Pos(), "a channel cannot be passed to C", "leave it out: a leaf function neither sends nor receives"
+		return nil, e.Pos(), "a channel cannot be passed to C",
+			"leave it out: a leaf function neither sends nor receives"
 	case *ast.InterfaceType:
 		return nil, e.Pos(), "an interface cannot be passed to C", "write the type of the value"
 	case *ast.FuncType:
-		return nil, e.Pos(), "a function cannot be passed to C", "a leaf function cannot call back: use ordinary cgo for this one"
+		return nil, e.Pos(), "a function cannot be passed to C",
+			"a leaf function cannot call back: use ordinary cgo for this one"
 	case *ast.StructType:
 		return nil, e.Pos(), "a struct without a name", "declare type NAME C.struct_NAME and use that"
 	case *ast.SelectorExpr:
@@ -162,7 +165,8 @@ func ParseType(e ast.Expr) (t *GoType, at token.Pos, what, do string) {
 		}
 		return nil, e.Pos(), "a type of another package", "write the number, string or slice that it is"
 	}
-	return nil, e.Pos(), "this type cannot be passed to C", "write a number, bool, string, slice, array, pointer or declared type"
+	return nil, e.Pos(), "this type cannot be passed to C",
+		"write a number, bool, string, slice, array, pointer or declared type"
 }
 
 func parseElem(t *GoType, e ast.Expr) (*GoType, token.Pos, string, string) {

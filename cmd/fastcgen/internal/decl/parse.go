@@ -23,12 +23,14 @@ const maxDeclaration = 1 << 20
 //	//fastc:call v_dot(a, len(a))          directive   what Go cannot say
 //	func Dot(a []float64) float64          function    what Go's callers see
 //
-// Go's own parser reads the syntax, so that only meaning is left to refuse. A problem does not end the reading: all
-// of a file's problems are said in one run. That is why a function with a problem is kept in part: later checks
-// of it are left out, but its name is declared, so that nothing else is blamed for what it lacks.
+// Go's own parser reads the syntax, so that only meaning is left to refuse. A problem does not end
+// the reading: all of a file's problems are said in one run. That is why a function with a problem
+// is kept in part: later checks of it are left out, but its name is declared, so that nothing else
+// is blamed for what it lacks.
 //
-// Each directive is read exactly once: by the declaration below it, which marks it in done, or by strays, for which
-// it is a mistake. So a misspelt or misplaced one is never taken for an ordinary comment and lost.
+// Each directive is read exactly once: by the declaration below it, which marks it in done, or by
+// strays, for which it is a mistake. So a misspelt or misplaced one is never taken for an ordinary
+// comment and lost.
 func Parse(path string, src []byte) (*File, error) {
 	if len(src) > maxDeclaration {
 		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
@@ -59,9 +61,9 @@ func Parse(path string, src []byte) (*File, error) {
 
 // header reads the build constraint, the package comment and the package clause.
 //
-// The constraint has to be false without the tag fastcgen and possible with it: both are asked of go/build/constraint,
-// for all values of the other tags. The generated file gets the same line without that tag, for which the tag
-// must stand alone or joined by &&: see plainOperand.
+// The constraint has to be false without the tag fastcgen and possible with it: both are asked of
+// go/build/constraint, for all values of the other tags. The generated file gets the same line
+// without that tag, for which the tag must stand alone or joined by &&: see plainOperand.
 func (p *fileParser) header() {
 	p.d.Pkg, p.d.PkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
 	p.d.Doc = commentLines(p.file.Doc)
@@ -82,7 +84,8 @@ func (p *fileParser) header() {
 		p.d.Build.Eval(func(string) bool { return false }) {
 		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause")
 	} else if !plainOperand(p.d.Build) {
-		p.refuse(p.file.Package, "fastcgen is hidden in the //go:build line", "write //go:build fastcgen, or fastcgen && OTHERS")
+		p.refuse(p.file.Package, "fastcgen is hidden in the //go:build line",
+			"write //go:build fastcgen, or fastcgen && OTHERS")
 	}
 }
 
@@ -165,7 +168,8 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 		p.refuse(s.Pos(), s.Name.Name+" is an alias", do+", without =")
 		return
 	case !isIdent:
-		p.refuse(s.Type.Pos(), s.Name.Name+" is not a type of C", do+"; Go types belong in an ordinary file of the package")
+		p.refuse(s.Type.Pos(), s.Name.Name+" is not a type of C",
+			do+"; Go types belong in an ordinary file of the package")
 		return
 	}
 	t := &Type{Name: s.Name.Name, CName: sel.Sel.Name, Doc: commentLines(doc), At: p.at(s.Name.Pos())}

@@ -25,8 +25,8 @@ func TestParseRefusals(t *testing.T) {
 	}
 }
 
-// TestParseMended applies the edit that each message names: the file is taken then, or there is another
-// message.
+// TestParseMended applies the edit that each message names: the file is taken then, or there is
+// another message.
 func TestParseMended(t *testing.T) {
 	for _, tt := range decltest.Refusals {
 		if tt.From == "" {
@@ -91,7 +91,8 @@ func TestBuildLine(t *testing.T) {
 		"fastcgen && !(linux && race)":    "cgo && !(linux && race)",
 		"(fastcgen && amd64) && (a || b)": "cgo && amd64 && (a || b)",
 	} {
-		d, err := Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n"))
+		d, err := Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call "+
+			"f()\nfunc F()\n"))
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 			continue

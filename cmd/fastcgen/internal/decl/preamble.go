@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ReadPreamble takes the C out of the comment above import "C": its text, with a line for each of the file's, and
-// where it begins.
+// ReadPreamble takes the C out of the comment above import "C": its text, with a line for each of
+// the file's, and where it begins.
 func ReadPreamble(fset *token.FileSet, doc *ast.CommentGroup) (text string, at token.Position) {
 	at = fset.PositionFor(doc.Pos(), false)
 	line, b := at.Line, strings.Builder{}

@@ -40,7 +40,8 @@ func (l Problems) Error() string {
 func (l Problems) Sorted() Problems {
 	s := slices.Clone(l)
 	slices.SortStableFunc(s, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.At.Filename, b.At.Filename), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
+		return cmp.Or(cmp.Compare(a.At.Filename, b.At.Filename), cmp.Compare(a.At.Line, b.At.Line),
+			cmp.Compare(a.At.Column, b.At.Column))
 	})
 	return slices.Compact(s)
 }

@@ -35,13 +35,14 @@ func (g *File) sizes(b io.Writer) {
 // fixed matches the types of which the C standard says all that generated code relies on.
 var fixed = regexp.MustCompile(`^(u?int(8|16|32|64)_t|(un)?signed char|char|_Bool|bool)$`)
 
-// cAsserts asserts the layout of a mirrored struct. In a trial, one that is packed is told apart from
-// one that has changed.
+// cAsserts asserts the layout of a mirrored struct. In a trial, one that is packed is told apart
+// from one that has changed.
 func cAsserts(b *strings.Builder, mr *match.Mirror, trial bool) {
 	c := mr.Decl.CText()
 	if trial {
-		fmt.Fprintf(b, "_Static_assert(_Alignof(%s) >= %d, %q);\n", c, mr.Align, match.SaidByUs+c+" is packed: C puts it where Go puts nothing of its kind; "+
-			"put //fastc:opaque above it to pass pointers to it only")
+		fmt.Fprintf(b, "_Static_assert(_Alignof(%s) >= %d, %q);\n", c, mr.Align,
+			match.SaidByUs+c+" is packed: C puts it where Go puts nothing of its kind; "+
+				"put //fastc:opaque above it to pass pointers to it only")
 	}
 	fmt.Fprintf(b, "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, %q);\n", c, mr.Size, c, mr.Align, Stale)
 	for _, f := range mr.Offsets {
@@ -49,7 +50,8 @@ func cAsserts(b *strings.Builder, mr *match.Mirror, trial bool) {
 			fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d, %q);\n", c, f.CPath, f.Offset, Stale)
 			continue
 		}
-		fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d && __builtin_types_compatible_p(__typeof__(((%s *)0)->%s), %s), %q);\n",
+		fmt.Fprintf(b, "_Static_assert(offsetof(%s, %s) == %d && __builtin_types_compatible_p(__typeof__(((%s "+
+			"*)0)->%s), %s), %q);\n",
 			c, f.CPath, f.Offset, c, f.CPath, f.CType, Stale)
 	}
 }

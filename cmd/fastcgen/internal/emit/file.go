@@ -40,7 +40,8 @@ func cPart(name string) string {
 // frame returns the name of a function's frame.
 func frame(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_frame" }
 
-// looksAtResult reports whether the condition of //fastc:fails looks at what C returned, and not at errno alone.
+// looksAtResult reports whether the condition of //fastc:fails looks at what C returned, and not at
+// errno alone.
 func looksAtResult(p *match.Plan) bool {
 	return p.Func.Fails != nil && decl.ReturnOfC.MatchString(p.Func.Fails.Text)
 }

@@ -11,8 +11,8 @@ import (
 
 // c returns the generated C, with line marks for the C compiler's messages or without.
 //
-// The marks name lines of the declaration file (#line): so what the compiler says of a shim is placed at the directive
-// that it was made from, and generate.tryC needs no table of lines.
+// The marks name lines of the declaration file (#line): so what the compiler says of a shim is
+// placed at the directive that it was made from, and generate.tryC needs no table of lines.
 func (g *File) c(marks bool) string {
 	b := &strings.Builder{}
 	mark := func(line int) {
@@ -125,8 +125,8 @@ func wider(n decl.Number) string {
 	return "int64"
 }
 
-// constants asserts that constants of C fit the types that Go gives them. The Go compiler would find
-// out too, in the generated file.
+// constants asserts that constants of C fit the types that Go gives them. The Go compiler would
+// find out too, in the generated file.
 func (g *File) constants(b *strings.Builder, mark func(int)) {
 	for _, c := range g.Decl.Consts {
 		for _, t := range c.Typed {
@@ -135,8 +135,10 @@ func (g *File) constants(b *strings.Builder, mark func(int)) {
 				continue
 			}
 			mark(t.At.Line)
-			fmt.Fprintf(b, "_Static_assert(__builtin_choose_expr(__builtin_constant_p(%[1]s), (%[2]s)(%[1]s) == (%[1]s), 1), %[3]q);\n",
-				t.Text, n.Num.CName(), match.SaidByUs+"C."+t.Text+" does not fit "+t.GoType+"; give the constant the type "+wider(n.Num))
+			fmt.Fprintf(b, "_Static_assert(__builtin_choose_expr(__builtin_constant_p(%[1]s), (%[2]s)(%[1]s) == "+
+				"(%[1]s), 1), %[3]q);\n",
+				t.Text, n.Num.CName(),
+				match.SaidByUs+"C."+t.Text+" does not fit "+t.GoType+"; give the constant the type "+wider(n.Num))
 		}
 	}
 }

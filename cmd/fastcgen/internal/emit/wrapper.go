@@ -32,7 +32,8 @@ func (g *File) Text() ([]byte, error) {
 		return nil, fmt.Errorf("%s: the generated file is not Go: %w", g.Decl.Path, err)
 	}
 	b := &strings.Builder{}
-	fmt.Fprintf(b, Header+" from %s. DO NOT EDIT.\n\n//go:build %s\n\n", filepath.Base(g.Decl.Path), decl.BuildLine(g.Decl.Build))
+	fmt.Fprintf(b, Header+" from %s. DO NOT EDIT.\n\n//go:build %s\n\n", filepath.Base(g.Decl.Path),
+		decl.BuildLine(g.Decl.Build))
 	for _, l := range g.Decl.Doc {
 		b.WriteString(l + "\n")
 	}
@@ -67,7 +68,9 @@ func imports(body string) ([]string, error) {
 		}
 		return true
 	})
-	return slices.DeleteFunc([]string{"errors", "runtime", "runtime/cgo", "syscall", "time"}, func(p string) bool { return !uses[path.Base(p)] }), nil
+	return slices.DeleteFunc([]string{"errors", "runtime", "runtime/cgo", "syscall", "time"}, func(p string) bool {
+		return !uses[path.Base(p)]
+	}), nil
 }
 
 // Comment makes a comment of C code.
@@ -150,8 +153,8 @@ func goAsserts(b io.Writer, mr *match.Mirror) {
 //		return int64(f.ret), nil                    Values
 //	}
 //
-// The conditions and statements of a plan name parameters as they are declared; f and errno are variables of the
-// wrapper, which get other names where a parameter has these (localsOf).
+// The conditions and statements of a plan name parameters as they are declared; f and errno are
+// variables of the wrapper, which get other names where a parameter has these (localsOf).
 func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	f := p.Func
 	full := g.Decl.Pkg + "." + f.Name
@@ -161,7 +164,8 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 			options = "Budget: " + goDuration(f.Budget.Limit)
 		}
 		fmt.Fprintf(b, "\n// %s counts the calls of [%s] and holds its budget.\n", f.SiteName(), f.Name)
-		fmt.Fprintf(b, "var %s = fastc.MustSite(unsafe.Pointer(C.%s), %q, fastc.Options{%s})\n", f.SiteName(), g.Shim(f), full, options)
+		fmt.Fprintf(b, "var %s = fastc.MustSite(unsafe.Pointer(C.%s), %q, fastc.Options{%s})\n", f.SiteName(),
+			g.Shim(f), full, options)
 	}
 	b.WriteString("\n")
 	for _, l := range f.Doc {
@@ -282,8 +286,10 @@ func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
 		fmt.Fprintf(b, "\treturn %s\n", join("nil"))
 		return
 	}
-	fmt.Fprintf(b, "\tif %s < 0 {\n\t\treturn %s\n\t}\n", v.code, join(fmt.Sprintf("errors.New(%q)", full+": "+p.Func.Call.CName+" failed, and left errno as it was")))
-	fmt.Fprintf(b, "\tif %s != 0 {\n\t\treturn %s\n\t}\n\treturn %s\n", v.code, join("syscall.Errno("+v.code+")"), join("nil"))
+	fmt.Fprintf(b, "\tif %s < 0 {\n\t\treturn %s\n\t}\n", v.code,
+		join(fmt.Sprintf("errors.New(%q)", full+": "+p.Func.Call.CName+" failed, and left errno as it was")))
+	fmt.Fprintf(b, "\tif %s != 0 {\n\t\treturn %s\n\t}\n\treturn %s\n", v.code, join("syscall.Errno("+v.code+")"),
+		join("nil"))
 }
 
 // goDuration writes a duration in the largest unit that divides it.

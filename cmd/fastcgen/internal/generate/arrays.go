@@ -14,10 +14,11 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// unchecked refuses arrays of which nothing says how much C writes to them. How much that is stands in no debugging
-// information: "uint8_t sum[static 32]" and "uint8_t *sum" are the same there. But the compiler compares it
-// with what a call passes. So a call is compiled with an array of one element: where it complains, it knows
-// more, and will complain too when the result is too short; where it does not, the declaration has to say it.
+// unchecked refuses arrays of which nothing says how much C writes to them. How much that is stands
+// in no debugging information: "uint8_t sum[static 32]" and "uint8_t *sum" are the same there. But
+// the compiler compares it with what a call passes. So a call is compiled with an array of one
+// element: where it complains, it knows more, and will complain too when the result is too short;
+// where it does not, the declaration has to say it.
 //
 // The element is not the last of its frame: there compilers take it for an array without a length.
 func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
@@ -27,7 +28,8 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	}
 	var trials []trial
 	b := &strings.Builder{}
-	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) + "#include <stddef.h>\n#include <stdint.h>\n" + emit.OverflowIsError)
+	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
+		"#include <stddef.h>\n#include <stdint.h>\n" + emit.OverflowIsError)
 	for _, p := range g.Match.Plans {
 		for _, a := range p.Arrays {
 			if _, said := p.Func.Writes[a.Result.Name]; said {
@@ -36,7 +38,8 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 			trials = append(trials, trial{p, a})
 			fields := append([]string{}, p.Fields...)
 			fields[a.Field] = a.One
-			fmt.Fprintf(b, "#line %d \"trial\"\nvoid fastc_trial_%[1]d(void *p) { struct { %s; char end; } *fastc_f = p; (%s)(%s); }\n",
+			fmt.Fprintf(b, "#line %d \"trial\"\nvoid fastc_trial_%[1]d(void *p) { struct { %s; char end; } *fastc_f "+
+				"= p; (%s)(%s); }\n",
 				len(trials), strings.Join(fields, "; "), p.Func.Call.CName, strings.Join(p.Args, ", "))
 		}
 	}
@@ -57,26 +60,31 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	var bad decl.Problems
 	for i, t := range trials {
 		name := t.a.Result.Name
-		do := fmt.Sprintf("add //fastc:writes %s %d if that is the most that it writes", name, g.Match.Length(t.a.Result.Typ))
+		do := fmt.Sprintf("add //fastc:writes %s %d if that is the most that it writes", name,
+			g.Match.Length(t.a.Result.Typ))
 		switch {
 		case !seen[i+1]:
-			bad.Add(t.a.Result.At, fmt.Sprintf("nothing in C says how many elements %s writes to %s", t.p.Func.Call.CName, name), do)
+			bad.Add(t.a.Result.At, fmt.Sprintf("nothing in C says how many elements %s writes to %s",
+				t.p.Func.Call.CName, name), do)
 		case tc.Silent:
-			bad.Add(t.a.Result.At, fmt.Sprintf("-w among the flags keeps the C compiler from saying when %s writes more to %s than it holds", t.p.Func.Call.CName, name), do)
+			bad.Add(t.a.Result.At, fmt.Sprintf("-w among the flags keeps the C compiler from saying when %s writes "+
+				"more to %s than it holds", t.p.Func.Call.CName, name), do)
 		}
 	}
 	return bad.Err()
 }
 
-// overrun refuses inline functions of which the C compiler sees that they write more to an array than its
-// declaration and //fastc:writes say. For that each array stands alone in a trial, where its end is known,
-// and all that the function calls is compiled into the trial (flatten), at -O3, where loops of a known number of
-// steps are unrolled into stores that the compiler compares with the array's end. gcc does; clang says nothing here.
+// overrun refuses inline functions of which the C compiler sees that they write more to an array
+// than its declaration and //fastc:writes say. For that each array stands alone in a trial, where
+// its end is known, and all that the function calls is compiled into the trial (flatten), at -O3,
+// where loops of a known number of steps are unrolled into stores that the compiler compares with
+// the array's end. gcc does; clang says nothing here.
 func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	var trials []match.OutArray
 	var calls []*match.Plan
 	b := &strings.Builder{}
-	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) + "#include <stddef.h>\n#include <stdint.h>\nvoid fastc_see(void *);\n")
+	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
+		"#include <stddef.h>\n#include <stdint.h>\nvoid fastc_see(void *);\n")
 	for _, p := range g.Match.Plans {
 		for _, a := range p.Arrays {
 			if _, said := p.Func.Writes[a.Result.Name]; !said {
@@ -86,14 +94,18 @@ func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 			args := slices.Clone(p.Args)
 			args[a.Arg] = "(void *)fastc_alone"
 			one, rest, _ := strings.Cut(p.Fields[a.Field], "out"+strconv.Itoa(a.Arg))
-			fmt.Fprintf(b, "#line %d \"trial\"\n__attribute__((flatten)) void fastc_trial_%[1]d(void *p) { struct { %s; } *fastc_f = p; %s; __builtin_memset(fastc_alone, 0, sizeof fastc_alone); (%s)(%s); fastc_see(fastc_alone); }\n",
-				len(trials), strings.Join(p.Fields, "; "), one+"fastc_alone"+rest, p.Func.Call.CName, strings.Join(args, ", "))
+			fmt.Fprintf(b, "#line %d \"trial\"\n__attribute__((flatten)) void fastc_trial_%[1]d(void *p) { struct { "+
+				"%s; } *fastc_f = p; %s; __builtin_memset(fastc_alone, 0, sizeof fastc_alone); (%s)(%s); "+
+				"fastc_see(fastc_alone); }\n",
+				len(trials), strings.Join(p.Fields, "; "), one+"fastc_alone"+rest, p.Func.Call.CName,
+				strings.Join(args, ", "))
 		}
 	}
 	if len(trials) == 0 {
 		return nil
 	}
-	_, err := tc.Object(ctx, b.String(), "-Wno-error", "-O3", "-Werror=array-bounds", "-Werror=stringop-overflow", "-x", "c", "-")
+	_, err := tc.Object(ctx, b.String(), "-Wno-error", "-O3", "-Werror=array-bounds", "-Werror=stringop-overflow", "-x",
+		"c", "-")
 	if err == nil {
 		return nil
 	}
@@ -101,8 +113,10 @@ func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	for _, m := range inlinedTrial.FindAllStringSubmatch(err.Error(), -1) {
 		n, _ := strconv.Atoi(m[1])
 		a, p := trials[n-1], calls[n-1]
-		bad.Add(p.Func.Writes[a.Result.Name].At, fmt.Sprintf("%s writes more than %d elements to %s, as the C compiler sees (%s)",
-			p.Func.Call.CName, g.Match.Length(a.Result.Typ), a.Result.Name, warningName.ReplaceAllString(m[2], "")), "declare the array as long as what C writes")
+		bad.Add(p.Func.Writes[a.Result.Name].At, fmt.Sprintf("%s writes more than %d elements to %s, as the C "+
+			"compiler sees (%s)",
+			p.Func.Call.CName, g.Match.Length(a.Result.Typ), a.Result.Name, warningName.ReplaceAllString(m[2], "")),
+			"declare the array as long as what C writes")
 	}
 	return bad.Err() // what else the compiler says is not about the arrays
 }

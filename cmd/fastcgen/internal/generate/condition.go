@@ -25,13 +25,17 @@ func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 	}
 	for _, f := range g.Decl.Funcs {
 		for _, c := range f.Conditions() {
-			fmt.Fprintf(b, "func _(%s) { _ = bool(/*line %s:%d:%d*/%s) }\n", decl.GoParams(f), filepath.Base(g.Decl.Path), c.At.Line, c.At.Column, c.Text)
+			fmt.Fprintf(b, "func _(%s) { _ = bool(/*line %s:%d:%d*/%s) }\n", decl.GoParams(f),
+				filepath.Base(g.Decl.Path), c.At.Line, c.At.Column, c.Text)
 		}
 	}
 	fset := pkg.Fset
 	file, err := parser.ParseFile(fset, synthetic, b.String(), parser.SkipObjectResolution)
 	if err != nil {
-		return decl.Problems{{At: g.Decl.PkgAt, What: "the conditions cannot be read: " + err.Error(), Do: "write plain expressions"}}
+		return decl.Problems{{
+			At: g.Decl.PkgAt, What: "the conditions cannot be read: " + err.Error(),
+			Do: "write plain expressions",
+		}}
 	}
 	var bad decl.Problems
 	conf := types.Config{
@@ -39,7 +43,8 @@ func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 		Importer:    EmptyImporter{},
 		Error: func(err error) {
 			e, ok := err.(types.Error)
-			if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic && at.Filename != synthetic {
+			if at := fset.Position(e.Pos); ok && fset.PositionFor(e.Pos, false).Filename == synthetic &&
+				at.Filename != synthetic {
 				at.Filename = g.Decl.Path
 				bad.Add(at, e.Msg, "mend the expression: it sees the parameters and the package's declarations")
 			}

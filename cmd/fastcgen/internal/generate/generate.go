@@ -20,8 +20,8 @@ type Result struct {
 	Warnings []string
 }
 
-// File makes the Go file for the declaration file of that name, by one stage after the other: what is wrong
-// in one is said before the next begins.
+// File makes the Go file for the declaration file of that name, by one stage after the other: what
+// is wrong in one is said before the next begins.
 //
 //	parse   the declaration file -> declaration
 //	load    the package around it: its other names, #cgo lines, C files
@@ -68,7 +68,8 @@ func File(ctx context.Context, path, out string) (*Result, error) {
 	return &Result{text, Search(ctx, tc, g, pkg).Warnings()}, nil
 }
 
-// Checked compares the declarations with C, and has the compilers of C and Go take what is made of them.
+// Checked compares the declarations with C, and has the compilers of C and Go take what is made of
+// them.
 func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Package) (*emit.File, error) {
 	facts, err := cc.Ask(ctx, tc, d)
 	if err != nil {

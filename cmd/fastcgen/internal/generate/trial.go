@@ -25,8 +25,10 @@ func tryC(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 			continue
 		}
 		p := problemOf(g.Decl, c)
-		if strings.Contains(c.Text, emit.Stale) { // C has just been asked: it says of its own types what it did not say then
-			p.What = "the C compiler has another type for this function than its debugging information (an attribute such as ms_abi, or va_list)"
+		// C has just been asked: it says of its own types what it did not say then
+		if strings.Contains(c.Text, emit.Stale) {
+			p.What = "the C compiler has another type for this function than its debugging information (an attribute " +
+				"such as ms_abi, or va_list)"
 			p.Do = cc.WrapIt
 			changed = append(changed, p)
 		} else {
@@ -61,7 +63,10 @@ func problemOf(d *decl.File, c cc.Complaint) decl.Problem {
 				at = f.Call.At
 			}
 		}
-		return decl.Problem{At: at, What: "C writes beyond a result: " + text, Do: "declare the array as long as what C writes"}
+		return decl.Problem{
+			At: at, What: "C writes beyond a result: " + text,
+			Do: "declare the array as long as what C writes",
+		}
 	}
 	return decl.Problem{At: at, What: "the C compiler says: " + text, Do: "mend what this line says about C"}
 }

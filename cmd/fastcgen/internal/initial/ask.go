@@ -22,8 +22,8 @@ type cNames struct {
 	unknown   map[string]string // with what the C compiler said
 }
 
-// askNames asks the C compiler what names are, as cgo does: each in two lines that only one kind of name
-// gets through. The names are cgo's (struct_x, uchar).
+// askNames asks the C compiler what names are, as cgo does: each in two lines that only one kind of
+// name gets through. The names are cgo's (struct_x, uchar).
 func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []string) (*cNames, error) {
 	n := &cNames{functions: map[string]bool{}, types: map[string]bool{}, unknown: map[string]string{}}
 	if _, err := tc.Compile(ctx, preamble, "-fsyntax-only"); err != nil {
@@ -35,10 +35,12 @@ func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []st
 		c := (&decl.Type{CName: name}).CText()
 		fmt.Fprintf(b, "#line %d \"known\"\nvoid fastc_known_%[1]d(void) { __typeof__(%s) *fastc_p; }\n", i+1, c)
 		fmt.Fprintf(b, "#line %d \"type\"\nvoid fastc_type_%[1]d(void) { %s *fastc_p; }\n", i+1, c)
-		fmt.Fprintf(b, "#line %d \"function\"\nvoid fastc_function_%[1]d(void) { __typeof__(&(%s)) fastc_p; }\n", i+1, c)
+		fmt.Fprintf(b, "#line %d \"function\"\nvoid fastc_function_%[1]d(void) { __typeof__(&(%s)) fastc_p; }\n", i+1,
+			c)
 	}
 	flags := []string{"-fsyntax-only"}
-	if out, err := tc.Run(ctx, "", append(slices.Clone(tc.CC), "--version")...); err == nil && strings.Contains(out, "clang") {
+	if out, err := tc.Run(ctx, "", append(slices.Clone(tc.CC), "--version")...); err == nil &&
+		strings.Contains(out, "clang") {
 		flags = append(flags, "-ferror-limit=0")
 	}
 	said := map[string]map[int]string{"known": {}, "type": {}, "function": {}}
@@ -92,7 +94,8 @@ func askPreamble(ctx context.Context, tc *cc.Toolchain, preamble string, functio
 	}
 	for _, s := range symbols {
 		kind, bind := elf.ST_TYPE(s.Info), elf.ST_BIND(s.Info)
-		if kind != elf.STT_FUNC && kind != elf.STT_OBJECT && kind != elf.STT_COMMON || s.Section == elf.SHN_UNDEF || strings.HasPrefix(s.Name, "fastc_keep_") {
+		if kind != elf.STT_FUNC && kind != elf.STT_OBJECT && kind != elf.STT_COMMON || s.Section == elf.SHN_UNDEF ||
+			strings.HasPrefix(s.Name, "fastc_keep_") {
 			continue
 		}
 		switch {
@@ -132,7 +135,8 @@ func changeable(f *elf.File, s elf.Symbol) bool {
 	return section.Flags&elf.SHF_WRITE != 0 && !strings.HasPrefix(section.Name, ".data.rel.ro")
 }
 
-// preamblesOf returns the preambles of files as one, each text once, for C and for the declaration file.
+// preamblesOf returns the preambles of files as one, each text once, for C and for the declaration
+// file.
 func preamblesOf(files []*cgoFile) (c, text string) {
 	var forC, forGo strings.Builder
 	seen := map[string]bool{}
@@ -161,7 +165,8 @@ func collapsed(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// preamblesFail places what the C compiler said about the preambles in the files that they stand in.
+// preamblesFail places what the C compiler said about the preambles in the files that they stand
+// in.
 func preamblesFail(files []*cgoFile, err error) error {
 	var bad decl.Problems
 	for _, c := range cc.Complaints(err) {

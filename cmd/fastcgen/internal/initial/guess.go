@@ -54,7 +54,9 @@ type guesser struct {
 }
 
 // newGuesser says what the type names that Go uses are.
-func newGuesser(facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames, own *ownOfPreamble) *guesser {
+func newGuesser(
+	facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames, own *ownOfPreamble,
+) *guesser {
 	declared, _ := pkg.Declared()
 	g := &guesser{
 		facts: facts, uses: uses, names: names, own: own, allocated: map[dwarf.Type]bool{},
@@ -171,7 +173,8 @@ func (g *guesser) guess(u *guess) {
 	}
 	for _, c := range u.sites {
 		if len(c.args) != len(fn.ParamType) {
-			u.refuse("%s passes %s, and C declares %s", short(c.at), decl.Plural(len(c.args), "argument"), decl.Plural(len(fn.ParamType), "argument"))
+			u.refuse("%s passes %s, and C declares %s", short(c.at), decl.Plural(len(c.args), "argument"),
+				decl.Plural(len(fn.ParamType), "argument"))
 			return
 		}
 		row := make([]origin, len(c.args))
@@ -180,7 +183,10 @@ func (g *guesser) guess(u *guess) {
 		}
 		u.origins = append(u.origins, row)
 	}
-	p := &parameters{guesser: g, u: u, fn: fn, names: map[string]bool{}, lengths: map[int]string{}, slices: map[int]string{}}
+	p := &parameters{
+		guesser: g, u: u, fn: fn, names: map[string]bool{}, lengths: map[int]string{},
+		slices: map[int]string{},
+	}
 	for i := range fn.ParamType { // what has a length, first
 		p.pair(i)
 	}

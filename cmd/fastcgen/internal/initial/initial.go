@@ -38,8 +38,8 @@ type initializer struct {
 // at is where a file begins.
 func (f *cgoFile) at() token.Position { return token.Position{Filename: f.path, Line: 1, Column: 1} }
 
-// Run writes the declarations of the C functions that the files of these names call to the file out, or to one named
-// after the first of them, and says on stderr what they leave to decide.
+// Run writes the declarations of the C functions that the files of these names call to the file
+// out, or to one named after the first of them, and says on stderr what they leave to decide.
 func Run(ctx context.Context, names []string, out string, stderr io.Writer) error {
 	in := &initializer{out: out}
 	if in.out == "" {
@@ -83,14 +83,16 @@ func Run(ctx context.Context, names []string, out string, stderr io.Writer) erro
 // names refuses what -init cannot read or write.
 func (in *initializer) names(names []string) error {
 	if filepath.Dir(in.out) != filepath.Dir(names[0]) {
-		return fmt.Errorf("-o %s: the declarations belong into the folder of %s, whose package they are of", in.out, names[0])
+		return fmt.Errorf("-o %s: the declarations belong into the folder of %s, whose package they are of", in.out,
+			names[0])
 	}
 	if err := decl.CheckName(filepath.Base(in.out)); err != nil {
 		return err
 	}
 	for _, out := range []string{in.out, decl.OutputName(in.out)} {
 		if _, err := os.Lstat(out); err == nil {
-			return fmt.Errorf("%s is there and stays as it is: write to another file with -o, and move over what you want", out)
+			return fmt.Errorf("%s is there and stays as it is: write to another file with -o, "+
+				"and move over what you want", out)
 		}
 	}
 	for _, n := range names {
@@ -142,12 +144,14 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 			return filepath.Base(pkg.Fset.PositionFor(f.Package, false).Filename) == filepath.Base(n)
 		})
 		if i < 0 {
-			return fmt.Errorf("%s: its name or its //go:build line leaves this platform out: run fastcgen where it holds", n)
+			return fmt.Errorf("%s: its name or its //go:build line leaves this platform out: run fastcgen where it "+
+				"holds", n)
 		}
 		c := readCgo(n, pkg.Fset, pkg.Files[i])
 		in.files = append(in.files, c)
 		if ast.IsGenerated(c.file) {
-			in.notable = append(in.notable, fmt.Sprintf("%s is generated: its calls change where it is generated from", n))
+			in.notable = append(in.notable, fmt.Sprintf("%s is generated: its calls change where it is generated from",
+				n))
 		}
 	}
 	in.tc, err = cc.NewToolchain(ctx, pkg)
@@ -208,12 +212,14 @@ func (in *initializer) guess(ctx context.Context) error {
 	in.list = g.all()
 	for _, name := range functions {
 		if at, ok := uses.values[name]; ok {
-			in.notable = append(in.notable, fmt.Sprintf("%s: C.%s as a value is C's own: a function that fastcgen makes has no address in C", at, name))
+			in.notable = append(in.notable, fmt.Sprintf("%s: C.%s as a value is C's own: a function that fastcgen "+
+				"makes has no address in C", at, name))
 		}
 	}
 	for _, c := range uses.calls {
 		if said := names.unknown[c.name]; said != "" {
-			in.notable = append(in.notable, fmt.Sprintf("%s: C does not know the function %s (%s): a macro, or of another preamble", c.at, c.name, said))
+			in.notable = append(in.notable, fmt.Sprintf("%s: C does not know the function %s (%s): a macro, or of "+
+				"another preamble", c.at, c.name, said))
 		}
 	}
 	return nil
@@ -268,7 +274,8 @@ func (in *initializer) report(stderr io.Writer) {
 	}
 	for _, l := range sortedNames(reach) {
 		fmt.Fprintf(stderr, "fastcgen: %s of %s or by way of it, which fastcgen cannot look into, left to you: "+
-			"take the declarations of those that neither wait, take long nor call back into Go\n", decl.Plural(reach[l], "function"), l)
+			"take the declarations of those that neither wait, take long nor call back into Go\n",
+			decl.Plural(reach[l], "function"), l)
 	}
 }
 

@@ -33,15 +33,16 @@ type origin struct {
 	zero bool   // of isAddress: the variable is 0 before the call
 }
 
-// tracer reads arguments. It follows no variable and no function: a wrong length makes C write beyond Go's memory.
+// tracer reads arguments. It follows no variable and no function: a wrong length makes C write
+// beyond Go's memory.
 type tracer struct {
 	info *types.Info
 	isC  func(name string) bool // whether C.NAME is a function
 	zero map[*ast.Ident]bool    // x of &x, where x is 0
 }
 
-// zeroAt finds each &x at which x is 0: declared without a value, never assigned, its address taken once, and in no
-// other loop or function than x.
+// zeroAt finds each &x at which x is 0: declared without a value, never assigned, its address taken
+// once, and in no other loop or function than x.
 func zeroAt(info *types.Info, files []*ast.File) map[*ast.Ident]bool {
 	type variable struct {
 		in     ast.Node // the loop or function

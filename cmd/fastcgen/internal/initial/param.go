@@ -88,7 +88,8 @@ func (p *parameters) canCount(j int) bool {
 // sameElements reports whether what an origin points to has the elements that C sees there.
 func sameElements(o origin, size int64) bool { return !o.cast || o.size == size }
 
-// pair finds the argument that is the length of argument i: wherever C gets x, it gets len(x) there, too.
+// pair finds the argument that is the length of argument i: wherever C gets x, it gets len(x)
+// there, too.
 func (p *parameters) pair(i int) {
 	ptr := p.pointer(i)
 	if ptr == nil {
@@ -101,7 +102,8 @@ func (p *parameters) pair(i int) {
 			x, n := row[i], row[j]
 			switch {
 			case x.kind == isNil:
-			case x.kind == isSlice && n.kind == isLength && n.of == x.of && sameElements(x, size) && (fn == "" || fn == n.fn):
+			case x.kind == isSlice && n.kind == isLength && n.of == x.of && sameElements(x, size) &&
+				(fn == "" || fn == n.fn):
 				fn = n.fn
 			default:
 				agree = false
@@ -129,7 +131,8 @@ func (p *parameters) parameter(i int) {
 	c := p.fn.ParamType[i]
 	if typ := p.number(c); typ != "" {
 		if slices.ContainsFunc(p.at(i), func(o origin) bool { return o.kind == isSlice || o.kind == isAddress }) {
-			p.u.refuse("it gets an address as a number, which keeps nothing alive: wrap it in a static inline function " +
+			p.u.refuse("it gets an address as a number, which keeps nothing alive: wrap it in a static inline " +
+				"function " +
 				"that takes a pointer there")
 			return
 		}
@@ -158,7 +161,8 @@ func (p *parameters) pass(name, typ string) {
 // askLengths asks how long is what the pointers of which nothing says so lead to.
 func (p *parameters) askLengths() {
 	if len(p.unknown) > 0 {
-		p.u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "), elements)
+		p.u.ask("How many elements does C touch at %s? Write it in place of %s.", strings.Join(p.unknown, ", "),
+			elements)
 	}
 }
 
@@ -248,8 +252,8 @@ func (p *parameters) written(i int, typ string) {
 	p.u.ask("Does C read %s before it writes it? Then add //fastc:inout %[1]s = VALUE. If not, this is right.", name)
 }
 
-// structPointer declares a pointer to a struct: to Go's mirror when Go has values of it, and otherwise to what C
-// keeps to itself.
+// structPointer declares a pointer to a struct: to Go's mirror when Go has values of it, and
+// otherwise to what C keeps to itself.
 func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	s := p.structOf(ptr.Type)
 	if cgoName(ptr.Type) == "" || strings.HasPrefix(s.StructName, "__") {
@@ -264,7 +268,8 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	t := p.mirror(p.u, ptr.Type)
 	switch {
 	case t == nil:
-		p.u.refuse("Go has values of %s, and no mirror of it is possible: let C make and free them, or write a static inline "+
+		p.u.refuse("Go has values of %s, and no mirror of it is possible: let C make and free them, or write a "+
+			"static inline "+
 			"function that takes its members", cc.TypeText(cc.Unqualified(ptr.Type), ""))
 	case p.slices[i] != "":
 		p.pass(p.slices[i], "[]"+t.goName)
@@ -315,7 +320,8 @@ func (p *parameters) result() {
 	}
 }
 
-// keeps asks whether a struct that C makes keeps memory of Go, which may move with a goroutine's stack.
+// keeps asks whether a struct that C makes keeps memory of Go, which may move with a goroutine's
+// stack.
 func (p *parameters) keeps() {
 	opaque := func(typ string) bool {
 		return slices.ContainsFunc(p.u.types, func(t *guessType) bool { return t.opaque && typ == "*"+t.goName })
@@ -344,6 +350,7 @@ func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
 		return ""
 	}
 	p.u.clauses = append(p.u.clauses, "copy")
-	p.u.ask("Does the string that it returns end in a zero byte, and does C keep it? Then this is right, and Go gets a copy.")
+	p.u.ask("Does the string that it returns end in a zero byte, and does C keep it? Then this is right, and Go gets " +
+		"a copy.")
 	return "string"
 }

@@ -54,7 +54,8 @@ func importsC(f *ast.File) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
 }
 
-// IsOrdinary reports whether f is an ordinary file that uses cgo, and was not meant as a declaration file.
+// IsOrdinary reports whether f is an ordinary file that uses cgo, and was not meant as a
+// declaration file.
 func IsOrdinary(f *ast.File) bool {
 	for _, g := range f.Comments {
 		for _, c := range g.List {
@@ -100,7 +101,8 @@ func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	return c
 }
 
-// platformTags returns what the name of a file says about its platform: p_linux_arm64.go is linux && arm64.
+// platformTags returns what the name of a file says about its platform: p_linux_arm64.go is linux
+// && arm64.
 func platformTags(base string) []string {
 	var tags []string
 	parts := strings.Split(strings.TrimSuffix(base, ".go"), "_")
@@ -172,7 +174,10 @@ func hasErrno(n ast.Node) bool {
 
 // typeCheck has Go's type checker say what it knows without other packages and without C.
 func typeCheck(pkg *cc.Package) *types.Info {
-	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	info := &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
+		Uses: map[*ast.Ident]types.Object{},
+	}
 	conf := types.Config{FakeImportC: true, Importer: unsafeImporter{}, Error: func(error) {}}
 	_, _ = conf.Check("p", pkg.Fset, pkg.Files, info) // what it does not know stays a question
 	return info

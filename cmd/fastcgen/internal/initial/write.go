@@ -47,8 +47,10 @@ func (in *initializer) blocks() []block {
 		names = append(names, filepath.Base(f.path))
 	}
 	head := fmt.Sprintf("//go:build %s\n\n", in.constraint()) +
-		emit.Wrapped(fmt.Sprintf("The C functions called in %s, as fastcgen -init declared them: read them, decide what is left to decide, and run "+
-			"fastcgen %s. The C compiler says what the types are, and the calls say which length belongs to which slice.",
+		emit.Wrapped(fmt.Sprintf("The C functions called in %s, as fastcgen -init declared them: read them, decide "+
+			"what is left to decide, and run "+
+			"fastcgen %s. The C compiler says what the types are, and the calls say which length belongs to which "+
+			"slice.",
 			strings.Join(names, ", "), filepath.Base(in.out))) +
 		in.aboutElements() +
 		"\npackage " + in.files[0].file.Name.Name + "\n\n" + emit.Comment(in.own) + "import \"C\"\n"
@@ -67,7 +69,8 @@ func (in *initializer) blocks() []block {
 	left := ""
 	for _, u := range in.list {
 		if u.state() == isLeft {
-			left += emit.Wrapped(fmt.Sprintf("C.%s (%s): %s.", u.cName, short(u.sites[0].at), strings.TrimSuffix(u.refused, ".")))
+			left += emit.Wrapped(fmt.Sprintf("C.%s (%s): %s.", u.cName, short(u.sites[0].at),
+				strings.TrimSuffix(u.refused, ".")))
 		}
 	}
 	if left != "" {
@@ -79,12 +82,15 @@ func (in *initializer) blocks() []block {
 // aboutElements says what to write in place of ELEMENTS, where that stands.
 func (in *initializer) aboutElements() string {
 	asks := slices.ContainsFunc(in.list, func(u *guess) bool {
-		return u.state() == isAsked && slices.ContainsFunc(u.clauses, func(c string) bool { return strings.HasSuffix(c, elements) })
+		return u.state() == isAsked && slices.ContainsFunc(u.clauses, func(c string) bool {
+			return strings.HasSuffix(c, elements)
+		})
 	})
 	if !asks {
 		return ""
 	}
-	return "//\n" + emit.Wrapped("Write a number, C.NAME or an expression over the other parameters in place of "+elements+
+	return "//\n" + emit.Wrapped("Write a number, C.NAME or an expression over the other parameters in place of "+
+		elements+
 		". A wrong one lets C write over Go's memory. If C gets its own memory there, wrap the function.")
 }
 
@@ -112,7 +118,8 @@ func (in *initializer) typeBlocks() []block {
 func (t *guessType) declaration() string {
 	s := fmt.Sprintf("// %s is C's %s", t.goName, (&decl.Type{CName: t.cName}).CText())
 	if t.opaque {
-		return s + fmt.Sprintf(", of which Go has only pointers.\n//\n//fastc:opaque\ntype %s C.%s\n", t.goName, t.cName)
+		return s + fmt.Sprintf(", of which Go has only pointers.\n//\n//fastc:opaque\ntype %s C.%s\n", t.goName,
+			t.cName)
 	}
 	return s + fmt.Sprintf(".\ntype %s C.%s\n", t.goName, t.cName)
 }
@@ -123,7 +130,8 @@ func (u *guess) declaration() string {
 	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
 	for _, s := range u.slow {
 		way, _, _ := strings.Cut(s, "; ") // the first is enough to look for
-		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, because "+way+". Leave //fastc:slow out if you know that it does not wait there."))
+		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, because "+way+". Leave //fastc:slow out if you know "+
+			"that it does not wait there."))
 	}
 	b.WriteString("//\n")
 	b.WriteString(u.bare())
@@ -162,7 +170,8 @@ func joined(list []guessParam) string {
 	return b.String()
 }
 
-// resultText writes the results. They have names when one of them is written by C through its address.
+// resultText writes the results. They have names when one of them is written by C through its
+// address.
 func (u *guess) resultText() string {
 	results := slices.Clone(u.results)
 	named := slices.ContainsFunc(u.args, func(a string) bool { return strings.HasPrefix(a, "&") })
@@ -193,7 +202,9 @@ func (in *initializer) asked(u *guess) string {
 	b.WriteString("//\n")
 	text := ""
 	for _, t := range u.types {
-		if !slices.ContainsFunc(in.list, func(o *guess) bool { return o.state() == isDeclared && slices.Contains(o.types, t) }) {
+		if !slices.ContainsFunc(in.list, func(o *guess) bool {
+			return o.state() == isDeclared && slices.Contains(o.types, t)
+		}) {
 			text += t.declaration() + "\n"
 		}
 	}
@@ -218,8 +229,8 @@ func (in *initializer) text() (text []byte, of map[int][]*guess) {
 	return []byte(b.String()), of
 }
 
-// settle has fastcgen itself read what is to be written. What it refuses of a function becomes a question,
-// and what gets to a call that blocks goes by ordinary cgo.
+// settle has fastcgen itself read what is to be written. What it refuses of a function becomes a
+// question, and what gets to a call that blocks goes by ordinary cgo.
 func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 	looked := false
 	for {
@@ -281,8 +292,9 @@ func (in *initializer) place(r *reach.Report, of map[int][]*guess) {
 	}
 }
 
-// gets decides what becomes of a function that gets to calls which a leaf must not make. A pointer may lead into
-// Go in none of the program's calls, and a library's function may be a leaf: only the user can know.
+// gets decides what becomes of a function that gets to calls which a leaf must not make. A pointer
+// may lead into Go in none of the program's calls, and a library's function may be a leaf: only the
+// user can know.
 func (u *guess) gets(f reach.Finding) {
 	said := fmt.Sprintf("%s: %s", f, strings.Join(f.Ways, "; "))
 	switch {

@@ -25,7 +25,8 @@ func (m *matcher) begin(q decl.Param, g *decl.GoType, c dwarf.Type, field string
 	case decl.ArgParam:
 		p := m.f.Param(a.Text)
 		if p.Typ.String() != q.Typ.String() {
-			refuse(fmt.Sprintf("%s begins as %s, which is %s and not %s", q.Name, a, p.Typ, q.Typ), "declare "+a.Text+" "+q.Typ.String())
+			refuse(fmt.Sprintf("%s begins as %s, which is %s and not %s", q.Name, a, p.Typ, q.Typ),
+				"declare "+a.Text+" "+q.Typ.String())
 			return
 		}
 		switch g.Kind {

@@ -27,11 +27,13 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 		}
 		what, do := m.parameter(q, g, c, field)
 		if what != "" {
-			m.bad.Add(q.At, fmt.Sprintf("%s is %s, and argument %d of %s %s", q.Name, g.Words(), i+1, m.f.Call.CName, what), do)
+			m.bad.Add(q.At, fmt.Sprintf("%s is %s, and argument %d of %s %s", q.Name, g.Words(), i+1, m.f.Call.CName,
+				what), do)
 		}
 	default:
 		if what := m.literal(a, c); what != "" {
-			m.bad.Add(a.At, fmt.Sprintf("%s for argument %d of %s, which is %s", what, i+1, m.f.Call.CName, m.facts.Describe(c)), "pass a parameter there: "+m.suggest(c))
+			m.bad.Add(a.At, fmt.Sprintf("%s for argument %d of %s, which is %s", what, i+1, m.f.Call.CName,
+				m.facts.Describe(c)), "pass a parameter there: "+m.suggest(c))
 		}
 	}
 }
@@ -47,9 +49,10 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 //	[n]E                      const E *                 void *, to q          fastc_f->arg
 //	string                    const char *, and len     void *                fastc_f->arg
 //
-// A struct goes by its address, and C copies it from there. What an opaque type's pointer holds is C's, so the collector
-// must not look at it: it goes as a number. A string or an array is passed only where C promises by const not to write:
-// Go's strings never change, and of an array the caller would not see what C wrote.
+// A struct goes by its address, and C copies it from there. What an opaque type's pointer holds is
+// C's, so the collector must not look at it: it goes as a number. A string or an array is passed
+// only where C promises by const not to write: Go's strings never change, and of an array the
+// caller would not see what C wrote.
 func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field string) (what, do string) {
 	b, _ := m.facts.Bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)
@@ -92,13 +95,16 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 }
 
 // pointerParameter passes what C takes by address.
-func (m *matcher) pointerParameter(q *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, field, is, suggestion string) (what, do string) {
+func (m *matcher) pointerParameter(
+	q *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, field, is, suggestion string,
+) (what, do string) {
 	target, _ := m.facts.Bare(ptr.Type)
 	_, toVoid := target.(*dwarf.VoidType)
 	if g.Kind == decl.GoString {
 		n, ok := m.facts.Number(ptr.Type)
 		switch {
-		case !toVoid && (!ok || n.Enum != nil || !n.PlainChar && n.Number != decl.Number{Class: decl.Unsigned, Size: 1}):
+		case !toVoid && (!ok || n.Enum != nil || !n.PlainChar &&
+			n.Number != decl.Number{Class: decl.Unsigned, Size: 1}):
 			return is, suggestion
 		case !cc.IsConst(ptr.Type):
 			return is + ": C may write to it", "declare it []byte"

@@ -14,9 +14,10 @@ import (
 
 // literal passes a literal or a constant of C. It returns what is wrong.
 //
-// It is written into the C call and takes no place in the frame. C would convert whatever stands there in silence, so
-// a literal is compared with the type's range here, and a constant of C, whose value only the compiler knows,
-// by an assertion in the generated file: (type)(CONSTANT) == (CONSTANT).
+// It is written into the C call and takes no place in the frame. C would convert whatever stands
+// there in silence, so a literal is compared with the type's range here, and a constant of C, whose
+// value only the compiler knows, by an assertion in the generated file: (type)(CONSTANT) ==
+// (CONSTANT).
 func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 	b, _ := m.facts.Bare(c)
 	n, isNumber := m.facts.Number(c)
@@ -43,7 +44,8 @@ func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 	case decl.ArgC:
 		ok = m.constantFits(a.Text, c)
 		if t := cc.TypeText(cc.Unqualified(c), ""); ok && isNumber && !cc.Anonymous(c) {
-			m.p.Fits = append(m.p.Fits, fmt.Sprintf("_Static_assert(__builtin_choose_expr(__builtin_constant_p(%s), (%s)(%s) == (%s), 1), %q);",
+			m.p.Fits = append(m.p.Fits, fmt.Sprintf("_Static_assert(__builtin_choose_expr(__builtin_constant_p(%s), "+
+				"(%s)(%s) == (%s), 1), %q);",
 				a.Text, t, a.Text, a.Text, a.Text+" does not fit "+t))
 		}
 	}
@@ -123,7 +125,8 @@ func floatText(text string, n cc.Number) (s string, ok bool) {
 func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
 	g, ok := m.resolve(m.f.Param(a.Text).Typ, 0)
 	pointed := ok && g.Kind == decl.GoPointer && g.Elem.Kind == decl.GoArray
-	if !ok || g.Kind != decl.GoSlice && g.Kind != decl.GoArray && !pointed && (g.Kind != decl.GoString || a.Kind == decl.ArgCap) {
+	if !ok || g.Kind != decl.GoSlice && g.Kind != decl.GoArray && !pointed &&
+		(g.Kind != decl.GoString || a.Kind == decl.ArgCap) {
 		do := "write " + a.Text + " in place of " + a.String()
 		if ok && g.Kind == decl.GoString {
 			do = "write len(" + a.Text + ")"
@@ -136,14 +139,16 @@ func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
 			elem = elem.Elem
 		}
 		if elem.Kind != decl.GoBool && (elem.Kind != decl.GoNumber || elem.Num.Size != 1) {
-			m.bad.Add(a.At, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go elements", a, m.f.Call.CName, a.Text, g),
+			m.bad.Add(a.At, fmt.Sprintf("%s, and %s gets %s, a %s, as a pointer to void: C counts bytes there, Go "+
+				"elements", a, m.f.Call.CName, a.Text, g),
 				"declare "+a.Text+" []byte")
 			return
 		}
 	}
 	n, ok := m.facts.Number(c)
 	if !ok || n.Class == decl.Float || n.Enum != nil || n.Size < 4 {
-		m.bad.Add(a.At, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.Call.CName, m.facts.Describe(c)),
+		m.bad.Add(a.At, fmt.Sprintf("%s for argument %d of %s, which is %s", a, i+1, m.f.Call.CName,
+			m.facts.Describe(c)),
 			"pass a parameter there: "+m.suggest(c))
 		return
 	}

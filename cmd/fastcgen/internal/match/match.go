@@ -9,7 +9,8 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// Result is what a declaration file and C agree on: how each declared type and each function is laid out.
+// Result is what a declaration file and C agree on: how each declared type and each function is
+// laid out.
 type Result struct {
 	Types   []*decl.GoType // in the order of their declarations
 	Mirrors []*Mirror
@@ -17,8 +18,8 @@ type Result struct {
 	names   *resolver
 }
 
-// Match compares the declarations with C. foreign are the types that the package's other files declare. The
-// result is nil where what is wrong leaves nothing to go on with.
+// Match compares the declarations with C. foreign are the types that the package's other files
+// declare. The result is nil where what is wrong leaves nothing to go on with.
 func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result, decl.Problems) {
 	r, mirrors := newResolver(facts, d, foreign)
 	if len(r.bad) > 0 {
@@ -38,7 +39,8 @@ func Match(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*Result,
 	return m, r.bad
 }
 
-// Resolve returns what a type of the declaration file stands for. ok is false when it has a name that is not known.
+// Resolve returns what a type of the declaration file stands for. ok is false when it has a name
+// that is not known.
 func (m *Result) Resolve(t *decl.GoType) (res *decl.GoType, ok bool) { return m.names.resolve(t, 0) }
 
 // Length returns the number of elements of an array.
@@ -70,7 +72,8 @@ func (r *resolver) unused(d *decl.File) {
 	}
 	for _, t := range r.order {
 		if t.Kind == decl.GoOpaque && !used[t.Decl] {
-			r.bad.Add(t.Decl.At, "no function uses "+t.Name+", of which C may know no more than the name", "leave it out")
+			r.bad.Add(t.Decl.At, "no function uses "+t.Name+", of which C may know no more than the name",
+				"leave it out")
 		}
 	}
 }
@@ -88,13 +91,14 @@ func (r *resolver) floats(d *decl.File) {
 	}
 	for _, n := range uses {
 		if k, ok := r.facts.Number(r.facts.Consts[n.Text]); ok && k.Class == decl.Float {
-			r.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals", "write the number; as an argument in //fastc:call it is exact")
+			r.bad.Add(n.At, "C."+n.Text+" is a floating-point constant, of which cgo keeps six decimals",
+				"write the number; as an argument in //fastc:call it is exact")
 		}
 	}
 }
 
-// newResolver decides what the declared types are, and lays out the mirrors. These are two passes, because a mirror may
-// hold a type that is declared after it.
+// newResolver decides what the declared types are, and lays out the mirrors. These are two passes,
+// because a mirror may hold a type that is declared after it.
 func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
 	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
 	var mirrors []*Mirror
@@ -113,7 +117,8 @@ func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*r
 func (r *resolver) declare(t *decl.Type) {
 	c := r.facts.Types[t.CText()]
 	if c == nil {
-		r.bad.Add(t.At, "the C compiler gave no debugging information for "+t.CText(), "declare a function that uses it, or leave it out")
+		r.bad.Add(t.At, "the C compiler gave no debugging information for "+t.CText(),
+			"declare a function that uses it, or leave it out")
 		return
 	}
 	g := &decl.GoType{Name: t.Name, Decl: t}
@@ -127,7 +132,8 @@ func (r *resolver) declare(t *decl.Type) {
 		case b.Kind == "struct":
 			g.Kind = decl.GoMirror
 		default:
-			r.bad.Add(t.At, t.CText()+" is a union, which Go does not have", "put //fastc:opaque above it to pass pointers to it")
+			r.bad.Add(t.At, t.CText()+" is a union, which Go does not have",
+				"put //fastc:opaque above it to pass pointers to it")
 			return
 		}
 	case *dwarf.VoidType:
@@ -154,10 +160,11 @@ func (r *resolver) declare(t *decl.Type) {
 
 // match makes a function's plan; what is wrong goes to r.bad.
 //
-// It goes through the arguments of the C call, not through the parameters of Go: their number and order are C's, and
-// one parameter may give several (x and len(x)). Each argument adds to Args exactly once, in order; to Fields and
-// Sets only where Go hands a value over, so a literal has no field. A plan is returned only where nothing
-// was refused: then Args has as many entries as C has parameters, and Values as many as Go has results.
+// It goes through the arguments of the C call, not through the parameters of Go: their number and
+// order are C's, and one parameter may give several (x and len(x)). Each argument adds to Args
+// exactly once, in order; to Fields and Sets only where Go hands a value over, so a literal has no
+// field. A plan is returned only where nothing was refused: then Args has as many entries as C has
+// parameters, and Values as many as Go has results.
 func (r *resolver) match(f *decl.Func) *Plan {
 	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
 	b, _ := r.facts.Bare(r.facts.Funcs[f.Call.CName])
@@ -166,7 +173,8 @@ func (r *resolver) match(f *decl.Func) *Plan {
 		m.bad.Add(f.Call.At, f.Call.CName+" is not a function in C", "name a function")
 		return nil
 	}
-	m.c, m.p.Sig, m.p.Result = fn, cc.TypeText(r.facts.Funcs[f.Call.CName], ""), cc.TypeText(cc.Unqualified(fn.ReturnType), "")
+	m.c, m.p.Sig, m.p.Result = fn, cc.TypeText(r.facts.Funcs[f.Call.CName], ""),
+		cc.TypeText(cc.Unqualified(fn.ReturnType), "")
 	if n := len(fn.ParamType); n > 0 {
 		if _, ok := fn.ParamType[n-1].(*dwarf.DotDotDotType); ok {
 			m.bad.Add(f.Call.At, f.Call.CName+" has variable arguments, or no prototype",
@@ -175,7 +183,8 @@ func (r *resolver) match(f *decl.Func) *Plan {
 		}
 	}
 	if want, have := len(fn.ParamType), len(f.Call.Args); want != have {
-		m.bad.Add(f.Call.At, fmt.Sprintf("%s takes %s, and //fastc:call passes %d", f.Call.CName, decl.Plural(want, "argument"), have),
+		m.bad.Add(f.Call.At, fmt.Sprintf("%s takes %s, and //fastc:call passes %d", f.Call.CName,
+			decl.Plural(want, "argument"), have),
 			"pass what C declares: "+cc.TypeText(fn, f.Call.CName))
 		return nil
 	}

@@ -90,7 +90,8 @@ func (m *matcher) place(g *decl.GoType, field string) (declared, value string) {
 		if declared == "" {
 			return "", ""
 		}
-		return declared + "[" + strconv.FormatInt(g.Len, 10) + "]", "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
+		return declared + "[" + strconv.FormatInt(g.Len, 10) + "]",
+			"*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"
 	case decl.GoPointer:
 		if g.Elem.Kind == decl.GoOpaque {
 			return "uintptr_t " + field, "*(*" + g.String() + ")(unsafe.Pointer(&" + from + "))"

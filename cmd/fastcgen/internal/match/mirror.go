@@ -34,25 +34,31 @@ func (r *resolver) mirror(t *decl.Type) *Mirror {
 	mr := &Mirror{Decl: t, Size: s.ByteSize}
 	before := len(r.bad)
 	mr.Lines, mr.Align = r.fields(t, mr, s, "", "", 0, "\t")
-	if o := r.facts.Odd[r.facts.Types[t.CText()]]; len(r.bad) == before && (o.Align > mr.Align || r.facts.Odd[s].Align > mr.Align) {
-		r.bad.Add(t.At, t.CText()+" asks for an alignment that Go does not give", "put //fastc:opaque above it to pass pointers to it only")
+	if o := r.facts.Odd[r.facts.Types[t.CText()]]; len(r.bad) == before &&
+		(o.Align > mr.Align || r.facts.Odd[s].Align > mr.Align) {
+		r.bad.Add(t.At, t.CText()+" asks for an alignment that Go does not give",
+			"put //fastc:opaque above it to pass pointers to it only")
 	}
 	return mr
 }
 
-// fields makes the lines for the fields of s, which stands at offset base in t, and says how Go aligns s.
+// fields makes the lines for the fields of s, which stands at offset base in t, and says how Go
+// aligns s.
 //
-// Go lays a struct out by its own rules, which are C's for what both have; where C leaves a gap that Go would not, a blank
-// field of bytes fills it:
+// Go lays a struct out by its own rules, which are C's for what both have; where C leaves a gap
+// that Go would not, a blank field of bytes fills it:
 //
 //	struct { char kind; __attribute__((aligned(8))) int n; }      Kind byte     offset 0
 //	                                                              _ [7]byte     1: n has to stand at 8
 //	                                                              N int32       8
 //	                                                              _ [4]byte     12: C rounds the size up to 16
 //
-// Invariant: end is how far the lines reach so far, so no field may begin before it, and each begins at a multiple of what
-// Go aligns its type to. A struct where that cannot be (packed, bit-fields, unions) has no mirror.
-func (r *resolver) fields(t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64, indent string) (lines []string, align int64) {
+// Invariant: end is how far the lines reach so far, so no field may begin before it, and each
+// begins at a multiple of what Go aligns its type to. A struct where that cannot be (packed,
+// bit-fields, unions) has no mirror.
+func (r *resolver) fields(
+	t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64, indent string,
+) (lines []string, align int64) {
 	align = 1
 	end := int64(0)
 	names := map[string]bool{}
@@ -81,13 +87,15 @@ func (r *resolver) fields(t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath,
 			continue
 		}
 		names[name] = true
-		text, size, fieldAlign, what, do := r.fieldType(t, mr, f.Type, goPath+name+".", cPath+f.Name+".", base+f.ByteOffset, indent)
+		text, size, fieldAlign, what, do := r.fieldType(t, mr, f.Type, goPath+name+".", cPath+f.Name+".",
+			base+f.ByteOffset, indent)
 		if what != "" {
 			refuse(f, what, do)
 			continue
 		}
 		if f.ByteOffset%fieldAlign != 0 {
-			refuse(f, fmt.Sprintf("is at offset %d, where Go puts nothing of its size (a packed struct)", f.ByteOffset), opaque)
+			refuse(f, fmt.Sprintf("is at offset %d, where Go puts nothing of its size (a packed struct)", f.ByteOffset),
+				opaque)
 			continue
 		}
 		if gap := f.ByteOffset - end; gap > 0 {
@@ -105,13 +113,16 @@ func (r *resolver) fields(t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath,
 		lines = append(lines, fmt.Sprintf("%s_ [%d]byte", indent, gap))
 	}
 	if s.ByteSize%align != 0 {
-		r.bad.Add(t.At, fmt.Sprintf("%s has %d bytes, which Go would round up (a packed struct)", t.CText(), s.ByteSize), opaque)
+		r.bad.Add(t.At, fmt.Sprintf("%s has %d bytes, which Go would round up (a packed struct)", t.CText(),
+			s.ByteSize), opaque)
 	}
 	return lines, align
 }
 
 // fieldType returns the Go type of a field with its size and alignment, or what is wrong with it.
-func (r *resolver) fieldType(t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64, indent string) (text string, size, align int64, what, do string) {
+func (r *resolver) fieldType(
+	t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64, indent string,
+) (text string, size, align int64, what, do string) {
 	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 	b, aligned := r.facts.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
@@ -161,9 +172,12 @@ func (r *resolver) fieldType(t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPa
 }
 
 // structField returns the Go type of a struct within a struct.
-func (r *resolver) structField(t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64, indent string) (text string, size, align int64, what, do string) {
+func (r *resolver) structField(
+	t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64, indent string,
+) (text string, size, align int64, what, do string) {
 	if b.Kind == "union" {
-		return "", 0, 0, "is a union, which Go does not have", "put //fastc:opaque above the type to pass pointers to it only"
+		return "", 0, 0, "is a union, which Go does not have",
+			"put //fastc:opaque above the type to pass pointers to it only"
 	}
 	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 	if !r.mirrorable(t, b) { // or the advice would lead to that struct, and from there back
@@ -187,8 +201,8 @@ func (r *resolver) structField(t *decl.Type, mr *Mirror, b *dwarf.StructType, c 
 	return "struct {\n" + strings.Join(lines, "\n") + "\n" + indent + "}", b.ByteSize, align, "", ""
 }
 
-// mirrorable reports whether a Go struct can be laid out as s, a field of t, once the structs within it
-// are declared. It is tried on a resolver of its own, in which they are.
+// mirrorable reports whether a Go struct can be laid out as s, a field of t, once the structs
+// within it are declared. It is tried on a resolver of its own, in which they are.
 func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
 	if s.Incomplete {
 		return false
@@ -202,7 +216,8 @@ func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
 	return len(try.bad) == 0
 }
 
-// CanMirror reports whether a Go struct can be laid out as s, once the structs within it are declared.
+// CanMirror reports whether a Go struct can be laid out as s, once the structs within it are
+// declared.
 func CanMirror(facts *cc.Facts, s *dwarf.StructType) bool {
 	return (&resolver{facts: facts}).mirrorable(&decl.Type{}, s)
 }
@@ -267,6 +282,8 @@ func fieldName(c string) string {
 
 // initialisms are written in capitals, as linters ask.
 var initialisms = map[string]bool{
-	"API": true, "CPU": true, "DNS": true, "EOF": true, "GID": true, "HTTP": true, "ID": true, "IP": true, "JSON": true, "PID": true,
-	"RAM": true, "RPC": true, "SQL": true, "TCP": true, "TLS": true, "TTL": true, "UDP": true, "UID": true, "URI": true, "URL": true, "XML": true,
+	"API": true, "CPU": true, "DNS": true, "EOF": true, "GID": true, "HTTP": true, "ID": true, "IP": true, "JSON": true,
+	"PID": true,
+	"RAM": true, "RPC": true, "SQL": true, "TCP": true, "TLS": true, "TTL": true, "UDP": true, "UID": true, "URI": true,
+	"URL": true, "XML": true,
 }

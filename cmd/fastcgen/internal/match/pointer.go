@@ -54,7 +54,8 @@ func (m *matcher) element(g *decl.GoType) (bad, do string) {
 		e = e.Elem
 	}
 	switch {
-	case e.Kind == decl.GoNumber, e.Kind == decl.GoBool, e.Kind == decl.GoMirror, e.Kind == decl.GoOpaque && g.Kind == decl.GoPointer && g.Elem == e:
+	case e.Kind == decl.GoNumber, e.Kind == decl.GoBool, e.Kind == decl.GoMirror,
+		e.Kind == decl.GoOpaque && g.Kind == decl.GoPointer && g.Elem == e:
 		return "", ""
 	case e.Kind == decl.GoOpaque:
 		return "values of " + e.Name + " do not exist in Go", "pass a *" + e.Name

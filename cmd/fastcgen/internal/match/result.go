@@ -9,8 +9,9 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// outParam passes the address of a place in the frame, from which the result is read. C never gets the address of a
-// variable of Go for it: the frame is C's struct, so that what C writes there has C's type and length.
+// outParam passes the address of a place in the frame, from which the result is read. C never gets
+// the address of a variable of Go for it: the frame is C's struct, so that what C writes there has
+// C's type and length.
 func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	q := m.f.Result(a.Text)
 	if _, twice := m.p.Outs[a.Text]; twice {
@@ -33,7 +34,8 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 		if ptr != nil {
 			why = ": C does not write to it"
 		}
-		m.bad.Add(a.At, fmt.Sprintf("&%s for argument %d of %s, which is %s%s", a.Text, i+1, m.f.Call.CName, m.facts.Describe(c), why), "pass a parameter, not a result")
+		m.bad.Add(a.At, fmt.Sprintf("&%s for argument %d of %s, which is %s%s", a.Text, i+1, m.f.Call.CName,
+			m.facts.Describe(c), why), "pass a parameter, not a result")
 		return
 	}
 	field := "out" + strconv.Itoa(i)
@@ -52,9 +54,11 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	}
 }
 
-// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write; it is empty where C can.
-// declared is g's field of the frame, empty where it has none.
-func (m *matcher) outRefused(i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string) (what, do string) {
+// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write; it is
+// empty where C can. declared is g's field of the frame, empty where it has none.
+func (m *matcher) outRefused(
+	i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string,
+) (what, do string) {
 	fits := !m.isVoid(ptr.Type) && m.sameData(g, ptr.Type)
 	switch {
 	case declared == "":
@@ -76,7 +80,8 @@ func (m *matcher) outRefused(i int, q decl.Param, g *decl.GoType, ptr *dwarf.Ptr
 			do = fmt.Sprintf("declare [%d]%s", g.Len, n.GoName())
 		}
 	}
-	return fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.Name, g.Words(), i+1, m.f.Call.CName, m.facts.Describe(c)), do
+	return fmt.Sprintf("%s is %s, and argument %d of %s is %s", q.Name, g.Words(), i+1, m.f.Call.CName,
+		m.facts.Describe(c)), do
 }
 
 // out adds the field of the frame, declared, that C gets the address of.
@@ -91,7 +96,8 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 	}
 	if w, ok := m.f.Writes[a.Text]; ok {
 		m.p.Fits = append(m.p.Fits, fmt.Sprintf("_Static_assert((%s) <= %d, %q);", w.Text, count,
-			SaidByUs+fmt.Sprintf("C writes %s elements to %s, which has %d; declare the array as long as what C writes", w.Text, a.Text, count)))
+			SaidByUs+fmt.Sprintf("C writes %s elements to %s, which has %d; declare the array as long as what C writes",
+				w.Text, a.Text, count)))
 	}
 	m.p.Fields = append(m.p.Fields, declared)
 	m.p.Args = append(m.p.Args, address)
@@ -106,8 +112,8 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 //	(n int, err error)          //fastc:call v_count(a)
 //	 └────────────── C's own result, kept in the field ret (direct)
 //
-// What C returns must not be lost by mistake: a function whose result Go leaves out has to say by //fastc:fails what
-// it means, and an error has to have something that sets it.
+// What C returns must not be lost by mistake: a function whose result Go leaves out has to say by
+// //fastc:fails what it means, and an error has to have something that sets it.
 func (m *matcher) results(c dwarf.Type) {
 	b, _ := m.facts.Bare(c)
 	_, m.p.voidC = b.(*dwarf.VoidType)
@@ -133,11 +139,14 @@ func (m *matcher) results(c dwarf.Type) {
 	}
 	switch {
 	case m.f.Fails != nil && m.p.voidC && decl.ReturnOfC.MatchString(m.f.Fails.Text):
-		m.bad.Add(m.f.Fails.At, "//fastc:fails looks at ret, and "+cName+" returns nothing", "write //fastc:fails errno != 0")
+		m.bad.Add(m.f.Fails.At, "//fastc:fails looks at ret, and "+cName+" returns nothing",
+			"write //fastc:fails errno != 0")
 	case m.f.HasError && m.f.Fails == nil && len(m.f.Requires)+len(m.p.Checks) == 0:
-		m.bad.Add(m.f.At, fmt.Sprintf("the error of %s would always be nil: nothing says when %s fails", m.f.Name, cName), "add //fastc:fails "+failure)
+		m.bad.Add(m.f.At, fmt.Sprintf("the error of %s would always be nil: nothing says when %s fails", m.f.Name,
+			cName), "add //fastc:fails "+failure)
 	case direct == nil && !m.p.voidC && m.f.Fails == nil && m.f.HasError:
-		m.bad.Add(m.f.At, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.Describe(c), m.f.Name), "add //fastc:fails "+failure)
+		m.bad.Add(m.f.At, fmt.Sprintf("%s returns %s, and %s only an error", cName, m.facts.Describe(c), m.f.Name),
+			"add //fastc:fails "+failure)
 	case direct == nil && !m.p.voidC && m.f.Fails == nil:
 		m.bad.Add(m.f.At, fmt.Sprintf("%s returns %s, and %s does not", cName, m.facts.Describe(c), m.f.Name),
 			m.suggestResult(c))
@@ -166,10 +175,13 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 	case g.Kind == decl.GoOpaque:
 		m.bad.Add(r.At, "the result is a value of "+g.Name+", which C keeps to itself", m.suggestResult(c))
 	case isPtr && g.Kind != decl.GoPointer || isPtr && declared == "":
-		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s: Go cannot know how long what it points to stays", g, cName, m.facts.Describe(c)),
+		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s: Go cannot know how long what it points to "+
+			"stays", g, cName, m.facts.Describe(c)),
 			m.suggestResult(c))
-	case declared == "" || g.Kind == decl.GoArray || isPtr && !m.sameData(g.Elem, ptr.Type) || !isPtr && !m.sameData(g, c):
-		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s", g.Words(), cName, m.facts.Describe(c)), m.suggestResult(c))
+	case declared == "" || g.Kind == decl.GoArray || isPtr && !m.sameData(g.Elem, ptr.Type) ||
+		!isPtr && !m.sameData(g, c):
+		m.bad.Add(r.At, fmt.Sprintf("the result is %s, and %s returns %s", g.Words(), cName, m.facts.Describe(c)),
+			m.suggestResult(c))
 	}
 	m.numberSize(c)
 	m.p.Fields = append(m.p.Fields, declared)
@@ -190,9 +202,12 @@ func (m *matcher) text(r *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwar
 	case !ok || n.Enum != nil || !n.PlainChar && n.Number != decl.Number{Class: decl.Unsigned, Size: 1}:
 		m.bad.Add(r.At, is, m.suggestResult(c))
 	case !cc.IsConst(ptr.Type):
-		m.bad.Add(r.At, is+": a string that the caller has to free, perhaps", "wrap "+cName+" in a static inline function in the preamble that returns const char *, if C keeps the string")
+		m.bad.Add(r.At, is+": a string that the caller has to free, perhaps",
+			"wrap "+cName+" in a static inline function in the preamble that returns const char *, if C keeps the "+
+				"string")
 	case !m.f.Copies:
-		m.bad.Add(r.At, is+": Go cannot know how long what it points to stays", "put //fastc:copy above "+m.f.Name+": Go gets a copy")
+		m.bad.Add(r.At, is+": Go cannot know how long what it points to stays",
+			"put //fastc:copy above "+m.f.Name+": Go gets a copy")
 	}
 	m.numberSize(ptr.Type)
 	m.p.Fields = append(m.p.Fields, "const void *ret", "size_t ret_len")

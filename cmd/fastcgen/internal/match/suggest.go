@@ -123,7 +123,8 @@ func (r *resolver) suggestHandle(c dwarf.Type) string {
 		return "use ordinary cgo for this one: a leaf function cannot call back"
 	}
 	if _, isVoid := b.(*dwarf.VoidType); isVoid || b == nil {
-		return "wrap the function in a static inline one in the preamble that gives struct NAME * in place of void *, and declare type NAME C.struct_NAME under //fastc:opaque"
+		return "wrap the function in a static inline one in the preamble that gives struct NAME * in place of void " +
+			"*, and declare type NAME C.struct_NAME under //fastc:opaque"
 	}
 	if !ok {
 		return "wrap the function in a static inline one in the preamble that writes what it points to into a slice"

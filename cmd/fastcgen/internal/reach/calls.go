@@ -9,15 +9,15 @@ import (
 )
 
 // blockingKinds are functions of the C library that may wait for something other than the
-// processor, in the order of how much they say to a reader. malloc and free are not among them: they
-// take a lock that is held for nanoseconds, and every second library uses them.
+// processor, in the order of how much they say to a reader. malloc and free are not among them:
+// they take a lock that is held for nanoseconds, and every second library uses them.
 var blockingKinds = []struct {
 	name  string
 	calls []string
 }{
 	{"files", strings.Fields(`
-	pwrite write pread read fsync fdatasync pwritev writev preadv readv fwrite fread fflush fputs fgets open openat fopen
-	creat close sync syncfs msync flock lockf fcntl ioctl sendfile splice
+	pwrite write pread read fsync fdatasync pwritev writev preadv readv fwrite fread fflush fputs fgets
+	open openat fopen creat close sync syncfs msync flock lockf fcntl ioctl sendfile splice
 	freopen fdopen fclose fgetc getc getchar getline getdelim fputc putc putchar puts
 	printf fprintf vprintf vfprintf dprintf vdprintf perror scanf fscanf vscanf vfscanf
 	opendir readdir closedir rename unlink mkdir rmdir stat lstat fstat access dlopen dlsym`)},
@@ -27,8 +27,8 @@ var blockingKinds = []struct {
 	mtx_lock mtx_timedlock cnd_wait cnd_timedwait thrd_join call_once
 	sem_wait sem_timedwait semop futex syscall`)},
 	{"waiting, the network and processes", strings.Fields(`
-	nanosleep clock_nanosleep sleep usleep thrd_sleep poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2 kqueue kevent
-	connect accept accept4 recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg
+	nanosleep clock_nanosleep sleep usleep thrd_sleep poll ppoll select pselect epoll_wait epoll_pwait epoll_pwait2
+	kqueue kevent connect accept accept4 recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg
 	pause sigsuspend sigwait sigwaitinfo sigtimedwait alarm
 	wait waitpid wait3 wait4 waitid system popen pclose fork vfork
 	getaddrinfo getnameinfo gethostbyname gethostbyaddr getpwnam getpwuid getgrnam getgrgid
@@ -48,8 +48,8 @@ func isCallback(symbol string) bool {
 	return symbol == "crosscall2" || strings.HasPrefix(symbol, "_cgoexp_") || strings.HasPrefix(symbol, "_cgo_")
 }
 
-// jumps are how C leaves functions without returning from them, and landings where they come to. A function
-// that gets to a jump and to no landing leaves itself: there are frames of Go above it.
+// jumps are how C leaves functions without returning from them, and landings where they come to. A
+// function that gets to a jump and to no landing leaves itself: there are frames of Go above it.
 var (
 	jumps    = []string{"longjmp", "_longjmp", "siglongjmp"}
 	landings = []string{"setjmp", "_setjmp", "sigsetjmp"}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Graph holds what functions and variables refer to, as the assembly of several compiled files says it.
+// Graph holds what functions and variables refer to, as the assembly of several compiled files says
+// it.
 type Graph struct {
 	nodes map[string]*node // by key
 	taken map[string]bool  // keys of what may be called through a pointer: functions whose address is taken
@@ -125,8 +126,8 @@ func (u *unit) node(name string) *node {
 	return n
 }
 
-// The instructions that call, of amd64, arm64, ppc64le and riscv64: by name, through the pointer in an operand, and
-// through the count register of ppc64le, where blr without an operand returns.
+// The instructions that call, of amd64, arm64, ppc64le and riscv64: by name, through the pointer in
+// an operand, and through the count register of ppc64le, where blr without an operand returns.
 var (
 	byName    = []string{"call", "callq", "jmp", "jmpq", "bl", "b", "tail", "j", "jal"}
 	byOperand = []string{"blr", "br", "jalr", "jr"}
@@ -149,8 +150,9 @@ func (u *unit) instruction(at *node, op, rest string) {
 	}
 }
 
-// refer notes the symbols in operands. Operands have registers too, and marks of the assembler. So a name
-// counts where it is defined here, or may be a function that is looked for. Data has only symbols.
+// refer notes the symbols in operands. Operands have registers too, and marks of the assembler. So
+// a name counts where it is defined here, or may be a function that is looked for. Data has only
+// symbols.
 func (u *unit) refer(at *node, operands string, data bool) {
 	for _, name := range symbols(operands) {
 		if u.defined[name] || data || u.noteworthy != nil && u.noteworthy(name) {
@@ -167,7 +169,8 @@ func (u *unit) refer(at *node, operands string, data bool) {
 func symbols(operands string) []string {
 	var names []string
 	for part := range strings.FieldsFuncSeq(operands, func(r rune) bool {
-		return !(r == '_' || r == '.' || r == '$' || r == '@' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+		return !(r == '_' || r == '.' || r == '$' || r == '@' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' ||
+			'A' <= r && r <= 'Z')
 	}) {
 		part, _, _ = strings.Cut(strings.TrimPrefix(part, "$"), "@")
 		if part != "" && (part[0] < '0' || part[0] > '9') {
@@ -194,8 +197,8 @@ func label(word string) (string, bool) {
 	return strings.Trim(name, `"`), ok && name != "" && !strings.ContainsAny(name, "/#")
 }
 
-// root returns the key of what a file of Go calls: a static function of the preamble, which is the first
-// file, or a global one.
+// root returns the key of what a file of Go calls: a static function of the preamble, which is the
+// first file, or a global one.
 func (g *Graph) root(name string) string {
 	if key := name + "#1"; g.nodes[key] != nil {
 		return key

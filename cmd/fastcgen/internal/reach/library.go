@@ -21,8 +21,8 @@ type library struct {
 	exports map[string]bool
 }
 
-// libraries reads the libraries on the package's #cgo lines. It leaves out the C library, and files that are
-// neither ELF nor an archive.
+// libraries reads the libraries on the package's #cgo lines. It leaves out the C library, and files
+// that are neither ELF nor an archive.
 func libraries(ctx context.Context, tc *cc.Toolchain, pkg *cc.Package) []library {
 	flags := slices.Clone(pkg.LdFlags)
 	if len(pkg.PkgConfig) > 0 {
@@ -52,7 +52,8 @@ func libraries(ctx context.Context, tc *cc.Toolchain, pkg *cc.Package) []library
 	return list
 }
 
-// ofC are the libraries whose functions are known: the C library, in the parts that it has on some systems.
+// ofC are the libraries whose functions are known: the C library, in the parts that it has on some
+// systems.
 var ofC = []string{"c", "m", "pthread", "dl", "rt"}
 
 // cLibrary returns what the C library exports, nil where its files cannot be read.
@@ -106,7 +107,8 @@ func searched(ctx context.Context, tc *cc.Toolchain, file string) string {
 	return out
 }
 
-// exported returns the symbols that a shared or static library defines, nil where the file is neither.
+// exported returns the symbols that a shared or static library defines, nil where the file is
+// neither.
 func exported(file string) map[string]bool {
 	if f, err := elf.Open(file); err == nil {
 		defer f.Close()
@@ -129,8 +131,9 @@ func exported(file string) map[string]bool {
 	return archived(data)
 }
 
-// archived returns the symbols in the index of an archive, nil where it has none. The index is the first
-// file, named /: the number of symbols in 4 bytes, the place of each in 4 bytes, the names (ar.h, System V).
+// archived returns the symbols in the index of an archive, nil where it has none. The index is the
+// first file, named /: the number of symbols in 4 bytes, the place of each in 4 bytes, the names
+// (ar.h, System V).
 func archived(data []byte) map[string]bool {
 	const magic, header = "!<arch>\n", 60
 	rest, ok := bytes.CutPrefix(data, []byte(magic))

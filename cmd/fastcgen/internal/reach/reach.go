@@ -13,11 +13,12 @@ type step struct {
 	sure    bool // no step before is by a pointer
 }
 
-// reach returns the ways from a function to the undefined symbols that it reaches, the nearest first.
+// reach returns the ways from a function to the undefined symbols that it reaches, the nearest
+// first.
 //
-// Calls by name come first, all of them. Pointers are followed where something on the way calls through
-// one: then to all functions whose address is taken. A function of the C library that is given a pointer
-// (qsort) may call what the functions on the way refer to.
+// Calls by name come first, all of them. Pointers are followed where something on the way calls
+// through one: then to all functions whose address is taken. A function of the C library that is
+// given a pointer (qsort) may call what the functions on the way refer to.
 func (g *Graph) reach(from string) (undefined []*step) {
 	seen := map[string]bool{}
 	var queue []*step
@@ -70,7 +71,8 @@ func (g *Graph) reach(from string) (undefined []*step) {
 	}
 }
 
-// Names returns what a function gets to, by calls and by what it refers to: C's names of functions and variables.
+// Names returns what a function gets to, by calls and by what it refers to: C's names of functions
+// and variables.
 func (g *Graph) Names(function string) []string {
 	names, seen := map[string]bool{}, map[string]bool{}
 	for queue := []string{g.root(function)}; len(queue) > 0; queue = queue[1:] {

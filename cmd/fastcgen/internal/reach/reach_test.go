@@ -12,8 +12,8 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// ways are where the functions of testdata/vfs.c get to: the blocking calls that are sure, and whether a
-// pointer may lead to others.
+// ways are where the functions of testdata/vfs.c get to: the blocking calls that are sure, and
+// whether a pointer may lead to others.
 var ways = map[string]struct {
 	sure    []string
 	pointer bool
@@ -38,7 +38,10 @@ func blocks(symbol string) bool { return slices.Contains(blockingCalls, libcName
 // TestGraph reads what compilers for several processors write, those that are here.
 func TestGraph(t *testing.T) {
 	testutil.Slow(t, "runs C compilers")
-	compilers := []string{"x86_64-linux-gnu-gcc", "aarch64-linux-gnu-gcc", "powerpc64le-linux-gnu-gcc", "riscv64-linux-gnu-gcc", "clang"}
+	compilers := []string{
+		"x86_64-linux-gnu-gcc", "aarch64-linux-gnu-gcc", "powerpc64le-linux-gnu-gcc",
+		"riscv64-linux-gnu-gcc", "clang",
+	}
 	for _, compiler := range compilers {
 		t.Run(compiler, func(t *testing.T) {
 			t.Parallel()
@@ -77,8 +80,10 @@ func TestGraph(t *testing.T) {
 // TestStaticTwins: a static function of one file is not that of another one.
 func TestStaticTwins(t *testing.T) {
 	g := &Graph{}
-	g.Add("\t.type\thelp, @function\nhelp:\n\tpushq\t%rbp\n\tcall\tread\n\t.globl\tone\n\t.type\tone, @function\none:\n\tcall\thelp\n")
-	g.Add("\t.type\thelp, @function\nhelp:\n\tpushq\t%rbp\n\tret\n\t.globl\ttwo\n\t.type\ttwo, @function\ntwo:\n\tcall\thelp\n\tcall\tthree\n")
+	g.Add("\t.type\thelp, @function\nhelp:\n\tpushq\t%rbp\n\tcall\tread\n\t.globl\tone\n\t.type\tone, " +
+		"@function\none:\n\tcall\thelp\n")
+	g.Add("\t.type\thelp, @function\nhelp:\n\tpushq\t%rbp\n\tret\n\t.globl\ttwo\n\t.type\ttwo, " +
+		"@function\ntwo:\n\tcall\thelp\n\tcall\tthree\n")
 	for from, want := range map[string]int{"one": 1, "two": 0} {
 		n := 0
 		for _, s := range g.reach(from) {
@@ -95,8 +100,13 @@ func TestStaticTwins(t *testing.T) {
 // TestAliases: a second name of a function is another way into it, whichever compiler wrote it.
 func TestAliases(t *testing.T) {
 	g := &Graph{}
-	g.Add("\t.globl\tlast # -- Begin\n\t.type\tlast,@function\nlast:\n\tpushq\t%rbp\n\tjmp\tfsync@PLT\n\t.globl\tother\n\t.set\tother, last\n\t.globl\tmore\n\t.type\tmore,@function\n\t.set\tmore,other\n")
-	for from, want := range map[string]string{"last": "last -> fsync", "other": "other -> last -> fsync", "more": "more -> other -> last -> fsync"} {
+	g.Add("\t.globl\tlast # -- " +
+		"Begin\n\t.type\tlast,@function\nlast:\n\tpushq\t%rbp\n\tjmp\tfsync@PLT\n\t.globl\tother\n\t.set\tother, " +
+		"last\n\t.globl\tmore\n\t.type\tmore,@function\n\t.set\tmore,other\n")
+	for from, want := range map[string]string{
+		"last": "last -> fsync", "other": "other -> last -> fsync",
+		"more": "more -> other -> last -> fsync",
+	} {
 		if found := g.reach(from); len(found) != 1 || g.way(found[0]) != want {
 			t.Errorf("%s: %d ways, want %s", from, len(found), want)
 		}

@@ -49,7 +49,8 @@ type Report struct {
 	at       string
 }
 
-// Run looks into the preamble, the package's own C and assembly files, and the symbols of the libraries that it links.
+// Run looks into the preamble, the package's own C and assembly files, and the symbols of the
+// libraries that it links.
 func (s *Search) Run(ctx context.Context) *Report {
 	r := &Report{at: fmt.Sprintf("%s:%d", s.Decl.Path, s.Decl.PreambleAt.Line)}
 	unseen := func(format string, args ...any) {
@@ -131,8 +132,8 @@ func (o *outside) noteworthy(symbol string) bool {
 	return ok && (k != Library || o.library(symbol) != unread) // a name may be a register's too
 }
 
-// findings says what a function gets to, one finding a kind, and one a library. Ways that hang on a pointer are
-// left out where there is another one of that kind.
+// findings says what a function gets to, one finding a kind, and one a library. Ways that hang on a
+// pointer are left out where there is another one of that kind.
 func (g *Graph) findings(f *decl.Func, o *outside) []Finding {
 	type which struct {
 		Kind
@@ -217,7 +218,8 @@ func (f Finding) String() string {
 	return name + may + symbols + by + ", of " + f.Library
 }
 
-// Warnings writes a report for standard error: a warning for each function and kind, and one for each library.
+// Warnings writes a report for standard error: a warning for each function and kind, and one for
+// each library.
 func (r *Report) Warnings() []string {
 	list := slices.Clone(r.Unseen)
 	callers, called := map[string][]string{}, map[string][]string{} // by libraries
@@ -245,7 +247,8 @@ func (r *Report) Warnings() []string {
 		if !f.Sure {
 			do += ", unless you know that it does not"
 		}
-		list = append(list, fmt.Sprintf("%s: warning: %s; %s\n\t%s", f.Func.Call.At, f, do, strings.Join(f.Ways, "\n\t")))
+		list = append(list, fmt.Sprintf("%s: warning: %s; %s\n\t%s", f.Func.Call.At, f, do,
+			strings.Join(f.Ways, "\n\t")))
 	}
 	for _, l := range slices.Sorted(maps.Keys(callers)) {
 		slices.Sort(called[l])

@@ -1,4 +1,5 @@
-// Package decltest has the declaration files that package decl refuses, for its tests and for the page of messages.
+// Package decltest has the declaration files that package decl refuses, for its tests and for the
+// page of messages.
 package decltest
 
 import "strings"
@@ -12,121 +13,403 @@ var Refusals = []struct{ Src, Want, From, To string }{
 	{"func F(\n", "8:9: expected ')', found 'EOF'", "", ""},
 
 	// The file.
-	{"!package p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "1:1: Go would compile this file; write //go:build fastcgen above the package clause", "!package p", "!//go:build fastcgen\n\npackage p"},
-	{"!//go:build fastcgen || linux\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "3:1: Go would compile this file; write //go:build fastcgen above the package clause", "!//go:build fastcgen || linux", "!//go:build fastcgen"},
-	{"!//go:build fastcgen &&\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "1:1: unexpected end of expression; write //go:build fastcgen", "fastcgen &&", "fastcgen"},
-	{"!//go:build fastcgen\n\npackage p\n\n//fastc:call f()\nfunc F()\n", `3:9: no import "C"; write it, under a comment with the #include lines`, "package p", "package p\n\n// #include <x.h>\nimport \"C\""},
-	{"!//go:build fastcgen\n\npackage p\n\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", `5:8: no preamble above import "C"; write a comment with the #include lines right above it`, "import", "// #include <x.h>\nimport"},
-	{"!//go:build fastcgen\n\npackage p\n\n// c\nimport c \"C\"\n\n//fastc:call f()\nfunc F()\n", "6:8: a name for import \"C\"; leave it out\n3:9: no import \"C\"; write it, under a comment with the #include lines", "import c", "import"},
-	{"import \"C\"\n\n//fastc:call f()\nfunc F()\n", `8:8: a second import "C"; put both preambles above one`, "import \"C\"\n\n", ""},
-	{"import \"unsafe\"\n\n//fastc:call f()\nfunc F()\n", `8:8: imports "unsafe"; leave it out: a declaration file imports only "C"`, "import \"unsafe\"\n\n", ""},
-	{"var x int\n", "8:1: a variable in a declaration file; move it to an ordinary file of the package", "var x int\n", ""},
+	{
+		"!package p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n",
+		"1:1: Go would compile this file; write //go:build fastcgen above the package clause", "!package p",
+		"!//go:build fastcgen\n\npackage p",
+	},
+	{
+		"!//go:build fastcgen || linux\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n",
+		"3:1: Go would compile this file; write //go:build fastcgen above the package clause",
+		"!//go:build fastcgen || linux", "!//go:build fastcgen",
+	},
+	{
+		"!//go:build fastcgen &&\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n",
+		"1:1: unexpected end of expression; write //go:build fastcgen", "fastcgen &&", "fastcgen",
+	},
+	{
+		"!//go:build fastcgen\n\npackage p\n\n//fastc:call f()\nfunc F()\n",
+		`3:9: no import "C"; write it, under a comment with the #include lines`, "package p",
+		"package p\n\n// #include <x.h>\nimport \"C\"",
+	},
+	{
+		"!//go:build fastcgen\n\npackage p\n\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n",
+		`5:8: no preamble above import "C"; write a comment with the #include lines right above it`, "import",
+		"// #include <x.h>\nimport",
+	},
+	{
+		"!//go:build fastcgen\n\npackage p\n\n// c\nimport c \"C\"\n\n//fastc:call f()\nfunc F()\n",
+		"6:8: a name for import \"C\"; leave it out\n3:9: no import \"C\"; write it, under a comment with the " +
+			"#include lines", "import c", "import",
+	},
+	{
+		"import \"C\"\n\n//fastc:call f()\nfunc F()\n", `8:8: a second import "C"; put both preambles above one`,
+		"import \"C\"\n\n", "",
+	},
+	{
+		"import \"unsafe\"\n\n//fastc:call f()\nfunc F()\n",
+		`8:8: imports "unsafe"; leave it out: a declaration file imports only "C"`, "import \"unsafe\"\n\n", "",
+	},
+	{
+		"var x int\n", "8:1: a variable in a declaration file; move it to an ordinary file of the package",
+		"var x int\n",
+		"",
+	},
 	{"//" + strings.Repeat("x", 1<<20), "1:1: more than 1 MiB; split the file", "", ""},
 
 	// Types and constants.
-	{"type T struct{}\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go types belong in an ordinary file of the package", "struct{}", "C.struct_t"},
-	{"type T = C.t\n", "8:6: T is an alias; write type NAME C.NAME, as in type Point C.struct_point, without =", "= ", ""},
-	{"type T[P any] C.t\n", "8:6: T has type parameters; write type NAME C.NAME, as in type Point C.struct_point", "[P any]", ""},
-	{"type T x.t\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go types belong in an ordinary file of the package", "x.t", "C.t"},
-	{"//fastc:call f()\ntype T C.t\n", "8:1: //fastc:call on a type; leave it out: a type takes //fastc:opaque only", "//fastc:call f()\n", ""},
+	{"type T struct{}\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go " +
+		"types belong in an ordinary file of the package", "struct{}", "C.struct_t"},
+	{
+		"type T = C.t\n", "8:6: T is an alias; write type NAME C.NAME, as in type Point C.struct_point, without =",
+		"= ",
+		"",
+	},
+	{
+		"type T[P any] C.t\n", "8:6: T has type parameters; write type NAME C.NAME, as in type Point C.struct_point",
+		"[P any]", "",
+	},
+	{"type T x.t\n", "8:8: T is not a type of C; write type NAME C.NAME, as in type Point C.struct_point; Go types " +
+		"belong in an ordinary file of the package", "x.t", "C.t"},
+	{
+		"//fastc:call f()\ntype T C.t\n", "8:1: //fastc:call on a type; leave it out: a type takes //fastc:opaque only",
+		"//fastc:call f()\n", "",
+	},
 	{"//fastc:opaque yes\ntype T C.t\n", `8:1: //fastc:opaque takes no argument; leave out "yes"`, " yes", ""},
-	{"//fastc:opaque\n//fastc:opaque\ntype T C.t\n", "9:1: a second //fastc:opaque; leave one out", "//fastc:opaque\n", ""},
+	{
+		"//fastc:opaque\n//fastc:opaque\ntype T C.t\n", "9:1: a second //fastc:opaque; leave one out",
+		"//fastc:opaque\n",
+		"",
+	},
 	{"type unsafe C.t\n", "8:6: unsafe hides what the generated code uses by that name; rename it", "unsafe", "Unsafe"},
 	{"type F C.t\n\n//fastc:call f()\nfunc F()\n", "11:6: F is declared at line 8 too; rename one", "type F", "type T"},
-	{"const FSite = 1\n\n//fastc:call f()\n//fastc:budget\nfunc F()\n", "12:6: FSite is declared at line 8 too; rename one", "const FSite", "const Site"},
-	{"//fastc:slow\nconst c = 1\n", "8:1: a directive that belongs to no function or type; put it in the comment right above one", "//fastc:slow\nconst c = 1", "const c = 1\n\n//fastc:slow\n//fastc:call f()\nfunc F()"},
+	{
+		"const FSite = 1\n\n//fastc:call f()\n//fastc:budget\nfunc F()\n",
+		"12:6: FSite is declared at line 8 too; rename one", "const FSite", "const Site",
+	},
+	{"//fastc:slow\nconst c = 1\n", "8:1: a directive that belongs to no function or type; put it in the comment " +
+		"right above one", "//fastc:slow\nconst c = 1", "const c = 1\n\n//fastc:slow\n//fastc:call f()\nfunc F()"},
 
 	// Directives.
-	{"func F()\n", "8:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it", "func", "//fastc:call f()\nfunc"},
-	{"//fastc:call f()\n\nfunc F()\n", "10:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a directive that belongs to no function or type; put it in the comment right above one", "\n\n", "\n"},
-	{"// fastc:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks", "// ", "//"},
-	{"//fastcgen:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks", "fastcgen", "fastc"},
-	{"//fastc:cal f()\nfunc F()\n", "8:1: no directive //fastc:cal; write call, require, slow, yield, budget, fails, copy, inout or writes", "cal ", "call "},
-	{"//fastc: call f()\nfunc F()\n", "8:1: no directive //fastc:; write call, require, slow, yield, budget, fails, copy, inout or writes", ": ", ":"},
-	{"//fastc:opaque\n//fastc:call f()\nfunc F()\n", "8:1: //fastc:opaque on a function; put it on a type", "//fastc:opaque\n//fastc:call f()\n", "//fastc:opaque\ntype T C.t\n\n//fastc:call f()\n"},
-	{"//fastc:call f()\n//fastc:call f()\nfunc F()\n", "9:1: a second //fastc:call; leave one out", "//fastc:call f()\n", ""},
-	{"//fastc:call f()\n//fastc:slow\n//fastc:slow\nfunc F()\n", "10:1: a second //fastc:slow; leave one out", "//fastc:slow\n", ""},
-	{"//fastc:call\nfunc F()\n", "8:1: //fastc:call says nothing; write //fastc:call NAME(ARGUMENTS)", "call", "call f()"},
-	{"//fastc:call f()\n//fastc:require\nfunc F()\n", "9:1: //fastc:require says nothing; write //fastc:require CONDITION", "require", "require 1 < 2"},
-	{"//fastc:call f()\n//fastc:fails\nfunc F() error\n", "9:1: //fastc:fails says nothing; write //fastc:fails CONDITION of C over ret", "fails", "fails ret < 0"},
-	{"//fastc:call f\nfunc F()\n", "8:14: //fastc:call f is not a call; write //fastc:call NAME(ARGUMENTS)", "call f", "call f()"},
-	{"//fastc:call f(\nfunc F()\n", "8:16: //fastc:call: expected ')', found 'EOF'; write an expression of Go", "f(", "f()"},
-	{"//fastc:call C.f()\nfunc F()\n", "8:14: //fastc:call does not name a C function; write its bare name, as in //fastc:call v_dot(a)", "C.f", "f"},
-	{"//fastc:call größe()\nfunc F()\n", "8:14: größe is not a name in C; write the name of a C function", "größe", "size"},
-	{"//fastc:call f(a...)\nfunc F(a []int32)\n", "8:17: ... in //fastc:call; leave it out: a slice is passed as a pointer, its length as len(x)", "...", ""},
-	{"//fastc:call f()\n//fastc:require a b\nfunc F()\n", "9:19: //fastc:require: expected 'EOF', found b; write an expression of Go", "a b", "1 < 2"},
-	{"//fastc:call f()\n//fastc:slow func() bool { return true }()\nfunc F()\n", "9:14: //fastc:slow holds a function or composite literal; compare parameters, lengths and constants", "func() bool { return true }()", "limit > 1"},
-	{"//fastc:call f()\n//fastc:fails ret < 0; x()\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0", "; x()", ""},
-	{"//fastc:call f()\n//fastc:fails ret != C.OK\nfunc F() error\n", "9:15: C.OK in an expression of C; write OK", "C.OK", "OK"},
-	{"//fastc:call f()\n//fastc:fails ret) + (0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0", "ret) + (0", "ret < 0"},
-	{"//fastc:call f()\n//fastc:fails ret */ < 0\nfunc F() error\n", "9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0", "ret */ < 0", "ret < 0"},
-	{"//fastc:call f()\n//fastc:fails ret < 0\nfunc F() int32\n", "9:15: //fastc:fails without an error result; add error as the last result", "int32", "(int32, error)"},
-	{"//fastc:call f()\n//fastc:copy it\nfunc F() string\n", `9:14: //fastc:copy takes no argument; leave out "it"`, " it", ""},
-	{"//fastc:call f(&n)\n//fastc:inout n\nfunc F() (n int32)\n", "9:15: //fastc:inout n does not say what a result begins as; write //fastc:inout RESULT = VALUE, as in n = len(dst)", "inout n", "inout n = 1"},
-	{"//fastc:call f(&n)\n//fastc:inout\nfunc F() (n int32)\n", "9:1: //fastc:inout says nothing; write //fastc:inout RESULT = VALUE", "inout", "inout n = 1"},
-	{"//fastc:call f(&n)\n//fastc:inout n = &n\nfunc F() (n int32)\n", "9:19: &n as what a result begins as; write a parameter, len(x), cap(x), a literal or C.NAME", "= &n", "= 1"},
-	{"//fastc:call f(&n)\n//fastc:inout n = 1\n//fastc:inout n = 2\nfunc F() (n int32)\n", "10:1: a second //fastc:inout of n; leave one out", "//fastc:inout n = 2\n", ""},
-	{"//fastc:call f()\n//fastc:inout n = 1\nfunc F() (n int32)\n", "9:15: //fastc:inout n, which C gets no address of; pass &n in //fastc:call", "f()", "f(&n)"},
-	{"//fastc:call f(&n)\n//fastc:inout n = m\nfunc F() (n int32)\n", "9:19: F has no parameter m; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "= m", "= 1"},
-	{"//fastc:call f(&s)\n//fastc:writes s\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s does not say how many elements C writes; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C", "writes s", "writes s 4"},
-	{"//fastc:call f(&s)\n//fastc:writes s 4; x\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes is not one expression of C; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C", "; x", ""},
-	{"//fastc:call f(&s)\n//fastc:writes s -4\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s -4 says that C writes no element; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C", "-4", "4"},
-	{"//fastc:call f()\n//fastc:writes s 4\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s, which C gets no address of; pass &s in //fastc:call", "f()", "f(&s)"},
-	{"//fastc:call f()\n//fastc:budget soon\nfunc F()\n", `9:16: the budget "soon" is no duration of 1ns to 10s; write it as in 300us`, "soon", "300us"},
-	{"//fastc:call f()\n//fastc:budget -1us\nfunc F()\n", `9:16: the budget "-1us" is no duration of 1ns to 10s; write it as in 300us`, "-1us", "300us"},
-	{"//fastc:call f()\n//fastc:budget 1h\nfunc F()\n", `9:16: the budget "1h" is no duration of 1ns to 10s; write it as in 300us`, "1h", "300us"},
-	{"//fastc:call f()\n//fastc:yield\n//fastc:slow\nfunc F()\n", "11:6: //fastc:yield on a function that is always slow, where cgo lets others run; leave //fastc:yield out", "//fastc:yield\n", ""},
-	{"//fastc:call f()\n//fastc:yield\n//fastc:yield\nfunc F()\n", "10:1: a second //fastc:yield; leave one out", "//fastc:yield\n", ""},
-	{"//fastc:call f()\n//fastc:yield []int{1} != nil\nfunc F()\n", "9:15: //fastc:yield holds a function or composite literal; compare parameters, lengths and constants", "[]int{1} != nil", "limit > 1"},
-	{"//fastc:call f()\n//fastc:budget\n//fastc:slow\nfunc F()\n", "11:6: //fastc:budget on a function that is always slow; leave //fastc:budget out", "//fastc:budget\n", ""},
+	{
+		"func F()\n", "8:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above it", "func",
+		"//fastc:call f()\nfunc",
+	},
+	{
+		"//fastc:call f()\n\nfunc F()\n",
+		"10:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above " +
+			"it\n8:1: a directive that belongs to no function or type; put it in the comment right above one", "\n\n",
+		"\n",
+	},
+	{"// fastc:call f()\nfunc F()\n", "9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above " +
+		"it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks", "// ", "//"},
+	{
+		"//fastcgen:call f()\nfunc F()\n",
+		"9:6: F does not say what to call; write //fastc:call NAME(ARGUMENTS) above " +
+			"it\n8:1: a comment that looks like a directive; write it as //fastc:WORD, without blanks", "fastcgen",
+		"fastc",
+	},
+	{"//fastc:cal f()\nfunc F()\n", "8:1: no directive //fastc:cal; write call, require, slow, yield, budget, fails, " +
+		"copy, inout or writes", "cal ", "call "},
+	{"//fastc: call f()\nfunc F()\n", "8:1: no directive //fastc:; write call, require, slow, yield, budget, fails, " +
+		"copy, inout or writes", ": ", ":"},
+	{
+		"//fastc:opaque\n//fastc:call f()\nfunc F()\n", "8:1: //fastc:opaque on a function; put it on a type",
+		"//fastc:opaque\n//fastc:call f()\n", "//fastc:opaque\ntype T C.t\n\n//fastc:call f()\n",
+	},
+	{
+		"//fastc:call f()\n//fastc:call f()\nfunc F()\n", "9:1: a second //fastc:call; leave one out",
+		"//fastc:call f()\n", "",
+	},
+	{
+		"//fastc:call f()\n//fastc:slow\n//fastc:slow\nfunc F()\n", "10:1: a second //fastc:slow; leave one out",
+		"//fastc:slow\n", "",
+	},
+	{
+		"//fastc:call\nfunc F()\n", "8:1: //fastc:call says nothing; write //fastc:call NAME(ARGUMENTS)", "call",
+		"call f()",
+	},
+	{
+		"//fastc:call f()\n//fastc:require\nfunc F()\n",
+		"9:1: //fastc:require says nothing; write //fastc:require CONDITION", "require", "require 1 < 2",
+	},
+	{
+		"//fastc:call f()\n//fastc:fails\nfunc F() error\n",
+		"9:1: //fastc:fails says nothing; write //fastc:fails CONDITION of C over ret", "fails", "fails ret < 0",
+	},
+	{
+		"//fastc:call f\nfunc F()\n", "8:14: //fastc:call f is not a call; write //fastc:call NAME(ARGUMENTS)",
+		"call f",
+		"call f()",
+	},
+	{
+		"//fastc:call f(\nfunc F()\n", "8:16: //fastc:call: expected ')', found 'EOF'; write an expression of Go", "f(",
+		"f()",
+	},
+	{"//fastc:call C.f()\nfunc F()\n", "8:14: //fastc:call does not name a C function; write its bare name, as in " +
+		"//fastc:call v_dot(a)", "C.f", "f"},
+	{
+		"//fastc:call größe()\nfunc F()\n", "8:14: größe is not a name in C; write the name of a C function", "größe",
+		"size",
+	},
+	{
+		"//fastc:call f(a...)\nfunc F(a []int32)\n",
+		"8:17: ... in //fastc:call; leave it out: a slice is passed as a pointer, its length as len(x)", "...", "",
+	},
+	{
+		"//fastc:call f()\n//fastc:require a b\nfunc F()\n",
+		"9:19: //fastc:require: expected 'EOF', found b; write an expression of Go", "a b", "1 < 2",
+	},
+	{
+		"//fastc:call f()\n//fastc:slow func() bool { return true }()\nfunc F()\n",
+		"9:14: //fastc:slow holds a function or composite literal; compare parameters, lengths and constants",
+		"func() bool { return true }()", "limit > 1",
+	},
+	{
+		"//fastc:call f()\n//fastc:fails ret < 0; x()\nfunc F() error\n",
+		"9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0", "; x()",
+		"",
+	},
+	{
+		"//fastc:call f()\n//fastc:fails ret != C.OK\nfunc F() error\n", "9:15: C.OK in an expression of C; write OK",
+		"C.OK", "OK",
+	},
+	{
+		"//fastc:call f()\n//fastc:fails ret) + (0\nfunc F() error\n",
+		"9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0",
+		"ret) + (0", "ret < 0",
+	},
+	{
+		"//fastc:call f()\n//fastc:fails ret */ < 0\nfunc F() error\n",
+		"9:15: //fastc:fails is not one expression of C; write a condition over ret or errno, as in ret < 0",
+		"ret */ < 0", "ret < 0",
+	},
+	{
+		"//fastc:call f()\n//fastc:fails ret < 0\nfunc F() int32\n",
+		"9:15: //fastc:fails without an error result; add error as the last result", "int32", "(int32, error)",
+	},
+	{
+		"//fastc:call f()\n//fastc:copy it\nfunc F() string\n", `9:14: //fastc:copy takes no argument; leave out "it"`,
+		" it", "",
+	},
+	{"//fastc:call f(&n)\n//fastc:inout n\nfunc F() (n int32)\n", "9:15: //fastc:inout n does not say what a result " +
+		"begins as; write //fastc:inout RESULT = VALUE, as in n = len(dst)", "inout n", "inout n = 1"},
+	{
+		"//fastc:call f(&n)\n//fastc:inout\nfunc F() (n int32)\n",
+		"9:1: //fastc:inout says nothing; write //fastc:inout RESULT = VALUE", "inout", "inout n = 1",
+	},
+	{
+		"//fastc:call f(&n)\n//fastc:inout n = &n\nfunc F() (n int32)\n",
+		"9:19: &n as what a result begins as; write a parameter, len(x), cap(x), a literal or C.NAME", "= &n", "= 1",
+	},
+	{
+		"//fastc:call f(&n)\n//fastc:inout n = 1\n//fastc:inout n = 2\nfunc F() (n int32)\n",
+		"10:1: a second //fastc:inout of n; leave one out", "//fastc:inout n = 2\n", "",
+	},
+	{
+		"//fastc:call f()\n//fastc:inout n = 1\nfunc F() (n int32)\n",
+		"9:15: //fastc:inout n, which C gets no address of; pass &n in //fastc:call", "f()", "f(&n)",
+	},
+	{
+		"//fastc:call f(&n)\n//fastc:inout n = m\nfunc F() (n int32)\n",
+		"9:19: F has no parameter m; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "= m", "= 1",
+	},
+	{
+		"//fastc:call f(&s)\n//fastc:writes s\nfunc F() (s [4]int32)\n",
+		"9:16: //fastc:writes s does not say how many " +
+			"elements C writes; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C",
+		"writes s", "writes s 4",
+	},
+	{
+		"//fastc:call f(&s)\n//fastc:writes s 4; x\nfunc F() (s [4]int32)\n",
+		"9:16: //fastc:writes is not one expression of C; write //fastc:writes RESULT NUMBER, as in sum 16; the " +
+			"number may be a constant of C", "; x", "",
+	},
+	{
+		"//fastc:call f(&s)\n//fastc:writes s -4\nfunc F() (s [4]int32)\n", "9:16: //fastc:writes s -4 says that C " +
+			"writes no element; write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C",
+		"-4",
+		"4",
+	},
+	{
+		"//fastc:call f()\n//fastc:writes s 4\nfunc F() (s [4]int32)\n",
+		"9:16: //fastc:writes s, which C gets no address of; pass &s in //fastc:call", "f()", "f(&s)",
+	},
+	{
+		"//fastc:call f()\n//fastc:budget soon\nfunc F()\n",
+		`9:16: the budget "soon" is no duration of 1ns to 10s; write it as in 300us`, "soon", "300us",
+	},
+	{
+		"//fastc:call f()\n//fastc:budget -1us\nfunc F()\n",
+		`9:16: the budget "-1us" is no duration of 1ns to 10s; write it as in 300us`, "-1us", "300us",
+	},
+	{
+		"//fastc:call f()\n//fastc:budget 1h\nfunc F()\n",
+		`9:16: the budget "1h" is no duration of 1ns to 10s; write it as in 300us`, "1h", "300us",
+	},
+	{
+		"//fastc:call f()\n//fastc:yield\n//fastc:slow\nfunc F()\n",
+		"11:6: //fastc:yield on a function that is always slow, where cgo lets others run; leave //fastc:yield out",
+		"//fastc:yield\n", "",
+	},
+	{
+		"//fastc:call f()\n//fastc:yield\n//fastc:yield\nfunc F()\n", "10:1: a second //fastc:yield; leave one out",
+		"//fastc:yield\n", "",
+	},
+	{
+		"//fastc:call f()\n//fastc:yield []int{1} != nil\nfunc F()\n",
+		"9:15: //fastc:yield holds a function or composite literal; compare parameters, lengths and constants",
+		"[]int{1} != nil", "limit > 1",
+	},
+	{
+		"//fastc:call f()\n//fastc:budget\n//fastc:slow\nfunc F()\n",
+		"11:6: //fastc:budget on a function that is always slow; leave //fastc:budget out", "//fastc:budget\n", "",
+	},
 
-	{"//fastc:call f()\n//fastc:fails rett < 0\nfunc F() error\n", "9:15: //fastc:fails does not look at what C returned; write a condition over ret or errno, as in ret < 0", "rett", "ret"},
-	{"//fastc:call type(a)\nfunc F(a int32)\n", "8:14: type is a keyword of Go; wrap the C function in a static inline one of another name in the preamble", "type(a)", "kind(a)"},
-	{"//fastc:call f(FSite)\n//fastc:budget\nfunc F(FSite int32)\n", "10:6: FSite is the name of a parameter or result, and of the variable that holds the budget; rename the parameter or result", "f(FSite)\n//fastc:budget\nfunc F(FSite", "f(site)\n//fastc:budget\nfunc F(site"},
-	{"!//go:build !(!fastcgen)\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n", "3:1: fastcgen is hidden in the //go:build line; write //go:build fastcgen, or fastcgen && OTHERS", "!(!fastcgen)", "fastcgen"},
+	{
+		"//fastc:call f()\n//fastc:fails rett < 0\nfunc F() error\n",
+		"9:15: //fastc:fails does not look at what C returned; write a condition over ret or errno, as in ret < 0",
+		"rett", "ret",
+	},
+	{"//fastc:call type(a)\nfunc F(a int32)\n", "8:14: type is a keyword of Go; wrap the C function in a static " +
+		"inline one of another name in the preamble", "type(a)", "kind(a)"},
+	{
+		"//fastc:call f(FSite)\n//fastc:budget\nfunc F(FSite int32)\n", "10:6: FSite is the name of a parameter or " +
+			"result, and of the variable that holds the budget; rename the parameter or result",
+		"f(FSite)\n//fastc:budget\nfunc F(FSite", "f(site)\n//fastc:budget\nfunc F(site",
+	},
+	{
+		"!//go:build !(!fastcgen)\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call f()\nfunc F()\n",
+		"3:1: fastcgen is hidden in the //go:build line; write //go:build fastcgen, or fastcgen && OTHERS",
+		"!(!fastcgen)", "fastcgen",
+	},
 
-	{"//export F\n//fastc:call f()\nfunc F()\n", "8:1: //export F in a declaration file; leave it out: a leaf function cannot call back", "//export F\n", ""},
+	{
+		"//export F\n//fastc:call f()\nfunc F()\n",
+		"8:1: //export F in a declaration file; leave it out: a leaf function cannot call back", "//export F\n", "",
+	},
 
 	// Functions.
 	{"//fastc:call f()\nfunc F() {}\n", "9:10: F has a body; leave it out", " {}", ""},
-	{"//fastc:call f(t)\nfunc (t *T) F() int32\n", "9:6: F is a method; declare a function, and call it from the method in an ordinary file", "func (t *T) F()", "func F(t []byte)"},
-	{"//fastc:call f()\nfunc (t T) F()\n", "9:6: F is a method; declare a function, and call it from the method in an ordinary file", "(t T) ", ""},
-	{"//fastc:call f(a)\nfunc F[T any](a T)\n", "9:7: F has type parameters; declare a function for each type", "F[T any](a T)", "F(a int32)"},
+	{"//fastc:call f(t)\nfunc (t *T) F() int32\n", "9:6: F is a method; declare a function, and call it from the " +
+		"method in an ordinary file", "func (t *T) F()", "func F(t []byte)"},
+	{
+		"//fastc:call f()\nfunc (t T) F()\n",
+		"9:6: F is a method; declare a function, and call it from the method in an ordinary file", "(t T) ", "",
+	},
+	{
+		"//fastc:call f(a)\nfunc F[T any](a T)\n", "9:7: F has type parameters; declare a function for each type",
+		"F[T any](a T)", "F(a int32)",
+	},
 	{"//fastc:call f(a)\nfunc F(a ...int32)\n", "9:10: F has variadic parameters; declare a slice", "...", "[]"},
-	{"//fastc:call f()\nfunc F(int32)\n", "9:8: a parameter without a name; name it: //fastc:call says where it goes", "f()\nfunc F(", "f(a)\nfunc F(a "},
-	{"//fastc:call f()\nfunc F(_ int32)\n", "9:8: a blank parameter; name it: //fastc:call says where it goes", "f()\nfunc F(_", "f(a)\nfunc F(a"},
-	{"//fastc:call f(len)\nfunc F(len int32)\n", "9:8: the parameter len hides what the generated code uses by that name; rename it", "f(len)\nfunc F(len", "f(n)\nfunc F(n"},
-	{"//fastc:call f(a)\nfunc F(a, a int32)\n", "9:11: a second parameter a; rename one", "f(a)\nfunc F(a, a", "f(a, b)\nfunc F(a, b"},
-	{"//fastc:call f(a, &a)\nfunc F(a int32) (a int32)\n", "9:18: a second a; rename one", "f(a, &a)\nfunc F(a int32) (a", "f(a, &b)\nfunc F(a int32) (b"},
-	{"//fastc:call f(&nil)\nfunc F() (nil int32)\n", "9:11: the result nil hides what the generated code uses by that name; rename it", "f(&nil)\nfunc F() (nil", "f(&n)\nfunc F() (n"},
-	{"//fastc:call f(a)\nfunc F(a, b int32)\n", "9:11: the parameter b is not passed to C; add it to //fastc:call", "f(a)", "f(a, b)"},
-	{"//fastc:call f()\nfunc F() (int32, int32)\n", "9:18: two results, and a C function returns one; name the results and pass the others as &NAME in //fastc:call", "f()\nfunc F() (int32, int32)", "f(&b)\nfunc F() (a, b int32)"},
-	{"//fastc:call f()\nfunc F() (error, int32)\n", "9:11: an error that is not the last result; move it to the end", "error, int32", "int32, error"},
-	{"//fastc:call f()\nfunc init()\n", "9:6: init hides what the generated code uses by that name; rename it", "init", "begin"},
+	{
+		"//fastc:call f()\nfunc F(int32)\n",
+		"9:8: a parameter without a name; name it: //fastc:call says where it goes",
+		"f()\nfunc F(", "f(a)\nfunc F(a ",
+	},
+	{
+		"//fastc:call f()\nfunc F(_ int32)\n", "9:8: a blank parameter; name it: //fastc:call says where it goes",
+		"f()\nfunc F(_", "f(a)\nfunc F(a",
+	},
+	{"//fastc:call f(len)\nfunc F(len int32)\n", "9:8: the parameter len hides what the generated code uses by that " +
+		"name; rename it", "f(len)\nfunc F(len", "f(n)\nfunc F(n"},
+	{
+		"//fastc:call f(a)\nfunc F(a, a int32)\n", "9:11: a second parameter a; rename one", "f(a)\nfunc F(a, a",
+		"f(a, b)\nfunc F(a, b",
+	},
+	{
+		"//fastc:call f(a, &a)\nfunc F(a int32) (a int32)\n", "9:18: a second a; rename one",
+		"f(a, &a)\nfunc F(a int32) (a", "f(a, &b)\nfunc F(a int32) (b",
+	},
+	{
+		"//fastc:call f(&nil)\nfunc F() (nil int32)\n",
+		"9:11: the result nil hides what the generated code uses by that name; rename it", "f(&nil)\nfunc F() (nil",
+		"f(&n)\nfunc F() (n",
+	},
+	{
+		"//fastc:call f(a)\nfunc F(a, b int32)\n", "9:11: the parameter b is not passed to C; add it to //fastc:call",
+		"f(a)", "f(a, b)",
+	},
+	{
+		"//fastc:call f()\nfunc F() (int32, int32)\n",
+		"9:18: two results, and a C function returns one; name the results and pass the others as &NAME in " +
+			"//fastc:call", "f()\nfunc F() (int32, int32)", "f(&b)\nfunc F() (a, b int32)",
+	},
+	{
+		"//fastc:call f()\nfunc F() (error, int32)\n", "9:11: an error that is not the last result; move it to the end",
+		"error, int32", "int32, error",
+	},
+	{
+		"//fastc:call f()\nfunc init()\n", "9:6: init hides what the generated code uses by that name; rename it",
+		"init",
+		"begin",
+	},
 
 	// Their types.
-	{"//fastc:call f(a)\nfunc F(a map[string]int)\n", "9:10: a map cannot be passed to C; pass slices of its keys and values", "f(a)\nfunc F(a map[string]int)", "f(a, b)\nfunc F(a []byte, b []int)"},
-	{"//fastc:call f(a)\nfunc F(a chan int)\n", "9:10: a channel cannot be passed to C; leave it out: a leaf function neither sends nor receives", "f(a)\nfunc F(a chan int)", "f()\nfunc F()"},
-	{"//fastc:call f(a)\nfunc F(a any, b interface{})\n", "9:17: an interface cannot be passed to C; write the type of the value", "any, b interface{}", "int32"},
-	{"//fastc:call f(a)\nfunc F(a func())\n", "9:10: a function cannot be passed to C; a leaf function cannot call back: use ordinary cgo for this one", "", ""},
-	{"//fastc:call f(a)\nfunc F(a struct{})\n", "9:10: a struct without a name; declare type NAME C.struct_NAME and use that", "//fastc:call f(a)\nfunc F(a struct{}", "type T C.struct_t\n\n//fastc:call f(a)\nfunc F(a T"},
-	{"//fastc:call f(a)\nfunc F(a C.int)\n", "9:10: a type of C; declare type NAME C.int and use that", "//fastc:call f(a)\nfunc F(a C.int", "type Int C.int\n\n//fastc:call f(a)\nfunc F(a Int"},
-	{"//fastc:call f(a)\nfunc F(a time.Duration)\n", "9:10: a type of another package; write the number, string or slice that it is", "time.Duration", "int64"},
-	{"//fastc:call f(a)\nfunc F(a [9000]int32)\n", "9:11: an array of 9000 elements; pass a slice: an array of more than 8192 elements is too large for a frame", "[9000]", "[]"},
-	{"//fastc:call f(a)\nfunc F(a T[int])\n", "9:10: this type cannot be passed to C; write a number, bool, string, slice, array, pointer or declared type", "T[int]", "int32"},
-	{"//fastc:call f(a)\nfunc F(a [n]int32)\n", "9:11: the length of an array is not a number; write it as a literal, as in [16]byte", "[n]", "[16]"},
+	{
+		"//fastc:call f(a)\nfunc F(a map[string]int)\n",
+		"9:10: a map cannot be passed to C; pass slices of its keys and values", "f(a)\nfunc F(a map[string]int)",
+		"f(a, b)\nfunc F(a []byte, b []int)",
+	},
+	{"//fastc:call f(a)\nfunc F(a chan int)\n", "9:10: a channel cannot be passed to C; leave it out: a leaf " +
+		"function neither sends nor receives", "f(a)\nfunc F(a chan int)", "f()\nfunc F()"},
+	{
+		"//fastc:call f(a)\nfunc F(a any, b interface{})\n",
+		"9:17: an interface cannot be passed to C; write the type of the value", "any, b interface{}", "int32",
+	},
+	{"//fastc:call f(a)\nfunc F(a func())\n", "9:10: a function cannot be passed to C; a leaf function cannot call " +
+		"back: use ordinary cgo for this one", "", ""},
+	{"//fastc:call f(a)\nfunc F(a struct{})\n", "9:10: a struct without a name; declare type NAME C.struct_NAME and " +
+		"use that", "//fastc:call f(a)\nfunc F(a struct{}", "type T C.struct_t\n\n//fastc:call f(a)\nfunc F(a T"},
+	{
+		"//fastc:call f(a)\nfunc F(a C.int)\n", "9:10: a type of C; declare type NAME C.int and use that",
+		"//fastc:call f(a)\nfunc F(a C.int", "type Int C.int\n\n//fastc:call f(a)\nfunc F(a Int",
+	},
+	{
+		"//fastc:call f(a)\nfunc F(a time.Duration)\n",
+		"9:10: a type of another package; write the number, string or slice that it is", "time.Duration", "int64",
+	},
+	{"//fastc:call f(a)\nfunc F(a [9000]int32)\n", "9:11: an array of 9000 elements; pass a slice: an array of more " +
+		"than 8192 elements is too large for a frame", "[9000]", "[]"},
+	{"//fastc:call f(a)\nfunc F(a T[int])\n", "9:10: this type cannot be passed to C; write a number, bool, string, " +
+		"slice, array, pointer or declared type", "T[int]", "int32"},
+	{
+		"//fastc:call f(a)\nfunc F(a [n]int32)\n",
+		"9:11: the length of an array is not a number; write it as a literal, as in [16]byte", "[n]", "[16]",
+	},
 	{"//fastc:call f(a)\nfunc F(a [0]int32)\n", "9:11: an array of 0 elements; write 1 or more", "[0]", "[1]"},
-	{"//fastc:call f(a)\nfunc F(a []map[int]int)\n", "9:12: a map cannot be passed to C; pass slices of its keys and values", "[]map[int]int", "[]int"},
+	{
+		"//fastc:call f(a)\nfunc F(a []map[int]int)\n",
+		"9:12: a map cannot be passed to C; pass slices of its keys and values", "[]map[int]int", "[]int",
+	},
 
 	// Arguments.
-	{"//fastc:call f(Mode)\nfunc F(Mode Mode) *Mode\n", "9:19: Mode is a type here, and the name of a parameter or result; rename that", "f(Mode)\nfunc F(Mode ", "f(m)\nfunc F(m "},
-	{"//fastc:call f(b)\nfunc F()\n", "8:16: F has no parameter b; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "F()", "F(b int32)"},
-	{"//fastc:call f(&b)\nfunc F(b int32)\n", "8:16: F has no result b; name the result, as in (b int32); a parameter is passed without &", "f(&b)\nfunc F(b", "f(b)\nfunc F(b"},
-	{"//fastc:call f(g(1))\nfunc F()\n", "8:16: a call of g as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "g(1)", "1"},
-	{"//fastc:call f(len(b))\nfunc F()\n", "8:16: len of what is no parameter of F; write len(PARAMETER)", "f(len(b))\nfunc F()", "f(len(b))\nfunc F(b []byte)"},
-	{"//fastc:call f(a + 1)\nfunc F(a int32)\n", "8:16: a + 1 as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "f(a + 1)", "f(a)"},
-	{"//fastc:call f(!true)\nfunc F()\n", "8:16: !true as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "!true", "true"},
-	{"//fastc:call f(\"s\")\nfunc F()\n", `8:16: "s" as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME`, "f(\"s\")\nfunc F()", "f(s)\nfunc F(s []byte)"},
+	{
+		"//fastc:call f(Mode)\nfunc F(Mode Mode) *Mode\n",
+		"9:19: Mode is a type here, and the name of a parameter or result; rename that", "f(Mode)\nfunc F(Mode ",
+		"f(m)\nfunc F(m ",
+	},
+	{"//fastc:call f(b)\nfunc F()\n", "8:16: F has no parameter b; write a parameter, len(x), cap(x), &result, a " +
+		"literal or C.NAME", "F()", "F(b int32)"},
+	{"//fastc:call f(&b)\nfunc F(b int32)\n", "8:16: F has no result b; name the result, as in (b int32); a " +
+		"parameter is passed without &", "f(&b)\nfunc F(b", "f(b)\nfunc F(b"},
+	{"//fastc:call f(g(1))\nfunc F()\n", "8:16: a call of g as an argument; write a parameter, len(x), cap(x), " +
+		"&result, a literal or C.NAME", "g(1)", "1"},
+	{
+		"//fastc:call f(len(b))\nfunc F()\n", "8:16: len of what is no parameter of F; write len(PARAMETER)",
+		"f(len(b))\nfunc F()", "f(len(b))\nfunc F(b []byte)",
+	},
+	{"//fastc:call f(a + 1)\nfunc F(a int32)\n", "8:16: a + 1 as an argument; write a parameter, len(x), cap(x), " +
+		"&result, a literal or C.NAME", "f(a + 1)", "f(a)"},
+	{
+		"//fastc:call f(!true)\nfunc F()\n",
+		"8:16: !true as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME", "!true", "true",
+	},
+	{
+		"//fastc:call f(\"s\")\nfunc F()\n",
+		`8:16: "s" as an argument; write a parameter, len(x), cap(x), &result, a literal or C.NAME`,
+		"f(\"s\")\nfunc F()", "f(s)\nfunc F(s []byte)",
+	},
 }
 
 // File returns the file of a case's Src.

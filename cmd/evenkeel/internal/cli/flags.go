@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// NewFlags makes the flags of a subcommand. help is what -h says before them.
+func (a *App) NewFlags(name, help string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(a.Stderr)
+	fs.Usage = func() {
+		fmt.Fprintf(fs.Output(), "%s\n\nFlags, before or after the operands:\n", strings.TrimSpace(help))
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// Parse reads flags that stand before or after operands and returns the operands; everything
+// after -- is in rest. Asked-for help goes to standard output, as what was asked for.
+func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, err error) {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, rest = args[:i], args[i+1:]
+	}
+	help := fs.Usage
+	fs.Usage = func() {} // a wrong flag gets a line, not a page
+	fs.SetOutput(io.Discard)
+	for {
+		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+			fs.SetOutput(a.Stdout)
+			help()
+			return nil, nil, err
+		} else if err != nil {
+			return nil, nil, a.Wrong(fs, "%v%s", err, flagHint(fs, err))
+		}
+		if fs.NArg() == 0 {
+			return operands, rest, nil
+		}
+		operands = append(operands, fs.Arg(0))
+		args = fs.Args()[1:]
+	}
+}
+
+// Operands parses the flags of a subcommand to which an operand behind -- is as any other.
+func (a *App) Operands(fs *flag.FlagSet, args []string) ([]string, error) {
+	operands, rest, err := a.Parse(fs, args)
+	return append(operands, rest...), err
+}
+
+// Wrong reports a wrong command line.
+func (a *App) Wrong(fs *flag.FlagSet, format string, args ...any) error {
+	fmt.Fprintf(a.Stderr, "evenkeel %s: %s\nevenkeel %s -h tells more\n", fs.Name(), fmt.Sprintf(format, args...),
+		fs.Name())
+	return ErrUsage
+}
+
+// Given reports whether a flag stands on the command line.
+func Given(fs *flag.FlagSet, name string) (is bool) {
+	fs.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
+
+// List is a flag that may be given several times.
+type List []string
+
+func (l *List) String() string     { return strings.Join(*l, ", ") }
+func (l *List) Set(s string) error { *l = append(*l, s); return nil }
+
+// Each is a flag that may be given several times: it adds what parse makes of each text.
+func Each[S ~[]T, T any](to *S, parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		x, err := parse(text)
+		if err == nil {
+			*to = append(*to, x)
+		}
+		return err
+	}
+}
+
+// Whole is a flag of a whole number.
+type Whole int
+
+func (w *Whole) String() string { return strconv.Itoa(int(*w)) }
+
+func (w *Whole) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return errors.New("write a whole number, such as 20")
+	}
+	*w = Whole(n)
+	return nil
+}
+
+// Decimal is a flag of a number.
+type Decimal float64
+
+func (d *Decimal) String() string { return strconv.FormatFloat(float64(*d), 'g', -1, 64) }
+
+func (d *Decimal) Set(s string) error {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(s, "/s"), 64) // as vegeta's -rate
+	if err != nil {
+		return errors.New("write a number, such as 2000 or 0.5")
+	}
+	*d = Decimal(n)
+	return nil
+}
+
+// Period is a duration flag that takes a bare number as seconds, as hey and ab do.
+type Period time.Duration
+
+func (p *Period) String() string { return time.Duration(*p).String() }
+
+func (p *Period) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if n, nerr := strconv.ParseFloat(s, 64); nerr == nil && math.Abs(n) < math.MaxInt64/1e9 { // not NaN
+		d, err = time.Duration(n*1e9), nil
+	}
+	if err != nil || d < 0 {
+		return errors.New("write a duration such as 500ms, 10s or 2m; a bare number is seconds")
+	}
+	*p = Period(d)
+	return nil
+}
+
+// ByteSize is a flag of a size in bytes.
+type ByteSize int64
+
+func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
+
+// Set reads a whole number, with a unit: B (or none), KiB, MiB, GiB, TiB, or kB, MB, GB, TB.
+func (s *ByteSize) Set(text string) error {
+	number := strings.TrimRight(text, "kKMGTiB")
+	unit, ok := map[string]float64{
+		"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "kB": 1e3, "MB": 1e6, "GB": 1e9,
+		"TB": 1e12,
+	}[text[len(number):]]
+	x, err := strconv.ParseFloat(number, 64)
+	if bytes := x * unit; !ok || err != nil || !(bytes >= 1 && bytes < math.MaxInt64) {
+		return errors.New("write a size such as 900MiB or 2GiB")
+	}
+	*s = ByteSize(x * unit)
+	return nil
+}

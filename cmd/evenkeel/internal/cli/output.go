@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+)
+
+// ToStdout as the name of an output is standard output.
+const ToStdout = "-"
+
+// StdinName is standard input in messages.
+const StdinName = "standard input"
+
+// Open opens what a subcommand reads: a file, or standard input for -. shown is its name in
+// messages.
+func Open(name string) (in io.ReadCloser, shown string, err error) {
+	if name == "-" {
+		return io.NopCloser(os.Stdin), StdinName, nil
+	}
+	in, err = os.Open(name)
+	return in, name, err
+}
+
+// CanSave looks at where results shall go before they are worked for: not over what is read, nor
+// over each other.
+func CanSave(inputs []string, outputs ...string) error {
+	var errs []error
+	for i, out := range outputs {
+		if out == "" || out == ToStdout {
+			continue
+		}
+		is := func(name string) bool { return sameFile(name, out) }
+		switch {
+		case slices.ContainsFunc(inputs, is):
+			errs = append(errs, fmt.Errorf("%s is read, and would be written over: name another file for the result",
+				out))
+		case slices.ContainsFunc(outputs[:i], is):
+			errs = append(errs, fmt.Errorf("%s is to be written twice: give each result a file of its own", out))
+		default:
+			errs = append(errs, runfile.CanSave(out))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sameFile reports whether two names are of one file; a device or a pipe is none.
+func sameFile(a, b string) bool {
+	is, err := os.Stat(a)
+	if err != nil {
+		return a != "" && wholeName(a) == wholeName(b) // not there yet
+	}
+	other, err := os.Stat(b)
+	return err == nil && is.Mode().IsRegular() && os.SameFile(is, other)
+}
+
+// wholeName is the name of a file from the root on, with the links of its folder resolved, if that
+// is there.
+func wholeName(name string) string {
+	whole, err := filepath.Abs(name)
+	if err != nil {
+		return filepath.Clean(name)
+	}
+	dir, file := filepath.Split(whole)
+	if to, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = to
+	}
+	return filepath.Join(dir, file)
+}
+
+// Save writes run.json where asked to.
+func (a *App) Save(f *runfile.File, name string) error {
+	return a.SaveAs(name, "evenkeel compare reads it", f.Write)
+}
+
+// SavePage writes a page where asked to, and says where it is.
+func (a *App) SavePage(name string, write func(io.Writer) error) error {
+	return a.SaveAs(name, "open it in a browser", write)
+}
+
+// SaveAs writes a result where asked to, and says what to do with its file.
+func (a *App) SaveAs(name, use string, write func(io.Writer) error) error {
+	switch name {
+	case "":
+		return nil
+	case ToStdout:
+		return write(a.Stdout)
+	}
+	if err := runfile.Save(name, write); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stderr, "wrote %s (%s)\n", name, use)
+	return nil
+}

@@ -1,0 +1,287 @@
+// Package demo shows what evenkeel is for, with two programs of the examples.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/run"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/tailstat"
+)
+
+// loads are how long the demo's parts put load on.
+type loads struct {
+	rounds, busy           int // busy: of a machine that has other work
+	round, trace, replicas time.Duration
+}
+
+var (
+	usual = loads{
+		rounds: 7, busy: 12, round: 1700 * time.Millisecond, trace: 2 * time.Second,
+		replicas: 9 * time.Second,
+	}
+	full  = loads{rounds: 12, busy: 12, round: 5 * time.Second, trace: 2 * time.Second}
+	quick = loads{
+		rounds: 2, busy: 2, round: 300 * time.Millisecond, trace: 300 * time.Millisecond,
+		replicas: time.Second,
+	}
+)
+
+const (
+	rate        = 600 // requests per second, for 1,000 of them in a round: p99 needs as many
+	liveMiB     = 64  // that each replica keeps
+	replicaRate = 500 // requests per second
+	patience    = 30 * time.Second
+	feedDelay   = 400 * time.Millisecond  // that the feed takes to answer
+	look        = 1100 * time.Millisecond // at the machine: shares of less than a second say nothing
+)
+
+// Demo is the demonstration under way.
+type Demo struct {
+	App    *cli.App
+	Bin    string // folder of search and hello
+	Out    string // folder of the pages
+	Record string // file for the runs of part 2, measured alone; "": the demonstration
+	Quick  bool   // load each part for a moment
+
+	Explain func(ctx context.Context, a *cli.App, args []string) error // evenkeel explain
+
+	loads   loads
+	machine machine
+}
+
+// Run shows the parts, one after the other.
+func (d *Demo) Run(ctx context.Context) error {
+	d.loads = usual
+	if d.Quick {
+		d.loads = quick
+	}
+	parts := []func(context.Context) error{d.why, d.fix, d.gates, d.next}
+	if d.Record != "" {
+		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
+			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it "+
+				"by make bench-fix", tool)
+		}
+		if err := cli.CanSave(nil, d.Record); err != nil {
+			return err
+		}
+		d.loads, parts = full, parts[1:2]
+	}
+	for _, name := range []string{"search", "hello"} {
+		if _, err := os.Stat(d.program(name)); err != nil {
+			return fmt.Errorf("%w; build it with make demo, in a clone of the repository", err)
+		}
+	}
+	if err := os.MkdirAll(d.Out, 0o755); err != nil {
+		return err
+	}
+	ctx, release := d.App.Catch(ctx)
+	defer release()
+	defer cli.OutlivePipe()()
+	d.machine.quota = cpuQuota(os.DirFS("/"))
+	for i, part := range parts {
+		if i > 0 {
+			d.say("")
+		}
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofCommit matches a version that the go command has stamped with a commit, and no changes to it.
+var ofCommit = regexp.MustCompile(`[ -][0-9a-f]{12}$`)
+
+func (d *Demo) program(name string) string { return filepath.Join(d.Bin, name) }
+
+func (d *Demo) say(format string, a ...any) { fmt.Fprintf(d.App.Stdout, format+"\n", a...) }
+
+func (d *Demo) head(text string) { d.say("%s", d.App.Style.Bold(text)) }
+
+// quiet returns the app with nothing on standard error but a terminal's progress.
+func (d *Demo) quiet() *cli.App {
+	a := *d.App
+	a.Stdout = io.Discard
+	if !a.Terminal {
+		a.Stderr = io.Discard
+	}
+	return &a
+}
+
+// why explains the recorded trace.
+func (d *Demo) why(ctx context.Context) error {
+	d.head("1. Why was it slow?  evenkeel explain -demo: the recorded trace of a search service")
+	a, wrote := *d.App, &strings.Builder{}
+	a.Stderr = wrote
+	err := d.Explain(ctx, &a, []string{"-demo", "-html", filepath.Join(d.Out, "explain.html")})
+	d.say("\n%s", strings.TrimSpace(wrote.String()))
+	return err
+}
+
+// fix measures the service of that trace, with the mistake and without.
+func (d *Demo) fix(ctx context.Context) error {
+	rounds, err := d.rounds(ctx)
+	if err != nil {
+		return err
+	}
+	d.head(fmt.Sprintf("2. Did the fix help?  evenkeel run -variant: that service live, %s in random order",
+		textfmt.Plural(rounds, "round")))
+	feed, stop, err := serveFeed(feedDelay)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	addr, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	a := d.quiet()
+	r, err := run.New(a, "", []string{
+		"-url", "http://" + addr + "/search?term=telescope&cnn=on", "-ready", "http://" + addr + "/",
+		"-rate", fmt.Sprint(rate), "-z", d.loads.round.String(), "-warmup", "200ms", "-repeat", fmt.Sprint(rounds),
+		"-pprof", "off", "-figures", "p50,p99",
+		"-variant", "slow: -refresh=locked", "-variant", "fixed: -refresh=free",
+		"--", d.program("search"), "-addr", addr, "-alloc=lean", "-ttl=1s", "-feeds", "cnn=http://" + feed,
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.MeasureAll(ctx); err != nil {
+		return err
+	}
+	now, err := r.ExplainAgain(ctx, 1, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr,
+		d.loads.trace.Seconds()))
+	if err != nil {
+		return err
+	}
+	c := r.Compared()
+	d.compared(c)
+	d.say("explain now: %s", textfmt.Printable(now.Sentence))
+	a.Stderr = d.App.Stdout
+	err = a.SavePage(filepath.Join(d.Out, "fix.html"), func(w io.Writer) error { return page.Compare(w, c) })
+	if err != nil || d.Record == "" {
+		return err
+	}
+	for i := range r.File.Runs {
+		r.File.Runs[i].Load.Series = loadgen.Series{} // time lines are nine tenths of the file
+	}
+	return a.Save(&r.File, d.Record)
+}
+
+// rounds returns how many to measure. More of them tell the variants apart on a busy machine. The
+// figures do not choose the number, so their intervals hold.
+func (d *Demo) rounds(ctx context.Context) (int, error) {
+	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
+	select {
+	case <-time.After(look):
+	case <-ctx.Done():
+		return 0, cli.ErrInterrupted
+	}
+	d.machine.add(watch.End())
+	why := d.machine.String()
+	if why == "" {
+		return d.loads.rounds, nil
+	}
+	d.say("The rest takes longer and is slower here, because %s.\n", why)
+	return d.loads.busy, nil
+}
+
+// compared prints the two figures, and what the rounds say about them.
+func (d *Demo) compared(c *compare.Comparison) {
+	t := textfmt.NewTable(6)
+	t.Add(d.App.Style.Bold, []string{"", c.Columns[0].Label, c.Columns[1].Label, "ratio", "95% interval", ""})
+	for _, name := range []string{"p50", "p99"} {
+		row := c.Row(name)
+		if row == nil {
+			continue
+		}
+		cells := []string{"  " + name, row.Format(row.Cells[0].Median), row.Format(row.Cells[1].Median)}
+		if x := row.Result(1); x == nil || x.Verdict == tailstat.VerdictCannotTell {
+			cells = append(cells, "-", compare.Bounds(x), "inconclusive")
+		} else {
+			cells = append(cells, compare.Ratio(x), compare.Bounds(x), x.Verdict.String())
+		}
+		t.Add(nil, cells)
+	}
+	d.table(t)
+}
+
+func (d *Demo) table(t *textfmt.Table) {
+	var b strings.Builder
+	t.Render(&b)
+	d.say("%s", strings.TrimSuffix(b.String(), "\n"))
+}
+
+// next says what to run after the demo.
+func (d *Demo) next(context.Context) error {
+	d.head("4. What next")
+	d.say("  your service    %s explain 127.0.0.1:6060", d.program("evenkeel"))
+	d.say("  your balancer   make demo-haproxy")
+	d.say("  live recorder   %s -admin 127.0.0.1:5051   # open http://127.0.0.1:5051/debug/evenkeel/",
+		d.program("hello"))
+	return nil
+}
+
+// stop ends a program of the demo; a second signal to evenkeel makes it quick.
+func (d *Demo) stop(p *proc.Process) {
+	ctx, cancel := d.App.Patience()
+	defer cancel()
+	_ = p.Stop(ctx, patience) // killed, if it must be
+}
+
+// freeAddress returns a loopback address on which nothing listens.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// serveFeed serves the feed that search fetches, each time after a delay.
+func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	var feed strings.Builder
+	feed.WriteString(`<rss version="2.0"><channel>`)
+	for i := range 100 {
+		fmt.Fprintf(&feed, "<item><title>Report %d</title><description>The telescope at station %d sees a "+
+			"comet.</description></item>", i, i)
+	}
+	feed.WriteString("</channel></rss>")
+	srv := &http.Server{
+		ReadHeaderTimeout: patience,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(delay):
+				_, _ = io.WriteString(w, feed.String())
+			case <-r.Context().Done():
+			}
+		}),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = srv.Serve(l) // until it is closed
+	}()
+	return l.Addr().String(), func() { srv.Close(); <-done }, nil
+}

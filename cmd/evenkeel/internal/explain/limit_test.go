@@ -1,0 +1,134 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+func TestParseLimit(t *testing.T) {
+	for _, tt := range []struct {
+		in, band, cause string
+		percent         float64
+		err             string
+	}{
+		{in: "gc>30%", band: "p99+", cause: "gc", percent: 30},
+		{in: "p99+:gc>0%", band: "p99+", cause: "gc"},
+		{in: " p99.9+ : runqueue-gc > 12.5 % ", band: "p99.9+", cause: "runqueue-gc", percent: 12.5},
+		{in: "p0-50:lock>5%", band: "p0-50", cause: "lock", percent: 5},
+		{in: "p99-99.9:queue>5%", band: "p99-99.9", cause: "queue", percent: 5},
+		{in: "assists>5%", band: "p99+", cause: "assists", percent: 5},
+		{in: "unknown>1%", band: "p99+", cause: "unknown", percent: 1},
+
+		{in: "", err: "no > in it"},
+		{in: "gc<30%", err: "no > in it"},
+		{in: "gc>30", err: "does not end in %"},
+		{in: "gc>%", err: "is no share"},
+		{in: "gc>NaN%", err: "is no share"},
+		{in: "gc>-1%", err: "is no share"},
+		{in: "gc>100%", err: "less than 100%"},
+		{in: "gc>1e9%", err: "is no share"},
+		{in: "gc>>3%", err: "is no share"},
+		{in: ">3%", err: `no cause ""`},
+		{in: "GC>3%", err: "groups gc, assists and queue"},
+		{in: "locks>3%", err: "runqueue-gc runqueue runqueue-idle lock"},
+		{in: "p95:gc>3%", err: "p90-99 p99-99.9"},
+		{in: ":gc>3%", err: `no band ""`},
+		{in: "gc.whatif>3%", err: `no cause "gc.whatif"`},
+	} {
+		l, err := ParseLimit(tt.in)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%q: %v, want %q", tt.in, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || l.band != tt.band || l.cause != tt.cause || l.percent != tt.percent || len(l.causes) == 0 {
+			t.Errorf("%q: %+v, %v", tt.in, l, err)
+		}
+	}
+}
+
+// TestLimitNamesAllCauses keeps the help complete.
+func TestLimitNamesAllCauses(t *testing.T) {
+	for _, c := range reqtrace.Causes() {
+		name := c.String()
+		if !slices.Contains(strings.Fields(CauseHelp), name) {
+			t.Errorf("the help lacks %s", name)
+		}
+		if l, err := ParseLimit(name + ">1%"); err != nil || !slices.Equal(l.causes, []reqtrace.Cause{c}) {
+			t.Errorf("%s: %+v, %v", name, l, err)
+		}
+	}
+	for _, g := range verdict.Groups() {
+		if !strings.Contains(" "+GroupHelp, " "+g.Name+" (") {
+			t.Errorf("the help lacks %s", g.Name)
+		}
+	}
+}
+
+func TestLimitCheck(t *testing.T) {
+	r := &reqtrace.Report{Requests: 100}
+	r.Tail.Excess = reqtrace.PartsOf(map[reqtrace.Cause]time.Duration{
+		reqtrace.CauseLock: 60 * time.Millisecond, reqtrace.CauseAssistMark: 40 * time.Millisecond,
+		reqtrace.CauseRunning: -time.Second,
+	})
+	r.Bands = []reqtrace.Band{{Name: "p0-50"}, {Name: "p90-99"}}
+	r.Bands[1].Excess.Add(reqtrace.CauseSleep, time.Second)
+	for _, tt := range []struct{ limits, hit string }{
+		{"lock>59.9%", "-fail-if lock>59.9%: it is 60.0%, 0.1 points too much"},
+		{"lock>59.99%", "less than 0.1 points"},
+		{"lock>60%", ""},
+		{"gc>30%", "it is 40.0%, 10.0 points too much"},
+		{"assists>30%", "it is 40.0%"},
+		{"queue>0%", ""},
+		{"running>0%", ""},
+		{"p90-99:sleep>50%", "it is 100.0%, 50.0 points"},
+		{"p0-50:sleep>0%", ""},
+	} {
+		l, err := ParseLimit(tt.limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hit, err := Limits{l}.Check(verdict.Of(r))
+		if got := strings.Join(hit, "\n"); err != nil || tt.hit == "" && got != "" || !strings.Contains(got, tt.hit) {
+			t.Errorf("%s: %q, %v, want %q", tt.limits, got, err, tt.hit)
+		}
+	}
+	l, _ := ParseLimit("p99.9+:gc>1%")
+	hit, err := Limits{l}.Check(verdict.Of(r))
+	if want := "-fail-if p99.9+:gc>1%: no request is in that band"; len(hit) > 0 || err == nil ||
+		!strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%q, %v, want %q", hit, err, want)
+	}
+}
+
+// FuzzParseLimit has what is understood mean the same when it is written out.
+func FuzzParseLimit(f *testing.F) {
+	for _, s := range []string{
+		"gc>30%", "p99.9+:lock > 5 %", "gc.whatif>1%", "p99+:queue>0x1p-2%", "a:b:c>1%",
+		"\x00>%",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		l, err := ParseLimit(s)
+		if err != nil {
+			return
+		}
+		if math.IsNaN(l.percent) || l.percent < 0 || l.percent >= 100 || len(l.causes) == 0 {
+			t.Fatalf("%q: %+v", s, l)
+		}
+		again, err := ParseLimit(fmt.Sprintf("%s:%s>%v%%", l.band, l.cause, l.percent))
+		if err != nil || again.band != l.band || again.cause != l.cause || again.percent != l.percent ||
+			!slices.Equal(again.causes, l.causes) {
+			t.Fatalf("%q is %+v, written out it is %+v, %v", s, l, again, err)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+// Package fetch reads a page of a service, with a bound on its size.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// Page returns what a page of a service says, of at most so many bytes. wanted says what to do
+// where it is no such page. The errors do not name the page.
+func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, fetchError(ctx, c, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		err := fmt.Errorf("it answered %s%s: %s", resp.Status, FirstLine(resp.Body), wanted)
+		if resp.StatusCode == http.StatusNotFound {
+			err = goneError{err}
+		}
+		return nil, err
+	}
+	b, err := AtMost(resp.Body, most)
+	if err != nil {
+		return nil, fetchError(ctx, c, err)
+	}
+	return b, nil
+}
+
+// goneError is the error for a page that is not there.
+type goneError struct{ error }
+
+func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// IsURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds
+// out.
+func IsURL(name string) bool { return strings.Contains(name, "://") }
+
+// fetchError says what an error of c means.
+func fetchError(ctx context.Context, c *http.Client, err error) error {
+	if t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && t.Timeout() && ctx.Err() == nil {
+		return fmt.Errorf("no whole answer within %v: is the process stopped or overloaded, or its machine away?",
+			c.Timeout)
+	}
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		return ue.Err
+	}
+	return err
+}
+
+// AtMost reads all of r, or fails where that is more.
+func AtMost(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("it is over %d MiB", most>>20)
+	}
+	return b, err
+}
+
+// FirstLine returns what an error's body begins with, fit for a terminal.
+func FirstLine(r io.Reader) string {
+	b, _ := io.ReadAll(io.LimitReader(r, 200))
+	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")
+	line = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, line)
+	if line == "" {
+		return ""
+	}
+	return " (" + line + ")"
+}

@@ -1,0 +1,169 @@
+package gclog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/textfmt"
+)
+
+const (
+	followPoll   = 200 * time.Millisecond
+	followEvery  = time.Second
+	followWindow = time.Minute
+	followRest   = 500 * time.Millisecond // after Ctrl-C
+)
+
+// Options is what is shown of a log.
+type Options struct {
+	Part   Part
+	Follow bool // the last minute again and again, while the log grows
+	Ends   bool // it is a file, and no pipe
+	JSON   bool
+}
+
+// Show shows what a log of gctrace lines tells; name is the log's in errors.
+func Show(ctx context.Context, a *cli.App, in io.Reader, name string, o Options) error {
+	if o.Follow && in != os.Stdin {
+		in = &Tail{Context: ctx, File: in, Poll: followPoll}
+	}
+	v := &view{
+		app: a, screen: cli.Screen{App: a}, log: scan(in),
+		follow: o.Follow && !o.JSON, toEnd: o.Follow && o.Ends,
+	}
+	r := o.Part.Summarize(v.cycles(ctx))
+	err := v.end(name, r, o.JSON)
+	if ctx.Err() != nil && !o.Follow {
+		err = errors.Join(err, cli.ErrInterrupted)
+	}
+	return err
+}
+
+// view shows a log's summary.
+type view struct {
+	app    *cli.App
+	follow bool
+	toEnd  bool // the log ends by itself once ctx has ended: nothing on its way is left out
+	log    *scanner
+	ended  bool                       // the log was read to its end
+	recent map[string][]gctrace.Cycle // of followWindow, by their source
+	screen cli.Screen
+}
+
+// cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
+// way, and refreshes the view. A file that is followed ends with ctx, and is read to there.
+func (v *view) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
+	return func(yield func(gctrace.Cycle) bool) {
+		var tick <-chan time.Time
+		if v.follow {
+			t := time.NewTicker(followEvery)
+			defer t.Stop()
+			tick = t.C
+		}
+		interrupted, enough := ctx.Done(), (<-chan time.Time)(nil)
+		for {
+			select {
+			case c, ok := <-v.log.cycles:
+				if !ok {
+					v.ended = true
+					return
+				}
+				v.see(c)
+				if !yield(c) {
+					return
+				}
+			case <-tick:
+				v.refresh()
+			case <-interrupted:
+				interrupted = nil
+				if !v.toEnd {
+					enough = time.After(followRest)
+				}
+			case <-enough:
+				return
+			case <-v.app.Hurry:
+				return
+			}
+		}
+	}
+}
+
+func (v *view) see(c gctrace.Cycle) {
+	if !v.follow {
+		return
+	}
+	if v.recent == nil {
+		v.recent = map[string][]gctrace.Cycle{}
+	}
+	recent := v.recent[c.Source]
+	if n := len(recent); n > 0 && Restarted(recent[n-1], c) {
+		recent = recent[:0]
+	}
+	old := 0
+	for old < len(recent) && recent[old].End() < c.End()-followWindow {
+		old++
+	}
+	v.recent[c.Source] = append(slices.Delete(recent, 0, old), c)
+}
+
+// refresh draws the last minute of each process: in place on a terminal, a line otherwise.
+func (v *view) refresh() {
+	var b strings.Builder
+	for _, source := range slices.Sorted(maps.Keys(v.recent)) {
+		recent := v.recent[source]
+		last := recent[len(recent)-1]
+		s := gctrace.Summarize(slices.Values(recent),
+			gctrace.Window{From: max(recent[0].At, last.End()-followWindow), To: last.End()})
+		if source != "" {
+			source = textfmt.Visible(source, maxSourceName) + ": "
+		}
+		if !v.app.View {
+			window, _ := s.Window.Get()
+			percent, _ := s.CPUPercent.Get()
+			if s.Read.Known() {
+				percent = float64(last.UtilPercent)
+			}
+			live, _ := s.Heap.Live.Last.Get()
+			fmt.Fprintf(&b, "%sgc %d: %s collections in %s, %s in GC, live heap %s\n", source, last.N,
+				textfmt.Count(float64(s.Collections)),
+				textfmt.Duration(window), textfmt.Percent(percent), textfmt.Bytes(float64(live)))
+			continue
+		}
+		fmt.Fprintf(&b, "%scollection %d, the last minute:\n\n", source, last.N)
+		if err := WriteSummary(&b, &s, last.UtilPercent, v.app.Style); err != nil {
+			return
+		}
+	}
+	_ = v.screen.Draw(b.String())
+}
+
+// scanner scans a log in a goroutine of its own, since a read of standard input cannot be
+// interrupted. stats and err are valid when cycles is closed.
+type scanner struct {
+	cycles chan gctrace.Cycle
+	stats  gctrace.Stats
+	err    error
+}
+
+func scan(in io.Reader) *scanner {
+	l := &scanner{cycles: make(chan gctrace.Cycle, 256)}
+	go func() {
+		defer close(l.cycles)
+		sc := gctrace.NewScanner(in)
+		for sc.Scan() {
+			l.cycles <- sc.Cycle()
+		}
+		l.stats, l.err = sc.Stats(), sc.Err()
+	}()
+	return l
+}

@@ -1,0 +1,69 @@
+// Package judge has the flags by which run and compare choose what is judged, and their limits.
+package judge
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+)
+
+// Flags are the flags of run and compare that choose what is judged, and against what.
+type Flags struct {
+	Base    string
+	Figures string
+	FailIf  Limits
+}
+
+func (j *Flags) Register(fs *flag.FlagSet) {
+	fs.StringVar(&j.Base, "base", "", "the `label` that ratios refer to (default: the first)")
+	fs.Func("fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 "+
+		"when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated", cli.Each(&j.FailIf, ParseLimit))
+	fs.StringVar(&j.Figures, "figures", "", "judge these `figures` alone, by their names in the table with commas "+
+		"between: fewer of them have narrower intervals (default those of -fail-if, else p50, p90, p99, p99.9, "+
+		"slowest 1%, slowest 0.1%, requests/s, CPU/request, peak memory)")
+}
+
+// Check finds figures that are not, or not judged, and fills in those of -fail-if.
+func (j *Flags) Check() error {
+	limited := j.FailIf.Figures()
+	if j.Figures == "" {
+		j.Figures = strings.Join(limited, ",")
+	}
+	if i := slices.IndexFunc(limited, func(n string) bool { return !slices.Contains(j.Names(), n) }); i >= 0 {
+		return fmt.Errorf("-fail-if is about %s, which -figures does not name", limited[i])
+	}
+	if err := compare.CheckFigures(j.Names()); err != nil {
+		return fmt.Errorf("-figures: %w", err)
+	}
+	return nil
+}
+
+// Names returns the figures that were chosen, nil for none.
+func (j *Flags) Names() (names []string) {
+	if j.Figures == "" {
+		return nil
+	}
+	for n := range strings.SplitSeq(j.Figures, ",") {
+		names = append(names, strings.TrimSpace(n))
+	}
+	return names
+}
+
+func (j *Flags) Apply(c *compare.Comparison) error {
+	if j.Figures != "" {
+		if err := c.SetFigures(j.Names()); err != nil {
+			return fmt.Errorf("-figures: %w", err)
+		}
+	}
+	if j.Base == "" {
+		return nil
+	}
+	if err := c.SetBase(j.Base); err != nil {
+		return fmt.Errorf("-base: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+)
+
+// Limit is a -fail-if of evenkeel compare: how much a figure may change.
+type Limit struct {
+	compare.Limit
+	Text string // as it was given
+}
+
+// Limits are those of a command.
+type Limits []Limit
+
+const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
+
+// ParseLimit reads FIGURE > +N% and FIGURE < -N%. Figures may have such signs in their names.
+func ParseLimit(s string) (Limit, error) {
+	l := Limit{Text: s}
+	i := strings.LastIndexAny(s, "<>")
+	if i < 0 {
+		return l, fmt.Errorf("neither < nor > in it; %s", changeLimitForm)
+	}
+	l.Figure, l.Less = strings.TrimSpace(s[:i]), s[i] == '<'
+	if err := compare.CheckFigures([]string{l.Figure}); err != nil {
+		return l, err
+	}
+	number := strings.TrimSpace(s[i+1:])
+	digits, ok := strings.CutSuffix(number, "%")
+	if !ok {
+		return l, fmt.Errorf("%q does not end in %%; %s", number, changeLimitForm)
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	switch {
+	case err != nil || math.IsNaN(percent) || math.Abs(percent) > 1e6:
+		return l, fmt.Errorf("%q is no change; %s", number, changeLimitForm)
+	case l.Less && !(percent < 0 && percent > -100):
+		return l, fmt.Errorf("below %s: what falls changes by less than 0%% and more than -100%%; %s", number,
+			changeLimitForm)
+	case !l.Less && percent < 0:
+		return l, fmt.Errorf("above %s: what rises changes by 0%% or more; %s", number, changeLimitForm)
+	}
+	l.Ratio = 1 + percent/100
+	return l, nil
+}
+
+// Figures returns the figures that are limited, each once.
+func (l Limits) Figures() (names []string) {
+	for _, x := range l {
+		if !slices.Contains(names, x.Figure) {
+			names = append(names, x.Figure)
+		}
+	}
+	return names
+}
+
+// Told reports whether a comparison tells of each limit whether it is exceeded.
+func (l Limits) Told(c *compare.Comparison) bool {
+	return !slices.ContainsFunc(l, func(x Limit) bool {
+		return slices.ContainsFunc(c.Check(x.Limit), func(f compare.Finding) bool {
+			return f.Outcome == compare.OutcomeUnknown
+		})
+	})
+}
+
+// Undecided returns the limit that takes most rounds until a comparison tells of it, and how many;
+// 0 rounds if none is known to take more.
+func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
+	for _, x := range l {
+		for _, f := range c.Check(x.Limit) {
+			if f.Rounds > rounds {
+				most, rounds = x, f.Rounds
+			}
+		}
+	}
+	return most, rounds
+}
+
+// Check holds a comparison against the limits. Its lines say what was found of each; its error is
+// cli.ErrLimit where one is exceeded for certain, else cli.ErrCannotTell where one may be.
+func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
+	for _, x := range l {
+		for _, f := range c.Check(x.Limit) {
+			what := "kept"
+			switch {
+			case f.Outcome == compare.OutcomeExceeded:
+				what, err = "exceeded", cli.ErrLimit
+			case f.Outcome == compare.OutcomeUnknown:
+				what = "cannot tell"
+				if err == nil {
+					err = cli.ErrCannotTell
+				}
+			}
+			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.Text, what, f.Text))
+		}
+	}
+	return lines, err
+}

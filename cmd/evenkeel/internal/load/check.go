@@ -1,0 +1,54 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// CheckRuns says whether the runs were any good.
+func CheckRuns(f *runfile.File) error {
+	for _, r := range f.Runs {
+		switch {
+		case r.Load.Interrupted:
+			return cli.ErrInterrupted
+		case r.Load.FailedBy(loadgen.ClassGenerator) > 0:
+			return generatorLimit(r.Load)
+		case r.Load.Answered == 0 && len(r.Load.Failures) > 0:
+			return fmt.Errorf("no request was answered: %s", r.Load.Failures[0].Example)
+		case r.Load.Answered == 0:
+			return errors.New("no request was answered")
+		case !anyGood(r.Load):
+			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx: is the URL, the method or the scheme "+
+				"(http, https) right?",
+				textfmt.Count(float64(r.Load.Answered)))
+		}
+	}
+	return nil
+}
+
+// ErrGenerator says that the load generator was at its own limit, so that nothing is judged.
+var ErrGenerator = errors.New("the load generator is at its own limit, and not the service")
+
+func generatorLimit(l *loadgen.Result) error {
+	i := slices.IndexFunc(l.Failures, func(f loadgen.Failure) bool { return f.Class == loadgen.ClassGenerator })
+	return fmt.Errorf("%w: %s of %s requests failed here (%s); nothing is judged. Raise ulimit -n or "+
+		"net.ipv4.ip_local_port_range, lower -c, or use several machines (-share)",
+		ErrGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())),
+		l.Failures[i].Example)
+}
+
+// anyGood reports whether any answer did what was asked for.
+func anyGood(l *loadgen.Result) bool {
+	for status := range l.Statuses {
+		if status >= 200 && status < 400 {
+			return true
+		}
+	}
+	return false
+}

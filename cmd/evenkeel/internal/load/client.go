@@ -1,0 +1,143 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/loadgen"
+)
+
+// dialUnix connects to a Unix socket, whatever the address.
+func dialUnix(name string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", name)
+	}
+}
+
+// ClientFlags say how a load reaches the service.
+type ClientFlags struct {
+	Unix      string // socket to connect to; "": the URL's host
+	redirects int    // to follow at most
+}
+
+func (c *ClientFlags) Register(fs *flag.FlagSet) {
+	fs.StringVar(&c.Unix, "unix", "",
+		"connect to this Unix `socket` and not to the URL's host, as with: -unix /run/app.sock http://app/")
+	fs.Var((*cli.Whole)(&c.redirects), "redirects",
+		"follow so many redirects at most, `N`, by net/http's client; latency is of all of them together "+
+			"(default 0: they are not followed, and count as answers)")
+}
+
+// Apply has a load go over a Unix socket and follow redirects, as the flags say.
+func (c *ClientFlags) Apply(o *loadgen.Options) error {
+	if c.Unix != "" {
+		if fi, err := os.Stat(c.Unix); err != nil {
+			return fmt.Errorf("-unix: %w", err)
+		} else if fi.Mode()&os.ModeSocket == 0 {
+			return fmt.Errorf("-unix %s: it is no socket", c.Unix)
+		}
+		o.DialContext = dialUnix(c.Unix)
+	}
+	switch {
+	case c.redirects == 0:
+		return nil
+	case c.redirects < 0:
+		return fmt.Errorf("-redirects %d; write how many to follow at most, or leave it out for none", c.redirects)
+	case o.Streams > 1:
+		return errors.New("-redirects goes by net/http's client, which chooses the streams itself; leave out -streams")
+	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(o.Protocol != loadgen.ProtocolHTTP2)
+	protocols.SetHTTP2(o.Protocol != loadgen.ProtocolHTTP1)
+	protocols.SetUnencryptedHTTP2(o.Protocol == loadgen.ProtocolHTTP2)
+	idle := o.Connections
+	if idle == 0 {
+		idle = defaultOpen
+	}
+	o.Transport = &following{max: c.redirects, transport: &http.Transport{
+		DialContext: o.DialContext, TLSClientConfig: o.TLS, Protocols: protocols,
+		MaxIdleConnsPerHost: idle, DisableKeepAlives: o.DisableKeepAlive, DisableCompression: true,
+	}}
+	o.Protocol, o.DialContext, o.TLS, o.DisableKeepAlive = loadgen.ProtocolAuto, nil, nil, false
+	return nil
+}
+
+// following is a transport that follows redirects. The answer behind the last one that it may
+// follow counts.
+type following struct {
+	max       int
+	transport *http.Transport
+}
+
+func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
+	client := http.Client{Transport: f.transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+		if len(via) > f.max {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	resp, err := client.Do(r)
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return resp, err
+}
+
+// CloseIdleConnections closes what no request uses.
+func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
+
+// HintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS,
+// if it does.
+func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
+	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
+		return err
+	}
+	u, parseErr := url.Parse(o.Targets[0].URL)
+	if parseErr != nil || u.Scheme != "http" {
+		return err
+	}
+	dial, address := o.DialContext, u.Host
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), "80")
+	}
+	if speaksHTTP2(dial, address) {
+		return fmt.Errorf("%w; the server speaks HTTP/2 without TLS (h2c): write -http2", err)
+	}
+	return err
+}
+
+// speaksHTTP2 reports whether a server answers the preface of HTTP/2 with its settings (RFC 9113,
+// 3.4). It sends no request.
+func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), address string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), h2cPatience)
+	defer cancel()
+	conn, err := dial(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(h2cPatience))
+	const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00" // an empty frame
+	if _, err := io.Copy(conn, strings.NewReader("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings)); err != nil {
+		return false
+	}
+	var head [9]byte // length, type, flags, stream
+	_, err = io.ReadFull(conn, head[:])
+	return err == nil && head[3] == 4 && head[5]|head[6]|head[7]|head[8] == 0
+}
+
+// h2cPatience is how long a server may take to answer the preface of HTTP/2.
+const h2cPatience = 2 * time.Second

@@ -1,0 +1,252 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/tailstat"
+)
+
+// Goal is the condition of -find: a quantile of the latency below a limit.
+type Goal struct {
+	Text     string
+	quantile float64
+	limit    time.Duration
+}
+
+const goalForm = "write it as pQUANTILE < DURATION, such as 'p99 < 20ms' or 'p99.9<1s'"
+
+func (g *Goal) String() string { return g.Text }
+
+func (g *Goal) Set(text string) error {
+	l, err := ParseLimit(text)
+	q, ok := l.quantile()
+	if err != nil || !ok || !l.less || l.class != "" || l.bound <= 0 {
+		return errors.New(goalForm)
+	}
+	d := time.Duration(math.Round(l.bound * 1e9))
+	*g = Goal{Text: fmt.Sprintf("%s < %s", l.figure, textfmt.Duration(d)), quantile: q, limit: d}
+	return nil
+}
+
+const (
+	// findStretches is how many stretches a step's time is cut into: each is one observation. It is
+	// the fewest that tell.
+	findStretches = 5
+	// findLevel is that of the interval of a step's quantile: on either side of it the true one
+	// lies once in 20 times.
+	findLevel  = .9
+	findStep   = 10 * time.Second // a step without -z
+	findProbe  = 2 * time.Second  // the closed loop that guesses where to begin, without -rate
+	findWarmup = time.Second      // before each step, without -warmup
+)
+
+// step is one rate of a search, measured.
+type step struct {
+	rate      float64
+	load      *loadgen.Result
+	stretches [findStretches]loadgen.Histogram // of the latency, by when the requests were due
+}
+
+// judge says whether a goal holds in a step. It is the one place that decides.
+type judge func(g Goal, s *step) (verdict loadgen.Verdict, why string)
+
+// judgeByStretches holds a goal for met where the whole interval of its quantile, by tailstat from
+// those of the stretches, is below the limit, and for missed where all of it is above, or where so
+// many requests failed that no quantile of the others could say anything.
+func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
+	refused, timed := int64(0), int64(0)
+	for status, n := range s.load.Statuses {
+		if status >= 500 {
+			refused += n
+		}
+	}
+	for i := range s.stretches {
+		timed += s.stretches[i].Count()
+	}
+	bad := s.load.Failed + refused
+	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
+		return loadgen.VerdictFails, fmt.Sprintf("%.1f%% failed", 100*share)
+	}
+	// The bad ones take the highest ranks: those that have no time, as they failed before, and
+	// answers of 5xx, that may have a short one. So fewer of the others may be above the quantile.
+	requests := float64(s.load.Requests())
+	above := (1-g.quantile)*requests - float64(max(s.load.Requests()-timed, 0)+refused)
+	quantile := min(max(1-above/float64(max(timed, 1)), g.quantile), 1)
+	var over []float64 // logarithms of the quantile over the limit
+	for i := range s.stretches {
+		if s.stretches[i].Count() > 0 {
+			q := max(s.stretches[i].Quantile(quantile), 1)
+			over = append(over, math.Log(float64(q)/float64(g.limit)))
+		}
+	}
+	if len(over) < findStretches || s.load.Requests() < enough(g.quantile) {
+		return loadgen.VerdictUnknown, fmt.Sprintf("%s requests are too few for it: more -z",
+			textfmt.Count(float64(s.load.Requests())))
+	}
+	e, err := tailstat.SignedRank(over, findLevel)
+	switch {
+	case err != nil:
+		return loadgen.VerdictUnknown, err.Error()
+	case e.High < 0:
+		return loadgen.VerdictHolds, ""
+	case e.Low >= 0:
+		return loadgen.VerdictFails, ""
+	}
+	at := func(log float64) string { return textfmt.Duration(time.Duration(math.Exp(log) * float64(g.limit))) }
+	return loadgen.VerdictUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
+}
+
+// enough is how many requests a step needs for each of its stretches to have one beyond the
+// quantile.
+func enough(quantile float64) int64 {
+	return int64(math.Ceil(findStretches / (1 - quantile) * (1 - 1e-9)))
+}
+
+// Finder is a search for the highest rate that holds.
+type Finder struct {
+	app     *cli.App
+	goal    Goal
+	judge   judge
+	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
+	load    loadgen.Options
+	service runfile.Watched // where it is, to tell what else the machine did in a step
+	file    *runfile.File   // a run for each step
+}
+
+// NewFinder returns a search for the highest rate of a load at which a goal holds. service is where
+// the load goes.
+func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *Finder {
+	f := &Finder{app: a, goal: g, judge: judgeByStretches, load: o, service: service}
+	f.measure = f.measureStep
+	f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
+	return f
+}
+
+// Find searches, says each step, and writes all of them to the output.
+func (f *Finder) Find(ctx context.Context, start float64, output string) error {
+	o := &f.load
+	if o.Duration == 0 {
+		o.Duration, o.Drain = findStep, drain
+	}
+	if o.Warmup == 0 {
+		o.Warmup = findWarmup
+	}
+	if start == 0 {
+		probe := *o
+		probe.Rate, probe.Duration, probe.Warmup, probe.Arrivals = 0, findProbe, 0, loadgen.ArrivalsConstant
+		res, err := f.measure(ctx, probe, "closed loop")
+		if err != nil {
+			return err
+		}
+		if err := CheckRuns(&runfile.File{Runs: []runfile.Run{{Load: res}}}); err != nil {
+			return err
+		}
+		start = min(loadgen.MaxRate, max(1, res.Throughput()/2))
+		fmt.Fprintf(f.app.Stderr, "closed loop: %s requests/s; the search begins at half of that\n",
+			textfmt.Count(res.Throughput()))
+	}
+	// Below, a step has too few requests to tell.
+	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
+	found, err := loadgen.RateSearch{Start: max(start, lowest), Lowest: lowest}.Run(ctx, f.step)
+	if ctx.Err() != nil {
+		err = cli.ErrInterrupted
+	}
+	if len(f.file.Runs) > 0 {
+		err = errors.Join(err, f.app.Save(f.file, output))
+	}
+	if output != cli.ToStdout {
+		_, werr := fmt.Fprintln(f.app.Stdout, foundText(f.goal, found))
+		err = errors.Join(err, werr)
+	}
+	if err == nil && found.Rate == 0 {
+		err = fmt.Errorf("no rate was found at which %s holds", f.goal.Text)
+	}
+	return err
+}
+
+// step measures a rate.
+func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
+	o := f.load
+	o.Rate = rate
+	s := &step{rate: rate}
+	var began time.Time
+	var watch *runfile.Watch
+	o.OnMeasure = func() { began, watch = time.Now(), runfile.NewWatch(f.service) }
+	o.OnLatency = func(due time.Time, latency time.Duration) {
+		i := int(due.Sub(began) * findStretches / o.Duration)
+		s.stretches[min(max(i, 0), findStretches-1)].Record(latency)
+	}
+	res, err := f.measure(ctx, o, textfmt.Count(rate)+"/s")
+	if err != nil {
+		return 0, err
+	}
+	s.load = res
+	run := runfile.Run{Label: textfmt.Count(rate) + "/s", Repeat: 1, Load: res}
+	if watch != nil { // nil: cut short in the warm-up
+		run.Disturbance = watch.End()
+	}
+	f.file.Runs = append(f.file.Runs, run)
+	if res.Interrupted {
+		return 0, cli.ErrInterrupted
+	}
+	v, why := f.judge(f.goal, s)
+	if v == loadgen.VerdictFails && f.goal.missedHere(res, why) {
+		v, why = loadgen.VerdictUnknown,
+			"the load generator did not keep this rate itself, so nothing is known of the service"
+	}
+	if spoilt := compare.Spoilt(&run); spoilt != "" {
+		why = strings.TrimPrefix(why+"; "+spoilt, "; ")
+	}
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	fmt.Fprintf(f.app.Stderr, "%s requests/s: %s is %s, %s %v%s\n", textfmt.Count(rate), strings.Fields(f.goal.Text)[0],
+		textfmt.Duration(res.Latency.Quantile(f.goal.quantile)), f.goal.Text, v, why)
+	return v, nil
+}
+
+// missedHere reports whether a goal is missed by the load generator's own doing: it had no
+// descriptors, or was so late itself that the goal might have been met. whyFailed is what the
+// service did, if that is why the goal is missed.
+func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
+	if l.FailedBy(loadgen.ClassGenerator) > 0 {
+		return true
+	}
+	late := l.Pacer.Quantile(g.quantile)
+	return whyFailed == "" && late > loadgen.LateAfter && l.Latency.Quantile(g.quantile)-late < g.limit
+}
+
+// measureStep puts one load on.
+func (f *Finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
+	return NewProgress(f.app, label).Run(ctx, o)
+}
+
+// foundText says in one line what a search found.
+func foundText(g Goal, f loadgen.RateFound) string {
+	if f.Rate == 0 {
+		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, len(f.Steps))
+	}
+	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.Rate))
+	switch {
+	case f.Unknown > 0 && f.Fails > f.Unknown:
+		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.Unknown),
+			textfmt.Count(f.Fails))
+	case f.Unknown > 0 && f.Fails == 0:
+		t += fmt.Sprintf("; from %s/s on these runs cannot tell", textfmt.Count(f.Unknown))
+	case f.Fails > 0:
+		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.Fails))
+	default:
+		t += ", the highest tried"
+	}
+	return fmt.Sprintf("%s (%d steps)", t, len(f.Steps))
+}

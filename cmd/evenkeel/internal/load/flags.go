@@ -1,0 +1,253 @@
+// Package load has what puts load on a service from the command line: the flags that load and run
+// share, the targets and templates, limits, the progress line, and the search for a rate.
+package load
+
+import (
+	"cmp"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/loadgen"
+)
+
+// Flags are the flags that load and run share; hey's names where hey has them.
+type Flags struct {
+	requests    int
+	connections int
+	duration    cli.Period
+	Rate        float64
+	warmup      cli.Period
+	timeout     cli.Period
+
+	method      string
+	headers     cli.List
+	body        string
+	BodyFile    string
+	contentType string
+	basicAuth   string
+	hostHeader  string
+
+	noKeepAlive bool
+	insecure    bool
+	Shape       shapeFlags
+	Drawn       bool // the order of something that is loaded is drawn by the seed
+	fewer       int  // connections than the default, since there are no more descriptors; 0: as many
+
+	Mix mixFlags
+
+	Output string
+}
+
+// DefaultRequests is how many requests a closed loop sends without -n and -z, as loadgen has it.
+const DefaultRequests = 200
+
+// defaultOpen is how many connections an open loop has at most without -c, as loadgen has it.
+const defaultOpen = 1000
+
+const maxBodyBytes = 1 << 30
+
+// drain is how long a load goes on after -z for what was due and could not be sent in time.
+const drain = time.Second
+
+func (l *Flags) Register(fs *flag.FlagSet) {
+	l.timeout = cli.Period(20 * time.Second)
+	fs.Var((*cli.Whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
+	fs.Var((*cli.Whole)(&l.connections), "c",
+		"`connections` at a time (default 50; with -rate the most to open, default 1000)")
+	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by "+
+		"then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
+	fs.Var((*cli.Decimal)(&l.Rate), "rate",
+		"open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
+	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
+	fs.Var(&l.timeout, "t", "`timeout` of one request")
+	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
+	fs.Var(&l.headers, "H", "`header` to send, such as 'Accept: text/html'; may be repeated")
+	fs.StringVar(&l.body, "d", "", "request `body`")
+	fs.StringVar(&l.BodyFile, "D", "", "`file` that holds the request body, - for standard input")
+	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
+	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
+	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
+	l.Mix.register(fs)
+	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
+	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
+	l.Shape.register(fs)
+	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard "+
+		"output, instead of the table)")
+}
+
+// notZero are the flags of which 0 would silently stand for the default.
+var notZero = map[string]string{
+	"n": "end after 1 request or more, or leave it out",
+	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
+	"z": "write how long to load, such as 10s, or leave it out",
+	"t": "write how long a request may take, such as 5s, or leave it out for 20s",
+
+	"streams":  "write 1 or more, or leave it out for 1",
+	"seed":     "write a number from 1 on, or leave it out for a new one",
+	"distinct": "write 1 or more, or leave it out for as many as are sent",
+	"budget":   "write how long -until may take, such as 5m, or leave it out for 10m",
+}
+
+// CheckGiven finds a flag of load or run that was given as 0 and must not be.
+func CheckGiven(fs *flag.FlagSet) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		do, listed := notZero[f.Name]
+		if value := f.Value.String(); listed && (value == "0" || value == "0s") && err == nil {
+			err = fmt.Errorf("-%s 0: %s", f.Name, do)
+		}
+	})
+	return err
+}
+
+// Options makes loadgen's options for these URLs.
+func (l *Flags) Options(urls []string) (loadgen.Options, error) {
+	o := loadgen.Options{
+		Connections:      l.connections,
+		Requests:         l.requests,
+		Duration:         time.Duration(l.duration),
+		Rate:             l.Rate,
+		Warmup:           time.Duration(l.warmup),
+		Timeout:          time.Duration(l.timeout),
+		DisableKeepAlive: l.noKeepAlive,
+	}
+	if l.duration > 0 {
+		o.Drain = drain
+	}
+	if l.insecure {
+		o.TLS = &tls.Config{InsecureSkipVerify: true}
+	}
+	if err := l.Shape.apply(&o); err != nil {
+		return o, err
+	}
+	h, err := l.header()
+	if err != nil {
+		return o, err
+	}
+	body, err := l.readBody()
+	if err != nil {
+		return o, err
+	}
+	switch {
+	case l.Shape.Seed == 0:
+	case l.Mix.template:
+		l.Mix.seed = &l.Shape.Seed
+	case o.Arrivals != loadgen.ArrivalsPoisson && !l.Drawn:
+		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants; without them " +
+			"there is nothing random")
+	}
+	err = l.Mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
+	if o.Arrivals == loadgen.ArrivalsPoisson && l.Mix.seed != nil {
+		o.Seed = *l.Mix.seed // one for both, so that it can be given again
+	}
+	return o, err
+}
+
+// ownDescriptors are those that evenkeel may need besides the connections.
+const ownDescriptors = 32
+
+// Fit finds more connections than this process may have descriptors. Of the default's it takes
+// fewer.
+func (l *Flags) Fit(o *loadgen.Options) error {
+	limit, known := descriptorLimit()
+	hosts := map[string]bool{}
+	for i := range o.Targets {
+		if u, err := url.Parse(o.Targets[i].URL); err == nil {
+			hosts[u.Scheme+u.Host] = true
+		}
+	}
+	if !known || len(hosts) == 0 {
+		return nil
+	}
+	room := max(limit-ownDescriptors, 0) / len(hosts)
+	switch {
+	case o.Connections > room:
+		needed := o.Connections*len(hosts) + ownDescriptors
+		return fmt.Errorf("-c %d takes some %d descriptors, and this process may have %d: raise the limit with "+
+			"ulimit -n %d, or write -c %d",
+			o.Connections, needed, limit, needed, max(room, 1))
+	case o.Connections == 0 && o.Open() && room < defaultOpen:
+		l.fewer = max(room, 1)
+		o.Connections = l.fewer
+	}
+	return nil
+}
+
+// withScheme lets HOST:PORT/PATH stand for http://HOST:PORT/PATH.
+func withScheme(u string) string {
+	if strings.Contains(u, "://") {
+		return u
+	}
+	return "http://" + u
+}
+
+// flagOf names the flags by the fields of loadgen.Options that they set.
+var flagOf = map[string]string{
+	"Requests": "-n", "Connections": "-c", "Duration": "-z", "Rate": "-rate", "Warmup": "-warmup", "Timeout": "-t",
+}
+
+// FlagError puts an error of loadgen's options in terms of the command line.
+func FlagError(err error) error {
+	var oe *loadgen.OptionError
+	if !errors.As(err, &oe) {
+		return err
+	}
+	if name := cmp.Or(flagOf[oe.Option], shapeFlagOf(oe.Option)); name != "" {
+		return fmt.Errorf("%s %s", name, oe.Reason)
+	}
+	return errors.New(oe.Reason)
+}
+
+func (l *Flags) header() (http.Header, error) {
+	h := http.Header{}
+	for _, s := range l.headers {
+		k, v, ok := strings.Cut(s, ":")
+		if !ok || strings.TrimSpace(k) == "" {
+			return nil, fmt.Errorf("-H %q: write it as 'Name: value'", s)
+		}
+		h.Add(strings.TrimSpace(k), strings.TrimSpace(v))
+	}
+	if l.contentType != "" {
+		h.Set("Content-Type", l.contentType)
+	}
+	if l.hostHeader != "" {
+		h.Set("Host", l.hostHeader)
+	}
+	if l.basicAuth != "" {
+		if !strings.Contains(l.basicAuth, ":") {
+			return nil, fmt.Errorf("-a: write it as user:password")
+		}
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(l.basicAuth)))
+	}
+	return h, nil
+}
+
+func (l *Flags) readBody() ([]byte, error) {
+	if l.BodyFile == "" {
+		return []byte(l.body), nil
+	}
+	if l.body != "" {
+		return nil, fmt.Errorf("-d and -D both give a body; leave one out")
+	}
+	in, _, err := cli.Open(l.BodyFile)
+	if err != nil {
+		return nil, fmt.Errorf("-D: %w", err)
+	}
+	defer in.Close()
+	b, err := io.ReadAll(io.LimitReader(in, maxBodyBytes+1))
+	if err == nil && len(b) > maxBodyBytes {
+		err = fmt.Errorf("over %d bytes", maxBodyBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("-D %s: %w", l.BodyFile, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,206 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// Limit is a -fail-if of a load: a bound that a figure must keep.
+type Limit struct {
+	text   string // as it was given
+	class  string // "": all requests
+	figure string
+	less   bool // the figure must not be below bound, instead of above
+	bound  float64
+	unit   limitUnit
+}
+
+type limitUnit int
+
+const (
+	unitSeconds limitUnit = iota
+	unitShare             // 0 to 1
+	unitCount
+	unitRate // a second
+)
+
+const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', " +
+	"'rate<1000/s' or 'search:p99.9>50ms'; " +
+	"figures are pN, max and mean (of the latency), failed, bad (a status other than 2xx or 3xx) and late (by more " +
+	"than 1 ms; in percent, or how many), and rate (answers)"
+
+// Limits are those of a command.
+type Limits []Limit
+
+// ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. A class may hold any of these signs: the last
+// comparison and the last colon before it count.
+func ParseLimit(s string) (Limit, error) {
+	l := Limit{text: s}
+	i := strings.LastIndexAny(s, "<>")
+	if i < 0 {
+		return l, fmt.Errorf("no > or < in it; %s", loadLimitForm)
+	}
+	what, value := strings.TrimSpace(s[:i]), strings.TrimSpace(s[i+1:])
+	l.less = s[i] == '<'
+	if k := strings.LastIndexByte(what, ':'); k >= 0 {
+		l.class, what = strings.TrimSpace(what[:k]), strings.TrimSpace(what[k+1:])
+		if l.class == "" {
+			return l, fmt.Errorf("no class before the colon; %s", loadLimitForm)
+		}
+	}
+	l.figure = what
+	var err error
+	switch {
+	case what == "max", what == "mean":
+		err = l.duration(value)
+	case strings.HasPrefix(what, "p"):
+		if _, ok := l.quantile(); !ok {
+			return l, fmt.Errorf("%q is no quantile; write p50, p99 or p99.9, above p0 and below p100", what)
+		}
+		err = l.duration(value)
+	case what == "failed", what == "bad", what == "late":
+		err = l.countOrShare(value)
+		if l.class != "" && what == "late" {
+			return l, fmt.Errorf("late is known of all requests together only: leave out %q", l.class)
+		}
+	case what == "rate":
+		l.unit = unitRate
+		l.bound, err = number(strings.TrimSpace(strings.TrimSuffix(value, "/s")))
+		if err != nil {
+			err = fmt.Errorf("%q is no rate; write it as 1000/s", value)
+		}
+	default:
+		err = fmt.Errorf("no figure %q; %s", what, loadLimitForm)
+	}
+	return l, err
+}
+
+func (l *Limit) duration(value string) error {
+	d, err := time.ParseDuration(strings.ReplaceAll(value, " ", ""))
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is no duration; write it with its unit, such as 20ms or 1.5s", value)
+	}
+	l.unit, l.bound = unitSeconds, d.Seconds()
+	return nil
+}
+
+func (l *Limit) countOrShare(value string) (err error) {
+	digits, percent := strings.CutSuffix(value, "%")
+	if l.bound, err = number(strings.TrimSpace(digits)); err != nil || percent && l.bound > 100 {
+		return fmt.Errorf("%q is neither a share nor a count; write 0.1%% or 10", value)
+	}
+	l.unit = unitCount
+	if percent {
+		l.unit, l.bound = unitShare, l.bound/100
+	}
+	return nil
+}
+
+func number(s string) (float64, error) {
+	x, err := strconv.ParseFloat(s, 64)
+	if err == nil && !(x >= 0 && x <= math.MaxFloat64) { // NaN too
+		err = errors.New("not from 0 on")
+	}
+	return x, err
+}
+
+// quantile is that of pN.
+func (l *Limit) quantile() (q float64, ok bool) {
+	digits, isQuantile := strings.CutPrefix(l.figure, "p")
+	x, err := number(digits)
+	return x / 100, isQuantile && err == nil && x > 0 && x < 100
+}
+
+// Known says of a class that no target has.
+func (l Limits) Known(classes []string) error {
+	for _, x := range l {
+		found := x.class == ""
+		for _, c := range classes {
+			found = found || c == x.class
+		}
+		if !found {
+			return fmt.Errorf("-fail-if %s: no class %q; there are %s", x.text, x.class,
+				strings.Join(classes[:min(len(classes), 10)], ", "))
+		}
+	}
+	return nil
+}
+
+// Check says which limits a run does not keep; its error, which of them cannot be known.
+func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
+	for _, x := range l {
+		got, ok := x.of(r.Load)
+		if !ok {
+			err = errors.Join(err, fmt.Errorf("-fail-if %s: there is nothing to judge: no such request ended", x.text))
+			continue
+		}
+		if x.less && got < x.bound || !x.less && got > x.bound {
+			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %s", x.text, x.format(got)))
+		}
+	}
+	return hit, err
+}
+
+// of returns the figure of a load.
+func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
+	answered, failed, statuses, latency := r.Answered, r.Failed, r.Statuses, &r.Latency
+	if l.class != "" && len(r.Classes) > 0 {
+		found := false
+		for i := range r.Classes {
+			if c := &r.Classes[i]; c.Name == l.class {
+				answered, failed, statuses, latency, found = c.Answered, c.Failed, c.Statuses, &c.Latency, true
+			}
+		}
+		if !found {
+			return 0, false
+		}
+	}
+	share := func(n, of int64) (float64, bool) {
+		if l.unit == unitCount {
+			return float64(n), true
+		}
+		return float64(n) / float64(max(of, 1)), of > 0
+	}
+	switch l.figure {
+	case "max":
+		return latency.Max().Seconds(), latency.Count() > 0
+	case "mean":
+		return latency.Mean().Seconds(), latency.Count() > 0
+	case "rate":
+		return r.Throughput() * float64(answered) / float64(max(r.Answered, 1)), r.Duration > 0
+	case "failed":
+		return share(failed, answered+failed)
+	case "bad":
+		bad := int64(0)
+		for s, n := range statuses {
+			if s < 200 || s >= 400 {
+				bad += n
+			}
+		}
+		return share(bad, answered)
+	case "late":
+		return share(r.Late, r.Requests())
+	}
+	q, _ := l.quantile()
+	return latency.Quantile(q).Seconds(), latency.Count() > 0
+}
+
+func (l *Limit) format(x float64) string {
+	switch l.unit {
+	case unitSeconds:
+		return textfmt.Duration(time.Duration(x * 1e9))
+	case unitShare:
+		return textfmt.Percent(x * 100)
+	case unitRate:
+		return textfmt.Count(x) + "/s"
+	}
+	return textfmt.Count(x)
+}

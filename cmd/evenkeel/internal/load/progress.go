@@ -1,0 +1,187 @@
+package load
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// Progress shows where a load stands: a bar that redraws itself on a terminal, else a plain
+// line every plainInterval.
+type Progress struct {
+	w        io.Writer
+	terminal bool
+	label    string
+	last     time.Duration
+
+	warmup, duration time.Duration // of the load; 0: none, no bound
+	timeout, drain   time.Duration // of one request, and of those due that could not be sent
+
+	mu      sync.Mutex // guards all below, w and last
+	bar     string     // on the terminal; "" for none
+	warm    bool       // the last update was of the warm-up
+	awaited bool       // said that answers are awaited, in this phase
+}
+
+// NewProgress shows on a's standard error where the load of that label stands.
+func NewProgress(a *cli.App, label string) *Progress {
+	return &Progress{w: a.Stderr, terminal: a.Terminal, label: label}
+}
+
+// Write passes on what the server says, above the bar.
+func (p *Progress) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == "" {
+		return p.w.Write(b)
+	}
+	fmt.Fprint(p.w, eraseLine)
+	n, err := p.w.Write(b)
+	if bytes.HasSuffix(b, []byte("\n")) {
+		p.draw(p.bar)
+	} else {
+		p.bar = ""
+	}
+	return n, err
+}
+
+const (
+	plainInterval = 10 * time.Second
+	barWidth      = 24
+
+	// overtime is how late the last answers may be without a word: nobody waits for that. It is
+	// less than that after which loadgen says where it stands.
+	overtime = 200 * time.Millisecond
+
+	// A line that is wider than the terminal must be cut, since \r goes back over one line only.
+	barLine   = "\r\x1b[?7l%s\x1b[K\x1b[?7h"
+	eraseLine = "\r\x1b[K"
+)
+
+// interval is how often loadgen should call.
+func (p *Progress) interval() time.Duration {
+	if p.terminal {
+		return 200 * time.Millisecond
+	}
+	return time.Second
+}
+
+// update shows where the load stands.
+func (p *Progress) update(s loadgen.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.text(s)
+	planned := p.duration
+	if s.Warmup {
+		planned = p.warmup
+	}
+	late := planned > 0 && s.Elapsed >= planned+overtime && s.InFlight > 0
+	switch {
+	case p.terminal && late: // alone, since a bar leaves no room for it
+		p.draw(p.prefix() + p.awaiting(s))
+		return
+	case p.terminal:
+		full := int(s.Fraction * barWidth)
+		p.draw(fmt.Sprintf("%s[%s%s] %3.0f%%  %s", p.prefix(), strings.Repeat("=", full),
+			strings.Repeat(" ", barWidth-full), s.Fraction*100, text))
+		return
+	}
+	if p.warm != s.Warmup {
+		p.warm, p.last, p.awaited = s.Warmup, 0, false
+	}
+	if late && !p.awaited {
+		p.awaited = true
+		fmt.Fprintf(p.w, "%s%v are over; %s\n", p.prefix(), planned, p.awaiting(s))
+	}
+	if s.Elapsed-p.last >= plainInterval {
+		p.last = s.Elapsed
+		fmt.Fprintf(p.w, "%s%3.0f%%  %s\n", p.prefix(), s.Fraction*100, text)
+	}
+}
+
+// awaiting says why a load goes on after its time.
+func (p *Progress) awaiting(s loadgen.Progress) string {
+	answers, backlog := "1 answer that is", ""
+	if s.InFlight != 1 {
+		answers = textfmt.Count(float64(s.InFlight)) + " answers that are"
+	}
+	if s.Backlog > 0 {
+		backlog = fmt.Sprintf(", and up to %v to send %s more", p.drain, textfmt.Count(float64(s.Backlog)))
+	}
+	return fmt.Sprintf("waiting up to %v (-t) for %s still out%s; Ctrl-C ends now", p.timeout, answers, backlog)
+}
+
+// Say shows a state that has no figures.
+func (p *Progress) Say(format string, a ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.prefix() + fmt.Sprintf(format, a...)
+	if p.terminal {
+		p.draw(text)
+		return
+	}
+	fmt.Fprintln(p.w, text)
+}
+
+// Clear takes the bar off the terminal.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != "" {
+		fmt.Fprint(p.w, eraseLine)
+		p.bar = ""
+	}
+}
+
+func (p *Progress) prefix() string {
+	if p.label == "" {
+		return ""
+	}
+	return p.label + ": "
+}
+
+func (p *Progress) text(s loadgen.Progress) string {
+	t := fmt.Sprintf("%s requests/s  p50 %s  p99 %s", textfmt.Count(float64(int64(s.Rate))), textfmt.Duration(s.P50),
+		textfmt.Duration(s.P99))
+	if s.Failed > 0 {
+		t += fmt.Sprintf("  %s failed", textfmt.Count(float64(s.Failed)))
+	}
+	if s.Warmup {
+		t = "warm-up  " + t
+	}
+	return t
+}
+
+// draw puts the bar on the terminal. Called with mu held.
+func (p *Progress) draw(text string) {
+	fmt.Fprintf(p.w, barLine, text)
+	p.bar = text
+}
+
+// Run runs loadgen with the progress shown.
+func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+	o.OnProgress, o.ProgressInterval = p.update, p.interval()
+	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
+	defer p.Clear()
+	return Run(ctx, o)
+}
+
+// Run runs loadgen with the processors that it needs.
+func Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
+	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
+		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
+	}
+	return loadgen.Run(ctx, o)
+}

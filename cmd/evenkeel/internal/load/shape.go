@@ -1,0 +1,213 @@
+package load
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/loadgen"
+)
+
+// shapeFlags say over which protocol the requests go and how they follow each other.
+type shapeFlags struct {
+	http1, http2 bool
+	streams      int
+	caFile       string
+
+	arrivals loadgen.Arrivals
+	Seed     uint64
+	stages   stages
+	times    string
+}
+
+func (s *shapeFlags) register(fs *flag.FlagSet) {
+	fs.BoolVar(&s.http1, "http1", false,
+		"HTTP/1.1 only (default: HTTP/2 where all URLs are https and their servers offer it, else HTTP/1.1)")
+	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only: to http URLs with prior knowledge (h2c)")
+	fs.Var((*cli.Whole)(&s.streams), "streams",
+		"HTTP/2: `requests` at a time on each of the -c connections (default 1)")
+	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
+	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant,
+		"open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
+	fs.Uint64Var(&s.Seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random "+
+		"values of -template, and of run the order of the variants, to have them again (default: a new one, which is "+
+		"shown)")
+	fs.Var(&s.stages, "stages", "open loop with rates that change: `list` of DURATION:RATE (a step) or "+
+		"DURATION:FROM-TO (a ramp), such as 10s:500,1m:500-5000,10s:0")
+	fs.StringVar(&s.times, "times", "", "open loop with the times of a recorded trace: a line each in this `file`, "+
+		"as a duration or in seconds, counted from the earliest")
+}
+
+// apply puts them into o.
+func (s *shapeFlags) apply(o *loadgen.Options) error {
+	switch {
+	case s.http1 && s.http2:
+		return errors.New("-http1 and -http2 exclude each other")
+	case s.http1:
+		o.Protocol = loadgen.ProtocolHTTP1
+	case s.http2:
+		o.Protocol = loadgen.ProtocolHTTP2
+	}
+	o.Streams, o.Arrivals, o.Stages = s.streams, s.arrivals, s.stages
+	if s.arrivals == loadgen.ArrivalsPoisson {
+		o.Seed = s.Seed
+	}
+	if s.arrivals == loadgen.ArrivalsTimes && s.times == "" {
+		return errors.New("-arrivals times: give the file of them, -times FILE")
+	}
+	if s.times != "" {
+		var err error
+		if o.Times, err = readTimes(s.times); err != nil {
+			return fmt.Errorf("-times %s: %w", s.times, err)
+		}
+	}
+	if len(o.Stages)+len(o.Times) > 0 {
+		o.Drain = drain
+	}
+	if s.caFile == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(s.caFile)
+	if err != nil {
+		return fmt.Errorf("-cacert: %w", err)
+	}
+	if o.TLS == nil {
+		o.TLS = &tls.Config{}
+	}
+	o.TLS.RootCAs = x509.NewCertPool()
+	if !o.TLS.RootCAs.AppendCertsFromPEM(pem) {
+		return fmt.Errorf("-cacert %s: no certificate in it; it must be PEM (-----BEGIN CERTIFICATE-----)", s.caFile)
+	}
+	return nil
+}
+
+// shapeFlagOf names these flags by the fields of loadgen.Options that they set.
+func shapeFlagOf(option string) string {
+	option, _, _ = strings.Cut(option, "[")
+	return map[string]string{
+		"Streams": "-streams", "Arrivals": "-arrivals", "Stages": "-stages", "Times": "-times", "Protocol": "-http2",
+		"DisableKeepAlive": "-disable-keepalive",
+	}[option]
+}
+
+// loadDuration is how long a load with these options is planned to be; 0: no bound in time.
+func loadDuration(o *loadgen.Options) time.Duration {
+	d := o.Duration
+	for _, s := range o.Stages {
+		d += s.Duration
+	}
+	if n := len(o.Times); n > 0 && d == 0 {
+		d = o.Times[n-1] + 1
+	}
+	return d
+}
+
+// Steady makes the load one of a constant rate: the mean, where it changes.
+func Steady(o *loadgen.Options) {
+	if len(o.Stages) > 0 {
+		sum := 0.0
+		for _, s := range o.Stages {
+			sum += (s.From + s.To) / 2 * s.Duration.Seconds()
+		}
+		o.Rate = sum / loadDuration(o).Seconds()
+	} else if len(o.Times) > 0 {
+		d := min(loadDuration(o), o.Times[len(o.Times)-1]+1) // -z may end it before, or after
+		n, _ := slices.BinarySearch(o.Times, d)
+		o.Rate = min(max(loadgen.MinRate, float64(n)/d.Seconds()), loadgen.MaxRate)
+	}
+	if o.Arrivals == loadgen.ArrivalsTimes {
+		o.Arrivals = loadgen.ArrivalsConstant
+	}
+	o.Stages, o.Times = nil, nil
+}
+
+// stages is a flag of rates that change.
+type stages []loadgen.Stage
+
+func (s *stages) String() string {
+	var text []string
+	for _, x := range *s {
+		rate := strconv.FormatFloat(x.From, 'g', -1, 64)
+		if x.From != x.To {
+			rate += "-" + strconv.FormatFloat(x.To, 'g', -1, 64)
+		}
+		text = append(text, x.Duration.String()+":"+rate)
+	}
+	return strings.Join(text, ",")
+}
+
+func (s *stages) Set(text string) error {
+	*s = nil
+	for part := range strings.SplitSeq(text, ",") {
+		wrong := fmt.Errorf("%q: write a stage as DURATION:RATE or DURATION:FROM-TO, such as 10s:500 or 1m:500-5000",
+			part)
+		length, rate, ok := strings.Cut(strings.TrimSpace(part), ":")
+		if !ok {
+			return wrong
+		}
+		var d cli.Period
+		from, to, ramp := strings.Cut(rate, "-")
+		if !ramp {
+			to = from
+		}
+		a, errA := strconv.ParseFloat(from, 64)
+		b, errB := strconv.ParseFloat(to, 64)
+		if d.Set(length) != nil || errA != nil || errB != nil {
+			return wrong
+		}
+		*s = append(*s, loadgen.Stage{From: a, To: b, Duration: time.Duration(d)})
+	}
+	return nil
+}
+
+// maxTimesBytes bounds a file of times.
+const maxTimesBytes = 1 << 30
+
+// readTimes reads when requests were made, a line each: it counts them from the earliest.
+func readTimes(name string) ([]time.Duration, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if i, err := f.Stat(); err == nil && i.Size() > maxTimesBytes {
+		return nil, fmt.Errorf("over %d bytes", maxTimesBytes)
+	}
+	var times []time.Duration
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		d, err := time.ParseDuration(text)
+		if s, serr := strconv.ParseFloat(text, 64); serr == nil && s > -9e9 && s < 9e9 { // not NaN
+			d, err = time.Duration(s*1e9), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %q is no time; write seconds such as 1.25, or a duration such as 1250ms",
+				n, text)
+		}
+		times = append(times, d)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(times) == 0 {
+		return nil, errors.New("no times in it; write one a line")
+	}
+	slices.Sort(times)
+	for i := len(times) - 1; i >= 0; i-- {
+		times[i] -= times[0]
+	}
+	return times, nil
+}

@@ -1,0 +1,447 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/loadgen"
+)
+
+// mixFlags say which requests a load is made of, beside the URLs of the command line.
+type mixFlags struct {
+	File     string
+	template bool
+	seed     *uint64 // nil: a new one
+	distinct int
+	classes  []classPattern
+	Share    *runfile.Share // of what templates make; nil: all
+
+	Made  *runfile.Mix // what came of them; nil: the URLs as they stand
+	named []string     // files that the requests name: bodies, and those of {{line}}
+}
+
+// classPattern is a -class: what it matches is of that class.
+type classPattern struct {
+	name    string
+	pattern *regexp.Regexp
+}
+
+const (
+	maxTargetsBytes = 256 << 20 // of a file of targets
+	targetForm      = "write 'METHOD URL', with weight=N and class=NAME behind it if you like; below it headers as " +
+		"'Name: value', and @FILE for a body"
+)
+
+func (m *mixFlags) register(fs *flag.FlagSet) {
+	fs.StringVar(&m.File, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with "+
+		"headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL "+
+		"that begins with / is below the first URL given")
+	fs.Func("class", "`NAME=REGEXP`: give requests whose 'METHOD URL' matches figures of their own, as that class; "+
+		"may be repeated, the first that matches counts", m.addClass)
+	fs.BoolVar(&m.template, "template", false, "URLs, header values and bodies are text/templates: {{int 1 100}}, "+
+		"{{line \"FILE\"}}, {{seq}} (docs/guides/load.md); all are made before the load")
+	fs.Var((*cli.Whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again "+
+		"(default: as many as are sent, at most 10000)")
+}
+
+func (m *mixFlags) addClass(s string) error {
+	name, pattern, ok := strings.Cut(s, "=")
+	if !ok || strings.TrimSpace(name) == "" || pattern == "" {
+		return errors.New("write it as NAME=REGEXP, such as 'search=/search\\?'")
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return fmt.Errorf("%w; write it as NAME=REGEXP, such as 'search=/search\\?'", err)
+	}
+	m.classes = append(m.classes, classPattern{strings.TrimSpace(name), re})
+	return nil
+}
+
+// check finds flags that do nothing as they stand.
+func (m *mixFlags) check() error {
+	switch {
+	case m.distinct != 0 && !m.template:
+		return errors.New("-distinct is for -template; without it each target is one request")
+	case m.distinct < 0 || m.distinct > loadgen.MaxTargets:
+		return fmt.Errorf("-distinct %d; it goes from 1 to %d", m.distinct, loadgen.MaxTargets)
+	}
+	return nil
+}
+
+// spec is a target as it was written, and where.
+type spec struct {
+	at     string // FILE:LINE, or what of the command line
+	target loadgen.Target
+	class  string // where neither the target nor a -class says otherwise
+}
+
+// fail says what is wrong with it and where.
+func (s *spec) fail(err error) error {
+	var oe *loadgen.OptionError
+	if errors.As(err, &oe) {
+		err = errors.New(oe.Reason)
+	}
+	return fmt.Errorf("%s: %w", s.at, err)
+}
+
+// targets makes the targets of a load: of the file or of the URLs, each with what it lacks of base.
+func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Target) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	var specs []spec
+	for _, u := range urls {
+		t := base
+		t.URL = withScheme(u)
+		specs = append(specs, spec{at: strconv.Quote(u), target: t})
+	}
+	if m.File != "" {
+		var err error
+		if specs, err = m.read(urls, base); err != nil {
+			return err
+		}
+		m.Made = &runfile.Mix{File: m.File, Made: len(specs)}
+	}
+	for i := range specs {
+		complete(&specs[i].target)
+	}
+	if m.template {
+		made, err := m.expand(specs, o)
+		if err != nil {
+			return err
+		}
+		m.Made = &runfile.Mix{File: m.File, Seed: m.seed, Made: len(made)}
+		specs = made
+	}
+	for i := range specs {
+		s := &specs[i]
+		if s.target.Class == "" {
+			s.target.Class = cmp.Or(m.classOf(&s.target), s.class)
+		}
+		if m.Made != nil { // loadgen would name it by its number
+			if err := loadgen.Check(loadgen.Options{Targets: []loadgen.Target{s.target}}); err != nil {
+				return s.fail(err)
+			}
+		}
+		o.Targets = append(o.Targets, s.target)
+	}
+	return nil
+}
+
+// complete gives a target the method and the type of its body, where nobody said.
+func complete(t *loadgen.Target) {
+	if t.Method == "" {
+		t.Method = http.MethodGet
+		if len(t.Body) > 0 {
+			t.Method = http.MethodPost
+		}
+	}
+	if len(t.Body) > 0 && t.Header.Get("Content-Type") == "" {
+		t.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+}
+
+// classOf returns the class of a target by the patterns; "" where none matches.
+func (m *mixFlags) classOf(t *loadgen.Target) string {
+	for _, c := range m.classes {
+		if c.pattern.MatchString(t.Method + " " + t.URL) {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// read reads the file of targets.
+func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
+	if len(urls) > 1 {
+		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are "+
+			"below, or none", len(urls))
+	}
+	in, name, err := cli.Open(m.File)
+	if err != nil {
+		return nil, fmt.Errorf("-targets: %w", err)
+	}
+	defer in.Close()
+	p := targetParser{name: name, base: base, bodies: map[string][]byte{}}
+	if len(urls) == 1 {
+		p.below = strings.TrimSuffix(withScheme(urls[0]), "/")
+	}
+	if err := p.parse(in); err != nil {
+		return nil, err
+	}
+	m.named = slices.Collect(maps.Keys(p.bodies))
+	if len(p.specs) == 0 {
+		return nil, fmt.Errorf("-targets %s: no target in it; %s", name, targetForm)
+	}
+	return p.specs, nil
+}
+
+// targetParser reads a file of targets: lines of text, or of JSON where the first is.
+//
+//	METHOD URL weight=N class=NAME     a target; all but the URL may be left out
+//	Name: value                        a header of the target above
+//	@FILE                              its body
+//	# ...                              nothing
+type targetParser struct {
+	name  string
+	base  loadgen.Target // what a target has that does not say otherwise
+	below string         // URL for those that begin with /
+
+	line   int
+	specs  []spec
+	bodies map[string][]byte // by file
+	bytes  int               // of all bodies
+}
+
+func (p *targetParser) at() string { return fmt.Sprintf("%s:%d", p.name, p.line) }
+
+func (p *targetParser) parse(in io.Reader) error {
+	limited := &io.LimitedReader{R: in, N: maxTargetsBytes}
+	sc := bufio.NewScanner(limited)
+	sc.Buffer(nil, maxTargetsBytes)
+	asJSON := false
+	for sc.Scan() {
+		p.line++
+		text := strings.TrimSpace(sc.Text())
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		if len(p.specs) == 0 && text[0] == '{' && !strings.HasPrefix(text, "{{") {
+			asJSON = true
+		}
+		parse := p.text
+		if asJSON {
+			parse = p.json
+		}
+		if err := parse(text); err != nil {
+			return fmt.Errorf("%s: %w", p.at(), err)
+		}
+		if len(p.specs) > loadgen.MaxTargets {
+			return fmt.Errorf("%s: over %d targets; write fewer, or a -template", p.at(), loadgen.MaxTargets)
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	if limited.N == 0 {
+		return fmt.Errorf("%s: over %d MiB; write fewer targets, or a -template", p.name, maxTargetsBytes>>20)
+	}
+	return nil
+}
+
+var (
+	headerLine = regexp.MustCompile(`^[!#$%&'*+.^_|~0-9A-Za-z-]+:([ \t]|$)`)
+	methodWord = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
+)
+
+// text reads a line that is not JSON.
+func (p *targetParser) text(line string) error {
+	var last *loadgen.Target
+	if n := len(p.specs); n > 0 {
+		last = &p.specs[n-1].target
+	}
+	body, isBody := strings.CutPrefix(line, "@")
+	isHeader := headerLine.MatchString(line)
+	switch {
+	case (isBody || isHeader) && last == nil:
+		return fmt.Errorf("%q is of no target, as none stands above it; %s", line, targetForm)
+	case isBody:
+		b, err := p.body(strings.TrimSpace(body))
+		if err != nil {
+			return err
+		}
+		last.Body = b
+		return nil
+	case isHeader:
+		name, value, _ := strings.Cut(line, ":")
+		last.Header.Set(name, strings.TrimSpace(value))
+		return nil
+	}
+	words := splitTemplateWords(line)
+	method := ""
+	if methodWord.MatchString(words[0]) && len(words) > 1 {
+		method, words = words[0], words[1:]
+	}
+	t, err := p.target(method, words[0])
+	if err != nil {
+		return err
+	}
+	for _, w := range words[1:] {
+		name, value, _ := strings.Cut(w, "=")
+		switch {
+		case name == "class" && value != "":
+			t.Class = value
+		case name == "weight":
+			if t.Weight, err = strconv.Atoi(value); err != nil || t.Weight < 1 || t.Weight > loadgen.MaxTargets {
+				return fmt.Errorf("%q: write weight=N with N from 1 to %d", w, loadgen.MaxTargets)
+			}
+		default:
+			return fmt.Errorf("%q is neither weight=N nor class=NAME; %s", w, targetForm)
+		}
+	}
+	p.specs = append(p.specs, spec{at: p.at(), target: t})
+	return nil
+}
+
+// target is one with what base has.
+func (p *targetParser) target(method, url string) (loadgen.Target, error) {
+	t := p.base
+	t.Header = t.Header.Clone()
+	if t.Header == nil {
+		t.Header = http.Header{}
+	}
+	if method != "" {
+		t.Method = method
+	}
+	switch {
+	case !strings.HasPrefix(url, "/"):
+		t.URL = withScheme(url)
+	case p.below == "":
+		return t, fmt.Errorf("%q is below no URL; give one on the command line, or write it whole", url)
+	default:
+		t.URL = p.below + url
+	}
+	return t, nil
+}
+
+func (p *targetParser) body(name string) ([]byte, error) {
+	if b, ok := p.bodies[name]; ok {
+		return b, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("body @%s: %w; write a path from the folder that evenkeel runs in", name, err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, int64(maxBodyBytes-p.bytes)+1))
+	if p.bytes += len(b); err == nil && p.bytes > maxBodyBytes {
+		err = fmt.Errorf("the bodies are over %d bytes together", maxBodyBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("body @%s: %w", name, err)
+	}
+	p.bodies[name] = b
+	return b, nil
+}
+
+// jsonTarget is a line of JSON; method, url, header and body are vegeta's.
+type jsonTarget struct {
+	Method   string                     `json:"method"`
+	URL      string                     `json:"url"`
+	Header   map[string]json.RawMessage `json:"header"`
+	Body     []byte                     `json:"body"` // in base64
+	Text     *string                    `json:"text"` // a body as it is
+	BodyFile string                     `json:"body_file"`
+	Weight   int                        `json:"weight"`
+	Class    string                     `json:"class"`
+}
+
+const jsonForm = `write {"method": "POST", "url": "http://HOST/PATH", "header": {"Name": ["value"]}, ` +
+	`"text": "BODY", "weight": 1, "class": "NAME"}; "body" instead of "text" is in base64, "body_file" names a file`
+
+func (p *targetParser) json(line string) error {
+	var j jsonTarget
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		return fmt.Errorf("%w; %s", err, jsonForm)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("something follows the object; write each on a line of its own")
+	}
+	if j.URL == "" {
+		return fmt.Errorf("no url; %s", jsonForm)
+	}
+	if j.Weight < 0 || j.Weight > loadgen.MaxTargets {
+		return fmt.Errorf("weight %d; it goes from 1 to %d", j.Weight, loadgen.MaxTargets)
+	}
+	t, err := p.target(j.Method, j.URL)
+	if err != nil {
+		return err
+	}
+	t.Weight, t.Class = j.Weight, j.Class
+	for _, name := range slices.Sorted(maps.Keys(j.Header)) {
+		values, err := stringOrList(j.Header[name])
+		if err != nil {
+			return fmt.Errorf("header %q: write a text or a list of texts", name)
+		}
+		t.Header.Del(name)
+		for _, v := range values {
+			t.Header.Add(name, v)
+		}
+	}
+	bodies := 0
+	for _, given := range []bool{len(j.Body) > 0, j.Text != nil, j.BodyFile != ""} {
+		if given {
+			bodies++
+		}
+	}
+	switch {
+	case bodies > 1:
+		return errors.New("body, text and body_file all give a body; write one of them")
+	case len(j.Body) > 0:
+		t.Body = j.Body
+	case j.Text != nil:
+		t.Body = []byte(*j.Text)
+	case j.BodyFile != "":
+		b, err := p.body(j.BodyFile)
+		if err != nil {
+			return err
+		}
+		t.Body = b
+	}
+	p.specs = append(p.specs, spec{at: p.at(), target: t})
+	return nil
+}
+
+func stringOrList(b json.RawMessage) (list []string, err error) {
+	if bytes.HasPrefix(b, []byte(`"`)) {
+		list = []string{""}
+		return list, json.Unmarshal(b, &list[0])
+	}
+	return list, json.Unmarshal(b, &list)
+}
+
+// splitTemplateWords splits at blanks that stand in no {{...}}.
+func splitTemplateWords(line string) (words []string) {
+	word, inside := "", false
+	for i := 0; i < len(line); i++ {
+		switch {
+		case strings.HasPrefix(line[i:], "{{"):
+			inside = true
+		case strings.HasPrefix(line[i:], "}}"):
+			inside = false
+		case (line[i] == ' ' || line[i] == '\t') && !inside:
+			if word != "" {
+				words = append(words, word)
+			}
+			word = ""
+			continue
+		}
+		word += line[i : i+1]
+	}
+	if word != "" {
+		words = append(words, word)
+	}
+	return words
+}
+
+// Inputs are the files that a load has read; "" for none, - for standard input.
+func (l *Flags) Inputs() []string {
+	return append([]string{l.BodyFile, l.Shape.times, l.Shape.caFile, l.Mix.File}, l.Mix.named...)
+}

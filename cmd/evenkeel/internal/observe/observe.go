@@ -1,0 +1,324 @@
+// Package observe takes what tells of a service's collector around the measured window of a load:
+// its profiles, its gctrace lines, and the state of the machine.
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/loadgen"
+)
+
+// Observer takes, around the measured window, what tells of a service's collector and of the
+// machine.
+//
+//	begin   no request is in flight: profile (it collects), collections seen so far, machine
+//	loaded  the last answer is there: collections seen so far, machine
+//	end     profile (it collects again)
+//	fill    when the log is complete: the parts of the run
+type Observer struct {
+	Profiler *Profiler       // nil: off
+	Trace    trace           // of the service's standard error, or of its log
+	Traced   bool            // there is one
+	Service  runfile.Watched // where its processes are
+
+	before, after *allocations
+	Unprofiled    error // why one of them is missing
+
+	// Numbers of collections known of when measuring began and ended.
+	seenBefore, seenAfter int
+
+	watch *runfile.Watch
+	Run   runfile.Run
+}
+
+func (o *Observer) Begin(ctx context.Context) {
+	seen := o.Trace.count()
+	o.before = o.takeProfile(ctx, false)
+	if o.before != nil && o.Trace.log != "" {
+		o.Trace.awaitForced(ctx, seen, logPatience) // the profile's own collection is not the window's
+	}
+	o.seenBefore = o.Trace.mark()
+	o.watch = runfile.NewWatch(o.Service)
+}
+
+func (o *Observer) Loaded() {
+	if o.watch != nil {
+		o.Run.Disturbance = o.watch.End()
+	}
+	o.seenAfter = o.Trace.count()
+}
+
+func (o *Observer) End(ctx context.Context) {
+	if o.before != nil && ctx.Err() == nil {
+		o.after = o.takeProfile(ctx, true)
+	}
+}
+
+func (o *Observer) takeProfile(ctx context.Context, totalFirst bool) *allocations {
+	if o.Profiler == nil {
+		return nil
+	}
+	a, err := o.Profiler.take(ctx, totalFirst)
+	if err != nil && ctx.Err() == nil {
+		o.Unprofiled = err
+	}
+	return a
+}
+
+func (o *Observer) Note(format string, a ...any) {
+	o.Run.Notes = append(o.Run.Notes, fmt.Sprintf(format, a...))
+}
+
+// Fill puts the collector's parts into the run, with the top places that allocate.
+func (o *Observer) Fill(top int) {
+	if o.after != nil && !o.after.follows(o.before) {
+		o.Note("%v", errOtherProcess)
+		o.after = nil
+	}
+	o.fillGC()
+	if o.after != nil {
+		a, err := o.after.since(o.before, top)
+		if err == nil {
+			o.Run.Alloc = a
+			return
+		}
+		o.Note("%v", err)
+	}
+	if o.Run.GC != nil && o.Run.GC.Source == runfile.GCFromTrace {
+		if n, ok := o.Run.GC.Summary.AllocBytes.Get(); ok && o.Run.GC.Summary.Collections > 0 {
+			o.Run.Alloc = &runfile.Alloc{Bytes: n, Source: runfile.AllocFromTrace}
+		}
+	}
+}
+
+// fillGC keeps the collections of the window: those of the trace, or what the profile's figures
+// tell.
+func (o *Observer) fillGC() {
+	if o.Traced {
+		o.fillTrace()
+	}
+	if o.after == nil {
+		return
+	}
+	counted := o.after.numGC - o.before.numGC
+	if o.Run.GC == nil {
+		o.Run.GC = &runfile.GC{
+			Source:  runfile.GCFromMemStats,
+			Summary: o.after.collections(o.before, o.Run.Load.Duration), Collections: []runfile.Collection{},
+		}
+		return
+	}
+	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few may be at the window's ends
+		o.Note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
+	}
+}
+
+// fillTrace keeps the collections of the trace.
+func (o *Observer) fillTrace() {
+	t := &o.Trace
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.restarts > 0:
+		o.Note("%s: the program was started again during the load, or another one writes there, so its collections "+
+			"are left out", cmp.Or(t.log, "the server's standard error"))
+		return
+	case t.log != "" && len(t.cycles) == o.seenBefore:
+		if o.after == nil || o.after.numGC != o.before.numGC {
+			o.Note("%s: no gctrace line came during the load: start the service with GODEBUG=gctrace=1, and see that "+
+				"its standard error is written there at once", t.log)
+		}
+		return
+	case len(t.cycles) == 0:
+		o.Note("the server printed no gctrace line: it never collected, or it is no Go program, or something between " +
+			"(a script, sudo, a container) drops GODEBUG or standard error")
+		return
+	}
+	if lost := t.stats.Lost - t.lostBefore; lost > 0 {
+		o.Note("%d gctrace lines could not be read: the server's own output stood in them", lost)
+	}
+	cycles, w := o.window()
+	gc := &runfile.GC{
+		Source: runfile.GCFromTrace, Summary: gctrace.Summarize(slices.Values(cycles), w),
+		Collections: []runfile.Collection{},
+	}
+	for _, c := range cycles {
+		if end := c.End(); w.From < end && end <= w.To {
+			gc.Collections = append(gc.Collections, runfile.Collection{
+				At: c.At - w.From, Wall: c.Wall.Total(), Pause: c.Wall.Pause(),
+				Before: c.HeapBefore, After: c.HeapAfter, Live: c.HeapLive,
+			})
+		}
+	}
+	o.Run.GC = gc
+}
+
+// window returns the measured window in the server's own time, and the collections without
+// the one that the allocation profile after it asked for. The server's clock is known to a few
+// milliseconds only, since its lines round down and take time to arrive. What was read before
+// measuring began had ended by then; that bounds it. Called with the trace's mu held.
+func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
+	t, load := &o.Trace, o.Run.Load
+	from := load.Started.Sub(t.start)
+	if o.seenBefore > 0 {
+		from = max(from, t.cycles[o.seenBefore-1].End())
+	}
+	cycles := t.cycles
+	if o.before != nil {
+		for i := o.seenAfter; i < len(cycles); i++ {
+			if cycles[i].Forced {
+				cycles = cycles[:i]
+				break
+			}
+		}
+	}
+	return cycles, gctrace.Window{From: from, To: from + load.Duration}
+}
+
+// How long a log may take to have the line of the collection that the profile after the load asked
+// for, and how long it is given where there is no such line.
+const (
+	logPatience = 2 * time.Second
+	logRest     = 300 * time.Millisecond
+	logPoll     = 5 * time.Millisecond
+)
+
+// probeTimeout is how long a service may take to show that it serves its profiles, where nobody
+// said that it does.
+const probeTimeout = 2 * time.Second
+
+// Running is a service that runs already, and where it tells of itself.
+type Running struct {
+	Load    *loadgen.Options
+	PProf   string // URL of its /debug/pprof/, or off
+	Certain bool   // that it serves its profiles, since the user says so
+	GCTrace string // its log; "": none
+}
+
+// ObserveRunning is an observer of a service that runs already. stop ends it.
+func ObserveRunning(ctx context.Context, s Running) (o *Observer, stop func(), err error) {
+	o, stop = &Observer{}, func() {}
+	o.Service = WhereIs(ctx, s.Load.Targets)
+	if s.PProf != "off" {
+		o.Profiler = NewProfiler(s.PProf, s.Load.TLS)
+		probe, cancel := ctx, context.CancelFunc(func() {})
+		if !s.Certain {
+			probe, cancel = context.WithTimeout(ctx, min(probeTimeout, s.Load.Timeout))
+		}
+		_, err := o.Profiler.memStats(probe)
+		cancel()
+		switch {
+		case err == nil:
+			o.Run.PProf = o.Profiler.Base
+		case s.Certain:
+			return nil, nil, fmt.Errorf("-pprof: %w", err)
+		default:
+			o.Profiler = nil
+		}
+	}
+	if s.GCTrace != "" {
+		if stop, err = o.Trace.follow(ctx, s.GCTrace); err != nil {
+			return nil, nil, fmt.Errorf("-gctrace: %w", err)
+		}
+		o.Traced, o.Run.GCTrace = true, o.Trace.log
+	}
+	return o, stop, nil
+}
+
+// AwaitLog waits until the log has what it is to have of the window.
+func (o *Observer) AwaitLog(ctx context.Context) {
+	if !o.Traced {
+		return
+	}
+	rest := logRest
+	if o.after != nil {
+		rest = logPatience
+	}
+	o.Trace.awaitForced(ctx, o.seenAfter, rest)
+}
+
+// FillRunning puts the parts of a service that ran already into the run.
+func (o *Observer) FillRunning(top int) {
+	if pids := o.processes(); len(pids) > 0 {
+		if n := proc.PeakRSSOf(pids); n > 0 {
+			o.Run.Server = &runfile.Server{PeakRSSBytes: n}
+		}
+	}
+	o.Fill(top)
+	if o.Unprofiled != nil {
+		o.Note("%v", o.Unprofiled)
+	}
+}
+
+func (o *Observer) processes() []int {
+	if o.Service.Processes == nil {
+		return nil
+	}
+	return o.Service.Processes()
+}
+
+// errOtherProcess says that the figures before and after are not of one process.
+var errOtherProcess = errors.New("the profiles before and after the load are of different processes, so the " +
+	"collector's figures are left out: " +
+	"name one replica with -pprof, not a balancer; or was the service started again?")
+
+// follows reports whether a is a later state of the process of before: nothing that it counts can
+// go back, and the collection that was the last then has ended when it had ended.
+func (a *allocations) follows(before *allocations) bool {
+	if a.total < before.total || a.numGC < before.numGC || a.forced < before.forced {
+		return false
+	}
+	kept := int64(len(before.pauseEnd)) // entries of a ring
+	if before.numGC == 0 || kept == 0 || a.numGC-before.numGC >= kept || len(a.pauseEnd) != len(before.pauseEnd) {
+		return true
+	}
+	last := (before.numGC - 1) % kept
+	return a.pauseEnd[last] == before.pauseEnd[last]
+}
+
+// collections sums up what runtime.MemStats tells of the collections since before: how many, and
+// their pauses where the ring of the last 256 still has all of them. Neither the collector's CPU
+// time in a window nor its clock time nor heap sizes can be told from it.
+func (a *allocations) collections(before *allocations, window time.Duration) gctrace.Summary {
+	n := a.numGC - before.numGC
+	s := gctrace.Summary{
+		Window: gctrace.Of(window), Collections: n, Forced: gctrace.Of(a.forced - before.forced),
+		AllocBytes: gctrace.Of(a.total - before.total),
+	}
+	if n > 0 {
+		s.Pace = gctrace.Of(window / time.Duration(n))
+	}
+	if kept := int64(len(a.pauses)); kept > 0 && n <= kept {
+		pause := time.Duration(0)
+		for i := before.numGC; i < a.numGC; i++ {
+			pause += time.Duration(a.pauses[i%kept])
+		}
+		s.Wall.Pause = gctrace.Of(pause)
+	}
+	return s
+}
+
+// parseRing reads "[1 2 3]".
+func parseRing(text string) []int64 {
+	fields := strings.Fields(strings.Trim(text, "[]"))
+	ring := make([]int64, 0, len(fields))
+	for _, f := range fields {
+		n, err := parseCount(f)
+		if err != nil {
+			return nil
+		}
+		ring = append(ring, n)
+	}
+	return ring
+}
+
+func abs(n int64) int64 { return max(n, -n) }

@@ -1,0 +1,64 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/listeners"
+	"evenkeel.dev/loadgen"
+)
+
+// maxHosts is how many hosts of the targets are looked up.
+const maxHosts = 16
+
+// WhereIs tells which processes of this machine listen where the targets are, or that all of them
+// are elsewhere.
+func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	seen := map[string]bool{}
+	var here []netip.AddrPort
+	for i := range targets {
+		u, err := url.Parse(targets[i].URL)
+		if err != nil || seen[u.Host] {
+			continue
+		}
+		if seen[u.Host] = true; len(seen) > maxHosts {
+			return runfile.Watched{}
+		}
+		addrs, err := Here(ctx, u)
+		if err != nil {
+			return runfile.Watched{}
+		}
+		here = append(here, addrs...)
+	}
+	if len(here) == 0 {
+		return runfile.Watched{Elsewhere: true}
+	}
+	pids := listeners.Processes(here)
+	return runfile.Watched{Processes: func() []int { return pids }}
+}
+
+// Here returns the addresses of this machine that a URL leads to.
+func Here(ctx context.Context, u *url.URL) (here []netip.AddrPort, err error) {
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	mine := listeners.LocalAddrs()
+	for _, a := range addrs {
+		if a = a.Unmap(); a.IsLoopback() || mine[a] {
+			here = append(here, netip.AddrPortFrom(a, uint16(port)))
+		}
+	}
+	return here, nil
+}

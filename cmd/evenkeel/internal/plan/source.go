@@ -1,0 +1,233 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
+	"evenkeel.dev/cmd/evenkeel/internal/gclog"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/gcgate/capacity"
+	"evenkeel.dev/gctrace"
+	"evenkeel.dev/internal/textfmt"
+)
+
+// ofRuns takes the runs with a label, which may be left out where all have the same: their means.
+func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
+	file, err := runfile.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	labels := map[string]bool{}
+	for _, r := range file.Runs {
+		labels[r.Label] = true
+	}
+	known := slices.Sorted(maps.Keys(labels))
+	switch {
+	case label == "" && len(known) > 1:
+		return nil, fmt.Errorf("%s has runs of %s: choose one with -label", source, strings.Join(known, ", "))
+	case label == "":
+		label = known[0]
+	case !labels[label]:
+		return nil, fmt.Errorf("%s has no runs of %q, but of %s", source, label, strings.Join(known, ", "))
+	}
+	var sum runSum
+	for i := range file.Runs {
+		if file.Runs[i].Label == label {
+			sum.add(&file.Runs[i])
+		}
+	}
+	return sum.plan(source)
+}
+
+// runSum adds runs up.
+type runSum struct {
+	runs                       float64
+	seconds                    float64
+	requests, allocated        float64
+	live, cycles, marking      float64 // marking in seconds of CPU
+	wall                       float64 // seconds in which a collection ran
+	service                    float64 // seconds of CPU, the collector's included
+	beside                     float64
+	traced, profiled, measured float64 // runs that know of collections, allocations, CPU
+	procs                      int
+}
+
+func (s *runSum) add(r *runfile.Run) {
+	s.runs++
+	s.seconds += r.Load.Duration.Seconds()
+	s.requests += float64(r.Load.Answered)
+	if r.Alloc != nil {
+		s.profiled++
+		s.allocated += float64(r.Alloc.Bytes)
+	}
+	if r.GC != nil {
+		live, ok := r.GC.Summary.Heap.Live.Mean.Get()
+		marking, ok2 := marked(&r.GC.Summary)
+		if ok && ok2 && r.GC.Summary.Collections > 0 {
+			s.traced++
+			s.live += float64(live)
+			s.cycles += float64(r.GC.Summary.Collections)
+			s.marking += marking.Seconds()
+		}
+		if wall, ok := r.GC.Summary.Wall.Total.Get(); ok {
+			s.wall += wall.Seconds()
+		}
+		if procs, ok := r.GC.Summary.Procs.Get(); ok {
+			s.procs = procs
+		}
+		if after, ok := r.GC.Summary.Heap.After.Max.Get(); ok && r.Server != nil {
+			s.beside += max(float64(r.Server.PeakRSSBytes)-float64(after), 0)
+		}
+	}
+	if r.Disturbance != nil {
+		if cpu, ok := r.Disturbance.ServiceCPU.Get(); ok && cpu > 0 {
+			s.measured++
+			s.service += cpu.Seconds()
+		}
+	}
+}
+
+func (s *runSum) plan(source string) (*Plan, error) {
+	switch {
+	case s.seconds <= 0:
+		return nil, fmt.Errorf("%s: its runs have no duration: measure with evenkeel run", source)
+	case s.traced < s.runs:
+		return nil, fmt.Errorf("%s: it does not say what collections left and what they took: measure with evenkeel "+
+			"run, for longer than the service takes from one collection to the next, "+
+			"or with evenkeel load -gctrace FILE",
+			source)
+	case s.profiled < s.runs:
+		return nil, fmt.Errorf("%s: it does not say what was allocated: measure with evenkeel run, or with evenkeel "+
+			"load -gctrace FILE", source)
+	case s.live == 0:
+		return nil, fmt.Errorf("%s: collections left less than 1 MB, which gctrace does not tell from nothing: they "+
+			"cost such a service so little that there is nothing to plan", source)
+	}
+	p := &Plan{Source: source, service: capacity.Service{
+		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs,
+		Beside: s.beside / s.runs, Procs: s.procs,
+		MarkPerByte: capacity.Exactly(s.marking / (s.cycles * s.live / s.runs)),
+	}}
+	if work := s.service - s.marking; s.measured == s.runs && work > 0 {
+		p.measured = work / s.seconds
+	} else {
+		p.note("it does not say what CPU its service took: neither the replicas needed nor the CPU of a request can " +
+			"be told")
+	}
+	return p, nil
+}
+
+// marked is the CPU time that collections took, idle processors' included: where the load is
+// higher, or behind a gate, the same marking takes others.
+func marked(s *gctrace.Summary) (time.Duration, bool) {
+	total, ok := s.CPU.Total.Get()
+	idle, _ := s.CPU.Idle.Get()
+	return total + idle, ok
+}
+
+// ofLog takes the last process of a gctrace log.
+func ofLog(source string, in io.Reader) (*Plan, error) {
+	log := gctrace.NewScanner(in)
+	r := gclog.Part{}.Summarize(func(yield func(gctrace.Cycle) bool) {
+		for log.Scan() && yield(log.Cycle()) {
+		}
+	})
+	if err := log.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	if r.Total == 0 {
+		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines; start the program with "+
+			"GODEBUG=gctrace=1 and keep its standard error", source)
+	}
+	sum := &r.Processes[len(r.Processes)-1].Summary
+	window, _ := sum.Window.Get()
+	allocated, _ := sum.AllocBytes.Get()
+	live, _ := sum.Heap.Live.Mean.Get()
+	marking, _ := marked(sum)
+	if window <= 0 || allocated <= 0 || live <= 0 {
+		return nil, fmt.Errorf("%s: too few collections to tell what the program allocates and keeps: let it run for "+
+			"longer, under load", source)
+	}
+	procs, _ := sum.Procs.Get()
+	p := &Plan{Source: source, service: capacity.Service{
+		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
+		MarkPerByte: capacity.Exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
+	}}
+	p.note("a log knows nothing of requests and of the CPU that they take: neither the replicas needed nor the CPU " +
+		"of a request can be told; a run.json has both")
+	if r.Total > 1 {
+		p.note("the log has %d processes: the last one is taken", r.Total)
+	}
+	return p, nil
+}
+
+// ofStatus watches a replica's status page.
+func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, error) {
+	url, err := gatestats.URL(name)
+	if err != nil {
+		return nil, err
+	}
+	client := gatestats.NewClient()
+	before, err := gatestats.Fetch(ctx, client, url)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(length):
+	}
+	after, err := gatestats.Fetch(ctx, client, url)
+	if err != nil {
+		return nil, err
+	}
+	if after.Allocated < before.Allocated || after.Entered < before.Entered || after.Process.CPU < before.Process.CPU {
+		return nil, fmt.Errorf("%s: the replica was started again meanwhile, or a balancer is in front of several: "+
+			"name one replica", url)
+	}
+	seconds := after.At.Sub(before.At).Seconds()
+	p := &Plan{Source: url, service: capacity.Service{
+		Requests:  float64(after.Entered-before.Entered) / seconds,
+		AllocRate: float64(after.Allocated-before.Allocated) / seconds, Live: float64(after.Live),
+	}}
+	if p.service.AllocRate == 0 || p.service.Live == 0 {
+		return nil, fmt.Errorf("%s: nothing was allocated in %v, or nothing is alive: look at it under load", url,
+			length)
+	}
+	p.options = capacity.Options{Replicas: after.Turn.Replicas, Turns: after.Turn.Turns, Memory: after.MemoryLimit()}
+	if mean := after.Turn.Held.Mean(); mean > 0 {
+		p.service.Held = capacity.Range{Low: mean.Seconds(), High: max(after.Turn.Held.Max, mean).Seconds()}
+	}
+	p.work(before, after, seconds)
+	return p, nil
+}
+
+// work takes the CPU time between two readings of a status page, so many seconds apart.
+func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
+	if before.Process.CPU == 0 {
+		p.note("this page does not know what CPU requests take, as that of httpgate.Status does: neither the " +
+			"replicas needed nor the CPU of a request can be told")
+		return
+	}
+	p.service.Procs = after.Process.Procs
+	cycles := after.Process.Cycles - before.Process.Cycles
+	collector := (after.Process.Collector - before.Process.Collector).Seconds()
+	if cycles > 0 {
+		p.service.MarkPerByte = capacity.Exactly(collector / (float64(cycles) * p.service.Live))
+	}
+	p.measured = max((after.Process.CPU-before.Process.CPU).Seconds()-collector, 0) / seconds
+	if cycles < enoughCycles {
+		p.note("%s ended in these %.0f seconds, so what part of the CPU is the collector's is known roughly: watch "+
+			"it for longer with -for", textfmt.Plural(int(cycles), "collection"), seconds)
+	}
+}
+
+// enoughCycles is how many collections must end for one that began before, or ends after, to make
+// little of a difference.
+const enoughCycles = 5

@@ -1,0 +1,257 @@
+package replicas
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/history"
+)
+
+// A recorder keeps snapshots, and this command analyses them. It asks a replica for its history
+// and the list of its snapshots, and then, the newest first, for each snapshot that it does not
+// know yet.
+//
+//	json, snapshots ──> snapshot/ID.json, snapshot/ID ──> findings ──> added to the history
+const (
+	maxKeptBytes  = 64 << 20        // of a trace
+	maxHeadBytes  = 16 << 20        // of what its analysis needs, and of a list
+	analysisLimit = 2 * time.Minute // for all snapshots of a replica, each time that it is asked
+	traceLimit    = time.Minute     // for a trace to come
+	quietAnalysis = 2 * time.Second // before progress is shown
+)
+
+// analyses bounds how many snapshots are in memory at a time.
+var analyses = make(chan bool, runtime.GOMAXPROCS(0))
+
+// findings are what the kept snapshots of a replica say. One goroutine at a time uses them.
+type findings struct {
+	source string // of the history; another one is another process
+	store  *history.Store
+	done   map[string]bool // snapshots
+	failed []string        // snapshots that cannot be analysed, and why
+}
+
+// reset forgets all.
+func (f *findings) reset(source string) (err error) {
+	*f = findings{source: source, done: map[string]bool{}}
+	f.store, err = history.Open(history.Options{})
+	return err
+}
+
+// keeper is where a replica's history and snapshots are.
+type keeper interface {
+	// history returns the history, and the names of the processes in it.
+	history(ctx context.Context) (h *history.History, source string, err error)
+	list(ctx context.Context) ([]history.Kept, error) // the oldest first
+	// read returns a file of a snapshot. The error is an fs.ErrNotExist if it is gone.
+	read(ctx context.Context, name string, most int64) ([]byte, error)
+}
+
+// history returns the history of k, with what its snapshots say since a time.
+func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *counter) (*history.History, error) {
+	h, source, err := k.history(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.store == nil || f.source != source {
+		if err := f.reset(source); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := f.explain(ctx, k, since, n)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // an older recorder keeps none
+	case err != nil:
+		return nil, err
+	case fresh: // h may lack what these say
+		if h, _, err = k.history(ctx); err != nil {
+			return nil, err
+		}
+	}
+	h.AddFound(f.store.Since(since))
+	return h, nil
+}
+
+// explain analyses the snapshots of k that are not known yet, and not older than a time. It reports
+// whether there were any.
+func (f *findings) explain(ctx context.Context, k keeper, since time.Time, n *counter) (fresh bool, err error) {
+	list, err := k.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	list = slices.DeleteFunc(list, func(k history.Kept) bool {
+		return f.done[k.Snapshot] || k.Taken.Before(since)
+	})
+	n.all.Add(int64(len(list)))
+	ctx, cancel := context.WithTimeout(ctx, analysisLimit)
+	defer cancel()
+	for _, s := range slices.Backward(list) {
+		err := f.explainOne(ctx, k, s.Snapshot)
+		n.done.Add(1)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			f.failed = append(f.failed, fmt.Sprintf("snapshot %s: %v", s.Snapshot, err))
+		}
+		f.done[s.Snapshot], fresh = true, true
+	}
+	return fresh, nil
+}
+
+func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
+	select {
+	case analyses <- true:
+		defer func() { <-analyses }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	text, err := k.read(ctx, id+".json", maxHeadBytes)
+	if err != nil {
+		return err
+	}
+	var h history.Head
+	if err := json.Unmarshal(text, &h); err != nil {
+		return fmt.Errorf("what its analysis needs cannot be read: %w", err)
+	}
+	if h.Threshold <= 0 { // nothing was slow
+		return nil
+	}
+	trace, err := k.read(ctx, id, maxKeptBytes)
+	if err != nil {
+		return err
+	}
+	if len(h.Usual) == 0 {
+		h.Usual = f.store.Usual()
+	}
+	e, err := h.Explain(ctx, bytes.NewReader(trace), reqtrace.Options{})
+	if err != nil {
+		return err
+	}
+	f.store.AddKept(&h, e)
+	return nil
+}
+
+// served is what a recorder serves.
+type served struct {
+	client *http.Client
+	json   *url.URL      // of the history
+	since  time.Duration // of that; 0: all
+}
+
+func (s served) history(ctx context.Context) (*history.History, string, error) {
+	at := *s.json
+	if s.since > 0 {
+		q := at.Query()
+		q.Set("since", s.since.String())
+		at.RawQuery = q.Encode()
+	}
+	b, err := fetch.Page(ctx, s.client, at.String(), maxHistoryBytes, recorderWanted)
+	if err != nil {
+		return nil, "", err
+	}
+	h, source, err := parseHistory(b)
+	if err != nil {
+		return nil, "", fmt.Errorf("its answer is none of a recorder (%w): %s", err, recorderWanted)
+	}
+	return h, source, nil
+}
+
+func (s served) list(ctx context.Context) (list []history.Kept, err error) {
+	at := s.json.JoinPath("..", "snapshots")
+	text, err := fetch.Page(ctx, s.client, at.String(), maxHeadBytes, recorderWanted)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	return list, err
+}
+
+func (s served) read(ctx context.Context, name string, most int64) ([]byte, error) {
+	patient := *s.client
+	patient.Timeout = traceLimit
+	return fetch.Page(ctx, &patient, s.json.JoinPath("..", "snapshot", name).String(), most, recorderWanted)
+}
+
+// folder is the directory of a recorder.
+type folder string
+
+func (d folder) history(context.Context) (*history.History, string, error) {
+	return readHistory(filepath.Join(string(d), "history.log"))
+}
+
+func (d folder) list(context.Context) (list []history.Kept, err error) {
+	heads, err := filepath.Glob(filepath.Join(string(d), "snapshots", "*.json"))
+	for _, name := range heads {
+		k := history.Kept{Snapshot: strings.TrimSuffix(filepath.Base(name), ".json")}
+		var h history.Head
+		if text, err := os.ReadFile(name); err != nil || json.Unmarshal(text, &h) != nil {
+			k.Taken = time.Now() // so that the report says that it cannot be read
+		} else {
+			k.Taken = h.Taken
+		}
+		list = append(list, k)
+	}
+	return list, err
+}
+
+func (d folder) read(_ context.Context, name string, most int64) ([]byte, error) {
+	if filepath.Ext(name) != ".json" {
+		name += ".trace"
+	}
+	f, err := os.Open(filepath.Join(string(d), "snapshots", name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return fetch.AtMost(f, most)
+}
+
+// counter counts snapshots, for a progress line.
+type counter struct{ all, done atomic.Int64 }
+
+// show shows on a terminal how many snapshots are analysed, until end is called.
+func (n *counter) show(a *cli.App) (end func()) {
+	if !a.Terminal {
+		return func() {}
+	}
+	p := load.NewProgress(a, "")
+	ended := make(chan bool)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		t := time.NewTicker(quietAnalysis)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				if all, done := n.all.Load(), n.done.Load(); done < all {
+					p.Say("analysing snapshots: %d of %d", done, all)
+				}
+			case <-ended:
+				p.Clear()
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		wg.Wait()
+	}
+}

@@ -1,0 +1,200 @@
+// Package replicas asks the recorders of replicas what made requests slow, and shows it together.
+package replicas
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
+	"evenkeel.dev/reqtrace/history"
+)
+
+const (
+	patience        = 10 * time.Second
+	connect         = 5 * time.Second
+	maxHistoryBytes = 256 << 20
+	atOnce          = 16 // replicas that are asked at a time
+)
+
+const recorderWanted = `is its recorder there (debug.Handle("` + traces.RecorderPath + `", rec))?`
+
+// replica is where a history is available: a recorder in a service, or a file.
+type replica struct {
+	name string // as the user wrote it
+	url  string // of its JSON; "": name is a file
+	kept *findings
+}
+
+// answer is what a replica said.
+type answer struct {
+	replica
+	history *history.History
+	failed  []string // what is not in it, and why
+	err     error
+}
+
+// parse reads an operand. Files are refused where only what is live makes sense.
+func parse(name string, files bool) (replica, error) {
+	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
+		if _, err := os.Stat(name); files && err == nil {
+			return replica{name: name, kept: &findings{}}, nil
+		}
+		what := "no URL of a recorder"
+		if files {
+			what = "neither a file nor a URL of a recorder"
+		}
+		return replica{}, fmt.Errorf("%q is %s; write it as http://HOST:PORT%s", name, what, traces.RecorderPath)
+	}
+	u, err := url.Parse(name)
+	if err != nil || u.Hostname() == "" {
+		return replica{}, fmt.Errorf("%q is no URL of a recorder; write it as http://HOST:PORT%s", name,
+			traces.RecorderPath)
+	}
+	switch {
+	case u.Path == "" || u.Path == "/":
+		u.Path = traces.RecorderPath + "json"
+	case !strings.HasSuffix(u.Path, "/json"):
+		u = u.JoinPath("json")
+	}
+	u.Fragment = ""
+	return replica{name, u.String(), &findings{}}, nil
+}
+
+// parseAll reads operands; one that is there twice is an error.
+func parseAll(names []string, files bool) ([]replica, error) {
+	var list []replica
+	for _, n := range names {
+		r, err := parse(n, files)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(list, func(o replica) bool {
+			return o.url == r.url && (r.url != "" || o.name == r.name)
+		}) {
+			return nil, fmt.Errorf("%s is there twice: name each replica once", n)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSHandshakeTimeout, t.MaxIdleConnsPerHost = connect, 1
+	return &http.Client{Transport: t, Timeout: patience}
+}
+
+// ask asks all replicas.
+func (v *View) ask(ctx context.Context) []answer {
+	answers := make([]answer, len(v.replicas))
+	var n counter
+	defer n.show(v.app)()
+	turns := make(chan bool, atOnce)
+	var wg sync.WaitGroup
+	for i, r := range v.replicas {
+		wg.Go(func() {
+			turns <- true
+			defer func() { <-turns }()
+			h, err := r.history(ctx, v.client, v.Since, &n)
+			answers[i] = answer{r, h, r.kept.failed, err}
+		})
+	}
+	wg.Wait()
+	return answers
+}
+
+// history returns what the replica has, of the time since which is wanted; zero: all. What its
+// snapshots say is in it.
+func (r *replica) history(
+	ctx context.Context, c *http.Client, since time.Duration, n *counter,
+) (*history.History, error) {
+	var from time.Time
+	if since > 0 {
+		from = time.Now().Add(-since)
+	}
+	if r.url != "" {
+		u, err := url.Parse(r.url)
+		if err != nil {
+			return nil, err
+		}
+		return r.kept.history(ctx, served{c, u, since}, from, n)
+	}
+	if fi, err := os.Stat(r.name); err == nil && fi.IsDir() {
+		return r.kept.history(ctx, folder(r.name), from, n)
+	}
+	h, _, err := readHistory(r.name)
+	return h, err
+}
+
+// readHistory reads a file: JSON, or the file of a recorder's folder.
+func readHistory(name string) (h *history.History, source string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	b, err := fetch.AtMost(f, maxHistoryBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	return parseHistory(b)
+}
+
+// parseHistory returns a history, and for JSON the names of the processes in it.
+func parseHistory(b []byte) (h *history.History, source string, err error) {
+	if text := bytes.TrimSpace(b); len(text) == 0 || text[0] == '{' || text[0] == '<' {
+		var names struct{ Sources []string }
+		h = &history.History{}
+		if err := json.Unmarshal(b, h); err != nil {
+			return nil, "", err
+		}
+		err = json.Unmarshal(b, &names)
+		return h, strings.Join(names.Sources, " "), err
+	}
+	h, _, _, err = history.ReadLog(b)
+	return h, "", err
+}
+
+// merged is what replicas say together.
+type merged struct {
+	history  *history.History
+	answered int
+	all      int
+	missing  []string // who is not in it, and why
+}
+
+// merge adds answers up. It fails where there is none.
+func merge(answers []answer) (*merged, error) {
+	m := &merged{history: &history.History{}, all: len(answers)}
+	for _, a := range answers {
+		err := a.err
+		if err == nil {
+			if err = m.history.Merge(a.history); errors.Is(err, history.ErrSame) {
+				err = errors.New("it is the same process as another one")
+			}
+		}
+		if err != nil {
+			m.missing = append(m.missing, fmt.Sprintf("%s: %v", a.name, err))
+			continue
+		}
+		for _, why := range a.failed {
+			m.missing = append(m.missing, a.name+": "+why)
+		}
+		m.answered++
+	}
+	if m.answered == 0 {
+		return nil, errors.New(strings.Join(m.missing, "\n  "))
+	}
+	return m, nil
+}

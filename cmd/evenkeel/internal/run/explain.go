@@ -1,0 +1,111 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"evenkeel.dev/cmd/evenkeel/internal/explain"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/reqtrace"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+const explainRounds = 3 // the last ones, in which variants are traced
+
+// traced reports whether a variant is traced in a round: in the last one, and where there are
+// several variants in as many as tell what the machine does to a trace from what the variants do.
+func (r *Runner) traced(round int) bool {
+	rounds := 1
+	if len(r.variants) > 1 {
+		rounds = explainRounds
+	}
+	return r.flags.explain && r.twin == "" && round > r.flags.repeat-rounds
+}
+
+// traceFile returns where a trace is kept; "": nowhere.
+func (r *Runner) traceFile(label string, round int) string {
+	if r.flags.traces == "" {
+		return ""
+	}
+	name := strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("-_.", c) {
+			return c
+		}
+		return '_'
+	}, label)
+	return filepath.Join(r.flags.traces, fmt.Sprintf("%s-%d.trace", strings.TrimLeft(name, "."), round))
+}
+
+// changes returns what makes each variant slower than the base, in the order of the variants.
+func (r *Runner) changes() (list []*verdict.Change, err error) {
+	reports := map[string][]*reqtrace.Report{}
+	for _, x := range r.explanations {
+		if rep := x.verdict.Report(); rep.Requests > 0 {
+			reports[x.label] = append(reports[x.label], rep)
+		}
+	}
+	base := r.variants[0].label
+	if r.flags.judging.Base != "" {
+		base = r.flags.judging.Base
+	}
+	for _, v := range r.variants {
+		if v.label == base || len(reports[base]) == 0 || len(reports[v.label]) == 0 {
+			continue
+		}
+		c, compareErr := verdict.Compare(reports[base], reports[v.label],
+			verdict.ChangeOptions{Old: base, New: v.label})
+		if compareErr != nil {
+			err = errors.Join(err, compareErr)
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, err
+}
+
+// lastExplanations returns the last verdict on each variant.
+func (r *Runner) lastExplanations() (list []explained) {
+	for i, x := range r.explanations {
+		if !slices.ContainsFunc(r.explanations[i+1:], func(y explained) bool { return y.label == x.label }) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what
+// differs between the two.
+func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
+	for _, c := range changes {
+		err = errors.Join(err, explain.ChangePage(r.app, c, r.flags.explainHTML))
+	}
+	if len(r.variants) == 1 {
+		for _, x := range r.lastExplanations() {
+			err = errors.Join(err, explain.Page(r.app, page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
+		}
+	}
+	return err
+}
+
+// printExplanations writes the verdicts below the table, and what differs between the variants
+// before them.
+func (r *Runner) printExplanations(changes []*verdict.Change) error {
+	o := explain.TextOptions(r.app)
+	for _, c := range changes {
+		fmt.Fprintf(r.app.Stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
+		if err := c.WriteText(r.app.Stdout, o); err != nil {
+			return err
+		}
+	}
+	for _, x := range r.lastExplanations() {
+		fmt.Fprintf(r.app.Stdout, "\n%s\n", x.heading(len(r.variants)))
+		if err := x.verdict.WriteText(r.app.Stdout, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

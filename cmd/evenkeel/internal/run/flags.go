@@ -1,0 +1,224 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/plan"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// New returns what the command line of evenkeel run asks for; help is what -h prints.
+func New(a *cli.App, help string, args []string) (*Runner, error) {
+	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second)}
+	fs := a.NewFlags("run", help)
+	f.load.Register(fs)
+	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and "+
+		"round")
+	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
+	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
+	fs.Var(&f.stopTimeout, "stop-timeout",
+		"`duration` that the server may take to stop after SIGTERM, before it is killed")
+	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the "+
+		"first -url)")
+	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
+	f.judging.Register(fs)
+	f.repeat = 1
+	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn "+
+		"by lot; 3 with -explain and several variants")
+	f.until.register(fs)
+	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which "+
+		"change this machine shows at all; -repeat (default 10) times, or 8 before -until")
+	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where "+
+		"variants are compared)")
+	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
+	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest "+
+		"requests were slow, as evenkeel explain does")
+	fs.StringVar(&f.explainHTML, "explain-html", "",
+		"write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
+	fs.StringVar(&f.traces, "traces", "",
+		"keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; implies -explain")
+	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
+	operands, command, err := a.Parse(fs, args)
+	if err != nil {
+		return nil, err
+	}
+	if !cli.Given(fs, "top") {
+		f.top = 8
+		if len(f.variants) > 1 {
+			f.top = 3
+		}
+	}
+	r := &Runner{app: a, flags: f, command: command}
+	switch {
+	case len(operands) > 0:
+		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --",
+			operands[0])
+	case len(command) == 0:
+		return nil, a.Wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- "+
+			"./server")
+	case len(f.urls) == 0 && f.load.Mix.File == "":
+		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
+	case f.html == cli.ToStdout:
+		return nil, a.Wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare "+
+			"-html - FILE")
+	case f.repeat < 1 || f.top < 0:
+		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
+	}
+	if err := cmp.Or(load.CheckGiven(fs), f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(),
+		r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
+		return nil, a.Wrong(fs, "%v", err)
+	}
+	a.Say(fs.Name(), f.load.Hints(fs)...)
+	if err := cli.CanSave(f.load.Inputs(), f.load.Output, f.html, f.explainHTML); err != nil {
+		return nil, err
+	}
+	if f.traces != "" {
+		if err := os.MkdirAll(f.traces, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// prepare works out what the flags leave open.
+func (r *Runner) prepare() error {
+	f := r.flags
+	f.load.Drawn = len(f.variants) > 1 || f.aa
+	var err error
+	if r.load, err = f.load.Options(f.urls); err != nil {
+		return err
+	}
+	if err := f.load.Fit(&r.load); err != nil {
+		return err
+	}
+	if err := loadgen.Check(r.load); err != nil {
+		return load.FlagError(err)
+	}
+	first, err := url.Parse(r.load.Targets[0].URL)
+	if err != nil {
+		return err
+	}
+	if f.ready, err = load.Absolute("-ready", f.ready, first); err != nil {
+		return err
+	}
+	if f.pprof != "off" {
+		if f.pprof, err = load.PProfAt(f.pprof, first); err != nil {
+			return err
+		}
+	}
+	seen, traced := map[string]bool{}, map[string]string{}
+	for _, s := range f.variants {
+		v, err := parseVariant(s)
+		if err != nil {
+			return err
+		}
+		if seen[v.label] {
+			return fmt.Errorf("two variants are called %q; give each a label of its own", v.label)
+		}
+		seen[v.label] = true
+		if file := r.traceFile(v.label, 1); file != "" {
+			if other, ok := traced[file]; ok {
+				return fmt.Errorf("the traces of %q and of %q would both be %s; give them labels that differ by "+
+					"letters or digits", other, v.label, file)
+			}
+			traced[file] = v.label
+		}
+		r.variants = append(r.variants, v)
+	}
+	if len(r.variants) == 0 {
+		r.variants = []variant{{label: "run"}}
+	}
+	r.File = runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
+	return nil
+}
+
+// Run measures all, interleaved, and reports what there is even when it is cut short.
+func (r *Runner) Run(ctx context.Context) error {
+	ctx, release := r.app.Catch(ctx)
+	defer release()
+	err := r.MeasureAll(ctx)
+	if len(r.File.Runs) == 0 {
+		return err
+	}
+	c := r.Compared()
+	// Files first: printing may be ended by a closed pipe.
+	err = errors.Join(err, r.app.Save(&r.File, r.flags.load.Output),
+		r.app.SavePage(r.flags.html, func(w io.Writer) error { return page.Compare(w, c) }))
+	changes, changesErr := r.changes()
+	err = errors.Join(err, changesErr, r.saveExplanation(changes))
+	if r.flags.load.Output != cli.ToStdout {
+		err = errors.Join(err, r.print(c), r.printExplanations(changes))
+	}
+	if !errors.Is(err, cli.ErrInterrupted) {
+		err = errors.Join(err, load.CheckRuns(&r.File))
+	}
+	return cmp.Or(errors.Join(err, r.unexplained), r.judge(c))
+}
+
+// judge holds what was measured against each -fail-if.
+func (r *Runner) judge(c *compare.Comparison) error {
+	lines, outcome := r.flags.judging.FailIf.Check(c)
+	r.app.Say("run", lines...)
+	return outcome
+}
+
+// print writes the table, what replicas would need for the base's load, and where each variant
+// allocated.
+func (r *Runner) print(c *compare.Comparison) error {
+	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
+		return err
+	}
+	if advice := plan.Line(c.Columns[c.Base].Runs); advice != "" {
+		fmt.Fprintf(r.app.Stdout, "\n%s\n", advice)
+	}
+	for _, col := range c.Columns {
+		a := col.Median().Alloc
+		if a == nil || len(a.Flat) == 0 {
+			continue
+		}
+		fmt.Fprintf(r.app.Stdout, "\n%s allocated %s\n", col.Label, textfmt.Bytes(float64(a.Bytes)))
+		if err := observe.WriteSites(r.app.Stdout, a, r.app.Style); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkExplain looks at the flags of evenkeel run that concern -explain.
+func (r *Runner) checkExplain(repeatGiven bool) error {
+	f := r.flags
+	if f.explainHTML != "" || f.traces != "" {
+		f.explain = true
+	}
+	if f.explain && len(f.variants) > 1 && !repeatGiven {
+		f.repeat = explainRounds
+	}
+	switch {
+	case !f.explain:
+		return nil
+	case f.pprof == "off":
+		return fmt.Errorf("-explain takes its trace from the server's /debug/pprof/, but -pprof is off")
+	case f.load.Output == cli.ToStdout:
+		return fmt.Errorf("-explain prints below the table, and -o - leaves it out; write the runs to a file")
+	case f.explainHTML == cli.ToStdout:
+		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
+	case f.explainHTML != "" && len(f.variants) > 2:
+		return fmt.Errorf("-explain-html is the page of one variant, or of what differs between two; -explain prints "+
+			"it of all %d", len(f.variants))
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/loadgen"
+)
+
+// measurement is one run of one variant.
+type measurement struct {
+	runner  *Runner
+	variant variant
+	repeat  int
+
+	observe.Observer
+	progress *load.Progress
+	pass     *observe.Passer
+	server   *proc.Process
+
+	peakRSS int64 // of the server, before it is stopped
+}
+
+const (
+	// diedWithin is how long after its last answers a server that died is known to be dead.
+	diedWithin = 2 * time.Second
+	// goneWithin is how long that may take where nobody listens any more: it surely is dying.
+	goneWithin = 30 * time.Second
+)
+
+// measure starts a variant, loads it, stops it, and returns what was measured.
+func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
+	m := &measurement{runner: r, variant: v, repeat: repeat, progress: load.NewProgress(r.app, r.labelOf(v, repeat))}
+	m.pass = &observe.Passer{W: m.progress, All: r.flags.verbose}
+	defer m.progress.Clear()
+	if r.flags.pprof != "off" {
+		m.Profiler = observe.NewProfiler(r.flags.pprof, r.load.TLS)
+	}
+	command := append(append([]string(nil), r.command...), v.args...)
+	m.Run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.Mix.Made}
+
+	ready := newReadiness(r.flags.ready, r.load.TLS)
+	if err := ready.free(ctx); err != nil {
+		return nil, err
+	}
+	m.progress.Say("starting %s", strings.Join(append(append([]string(nil), v.env...), command...), " "))
+	server, err := proc.Start(proc.Options{
+		Args: command, Env: withGCTrace(v.env),
+		Stderr: func(r io.Reader) { m.Trace.Read(r, m.pass) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.server, m.Traced = server, true
+	m.Service.Processes = server.Processes
+	err = ready.wait(ctx, server, time.Duration(r.flags.readyTimeout))
+	if err == nil {
+		err = m.loadServer(ctx)
+	}
+	m.peakRSS = server.PeakRSS()
+	if err == nil && r.traced(repeat) {
+		m.explainWindow(ctx)
+	}
+	stopErr := r.stop(server)
+	if err != nil {
+		return nil, m.withLastWords(err)
+	}
+	m.assemble(stopErr)
+	return &m.Run, nil
+}
+
+// labelOf says which measurement is in progress; "": it is the only one.
+func (r *Runner) labelOf(v variant, repeat int) string {
+	switch {
+	case r.twin != "":
+		return fmt.Sprintf("%s, the %s of round %d for the floor", v.label, r.twin, repeat)
+	case r.flags.until.width > 0:
+		return fmt.Sprintf("%s, round %d%s", v.label, repeat, r.standing)
+	case len(r.variants)*r.flags.repeat > 1:
+		return fmt.Sprintf("%s %d/%d", v.label, repeat, r.flags.repeat)
+	}
+	return ""
+}
+
+// withGCTrace adds gctrace=1 to what the variant or the environment has in GODEBUG.
+func withGCTrace(env []string) []string {
+	debug := os.Getenv("GODEBUG")
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, "GODEBUG="); ok {
+			debug = v
+		}
+	}
+	if debug != "" {
+		debug += ","
+	}
+	return append(append([]string(nil), env...), "GODEBUG="+debug+"gctrace=1")
+}
+
+// loadServer puts the load on, with the allocation profile taken right before and after.
+func (m *measurement) loadServer(ctx context.Context) error {
+	loadCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-m.server.Done():
+			cancel()
+		case <-loadCtx.Done():
+		}
+	}()
+	o := m.runner.load
+	o.OnMeasure = func() { m.Begin(loadCtx) }
+	res, err := m.progress.Run(loadCtx, o)
+	if err != nil {
+		return err
+	}
+	m.Loaded()
+	if m.died(ctx, res) {
+		return fmt.Errorf("%w under load after %s answers: %s", errEnded, textfmt.Count(float64(res.Answered)),
+			m.server.Exit())
+	}
+	m.Run.Load = res
+	m.End(ctx)
+	return nil
+}
+
+// explainWindow says why requests were slow, in a window of its own: the measured one was without a
+// trace, and counts even if this fails.
+func (m *measurement) explainWindow(ctx context.Context) {
+	r := m.runner
+	x := traces.Tracing{
+		Server: m.server, URL: m.Profiler.Base + "trace", Load: r.load, Progress: m.progress,
+		Keep: r.traceFile(m.variant.label, m.repeat),
+	}
+	source, v, err := x.Explain(ctx)
+	switch {
+	case ctx.Err() != nil: // said already
+	case err != nil:
+		if len(r.variants) > 1 {
+			err = fmt.Errorf("%s: %w", m.variant.label, err)
+		}
+		r.unexplained = errors.Join(r.unexplained, fmt.Errorf("-explain: %w", err))
+	default:
+		r.explanations = append(r.explanations, explained{m.variant.label, source, v})
+	}
+}
+
+// died reports whether the server has ended. Where requests failed it gives it time to be
+// found dead.
+func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
+	within := time.Duration(0)
+	if res.Failed > 0 && ctx.Err() == nil {
+		within = diedWithin
+		if newReadiness(m.runner.flags.ready, nil).refused(ctx) {
+			within = goneWithin
+		}
+	}
+	select {
+	case <-m.server.Done():
+		return true
+	case <-time.After(within):
+	case <-ctx.Done():
+	}
+	select {
+	case <-m.server.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// withLastWords adds the last words of a server that failed. Some say why on standard output alone.
+func (m *measurement) withLastWords(err error) error {
+	last := m.pass.Last()
+	switch {
+	case errors.Is(err, cli.ErrInterrupted):
+		return err
+	case len(last) == 0 && errors.Is(err, errEnded):
+		return fmt.Errorf("%w\nit wrote nothing to standard error, and its standard output is not shown: start it by "+
+			"itself to see that", err)
+	case len(last) == 0:
+		return err
+	}
+	return fmt.Errorf("%w\nthe last it wrote to standard error:\n  %s", err, strings.Join(last, "\n  "))
+}
+
+// assemble puts the parts together when the server has ended.
+func (m *measurement) assemble(stopErr error) {
+	m.Run.Server = &runfile.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
+	if stopErr != nil {
+		m.Note("the server did not stop gently: %v", stopErr)
+	}
+	m.Fill(m.runner.flags.top)
+	if m.Unprofiled != nil {
+		estimated := ""
+		if m.Run.Alloc != nil {
+			estimated = "; allocated/request is estimated from gctrace"
+		}
+		m.Note("%v: import net/http/pprof in the server, or say with -pprof where it is, or off%s", m.Unprofiled,
+			estimated)
+	}
+}

@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+)
+
+const (
+	readyPoll    = 20 * time.Millisecond
+	readyTimeout = 2 * time.Second // of one attempt
+)
+
+// readiness waits until a service answers.
+type readiness struct {
+	url    string
+	client *http.Client
+}
+
+func newReadiness(url string, c *tls.Config) *readiness {
+	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}
+	return &readiness{url, &http.Client{
+		Transport: t, Timeout: readyTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// free reports an error when somebody listens where the service should: it would be measured
+// in the service's place.
+func (r *readiness) free(ctx context.Context) error {
+	addr, err := r.dial(ctx)
+	if addr == "" {
+		return err
+	}
+	if err != nil {
+		return nil
+	}
+	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the "+
+		"server and -url another port", addr)
+}
+
+// refused reports whether nobody listens where the service did.
+func (r *readiness) refused(ctx context.Context) bool {
+	_, err := r.dial(ctx)
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// dial connects to where the service is, and no more. addr is "" for a URL that is none.
+func (r *readiness) dial(ctx context.Context) (addr string, err error) {
+	u, err := url.Parse(r.url)
+	if err != nil {
+		return "", err
+	}
+	addr = u.Host
+	if u.Port() == "" {
+		addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	d := net.Dialer{Timeout: readyTimeout}
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err == nil {
+		c.Close()
+	}
+	return addr, err
+}
+
+// wait polls the URL until it answers with a status below 500, the process ends, or the time
+// is up. The first look is taken to its end, so that there is something to say.
+func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
+	first := ctx
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNotReady)
+	defer cancel()
+	last := ""
+	for {
+		look := ctx
+		if last == "" {
+			look = first
+		}
+		req, err := http.NewRequestWithContext(look, http.MethodGet, r.url, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := r.client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode < 500 {
+				return nil
+			}
+			last = "it answered " + resp.Status
+		} else if errors.As(err, new(*tls.CertificateVerificationError)) {
+			return fmt.Errorf("%w: -insecure accepts any certificate", err)
+		} else if look.Err() == nil {
+			last = err.Error()
+		}
+		select {
+		case <-p.Done():
+			return fmt.Errorf("%w before it was ready: %s", errEnded, p.Exit())
+		case <-ctx.Done():
+			if context.Cause(ctx) == errNotReady {
+				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or "+
+					"give it more with -ready-timeout", timeout, last, r.url)
+			}
+			return cli.ErrInterrupted
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+var (
+	errNotReady = errors.New("not ready")
+	errEnded    = errors.New("the server ended")
+)

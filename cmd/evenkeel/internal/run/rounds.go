@@ -1,0 +1,282 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/tailstat"
+)
+
+// untilFlags have evenkeel run go on until the answer is good enough.
+type untilFlags struct {
+	width  share // 0: as often as -repeat says
+	figure string
+	budget cli.Period
+}
+
+const (
+	defaultBudget = 10 * time.Minute
+	defaultFigure = "p99"
+
+	// timedRounds are measured before the number of looks is fixed. No look at so few can tell
+	// anything.
+	timedRounds = 2
+
+	// foreseenAfter is after how many rounds it is said how many more a -fail-if takes.
+	foreseenAfter = 10
+)
+
+func (u *untilFlags) register(fs *flag.FlagSet) {
+	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, "+
+		"or is certainly another than 1 (with -fail-if: is certainly beyond or within each limit), or the -budget is "+
+		"spent; the intervals hold although each round is looked at")
+	fs.StringVar(&u.figure, "until-figure", "",
+		"the `figure` that -until is about (default: the first of -figures, or p99)")
+	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m); with -fail-if after ten "+
+		"rounds, if it has no room for as many as a limit takes")
+}
+
+// share is a flag of a share above 0.
+type share float64
+
+func (s *share) String() string { return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%" }
+
+func (s *share) Set(text string) error {
+	digits, ok := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseFloat(digits, 64)
+	if !ok || err != nil || !(n > 0 && n <= 1000) {
+		return errors.New("write a share above 0%, such as 10%")
+	}
+	*s = share(n / 100)
+	return nil
+}
+
+// checkUntil finds flags that do not go together with -until, and makes the plan.
+func (r *Runner) checkUntil(repeatGiven bool) error {
+	f := r.flags
+	u, names := &f.until, f.judging.Names()
+	switch {
+	case u.width == 0 && u.budget > 0:
+		return errors.New("-budget is how long -until may take; say what for, such as -until 10%")
+	case u.width == 0 && u.figure != "":
+		return errors.New("-until-figure says what -until is about; say how well it is to be known, such as -until 10%")
+	case u.width == 0:
+	case repeatGiven:
+		return errors.New("-until goes on until it knows enough, -repeat so many times; choose one")
+	case len(r.variants) < 2:
+		return errors.New("-until is about the ratio of two variants; give each a -variant")
+	case f.explain:
+		return errors.New("-explain traces the last round, which -until does not know beforehand; run it with -repeat")
+	default:
+		if u.budget == 0 {
+			u.budget = cli.Period(defaultBudget)
+		}
+		if u.figure = cmp.Or(u.figure, cmp.Or(append(slices.Clone(names), defaultFigure)...)); names == nil {
+			names = []string{u.figure}
+		}
+		if err := compare.CheckFigures([]string{u.figure}); err != nil {
+			return fmt.Errorf("-until-figure: %w", err)
+		}
+		if !slices.Contains(names, u.figure) {
+			return fmt.Errorf("-until-figure %s is not among -figures", u.figure)
+		}
+	}
+	if f.aa && !repeatGiven && u.width == 0 {
+		f.repeat = floorRounds
+	}
+	if f.aa && u.width == 0 && f.repeat < 2 {
+		return errors.New("-aa measures one variant twice in each round; -repeat must be at least 2")
+	}
+	if len(r.variants) < 2 && !f.aa {
+		return nil // there is nothing to draw
+	}
+	if f.load.Shape.Seed != 0 {
+		f.seed = f.load.Shape.Seed
+	}
+	for f.seed == 0 {
+		f.seed = uint64(rand.Uint32()) // readers of JSON that know floating point only keep it
+	}
+	r.File.Plan = &runfile.Plan{Seed: f.seed, Base: f.judging.Base, Figures: names}
+	for _, v := range r.variants {
+		r.File.Plan.Variants = append(r.File.Plan.Variants, v.label)
+	}
+	return nil
+}
+
+// draw returns the order of a round, from 1. Where nothing differs, each variant is as likely to be
+// before as after another, whatever the machine does meanwhile: the test of the rounds' differences
+// rests on that.
+func (r *Runner) draw(round int) []variant {
+	if r.File.Plan == nil {
+		return r.variants
+	}
+	rng := rand.New(rand.NewPCG(r.flags.seed, uint64(round)))
+	order, labels := slices.Clone(r.variants), []string(nil)
+	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	for _, v := range order {
+		labels = append(labels, v.label)
+	}
+	r.File.Plan.Order = append(r.File.Plan.Order, labels)
+	return order
+}
+
+// MeasureAll measures in rounds, as many as -repeat or -until say.
+func (r *Runner) MeasureAll(ctx context.Context) error {
+	defer cli.OutlivePipe()()
+	if r.take == nil {
+		r.take = r.measure
+	}
+	if r.now == nil {
+		r.now = time.Now
+	}
+	if r.flags.aa {
+		if err := r.measureFloor(ctx); err != nil || len(r.variants) == 1 {
+			return err
+		}
+	}
+	begun := r.now()
+	for i := 1; ; i++ {
+		if err := r.round(ctx, i); err != nil {
+			return err
+		}
+		spent := r.now().Sub(begun)
+		why := ""
+		switch {
+		case r.flags.until.width == 0 && i == r.flags.repeat:
+			return nil
+		case r.flags.until.width > 0 && i >= timedRounds:
+			if i == timedRounds {
+				r.fixLooks(spent / timedRounds)
+			}
+			why = r.look(spent)
+		}
+		if why == "" && i == foreseenAfter {
+			why = r.foresee(spent / foreseenAfter)
+		}
+		if why != "" {
+			fmt.Fprintf(r.app.Stderr, "ended after %s: %s\n", textfmt.Plural(i, "round"), why)
+			return nil
+		}
+	}
+}
+
+// foresee says after the first rounds, which took so long each, how many a -fail-if takes. It
+// returns why measuring is to end: -until's budget has no room for so many.
+func (r *Runner) foresee(round time.Duration) (why string) {
+	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
+	if n == 0 {
+		return ""
+	}
+	takes := fmt.Sprintf("-fail-if %s takes some %s rounds", limit.Text, textfmt.Count(float64(n)))
+	if n > tailstat.MaxNeeded {
+		takes = fmt.Sprintf("-fail-if %s takes more than %s rounds", limit.Text, textfmt.Count(tailstat.MaxNeeded))
+	}
+	room := r.flags.repeat
+	if r.flags.until.width > 0 {
+		room = r.File.Plan.Looks
+	}
+	all := time.Duration(n) * round
+	switch {
+	case n <= room:
+		fmt.Fprintf(r.app.Stderr, "after %d rounds: %s, %s in all\n", foreseenAfter, takes, textfmt.Duration(all))
+	case r.flags.until.width == 0:
+		fmt.Fprintf(r.app.Stderr, "after %d rounds: %s, and -repeat measures %d\n", foreseenAfter, takes, room)
+	case n > tailstat.MaxRounds:
+		return takes + ", which is more than -until looks at; longer runs (-z) vary less"
+	default:
+		return fmt.Sprintf("%s, and -budget %s has room for %d; write -budget %s", takes,
+			time.Duration(r.flags.until.budget), room,
+			(all + time.Minute - 1).Truncate(time.Minute))
+	}
+	return ""
+}
+
+func (r *Runner) round(ctx context.Context, number int) error {
+	for _, v := range r.draw(number) {
+		run, err := r.take(ctx, v, number)
+		if run != nil {
+			if r.File.Plan != nil {
+				run.Round = number
+			}
+			r.File.Runs = append(r.File.Runs, *run)
+		}
+		if err == nil && ctx.Err() != nil {
+			err = cli.ErrInterrupted
+		}
+		if err != nil {
+			if len(r.variants) > 1 {
+				err = fmt.Errorf("%s: %w", v.label, err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// fixLooks says after how many rounds -until gives up, before a look can tell anything.
+func (r *Runner) fixLooks(round time.Duration) {
+	budget := time.Duration(r.flags.until.budget)
+	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
+	r.File.Plan.Looks = looks
+	if n := r.Compared().Fewest(); n > looks {
+		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that "+
+			"takes -budget %s at least\n",
+			textfmt.Duration(round), budget, looks, n, (time.Duration(n) * round).Round(time.Second))
+	}
+}
+
+// Compared puts side by side what there is so far.
+func (r *Runner) Compared() *compare.Comparison {
+	return compare.Files([]*runfile.File{&r.File}, []string{r.flags.load.Output})
+}
+
+// look says why measuring is to end, "" if it is not, and what is known so far.
+func (r *Runner) look(spent time.Duration) (why string) {
+	u, c := r.flags.until, r.Compared()
+	row := c.Row(u.figure)
+	narrow, clear, standing := true, true, []string(nil)
+	for k, col := range c.Columns {
+		if k == c.Base {
+			continue
+		}
+		var x *tailstat.Result
+		if row != nil {
+			x = row.Result(k)
+		}
+		done := x != nil && x.Within.HalfWidth() <= float64(u.width)
+		narrow = narrow && done
+		clear = clear && (done || x != nil && x.Verdict != tailstat.VerdictCannotTell)
+		if b := compare.Bounds(x); b != "" {
+			standing = append(standing, fmt.Sprintf("%s %s", col.Label, b))
+		}
+	}
+	if limits := r.flags.judging.FailIf; len(limits) > 0 { // another ratio than 1 is no answer to them
+		clear = limits.Told(c)
+	}
+	if r.standing = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(standing) > 0 {
+		r.standing = fmt.Sprintf(", %s of %s", u.figure, strings.Join(standing, ", "))
+	}
+	switch {
+	case narrow:
+		return fmt.Sprintf("the ratio of %s is known to within %s", u.figure, u.width.String())
+	case clear:
+		return "the answer is clear"
+	case spent >= time.Duration(u.budget):
+		return fmt.Sprintf("-budget %s is spent", time.Duration(u.budget))
+	case len(r.File.Plan.Order) >= r.File.Plan.Looks:
+		return fmt.Sprintf("-budget %s has no room for another", time.Duration(u.budget))
+	}
+	return ""
+}

@@ -1,0 +1,98 @@
+// Package run measures variants of a service in rounds, as evenkeel run does.
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/judge"
+	"evenkeel.dev/cmd/evenkeel/internal/load"
+	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/cmd/evenkeel/internal/traces"
+	"evenkeel.dev/loadgen"
+	"evenkeel.dev/reqtrace/verdict"
+)
+
+type flags struct {
+	load         load.Flags
+	urls         cli.List
+	ready        string
+	readyTimeout cli.Period
+	stopTimeout  cli.Period
+	pprof        string
+	variants     cli.List
+	judging      judge.Flags
+	repeat       int
+	until        untilFlags
+	seed         uint64
+	aa           bool
+	top          int
+	html         string
+	explain      bool
+	explainHTML  string
+	traces       string
+	verbose      bool
+}
+
+// Runner measures variants of one service.
+type Runner struct {
+	app      *cli.App
+	flags    *flags
+	command  []string
+	load     loadgen.Options
+	variants []variant
+	File     runfile.File
+
+	take func(context.Context, variant, int) (*runfile.Run, error) // measures; nil: measure
+	now  func() time.Time                                          // nil: time.Now
+	twin string                                                    // first or second, while the floor is measured
+	// what -until has found so far, for the progress line
+	standing string
+
+	explanations []explained
+	unexplained  error // why one of them is missing
+}
+
+// stop ends the server gently; a second signal to evenkeel makes it quick.
+func (r *Runner) stop(server *proc.Process) error {
+	ctx, cancel := r.app.Patience()
+	defer cancel()
+	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
+}
+
+// ExplainAgain starts a variant once more, takes a trace from a URL under the load of the rounds,
+// and says why requests were slow.
+func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
+	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.stop(server) }() // killed, if it must be
+	err = newReadiness(r.flags.ready, r.load.TLS).wait(ctx, server, time.Duration(r.flags.readyTimeout))
+	if err != nil {
+		return nil, err
+	}
+	p := load.NewProgress(r.app, "")
+	defer p.Clear()
+	x := traces.Tracing{Server: server, URL: url, Load: r.load, Progress: p}
+	_, v, err := x.Explain(ctx)
+	return v, err
+}
+
+// explained is the verdict on one trace of a variant.
+type explained struct {
+	label   string
+	source  string // of the trace
+	verdict *verdict.Verdict
+}
+
+// heading says whose verdict follows.
+func (x *explained) heading(variants int) string {
+	if variants > 1 {
+		return "why requests were slow: " + x.label
+	}
+	return "why requests were slow"
+}

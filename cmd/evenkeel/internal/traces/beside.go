@@ -1,0 +1,191 @@
+package traces
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/reqtrace"
+)
+
+// fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service,
+// whose samples are in the trace then, and how this machine does, if the service is on it. say
+// tells what is missing. What a recorder has already has nothing beside it.
+func (s *endpoint) fetchBeside(
+	ctx context.Context, profiled bool, say func(format string, a ...any),
+) (*spool, *reqtrace.Beside, error) {
+	if s.seconds == 0 {
+		b, err := s.fetch(ctx)
+		return b, nil, err
+	}
+	seen := func() *reqtrace.Beside { return nil }
+	if s.local() {
+		seen = watchMachine(ctx)
+	}
+	watched := s.watchCPU(ctx, say)
+	end := func() error { return nil }
+	if profiled {
+		end = s.profile(ctx)
+	}
+	b, err := s.fetch(ctx)
+	cpu, beside, failed := watched(), seen(), end()
+	if cpu != nil {
+		if beside == nil {
+			beside = &reqtrace.Beside{}
+		}
+		beside.CPU = cpu
+	}
+	if err == nil && failed != nil {
+		say("no CPU profile: %v; the trace is used without, and running has no functions", failed)
+	}
+	return b, beside, err
+}
+
+// local reports whether the service is on this machine.
+func (s *endpoint) local() bool {
+	u, err := url.Parse(s.url)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// profile begins a CPU profile that would last longer than the trace, so that it is never a whole
+// request within it. end stops it, and says why there was none. What it answers is thrown away: its
+// samples are in the trace.
+func (s *endpoint) profile(ctx context.Context) (end func() error) {
+	u, err := url.Parse(s.url)
+	if err != nil || path.Base(u.Path) != "trace" {
+		return func() error {
+			return fmt.Errorf("%s does not end in /trace, so where its profile is cannot be told", s.url)
+		}
+	}
+	u.Path = path.Join(path.Dir(u.Path), "profile")
+	u.RawQuery = "seconds=" + strconv.Itoa(int(math.Ceil(s.seconds))+1)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- s.getProfile(ctx, u.String()) }()
+	return func() error {
+		defer cancel()
+		select {
+		case err := <-done:
+			return err
+		default: // it runs still
+		}
+		cancel()
+		<-done // the server has ended it, or the connection is gone
+		return nil
+	}
+}
+
+func (s *endpoint) getProfile(ctx context.Context, at string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		line := fetch.FirstLine(resp.Body)
+		if strings.Contains(line, "in use") {
+			line += ": one is being taken already, and its samples are in the trace"
+		}
+		return fmt.Errorf("%s answered %s%s", at, resp.Status, line)
+	}
+	var magic [2]byte
+	if _, err := io.ReadFull(resp.Body, magic[:]); err != nil || string(magic[:]) != gzipMagic {
+		return fmt.Errorf("%s answered at once, and it was no profile", at)
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, observe.MaxProfileBytes))
+	return err
+}
+
+const (
+	heartbeat = 2 * time.Millisecond
+	heartLate = 10 * time.Millisecond // of a beat
+	mostLate  = 10_000                // times that are kept
+)
+
+// watchMachine keeps a heartbeat until the function that it returns is called, which returns what
+// was seen.
+func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan []reqtrace.Interval, 1)
+	steal := readSteal()
+	go func() {
+		var late []reqtrace.Interval
+		beat := time.NewTimer(heartbeat)
+		defer beat.Stop()
+		for last := time.Now(); ; {
+			select {
+			case <-beat.C:
+			case <-ctx.Done():
+				done <- late
+				return
+			}
+			now := time.Now()
+			if now.Sub(last) > heartbeat+heartLate && len(late) < mostLate {
+				late = append(late, reqtrace.Interval{From: last, To: now})
+			}
+			last = now
+			beat.Reset(heartbeat)
+		}
+	}()
+	return func() *reqtrace.Beside {
+		cancel()
+		b := &reqtrace.Beside{Late: <-done}
+		after := readSteal()
+		if all := after.all - steal.all; all > 0 {
+			b.Steal = float64(after.stolen-steal.stolen) / float64(all)
+		}
+		return b
+	}
+}
+
+// ticks are the time that a hypervisor took from all processors, and all time, in the kernel's
+// units; zero where there is no /proc/stat (proc_stat(5)).
+type ticks struct{ stolen, all int64 }
+
+func readSteal() ticks {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return ticks{}
+	}
+	return parseSteal(string(b))
+}
+
+// parseSteal reads the line of all processors: cpu user nice system idle iowait irq softirq steal
+// guest guest_nice. The time of guests is in that of users.
+func parseSteal(text string) (t ticks) {
+	line, _, _ := strings.Cut(text, "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 9 || fields[0] != "cpu" {
+		return t
+	}
+	for i, f := range fields[1:9] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return ticks{}
+		}
+		t.all += n
+		if i == 7 {
+			t.stolen = n
+		}
+	}
+	return t
+}

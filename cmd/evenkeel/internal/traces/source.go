@@ -1,0 +1,185 @@
+package traces
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
+)
+
+const (
+	traceSeconds   = 5 // of a trace, where the URL does not say
+	maxTraceBytes  = 1 << 30
+	traceConnect   = 10 * time.Second
+	tracePatience  = 30 * time.Second
+	maxTraceWindow = time.Hour
+)
+
+// RecorderPath is where a recorder is, if a URL has no path.
+const RecorderPath = "/debug/evenkeel/"
+
+// endpoint is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is
+// fetched before it is read: the service may be on the same machine, and reading takes processors.
+type endpoint struct {
+	url      string
+	seconds  float64 // that are traced from now on; 0: of a recorder, which has them
+	client   *http.Client
+	patience time.Duration // without a byte, beyond seconds
+	longest  time.Duration // for all of it, beyond seconds
+	most     int64         // bytes
+	process  int           // that serves it on this machine; 0: the one that listens at the URL's address
+}
+
+var (
+	errSilent = errors.New("no byte came in time")
+	errLong   = errors.New("it did not end in time")
+)
+
+// newEndpoint completes a URL with the seconds that it lacks.
+func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
+	u, err := url.Parse(name)
+	if err != nil || u.Hostname() == "" {
+		return nil, fmt.Errorf("%q is no URL of a trace; write it as http://HOST:PORT/debug/pprof/trace?seconds=5",
+			name)
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/debug/pprof/trace?seconds=5", name, err)
+	}
+	if p := strings.TrimSuffix(u.Path, "/"); p == "" || p+"/" == observe.PProfPath {
+		u.Path = observe.PProfPath + "trace"
+	}
+	if at, ok := snapshotURL(u); ok {
+		return newEndpointOf(at, 0, c), nil
+	}
+	if q.Get("seconds") == "" {
+		q.Set("seconds", strconv.Itoa(traceSeconds))
+		u.RawQuery = q.Encode()
+	}
+	seconds, err := strconv.ParseFloat(q.Get("seconds"), 64)
+	if err != nil || math.IsNaN(seconds) || seconds <= 0 || seconds > maxTraceWindow.Seconds() {
+		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"),
+			maxTraceWindow.Seconds())
+	}
+	return newEndpointOf(u.String(), seconds, c), nil
+}
+
+func newEndpointOf(at string, seconds float64, c *tls.Config) *endpoint {
+	t := &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
+	}
+	return &endpoint{
+		url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience,
+		longest: 10 * tracePatience, most: maxTraceBytes,
+	}
+}
+
+// snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually
+// is, or a snapshot, taken now or kept.
+func snapshotURL(u *url.URL) (at string, ok bool) {
+	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
+	switch {
+	case dir+name+"/" == RecorderPath:
+		return u.JoinPath("snapshot").String(), true
+	case name == "snapshot", path.Base(dir) == "snapshot":
+		return u.String(), true
+	}
+	return "", false
+}
+
+// fetch takes the trace. It gives up when nothing comes for some time.
+func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
+	window := time.Duration(s.seconds * 1e9)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(window+s.patience, func() { cancel(errSilent) })
+	defer silent.Stop()
+	long := time.AfterFunc(window+s.longest, func() { cancel(errLong) })
+	defer long.Stop()
+	b, err := s.get(ctx, func() { silent.Reset(window + s.patience) })
+	if err == nil {
+		return b, nil
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errSilent):
+		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done "+
+			"sooner", s.url, window+s.patience)
+	case errors.Is(cause, errLong):
+		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
+	case cause != nil:
+		return nil, cli.ErrInterrupted
+	}
+	return nil, err
+}
+
+// get reads the answer; progress is called as it comes.
+func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%w: is the server running, and is this its /debug/pprof/?", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answered %s%s: %s", s.url, resp.Status, fetch.FirstLine(resp.Body),
+			adviceOn(resp.StatusCode))
+	}
+	b := &spool{}
+	n, err := b.fill(io.LimitReader(&watched{resp.Body, progress}, s.most+1))
+	if err != nil || n > s.most {
+		b.Close()
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: the answer broke off after %d bytes: %w; did the server end?", s.url, n, err)
+	case n > s.most:
+		return nil, fmt.Errorf("%s: the trace is over %d MiB: ask for fewer seconds", s.url, s.most>>20)
+	}
+	return b, nil
+}
+
+func adviceOn(status int) string {
+	switch status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof), " +
+			"or its recorder's page"
+	case http.StatusBadRequest:
+		return "ask for fewer seconds, or give the server a longer WriteTimeout"
+	case http.StatusInternalServerError:
+		return "a server takes one trace at a time: try again when the other is done"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "fetch it with curl and its credentials, and give evenkeel explain the file"
+	}
+	return "it must answer 200"
+}
+
+// watched calls progress after each read that gave something.
+type watched struct {
+	r        io.Reader
+	progress func()
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.r.Read(b)
+	if n > 0 {
+		w.progress()
+	}
+	return n, err
+}

@@ -1,0 +1,68 @@
+package traces
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+)
+
+// spoolMemory is how much of a trace that is fetched stays in memory.
+const spoolMemory = 64 << 20
+
+// spool is what was fetched: the first spoolMemory bytes in memory, the rest in a temporary file.
+// Whoever fills it reads it then, once, and closes it.
+type spool struct {
+	memory bytes.Buffer
+	file   *os.File // nil: there is no more
+	most   int64    // in memory; 0: spoolMemory
+}
+
+// fill takes all of r.
+func (s *spool) fill(r io.Reader) (n int64, err error) {
+	most := cmp.Or(s.most, spoolMemory)
+	if n, err = s.memory.ReadFrom(io.LimitReader(r, most)); err != nil || n < most {
+		return n, err
+	}
+	if s.file, err = os.CreateTemp("", "evenkeel-trace-"); err != nil {
+		return n, fmt.Errorf("no room for the trace beyond %d MiB: %w", most>>20, err)
+	}
+	more, err := io.Copy(s.file, r)
+	if err == nil {
+		_, err = s.file.Seek(0, io.SeekStart)
+	}
+	return n + more, err
+}
+
+func (s *spool) Read(b []byte) (int, error) {
+	n, err := s.memory.Read(b)
+	if err == io.EOF && s.file != nil {
+		return s.file.Read(b)
+	}
+	return n, err
+}
+
+// Close removes the file.
+func (s *spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+}
+
+// save writes all of it, which nobody has read yet, to a file: whole or not at all.
+func (s *spool) save(name string) error {
+	return runfile.Save(name, func(w io.Writer) error {
+		_, err := w.Write(s.memory.Bytes())
+		if err == nil && s.file != nil {
+			_, err = io.Copy(w, s.file)
+			_, seekErr := s.file.Seek(0, io.SeekStart)
+			err = errors.Join(err, seekErr)
+		}
+		return err
+	})
+}

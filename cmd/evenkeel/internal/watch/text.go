@@ -1,0 +1,185 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
+	"evenkeel.dev/internal/textfmt"
+)
+
+// text is the last look as people read it.
+func (w *Watcher) text(st textfmt.Style) string {
+	var b strings.Builder
+	t := textfmt.NewTable(9)
+	t.Add(st.Bold, []string{
+		"replica", "state", "turn", "heap", "trigger", "hard", "live", "met a collection",
+		"collections",
+	})
+	for _, r := range w.replicas {
+		s := r.Stats
+		if s == nil {
+			t.Add(st.Dim, []string{r.host, "no answer", "", "", "", "", "", "", ""})
+			continue
+		}
+		met := "-"
+		if s.Entered > 0 {
+			met = fmt.Sprintf("%s of %s", textfmt.Count(float64(s.Overlapped+s.OverlappedOther)),
+				textfmt.Count(float64(s.Entered)))
+		}
+		size := func(n uint64) string { return textfmt.Bytes(float64(n)) }
+		share := ""
+		if s.Trigger > 0 {
+			share = " " + textfmt.Share(float64(s.Heap)/float64(s.Trigger))
+		}
+		t.Add(nil, []string{
+			r.host, s.State, r.turn(), size(s.Heap) + share, size(s.Trigger), size(s.Hard),
+			size(s.Live), met, textfmt.Count(float64(s.Collected())),
+		})
+	}
+	t.Render(&b)
+	if len(w.rounds) > 0 {
+		fmt.Fprintf(&b, "\nlast collections\n")
+		for _, r := range w.rounds {
+			fmt.Fprintf(&b, "  %s\n", r)
+		}
+	}
+	if warnings := w.warnings(); len(warnings) > 0 {
+		fmt.Fprintln(&b)
+		for _, text := range warnings {
+			fmt.Fprintf(&b, "! %s\n", text)
+		}
+	}
+	return b.String()
+}
+
+// roundsBetween says what a replica has collected between two looks.
+func roundsBetween(host string, before, after *gatestats.Stats) []string {
+	if before == nil || after == nil || after.Collected() <= before.Collected() {
+		return nil
+	}
+	var why []string
+	for reason, n := range after.Collections {
+		if more := n - before.Collections[reason]; n > before.Collections[reason] {
+			why = append(why, fmt.Sprintf("%s%s", textfmt.Visible(reason, 40), times(more)))
+		}
+	}
+	phase := func(name string) time.Duration {
+		was, is := before.Phases[name], after.Phases[name]
+		if is.Count <= was.Count {
+			return 0
+		}
+		return (is.Total - was.Total) / time.Duration(is.Count-was.Count)
+	}
+	text := fmt.Sprintf("%s  %s: %s", after.At.Format("15:04:05"), host, strings.Join(why, ", "))
+	for _, p := range []struct{ name, what string }{
+		{"wanting", "waited"},
+		{"draining", "drained"},
+		{"collecting", "collected"},
+	} {
+		if d := phase(p.name); d > 0 {
+			text += fmt.Sprintf(", %s %s", p.what, textfmt.Duration(d))
+		}
+	}
+	if met := after.Overlapped - min(before.Overlapped, after.Overlapped); met > 0 {
+		text += fmt.Sprintf(", %s met it", textfmt.Plural(int(met), "request"))
+	}
+	return []string{text}
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", n)
+}
+
+// warnings says what needs an operator.
+func (w *Watcher) warnings() (texts []string) {
+	say := func(format string, a ...any) { texts = append(texts, fmt.Sprintf(format, a...)) }
+	for _, r := range w.replicas {
+		s := r.Stats
+		if s == nil {
+			say("%s: %s", r.host, r.Error)
+			continue
+		}
+		count := func(n uint64, format string) {
+			if n > 0 {
+				say("%s: "+format, r.host, textfmt.Count(float64(n)))
+			}
+		}
+		since := r.since(w.Once)
+		if s.Turn.HeldUpBy != "" {
+			say("%s %s", r.host, r.heldUp())
+		}
+		if n := since.WithoutTurn; n > 0 {
+			say("%s: %s collections went without a turn: %s", r.host, textfmt.Count(float64(n)), w.whyWithoutTurn(r))
+		}
+		count(since.LostTurns, "%s turns were lost while they were held")
+		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says "+
+			"which limit was hit")
+		count(since.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log "+
+			"says what is likely")
+		switch {
+		case s.Turn.Load > 1:
+			say("%s: the load of the turns is %.2f: collections come faster than turns are released; evenkeel plan "+
+				"says what would do", r.host, s.Turn.Load)
+		case s.Turn.LongestWait > 0 && s.Turn.Spare < s.Turn.LongestWait:
+			say("%s: should all replicas want the turn at once it waits for %s, and its heap takes %s from the "+
+				"trigger to the hard threshold", r.host,
+				textfmt.Duration(s.Turn.LongestWait), textfmt.Duration(s.Turn.Spare))
+		}
+		if s.Advice != "" {
+			say("%s: %s", r.host, s.Advice)
+		}
+	}
+	if away, turns := w.away(); w.crowded >= leftLooks {
+		say("%d replicas are away at once, and there %s, at each look: some collect without a turn, or they do not "+
+			"share the same turns", away, areTurns(turns))
+	}
+	for _, s := range w.servers {
+		if s.LeftBehind {
+			say("HAProxy: %s at %s is in DRAIN, and no replica is away there: it was left behind by a process that "+
+				"was killed, or an operator drained it; \"set server %s state ready\" puts it back", s.Server, s.Addr,
+				s.Server)
+		}
+	}
+	if w.refused != nil {
+		say("HAProxy: %v", w.refused)
+	}
+	return texts
+}
+
+// heldUp says who holds the turn up, or the wait for it.
+func (r *replica) heldUp() string {
+	s := r.Stats
+	if r.holds() {
+		return fmt.Sprintf("has held the turn for %s, and no other replica can collect, because a peer does not have "+
+			"it back: %s", textfmt.Duration(s.Turn.HeldUpFor), s.Turn.HeldUpBy)
+	}
+	heap := ""
+	if s.Trigger > 0 {
+		heap = ", with its heap at " + textfmt.Share(float64(s.Heap)/float64(s.Trigger)) + " of the trigger"
+	}
+	waited := textfmt.Duration(s.Turn.HeldUpFor)
+	return fmt.Sprintf("has waited for the turn for %s%s: %s", waited, heap, s.Turn.HeldUpBy)
+}
+
+// whyWithoutTurn says why a replica has collected without a turn.
+func (w *Watcher) whyWithoutTurn(r *replica) string {
+	switch {
+	case w.heldUp != "":
+		return "the turn was held up at " + w.heldUp
+	case r.Stats.Turn.Load > 1:
+		return "the turns do not suffice"
+	}
+	return "its log says why"
+}
+
+func areTurns(n int) string {
+	if n == 1 {
+		return "is 1 turn"
+	}
+	return fmt.Sprintf("are %d turns", n)
+}

@@ -1,0 +1,134 @@
+package gcgate
+
+import "time"
+
+const (
+	// limitTries is how often the gate tries to set its limit while the program sets another one at
+	// the same moment.
+	limitTries = 3
+
+	memoryEvery = 10 * time.Second // between two looks at what memory there is
+)
+
+// settle sets all that follows from a live heap in bytes and from the limits. It returns false if
+// the program has set the memory limit at the same moment. Then call it again.
+func (h *heapWatch) settle(live uint64) bool {
+	limit, changed := h.pacing.programLimit()
+	if changed && h.safetyLimit != 0 {
+		h.safetyLimit = limit
+	}
+	if lower := lowerLimit(h.options, limit); lower != h.requested {
+		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on",
+			limitAttr("limit", limit), limitAttr("before", h.requested))
+		h.requested, h.memoryRead = lower, time.Time{}
+	}
+	if h.memoryRead.IsZero() || h.collected.Sub(h.memoryRead) >= memoryEvery {
+		h.memoryRead = h.collected
+		m := memoryOf(h.collector)
+		was := h.allowed.limit
+		h.allowed = allow(h.options, h.requested, m)
+		if more := h.allowed.limit - was; more > 0 && more <= was/limitStep && h.allowed.limit != h.requested {
+			h.allowed.limit = was
+		}
+	}
+	overhead := h.collector.Overhead()
+	h.thresholds = thresholdsFor(h.options, h.allowed, live, overhead)
+	h.thresholds.needRoom(h.leastRatio())
+	h.growth.crowd(h.thresholds.noRoom, live)
+	if h.thresholds.noRoom && h.drains() && h.givesUpGroup() {
+		h.thresholds.stretch(h.allowed.heap(overhead), h.requested)
+	}
+	h.follow()
+	h.warnTurns()
+	h.used = live
+	h.status.heap.Store(h.used)
+	return h.takeCharge(overhead)
+}
+
+// leastRatio is the lowest trigger, in multiples of the live heap, with which the gate is in
+// charge. If the live heap grows and the gate's collections overlap requests, they must not come
+// sooner than the runtime's.
+func (h *heapWatch) leastRatio() float64 {
+	switch drains := h.drains(); {
+	case drains && !h.growth.known():
+		return firstRatio
+	case !drains && h.growth.grows():
+		return min(1+float64(h.pacing.stock())/100, h.options.TriggerRatio)
+	}
+	return minTriggerRatio
+}
+
+// drains reports whether collections of the gate's own overlap no request.
+func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
+
+// givesUpGroup reports whether the control group's limit is not set as the runtime's. While the
+// live heap grows, that limit would have the runtime collect without end until the kernel kills the
+// process. The kernel does that all the same.
+func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
+
+// cede returns the limit to set if the runtime stays in charge for want of room. It is the
+// process's, or what was set without the control group's.
+func (h *heapWatch) cede(overhead uint64) (limit int64) {
+	live := h.thresholds.live
+	figures := []any{
+		"limit", h.allowed.limit, "from", h.allowed.from, "live", live, "enough", limitFor(h.options, live, overhead),
+	}
+	if h.givesUpGroup() {
+		h.warnings.lasting("grows", warnEvery,
+			"gcgate: the live heap grows towards the memory limit; the runtime's own pacing (GOGC) is in charge",
+			append(figures, "fix", "look for a leak in a heap profile, or raise the limit to enough")...)
+		return h.requested
+	}
+	h.warnings.lasting("no room", warnEvery,
+		"gcgate: the memory limit leaves no room above the live heap; the runtime stays in charge", figures...)
+	return h.allowed.runtimeLimit(live, overhead)
+}
+
+// takeCharge switches the runtime's own pacing off, or on again if the limit leaves no room, and
+// sets the runtime's limit. It returns false if the program has set that at the same moment.
+func (h *heapWatch) takeCharge(overhead uint64) bool {
+	limit := int64(h.thresholds.safetyLimit)
+	switch {
+	case h.policy == PolicyStock:
+		h.pacing.lower()
+		limit = h.requested // the rest is the runtime's business
+	case h.policy == PolicyMemory:
+		limit = h.spendMemory(overhead)
+	case h.thresholds.noRoom:
+		limit = h.cede(overhead)
+	default:
+		h.warnings.over("gcgate: the memory limit leaves room again; the gate is in charge", "no room", "grows")
+	}
+	if limit < h.allowed.limit { // below what is mapped, requests would return all of the difference at once
+		mapped := int64(min(h.collector.Mapped(), 1<<62))
+		limit = min(max(limit, mapped), h.allowed.limit)
+		h.thresholds.safetyLimit = uint64(limit)
+	}
+	if !h.setLimit(limit) {
+		return false
+	}
+	want := h.policy.takesCharge() && !h.thresholds.noRoom
+	if want == h.inCharge {
+		return true
+	}
+	h.inCharge, h.fresh = want, want
+	if want {
+		h.pacing.switchOff()
+	} else {
+		h.pacing.switchOn()
+	}
+	return true
+}
+
+// setLimit sets the runtime's limit. That stops the world, so it leaves out a change that does not
+// matter, but keeps to the limit of the process exactly. It returns false if the program has set
+// another one at the same moment.
+func (h *heapWatch) setLimit(limit int64) bool {
+	was := h.safetyLimit
+	exact := (limit == h.allowed.limit || limit == h.allowed.whole) && limit != was
+	if !exact && max(limit, was)-min(limit, was) <= was/limitStep {
+		return true
+	}
+	h.safetyLimit = limit
+	return !h.pacing.setLimit(limit)
+}

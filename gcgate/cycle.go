@@ -1,0 +1,105 @@
+package gcgate
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// beginCycle has the collector collect, in a goroutine of its own because it may block for long
+// after marking. The channel is closed when it has returned.
+func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
+	done := make(chan struct{})
+	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
+	go func() { // Stop does not wait for it
+		defer close(done)
+		h.collector.Collect()
+	}()
+	return done
+}
+
+// cycleEnded reports whether the cycle that beginCycle began has ended, or its marking at least. If
+// the runtime had begun one by itself, runtime.GC waits for that and runs the gate's then. So the
+// end of the first one counts as escaped, and as nothing else.
+func (h *heapWatch) cycleEnded() bool {
+	returned := h.returned() // before the reading: all that Collect did is in that
+	now := readCollector(h.collector)
+	cycles, automatic := now.cycles-h.last.cycles, now.automatic-h.last.automatic
+	if cycles > 0 {
+		was, heap, inCharge := h.thresholds, h.thresholds.live+now.allocated-h.base, h.inCharge && !h.fresh
+		h.last.cycles, h.last.automatic = now.cycles, now.automatic
+		h.rebase(now)
+		if automatic > 0 && inCharge {
+			h.escaped(automatic, was, heap)
+		}
+	}
+	h.marked = returned || cycles > automatic
+	if cycles > 0 && !h.marked {
+		h.cycleBegan = time.Now()
+	}
+	return h.marked
+}
+
+// returned reports whether the gate's last Collect is over, its sweep included.
+func (h *heapWatch) returned() bool {
+	if h.cycle == nil {
+		return true
+	}
+	select {
+	case <-h.cycle:
+		h.cycle = nil
+		return true
+	default:
+		return false
+	}
+}
+
+// escaped counts cycles of the runtime's own while the gate is in charge, and logs why. was are the
+// thresholds of then, heap is what the heap had grown to.
+func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
+	h.status.update(func(s *Stats) { s.Escaped += n })
+	overhead := h.collector.Overhead()
+	switch {
+	case h.overruled: // the log says so
+	case int64(was.safetyLimit) >= h.allowed.limit:
+		h.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
+			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
+			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live,
+			"enough", limitFor(h.options, h.thresholds.live, overhead))
+	case heap < was.hard:
+		h.warn("escaped",
+			"gcgate: the runtime collected by itself because memory outside the heap grew; the gate has "+
+				"moved its safety limit",
+			"fix", "nothing; if this is said often, look for goroutines that pile up",
+			"safety_limit", was.safetyLimit, "heap", heap, "outside", overhead)
+	default:
+		h.warn("escaped",
+			"gcgate: the runtime collected by itself because the heap outgrew hard; no memory limit is "+
+				"near; raise HardRatio",
+			"fix", "or shorten AnnounceTimeout and DrainTimeout",
+			"heap", heap, "trigger", was.trigger, "hard", was.hard, "safety_limit", was.safetyLimit,
+			"bytes_per_second", uint64(h.rate))
+	}
+}
+
+// rebase starts from the heap that a cycle left.
+func (h *heapWatch) rebase(r reading) {
+	h.base, h.collected = r.allocated, time.Now()
+	h.requests.cycleEnded(h.collector.Marked())
+	percent, overruled := h.pacing.programPercent()
+	if h.overruled = overruled; overruled {
+		h.warn("percent",
+			"gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of "+
+				"it; set it before Start",
+			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")
+	}
+	h.jitter = h.options.Jitter * rand.Float64()
+	h.fresh = false
+	h.growth.see(r)
+	for tries := 0; !h.settle(r.live) && tries < limitTries; tries++ { // else the next collection looks
+	}
+}
+
+// overdueEnded tells the log that the gate's last collection has ended.
+func (h *heapWatch) overdueEnded() {
+	h.warnings.over("gcgate: the collection that took too long has ended", "overdue")
+}

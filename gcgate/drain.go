@@ -1,0 +1,274 @@
+package gcgate
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of the waits for requests to end.
+const (
+	// quietSpacing times the usual time between two requests is quiet, within bounds. Chance makes
+	// one pause in e^10 = 22,000 as long. At 10,000 requests a second the lower bound is far less
+	// likely still. At 10 a second no pause that the gate could wait for proves anything, and a
+	// collection overlaps a handful of requests at most.
+	quietSpacing       = 10
+	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
+
+	// The longer requests have kept coming, in this drain or in recent ones, the longer is the pause
+	// that proves their end. It is a quietGrows-th of that time, up to quietMax. While the gate waits
+	// a second for a late balancer, the balancer or a client may well stall for a moment.
+	quietGrows = 20
+
+	// lateLimit bounds the waits for peers that confirm a drain and go on sending requests. Such a
+	// balancer acts a second or two later than it says. If waits of lateLimit in all do not help, the
+	// gate leaves them out for lateAgain. One wait that the hard threshold ends proves nothing,
+	// because the peer may act a moment later.
+	lateLimit = 10 * time.Second
+	lateAgain = time.Minute
+
+	// afterDrainLeast requests, and afterDrainShare of the usual ones, are more than some that were
+	// under way. Those arrive late on an overloaded machine. If fewer are usual within a collection,
+	// they add up over several.
+	afterDrainLeast = 3
+	afterDrainShare = 1. / 10
+)
+
+// quiet watches for a time without requests.
+type quiet struct {
+	read    func() (inFlight int, entered uint32) // of a counter
+	wanted  time.Duration
+	grows   time.Time // wanted grows with the time since then; zero: it does not
+	since   time.Time // when the pause began, had this process run all the time
+	entered uint32    // at the last look
+	looked  time.Time
+}
+
+func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) *quiet {
+	_, entered := read()
+	now := time.Now()
+	return &quiet{read: read, wanted: wanted, since: now, entered: entered, looked: now}
+}
+
+// look reports whether there has been no request for as long as wanted. That takes two looks at
+// least. After a time without a processor this goroutine may run first, before those that have yet
+// to read their sockets.
+func (q *quiet) look() bool {
+	now := time.Now()
+	inFlight, entered := q.read()
+	if inFlight > 0 || entered != q.entered {
+		q.since, q.entered = now, entered
+	} else if stalled := now.Sub(q.looked) - max(tick, q.wanted/2); stalled > 0 {
+		q.since = q.since.Add(stalled)
+	}
+	q.looked = now
+	wanted := q.wanted
+	if !q.grows.IsZero() {
+		wanted = max(wanted, min(now.Sub(q.grows)/quietGrows, quietMax))
+	}
+	return now.Sub(q.since) >= wanted
+}
+
+// quiet watches for the end of requests that came at a rate before the announcement, a second.
+func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quiet {
+	q := newQuiet(read, rs.quietFor(rate))
+	if rs.options.QuietFor == 0 && !r.refused && divertsRequests(r.asked) {
+		q.wanted = max(q.wanted, min(rs.heap.turns.longestDrain/quietGrows, quietMax))
+		q.grows = r.announced
+	}
+	return q
+}
+
+// quietFor is how long no request must be in flight nor enter before the collection starts.
+func (rs *rounds) quietFor(rate float64) time.Duration {
+	if d := rs.options.QuietFor; d > 0 {
+		return d
+	}
+	if rs.status.refusing.Load() {
+		return quietMin // only requests that entered just before the refusals began
+	}
+	wanted := quietSpacing / rate
+	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
+}
+
+// drain waits until it is quiet, for DrainTimeout at most. If requests keep coming after that
+// although the peers have confirmed the drain, it waits on within other bounds. It does nothing if
+// nothing was announced.
+func (rs *rounds) drain(r *round) {
+	if r.announced.IsZero() {
+		return
+	}
+	rs.to(StateDraining, r)
+	q := rs.quiet(r, rs.requests.read, r.rate)
+	if t := rs.requests; !r.refused && !divertsRequests(r.asked) && t.entered == q.entered && !t.silentSince.IsZero() {
+		q.since, q.looked = t.silentSince, t.looked // no peer stops requests, so the pause of before counts
+	}
+	half := rs.options.DrainTimeout / 2
+	isQuiet := rs.awaitQuiet(r, q, half)
+	rs.expectNone(r) // what was under way has arrived
+	isQuiet = isQuiet || rs.awaitQuiet(r, q, half)
+	more := time.Duration(0) // that the drain would have needed, at a guess
+	if !isQuiet && rs.keepComing(r) {
+		if isQuiet = rs.awaitLatePeers(r); !isQuiet {
+			more = time.Since(r.announced) / 2
+		}
+	}
+	rs.warnUnended(r, isQuiet)
+	took := time.Since(r.announced)
+	if took < rs.options.AnnounceTimeout+rs.options.DrainTimeout+2*lateLimit { // else this process stalled
+		rs.usualDrain += (took - rs.usualDrain) / 4
+		rs.heap.turns.learnDrain(took, more, isQuiet)
+	}
+	if rs.late.skips(time.Now()) {
+		rs.heap.turns.longestDrain = 0 // the gate waits for none
+	}
+}
+
+// awaitQuiet waits until it is quiet, at most for the bound or until the heap is pressed. It
+// reports whether it is.
+func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
+	for end := time.Now().Add(bound); !isLost(r.lease); {
+		switch {
+		case q.look():
+			return true
+		case rs.pressed(r) || !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
+			return false
+		}
+	}
+	return false
+}
+
+// warnUnended tells the log of requests from before the announcement that are in flight when the
+// drain is over. These are all in flight less those that have entered since. The oldest may be
+// older than is known.
+func (rs *rounds) warnUnended(r *round, isQuiet bool) {
+	inFlight, entered := rs.requests.read()
+	unended := inFlight - int(entered-r.before)
+	switch took := time.Since(r.announced); {
+	case isQuiet:
+		rs.heap.warnings.over("gcgate: requests end within the drain again", "unended")
+	case unended > 0 && took >= rs.options.DrainTimeout:
+		rs.heap.warnings.lasting("unended", lastsEvery,
+			"gcgate: requests did not end within DrainTimeout, so they overlap a collection",
+			"requests", unended, "oldest_at_least", max(rs.requests.oldest, took).Round(time.Millisecond),
+			"fix", "give handlers that hang a timeout; raise DrainTimeout for slow ones; "+
+				"count no streams (httpgate.Options.Stream), or their messages (Gate.EnterKept)")
+	}
+}
+
+// latePeers bounds the waits for peers that act later than they say.
+type latePeers struct {
+	waited    time.Duration // since a wait helped
+	skipUntil time.Time     // no wait before
+}
+
+func (l *latePeers) skips(now time.Time) bool { return now.Before(l.skipUntil) }
+
+// awaitLatePeers waits for peers that act later than they say, until it is quiet, up to the hard
+// threshold and within bounds. It reports false if that was not long enough.
+func (rs *rounds) awaitLatePeers(r *round) bool {
+	q := rs.quiet(r, rs.requests.readMovable, r.movableRate)
+	if rs.late.skips(q.looked) {
+		return true
+	}
+	for rs.late.waited < lateLimit && !rs.heap.pastHard() && !isLost(r.lease) {
+		begin := time.Now()
+		if rs.awaitQuiet(r, q, heapLook) {
+			rs.late.waited = 0
+			return true
+		}
+		if isClosed(rs.stop) {
+			return true
+		}
+		rs.heap.sample()
+		rs.late.waited += min(time.Since(begin), longestLook)
+	}
+	if rs.late.waited >= lateLimit {
+		rs.late = latePeers{skipUntil: time.Now().Add(lateAgain)}
+	}
+	return false
+}
+
+// afterDrain counts what enters after each peer has confirmed the drain, from half of the drain or
+// its quiet end on, to the end of the collection. It adds up several collections while requests are
+// few.
+type afterDrain struct {
+	entered uint32
+	usual   float64 // requests that would have entered without a drain
+	within  time.Duration
+}
+
+// tooMany reports whether these are more than some that were under way.
+func (d *afterDrain) tooMany() bool {
+	return d.entered >= afterDrainLeast && float64(d.entered) >= afterDrainShare*d.usual
+}
+
+// proves reports whether so few requests would be a share of the usual ones.
+func (d *afterDrain) proves() bool { return afterDrainShare*d.usual >= afterDrainLeast }
+
+// expectNone notes that no request should enter from now on, if each peer has confirmed that.
+func (rs *rounds) expectNone(r *round) {
+	if r.confirmed.IsZero() && r.isConfirmed() {
+		_, r.movable = rs.requests.readMovable()
+		r.confirmed = time.Now()
+	}
+}
+
+// keepComing reports whether too many requests have entered although each peer has confirmed the
+// drain. Once in a round it tells the log and the statistics. It leaves out requests that no peer
+// can send elsewhere.
+func (rs *rounds) keepComing(r *round) bool {
+	if r.unheeded || r.confirmed.IsZero() {
+		return r.unheeded
+	}
+	now := time.Now()
+	_, movable := rs.requests.readMovable()
+	within := now.Sub(r.confirmed)
+	d := &rs.afterDrain
+	d.entered += movable - r.movable
+	d.usual += r.movableRate * within.Seconds()
+	d.within += within
+	r.movable, r.confirmed = movable, now
+	switch {
+	case d.tooMany():
+		r.unheeded = true
+		rs.status.update(func(s *Stats) { s.Unheeded++ })
+		rs.warnUnheeded(r, d)
+		*d = afterDrain{}
+	case d.proves():
+		*d = afterDrain{}
+		rs.heap.warnings.over("gcgate: requests cease again when a drain is confirmed", "unheeded")
+	}
+	return r.unheeded
+}
+
+// warnUnheeded asks the signals for likely causes, and tells the log.
+func (rs *rounds) warnUnheeded(r *round, d *afterDrain) {
+	var names, why []string
+	for _, a := range r.asked {
+		names = append(names, a.signal.String())
+		if e, ok := a.signal.(Explainer); ok {
+			end := a.call("WhyUnheeded")
+			if text := e.WhyUnheeded(); text != "" {
+				why = append(why, text)
+			}
+			end()
+		}
+	}
+	why = append(why, "clients that keep connections to this process past the balancer")
+	rs.heap.warnings.lasting("unheeded", lastsEvery,
+		"gcgate: requests keep coming although each peer has confirmed the drain; remove the likely cause",
+		"signals", strings.Join(names, ", "), "requests", d.entered, "within", d.within,
+		"likely", strings.Join(why, "; or "))
+}
+
+// isConfirmed reports whether there are peers that stop requests, and all peers have acted on the
+// announcement.
+func (r *round) isConfirmed() bool {
+	return divertsRequests(r.asked) && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !n.acted() })
+}
+
+// divertsRequests reports whether there are peers that stop requests.
+func divertsRequests(peers []*announcer) bool {
+	return slices.ContainsFunc(peers, func(a *announcer) bool { return !a.is.KeepsRequests })
+}
