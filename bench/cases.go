@@ -8,8 +8,11 @@ import (
 	"evenkeel.dev/bench/aio"
 	"evenkeel.dev/bench/explain"
 	"evenkeel.dev/bench/fastc"
+	"evenkeel.dev/bench/gate"
+	"evenkeel.dev/bench/gc"
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/httpd"
+	"evenkeel.dev/bench/load"
 	"evenkeel.dev/bench/recorder"
 	"evenkeel.dev/bench/tailstat"
 )
@@ -20,7 +23,10 @@ func cases() []harness.Case {
 		aio.Cases(),
 		explain.Cases(),
 		fastc.Cases(),
+		gate.Cases(),
+		gc.Cases(),
 		httpd.Cases(),
+		load.Cases(),
 		recorder.Cases(),
 		tailstat.Cases(),
 	)

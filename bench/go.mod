@@ -6,8 +6,6 @@ require (
 	evenkeel.dev v0.0.0
 	evenkeel.dev/contrib/grpcgate v0.0.0
 	evenkeel.dev/examples v0.0.0
-	github.com/KimMachineGun/automemlimit v1.0.1
-	github.com/bytedance/gopkg v0.1.4
 	github.com/cloudwego/hertz v0.10.4
 	github.com/ebitengine/purego v0.11.3
 	github.com/gorilla/websocket v1.5.3
@@ -39,6 +37,7 @@ require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bojand/ghz v0.120.0 // indirect
 	github.com/bufbuild/protocompile v0.4.0 // indirect
+	github.com/bytedance/gopkg v0.1.4 // indirect
 	github.com/bytedance/sonic v1.15.0 // indirect
 	github.com/bytedance/sonic/loader v0.5.0 // indirect
 	github.com/c2h5oh/datasize v0.0.0-20231215233829-aa82cc1e6500 // indirect
@@ -76,7 +75,6 @@ require (
 	github.com/molecule-man/go-brrr v1.3.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/panjf2000/ants/v2 v2.12.1 // indirect
-	github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect

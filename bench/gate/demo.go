@@ -1,7 +1,10 @@
-package main
+//go:build linux
+
+package gate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,34 +12,26 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/loadgen"
 )
 
-// The demo's load: the share of a replica's core that the stock runtime uses, and for how long.
-const (
-	demoShare     = .35
-	demoLength    = 20 * time.Second
-	demoCalibrate = 6 * time.Second
-)
+const liveTraffic = "live traffic"
 
 // demoRun is a run as docs/reference/run-json.md describes it.
 type demoRun struct {
-	Label   string          `json:"label"`
-	Repeat  int             `json:"repeat"`
-	Command []string        `json:"command"`
-	Env     []string        `json:"env"`
-	Load    *loadgen.Result `json:"load"`
-	Server  demoServer      `json:"server"`
-}
-
-type demoServer struct {
-	PeakRSSBytes int64         `json:"peak_rss_bytes"`
-	CPU          time.Duration `json:"cpu_ns"`
-	Exit         string        `json:"exit"`
+	Label  string          `json:"label"`
+	Repeat int             `json:"repeat"`
+	Env    []string        `json:"env"`
+	Load   *loadgen.Result `json:"load"`
+	Server struct {
+		PeakRSSBytes int64         `json:"peak_rss_bytes"`
+		CPU          time.Duration `json:"cpu_ns"`
+		Exit         string        `json:"exit"`
+	} `json:"server"`
 }
 
 // event is a line of an events file.
@@ -46,128 +41,103 @@ type event struct {
 	State  string    `json:"state"`
 }
 
-// demo loads two replicas that collect under live traffic, then gated ones, and writes gate.json and
-// gate-events.ndjson to dir, for evenkeel compare.
-func (d *driver) demo(ctx context.Context, dir string) error {
-	through, gated := modeNamed(single, "through"), modeNamed(modes, "gated")
-	through.front = haproxy
-	d.length, d.warmup, d.steps = demoCalibrate, time.Second, 2
-	l, err := d.calibrate(ctx, through, 2, load{name: "demo", share: demoShare})
-	if err != nil {
-		return err
-	}
-	var runs []demoRun
-	var events []event
-	for _, m := range []struct {
-		label string
-		mode  mode
-	}{{"live traffic", through}, {"gated", gated}} {
-		fmt.Fprintf(d.out, "%s: two replicas, %.0f requests/s for %v\n", m.label, l.rate, demoLength)
-		run, es, overlapped, err := d.demoOnce(ctx, m.label, m.mode, l)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.label, err)
-		}
-		fmt.Fprintf(d.out, "%s: %d of %d requests overlapped a collection, %d failed\n",
-			m.label, overlapped, run.Load.Requests(), run.Load.Failed)
-		runs, events = append(runs, run), append(events, es...)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	file := map[string]any{"version": 1, "tool": "bench/gate", "machine": d.set.Machine, "runs": runs}
-	b, err := json.MarshalIndent(file, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "gate.json"), append(b, '\n'), 0o644); err != nil {
-		return err
-	}
-	var text strings.Builder
-	enc := json.NewEncoder(&text)
-	for _, e := range events {
-		if err := enc.Encode(e); err != nil {
-			return err
-		}
-	}
-	return os.WriteFile(filepath.Join(dir, "gate-events.ndjson"), []byte(text.String()), 0o644)
+// demo is what the runs of the demo gave.
+type demo struct {
+	group
+	dir    string
+	runs   map[string]demoRun
+	events []event
 }
 
-// demoOnce runs one mode. It returns what happened inside the replicas during the load, and how many requests overlapped a
-// collection.
-func (d *driver) demoOnce(ctx context.Context, label string, m mode, l load) (demoRun, []event, int64, error) {
-	files := make([]string, 2)
-	sys, err := d.open(ctx, m, 2, func(i int, s *spec) {
-		files[i] = filepath.Join(d.dir, fmt.Sprintf("events-%s-%d", m.name, i))
-		s.args = append(append([]string(nil), s.args...), "-events", files[i])
-	})
-	if err != nil {
-		return demoRun{}, nil, 0, err
+// Demo returns the demo as a case: two replicas that collect under live traffic, and gated ones. It
+// writes gate.json and gate-events.ndjson to dir, for evenkeel compare.
+func Demo(dir string) harness.Case {
+	logged := func(args func(*system, int) []string) func(*system, int) []string {
+		return func(s *system, i int) []string { return append(args(s, i), "-events", s.eventsFile(i)) }
 	}
-	options := sys.options(l, demoLength, d.warm(m, l, 2))
-	var before, after int64
-	var counting error
-	options.OnMeasure = func() { before, counting = sys.overlapped(ctx) }
-	r, err := loadgen.Run(ctx, options)
-	run := demoRun{Label: label, Repeat: 1, Load: r, Server: demoServer{Exit: "stopped"}, Env: []string{"GOMAXPROCS=1"}}
-	run.Command = append([]string{filepath.Base(d.binary(m))}, append(d.work, m.arguments(place{socket: d.socket, turns: "turns"})...)...)
-	for _, rep := range sys.replicas {
-		peak, _ := machine.PeakRSS(rep.Pid())
-		cpu, _ := machine.CPUTime(rep.Pid())
+	collects := flags("-gate=through", "-no-turns")
+	d := &demo{dir: dir, runs: map[string]demoRun{}, group: group{
+		Case: harness.Case{Loads: []string{moderate}}, replicas: 2,
+		loads: map[string]load{moderate: {rate: 2000, share: .35}},
+		ways: []way{
+			{name: liveTraffic, front: haproxy, window: messages, gated: true, args: logged(collects)},
+			{name: gated, front: haproxy, window: messages, gated: true, args: logged(drainByAPI)},
+		},
+	}}
+	return harness.Case{
+		Name: "gate/demo", What: "two replicas behind HAProxy that collect under live traffic, and gated ones",
+		Rounds: 1, Length: 20 * time.Second, Warmup: fillWarmup, Ways: []string{liveTraffic, gated}, Loads: d.Loads,
+		Figures: []string{"requests", "failed", "overlapped", "p50", "p99", "p99.9"},
+		Open: func(ctx context.Context, prepared *harness.Run) (func(), error) {
+			prepared.Length, prepared.Warmup = min(prepared.Length, 6*time.Second), min(prepared.Warmup, time.Second)
+			return d.calibrate(ctx, prepared)
+		},
+		Run: d.run,
+	}
+}
+
+func (s *system) eventsFile(i int) string { return filepath.Join(s.dir, fmt.Sprintf("events-%d", i)) }
+
+// run measures one way, and writes the files when both are there.
+func (d *demo) run(ctx context.Context, r *harness.Run) error {
+	s, err := open(ctx, r, d.way(r.Way), d.replicas)
+	if err != nil {
+		return err
+	}
+	load, err := s.load(ctx, r.Prepared[r.Load], false)
+	run := demoRun{Label: r.Way, Repeat: 1, Env: []string{"GOMAXPROCS=1"}, Load: load}
+	run.Server.Exit = "stopped"
+	for _, rep := range s.replicas {
+		peak, perr := machine.PeakRSS(rep.Pid())
+		cpu, cerr := machine.CPUTime(rep.Pid())
 		run.Server.PeakRSSBytes += peak
 		run.Server.CPU += cpu
+		err = errors.Join(err, perr, cerr)
 	}
-	if err == nil {
-		var last error
-		after, last = sys.overlapped(ctx)
-		err = errors.Join(counting, last)
+	s.close()
+	for i := range s.replicas {
+		err = errors.Join(err, d.read(s.eventsFile(i), fmt.Sprintf("%s, replica %d", r.Way, i+1)))
 	}
-	sys.close()
-	if ctx.Err() != nil {
-		err = fmt.Errorf("cut short: %w", context.Cause(ctx))
+	if d.runs[r.Way] = run; err != nil || len(d.runs) < len(d.ways) {
+		return err
 	}
-	if err != nil {
-		return run, nil, 0, err
-	}
-	var events []event
-	for i := range 2 {
-		es, err := readEvents(files[i], fmt.Sprintf("%s, replica %d", label, i+1))
-		if err != nil {
-			return run, nil, 0, err
-		}
-		events = append(events, es...)
-	}
-	return run, events, after - before, nil
+	return d.write()
 }
 
-// overlapped returns how many requests overlapped a collection of their replica so far.
-func (s *system) overlapped(ctx context.Context) (n int64, err error) {
-	for _, rep := range s.replicas {
-		stats, err := rep.stats(ctx)
-		if err != nil {
-			return 0, err
-		}
-		g := stats.gate()
-		n += g.Overlapped + g.OverlappedOther
-	}
-	return n, nil
-}
-
-// readEvents reads the file that a replica wrote, and names the replica.
-func readEvents(name, source string) ([]event, error) {
+// read reads the file that a replica wrote, and names the replica.
+func (d *demo) read(name, source string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	var es []event
 	for dec := json.NewDecoder(bufio.NewReader(f)); ; {
 		e := event{}
-		if err := dec.Decode(&e); err == io.EOF {
-			return es, nil
+		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
+			return nil
 		} else if err != nil {
-			return es, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		e.Source = source
-		es = append(es, e)
+		d.events = append(d.events, e)
 	}
+}
+
+// write writes the files, live traffic first.
+func (d *demo) write() error {
+	runs, err := json.MarshalIndent(map[string]any{
+		"version": 1, "tool": "bench/gate", "machine": harness.Machine(),
+		"runs": []demoRun{d.runs[liveTraffic], d.runs[gated]},
+	}, "", " ")
+	if err != nil {
+		return err
+	}
+	var events bytes.Buffer
+	enc := json.NewEncoder(&events)
+	for _, e := range d.events {
+		err = errors.Join(err, enc.Encode(e))
+	}
+	return errors.Join(err, os.MkdirAll(d.dir, 0o755),
+		os.WriteFile(filepath.Join(d.dir, "gate.json"), append(runs, '\n'), 0o644),
+		os.WriteFile(filepath.Join(d.dir, "gate-events.ndjson"), events.Bytes(), 0o644))
 }

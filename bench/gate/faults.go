@@ -1,403 +1,320 @@
-package main
+//go:build linux
+
+package gate
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"evenkeel.dev/examples/child"
-	"evenkeel.dev/loadgen"
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/gcgate"
 )
 
 // Times of the faults.
 const (
-	faultEvery  = 5 * time.Second        // one fault after another
-	killedFor   = 500 * time.Millisecond // failures so soon after a kill are the killed process's own
-	awaitGCFor  = 3 * time.Second        // the longest wait for a replica that collects
-	etcdDownFor = 2 * time.Second
-	stoppedFor  = 5 * time.Second // by SIGSTOP
+	faultEvery   = 5 * time.Second
+	downFor      = 2 * time.Second // of etcd that was killed
+	stoppedFor   = 5 * time.Second // by SIGSTOP
+	awaitCollect = 3 * time.Second // the longest wait for a replica that collects
+
+	resendPause = 20 * time.Millisecond
+	resendFor   = 15 * time.Second
 )
 
-// fault is one thing that was broken, and when.
-type fault struct {
-	Kind string    `json:"kind"`
-	At   time.Time `json:"at"`
-	Note string    `json:"note,omitempty"` // the state of the replica that was killed
-}
+// fault breaks one thing, and puts it right again.
+type fault func(f *faulty, ctx context.Context) error
 
-// failure is what failed in one interval of the client's count.
-type failure struct {
-	At time.Time `json:"at"`
-	N  int64     `json:"n"`
-}
-
-// faulty is a gated system in which things fail.
-type faulty struct {
-	*driver
-	name string // before its keys in the raw results; "": it was the only one
-	what string // for the reader
-	sys  *system
-	mode mode
-
-	awaited int // how often a fault waited for a replica that collects
-
-	mu       sync.Mutex // guards all below, and sys.replicas
-	etcd     *child.Child
+// faultyWays are gated systems in which things fail. There is one balancer, which takes the
+// connections with it when it is killed. The client sends again then, as it would with two of them.
+var faultyWays = []struct {
+	way
+	replicas int
+	rate     float64
+	resends  bool
 	faults   []fault
-	failures []failure
-	failed   int64
+}{
+	{
+		way:      way{name: "turns by etcd", front: haproxy, etcd: true, window: messages, gated: true, args: drainByEtcd},
+		replicas: 2, rate: 1000,
+		faults: []fault{
+			(*faulty).killReplica, (*faulty).reloadFront, (*faulty).killEtcd, (*faulty).stopReplica, (*faulty).stopEtcd,
+			(*faulty).restartReplica,
+		},
+	},
+	{
+		way:      way{name: "HAProxy fails", front: haproxy, window: messages, gated: true, args: drainByAPI},
+		replicas: 2, rate: 1000, resends: true, faults: frontFaults,
+	},
+	{way: drained("Envoy fails", envoy, true), replicas: 2, rate: 1000, resends: true, faults: frontFaults},
+	{
+		way:      raftGroup().way(gated),
+		replicas: 3, rate: raftRate,
+		faults: []fault{(*faulty).stopLeader, (*faulty).stopFollower, (*faulty).killLeader},
+	},
 }
 
-// faultySystem is where things fail while n requests are sent.
-type faultySystem struct {
-	name string
-	run  func(d *driver, ctx context.Context, n int, l load) error
+func drainByEtcd(s *system, i int) []string {
+	return []string{"-gate=drain", "-haproxy", s.server(i), "-etcd", s.etcd, "-group", "bench"}
 }
 
-// faultySystems get a quarter of the requests each.
-var faultySystems = []faultySystem{
-	{"etcd", (*driver).faultsHAProxy},
-	{"haproxy", func(d *driver, ctx context.Context, n int, l load) error {
-		return d.faultsFront(ctx, n, l, killedHAProxy)
-	}},
-	{"envoy", func(d *driver, ctx context.Context, n int, l load) error {
-		return d.faultsFront(ctx, n, l, killedEnvoy)
-	}},
-	{"raft", func(d *driver, ctx context.Context, n int, _ load) error { return d.faultsRaft(ctx, n) }},
+var frontFaults = []fault{
+	(*faulty).killReplica, (*faulty).killFront, (*faulty).stopReplica, (*faulty).stopFront, (*faulty).restartReplica,
 }
 
-// faultyNames are their names, with commas between.
-func faultyNames() string {
-	var names []string
-	for _, s := range faultySystems {
-		names = append(names, s.name)
+// faultsCase fails each thing once in a run.
+func faultsCase() harness.Case {
+	c := harness.Case{
+		Name: "gate/faults", What: "replicas, etcd, balancers and Raft leaders are killed, stopped and restarted under load",
+		Needs: "HAProxy, etcd, Envoy (.ci/setup envoy)", Rounds: 4, Length: 90 * time.Second, Warmup: shortWarmup,
+		Run: runFaults,
 	}
-	return strings.Join(names, ",")
-}
-
-// chooseFaulty returns the systems whose names stand in a comma-separated list.
-func chooseFaulty(list string) (chosen []faultySystem, err error) {
-	for _, name := range strings.Split(list, ",") {
-		i := slices.IndexFunc(faultySystems, func(s faultySystem) bool { return s.name == strings.TrimSpace(name) })
-		if i < 0 {
-			return nil, fmt.Errorf("-systems: no system %q; they are %s", name, faultyNames())
+	for i := range faultyWays {
+		w := &faultyWays[i]
+		if w.dial != nil {
+			w.name = "Raft"
+			c.Claims = append(c.Claims, harness.None(w.name, "", "lost"))
+		} else {
+			c.Claims = append(c.Claims, harness.Claim{Way: w.name, Figure: holders, Total: true, Target: harness.AtLeast(1)})
 		}
-		chosen = append(chosen, faultySystems[i])
+		c.Ways = append(c.Ways, w.name)
+		c.Claims = append(c.Claims, harness.None(w.name, "", "failed"))
 	}
-	return chosen, nil
+	return c
 }
 
-// faults sends n requests while things fail, or the share of some of the systems.
-func (d *driver) faults(ctx context.Context, list string, n int, rate float64, results string) error {
-	systems, err := chooseFaulty(list)
+// holders is how often a fault hit a replica that had the turn.
+const holders = "holders of the turn hit"
+
+// faulty is a system in which things fail, one after the other.
+type faulty struct {
+	*system
+	hit int // holders of the turn
+}
+
+func runFaults(ctx context.Context, r *harness.Run) error {
+	w := faultyWays[slices.Index(faultsCase().Ways, r.Way)]
+	s, err := open(ctx, r, w.way, w.replicas)
 	if err != nil {
 		return err
 	}
-	l := load{name: "moderate", share: moderate, rate: rate}
-	if rate == 0 {
-		if l, err = d.calibrate(ctx, modeNamed(modes, "default"), 2, l); err != nil {
-			return err
-		}
+	defer s.close()
+	f := &faulty{system: s}
+	o := s.options(w.rate)
+	again := &resends{base: &http.Transport{MaxIdleConnsPerHost: mostWrites}}
+	defer again.base.CloseIdleConnections()
+	if w.resends {
+		o.Transport = again
 	}
-	return d.faultsIn(ctx, systems, n/len(faultySystems), l, results)
-}
-
-// faultsIn sends n requests to each system. One that cannot be measured takes nothing from the others, whose results are kept.
-func (d *driver) faultsIn(ctx context.Context, systems []faultySystem, n int, l load, results string) (err error) {
-	for _, s := range systems {
-		if ctx.Err() != nil {
-			break
-		}
-		if serr := s.run(d, ctx, n, l); serr != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w", s.name, serr))
-		}
-	}
-	if results == "" || d.quick || len(d.set.Figures) == 0 {
+	breaking, end := context.WithCancel(ctx)
+	defer end()
+	broken := make(chan error, 1)
+	o.Duration = harness.Unless(r, r.Length, 8*time.Second)
+	o.OnMeasure = func() { go func() { broken <- f.breakAll(breaking, w.faults) }() }
+	_, merr := r.Measure(ctx, o)
+	end()
+	if err := errors.Join(merr, <-broken); err != nil {
 		return err
 	}
-	d.set.Benchmark = "gate-faults"
-	return errors.Join(err, d.set.Save(results))
-}
-
-// faultsHAProxy fails replicas and etcd, and reloads HAProxy: the client sends nothing again.
-func (d *driver) faultsHAProxy(ctx context.Context, n int, l load) error {
-	f := &faulty{driver: d, mode: mode{name: "gated", front: haproxy, args: func(p place) []string {
-		return []string{"-gate=drain", "-haproxy", p.server(), "-etcd", p.etcd, "-group", "bench"}
-	}}}
-	if err := f.startEtcd(ctx); err != nil {
-		return err
+	r.Set(holders, float64(f.hit))
+	r.Set("sent again", float64(again.n.Load()))
+	if s.caller != nil {
+		return s.caller.after(ctx, r)
 	}
-	defer f.stopEtcd()
-	var err error
-	if f.sys, err = d.open(ctx, f.mode, 2, nil); err != nil {
-		return err
-	}
-	defer f.sys.close()
-	o := f.sys.options(l, 0, d.warmup)
-	o.Requests = n
-	r, err := f.load(ctx, o, f.repeated(f.killReplica, f.reload, f.killEtcd, f.reload, f.stallReplica, f.stallEtcd, f.restartReplica))
-	if err != nil {
-		return err
-	}
-	f.report(r)
 	return nil
 }
 
-// load loads the system while things fail one after the other, as many as next returns. A quick run ends with the last of them.
-func (f *faulty) load(ctx context.Context, o loadgen.Options, next func() func(context.Context) error) (*loadgen.Result, error) {
-	fmt.Fprintf(f.out, "%d requests%s at %.0f/s: some %v\n", o.Requests, f.what, o.Rate, (time.Duration(float64(o.Requests)/o.Rate) * time.Second).Round(time.Second))
-	f.failed = 0
-	o.ProgressInterval, o.OnProgress = 20*time.Millisecond, f.watch
-	breaking, done := context.WithCancel(ctx)
-	loading, enough := context.WithCancel(ctx)
-	defer enough()
-	ended := make(chan error, 1)
+// breakAll breaks one thing after the other. It is an error if the load ends before that.
+func (f *faulty) breakAll(ctx context.Context, faults []fault) error {
+	for i, fails := range faults {
+		if f.wait(ctx, faultEvery) != nil {
+			return fmt.Errorf("only %d of %d faults; load for longer by -length", i, len(faults))
+		}
+		if err := fails(f, ctx); err != nil {
+			return fmt.Errorf("fault %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// wait pauses, in a quick run for a fiftieth of the time.
+func (f *faulty) wait(ctx context.Context, d time.Duration) error {
+	return pause(ctx, harness.Unless(f.Run, d, d/50))
+}
+
+// awaitCollecting asks a replica to collect, and returns it when it does, or after a time.
+func (f *faulty) awaitCollecting(ctx context.Context) (i int) {
+	i = rand.IntN(len(f.replicas))
+	asking, end := context.WithCancel(ctx)
+	asked := make(chan struct{})
 	go func() {
-		err := f.breakThings(breaking, next)
-		if err != nil || f.quick {
-			enough()
-		}
-		ended <- err
+		defer close(asked)
+		f.replicas[i].collect(asking)
 	}()
-	r, err := loadgen.Run(loading, o)
-	done()
-	if err = errors.Join(err, <-ended); err == nil {
-		err = context.Cause(ctx)
-	}
-	return r, err
-}
-
-// repeated returns faults one after the other, again and again; in a quick run once.
-func (d *driver) repeated(kinds ...func(context.Context) error) func() func(context.Context) error {
-	i := -1
-	return func() func(context.Context) error {
-		if i++; d.quick && i == len(kinds) {
-			return nil
+	defer func() { end(); <-asked }()
+	longest := harness.Unless(f.Run, awaitCollect, awaitCollect/50)
+	for begun := time.Now(); time.Since(begun) < longest; {
+		st, err := f.replicas[i].stats(ctx)
+		if err == nil && st.Gate != nil && st.Gate.State == gcgate.StateCollecting {
+			f.hit++
+			break
 		}
-		return kinds[i%len(kinds)]
-	}
-}
-
-// watch notes when requests fail.
-func (f *faulty) watch(p loadgen.Progress) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if p.Warmup {
-		return
-	}
-	if p.Failed > f.failed {
-		f.failures = append(f.failures, failure{time.Now(), p.Failed - f.failed})
-	}
-	f.failed = p.Failed
-}
-
-// breakThings breaks one thing after the other until ctx ends or next returns nil, and puts it right again.
-func (f *faulty) breakThings(ctx context.Context, next func() func(context.Context) error) error {
-	for {
-		kind := next()
-		if pause(ctx, f.shorter(faultEvery)) != nil || kind == nil {
-			return nil
-		}
-		if err := kind(ctx); err != nil && ctx.Err() == nil {
-			return err
+		if pause(ctx, 2*time.Millisecond) != nil {
+			break
 		}
 	}
+	return i
 }
 
-// shorter is a time, or a tenth of it in a quick run.
-func (d *driver) shorter(t time.Duration) time.Duration {
-	if d.quick {
-		return t / 10
-	}
-	return t
-}
-
-func (f *faulty) note(kind, note string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.faults = append(f.faults, fault{kind, time.Now(), note})
-	fmt.Fprintf(f.out, "%s %s %s\n", time.Now().Format("15:04:05.000"), kind, note)
-}
-
-// awaitCollecting returns a replica that collects, if one does so soon, and how it was last. Two times of three it is asked to: kills and stops
-// take turns.
-func (f *faulty) awaitCollecting(ctx context.Context) (i int, state string) {
-	i = rand.IntN(len(f.sys.replicas))
-	if f.awaited++; f.awaited%3 != 0 {
-		var asked sync.WaitGroup
-		defer asked.Wait()
-		asking, end := context.WithCancel(ctx)
-		defer end()
-		asked.Go(func() { f.sys.replicas[i].collect(asking) })
-	}
-	for end := time.Now().Add(awaitGCFor); state != holding && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
-		if s, err := f.sys.replicas[i].stats(ctx); err == nil {
-			state = s.gate().State
-		}
-	}
-	return i, state
-}
-
-// killReplica kills a replica, while it collects if it does so soon, and starts it again.
+// killReplica kills a replica while it collects, and starts it again.
 func (f *faulty) killReplica(ctx context.Context) error {
-	i, state := f.awaitCollecting(ctx)
-	r := f.sys.replicas[i]
-	f.note(replicaKilled, fmt.Sprint(i)+which+state)
-	r.Kill()
-	time.Sleep(time.Second)
+	i := f.awaitCollecting(ctx)
+	f.replicas[i].Kill()
+	_ = f.wait(ctx, time.Second)
 	return f.startAgain(ctx, i)
 }
 
 // restartReplica ends a replica as a rollout does, and starts it again.
 func (f *faulty) restartReplica(ctx context.Context) error {
-	i := rand.IntN(len(f.sys.replicas))
-	f.note("replica restarted", fmt.Sprint(i))
-	f.sys.replicas[i].stop()
+	i := rand.IntN(len(f.replicas))
+	if err := f.replicas[i].Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-f.replicas[i].Exited():
+	case <-time.After(20 * time.Second):
+		return errors.New("the replica does not end")
+	}
 	return f.startAgain(ctx, i)
 }
 
-// startAgain starts a replica that has ended.
 func (f *faulty) startAgain(ctx context.Context, i int) error {
-	again, err := f.startReplica(ctx, spec{mode: f.mode, addr: f.sys.replicas[i].addr, core: i % f.cores, args: f.work, place: f.place(i, len(f.sys.replicas))})
-	if err != nil {
-		return err
+	r, err := f.startReplica(context.WithoutCancel(ctx), i)
+	if err == nil {
+		f.replicas[i] = r
 	}
-	f.sys.replicas[i] = again
-	f.note("replica started", fmt.Sprint(i))
-	return nil
+	return err
 }
 
-// stallReplica stops a replica, while it has the turn if it does so soon, and lets it go on.
-func (f *faulty) stallReplica(ctx context.Context) error {
-	i, state := f.awaitCollecting(ctx)
-	return f.stall(ctx, "replica", fmt.Sprint(i)+which+state, f.sys.replicas[i].Child)
+func (f *faulty) stopReplica(ctx context.Context) error {
+	return f.stop(ctx, f.replicas[f.awaitCollecting(ctx)].Child)
 }
 
-// stall stops a process and those that it has started, and lets them go on.
-func (f *faulty) stall(ctx context.Context, what, note string, c *child.Child) error {
-	f.note(what+" stopped", note)
+// stop stops a process and those that it has started, and lets them go on.
+func (f *faulty) stop(ctx context.Context, c *harness.Child) error {
 	if err := syscall.Kill(-c.Pid(), syscall.SIGSTOP); err != nil { // it leads a group
 		return err
 	}
-	_ = pause(ctx, f.shorter(stoppedFor)) // also at the end it goes on
-	f.note(what+" goes on", "")
+	_ = f.wait(ctx, stoppedFor) // also at the end it goes on
 	return syscall.Kill(-c.Pid(), syscall.SIGCONT)
 }
 
-func (f *faulty) reload(context.Context) error {
-	f.note("HAProxy reloaded", "")
-	return f.sys.front.reload()
+// reloadFront has HAProxy's master start a new worker.
+func (f *faulty) reloadFront(context.Context) error { return f.front.Signal(syscall.SIGUSR2) }
+
+func (f *faulty) stopFront(ctx context.Context) error { return f.stop(ctx, f.front) }
+
+func (f *faulty) killFront(ctx context.Context) (err error) {
+	f.front.Kill()
+	f.front, err = f.startFront(context.WithoutCancel(ctx)) // the last requests go through it, too
+	return err
 }
 
-func (f *faulty) killEtcd(ctx context.Context) error {
-	f.note("etcd killed", "")
-	f.stopEtcd()
-	_ = pause(ctx, etcdDownFor)
-	return f.startEtcd(ctx)
+func (f *faulty) stopEtcd(ctx context.Context) error { return f.stop(ctx, f.store) }
+
+func (f *faulty) killEtcd(ctx context.Context) (err error) {
+	f.store.Kill()
+	_ = f.wait(ctx, downFor)
+	f.store, err = f.startEtcd(context.WithoutCancel(ctx))
+	return err
 }
 
-func (f *faulty) stallEtcd(ctx context.Context) error { return f.stall(ctx, "etcd", "", f.etcd) }
+// startEtcd starts etcd and returns when it listens.
+func (s *system) startEtcd(ctx context.Context) (*harness.Child, error) {
+	program, err := installed("sudo apt-get install etcd-server", "etcd")
+	if err != nil {
+		return nil, err
+	}
+	peer, err := harness.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	url := "http://" + s.etcd
+	c, err := s.Start(ctx, harness.AnyCore, nil, program, "--data-dir", filepath.Join(s.dir, "etcd"),
+		"--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", "http://"+peer,
+		"--logger", "zap", "--log-level", "error")
+	if err != nil {
+		return nil, err
+	}
+	c.Drain()
+	if err := listens(ctx, c, s.etcd); err != nil {
+		c.Stop()
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	return c, nil
+}
 
-// startEtcd starts etcd and returns when it answers.
-func (f *faulty) startEtcd(ctx context.Context) error {
-	peer, err := freeAddr()
+// member returns the member that is so many after the leader.
+func (f *faulty) member(ctx context.Context, after int) (int, error) {
+	leader, err := awaitLeader(ctx, f.replicas)
+	return (leader - 1 + after + len(f.replicas)) % len(f.replicas), err
+}
+
+func (f *faulty) stopMember(ctx context.Context, after int) error {
+	i, err := f.member(ctx, after)
 	if err != nil {
 		return err
 	}
-	url := "http://" + f.driver.etcd
-	f.etcd, err = child.Start(ctx, child.Options{Args: []string{
-		"etcd", "--data-dir", filepath.Join(f.dir, "etcd"), "--listen-client-urls", url,
-		"--advertise-client-urls", url, "--listen-peer-urls", "http://" + peer, "--logger", "zap", "--log-level", "error",
-	}})
+	return f.stop(ctx, f.replicas[i].Child)
+}
+
+// stopLeader stops the leader: the others choose another one.
+func (f *faulty) stopLeader(ctx context.Context) error { return f.stopMember(ctx, 0) }
+
+func (f *faulty) stopFollower(ctx context.Context) error { return f.stopMember(ctx, 1) }
+
+// killLeader kills the leader. It does not come back, because nothing is on disk.
+func (f *faulty) killLeader(ctx context.Context) error {
+	i, err := f.member(ctx, 0)
 	if err != nil {
-		return fmt.Errorf("%w; install etcd, for instance: sudo apt-get install etcd-server", err)
+		return err
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		resp, err := http.Get(url + "/health")
-		if err != nil {
-			continue
-		}
-		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			return nil
-		}
-	}
-	f.stopEtcd()
-	return fmt.Errorf("etcd does not answer at %s", url)
+	f.replicas[i].Kill()
+	w := f.caller.(*writers)
+	w.members = slices.Delete(w.members, i, i+1) // it is not asked what it has
+	return nil
 }
 
-func (f *faulty) stopEtcd() {
-	if f.etcd != nil {
-		f.etcd.Kill()
-		f.etcd = nil
-	}
+// resends is a transport that sends a GET again which is not answered, or answered by a balancer in
+// the place of the service, for a while. It implements http.RoundTripper.
+type resends struct {
+	base *http.Transport
+	n    atomic.Int64 // requests that were sent again
 }
 
-const (
-	replicaKilled  = "replica killed" // is the fault that takes requests with it
-	replicaStopped = "replica stopped"
-
-	// which stands between a replica's number and its state as it was broken; one that collected had the turn.
-	which, holding = ", which was ", "collecting"
-)
-
-var killedKey = "failed within " + killedFor.String() + " of a kill"
-
-// faultFigures has what failed besides the requests that a killed process took with it. Statuses have no time: whatever
-// is no 200 counts as failed.
-func (d *driver) faultFigures(what string, r *loadgen.Result, killed int64) {
-	d.set.AtMost(fmt.Sprintf("failed of %d requests%s under faults", r.Requests(), what), []float64{float64(r.Failed - killed + notOK(r))}, 0, "")
-}
-
-// holderFigure has how often it was the turn's holder that was killed or stopped, where replicas were.
-func (d *driver) holderFigure(what string, faults []fault) {
-	n, broken := 0, false
-	for _, x := range faults {
-		if x.Kind == replicaKilled || x.Kind == replicaStopped {
-			broken = true
-			if strings.HasSuffix(x.Note, which+holding) {
-				n++
-			}
+func (t *resends) RoundTrip(req *http.Request) (*http.Response, error) {
+	byBalancer := []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	for end := time.Now().Add(resendFor); ; {
+		resp, err := t.base.RoundTrip(req)
+		answered := err == nil && !slices.Contains(byBalancer, resp.StatusCode)
+		if answered || time.Now().After(end) {
+			return resp, err
+		}
+		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body) // the next one uses the connection
+			resp.Body.Close()
+		}
+		t.n.Add(1)
+		if err := pause(req.Context(), resendPause); err != nil {
+			return nil, err
 		}
 	}
-	if broken {
-		d.set.AtLeast("times that a fault hit the turn's holder"+what, []float64{float64(n)}, 1, "")
-	}
-}
-
-// report counts the failures by cause.
-func (f *faulty) report(r *loadgen.Result) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	killed := int64(0)
-	for _, x := range f.failures {
-		for _, y := range f.faults {
-			if after := x.At.Sub(y.At); y.Kind == replicaKilled && after >= 0 && after <= killedFor {
-				killed += x.N
-				break
-			}
-		}
-	}
-	for key, x := range map[string]any{"faults": f.faults, "failures": f.failures, "load": r, killedKey: killed} {
-		f.set.Raw[f.name+key] = x
-	}
-	fmt.Fprintf(f.out, "%d requests, p50 %s, p99 %s, p99.9 %s, max %s\n", r.Requests(), short(r.Latency.Quantile(.5)),
-		short(r.Latency.Quantile(.99)), short(r.Latency.Quantile(.999)), short(r.Latency.Max()))
-	for _, x := range r.Failures {
-		fmt.Fprintf(f.out, "failed: %d %s, such as %s\n", x.Count, x.Class, x.Example)
-	}
-	for status, n := range r.Statuses {
-		fmt.Fprintf(f.out, "status %d: %d\n", status, n)
-	}
-	fmt.Fprintf(f.out, "failed within %v of the kill of a replica: %d\n", killedFor, killed)
-	f.faultFigures(f.what, r, killed)
-	f.holderFigure(f.what, f.faults)
 }

@@ -1,104 +1,140 @@
-package main
+//go:build linux
+
+package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"sync/atomic"
-	"syscall"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
-	"evenkeel.dev/examples/child"
+	"evenkeel.dev/bench/harness"
 )
 
-// The balancers.
+// The balancers, by their configurations in deploy. HAProxy's take their ports from the
+// environment.
 const (
-	haproxy      = "haproxy"
-	haproxyRetry = "haproxy, retry on 503"
-	haproxyPolls = "haproxy, polls" // as driver.polling says
-	nginx        = "nginx"
+	haproxy      = "haproxy/runtime-api.cfg"
+	haproxyPolls = "haproxy/health.cfg"
 
-	envoyPolls    = "envoy" // as deploy/envoy says
-	envoyHeader   = "envoy, told in answers"
-	envoyDefaults = "envoy, its own defaults"
+	envoy         = "envoy/envoy.yaml"
+	envoyHeader   = envoy + ", by the answers' headers"
+	envoyDefaults = envoy + ", its own settings for hosts"
 )
 
-// front is a balancer that runs.
-type front struct{ *child.Child }
+// envoyEdits are what is changed in its configuration, in addition to the ports.
+var envoyEdits = map[string][][2]string{
+	envoyHeader: {
+		{"interval: 0.010s #", "interval: 0.500s #"},
+		{"no_traffic_interval: 0.010s\n", "no_traffic_interval: 0.500s\n"},
+	},
+	envoyDefaults: {
+		{"common_lb_config:", "common_lb_config: {}"},
+		{"update_merge_window: 0s", ""},
+		{"healthy_panic_threshold: { value: 1 }", ""},
+	},
+}
 
-// startFront starts a balancer of this kind before the replicas.
-func (d *driver) startFront(ctx context.Context, kind string) (*front, error) {
-	argv, env, err := d.config(kind)
+// startFront starts the way's balancer and returns when it listens.
+func (s *system) startFront(ctx context.Context) (*harness.Child, error) {
+	command := s.haproxyCommand
+	if strings.HasPrefix(s.way.front, envoy) {
+		command = s.envoyCommand
+	}
+	argv, env, err := command()
 	if err != nil {
 		return nil, err
 	}
-	c, err := child.Start(ctx, child.Options{Args: argv, Env: env, StopTimeout: 2 * time.Second})
+	c, err := s.Start(ctx, harness.AnyCore, env, argv...)
 	if err != nil {
-		how := "sudo apt-get install " + argv[0]
-		if argv[0] == "envoy" {
-			how = ".ci/setup envoy" // from PyPI, into .bin
-		}
-		return nil, fmt.Errorf("%w; install %s, for instance: %s", err, argv[0], how)
+		return nil, err
 	}
-	f := &front{c}
-	if err := f.await(ctx, d.front); err != nil {
-		f.stop()
-		return nil, f.said(err)
+	c.Drain()
+	if err := listens(ctx, c, s.listen); err != nil {
+		c.Stop()
+		_, complaint := c.Output()
+		return nil, fmt.Errorf("%s: %w\n%s", s.way.front, err, complaint)
 	}
-	return f, nil
+	return c, nil
 }
 
-// said adds to an error how the balancer ended, if it has, and what it said.
-func (f *front) said(err error) error {
-	stdout, stderr := f.Output()
-	return fmt.Errorf("balancer: %w (%v)\n%s%s", err, f.State(), stdout, stderr)
-}
-
-// await returns when something listens at addr, within a minute, which only what hangs takes.
-func (f *front) await(ctx context.Context, addr string) error {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; {
-		c, err := net.Dial("tcp", addr)
+// listens returns when something listens at addr, within a minute.
+func listens(ctx context.Context, c *harness.Child, addr string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("it does not listen at %s", addr))
+	defer cancel()
+	for {
+		conn, err := net.Dial("tcp", addr)
 		if err == nil {
-			return c.Close()
+			return conn.Close()
 		}
 		select {
-		case <-f.Exited():
-			return fmt.Errorf("ended at once")
-		case <-time.After(10 * time.Millisecond):
+		case <-c.Exited():
+			return errors.New("it ended at once")
+		default:
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
 		}
 	}
-	return fmt.Errorf("does not listen at %s", addr)
 }
 
-// reload makes HAProxy's master start a new worker.
-func (f *front) reload() error {
-	if err := f.Signal(syscall.SIGUSR2); err != nil {
-		return f.said(err)
-	}
-	return nil
-}
-
-// stop ends it and returns when it has ended: how says nothing.
-func (f *front) stop() { _ = f.Stop() }
-
-var nextPort atomic.Uint32
-
-func init() { nextPort.Store(rand.Uint32N(ports)) }
-
-// ports is how many there are from 32000 on, before those that the kernel gives to connections, and apart from those
-// that the tests of other packages take.
-const ports = 700
-
-// freeAddr returns an address on which nothing listens just now, for a server that is started later. Nobody else is
-// given it before all others have been.
-func freeAddr() (addr string, err error) {
-	for range ports {
-		addr = fmt.Sprintf("127.0.0.1:%d", 32000+nextPort.Add(1)%ports)
-		var ln net.Listener
-		if ln, err = net.Listen("tcp", addr); err == nil {
-			return addr, ln.Close()
+// installed returns the path of a program, or says how to install it.
+func installed(how string, names ...string) (path string, err error) {
+	for _, name := range names {
+		if path, err = exec.LookPath(name); err == nil {
+			return path, nil
 		}
 	}
-	return "", err
+	return "", harness.NotHere(fmt.Errorf("%w; %s", err, how))
+}
+
+func deploy(name string) string { return filepath.Join(harness.Root(), "deploy", name) }
+
+func (s *system) haproxyCommand() (argv, env []string, err error) {
+	program, err := installed("sudo apt-get install haproxy", "haproxy", "/usr/sbin/haproxy")
+	if err != nil {
+		return nil, nil, err
+	}
+	for variable, addr := range map[string]string{
+		"LISTEN_PORT": s.listen, "ADMIN_PORT": s.admin, "A_PORT": s.addrs[0], "B_PORT": s.addrs[1],
+	} {
+		env = append(env, variable+"="+port(addr))
+	}
+	return []string{program, "-W", "-f", deploy(s.way.front)}, env, nil
+}
+
+func port(addr string) string {
+	_, port, _ := net.SplitHostPort(addr) // it is one of harness.FreeAddr
+	return port
+}
+
+// envoyCommand writes the configuration with this system's ports.
+func (s *system) envoyCommand() (argv, env []string, err error) {
+	ours := filepath.Join(harness.Root(), ".bin/python/bin/envoy")
+	program, err := installed(".ci/setup envoy installs it into .bin", "envoy", ours)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := os.ReadFile(deploy(envoy))
+	if err != nil {
+		return nil, nil, err
+	}
+	text, edits := string(b), envoyEdits[s.way.front]
+	for from, addr := range map[string]string{"8000": s.listen, "8081": s.addrs[0], "8082": s.addrs[1]} {
+		edits = append(edits, [2]string{"port_value: " + from + " ", "port_value: " + port(addr) + " "})
+	}
+	for _, edit := range edits {
+		if !strings.Contains(text, edit[0]) {
+			return nil, nil, fmt.Errorf("%s has no %q to change", deploy(envoy), edit[0])
+		}
+		text = strings.ReplaceAll(text, edit[0], edit[1])
+	}
+	name := filepath.Join(s.dir, "front.yaml") // Envoy goes by the name's end
+	argv = []string{program, "-c", name, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error"}
+	return argv, nil, os.WriteFile(name, []byte(text), 0o600)
 }

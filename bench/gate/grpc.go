@@ -1,8 +1,9 @@
-package main
+//go:build linux
+
+package gate
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,115 +14,61 @@ import (
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
 
+	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/contrib/grpcgate/client"
 )
 
 // How gRPC is called.
 const (
-	grpcRate    = 700 // calls a second, over both replicas, where collections are forced
-	grpcClients = 4   // each has a connection to each replica
+	grpcClients = 4 // each has a connection to each replica
 	grpcStreams = 20
 	streamEvery = 50 * time.Millisecond // a message of each stream
-
-	mostAddedToDrain = 5 // ms, by streams
-	mostToLastCall   = 5 // ms, from the announcement, p99
-	mostAfterWatch   = 2 // calls, since each Watch was sent
-	leastForced      = 30
 )
 
-const streamsMode = "gated, streams"
+const withStreams = "gated, streams"
 
-// grpcTeam is two replicas that gRPC's own clients choose from.
-var grpcTeam = team{
-	replicas: 2,
-	modes: []mode{
-		grpcMode(mode{name: "default", what: "the stock runtime", under: "grpc"}, false),
-		grpcMode(mode{name: "gated", what: "policy drain, told by Watch, turns by a file"}, true),
-		grpcMode(mode{name: streamsMode, what: "the same beside open streams", streams: grpcStreams}, true),
-		grpcMode(mode{name: noTurns, what: "the same without turns, and calls wait for a replica (WaitForReady)", waits: true, under: "grpc forced"}, true),
-		floor(grpcMode(mode{under: "grpc"}, false)),
-	},
-	// Not at grpcRate: there not one call in a hundred meets a collection.
-	loads:   []load{{name: "grpc", share: moderate}, {name: "grpc forced", rate: grpcRate, forced: true}},
-	targets: map[string][]target{"grpc": {{"default", "gated", "p99", 5, true}}},
-	counts: []count{
-		{mode: "gated", load: "grpc"},
-		{mode: "gated", load: "grpc forced"},
-		{mode: streamsMode, load: "grpc forced"},
-		{mode: noTurns, load: "grpc forced"},
-	},
-	more: (*driver).grpcFigures,
-}
-
-// grpcMode fills in a mode of subject that is called over gRPC.
-func grpcMode(m mode, gated bool) mode {
-	m.program, m.grpc, m.counts = "subject", true, gated
-	m.args = func(p place) []string {
-		args := []string{"-grpc", p.grpc}
-		if gated {
-			args = append(args, "-gate=drain")
+func grpcGroup() group {
+	called := func(name string, streams int, wait bool, gateFlags func(s *system) []string) way {
+		w := way{
+			name: name, program: service, window: messages,
+			args: func(s *system, i int) []string { return append([]string{"-grpc", s.grpcs[i]}, gateFlags(s)...) },
+			dial: func(s *system) (caller, error) { return dialReplicas(s.grpcs, streams, wait) },
 		}
-		if gated && !m.waits {
-			args = p.inTurn(args...)
-		}
-		return args
+		w.gated = name == gated || name == withStreams || name == noTurns
+		w.counts = w.gated
+		return w
 	}
-	return m
-}
-
-// grpcFigures adds what forced collections did to calls, and streams to drains.
-func (d *driver) grpcFigures() {
-	const load = "grpc forced"
-	collections, drained, broken, open := 0, 0, 0, 0
-	var last []float64 // ms
-	for _, mode := range []string{"gated", streamsMode} {
-		for _, s := range d.good(mode, load) {
-			broken += s.Broken
-			if mode == streamsMode {
-				open++
-			}
-			for _, c := range s.Counted {
-				collections += len(c.Away)
-				for _, a := range c.Away {
-					last = append(last, a.Last.Seconds()*1e3)
-					drained = max(drained, a.Drained)
-				}
-			}
-		}
+	plain := called(stock, 0, false, func(*system) []string { return nil })
+	inTurn := func(s *system) []string { return s.inTurn("-gate=drain") }
+	g := group{
+		Case: harness.Case{
+			Name: "gate/grpc", What: "two replicas and gRPC's own clients with a health Watch, at 22% of a core each",
+			Warmup: fillWarmup, Loads: []string{moderate, forced},
+			Figures: []string{"announced", "late calls", "last call ms", "drain ms", "broken streams"},
+			Claims:  append(kept(moderate, gated), ratio(moderate, stock, "p99", gated, harness.AtLeast(5))),
+		},
+		replicas: 2,
+		ways: []way{
+			under(moderate, controlOf(plain)), under(moderate, plain),
+			called(gated, 0, false, inTurn), called(withStreams, grpcStreams, false, inTurn),
+			under(forced, called(noTurns, 0, true, func(*system) []string { return []string{"-gate=drain"} })),
+		},
+		// At 700/s fewer than one call in a hundred overlaps a collection.
+		loads: map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 700}},
 	}
-	if len(last) > 0 {
-		slices.Sort(last)
-		d.set.AtLeast("grpc: forced collections", []float64{float64(collections)}, leastForced, "")
-		d.set.AtMost("grpc: announcement to the last new call, p99", []float64{last[(len(last)*99+99)/100-1]}, mostToLastCall, " ms")
-		d.set.AtMost("grpc: most calls since each Watch was sent", []float64{float64(drained)}, mostAfterWatch, "")
+	for _, way := range []string{gated, withStreams} {
+		g.Claims = append(g.Claims,
+			harness.None(way, forced, "failed"),
+			harness.None(way, forced, "late calls"),
+			harness.Claim{Load: forced, Way: way, Figure: "announced", Total: true, Target: harness.AtLeast(30)},
+			harness.Claim{Load: forced, Way: way, Figure: "last call ms", Target: harness.AtMost(5), Unit: " ms"})
 	}
-	if open > 0 {
-		d.set.AtMost("grpc: broken streams", []float64{float64(broken)}, 0, "")
-	}
-	with, without := d.meanDraining(streamsMode, load), d.meanDraining("gated", load)
-	var added []float64
-	for i := range min(len(with), len(without)) {
-		added = append(added, with[i]-without[i])
-	}
-	if len(added) > 0 {
-		d.set.AtMost("grpc: what streams add to a drain", added, mostAddedToDrain, " ms")
-	}
-}
-
-// meanDraining returns, by round, how long it took in the mean until calls had ended, in ms.
-func (d *driver) meanDraining(mode, load string) (xs []float64) {
-	for _, s := range d.good(mode, load) {
-		var total time.Duration
-		n := 0
-		for _, c := range s.Counted {
-			for _, a := range c.Away {
-				total += a.Draining
-				n++
-			}
-		}
-		xs = append(xs, total.Seconds()*1e3/float64(max(n, 1)))
-	}
-	return xs
+	g.Claims = append(g.Claims,
+		harness.Claim{
+			Load: forced, Way: withStreams, Figure: "drain ms", Minus: gated, Target: harness.AtMost(5), Unit: " ms",
+		},
+		harness.None(withStreams, forced, "broken streams"), harness.None(noTurns, forced, "failed"))
+	return g
 }
 
 // callers are gRPC clients of all replicas.
@@ -134,8 +81,9 @@ type callers struct {
 	running sync.WaitGroup
 }
 
-// dialReplicas returns clients with the service configuration that gated replicas want, and so many open streams. Calls wait for a
-// replica that serves, or fail where there is none.
+// dialReplicas returns clients with the service configuration that gated replicas want, and so many
+// open streams. wait makes a call wait for a replica that serves, which otherwise fails without
+// one.
 func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	c := new(callers)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -187,9 +135,8 @@ func (c *callers) call(ctx context.Context, worker int) error {
 	return err
 }
 
-// after notes in s how many streams were broken.
-func (c *callers) after(_ context.Context, s *sample) error {
-	s.Broken = int(c.broken.Load())
+func (c *callers) after(_ context.Context, r *harness.Run) error {
+	r.Set("broken streams", float64(c.broken.Load()))
 	return nil
 }
 

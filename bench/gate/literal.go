@@ -1,126 +1,114 @@
-package main
+//go:build linux
+
+package gate
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"time"
 
-	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/machine"
 )
 
-// literalKey is that of the raw results.
-const literalKey = "literal loop"
-
-// literalFor is how long each run of the original's loop takes.
-const literalFor = 2 * time.Second
-
-// The loop of the original, as it has it: sizes of a message, and what collects.
-var (
-	literalSizes    = []int{1 << 10, 10 << 10, 100 << 10, 1 << 20}
-	literalPolicies = []string{"", gcigo, "auto", "through", "idle"} // "": the stock runtime's
+// sourceVariable names the folder of gci-go's source. gci-go v0.2 is older than Go's modules, and
+// the module proxy does not have it.
+const (
+	sourceVariable = "GCIGO"
+	needsOriginal  = "for its way gci-go the source of gci-go v0.2, whose folder " + sourceVariable + " names " +
+		"(git clone -b v0.2 https://github.com/gcinterceptor/gci-go)"
 )
 
-// pushed is what came of one run of the loop.
-type pushed struct {
-	Policy  string        `json:"policy"`
-	Size    int           `json:"size_bytes"`
-	Round   int           `json:"round"`
-	Ops     int64         `json:"ops"`
-	Refused int64         `json:"refused"` // of them, that had to wait first
-	Mean    time.Duration `json:"mean_ns"` // of a push
-	P99     time.Duration `json:"p99_ns"`
-	Each    time.Duration `json:"each_ns"` // of an operation, what is beside the push included
-	Peak    int64         `json:"peak_rss_bytes"`
+//go:embed testdata/original/main.go
+var originalSource []byte
+
+// original builds testdata/original with gci-go's source, as before there were modules, and returns
+// its path.
+func original(ctx context.Context, r *harness.Run) (program string, err error) {
+	source := os.Getenv(sourceVariable)
+	if source == "" {
+		return "", harness.NotHere(errors.New(sourceVariable + " is empty; it has to name the folder of gci-go v0.2"))
+	}
+	path, err := r.Dir()
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", err
+	}
+	main := filepath.Join(path, "src/original")
+	err = errors.Join(os.MkdirAll(main, 0o700), os.WriteFile(filepath.Join(main, "main.go"), originalSource, 0o600),
+		os.CopyFS(filepath.Join(path, "src/github.com/gcinterceptor/gci-go"), os.DirFS(source)))
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(path, "gci-go")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "original")
+	build.Env = append(os.Environ(), "GO111MODULE=off", "GOFLAGS=", "GOPATH="+path)
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s=%s: %v: %w\n%s", sourceVariable, source, build, err, out)
+	}
+	return program, nil
 }
 
-// literal runs the original's own loop under it, under gates with their defaults and under the stock runtime, each in a process of its own.
-func (d *driver) literal(ctx context.Context) error {
-	if err := d.buildOriginal(ctx); err != nil {
+// literalCase is the loop of gci-go's benchmark as it has it: nothing outlives an operation.
+func literalCase() harness.Case {
+	c := harness.Case{
+		Name: "gate/literal", What: "the message-push loop of gci-go's benchmark, by size of a message",
+		Needs: needsOriginal, Length: 2 * time.Second,
+		Ways: []string{stock, gcigo, auto, through}, Loads: []string{"1 KB", "10 KB", "100 KB", "1 MB"}, Run: literal,
+	}
+	for _, load := range c.Loads {
+		c.Claims = append(c.Claims,
+			ratio(load, auto, "p99 µs", gcigo, harness.AtMost(1)), ratio(load, auto, "peak MB", gcigo, harness.AtMost(1)),
+			harness.Claim{Load: load, Way: auto, Figure: "% refused", Minus: gcigo, Target: harness.AtMost(0), Unit: " points"})
+	}
+	return c
+}
+
+var literalSizes = map[string]int{"1 KB": 1 << 10, "10 KB": 10 << 10, "100 KB": 100 << 10, "1 MB": 1 << 20}
+
+// literal runs the loop in a process of its own.
+func literal(ctx context.Context, r *harness.Run) error {
+	args := []string{"-push", strconv.Itoa(literalSizes[r.Load]), "-pushing", r.Length.String()}
+	if r.Way != stock && r.Way != gcigo {
+		args = append(args, "-gate", r.Way)
+	}
+	program, err := (&system{Run: r, way: way{name: r.Way, program: service}}).programOf(ctx)
+	if err != nil {
 		return err
 	}
-	defer d.literalFigures() // also of what was measured before an error
-	length, sizes := literalFor, literalSizes
-	if d.quick {
-		length, sizes = time.Millisecond, sizes[:1]
+	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{program}, args...)...)
+	if err != nil {
+		return err
 	}
-	for round := 1; round <= d.rounds; round++ {
-		for _, size := range sizes {
-			policies := slices.Clone(literalPolicies)
-			if round%2 == 0 {
-				slices.Reverse(policies)
-			}
-			for _, policy := range policies {
-				argv := nicer(filepath.Join(d.bin, "subject"), "-push", fmt.Sprint(size), "-pushing", length.String(), "-gate", policy)
-				if policy == gcigo {
-					if d.program == "" {
-						continue
-					}
-					argv = nicer(d.program, "-push", fmt.Sprint(size), "-pushing", length.String())
-				}
-				out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
-				if err != nil {
-					return fmt.Errorf("%v: %w", argv, err)
-				}
-				p := pushed{Policy: policy, Size: size, Round: round}
-				if err := json.Unmarshal(out, &p); err != nil {
-					return fmt.Errorf("%v: %w", argv, err)
-				}
-				d.pushed = append(d.pushed, p)
-			}
-		}
+	defer c.Stop()
+	line, err := c.Line(r.Length)
+	if err != nil {
+		return err
 	}
-	if d.program == "" {
-		d.withoutOriginal()
+	var said struct {
+		Ops, Refused    float64
+		Mean, P99, Each time.Duration
 	}
+	if err := json.Unmarshal([]byte(line), &said); err != nil || said.Ops == 0 {
+		return fmt.Errorf("%s %v says %q: %w", program, args, line, err)
+	}
+	peak, err := machine.PeakRSS(c.Pid())
+	if err != nil {
+		return err
+	}
+	r.Set("mean µs", said.Mean.Seconds()*1e6)
+	r.Set("p99 µs", said.P99.Seconds()*1e6)
+	r.Set("µs/operation", said.Each.Seconds()*1e6)
+	r.Set("% refused", 100*said.Refused/said.Ops) // operations that had to wait first
+	r.Set("peak MB", float64(peak)/1e6)
 	return nil
-}
-
-// literalFigures holds what the defaults choose to what the original does: auto is the default.
-func (d *driver) literalFigures() {
-	if len(d.pushed) == 0 {
-		return
-	}
-	of := func(policy string, size int, what func(pushed) float64) (xs []float64) {
-		for _, p := range d.pushed {
-			if p.Policy == policy && p.Size == size {
-				xs = append(xs, what(p))
-			}
-		}
-		return xs
-	}
-	p99 := func(p pushed) float64 { return p.P99.Seconds() }
-	refused := func(p pushed) float64 { return 100 * float64(p.Refused) / float64(p.Ops) }
-	peak := func(p pushed) float64 { return float64(p.Peak) }
-	fmt.Fprintf(d.out, "\n%-10s %-8s %9s %9s %9s %9s %9s   medians of the rounds\n", "literal", "bytes", "mean µs", "p99 µs", "each µs", "refused", "peak MB")
-	for _, size := range literalSizes {
-		for _, policy := range literalPolicies {
-			median := func(what func(pushed) float64) float64 { return figure.Median(of(policy, size, what)) }
-			if len(of(policy, size, p99)) > 0 {
-				fmt.Fprintf(d.out, "%-10s %-8d %9.0f %9.0f %9.0f %8.3g%% %9.0f\n", policy, size, median(func(p pushed) float64 { return p.Mean.Seconds() * 1e6 }),
-					median(p99)*1e6, median(func(p pushed) float64 { return p.Each.Seconds() * 1e6 }), median(refused), median(peak)/1e6)
-			}
-		}
-	}
-	if d.quick {
-		return
-	}
-	for _, size := range literalSizes {
-		if len(of(gcigo, size, p99)) == 0 {
-			continue
-		}
-		name := fmt.Sprintf("literal %d bytes: auto / %s, ", size, gcigo)
-		d.set.AtMost(name+"p99", figure.Ratios(of("auto", size, p99), of(gcigo, size, p99)), 1, "x")
-		d.set.AtMost(name+"peak memory", figure.Ratios(of("auto", size, peak), of(gcigo, size, peak)), 1, "x")
-		more := of("auto", size, refused)
-		for i, theirs := range of(gcigo, size, refused) {
-			if i < len(more) {
-				more[i] -= theirs
-			}
-		}
-		d.set.AtMost(fmt.Sprintf("literal %d bytes: refused by auto beyond %s", size, gcigo), more, 0, " points")
-	}
 }

@@ -1,190 +1,119 @@
-package main
+//go:build linux
+
+package gate
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"evenkeel.dev/bench/figure"
+	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/examples/raftkv/kv"
 	"evenkeel.dev/gcgate"
 )
 
-// How the Raft group is loaded.
+// The ways of a group whose gates do not get what they ask for.
 const (
-	raftRate   = 800 // writes a second
-	raftWindow = 150_000
-	quickRaft  = 10_000            // in a quick run
-	raftLive   = raftWindow * 1024 // bytes of a member that are alive
-	mostWrites = 1000              // at once: loadgen's connections
+	stallsWay  = "gated, one stalls"
+	patientWay = "gated, one stalls, no limit"
+	takenWay   = "gated, no turn"
+)
+
+const (
+	raftRate   = 800  // writes per second
+	mostWrites = 1000 // at once: loadgen's connections
 
 	stallFor, stallPause = 350 * time.Millisecond, 550 * time.Millisecond
 
-	leaderTries   = 20               // starts of a group until its first member leads
-	leaderTimeout = 30 * time.Second // and the wait for a leader
-	readTimeout   = 20 * time.Second // until all members have what was written
-
-	// The longest write while a follower stalls: one of both suffices.
-	mostStalled = 25     // ms
-	ofPatient   = 1. / 4 // of where transfers have no bound
-
-	patience = 10 * time.Second // raftgate's limit
+	raftTimeout = 30 * time.Second // of the wait for a leader, and until all members have what was written
 )
 
-// The modes that show what becomes of the group where the gates do not get what they ask for.
-const (
-	stallsMode  = "gated, one stalls"
-	patientMode = "gated, one stalls, no bound"
-	takenMode   = "gated, no turn"
-)
-
-// raftTeam is three members of a group; each write reaches the heap of each.
-var raftTeam = team{
-	replicas: 3,
-	modes: []mode{
-		raftMode(mode{name: "default", what: "the stock runtime; only the leader has a heap", leads: true}, func(p place) []string {
-			if p.replica == 0 {
-				return nil
-			}
-			return []string{"-window", "64"}
-		}),
-		raftMode(mode{name: "default, three heaps", rival: true, what: "the stock runtime"}, nil),
-		raftMode(mode{name: "gated", what: "followers first, and the leader hands over"}, func(place) []string { return []string{"-gate"} }),
-		raftMode(mode{name: stallsMode, what: "the same while a follower stands still 350 of 900 ms", stalls: true}, func(place) []string { return []string{"-gate"} }),
-		raftMode(mode{name: patientMode, what: "the same, and a transfer is not given up before Raft itself does", stalls: true}, func(place) []string {
-			return []string{"-gate", "-transfer-timeout", patience.String()}
-		}),
-		raftMode(mode{name: takenMode, what: "the same where the turn is never free"}, func(place) []string { return []string{"-gate", "-turn-taken"} }),
-		floor(raftMode(mode{}, nil)),
-	},
-	loads: []load{{name: "raft", rate: raftRate}},
-	targets: map[string][]target{"raft": {
-		{"default", "gated", "p99.9", 5, true},
-		{"default", "gated", "max", 3, true},
-		{takenMode, "default", "p99.9", 1, false},
-	}},
-	counts: []count{{mode: "gated", load: "raft"}, {mode: stallsMode, load: "raft"}, {mode: takenMode, load: "raft"}},
-	more:   (*driver).raftFigures,
-}
-
-// raftMode fills in a mode of raftkv.
-func raftMode(m mode, args func(place) []string) mode {
-	m.program, m.raft, m.work = "raftkv", true, []string{} // none of what msgpush does
-	m.args = func(p place) []string {
-		all := []string{"-id", strconv.Itoa(p.replica + 1), "-members", p.members, "-window", strconv.Itoa(p.window)}
-		if args != nil {
-			all = append(all, args(p)...)
-		}
-		return all
-	}
-	return m
-}
-
-// raftCounts are what came of a group's writes, since it began.
-type raftCounts struct {
-	Leader      int    `json:"leader"` // at the end, from 1; 0: nobody, in an election
-	Transfers   uint64 `json:"transfers"`
-	GivenUp     uint64 `json:"given_up"`
-	KeptLeading uint64 `json:"kept_leading"`
-	Collections uint64 `json:"collections"`  // of the gates
-	WithoutTurn uint64 `json:"without_turn"` // of these
-	Redirected  uint64 `json:"redirected"`   // writes that another member than the leader refused
-	Retried     uint64 `json:"retried"`      // writes that were sent again since nobody knew what became of them
-	Lost        int    `json:"lost"`         // values that a member does not have although they were written
-}
-
-// raftFigures adds what transfers of the leadership cost.
-func (d *driver) raftFigures() {
-	var all raftCounts
-	for _, s := range d.good("gated", "raft") {
-		if s.Raft != nil {
-			all.Transfers += s.Raft.Transfers
-			all.Collections += s.Raft.Collections
-			all.Retried += s.Raft.Retried
-			all.Lost += s.Raft.Lost
+// raftGroup is three members; each write reaches the heap of each.
+func raftGroup() group {
+	member := func(name string, more ...string) way {
+		return way{
+			name: name, program: "examples/raftkv", window: 150_000, gated: len(more) > 0,
+			args: func(s *system, i int) []string {
+				return append([]string{"-id", strconv.Itoa(i + 1), "-members", strings.Join(s.urls(), ",")}, more...)
+			},
+			dial: func(s *system) (caller, error) { return newWriters(s), nil },
 		}
 	}
-	if all.Collections > 0 {
-		d.set.AtMost("raft: lost writes", []float64{float64(all.Lost)}, 0, "")
-		d.set.AtMost("raft: retried writes, a transfer", []float64{float64(all.Retried) / float64(max(all.Transfers, 1))}, 1, "")
-		d.set.AtMost("raft: transfers, a collection", []float64{float64(all.Transfers) / float64(all.Collections)}, 1./3, "")
+	leader := member(stock) // which alone has a heap
+	leader.leads = true
+	args := leader.args
+	leader.args = func(s *system, i int) []string {
+		if i == 0 {
+			return args(s, i)
+		}
+		return append(args(s, i), "-window", "64")
 	}
-	lost := 0
-	for _, s := range d.good(stallsMode, "raft") {
-		if s.Raft != nil {
-			lost += s.Raft.Lost
-		}
+	stalled, patient := member(stallsWay, "-gate"), member(patientWay, "-gate", "-transfer-timeout", "10s") // Raft's
+	stalled.stalls, patient.stalls = true, true
+	claims := []harness.Claim{
+		ratio("writes", stock, "p99.9", gated, harness.AtLeast(5)),
+		ratio("writes", stock, "max", gated, harness.AtLeast(3)),
+		ratio("writes", takenWay, "p99.9", stock, harness.AtMost(1)),
+		{Load: "writes", Way: stallsWay, Figure: "max", Target: harness.AtMost(25), Unit: " ms"},
+		{Load: "writes", Way: gated, Figure: "retries beyond transfers", Total: true, Target: harness.AtMost(0)},
+		{Load: "writes", Way: gated, Figure: "transfers beyond a third", Total: true, Target: harness.AtMost(0)},
+		{Load: "writes", Way: takenWay, Figure: withoutTurn, Total: true, Target: harness.AtLeast(1)},
 	}
-	if longest := d.column(stallsMode, "raft", "max"); len(longest) > 0 {
-		if xs := figure.Ratios(longest, d.column(patientMode, "raft", "max")); len(xs) > 0 {
-			d.set.AtMost("raft: longest write while a follower stalls, of that without a bound for transfers (this or its milliseconds)", xs, ofPatient, "x")
-		}
-		for i := range longest {
-			longest[i] *= 1e3
-		}
-		d.set.AtMost("raft: longest write while a follower stalls", longest, mostStalled, " ms")
-		d.set.AtMost("raft: lost writes while a follower stalls", []float64{float64(lost)}, 0, "")
+	for _, way := range []string{gated, stallsWay, takenWay} {
+		claims = append(claims, harness.None(way, "writes", "failed"), harness.None(way, "writes", "lost"))
 	}
-	if ss := d.good(takenMode, "raft"); len(ss) > 0 {
-		lost, alone := 0, 0.
-		for _, s := range ss {
-			if s.Raft != nil {
-				lost += s.Raft.Lost
-				alone += float64(s.Raft.WithoutTurn)
-			}
-		}
-		d.set.AtLeast("raft: collections without the turn, where it is never free", []float64{alone}, 1, "")
-		d.set.AtMost("raft: lost writes where the turn is never free", []float64{float64(lost)}, 0, "")
+	return group{
+		Case: harness.Case{
+			Name: "gate/raft", What: "800 writes/s to three members of examples/raftkv: the leader hands over to collect",
+			Warmup: 6 * time.Second, Loads: []string{"writes"}, Claims: claims,
+			Figures: []string{"max", "lost", "transfers", withoutTurn},
+		},
+		replicas: 3,
+		ways: []way{
+			controlOf(member(control)), leader, member(gated, "-gate"), stalled, patient,
+			member(takenWay, "-gate", "-turn-taken"),
+		},
+		loads: map[string]load{"writes": {rate: raftRate}},
 	}
 }
 
-// raftStats are those of raftkv's that the driver reads.
-type raftStats struct {
-	Leader int
-	Member struct{ Transfers, GivenUp, KeptLeading uint64 }
-	Gate   *struct {
-		State       gcgate.State
-		Collections map[string]uint64
-		WithoutTurn uint64
-	}
-}
-
-// collects reports whether a collection is under way, for which the leadership may have gone already.
-func (s *raftStats) collects() bool { return s.Gate != nil && s.Gate.State >= gcgate.StateAnnouncing }
+// collects reports whether a collection is under way, for which the leader may have handed over
+// already.
+func (st *stats) collects() bool { return st.Gate != nil && st.Gate.State >= gcgate.StateAnnouncing }
 
 // openLed starts a group whose first member leads.
-func (d *driver) openLed(ctx context.Context, m mode, n int) (*system, error) {
-	for range leaderTries {
-		sys, err := d.open(ctx, m, n, nil)
+func openLed(ctx context.Context, r *harness.Run, w way, n int) (*system, error) {
+	for range 20 {
+		s, err := open(ctx, r, w, n)
 		if err != nil {
 			return nil, err
 		}
-		leader, err := awaitLeader(ctx, sys.replicas)
+		leader, err := awaitLeader(ctx, s.replicas)
 		if err == nil && leader == 1 {
-			return sys, nil
+			return s, nil
 		}
-		sys.close()
+		s.close()
 		if err != nil {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("the first member did not become the leader in %d starts", leaderTries)
+	return nil, errors.New("the first member did not become the leader in 20 starts")
 }
 
 // awaitLeader returns the number of the member that leads, from 1.
 func awaitLeader(ctx context.Context, members []*replica) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, leaderTimeout, errors.New("the members have no leader"))
+	ctx, cancel := context.WithTimeoutCause(ctx, raftTimeout, errors.New("the members have no leader"))
 	defer cancel()
 	for {
-		var s raftStats
-		if err := members[0].tell(ctx, "/stats", &s); err == nil && s.Leader > 0 {
-			return s.Leader, nil
+		if st, err := members[0].stats(ctx); err == nil && st.Leader > 0 {
+			return st.Leader, nil
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
 			return 0, err
@@ -214,8 +143,7 @@ func stallFollowers(ctx context.Context, members []*replica) {
 // writers are the clients of a group, each with a key of its own.
 type writers struct {
 	members []*replica
-	urls    []string
-	http    *http.Transport
+	http    *http.Client
 	group   *kv.Group
 	clients [mostWrites]writer
 }
@@ -224,19 +152,21 @@ type writers struct {
 type writer struct {
 	client kv.Client
 	n      int          // writes
-	last   atomic.Int64 // the value that was written last; 0: none, or nobody knows
+	last   atomic.Int64 // the value that was written last; 0: none, or it is not known
 }
 
-func newWriters(members []*replica, urls []string) *writers {
-	w := &writers{members: members, urls: urls, http: &http.Transport{MaxIdleConnsPerHost: mostWrites}}
-	w.group = &kv.Group{Members: urls, HTTP: &http.Client{Transport: w.http}}
+func newWriters(s *system) *writers {
+	w := &writers{
+		members: slices.Clone(s.replicas),
+		http:    &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostWrites}},
+	}
+	w.group = &kv.Group{Members: s.urls(), HTTP: w.http}
 	for i := range w.clients {
 		w.clients[i].client = kv.Client{Group: w.group, ID: "writer" + strconv.Itoa(i)}
 	}
 	return w
 }
 
-// call implements caller.
 func (w *writers) call(ctx context.Context, worker int) error {
 	c := &w.clients[worker]
 	c.n++
@@ -248,43 +178,43 @@ func (w *writers) call(ctx context.Context, worker int) error {
 	return err
 }
 
-// after implements caller: it reads all that was written from each member.
-func (w *writers) after(ctx context.Context, s *sample) error {
-	counts := &raftCounts{Redirected: w.group.Redirected.Load(), Retried: w.group.Retried.Load()}
-	s.Raft = counts
+// after reads all that was written from each member, and sets what a member does not have.
+func (w *writers) after(ctx context.Context, r *harness.Run) error {
+	lost := 0
 	for i := range w.clients {
-		if want := w.clients[i].last.Load(); want > 0 {
-			for _, url := range w.urls {
-				if !w.has(ctx, url+"/kv/key"+strconv.Itoa(i), strconv.FormatInt(want, 10)) {
-					counts.Lost++
-				}
+		want := w.clients[i].last.Load()
+		for _, m := range w.members {
+			if want > 0 && !has(ctx, fmt.Sprintf("http://%s/kv/key%d", m.addr, i), strconv.FormatInt(want, 10)) {
+				lost++
 			}
 		}
 	}
+	var transfers, collections, without int64
 	for _, m := range w.members {
-		st, err := statsAtRest(ctx, m)
+		st, err := m.atRest(ctx)
 		if err != nil {
 			return err
 		}
-		counts.Leader = st.Leader
-		counts.Transfers += st.Member.Transfers
-		counts.GivenUp += st.Member.GivenUp
-		counts.KeptLeading += st.Member.KeptLeading
+		transfers += st.Member.Transfers
 		if st.Gate != nil {
-			counts.WithoutTurn += st.Gate.WithoutTurn
+			without += st.Gate.WithoutTurn
 			for _, n := range st.Gate.Collections {
-				counts.Collections += n
+				collections += n
 			}
 		}
 	}
+	r.Set("lost", float64(lost))
+	r.Set("transfers", float64(transfers))
+	r.Set(withoutTurn, float64(without))
+	r.Set("retries beyond transfers", float64(int64(w.group.Retried.Load())-transfers))
+	r.Set("transfers beyond a third", float64(3*transfers-collections)/3)
 	return ctx.Err()
 }
 
-// statsAtRest returns a member's when it collects no more, or after readTimeout.
-func statsAtRest(ctx context.Context, m *replica) (st raftStats, err error) {
-	for end := time.Now().Add(readTimeout); ; {
-		st = raftStats{}
-		if err := m.tell(ctx, "/stats", &st); err != nil || !st.collects() || time.Now().After(end) {
+// atRest returns what a member says when it collects no more, or after a time.
+func (r *replica) atRest(ctx context.Context) (st stats, err error) {
+	for end := time.Now().Add(raftTimeout); ; {
+		if st, err = r.stats(ctx); err != nil || !st.collects() || time.Now().After(end) {
 			return st, err
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
@@ -294,31 +224,17 @@ func statsAtRest(ctx context.Context, m *replica) (st raftStats, err error) {
 }
 
 // has reports whether a member answers with a value, at once or when it has caught up.
-func (w *writers) has(ctx context.Context, url, want string) bool {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+func has(ctx context.Context, url, want string) bool {
+	ctx, cancel := context.WithTimeout(ctx, raftTimeout)
 	defer cancel()
 	for {
-		if got, err := w.read(ctx, url); err == nil && got == want {
+		if got, err := harness.Get(ctx, url); err == nil && string(got) == want {
 			return true
 		}
 		if pause(ctx, 20*time.Millisecond) != nil {
 			return false
 		}
 	}
-}
-
-func (w *writers) read(ctx context.Context, url string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := w.group.HTTP.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	return string(text), err
 }
 
 func (w *writers) close() { w.http.CloseIdleConnections() }

@@ -9,11 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/bench/machine"
@@ -21,8 +26,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// rootDir returns the root of the repository. The harness runs in bench, and tests below it.
-func rootDir() string {
+// Root returns the root of the repository. The harness runs in bench, and tests below it.
+func Root() string {
 	dir := ".."
 	for range 4 {
 		if _, err := os.Stat(filepath.Join(dir, "cmd", "evenkeel")); err == nil {
@@ -40,7 +45,7 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 	if path, ok := r.h.programs[key]; ok {
 		return path, nil
 	}
-	module := rootDir()
+	module := Root()
 	name := pkg
 	for _, nested := range []string{"bench/explain/real", "bench", "examples"} {
 		if rest, ok := strings.CutPrefix(pkg, nested+"/"); ok {
@@ -69,6 +74,27 @@ func (r *Run) Dir() (string, error) {
 	}
 	dir := filepath.Join(r.h.Keep, fmt.Sprintf("%d-%s-%s", r.Round, r.Way, r.Load))
 	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Ports of [FreeAddr]: before those that the kernel gives to connections, and apart from those that
+// the tests of other packages take.
+const firstPort, ports = 32000, 700
+
+var nextPort atomic.Uint32
+
+func init() { nextPort.Store(rand.Uint32N(ports)) }
+
+// FreeAddr returns an address of loopback on which nothing listens now, for a server that is
+// started later. It returns all others before it returns one again.
+func FreeAddr() (addr string, err error) {
+	for range ports {
+		addr = fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1)%ports)
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", addr); err == nil {
+			return addr, ln.Close()
+		}
+	}
+	return "", err
 }
 
 // Leave writes a file into the directory of -keep. Without -keep it does nothing.
@@ -198,8 +224,13 @@ func Wait(ctx context.Context, d time.Duration) bool {
 
 // Measure runs an open or closed load and sets requests, failed, late, p50, p99, p99.9 and max (in ms),
 // and requests/s. Of the servers it sets CPU µs/request, CPU (cores) and peak MB, of all together.
+// An open loop sleeps in the kernel, so it gets one processor of Go's more than there are cores.
 func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child) (*loadgen.Result, error) {
 	o.Duration, o.Warmup = cmp.Or(o.Duration, r.Length), cmp.Or(o.Warmup, r.Warmup)
+	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 1))
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the client's collections are none of the servers'
 	var before, after time.Duration
 	var err error
 	cpu := func(to *time.Duration) {

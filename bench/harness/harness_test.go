@@ -304,7 +304,19 @@ func TestChild(t *testing.T) {
 	if line, err := c.Line(0); err == nil {
 		t.Errorf("after its end it said %q", line)
 	}
-	if m := fmt.Sprint(machineOf()); strings.HasPrefix(m, "not known") {
+	if m := fmt.Sprint(Machine()); strings.HasPrefix(m, "not known") {
 		t.Error(m)
+	}
+}
+
+// TestFreeAddr asks for as many addresses as a case with several servers needs: no two are alike.
+func TestFreeAddr(t *testing.T) {
+	seen := map[string]bool{}
+	for range 300 {
+		addr, err := FreeAddr()
+		if err != nil || seen[addr] {
+			t.Fatalf("%s after %d others, %v", addr, len(seen), err)
+		}
+		seen[addr] = true
 	}
 }

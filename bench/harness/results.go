@@ -33,7 +33,7 @@ type set struct {
 
 func newSet(name string, out io.Writer) *set {
 	return &set{
-		Benchmark: name, Started: time.Now().UTC(), Machine: machineOf(), Raw: map[string]any{}, out: out,
+		Benchmark: name, Started: time.Now().UTC(), Machine: Machine(), Raw: map[string]any{}, out: out,
 		Versions: map[string]any{"go": runtime.Version(), "revision": revision(), "modules": modules()},
 	}
 }
@@ -58,11 +58,11 @@ func modules() map[string]string {
 	return versions
 }
 
-// machineOf returns the machine as evenkeel writes it to run.json, from its command, because this
+// Machine returns the machine as evenkeel writes it to run.json, from its command, because this
 // module cannot import what is internal to the root module.
-func machineOf() any {
+func Machine() any {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
-	cmd.Dir = rootDir()
+	cmd.Dir = Root()
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	var said struct{ Machine json.RawMessage }

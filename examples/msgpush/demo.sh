@@ -10,8 +10,5 @@ if [ "$(uname -s)" != Linux ] || ! command -v haproxy >/dev/null; then
   exit 1
 fi
 go build -o bin/ ./cmd/evenkeel
-(cd examples && go build -o ../bin/ ./msgpush)
-(cd bench && go build -o ../bin/ ./gate)
-mkdir -p demo
-(cd bench && ../bin/gate -demo ../demo)
+(cd bench && go run ./gate/demo ../demo)
 bin/evenkeel compare -events demo/gate-events.ndjson -html demo/gate.html demo/gate.json

@@ -1,7 +1,10 @@
-// Command server answers what bench/load sends: "/" at once; "/work" after some 0.5 ms of
-// computing; "/wait" after 20 ms of waiting; "/stall" as a service that stalls for 200 ms at the
-// start of each second and needs 20 ms a request otherwise. It speaks HTTP/1.1 and h2c; with -grpc it is gRPC's health
-// service instead, whose Check answers as "/" does, or as PATH where the request names one as its service.
+//go:build linux
+
+// Command server answers what the cases of bench/load send: / at once, /work after some 0.5 ms of
+// computing, /wait after 20 ms of waiting, and /stall as a service that stalls for 200 ms at the
+// start of each second and needs 20 ms for a request otherwise. It speaks HTTP/1.1 and h2c. With
+// -grpc it is gRPC's health service instead, whose Check answers as /, or as /stall if the request
+// names that as its service.
 package main
 
 import (
@@ -13,7 +16,7 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"os"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -21,63 +24,71 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
+const (
+	period  = time.Second
+	length  = 200 * time.Millisecond
+	service = 20 * time.Millisecond
+)
+
+var start = time.Now()
+
+// stall waits for a request's time. Nothing moves in a stall: a request that arrives in one starts
+// at its end. It waits in the kernel, because a timer of an idle Go program fires up to a
+// millisecond late (netpoll waits in epoll_wait, which counts in milliseconds), and the service
+// would not be the computed one.
+func stall() {
+	wait := service
+	if into := time.Since(start) % period; into < length {
+		wait += length - into
+	}
+	for end := time.Now().Add(wait); wait > 0; wait = time.Until(end) {
+		t := syscall.NsecToTimespec(int64(wait))
+		_ = syscall.Nanosleep(&t, nil) // a signal ends it early
+	}
+}
+
 func main() {
-	period := flag.Duration("period", time.Second, "time from one stall to the next")
-	stall := flag.Duration("stall", 200*time.Millisecond, "length of a stall")
-	service := flag.Duration("service", 20*time.Millisecond, "time that a request takes outside a stall")
 	rpc := flag.Bool("grpc", false, "serve gRPC")
 	flag.Parse()
-	start := time.Now()
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "hello, world\n")
-	})
-	block := make([]byte, 1<<20)
-	http.HandleFunc("/work", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "%x\n", sha256.Sum256(block))
-	})
-	http.HandleFunc("/wait", func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(*service)
-		io.WriteString(w, "hello, world\n")
-	})
-	stalling := func() {
-		// Nothing moves in a stall: a request that arrives in one starts at its end.
-		wait := *service
-		if into := time.Since(start) % *period; into < *stall {
-			wait += *stall - into
-		}
-		sleep(wait)
-	}
-	http.HandleFunc("/stall", func(w http.ResponseWriter, _ *http.Request) {
-		stalling()
-		io.WriteString(w, "hello, world\n")
-	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)
 	}
 	if *rpc {
 		s := grpc.NewServer()
-		health.RegisterHealthServer(s, &checker{stalling: stalling})
+		health.RegisterHealthServer(s, checker{})
 		reflection.Register(s) // ghz asks it for the method
-		io.WriteString(os.Stdout, l.Addr().String()+"\n")
+		fmt.Println(l.Addr())
 		log.Fatal(s.Serve(l))
 	}
+	hello := func(before func()) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			before()
+			io.WriteString(w, "hello, world\n")
+		}
+	}
+	block := make([]byte, 1<<20)
+	http.HandleFunc("/", hello(func() {}))
+	http.HandleFunc("/wait", hello(func() { time.Sleep(service) }))
+	http.HandleFunc("/stall", hello(stall))
+	http.HandleFunc("/work", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "%x\n", sha256.Sum256(block))
+	})
 	srv := &http.Server{Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1000}}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
-	io.WriteString(os.Stdout, "http://"+l.Addr().String()+"\n")
+	fmt.Printf("http://%s\n", l.Addr())
 	log.Fatal(srv.Serve(l))
 }
 
 // checker is gRPC's health service.
 type checker struct {
 	health.UnimplementedHealthServer
-	stalling func()
 }
 
-func (c *checker) Check(_ context.Context, r *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
+func (checker) Check(_ context.Context, r *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
 	if r.Service == "/stall" {
-		c.stalling()
+		stall()
 	}
 	return &health.HealthCheckResponse{Status: health.HealthCheckResponse_SERVING}, nil
 }

@@ -1,19 +1,20 @@
-// Command original is the Garbage Collector Control Interceptor for Go (gci-go v0.2) itself, for the driver's parts hello, shedding and literal, which
-// build it from the folder of gci-go that -original names: that is older than modules, and in none that can be required.
+// Command original is the Garbage Collector Control Interceptor for Go (gci-go v0.2) itself, for
+// the way gci-go of the cases gate/hello and gate/literal. It is built as before there were
+// modules.
 package main
 
 import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
-	"strings"
 	"time"
 
-	"evenkeel.dev/examples/msgpush/window"
 	"github.com/gcinterceptor/gci-go/gccontrol"
 	"github.com/gcinterceptor/gci-go/httphandler"
 )
@@ -21,13 +22,9 @@ import (
 func main() {
 	log.SetFlags(0)
 	addr := flag.String("addr", "127.0.0.1:5100", "`host:port` to listen on")
-	size := flag.Int("push", 0, "serve nothing: push messages of so many `bytes`, and say what came of it")
+	size := flag.Int("push", 0, "serve nothing: push messages of so many `bytes`, and print what came of it")
 	length := flag.Duration("pushing", time.Second, "how long -push takes")
-	hello := flag.Bool("hello", false, "each request makes 10 x 1 MB and keeps nothing, in the place of messages")
-	bytes := flag.Int("size", 1024, "`bytes` of a message")
-	batch := flag.Int("batch", 64, "`messages` that a request pushes")
-	live := flag.Int("window", 300000, "`messages` that live")
-	shape := flag.String("shape", "ptr", "`shape` of a message")
+	flag.Bool("hello", true, "each request makes 10 x 1 MB and keeps nothing; there is nothing else")
 	flag.Parse()
 	if *size > 0 {
 		if err := push(*size, *length); err != nil {
@@ -35,19 +32,16 @@ func main() {
 		}
 		return
 	}
-	var handler http.Handler = http.HandlerFunc(garbage)
-	if !*hello {
-		if err := window.Check(*shape, *bytes, *live); err != nil {
-			log.Fatal("original: ", err)
-		}
-		handler = window.New(*shape, *bytes, *live).Handler(*batch)
-	}
-	http.Handle("/", httphandler.GCI(handler))
-	http.Handle("/stats", window.StatsHandler(nil)) // which no interceptor sees
+	http.Handle("/", httphandler.GCI(http.HandlerFunc(garbage)))
+	http.HandleFunc("/stats", func(w http.ResponseWriter, _ *http.Request) { // which no interceptor sees
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		fmt.Fprintf(w, `{"runtime": {"collections": %d}}`, m.NumGC)
+	})
 	log.Fatal("original: ", http.ListenAndServe(*addr, nil))
 }
 
-// garbage is the workload of its hello, as subject has it.
+// garbage is the workload of its hello, as command service has it.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	sum := 0
 	for i := range 10 {
@@ -58,8 +52,8 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "hello", sum)
 }
 
-// push is the loop of its benchmark, as subject has it under other policies: who is refused waits for as long as it is told, and the timer runs
-// while a message is pushed.
+// push is the loop of its benchmark, as command service has it under other policies. An operation
+// that is refused waits for as long as it is told. The timer runs while a message is pushed.
 func push(size int, length time.Duration) error {
 	gci := gccontrol.NewInterceptor()
 	var refused int64
@@ -81,26 +75,12 @@ func push(size int, length time.Duration) error {
 	}
 	n := time.Duration(len(took))
 	each := time.Since(start) / n
-	peak, err := peakRSS()
-	if err != nil {
-		return err
-	}
 	slices.Sort(took)
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"ops": n, "refused": refused, "mean_ns": sum / n, "p99_ns": took[len(took)*99/100], "each_ns": each, "peak_rss_bytes": peak,
+	err := json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"ops": n, "refused": refused, "mean": sum / n, "p99": took[len(took)*99/100], "each": each,
 	})
-}
-
-// peakRSS returns the most memory that this process has had resident, in bytes: what machine.PeakRSS says, which an import from here does not find.
-func peakRSS() (int64, error) {
-	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(b), "\nVmHWM:")
-	var kib int64
-	_, err = fmt.Sscan(rest, &kib)
-	return kib << 10, err
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 //go:noinline

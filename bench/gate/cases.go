@@ -1,0 +1,397 @@
+//go:build linux
+
+// Package gate has the cases of package gcgate: replicas of a service whose collector has work to
+// do, under the stock runtime and with a gate, behind what teams put before them.
+//
+// The control is the same service with next to no heap and without a collection. The tail that it
+// still has is the machine's, the client's and the balancer's.
+package gate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/machine"
+)
+
+// Names of ways and loads.
+const (
+	control  = "control"
+	stock    = "stock"
+	gated    = "gated"
+	auto     = "auto"
+	through  = "through"
+	noTurns  = "no turns" // all replicas may be drained at once
+	moderate = "moderate"
+	forced   = "forced" // all replicas are asked to collect at once, again and again
+)
+
+// service is the package of the replicas that count what requests they get after an announcement.
+const service = "bench/gate/service"
+
+// group is a case of replicas under loads.
+type group struct {
+	harness.Case
+	replicas int
+	ways     []way
+	loads    map[string]load
+}
+
+// load is how requests come.
+type load struct {
+	rate  float64 // requests per second, over all replicas; with share: where the search for it begins
+	share float64 // of each replica's core that the baseline takes at the rate
+	of    string  // the figure that share is of; "": the core
+	times float64 // the rate is so many times that one; 0: once
+}
+
+// Lengths of a run. With fillWarmup each replica has allocated its live heap once more before the
+// measured part: its first collection has ended, and its memory is not new to the kernel any more.
+const (
+	runLength   = 12 * time.Second
+	shortWarmup = 2 * time.Second
+	fillWarmup  = 12 * time.Second
+)
+
+// messages of 1 KiB live in a replica, in 4.8 million objects.
+const messages = 300_000
+
+// Cases returns the cases.
+func Cases() (cases []harness.Case) {
+	for _, g := range []group{
+		haproxyGroup(), envoyGroup(), grpcGroup(), raftGroup(), quotaGroup(), turnsGroup(), singleGroup(), wholeGroup(),
+		helloGroup(), costGroup(),
+	} {
+		cases = append(cases, g.build())
+	}
+	return append(cases, literalCase(), faultsCase(), idleCase(), enterCase())
+}
+
+// build returns the case.
+func (g group) build() harness.Case {
+	c := g.Case
+	c.Rounds, c.Length, c.Warmup = cmp.Or(c.Rounds, 6), runLength, cmp.Or(c.Warmup, shortWarmup)
+	c.Figures = slices.Concat(
+		[]string{"requests", "failed", "overlapped", "collections", "p50", "p99", "p99.9", "peak MB"}, c.Figures)
+	c.Skip = func(name, load string) bool {
+		under := g.way(name).under
+		return under != "" && under != load
+	}
+	c.Run = func(ctx context.Context, r *harness.Run) error {
+		rate := cmp.Or(r.Prepared[r.Load], g.loads[r.Load].rate)
+		return g.measure(ctx, r, g.way(r.Way), rate)
+	}
+	c.Open = g.calibrate
+	for _, w := range g.ways {
+		c.Ways = append(c.Ways, w.name)
+	}
+	return c
+}
+
+func (g group) way(name string) way {
+	return g.ways[slices.IndexFunc(g.ways, func(w way) bool { return w.name == name })]
+}
+
+// baseline is the stock runtime, or the first way.
+func (g group) baseline() way {
+	return g.ways[max(0, slices.IndexFunc(g.ways, func(w way) bool { return w.name == stock }))]
+}
+
+// measure loads the replicas of a way.
+func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64) error {
+	start := open
+	if w.leads {
+		start = openLed
+	}
+	s, err := start(ctx, r, w, g.replicas)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	_, err = s.load(ctx, rate, r.Load == forced)
+	return err
+}
+
+// mostBusy is how busy the machine may be at a rate that is found by share. Beyond it the cores
+// have no room for a replica that collects on one while the other one serves all requests, and a
+// queue would be measured.
+const mostBusy = .65
+
+// calibrate sets the rates at which the baseline takes a share of each replica's core. What a
+// request costs changes with the rate, so there is a second step.
+func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), error) {
+	for _, name := range g.Loads {
+		l := g.loads[name]
+		if l.share == 0 {
+			continue
+		}
+		rate := l.rate
+		for range harness.Unless(prepared, 2, 1) {
+			trial := *prepared
+			trial.Load, trial.Values = name, nil
+			if err := g.measure(ctx, &trial, g.baseline(), rate); err != nil {
+				return nil, err
+			}
+			used := trial.Values[l.of] / l.share
+			if l.of == "" {
+				used = max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)
+			}
+			if used > 0 { // in a quick run it may not be
+				rate *= min(4, max(.25, 1/used))
+			}
+		}
+		prepared.Set(name, rate*cmp.Or(l.times, 1))
+	}
+	return nil, nil
+}
+
+// ratio claims something of a way's figure over that of another.
+func ratio(load, way, figure, over string, target harness.Target) harness.Claim {
+	return harness.Claim{Load: load, Way: way, Figure: figure, Over: over, Target: target}
+}
+
+// kept claims that no request of a way failed or overlapped a collection, of so many that it says
+// something.
+func kept(load, way string) []harness.Claim {
+	return []harness.Claim{
+		harness.None(way, load, "overlapped"),
+		harness.None(way, load, "failed"),
+		{Load: load, Way: way, Figure: "requests", Total: true, Target: harness.AtLeast(50_000)},
+	}
+}
+
+// controlOf makes a control of a way. GOGC=off in the place of a large GOGC: a process with one P
+// that sweeps looks at the network every 10 ms only (runtime/proc.go, sysmon). It touches its
+// memory first, because each page that is new to the kernel costs a request up to 10 µs.
+func controlOf(w way) way {
+	w.name, w.window = control, 1000
+	w.env = append([]string{"GOGC=off", "GOMEMLIMIT=3GiB"}, w.env...)
+	args := w.args
+	w.args = func(s *system, i int) (list []string) {
+		if args != nil {
+			list = args(s, i)
+		}
+		const most = 5 << 29 // less than the memory limit
+		warm := harness.Unless(s.Run, min(most, machine.Memory("MemAvailable")/8), 1<<20)
+		return append(list, "-warm", fmt.Sprint(warm>>20))
+	}
+	return w
+}
+
+// inTurn adds the flags of two replicas that take turns by a file.
+func (s *system) inTurn(args ...string) []string {
+	return append(args, "-turns", s.dir+"/turns", "-replicas", "2")
+}
+
+// server names replica i for HAProxy's runtime API.
+func (s *system) server(i int) string { return fmt.Sprintf("%s,be/%c", s.admin, 'a'+i) }
+
+func drainByAPI(s *system, i int) []string { return s.inTurn("-gate=drain", "-haproxy", s.server(i)) }
+
+// behindHAProxy are the control, the stock runtime and a gate.
+func behindHAProxy(change func(way) way) []way {
+	w := way{name: stock, front: haproxy, window: messages}
+	return []way{
+		change(controlOf(w)), change(w),
+		change(way{name: gated, front: haproxy, window: messages, gated: true, args: drainByAPI}),
+	}
+}
+
+// drained is a way of the command service with policy drain, whose health the balancer polls.
+func drained(name, front string, turns bool, more ...string) way {
+	return way{
+		name: name, program: service, window: messages, front: front, gated: true, counts: true,
+		args: func(s *system, _ int) []string {
+			args := append([]string{"-gate=drain", "-health"}, more...)
+			if turns {
+				return s.inTurn(args...)
+			}
+			return args
+		},
+	}
+}
+
+// under has a way measured under one load only.
+func under(load string, w way) way {
+	w.under = load
+	return w
+}
+
+func haproxyGroup() group {
+	ways := behindHAProxy(func(w way) way { return under(moderate, w) })
+	return group{
+		Case: harness.Case{
+			Name: "gate/haproxy", What: "two replicas behind HAProxy, at 22% of a core each; policy drain by its runtime API",
+			Needs: "HAProxy", Warmup: fillWarmup, Loads: []string{moderate, forced},
+			Claims: append(kept(moderate, gated),
+				ratio(moderate, gated, "p99", control, harness.AtMost(1.1)),
+				ratio(moderate, gated, "p99.9", control, harness.AtMost(1.1)),
+				ratio(moderate, stock, "p99", gated, harness.AtLeast(10)),
+				ratio(moderate, stock, "p99.9", gated, harness.AtLeast(3)),
+				harness.None(noTurns, forced, "failed")),
+		},
+		replicas: 2,
+		ways:     append(ways, under(forced, drained(noTurns, haproxyPolls, false))),
+		loads:    map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 500}},
+	}
+}
+
+// The ways of Envoy to hear of a gate.
+const (
+	polled   = "polled"   // every 10 ms
+	answers  = "answers"  // in their headers, and polled every 500 ms
+	defaults = "defaults" // polled, with Envoy's own settings for hosts
+)
+
+func envoyGroup() group {
+	w := way{name: stock, program: service, front: envoy, window: messages, under: moderate}
+	claims := slices.Concat(kept(moderate, polled), kept(moderate, answers), []harness.Claim{
+		ratio(moderate, answers, "polls", polled, harness.AtMost(.1)),
+		harness.None(answers, moderate, "ignored"),
+		harness.None(defaults, moderate, "failed"),
+		{Load: moderate, Way: defaults, Figure: "overlapped", Of: "requests", Target: harness.AtMost(.1)},
+	})
+	for _, way := range []string{polled, answers, noTurns} {
+		claims = append(claims, harness.None(way, forced, "failed"))
+	}
+	return group{
+		Case: harness.Case{
+			Name: "gate/envoy", What: "two replicas behind Envoy, which polls their health, at 22% of a core each",
+			Needs: "Envoy (.ci/setup envoy)", Warmup: fillWarmup, Loads: []string{moderate, forced}, Claims: claims,
+			Figures: []string{"polls", "ignored"},
+		},
+		replicas: 2,
+		ways: []way{
+			controlOf(w), w, drained(polled, envoy, true), drained(answers, envoyHeader, true, "-envoy"),
+			under(moderate, drained(defaults, envoyDefaults, true)), under(forced, drained(noTurns, envoy, false)),
+		},
+		loads: map[string]load{moderate: {rate: 1000, share: .22}, forced: {rate: 500}},
+	}
+}
+
+func quotaGroup() group {
+	return group{
+		Case: harness.Case{
+			Name: "gate/quota", What: "two replicas behind HAProxy that may use 30 ms of CPU in 100; at 10% of a core each",
+			Needs: "HAProxy, root and control groups", Warmup: fillWarmup, Loads: []string{moderate},
+			Claims: append(kept(moderate, gated),
+				ratio(moderate, stock, "p99", gated, harness.AtLeast(10)),
+				ratio(moderate, stock, "p99.9", gated, harness.AtLeast(6))),
+		},
+		replicas: 2,
+		ways: behindHAProxy(func(w way) way {
+			w.anyCore, w.quota = true, true
+			w.env = append([]string{"GOMAXPROCS=2"}, w.env...)
+			return w
+		}),
+		loads: map[string]load{moderate: {rate: 500, share: .1}},
+	}
+}
+
+// saturated asks for all that a replica can do: requests take less CPU time the more there are.
+const saturated = "saturated"
+
+func singleGroup() group {
+	w := way{name: stock, window: messages}
+	return group{
+		Case: harness.Case{
+			Name: "gate/single-replica", What: "one replica without a balancer, with 2 GiB to spend",
+			Warmup: fillWarmup, Loads: []string{moderate, saturated},
+			Claims: []harness.Claim{
+				ratio(moderate, auto, "p99.9", stock, harness.AtMost(.5)),
+				ratio(saturated, auto, "p99.9", stock, harness.AtMost(1.1)),
+				harness.None(auto, moderate, "failed"),
+			},
+		},
+		replicas: 1,
+		ways: []way{
+			under(moderate, controlOf(w)), // saturated it would have to collect
+			w,
+			{name: "GOGC=400", window: messages, env: []string{"GOGC=400"}},
+			{name: auto, window: messages, gated: true, args: flags("-gate", "-limit", "2GiB")},
+			{name: "memory", window: messages, gated: true, args: flags("-gate=memory", "-limit", "2GiB")},
+		},
+		loads: map[string]load{moderate: {rate: 1100}, saturated: {rate: 1100, share: .5, times: 2.4}},
+	}
+}
+
+// flags are the same for all replicas.
+func flags(list ...string) func(*system, int) []string {
+	return func(*system, int) []string { return slices.Clone(list) }
+}
+
+// The ways of examples/wholepath, in addition to stock and gated, which are by net/http.
+const (
+	counted = "counted" // policy through by net/http: it collects when that is due, and counts
+	byHTTPD = "httpd"   // gated
+)
+
+func wholeGroup() group {
+	whole := func(name string, args func(*system, int) []string) way {
+		return way{
+			name: name, program: "examples/wholepath", window: 30_000, path: "/report", front: haproxy, idle: 5000,
+			gated: name != stock,
+			args: func(s *system, i int) []string {
+				return append([]string{"-admin", "127.0.0.1:0"}, args(s, i)...)
+			},
+		}
+	}
+	claims := kept(moderate, byHTTPD)
+	for _, over := range []string{stock, gated} {
+		claims = append(claims,
+			ratio(moderate, byHTTPD, "CPU µs/request", over, harness.AtMost(1)),
+			ratio(moderate, byHTTPD, "own MB", over, harness.AtMost(1)),
+			harness.Claim{Load: moderate, Way: byHTTPD, Over: over, Target: harness.NotSlower})
+	}
+	return group{
+		Case: harness.Case{
+			Name: "gate/wholepath", What: "httpd, recorder and gate together, with 10,000 idle connections, next to net/http",
+			Needs: "HAProxy and 10,000 open files", Rounds: 10, Loads: []string{moderate}, Claims: claims,
+			Figures: []string{"own MB", "CPU µs/request"},
+		},
+		replicas: 2,
+		ways: []way{
+			whole(stock, flags("-nethttp")), whole(counted, flags("-nethttp", "-gate=through", "-no-turns")),
+			whole(gated, func(s *system, i int) []string { return append(drainByAPI(s, i), "-nethttp") }),
+			whole(byHTTPD, drainByAPI),
+		},
+		loads: map[string]load{moderate: {rate: 1000, share: .22}}, // while one is drained, the other carries all
+	}
+}
+
+// The example of the Garbage Collector Control Interceptor, which is gci-go.
+const (
+	gcigo = "gci-go"
+	guard = "guard" // httpgate.Guard without options
+)
+
+func helloGroup() group {
+	g := group{
+		Case: harness.Case{
+			Name: "gate/hello", What: "the hello of gci-go, 10 x 1 MB for each of 150 requests/s, next to gates",
+			Needs: needsOriginal, Loads: []string{"hello"},
+		},
+		replicas: 1,
+		ways: []way{
+			{name: stock, program: service, path: "/", anyCore: true, args: flags("-hello")},
+			{name: gcigo, path: "/", anyCore: true, args: flags("-hello")},
+		},
+		loads: map[string]load{"hello": {rate: 150}},
+	}
+	for _, policy := range []string{guard, auto, through, "shed"} {
+		g.ways = append(g.ways, way{
+			name: policy, program: service, path: "/", anyCore: true, gated: true, args: flags("-hello", "-gate", policy),
+		})
+	}
+	for _, way := range []string{guard, auto} {
+		g.Claims = append(g.Claims,
+			ratio("hello", way, "p99", gcigo, harness.AtMost(1)), ratio("hello", way, "peak MB", gcigo, harness.AtMost(1)),
+			// A request that is refused has failed.
+			harness.Claim{Load: "hello", Way: way, Figure: "failed", Minus: gcigo, Target: harness.AtMost(0)})
+	}
+	return g
+}

@@ -1,0 +1,162 @@
+//go:build linux
+
+package gate
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/bench/machine"
+)
+
+// The loads of a process for which a gate has little to do.
+const (
+	tiny = "5,000 tiny requests/s" // that leave nothing to collect
+	few  = "250 requests/s"
+)
+
+func costGroup() group {
+	args := func(more ...string) func(*system, int) []string {
+		return func(s *system, _ int) []string {
+			if s.Load == tiny {
+				return append([]string{"-shape", "flat", "-size", "64", "-batch", "1"}, more...)
+			}
+			return more
+		}
+	}
+	return group{
+		Case: harness.Case{
+			Name: "gate/cost", What: "what a gate costs one process, next to the stock runtime",
+			Loads: []string{tiny, few}, Figures: []string{"CPU µs/request"},
+			Claims: []harness.Claim{
+				ratio(tiny, through, "p50", stock, harness.AtMost(1.02)),
+				ratio(few, auto, "CPU µs/request", stock, harness.AtMost(1.03)),
+			},
+		},
+		replicas: 1,
+		ways: []way{
+			{name: stock, window: 1000, args: args()},
+			{name: through, window: 1000, gated: true, under: tiny, args: args("-gate=through")},
+			{name: auto, window: 1000, gated: true, under: few, args: args("-gate")},
+		},
+		loads: map[string]load{tiny: {rate: 5000}, few: {rate: 250}},
+	}
+}
+
+// idleWays are processes that have nothing to do.
+var idleWays = []way{
+	{name: stock},
+	{name: through, args: flags("-gate=through")},
+	{name: auto, args: flags("-gate")},
+	{name: "memory", args: flags("-gate=memory", "-limit", "2GiB")},
+	{name: "shed", args: flags("-gate=shed", "-no-turns")},
+	{name: "drain", args: flags("-gate=drain", "-inband")},
+}
+
+// The figures of a process that has nothing to do.
+const (
+	idleCPU      = "% of a core"
+	idleSwitches = "switches/s" // of all its threads
+)
+
+// idleCase is one long run of each way: a count, which needs no rounds.
+func idleCase() harness.Case {
+	g := group{ways: idleWays}
+	c := harness.Case{
+		Name: "gate/cost-idle", What: "CPU and context switches of a process that has had 18 requests and then none",
+		Rounds: 1, Length: 2 * time.Minute, Warmup: 30 * time.Second,
+		Run: func(ctx context.Context, r *harness.Run) error {
+			w := g.way(r.Way)
+			w.window, w.anyCore = 1000, true
+			return idle(ctx, r, w)
+		},
+	}
+	for _, w := range idleWays {
+		c.Ways = append(c.Ways, w.name)
+		if w.name != stock {
+			c.Claims = append(c.Claims,
+				harness.Claim{Way: w.name, Figure: idleCPU, Target: harness.AtMost(.2), Unit: "%"},
+				harness.Claim{Way: w.name, Figure: idleSwitches, Target: harness.AtMost(100), Unit: "/s"})
+		}
+	}
+	return c
+}
+
+// idle measures a process from Warmup after its last request on.
+func idle(ctx context.Context, r *harness.Run, w way) error {
+	s, err := open(ctx, r, w, 1)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for range 18 {
+		if _, err := harness.Get(ctx, "http://"+s.addrs[0]+"/push"); err != nil {
+			return err
+		}
+	}
+	var cpu [2]time.Duration
+	var switched [2]int64
+	pid := s.replicas[0].Pid()
+	for i, wait := range []time.Duration{r.Warmup, r.Length} {
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+		if cpu[i], err = machine.CPUTime(pid); err != nil {
+			return err
+		}
+		if switched[i], err = switches(pid); err != nil {
+			return err
+		}
+	}
+	r.Set(idleCPU, 100*(cpu[1]-cpu[0]).Seconds()/r.Length.Seconds())
+	r.Set(idleSwitches, float64(switched[1]-switched[0])/r.Length.Seconds())
+	return nil
+}
+
+// switches returns how often the threads of a process were switched, of their own accord and not.
+func switches(pid int) (n int64, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no process %d", pid)
+	}
+	for _, name := range files {
+		for _, field := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
+			x, perr := strconv.ParseInt(strings.TrimSpace(machine.Field(name, field)), 10, 64)
+			if perr == nil { // a thread may have ended
+				n += x
+			}
+		}
+	}
+	return n, err
+}
+
+var enterLine = regexp.MustCompile(`(?m)^BenchmarkEnterExit/\S+\s+\d+\s+([0-9.]+) ns/op`)
+
+// enterCase runs the benchmark of package gcgate.
+func enterCase() harness.Case {
+	return harness.Case{
+		Name: "gate/cost-enter", What: "Enter and Exit on two cores at once, next to one shared counter",
+		Length: time.Second, Ways: []string{"counter", "gate"},
+		Claims: []harness.Claim{{Way: "gate", Figure: "ns", Target: harness.AtMost(25), Unit: " ns"}},
+		Run: func(ctx context.Context, r *harness.Run) error {
+			cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkEnterExit$/^"+r.Way+"$",
+				"-cpu", "2", "-benchtime", r.Length.String(), "./gcgate")
+			cmd.Dir = harness.Root()
+			out, err := cmd.CombinedOutput()
+			m := enterLine.FindSubmatch(out)
+			if err != nil || m == nil {
+				return fmt.Errorf("go test -bench EnterExit: %w\n%s", err, out)
+			}
+			ns, err := strconv.ParseFloat(string(m[1]), 64)
+			r.Set("ns", ns)
+			return err
+		},
+	}
+}

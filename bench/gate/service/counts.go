@@ -1,0 +1,90 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+// counts counts the requests that come although a collection was announced. Its methods may be
+// called from any goroutine.
+type counts struct {
+	mu        sync.Mutex
+	announced time.Time // zero: no collection is
+	drained   bool      // the peers have confirmed it
+	current   collection
+	total     totals
+}
+
+// totals are what /counts answers.
+type totals struct {
+	Polls       int          // of health
+	Collections []collection // that were announced, mostCollections at most
+}
+
+// collection is what came during one.
+type collection struct {
+	Announced int           // requests after the announcement
+	Drained   int           // of them, after the peers had confirmed it
+	Last      time.Duration // from the announcement to the last of them
+}
+
+const mostCollections = 10_000
+
+// see is the gate's OnEvent.
+func (c *counts) see(e gcgate.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e.State {
+	case gcgate.StateAnnouncing:
+		c.announced, c.drained, c.current = time.Now(), false, collection{}
+	case gcgate.StateDraining, gcgate.StateCollecting:
+		c.drained = true
+	default:
+		if !c.announced.IsZero() && len(c.total.Collections) < mostCollections {
+			c.total.Collections = append(c.total.Collections, c.current)
+		}
+		c.announced = time.Time{}
+	}
+}
+
+// around counts the requests of next.
+func (c *counts) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.came()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// came counts a request.
+func (c *counts) came() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.announced.IsZero() {
+		return
+	}
+	c.current.Announced++
+	c.current.Last = time.Since(c.announced)
+	if c.drained {
+		c.current.Drained++
+	}
+}
+
+// polled counts a poll.
+func (c *counts) polled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total.Polls++
+}
+
+// ServeHTTP answers the counts.
+func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = json.NewEncoder(w).Encode(c.total) // the client has gone
+}
