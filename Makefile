@@ -4,7 +4,7 @@ export GOWORK = off
 GO_BUILD = go build
 .PHONY: help
 help:
-	@echo "make build          bin/: evenkeel, the examples, and the driver of bench-gate"
+	@echo "make build          bin/: evenkeel, fastcgen and the examples"
 	@echo "make demo           two minutes, with Go alone: why a service is slow, whether a fix helps, collections without overlapped requests"
 	@echo "make demo-haproxy   two replicas behind HAProxy, collecting under live traffic and gated: counts, a table and a page"
 	@echo "make test           set-up, build, vet, the tests with the race detector, shuffled"
@@ -19,9 +19,7 @@ help:
 
 .PHONY: build
 build:
-	@mkdir -p bin/recorder
 	@$(GO_BUILD) -o bin/ ./cmd/...
-	@cd bench && $(GO_BUILD) -o ../bin/ ./gate ./gate/peer ./gate/subject && $(GO_BUILD) -o ../bin/recorder/ ./recorder/plant
 	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello ./msgpush ./raftkv ./echoserver ./websockets ./fastcserver ./wholepath
 
 # Without cgo it needs no C compiler. Without the debugger's data it compiles a sixth faster.
@@ -32,13 +30,6 @@ demo:
 	@$(DEMO_BUILD) -o bin/ ./cmd/evenkeel
 	@cd examples && $(DEMO_BUILD) -o ../bin/ ./search ./hello
 	@bin/evenkeel demo
-
-# The rounds of "Did the fix help?" in README.md.
-.PHONY: bench-fix
-bench-fix:
-	@$(GO_BUILD) -buildvcs=true -o bin/ ./cmd/evenkeel
-	@cd examples && $(GO_BUILD) -o ../bin/ ./search ./hello
-	bin/evenkeel demo -record bench/results/fix-$(shell date -u +%Y-%m-%d-%H%M).json
 
 demo-haproxy:
 	@examples/msgpush/demo.sh

@@ -1,5 +1,5 @@
 // Package evenkeel is the map of a toolkit that keeps the tail of a Go service's
-// latency flat. It holds no API of its own: each package beside it can be adopted alone.
+// latency flat. Its only type is the error of options. Each package below it can be adopted alone.
 //
 // To measure:
 //

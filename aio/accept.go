@@ -110,5 +110,7 @@ func (w *Watcher) warnStalled() {
 	w.stallWarned = true
 	w.mu.Unlock()
 	defer w.mu.Lock() // where the Logger panics, too
-	w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls counts this")
+	w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, " +
+		"or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls " +
+		"counts this")
 }

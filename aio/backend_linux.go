@@ -35,7 +35,8 @@ func open(o Options) (proactor.Backend, error) {
 		return nil, pollErr
 	}
 	fellBack.Do(func() {
-		o.Logger.Warn("aio: using epoll instead of io_uring; to choose epoll without this line set Options.Backend to BackendEpoll", "reason", err)
+		o.Logger.Warn("aio: using epoll instead of io_uring; to choose epoll without this line set Options.Backend "+
+			"to BackendEpoll", "reason", err)
 	})
 	return p, nil
 }

@@ -15,7 +15,8 @@ import (
 // Logger gets a Warn.
 func (w *Watcher) Close() error {
 	if leaked := w.end(); leaked > 0 {
-		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never freed. Look for what WaitIO said of a ring that failed",
+		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never "+
+			"freed. Look for what WaitIO said of a ring that failed",
 			"operations", leaked)
 	}
 	return nil

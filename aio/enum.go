@@ -7,10 +7,11 @@ import "evenkeel.dev/internal/enum"
 type Backend int
 
 const (
-	BackendAuto    Backend = iota // BackendIOUring where the kernel permits it, else BackendEpoll; BackendKqueue on macOS and the BSDs
-	BackendIOUring                // Linux 5.6 and later, with epoll
-	BackendEpoll                  // Linux
-	BackendKqueue                 // macOS, FreeBSD, OpenBSD, NetBSD, DragonFly BSD
+	// BackendIOUring where the kernel permits it, else BackendEpoll; BackendKqueue on macOS and the BSDs
+	BackendAuto    Backend = iota
+	BackendIOUring         // Linux 5.6 and later, with epoll
+	BackendEpoll           // Linux
+	BackendKqueue          // macOS, FreeBSD, OpenBSD, NetBSD, DragonFly BSD
 )
 
 var backendNames = enum.Of[Backend]("aio", "a backend", "auto", "io_uring", "epoll", "kqueue")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 
 	"evenkeel.dev/aio/internal/proactor"
 )
@@ -21,19 +20,23 @@ var (
 
 	// ErrNoDescriptor is Attach's and AttachListener's for what is nil, or has no file descriptor of its
 	// own, such as a net.Pipe or a tls.Conn.
-	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or *net.UnixConn below it")
+	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or " +
+		"*net.UnixConn below it")
 
 	// ErrDatagram is Attach's and AttachListener's for a socket of datagrams or packets, as UDP's
 	// are: reads would not keep them apart, and an empty one would be the peer's end.
-	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use package net for it")
+	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use " +
+		"package net for it")
 
 	// ErrUnresolved is Dial's for an address that is no stream socket's, that has a name, or whose
 	// IP or port cannot be one.
-	ErrUnresolved = errors.New("aio: the address is no IP and port, nor a unix socket's: resolve a name before, as by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
+	ErrUnresolved = errors.New("aio: the address is no IP and port, nor a unix socket's: resolve a name before, as " +
+		"by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
 
 	// ErrWaiting says that another goroutine is in WaitIO: results and swap buffers are valid until
 	// the next WaitIO, so two would take each other's away. One goroutine drives a Watcher.
-	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: have one goroutine a Watcher call it, and make a Watcher for each that shall")
+	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: have one goroutine a Watcher call it, and make a " +
+		"Watcher for each that shall")
 
 	// ErrDeadline says that the operation's deadline passed before it was over. It is
 	// os.ErrDeadlineExceeded.
@@ -52,24 +55,12 @@ var (
 	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
 
 	// ErrPending is Detach's while operations of the connection were not returned by WaitIO.
-	ErrPending = errors.New("aio: operations of the connection are pending: Cancel them, and wait until WaitIO has returned them")
+	ErrPending = errors.New("aio: operations of the connection are pending: Cancel them, and wait until WaitIO has " +
+		"returned them")
 
 	// ErrTooManyConns says that Options.MaxConns connections are open. One to attach is the caller's still.
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
-
-// An OptionError says which field of [Options] or [ListenOptions] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name, such as SwapSize or ListenOptions.Backlog
-	Reason string // what is wrong, and what to write
-}
-
-func (e *OptionError) Error() string {
-	if strings.Contains(e.Option, ".") {
-		return "aio: " + e.Option + ": " + e.Reason
-	}
-	return "aio: Options." + e.Option + ": " + e.Reason
-}
 
 // An UnsupportedError says what the system lacks for what was asked for. For it,
 // errors.Is(err, errors.ErrUnsupported) holds.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
 )
@@ -35,8 +36,10 @@ func TestFeatureSwapBuffer(t *testing.T) {
 			must(t, err)
 			left -= len(results)
 			for _, r := range results { // all of one call are valid together
-				if got := string(r.Buffer); got != r.Tag || !r.Swap || r.Size != len(got) || cap(r.Buffer) != r.Size || r.Error != nil {
-					t.Errorf("%q: size %d, capacity %d, swap %v, error %v; want %q", got, r.Size, cap(r.Buffer), r.Swap, r.Error, r.Tag)
+				if got := string(r.Buffer); got != r.Tag || !r.Swap || r.Size != len(got) || cap(r.Buffer) != r.Size ||
+					r.Error != nil {
+					t.Errorf("%q: size %d, capacity %d, swap %v, error %v; want %q", got, r.Size, cap(r.Buffer), r.Swap,
+						r.Error, r.Tag)
 				}
 			}
 		}
@@ -215,7 +218,10 @@ func TestFeatureLinuxAndBSD(t *testing.T) {
 	for _, b := range aiosuite.Backends() {
 		here[b] = true
 	}
-	for name, want := range map[string]aio.Backend{"auto": aio.BackendAuto, "io_uring": aio.BackendIOUring, "epoll": aio.BackendEpoll, "kqueue": aio.BackendKqueue} {
+	for name, want := range map[string]aio.Backend{
+		"auto": aio.BackendAuto, "io_uring": aio.BackendIOUring,
+		"epoll": aio.BackendEpoll, "kqueue": aio.BackendKqueue,
+	} {
 		var b aio.Backend
 		err := b.UnmarshalText([]byte(name))
 		text, err2 := b.MarshalText()
@@ -230,14 +236,16 @@ func TestFeatureLinuxAndBSD(t *testing.T) {
 				t.Errorf("%v opened %s", b, got)
 			}
 			w.Close()
-		case !errors.As(err, &unsupported), !errors.Is(err, errors.ErrUnsupported), unsupported.Feature == "", unsupported.Need == "":
+		case !errors.As(err, &unsupported), !errors.Is(err, errors.ErrUnsupported), unsupported.Feature == "",
+			unsupported.Need == "":
 			t.Errorf("%v: %v", b, err)
 		case b == aio.BackendAuto:
 			t.Errorf("no backend here: %v", err)
 		}
 	}
 	b := aio.BackendEpoll
-	if err := b.UnmarshalText([]byte("iocp")); b != aio.BackendEpoll || err == nil || err.Error() != `aio: "iocp" is not a backend: write auto, io_uring, epoll or kqueue` {
+	if err := b.UnmarshalText([]byte("iocp")); b != aio.BackendEpoll || err == nil ||
+		err.Error() != `aio: "iocp" is not a backend: write auto, io_uring, epoll or kqueue` {
 		t.Errorf("iocp: %v, %v", b, err)
 	}
 	if text, err := aio.Backend(9).MarshalText(); err == nil {
@@ -254,11 +262,13 @@ func TestFeatureLinuxAndBSD(t *testing.T) {
 // TestOptionsRefused: each field that has a limit says it.
 func TestOptionsRefused(t *testing.T) {
 	for option, o := range map[string]aio.Options{
-		"SwapSize": {SwapSize: -1}, "MaxQueued": {MaxQueued: 1<<20 + 1}, "MaxEvents": {MaxEvents: 1}, "Backend": {Backend: 9},
+		"SwapSize": {SwapSize: -1}, "MaxQueued": {MaxQueued: 1<<20 + 1}, "MaxEvents": {MaxEvents: 1},
+		"Backend": {Backend: 9},
 	} {
-		var refused *aio.OptionError
+		var refused *evenkeel.OptionError
 		w, err := aio.New(o)
-		if w != nil || !errors.As(err, &refused) || refused.Option != option || !strings.HasPrefix(err.Error(), "aio: Options."+option+": ") {
+		if w != nil || !errors.As(err, &refused) || refused.Option != option ||
+			!strings.HasPrefix(err.Error(), "aio.Options."+option+": ") {
 			t.Errorf("%s: %v", option, err)
 		}
 	}

@@ -80,7 +80,8 @@ func TestThreadHangs(t *testing.T) {
 			must(t, (<-over).Error)
 		}
 		if state := stateOf(t, thread); state != 'D' { // the kernel breaks a lease after 45 seconds
-			t.Errorf("operations were over when the thread that had submitted them was in state %c, want D: they have waited for it", state)
+			t.Errorf("operations were over when the thread that had submitted them was in state %c, want D: they "+
+				"have waited for it", state)
 		}
 		fcntl(program, syscall.F_SETLEASE, syscall.F_UNLCK)
 		if err := <-back; err != syscall.ENOEXEC {

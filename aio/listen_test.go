@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"evenkeel.dev"
 	"evenkeel.dev/aio"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
@@ -121,9 +122,9 @@ func TestListenRefused(t *testing.T) {
 		leaks.Test(t)
 		w := open(t, aio.Options{Backend: b})
 		for _, backlog := range []int{-1, 1 << 16} {
-			var option *aio.OptionError
+			var option *evenkeel.OptionError
 			if l, err := w.Listen("tcp", "127.0.0.1:0", aio.ListenOptions{Backlog: backlog}); l != nil ||
-				!errors.As(err, &option) || option.Option != "ListenOptions.Backlog" {
+				!errors.As(err, &option) || option.Option != "Backlog" {
 				t.Errorf("a backlog of %d: %v, %v", backlog, l, err)
 			}
 		}

@@ -2,7 +2,6 @@ package aio
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 	"reflect"
@@ -10,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/aio/internal/proactor"
 )
 
@@ -32,14 +32,12 @@ type ListenOptions struct {
 
 const maxBacklog = 1<<16 - 1
 
-// check returns an *OptionError for what cannot be used.
+// check returns an *evenkeel.OptionError for what cannot be used.
 func (o *ListenOptions) check() error {
 	if o.Backlog < 0 || o.Backlog > maxBacklog {
-		return &OptionError{
-			"ListenOptions.Backlog",
-			fmt.Sprintf("%d is not a backlog: write 1 to %d connections, or 0 for the system's bound", o.Backlog,
-				maxBacklog),
-		}
+		return evenkeel.NewOptionError("aio.ListenOptions", "Backlog",
+			"%d is not a backlog: write 1 to %d connections, or 0 for the system's bound", o.Backlog,
+			maxBacklog)
 	}
 	return nil
 }
@@ -62,7 +60,7 @@ type Listener struct {
 // and a unix address that begins with @ is abstract (Linux). Connections have TCP_NODELAY set, as those of
 // package net have, but no keep-alive probes, which tens of thousands of idle connections would pay for.
 //
-// It resolves a name, if the address has one, before it returns. It fails with an *OptionError, with
+// It resolves a name, if the address has one, before it returns. It fails with an *evenkeel.OptionError, with
 // ErrWatcherClosed, and with a *net.OpError.
 func (w *Watcher) Listen(network, address string, o ListenOptions) (*Listener, error) {
 	l, err := Listen(network, address, o, w)

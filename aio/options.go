@@ -2,9 +2,9 @@ package aio
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 
+	"evenkeel.dev"
 	"evenkeel.dev/aio/internal/proactor"
 )
 
@@ -27,10 +27,11 @@ type Options struct {
 	MaxQueued int
 
 	// MaxQueuedBytes limits the bytes of one connection's writes that WaitIO has not returned,
-	// MaxWatcherBytes those of all connections: memory that is the caller's, and that peers which do not
-	// read keep. A write that would pass one is refused with ErrQueueFull, unless nothing is queued yet of what that one
-	// counts (on its connection, or on any), however large it is. Those of package netconn never are: their callers wait.
-	// Default: 64 MiB, and 1 GiB. Limit: 2^40 bytes.
+	// MaxWatcherBytes those of all connections: memory that is the caller's, and that peers which
+	// do not read keep. A write that would pass one is refused with ErrQueueFull, unless nothing is
+	// queued yet of what that one counts (on its connection, or on any), however large it is. Those
+	// of package netconn never are: their callers wait. Default: 64 MiB, and 1 GiB. Limit: 2^40
+	// bytes.
 	MaxQueuedBytes, MaxWatcherBytes int64
 
 	// MaxConns limits how many connections are open at a time. Beyond it an Attach and a Dial end
@@ -62,23 +63,35 @@ const (
 	maxMaxConns         = 1 << 24
 )
 
-// normal returns o with its defaults filled in, or an *OptionError.
+// normal returns o with its defaults filled in, or an *evenkeel.OptionError.
 func (o Options) normal() (Options, error) {
 	switch {
 	case o.SwapSize < 0 || o.SwapSize > maxSwapSize:
-		return o, &OptionError{"SwapSize", fmt.Sprintf("%d is not a size: write 1 to %d bytes, or 0 for %d", o.SwapSize, maxSwapSize, defaultSwapSize)}
+		return o, evenkeel.NewOptionError("aio.Options", "SwapSize",
+			"%d is not a size: write 1 to %d bytes, or 0 for %d", o.SwapSize, maxSwapSize, defaultSwapSize)
 	case o.MaxQueued < 0 || o.MaxQueued > maxMaxQueued:
-		return o, &OptionError{"MaxQueued", fmt.Sprintf("%d is not a limit: write 1 to %d operations, or 0 for %d", o.MaxQueued, maxMaxQueued, defaultMaxQueued)}
+		return o, evenkeel.NewOptionError("aio.Options",
+			"MaxQueued", "%d is not a limit: write 1 to %d operations, or 0 for %d", o.MaxQueued, maxMaxQueued,
+			defaultMaxQueued)
 	case o.MaxQueuedBytes < 0 || o.MaxQueuedBytes > maxQueuedBytes:
-		return o, &OptionError{"MaxQueuedBytes", fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxQueuedBytes, int64(maxQueuedBytes), defaultQueuedBytes)}
+		return o, evenkeel.NewOptionError("aio.Options", "MaxQueuedBytes",
+			"%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxQueuedBytes, int64(maxQueuedBytes),
+			defaultQueuedBytes)
 	case o.MaxWatcherBytes < 0 || o.MaxWatcherBytes > maxQueuedBytes:
-		return o, &OptionError{"MaxWatcherBytes", fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxWatcherBytes, int64(maxQueuedBytes), defaultWatcherBytes)}
+		return o, evenkeel.NewOptionError("aio.Options", "MaxWatcherBytes",
+			"%d is not a limit: write 1 to %d bytes, or 0 for %d", o.MaxWatcherBytes, int64(maxQueuedBytes),
+			defaultWatcherBytes)
 	case o.MaxConns < 0 || o.MaxConns > maxMaxConns:
-		return o, &OptionError{"MaxConns", fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, maxMaxConns, defaultMaxConns)}
+		return o, evenkeel.NewOptionError("aio.Options",
+			"MaxConns", "%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, maxMaxConns,
+			defaultMaxConns)
 	case o.MaxEvents < 0 || o.MaxEvents == 1 || o.MaxEvents > proactor.MaxEvents:
-		return o, &OptionError{"MaxEvents", fmt.Sprintf("%d is not a limit: write 2 to %d events, or 0 for %d", o.MaxEvents, proactor.MaxEvents, proactor.MaxEvents)}
+		return o, evenkeel.NewOptionError("aio.Options",
+			"MaxEvents", "%d is not a limit: write 2 to %d events, or 0 for %d", o.MaxEvents, proactor.MaxEvents,
+			proactor.MaxEvents)
 	case !backendNames.Has(o.Backend):
-		return o, &OptionError{"Backend", fmt.Sprintf("%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)}
+		return o, evenkeel.NewOptionError("aio.Options", "Backend",
+			"%d is no backend: write BackendAuto, BackendIOUring, BackendEpoll or BackendKqueue", o.Backend)
 	}
 	o.SwapSize = cmp.Or(o.SwapSize, defaultSwapSize)
 	o.MaxQueued = cmp.Or(o.MaxQueued, defaultMaxQueued)

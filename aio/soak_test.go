@@ -113,7 +113,8 @@ func soak(t *testing.T, w *aio.Watcher, length time.Duration) {
 }
 
 func (s *soaker) String() string {
-	return fmt.Sprintf("%d connections, %d messages, %d MiB, %d operations (%d past their deadline), %d resets, %d half-closed, %d slow readers, %d hung, %d freed in flight, %d cut;",
+	return fmt.Sprintf("%d connections, %d messages, %d MiB, %d operations (%d past their deadline), %d resets, %d "+
+		"half-closed, %d slow readers, %d hung, %d freed in flight, %d cut;",
 		s.conns.Load(), s.messages.Load(), s.bytes.Load()>>20, s.returned.Load(),
 		s.late.Load(), s.resets.Load(), s.halves.Load(), s.slow.Load(), s.hung.Load(), s.freed.Load(), s.lost.Load())
 }

@@ -112,7 +112,7 @@ type Watcher struct {
 	refuses     bool            // no more submissions
 }
 
-// New returns a Watcher. It fails with an *OptionError, with an *UnsupportedError where the system
+// New returns a Watcher. It fails with an *evenkeel.OptionError, with an *UnsupportedError where the system
 // lacks the backend, and with a syscall.Errno when the process has no more descriptors.
 func New(o Options) (*Watcher, error) {
 	o, err := o.normal()

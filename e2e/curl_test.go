@@ -61,8 +61,9 @@ func transfers(s *served, proto string) []transfer {
 		{path: "/close", body: "closed", header: `Connection: close\r`, first: true},
 		{path: "/hello?n=4", body: hello("4"), connect: true, first: true},
 		{
-			path: "/hello?n=5", options: `header = "Connection: close"`, body: hello("5"), header: `Connection: close\r`,
-			first: true,
+			path: "/hello?n=5", options: `header = "Connection: close"`, body: hello("5"),
+			header: `Connection: close\r`,
+			first:  true,
 		},
 		{path: "/refuse", options: "header = \"Expect: 100-continue\"\nexpect100-timeout = 600\ndata-binary = \"@FILE\"", status: "413", body: "no\n", connect: true, first: true},
 		{path: "/hello?n=6", body: hello("6"), connect: true, first: true}, // the refused body was not sent

@@ -1,10 +1,11 @@
 package fastc
 
 import (
-	"fmt"
 	"log/slog"
 	"math"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // HoldForever is an [Options.Hold] that does not end: a function that was diverted goes through cgo until
@@ -17,14 +18,6 @@ const (
 	maxHold       = 24 * time.Hour
 	maxHoldFactor = 16
 )
-
-// OptionError is what [NewSite] returns for an option that makes no sense.
-type OptionError struct {
-	Option string // a field of Options
-	Reason string // what is wrong, and what to write
-}
-
-func (e *OptionError) Error() string { return "fastc: Options." + e.Option + ": " + e.Reason }
 
 // Options configure a [Site]. The zero value works.
 type Options struct {
@@ -46,10 +39,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// normal returns o with its defaults in place, or an [*OptionError].
+// normal returns o with its defaults in place, or an [*evenkeel.OptionError].
 func (o Options) normal() (Options, error) {
 	refuse := func(option, format string, args ...any) (Options, error) {
-		return o, &OptionError{option, fmt.Sprintf(format, args...)}
+		return o, evenkeel.NewOptionError("fastc.Options", option, format, args...)
 	}
 	switch {
 	case o.Budget < 0:

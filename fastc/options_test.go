@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/fastc/internal/leaf"
 )
 
@@ -22,23 +23,23 @@ func TestOptions(t *testing.T) {
 		"longest":  {Options{Budget: time.Hour, Hold: maxHold}, ""},
 		"negative budget": {
 			Options{Budget: -1},
-			"fastc: Options.Budget: -1ns is negative; write 0 for 200µs, or set DisableBudget",
+			"fastc.Options.Budget: -1ns is negative; write 0 for 200µs, or set DisableBudget",
 		},
 		"negative hold": {
 			Options{Hold: -time.Second},
-			"fastc: Options.Hold: -1s is negative; write 0 for 10s, or fastc.HoldForever",
+			"fastc.Options.Hold: -1s is negative; write 0 for 10s, or fastc.HoldForever",
 		},
 		"long hold": {
 			Options{Hold: 25 * time.Hour},
-			"fastc: Options.Hold: 25h0m0s is longer than 24h0m0s; write less, or fastc.HoldForever",
+			"fastc.Options.Hold: 25h0m0s is longer than 24h0m0s; write less, or fastc.HoldForever",
 		},
 		"budget and none": {
 			Options{Budget: 1, DisableBudget: true},
-			"fastc: Options.Budget: 1ns, and DisableBudget is set; leave one of them out",
+			"fastc.Options.Budget: 1ns, and DisableBudget is set; leave one of them out",
 		},
 		"hold of none": {
 			Options{Hold: 1, DisableBudget: true},
-			"fastc: Options.Hold: 1ns, and DisableBudget is set, with which no call is diverted; leave one of them out",
+			"fastc.Options.Hold: 1ns, and DisableBudget is set, with which no call is diverted; leave one of them out",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestOptions(t *testing.T) {
 				}
 				return
 			}
-			var wrong *OptionError
+			var wrong *evenkeel.OptionError
 			if s != nil || !errors.As(err, &wrong) || err.Error() != tt.want {
 				t.Errorf("%v, want %s", err, tt.want)
 			}

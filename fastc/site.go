@@ -67,7 +67,7 @@ type Stats struct {
 }
 
 // NewSite returns a Site for calls of the C function fn, which logs call name. The only errors are of
-// type [*OptionError].
+// type [*evenkeel.OptionError].
 func NewSite(fn unsafe.Pointer, name string, opts Options) (*Site, error) {
 	opts, err := opts.normal()
 	if err != nil {

@@ -1,9 +1,6 @@
 package gcgate
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Errors of this package. Test for them with errors.Is.
 var (
@@ -27,13 +24,3 @@ var (
 	// ErrStopped is what [Gate.Collect] returns from the call of [Gate.Stop] on.
 	ErrStopped = errors.New("gcgate: the gate was stopped")
 )
-
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("gcgate: Options.%s: %s", e.Option, e.Reason)
-}

@@ -42,7 +42,7 @@ var running atomic.Bool
 
 // Start takes over the garbage collector of this process and returns the gate in charge. It
 // collects once, to learn how long that takes; ctx bounds that, and nothing after it. It returns an
-// [*OptionError] when the options cannot work, the error of a [Validator] among them, [ErrRunning]
+// [*evenkeel.OptionError] when the options cannot work, the error of a [Validator] among them, [ErrRunning]
 // when there is a gate already, and ctx's error when ctx ends first: then nothing has changed.
 // [Gate.Stop] ends the gate.
 func Start(ctx context.Context, o Options) (*Gate, error) {

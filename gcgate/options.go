@@ -6,6 +6,8 @@ import (
 	"math"
 	"reflect"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // Options configure a [Gate]. The zero value works: it is PolicyAuto without peers.
@@ -141,7 +143,7 @@ const (
 	maxAnnounceTimeout = 10 * time.Second
 )
 
-// withDefaults returns o with its defaults in place, or an [*OptionError].
+// withDefaults returns o with its defaults in place, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if err := o.checkDisabled(); err != nil {
 		return o, err
@@ -184,7 +186,7 @@ func setDefault[T comparable](value *T, initial T) {
 }
 
 func refuseOption(option, format string, args ...any) error {
-	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+	return evenkeel.NewOptionError("gcgate.Options", option, format, args...)
 }
 
 // checkDisabled refuses a value next to the field that disables it.
@@ -277,13 +279,13 @@ func (o *Options) validate() error {
 	for i, s := range o.Signals {
 		if v, ok := s.(Validator); ok {
 			if err := v.Validate(); err != nil {
-				return fmt.Errorf("gcgate: Options.Signals: signal %d: %w", i, err)
+				return fmt.Errorf("gcgate.Options.Signals: signal %d: %w", i, err)
 			}
 		}
 	}
 	if v, ok := o.Turns.(Validator); ok {
 		if err := v.Validate(); err != nil {
-			return fmt.Errorf("gcgate: Options.Turns: %w", err)
+			return fmt.Errorf("gcgate.Options.Turns: %w", err)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 )
 
@@ -184,7 +185,7 @@ func TestStartWantsTurns(t *testing.T) {
 			if err == nil {
 				defer g.Stop(t.Context())
 			}
-			var oe *gcgate.OptionError
+			var oe *evenkeel.OptionError
 			refused := errors.As(err, &oe)
 			if refused != (c.says != "") ||
 				refused && (oe.Option != "Turns" || !strings.Contains(err.Error(), c.says)) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate/capacity"
 	"evenkeel.dev/gcgate/gcgatetest"
 )
@@ -265,7 +266,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		{Options{MinTriggerBytes: math.MaxInt64}, "which is 9223372036854775807: lower it to 3689348814741910528$"},
 	} {
 		_, err := Start(t.Context(), c.o)
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if !errors.As(err, &oe) || !strings.Contains(err.Error()+"$", c.want) {
 			t.Errorf("%+v: error %v, want %q", c.o, err, c.want)
 		}

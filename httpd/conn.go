@@ -86,7 +86,8 @@ func (c *conn) rest() {
 	}
 }
 
-var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed, and asked for its addresses and its socket's options")
+var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed, and asked for its " +
+	"addresses and its socket's options")
 
 // remoteAddr is what a request has as its RemoteAddr. Only the goroutine of the request calls it.
 func (c *conn) remoteAddr() string {

@@ -57,7 +57,8 @@ func ExampleParkable() {
 func converse(c *httpd.Conn) {
 	c.Park(func() {
 		var line []byte
-		for b := [1]byte{}; ; line = append(line, b[0]) { // no more than the line: what a buffer had read too far Park would not see
+		for b := [1]byte{}; ; line = append(line, b[0]) {
+			// no more than the line: what a buffer had read too far Park would not see
 			if _, err := c.Read(b[:]); err != nil {
 				c.Close()
 				return

@@ -1,10 +1,10 @@
 package httpd
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
 
+	"evenkeel.dev"
 	"evenkeel.dev/aio"
 )
 
@@ -57,36 +57,25 @@ const (
 	limitBytes         = 1 << 40
 )
 
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to write
-}
-
-func (e *OptionError) Error() string { return "httpd: Options." + e.Option + ": " + e.Reason }
-
-// normal returns o with its defaults filled in, or an *OptionError.
+// normal returns o with its defaults filled in, or an *evenkeel.OptionError.
 func (o Options) normal(srv *http.Server) (Options, error) {
 	switch o.Network {
 	case "":
 		o.Network = "tcp"
 	case "tcp", "tcp4", "tcp6", "unix":
 	default:
-		return o, &OptionError{"Network", fmt.Sprintf("%q is none that is served: write tcp, tcp4, tcp6 or unix",
-			o.Network)}
+		return o, evenkeel.NewOptionError("httpd.Options", "Network",
+			"%q is none that is served: write tcp, tcp4, tcp6 or unix",
+			o.Network)
 	}
 	if _, err := o.Backend.MarshalText(); err != nil {
-		return o, &OptionError{
-			"Backend",
-			fmt.Sprintf("%d is none: write a constant of package aio, such as aio.BackendAuto", int(o.Backend)),
-		}
+		return o, evenkeel.NewOptionError("httpd.Options", "Backend",
+			"%d is none: write a constant of package aio, such as aio.BackendAuto", int(o.Backend))
 	}
 	if o.MaxConns < 0 || o.MaxConns > limitMaxConns {
-		return o, &OptionError{
-			"MaxConns",
-			fmt.Sprintf("%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns,
-				defaultMaxConns),
-		}
+		return o, evenkeel.NewOptionError("httpd.Options", "MaxConns",
+			"%d is not a limit: write 1 to %d connections, or 0 for %d", o.MaxConns, limitMaxConns,
+			defaultMaxConns)
 	}
 	for _, b := range []struct {
 		name   string
@@ -98,8 +87,9 @@ func (o Options) normal(srv *http.Server) (Options, error) {
 		{"MaxBytes", &o.MaxBytes, defaultBytes},
 	} {
 		if *b.bytes < 0 || *b.bytes > limitBytes {
-			return o, &OptionError{b.name, fmt.Sprintf("%d is not a limit: write 1 to %d bytes, or 0 for %d",
-				*b.bytes, int64(limitBytes), b.preset)}
+			return o, evenkeel.NewOptionError("httpd.Options", b.name,
+				"%d is not a limit: write 1 to %d bytes, or 0 for %d",
+				*b.bytes, int64(limitBytes), b.preset)
 		}
 		if *b.bytes == 0 {
 			*b.bytes = b.preset

@@ -108,7 +108,8 @@ type soaker struct {
 }
 
 func (s *soaker) String() string {
-	return fmt.Sprintf("%d connections, %d answers; %d sent halves, %d hung, %d read slowly, %d were reset, %d left, %d were taken, %d came too late;",
+	return fmt.Sprintf("%d connections, %d answers; %d sent halves, %d hung, %d read slowly, %d were reset, %d "+
+		"left, %d were taken, %d came too late;",
 		s.conns.Load(), s.answers.Load(), s.halves.Load(), s.hung.Load(), s.slow.Load(), s.resets.Load(), s.left.Load(),
 		s.taken.Load(), s.late.Load())
 }

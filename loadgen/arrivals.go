@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/enum"
 )
 
@@ -159,9 +160,9 @@ func requestsIn(d time.Duration, rate float64) int64 {
 }
 
 // normalArrivals checks what says when requests are due, and fills in the rest of it.
-func (o *Options) normalArrivals() *OptionError {
-	bad := func(option, format string, a ...any) *OptionError {
-		return &OptionError{option, fmt.Sprintf(format, a...)}
+func (o *Options) normalArrivals() *evenkeel.OptionError {
+	bad := func(option, format string, a ...any) *evenkeel.OptionError {
+		return evenkeel.NewOptionError("loadgen.Options", option, format, a...)
 	}
 	switch {
 	case !arrivalsNames.Has(o.Arrivals):
@@ -195,7 +196,8 @@ func (o *Options) normalArrivals() *OptionError {
 			}
 		}
 		if s.Duration <= 0 || s.Duration > maxDuration-o.Duration {
-			return bad(name, "a duration of %v; it is positive, and all of them are at most %v", s.Duration, maxDuration)
+			return bad(name, "a duration of %v; it is positive, and all of them are at most %v", s.Duration,
+				maxDuration)
 		}
 		o.Duration += s.Duration
 		total += s.requests()
@@ -211,11 +213,12 @@ func (o *Options) normalArrivals() *OptionError {
 	return nil
 }
 
-func (o *Options) normalTimes() *OptionError {
+func (o *Options) normalTimes() *evenkeel.OptionError {
 	o.Arrivals = ArrivalsTimes
 	last := o.Times[len(o.Times)-1]
 	if o.Times[0] < 0 || last > maxDuration || !slices.IsSorted(o.Times) {
-		return &OptionError{"Times", fmt.Sprintf("they are not in order from 0 to %v; sort them, and count from the first", maxDuration)}
+		return evenkeel.NewOptionError("loadgen.Options", "Times",
+			"they are not in order from 0 to %v; sort them, and count from the first", maxDuration)
 	}
 	if o.Duration == 0 {
 		o.Duration = last + 1

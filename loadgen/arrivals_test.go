@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // due returns when all requests of a phase of normal options are due.
@@ -179,7 +181,7 @@ func TestArrivalErrors(t *testing.T) {
 		{Options{Stages: make([]Stage, maxStages+1)}, "Stages"},
 	} {
 		c.o.Targets = []Target{{URL: "http://h"}}
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if err := Check(c.o); !errors.As(err, &oe) || oe.Option != c.option {
 			t.Errorf("%+v: %v; want one of %s", c.o, err, c.option)
 		}

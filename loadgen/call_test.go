@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // Each worker has one call at a time, and the numbers are those of Connections.
@@ -99,7 +101,7 @@ func TestCallStandsAlone(t *testing.T) {
 		{Call: call, Targets: []Target{{URL: "http://h"}}},
 		{Call: call, Transport: instant{}},
 	} {
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if err := Check(o); !errors.As(err, &oe) || oe.Option != "Call" {
 			t.Error(err)
 		}

@@ -36,5 +36,5 @@
 // caller's.
 //
 // Package loadgen starts goroutines only inside Run and leaves none. Errors are in the
-// Result; Run itself fails only on options that make no sense ([*OptionError]).
+// Result; Run itself fails only on options that make no sense ([*evenkeel.OptionError]).
 package loadgen

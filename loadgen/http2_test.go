@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
 )
@@ -319,7 +320,7 @@ func TestHTTP2OptionErrors(t *testing.T) {
 		if o.Targets == nil {
 			o.Targets = []Target{{URL: "http://h"}}
 		}
-		oe, ok := Check(o).(*OptionError)
+		oe, ok := Check(o).(*evenkeel.OptionError)
 		if !ok || oe.Option != strings.TrimSpace(option) {
 			t.Errorf("%s: %v", option, oe)
 		}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"evenkeel.dev"
 )
 
 // Limits of a mix of targets.
@@ -18,19 +20,18 @@ const OtherTargets = "other targets"
 
 // Round returns which target each request of a round is for, as indexes into targets: Run sends
 // that round again and again. A target of weight 3 stands in it three times, as far apart as can
-// be; targets of equal weights come one after the other. The only errors are of type *OptionError.
+// be; targets of equal weights come one after the other. The only errors are of type *evenkeel.OptionError.
 func Round(targets []Target) ([]int, error) {
 	if len(targets) > MaxTargets {
-		return nil, &OptionError{"Targets", fmt.Sprintf("%d; there may be %d", len(targets), MaxTargets)}
+		return nil, evenkeel.NewOptionError("loadgen.Options", "Targets", "%d; there may be %d", len(targets),
+			MaxTargets)
 	}
 	common := 0
 	for i := range targets {
 		w := targets[i].Weight
 		if w < 0 || w > MaxTargets {
-			return nil, &OptionError{
-				fmt.Sprintf("Targets[%d].Weight", i),
-				fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for 1", w, MaxTargets),
-			}
+			return nil, evenkeel.NewOptionError("loadgen.Options", fmt.Sprintf("Targets[%d].Weight", i),
+				"%d; it goes from 1 to %d, or is 0 for 1", w, MaxTargets)
 		}
 		common = greatestCommon(common, targets[i].weight())
 	}
@@ -43,10 +44,8 @@ func Round(targets []Target) ([]int, error) {
 	for i := range targets {
 		w := targets[i].weight() / common
 		if len(turns)+w > MaxTargets {
-			return nil, &OptionError{
-				"Targets",
-				fmt.Sprintf("a round of their weights has over %d requests: write smaller weights", MaxTargets),
-			}
+			return nil, evenkeel.NewOptionError("loadgen.Options", "Targets",
+				"a round of their weights has over %d requests: write smaller weights", MaxTargets)
 		}
 		for k := range w {
 			turns = append(turns, turn{(float64(k) + .5) / float64(w), i})
@@ -112,7 +111,8 @@ func classesOf(targets []Target) (classes, error) {
 			enter(cmp.Or(targets[i].Class, OtherTargets))
 		}
 		if len(c.names) > MaxClasses {
-			return c, &OptionError{"Targets", fmt.Sprintf("%d classes; there may be %d", len(c.names), MaxClasses)}
+			return c, evenkeel.NewOptionError("loadgen.Options", "Targets", "%d classes; there may be %d", len(c.names),
+				MaxClasses)
 		}
 	}
 	c.share = make([]float64, len(c.names))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -44,7 +45,7 @@ func TestRound(t *testing.T) {
 		{[]Target{{Weight: MaxTargets}, {Weight: MaxTargets - 1}}, "Targets"},
 		{make([]Target, MaxTargets+1), "Targets"},
 	} {
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if _, err := Round(tt.targets); !errors.As(err, &oe) || oe.Option != tt.option || oe.Reason == "" {
 			t.Errorf("%v, want an error about %s", err, tt.option)
 		}
@@ -120,7 +121,7 @@ func TestManyClasses(t *testing.T) {
 	for i := range targets {
 		targets[i].Class = fmt.Sprint(i)
 	}
-	var oe *OptionError
+	var oe *evenkeel.OptionError
 	if err := Check(Options{Targets: targets}); !errors.As(err, &oe) || oe.Option != "Targets" {
 		t.Errorf("200 classes: %v", err)
 	}

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // Limits of Options.
@@ -19,14 +20,6 @@ const (
 	maxDuration    = 24 * time.Hour
 	maxInFlight    = 1 << 20 // Connections x Streams
 )
-
-// OptionError is what [Run] and [Check] return for options that make no sense.
-type OptionError struct {
-	Option string // the field of Options, such as Rate or Targets[1]
-	Reason string // what is wrong and what to write instead
-}
-
-func (e *OptionError) Error() string { return "loadgen: Options." + e.Option + ": " + e.Reason }
 
 // Options of a run. Only Targets is required, or Call instead of it.
 type Options struct {
@@ -146,7 +139,7 @@ func (o *Options) Open() bool { return o.Rate > 0 || len(o.Stages) > 0 || len(o.
 // normal returns o with defaults filled in, or what is wrong with it.
 func (o Options) normal() (Options, error) {
 	bad := func(option, format string, a ...any) (Options, error) {
-		return o, &OptionError{option, fmt.Sprintf(format, a...)}
+		return o, evenkeel.NewOptionError("loadgen.Options", option, format, a...)
 	}
 	switch {
 	case len(o.Targets) == 0 && o.Call == nil:

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"evenkeel.dev"
 )
 
 func TestOptionErrors(t *testing.T) {
@@ -72,7 +74,7 @@ func TestOptionErrors(t *testing.T) {
 		{header("host", "a\nb"), "Targets[1]", "Host"},
 	} {
 		_, err := Run(context.Background(), c.o)
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if !errors.As(err, &oe) || oe.Option != c.field || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("got %v; want one of %s with %q", err, c.field, c.says)
 		}

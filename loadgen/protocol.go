@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/enum"
 )
 
@@ -42,9 +43,9 @@ func (p Protocol) MarshalText() ([]byte, error) { return protocolNames.Marshal(p
 func (p *Protocol) UnmarshalText(b []byte) error { return protocolNames.Parse(b, p) }
 
 // normalProtocol checks the options of the protocol.
-func (o *Options) normalProtocol() *OptionError {
-	bad := func(option, format string, a ...any) *OptionError {
-		return &OptionError{option, fmt.Sprintf(format, a...)}
+func (o *Options) normalProtocol() *evenkeel.OptionError {
+	bad := func(option, format string, a ...any) *evenkeel.OptionError {
+		return evenkeel.NewOptionError("loadgen.Options", option, format, a...)
 	}
 	switch {
 	case !protocolNames.Has(o.Protocol):
@@ -79,7 +80,7 @@ func (e *engine) preparedHTTP2() (bool, error) {
 		if o.Protocol == ProtocolAuto {
 			return false, nil
 		}
-		return false, &OptionError{fmt.Sprintf("Targets[%d]", i), err.Error()}
+		return false, evenkeel.NewOptionError("loadgen.Options", fmt.Sprintf("Targets[%d]", i), "%v", err)
 	}
 	return true, nil
 }

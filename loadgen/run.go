@@ -9,7 +9,7 @@ import (
 
 // Run puts load on the targets until the options' bounds are reached or ctx ends, and returns
 // what it measured. When ctx ends, Result.Interrupted is set, and what was due and not answered
-// is counted in Result.Unfinished alone. The only errors are of type *OptionError: a service that is down
+// is counted in Result.Unfinished alone. The only errors are of type *evenkeel.OptionError: a service that is down
 // gives a Result full of failures.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o, err := o.normal()

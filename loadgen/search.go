@@ -2,9 +2,9 @@ package loadgen
 
 import (
 	"context"
-	"fmt"
 	"math"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/enum"
 )
 
@@ -31,11 +31,12 @@ func (v *Verdict) UnmarshalText(b []byte) error { return verdictNames.Parse(b, v
 // RateSearch looks for the highest rate at which a condition holds, such as p99 < 20 ms. It has no
 // clock and puts no load on: a step does, whatever it is.
 //
-// From Start it goes up (or down) until one rate holds and a higher one does not, by factors of 2, 4 and then 8,
-// so that a good guess is not left far behind and a bad one is. Then it bisects, on the logarithm of the rate,
-// until the two are within half of the Tolerance, since a verdict close to the limit may be wrong by chance. 12 steps
-// get them within the default Tolerance from any Start within a factor of 4,000 of the answer. A rate that the step cannot tell of counts as one that does not hold, and the
-// result says how far up that reaches.
+// From Start it goes up (or down) until one rate holds and a higher one does not, by factors of 2,
+// 4 and then 8, so that a good guess is not left far behind and a bad one is. Then it bisects, on
+// the logarithm of the rate, until the two are within half of the Tolerance, since a verdict close
+// to the limit may be wrong by chance. 12 steps get them within the default Tolerance from any
+// Start within a factor of 4,000 of the answer. A rate that the step cannot tell of counts as one
+// that does not hold, and the result says how far up that reaches.
 //
 // The zero value works.
 type RateSearch struct {
@@ -64,8 +65,10 @@ type RateFound struct {
 }
 
 // Run searches until the answer is as exact as asked for, MaxSteps are taken, ctx ends or a step
-// returns an error, which Run returns with what was found until then. The only other error is an *OptionError.
-func (s RateSearch) Run(ctx context.Context, step func(ctx context.Context, rate float64) (Verdict, error)) (RateFound, error) {
+// returns an error, which Run returns with what was found until then. The only other error is an *evenkeel.OptionError.
+func (s RateSearch) Run(ctx context.Context, step func(ctx context.Context, rate float64) (Verdict, error)) (RateFound,
+	error,
+) {
 	if err := s.normal(); err != nil {
 		return RateFound{}, err
 	}
@@ -143,14 +146,17 @@ func (s *RateSearch) normal() error {
 			*x.value = x.or
 		}
 		if !(*x.value >= x.from && *x.value <= x.upTo) { // NaN too
-			return &OptionError{x.name, fmt.Sprintf("%v; it goes from %v to %v, or is 0 for %v", *x.value, x.from, x.upTo, x.or)}
+			return evenkeel.NewOptionError("loadgen.Options", x.name, "%v; it goes from %v to %v, or is 0 for %v",
+				*x.value, x.from, x.upTo, x.or)
 		}
 	}
 	switch {
 	case s.Lowest > s.Start || s.Start > s.Highest:
-		return &OptionError{"Start", fmt.Sprintf("%v; it lies between Lowest (%v) and Highest (%v)", s.Start, s.Lowest, s.Highest)}
+		return evenkeel.NewOptionError("loadgen.Options", "Start", "%v; it lies between Lowest (%v) and Highest (%v)",
+			s.Start, s.Lowest, s.Highest)
 	case s.MaxSteps < 0 || s.MaxSteps > 1000:
-		return &OptionError{"MaxSteps", fmt.Sprintf("%d; it goes from 1 to 1000, or is 0 for 12", s.MaxSteps)}
+		return evenkeel.NewOptionError("loadgen.Options", "MaxSteps", "%d; it goes from 1 to 1000, or is 0 for 12",
+			s.MaxSteps)
 	case s.MaxSteps == 0:
 		s.MaxSteps = 12
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"evenkeel.dev"
 )
 
 // Where a step knows, the answer is within 5% and takes at most 12 steps, from any start.
@@ -145,7 +147,7 @@ func TestSearchEnds(t *testing.T) {
 		"Tolerance": {Tolerance: 2}, "MaxSteps": {MaxSteps: -1},
 	} {
 		_, err := s.Run(t.Context(), always(VerdictHolds))
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if !errors.As(err, &oe) || oe.Option != option && oe.Option+" " != option {
 			t.Errorf("%s: %v", option, err)
 		}

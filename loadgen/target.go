@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"golang.org/x/net/http2/hpack"
+
+	"evenkeel.dev"
 )
 
 // request is a Target made ready to send.
@@ -35,7 +37,7 @@ func prepare(o Options) (reqs []request, hosts []host, err error) {
 	for i, t := range o.Targets {
 		r, h, err := t.prepare(o.DisableKeepAlive)
 		if err != nil {
-			return nil, nil, &OptionError{fmt.Sprintf("Targets[%d]", i), err.Error()}
+			return nil, nil, evenkeel.NewOptionError("loadgen.Options", fmt.Sprintf("Targets[%d]", i), "%v", err)
 		}
 		k, ok := seen[h]
 		if !ok {

@@ -5,11 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // Report says where the time of a trace's requests went. Its JSON is described in
@@ -124,8 +125,9 @@ const (
 // It keeps a million requests at most. With more, [Report.Sampled] says which part of them the figures are of.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
-		return nil, &OptionError{"Slowest", fmt.Sprintf("%d; it goes from 1 to %d, or is 0 for %d", o.Slowest,
-			maxSlowest, defaultSlowest)}
+		return nil, evenkeel.NewOptionError("reqtrace.Options", "Slowest", "%d; it goes from 1 to %d, or is 0 for %d",
+			o.Slowest,
+			maxSlowest, defaultSlowest)
 	}
 	a := analysis{slowest: cmp.Or(o.Slowest, defaultSlowest)}
 	m, err := newModel(o)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"evenkeel.dev"
 )
 
 // NoClass is what Options.Class names the requests by that have none.
@@ -128,6 +130,7 @@ func classError(pattern string, list []Class) error {
 	for _, c := range list {
 		names = append(names, fmt.Sprintf("%q (%d)", cmp.Or(c.Name, NoClass), c.Requests))
 	}
-	return &OptionError{"Class", fmt.Sprintf("no request is of class %q; write one of %s, or a pattern of path.Match",
-		pattern, strings.Join(names, ", "))}
+	return evenkeel.NewOptionError("reqtrace.Options", "Class",
+		"no request is of class %q; write one of %s, or a pattern of path.Match",
+		pattern, strings.Join(names, ", "))
 }

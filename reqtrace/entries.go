@@ -2,9 +2,10 @@ package reqtrace
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"strings"
+
+	"evenkeel.dev"
 )
 
 // role is what a function's name says about a goroutine that has it on its stack.
@@ -127,7 +128,7 @@ func checkRequests(patterns []string) error {
 	const how = "write a function as stacks have it, such as main.(*pool).worker, or a pattern of path.Match: *.(*pool).work*"
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); p == "" || errors.Is(err, path.ErrBadPattern) {
-			return &OptionError{"Requests", fmt.Sprintf("%q is no pattern of functions; %s", p, how)}
+			return evenkeel.NewOptionError("reqtrace.Options", "Requests", "%q is no pattern of functions; %s", p, how)
 		}
 	}
 	return nil

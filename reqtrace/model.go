@@ -2,7 +2,6 @@ package reqtrace
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/exp/trace"
 
+	"evenkeel.dev"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -96,10 +96,8 @@ func newModel(o Options) (*model, error) {
 		return nil, err
 	}
 	if _, err := path.Match(o.Class, ""); err != nil {
-		return nil, &OptionError{
-			"Class",
-			fmt.Sprintf("%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class),
-		}
+		return nil, evenkeel.NewOptionError("reqtrace.Options", "Class",
+			"%q is no pattern; write a class's name, or a pattern of path.Match: GET /orders/*", o.Class)
 	}
 	m := &model{region: cmp.Or(o.Region, region.Name), pruneAt: pruneEvery}
 	m.goroutines, m.sites = map[int64]*goroutine{}, newSites()

@@ -23,7 +23,8 @@ func TestParts(t *testing.T) {
 	var sum Parts
 	sum.AddAll(p)
 	sum.AddAll(p)
-	if p.Of(CauseLock) != 4*ms || p.Of(CauseUnknown) != 5*ms || p.Of(numCauses) != 0 || p.Total() != 11*ms || sum.Total() != 22*ms {
+	if p.Of(CauseLock) != 4*ms || p.Of(CauseUnknown) != 5*ms || p.Of(numCauses) != 0 || p.Total() != 11*ms ||
+		sum.Total() != 22*ms {
 		t.Errorf("%v, %v", p, sum)
 	}
 	for text, p := range map[string]fmt.Stringer{
@@ -35,7 +36,8 @@ func TestParts(t *testing.T) {
 			t.Errorf("%q, want %q", got, text)
 		}
 	}
-	if got, want := fmt.Sprintf("%+v", Request{Parts: p}), "Parts:unknown 5ms, lock 4ms, running 2ms "; !strings.Contains(got, want) {
+	if got, want := fmt.Sprintf("%+v", Request{Parts: p}),
+		"Parts:unknown 5ms, lock 4ms, running 2ms "; !strings.Contains(got, want) {
 		t.Errorf("%s lacks %q", got, want)
 	}
 }
@@ -71,7 +73,8 @@ func TestPartsJSON(t *testing.T) {
 	if err := json.Unmarshal(b, &back); err != nil || back != p {
 		t.Errorf("%v, %v", back, err)
 	}
-	if err := json.Unmarshal([]byte(`{"gremlins":1}`), &back); err == nil || !strings.Contains(err.Error(), "gremlins") {
+	if err := json.Unmarshal([]byte(`{"gremlins":1}`), &back); err == nil ||
+		!strings.Contains(err.Error(), "gremlins") {
 		t.Errorf("a cause that there is not: %v", err)
 	}
 }
@@ -101,7 +104,8 @@ func TestReportJSON(t *testing.T) {
 		t.Errorf("-written +read\n%s", d)
 	}
 	band := Band{Excess: PartsOf(map[Cause]time.Duration{CauseLock: 3, CauseSleep: 1, CauseRunning: -2})}
-	if b, err := json.Marshal(band); err != nil || !strings.HasSuffix(string(b), `"excess_ns":{"lock":3,"running":-2,"sleep":1},"sites":[],"shares":{"lock":0.75,"sleep":0.25}}`) {
+	if b, err := json.Marshal(band); err != nil ||
+		!strings.HasSuffix(string(b), `"excess_ns":{"lock":3,"running":-2,"sleep":1},"sites":[],"shares":{"lock":0.75,"sleep":0.25}}`) {
 		t.Errorf("%s, %v", b, err)
 	}
 	q := Request{ID: "a", Cut: CutEnd}

@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -305,9 +306,9 @@ func TestFlightRecorder(t *testing.T) {
 
 func TestSlowest(t *testing.T) {
 	for _, n := range []int{-1, 1001} {
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if _, err := Analyze(t.Context(), strings.NewReader(""), Options{Slowest: n}); !errors.As(err, &oe) ||
-			oe.Option != "Slowest" || !strings.Contains(err.Error(), "reqtrace: Options.Slowest: ") {
+			oe.Option != "Slowest" || !strings.Contains(err.Error(), "reqtrace.Options.Slowest: ") {
 			t.Errorf("%d: %v", n, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/region"
 )
@@ -113,7 +114,7 @@ func TestRoute(t *testing.T) {
 	if alone != 1 {
 		t.Errorf("%d requests of one class, want 1", alone)
 	}
-	var option *reqtrace.OptionError
+	var option *evenkeel.OptionError
 	if _, err := reqtrace.Analyze(t.Context(), &buf, reqtrace.Options{Class: "main.nobody"}); !errors.As(err,
 		&option) || !strings.Contains(err.Error(), `"GET /orders/{id}" (1)`) {
 		t.Errorf("%v", err)

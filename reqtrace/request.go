@@ -42,14 +42,6 @@ type Options struct {
 	Yield func()
 }
 
-// OptionError is what [Analyze] and [Read] return for options that make no sense.
-type OptionError struct {
-	Option string // the field of Options, such as Slowest
-	Reason string // what is wrong and what to write instead
-}
-
-func (e *OptionError) Error() string { return "reqtrace: Options." + e.Option + ": " + e.Reason }
-
 // Cut says at which edge of the trace a request was cut off.
 type Cut uint8
 
@@ -78,8 +70,9 @@ type Request struct {
 	End       time.Duration `json:"end_ns"`
 	Cut       Cut           `json:"cut,omitzero"`
 
-	// Clock is End by the clock of the traced process, in nanoseconds: with Goroutine it tells a request from others of the
-	// process, also in another trace of the same time. Began is Start by the wall clock; zero: the trace does not say (before Go 1.25).
+	// Clock is End by the clock of the traced process, in nanoseconds: with Goroutine it tells a
+	// request from others of the process, also in another trace of the same time. Began is Start by
+	// the wall clock; zero: the trace does not say (before Go 1.25).
 	Clock int64     `json:"-"`
 	Began time.Time `json:"-"`
 
@@ -95,7 +88,8 @@ type Request struct {
 
 	Parts Parts   `json:"parts_ns"` // of End - Start, to the nanosecond
 	Sites []Blame `json:"sites"`    // where in the code its waits and assists were, largest first, at most 8
-	Path  []Tile  `json:"path"`     // of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
+	// of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
+	Path []Tile `json:"path"`
 }
 
 // MarshalJSON has lists be lists where they are empty.
@@ -121,22 +115,33 @@ func (r *Request) own() time.Duration { return r.Duration() - r.Parts.ns[CauseMa
 // Blame is a time at a place in the code: where the request waited or assisted, and for [CauseStopped] what the
 // world was stopped for. Of [CauseRunqueueBusy] there is the holder alone.
 type Blame struct {
-	Cause   Cause  `json:"cause"`
-	Site    string `json:"site"`              // function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
-	Call    string `json:"call,omitempty"`    // the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
-	Op      string `json:"op,omitempty"`      // what was asked for: a system call by its name (fsync), C's function, or what was waited for (mutex, rate limiter, connection pool)
-	Inside  string `json:"inside,omitempty"`  // function (file:line in MODULE) of the library that sleeps, if Site is the program's: of CauseSleep, also of a holder's sleep
-	Handler string `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another; where others worked for the request and no handler is known, where it waited for them
+	Cause Cause `json:"cause"`
+	// function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
+	Site string `json:"site"`
+	// the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
+	Call string `json:"call,omitempty"`
+	// what was asked for: a system call by its name (fsync), C's function, or what was waited for
+	// (mutex, rate limiter, connection pool)
+	Op string `json:"op,omitempty"`
+	// function (file:line in MODULE) of the library that sleeps, if Site is the program's: of
+	// CauseSleep, also of a holder's sleep
+	Inside string `json:"inside,omitempty"`
+	// function (file:line) of the request's handler, where Site is another; where others worked for
+	// the request and no handler is known, where it waited for them
+	Handler string `json:"handler,omitempty"`
 
 	// Who had what was waited for, at the root of the chain of those that waited for each other.
-	Holder  string `json:"holder,omitempty"`   // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead, for longest
-	Writer  string `json:"writer,omitempty"`   // function (file:line) of a writer that waits for Holder, a reader of an RWMutex; new readers wait behind it
+	Holder string `json:"holder,omitempty"` // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead, for longest
+	// function (file:line) of a writer that waits for Holder, a reader of an RWMutex; new readers wait behind it
+	Writer  string `json:"writer,omitempty"`
 	Doing   Cause  `json:"doing,omitzero"`     // what the holder did meanwhile; CauseUnknown: not known
 	DoingAt string `json:"doing_at,omitempty"` // function (file:line) where it did so; "": not known, or it ran
 	DoingOp string `json:"doing_op,omitempty"` // as Op, of DoingAt
 
-	Time    time.Duration `json:"time_ns"`
-	Longest time.Duration `json:"longest_ns,omitzero"` // of it at a stretch; of what was held, from acquiring to releasing, as far as a request waited; in a Band: in any request, and no longer than its slowest
+	Time time.Duration `json:"time_ns"`
+	// of it at a stretch; of what was held, from acquiring to releasing, as far as a request
+	// waited; in a Band: in any request, and no longer than its slowest
+	Longest time.Duration `json:"longest_ns,omitzero"`
 }
 
 // Tile is a piece of a request's time on the goroutine that served it. A wait has the cause that

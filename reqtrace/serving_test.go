@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/exp/trace"
+
+	"evenkeel.dev"
 )
 
 // createAs has goroutine by create g, which begins with a function.
@@ -241,7 +243,7 @@ func testMeasuring(t *testing.T, inner []string) {
 // TestRequestsRefused: a pattern that no function can match.
 func TestRequestsRefused(t *testing.T) {
 	for _, bad := range []string{"", "main.[", `main.\`} {
-		var option *OptionError
+		var option *evenkeel.OptionError
 		if _, err := newModel(Options{Class: bad}); bad != "" &&
 			(!errors.As(err, &option) || option.Option != "Class") {
 			t.Errorf("class %q: %v", bad, err)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/enum"
 )
 
@@ -39,20 +40,11 @@ type Options struct {
 	// Confidence is the probability with which all intervals hold together (default 0.95).
 	Confidence float64
 
-	// Rounds is the number of rounds, at most 200, after each of which the comparison is made again at the latest: who
-	// goes on until the answer is clear sets it to where he gives up. Then the intervals of all rounds hold together. It
-	// must be the same each time, and needs rounds (default 0: the comparison is made once).
+	// Rounds is the number of rounds, at most 200, after each of which the comparison is made again
+	// at the latest: who goes on until the answer is clear sets it to where he gives up. Then the
+	// intervals of all rounds hold together. It must be the same each time, and needs rounds
+	// (default 0: the comparison is made once).
 	Rounds int
-}
-
-// OptionError is returned for options that cannot be.
-type OptionError struct {
-	Option string // name of the field
-	Reason string // what is wrong with it and what to write instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("tailstat: Options.%s: %s", e.Option, e.Reason)
 }
 
 // Comparison is head beside base.
@@ -145,9 +137,12 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 	base, head, c.Paired = pair(base, head)
 	switch {
 	case o.Rounds > 0 && !c.Paired:
-		return nil, &OptionError{"Rounds", "these runs are not in rounds, each with one of base and one of head; write 0, or number the rounds"}
+		return nil, evenkeel.NewOptionError("tailstat.Options",
+			"Rounds", "these runs are not in rounds, each with one of base and one of head; write 0, or number the rounds")
 	case o.Rounds > 0 && len(base) > o.Rounds:
-		return nil, &OptionError{"Rounds", fmt.Sprintf("%d rounds are more than the %d that were announced; the intervals would not hold", len(base), o.Rounds)}
+		return nil, evenkeel.NewOptionError("tailstat.Options",
+			"Rounds", "%d rounds are more than the %d that were announced; the intervals would not hold", len(base),
+			o.Rounds)
 	}
 	c.Level = 1 - o.nominal()
 	for _, f := range o.Figures {
@@ -170,15 +165,17 @@ func (o *Options) check() error {
 	}
 	switch {
 	case !(o.Confidence >= .5 && o.Confidence < 1):
-		return &OptionError{"Confidence", fmt.Sprintf("%v is not from 0.5 to 1; write 0.95, say", o.Confidence)}
+		return evenkeel.NewOptionError("tailstat.Options", "Confidence", "%v is not from 0.5 to 1; write 0.95, say",
+			o.Confidence)
 	case o.Rounds < 0 || o.Rounds > MaxRounds:
-		return &OptionError{"Rounds", fmt.Sprintf("%d is not from 0 to %d", o.Rounds, MaxRounds)}
+		return evenkeel.NewOptionError("tailstat.Options", "Rounds", "%d is not from 0 to %d", o.Rounds, MaxRounds)
 	case len(o.Figures) == 0:
-		return &OptionError{"Figures", "there are none; leave it nil for all"}
+		return evenkeel.NewOptionError("tailstat.Options", "Figures", "there are none; leave it nil for all")
 	}
 	for i, f := range o.Figures {
 		if f.Of == nil || f.Name == "" {
-			return &OptionError{"Figures", fmt.Sprintf("number %d (%q) lacks a name or Of", i, f.Name)}
+			return evenkeel.NewOptionError("tailstat.Options", "Figures", "number %d (%q) lacks a name or Of", i,
+				f.Name)
 		}
 	}
 	return nil
@@ -235,7 +232,8 @@ func logs(f Figure, name string, runs []Run) (xs []float64, missing string, err 
 		case err != nil:
 			return nil, fmt.Sprintf("run %d of %s: %v", i+1, name, err), nil
 		case math.IsNaN(x) || math.IsInf(x, 0) || x < 0:
-			return nil, "", fmt.Errorf("tailstat: %s of run %d of %s is %v; the run is damaged, measure it again", f.Name, i+1, name, x)
+			return nil, "", fmt.Errorf("tailstat: %s of run %d of %s is %v; the run is damaged, measure it again",
+				f.Name, i+1, name, x)
 		case x == 0:
 			return nil, fmt.Sprintf("run %d of %s: 0 has no ratio", i+1, name), nil
 		}

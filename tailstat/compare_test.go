@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // exact is a latency of each request, in increasing order.
@@ -57,8 +59,9 @@ func runs(rng *rand.Rand, n int, slower, deviation float64) (rs []Run) {
 func TestFigures(t *testing.T) {
 	r := &Run{Latency: evenly(10_000, time.Microsecond), Throughput: 300, CPU: time.Millisecond, PeakMemory: 5}
 	want := map[string]float64{
-		"p50": .005, "p90": .009, "p99": .0099, "p99.9": .00999, "slowest 1%": (.009901 + .01) / 2, "slowest 0.1%": (.009991 + .01) / 2,
-		"requests/s": 300, "CPU/request": .001, "peak memory": 5,
+		"p50": .005, "p90": .009, "p99": .0099, "p99.9": .00999, "slowest 1%": (.009901 + .01) / 2,
+		"slowest 0.1%": (.009991 + .01) / 2,
+		"requests/s":   300, "CPU/request": .001, "peak memory": 5,
 	}
 	all := Figures()
 	for _, f := range all {
@@ -94,7 +97,8 @@ func TestCompare(t *testing.T) {
 		}
 		rng.Shuffle(len(head), func(i, j int) { head[i], head[j] = head[j], head[i] })
 		c, err := Compare(base, head, Options{})
-		if err != nil || c.Paired != paired || c.Base != 10 || c.Head != 10 || len(c.Result) != 9 || math.Abs(c.Level-(1-.05/9)) > 1e-12 {
+		if err != nil || c.Paired != paired || c.Base != 10 || c.Head != 10 || len(c.Result) != 9 ||
+			math.Abs(c.Level-(1-.05/9)) > 1e-12 {
 			t.Fatalf("%+v, %v", c, err)
 		}
 		for _, r := range c.Result {
@@ -102,7 +106,8 @@ func TestCompare(t *testing.T) {
 			if r.Figure == "requests/s" {
 				want = 1 / 1.2
 			}
-			if r.Verdict != VerdictSlower || !r.Within.Contains(want) || math.Abs(r.Ratio/want-1) > .03 || r.P > .005 || r.Missing != "" {
+			if r.Verdict != VerdictSlower || !r.Within.Contains(want) || math.Abs(r.Ratio/want-1) > .03 || r.P > .005 ||
+				r.Missing != "" {
 				t.Errorf("paired %v: %+v", paired, r)
 			}
 			if x, ok := r.Detectable(); !ok || x < 1.01 || x > 1.1 {
@@ -171,7 +176,8 @@ func TestFew(t *testing.T) {
 			t.Errorf("%d runs needed, %v, want 6", runs, ok)
 		}
 		text, err := json.Marshal(r)
-		if err != nil || !strings.Contains(string(text), `"within":[null,null]`) || !strings.Contains(string(text), `"verdict":"cannot tell"`) {
+		if err != nil || !strings.Contains(string(text), `"within":[null,null]`) ||
+			!strings.Contains(string(text), `"verdict":"cannot tell"`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		var read Result
@@ -217,7 +223,7 @@ func TestBad(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
-		var o *OptionError
+		var o *evenkeel.OptionError
 		if errors.As(err, &o) != strings.Contains(c.want, "Options.") {
 			t.Errorf("%T: %v", err, err)
 		}
@@ -302,7 +308,8 @@ func TestPower(t *testing.T) {
 		}
 		r := &c.Result[0]
 		needed, found := r.Needed(1.15)
-		if !found || needed < 8 || needed > 20 { // by the normal distribution: (1.96+0.84)² 2 deviation²/(log 1.15)² = 8
+		if !found || needed < 8 || needed > 20 {
+			// by the normal distribution: (1.96+0.84)² 2 deviation²/(log 1.15)² = 8
 			t.Fatalf("%d needed, %v", needed, found)
 		}
 		detectable, ok := r.Detectable()
@@ -322,7 +329,8 @@ func TestPower(t *testing.T) {
 			}
 			t.Logf("paired %v: %d runs with a ratio of %.3f: found in %d of %d", paired, n, ratio, found, comparisons)
 			if found < comparisons/2 {
-				t.Errorf("paired %v: %d runs with a ratio of %.3f: found in %d of %d", paired, n, ratio, found, comparisons)
+				t.Errorf("paired %v: %d runs with a ratio of %.3f: found in %d of %d", paired, n, ratio, found,
+					comparisons)
 			}
 		}
 		fewer, ok := r.DetectableWith(rounds / 2)

@@ -1,23 +1,13 @@
 package aiotest
 
 import (
-	"fmt"
 	"net"
 	"testing"
 
+	"evenkeel.dev"
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/internal/aiosuite"
 )
-
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("aiotest: Options.%s: %s", e.Option, e.Reason)
-}
 
 // Options configures the network in memory below a Watcher. The zero value works.
 type Options struct {
@@ -50,7 +40,7 @@ type Faults struct {
 // AllFaults returns Faults with all of them, often.
 func AllFaults() Faults { return Faults(aiosuite.AllFaults) }
 
-// check returns an [*OptionError] for a share that is none.
+// check returns an [*evenkeel.OptionError] for a share that is none.
 func (f *Faults) check() error {
 	for _, s := range []struct {
 		name  string
@@ -68,16 +58,15 @@ func (f *Faults) check() error {
 		{"LateCancel", f.LateCancel},
 	} {
 		if !(s.value >= 0 && s.value <= 1) { // a NaN is neither
-			return &OptionError{"Faults." +
-				s.name, fmt.Sprintf("%g is no share: write 0 (never) to 1 (always), as 0.05 for one in twenty",
-				s.value)}
+			return evenkeel.NewOptionError("aiotest.Options", "Faults."+s.name,
+				"%g is no share: write 0 (never) to 1 (always), as 0.05 for one in twenty", s.value)
 		}
 	}
 	return nil
 }
 
 // NewWatcher returns a Watcher that takes the ends of [Pair] and what [Listen] returns, and nothing
-// else. It fails with an [*OptionError] for o, and as aio.New does for w that it refuses; w.Backend
+// else. It fails with an [*evenkeel.OptionError] for o, and as aio.New does for w that it refuses; w.Backend
 // is not looked at.
 func NewWatcher(w aio.Options, o Options) (*aio.Watcher, error) {
 	if err := o.Faults.check(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/aiotest"
 )
@@ -62,13 +63,13 @@ func TestWatcher(t *testing.T) {
 			}
 		})
 	}
-	var refused *aio.OptionError
+	var refused *evenkeel.OptionError
 	if _, err := aiotest.NewWatcher(aio.Options{SwapSize: -1}, aiotest.Options{}); !errors.As(err, &refused) ||
 		refused.Option != "SwapSize" {
 		t.Errorf("SwapSize -1: %v", err)
 	}
 	for _, f := range []aiotest.Faults{{ShortRead: math.NaN()}, {Delay: 5}, {LateCancel: -0.1}} {
-		var wrong *aiotest.OptionError
+		var wrong *evenkeel.OptionError
 		if _, err := aiotest.NewWatcher(aio.Options{}, aiotest.Options{Faults: f}); !errors.As(err, &wrong) ||
 			!strings.HasPrefix(wrong.Option, "Faults.") {
 			t.Errorf("%+v: %v", f, err)

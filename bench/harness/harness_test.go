@@ -49,7 +49,13 @@ func TestJudge(t *testing.T) {
 		{"alike", []float64{0, 0, 0}, nil, claim(AtMost(0)), Met, "0 [0..0]"},
 		{"between", []float64{-1, 0, 1, .5, 2}, nil, claim(Between(-5, 5)), Met, "0.5 [-1..2]"},
 		{"a sum", []float64{0, 0, 1}, nil, None("a", "", "x"), Missed, "1"},
-		{"one ratio", []float64{1}, []float64{2}, Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(1)}, Inconclusive, "0.5x"},
+		{
+			"one ratio",
+			[]float64{1},
+			[]float64{2},
+			Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(1)},
+			Inconclusive, "0.5x",
+		},
 		{
 			"differences",
 			[]float64{3, 3, 3, 3, 3},
@@ -199,7 +205,10 @@ func TestRun(t *testing.T) {
 	if seen["a low"] != 6 || seen["a high"] != 0 || seen["control high"] != 6 || seen["closed"] != 2 {
 		t.Errorf("runs %v", seen)
 	}
-	for _, want := range []string{"gone is left out: no such thing", "low: a: x over control", "1x", "met", "results: "} {
+	for _, want := range []string{
+		"gone is left out: no such thing", "low: a: x over control", "1x", "met",
+		"results: ",
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
@@ -253,7 +262,8 @@ func TestCheckSave(t *testing.T) {
 	tree := t.TempDir()
 	git := func(args ...string) {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", tree, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		cmd := exec.Command("git", append([]string{"-C", tree, "-c", "user.name=a", "-c", "user.email=a@b"},
+			args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}

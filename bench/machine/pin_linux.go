@@ -11,7 +11,8 @@ import (
 // This file hands the address of a CPU mask to the kernel, in calls that return before the mask
 // can go.
 
-// Pinned calls start on a thread that may run on one core of those that may be used, counted from 0, which children inherit.
+// Pinned calls start on a thread that may run on one core of those that may be used, counted from
+// 0, which children inherit.
 func Pinned(core int, start func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -44,7 +44,8 @@ func status(pid int, field string) (int64, error) {
 	return kib << 10, err
 }
 
-// OwnBytes returns the pages that a process has of its own, resident: RssAnon, and RssShmem, of which the rings of io_uring are.
+// OwnBytes returns the pages that a process has of its own, resident: RssAnon, and RssShmem, of
+// which the rings of io_uring are.
 func OwnBytes(pid int) (sum int64, err error) {
 	status := fmt.Sprintf("/proc/%d/status", pid)
 	for _, name := range []string{"RssAnon", "RssShmem"} {

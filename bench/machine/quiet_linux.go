@@ -16,9 +16,9 @@ const (
 	mostTaken = .01                    // of a look, where the machine is quiet
 )
 
-// AwaitQuiet waits until others leave the cores alone: other processes, and the machine's host, which does not count as steal
-// all that it takes. It looks at each core for half a second, again and again, and goes on when patience is over. What it
-// had to wait for is said to out.
+// AwaitQuiet waits until others leave the cores alone: other processes, and the machine's host,
+// which does not count as steal all that it takes. It looks at each core for half a second, again
+// and again, and goes on when patience is over. What it had to wait for is said to out.
 func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) error {
 	start := time.Now()
 	for looks := 1; ; looks++ {
@@ -31,7 +31,8 @@ func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) erro
 		}
 		if waited := time.Since(start); taken <= mostTaken || waited >= patience {
 			if looks > 1 || taken > mostTaken {
-				fmt.Fprintf(out, "waited %v for a quiet machine: others take %.1f%% of it\n", waited.Round(time.Second), 100*taken)
+				fmt.Fprintf(out, "waited %v for a quiet machine: others take %.1f%% of it\n", waited.Round(time.Second),
+					100*taken)
 			}
 			return nil
 		}

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestLookSeesOthers has a process take each core from the one that looks, and a look that is no longer disturbed by it.
+// TestLookSeesOthers has a process take each core from the one that looks, and a look that is no
+// longer disturbed by it.
 func TestLookSeesOthers(t *testing.T) {
 	for core := range runtime.NumCPU() {
 		if err := Pinned(core, func() error {
@@ -28,7 +29,8 @@ func TestLookSeesOthers(t *testing.T) {
 		}
 	}
 	taken := 2.
-	for try := 0; try < 3 && taken > 1.5; try++ { // their turns may reach over the end, where a busy machine lets this process wait for long
+	for try := 0; try < 3 && taken > 1.5; try++ {
+		// their turns may reach over the end, where a busy machine lets this process wait for long
 		var err error
 		if taken, err = look(time.Second); err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ func startWith(t *testing.T, stdin string, args ...string) *session {
 func command(t *testing.T, args ...string) *session {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	t.Cleanup(cancel)
-	s := &session{t: t, cmd: evenkeel(ctx, args...)}
+	s := &session{t: t, cmd: thisCommand(ctx, args...)}
 	s.cmd.Stdout, s.cmd.Stderr = &s.stdout, &s.stderr
 	s.cmd.WaitDelay = patience // a busy machine has time to copy its output
 	return s

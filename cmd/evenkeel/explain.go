@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"evenkeel.dev"
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
@@ -239,7 +240,7 @@ func addressed(name string) string {
 
 // wrongOption names the flag that an option is from.
 func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
-	var option *reqtrace.OptionError
+	var option *evenkeel.OptionError
 	switch {
 	case errors.As(err, &option) && option.Option == "Requests":
 		return a.Wrong(fs, "-request: %s", option.Reason)

@@ -277,7 +277,7 @@ func TestInterruptBeforeWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Close()
-		cmd := evenkeel(t.Context(), strings.Fields(args)...)
+		cmd := thisCommand(t.Context(), strings.Fields(args)...)
 		cmd.Stdin = r
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -67,8 +67,8 @@ func testServer(t *testing.T) string {
 	return built.server
 }
 
-// evenkeel is the command, not started.
-func evenkeel(ctx context.Context, args ...string) *exec.Cmd {
+// thisCommand is the command evenkeel, not started.
+func thisCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asCommand)
 	return cmd

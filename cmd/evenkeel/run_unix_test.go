@@ -337,7 +337,7 @@ func TestRunKeepsWhatThereIs(t *testing.T) {
 func TestRunClosedPipe(t *testing.T) {
 	t.Parallel()
 	s, out := newService(t), filepath.Join(t.TempDir(), "run.json")
-	cmd := evenkeel(t.Context(), s.args("-z 300ms -o "+out, "-say", "1000")...)
+	cmd := thisCommand(t.Context(), s.args("-z 300ms -o "+out, "-say", "1000")...)
 	o, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns the part of this process in a group, or an [*OptionError]. It does not wait for etcd:
+// New returns the part of this process in a group, or an [*evenkeel.OptionError]. It does not wait for etcd:
 // a server that is away fails TryAcquire, not New. Close it at the end.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()

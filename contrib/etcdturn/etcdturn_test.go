@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/etcdturn"
 	"evenkeel.dev/internal/turnsuite"
 )
@@ -30,7 +31,7 @@ func TestOptions(t *testing.T) {
 		{"TTL", etcdturn.Options{TTL: time.Hour}},
 		{"Endpoints", etcdturn.Options{Endpoints: []string{"a"}, Client: new(clientv3.Client)}},
 	} {
-		var oe *etcdturn.OptionError
+		var oe *evenkeel.OptionError
 		if _, err := etcdturn.New(tt.o); !errors.As(err, &oe) || oe.Option != tt.field {
 			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
 		}

@@ -36,5 +36,5 @@ func ExampleNew() {
 	_, err := etcdturn.New(etcdturn.Options{Group: "search", K: 100})
 	fmt.Println(err)
 	// Output:
-	// etcdturn: Options.K: 100 is out of range: use 1 to 64
+	// etcdturn.Options.K: 100 is out of range: use 1 to 64
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"evenkeel.dev"
 )
 
 // Limits of [Options].
@@ -58,21 +60,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("etcdturn: Options.%s: %s", e.Option, e.Reason)
-}
-
 func refuse(option, format string, args ...any) error {
-	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+	return evenkeel.NewOptionError("etcdturn.Options", option, format, args...)
 }
 
-// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.Client != nil && len(o.Endpoints) > 0 {
 		return o, refuse("Endpoints", "it is set beside Client: set one of them")

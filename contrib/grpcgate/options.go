@@ -1,12 +1,13 @@
 package grpcgate
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"evenkeel.dev"
 )
 
 // Options configure a [Signal]. The zero value works.
@@ -44,17 +45,7 @@ const (
 	mostReturnTimeout    = 15 * time.Second
 )
 
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("grpcgate: Options.%s: %s", e.Option, e.Reason)
-}
-
-// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.Health == nil {
 		o.Health = health.NewServer()
@@ -63,20 +54,16 @@ func (o Options) withDefaults() (Options, error) {
 		o.MaxWatches = defaultMaxWatches
 	}
 	if o.MaxWatches < 0 || o.MaxWatches > 1<<31-1 {
-		return o, &OptionError{
-			"MaxWatches",
-			fmt.Sprintf("%d is out of range: use 1 to 2147483647, or 0 for %d", o.MaxWatches, defaultMaxWatches),
-		}
+		return o, evenkeel.NewOptionError("grpcgate.Options", "MaxWatches",
+			"%d is out of range: use 1 to 2147483647, or 0 for %d", o.MaxWatches, defaultMaxWatches)
 	}
 	if o.ReturnTimeout == 0 {
 		o.ReturnTimeout = defaultReturnTimeout
 	}
 	if o.ReturnTimeout < 0 || o.ReturnTimeout > mostReturnTimeout {
-		return o, &OptionError{
-			"ReturnTimeout",
-			fmt.Sprintf("%v is out of range: use up to %v, or 0 for %v", o.ReturnTimeout, mostReturnTimeout,
-				defaultReturnTimeout),
-		}
+		return o, evenkeel.NewOptionError("grpcgate.Options", "ReturnTimeout",
+			"%v is out of range: use up to %v, or 0 for %v", o.ReturnTimeout, mostReturnTimeout,
+			defaultReturnTimeout)
 	}
 	return o, nil
 }

@@ -58,7 +58,7 @@ type Signal struct {
 	changed chan struct{} // closed when a watch was sent something or is gone; nil when nobody waits
 }
 
-// New returns a Signal, or an [*OptionError]. It starts nothing.
+// New returns a Signal, or an [*evenkeel.OptionError]. It starts nothing.
 func New(o Options) (*Signal, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
 )
@@ -419,7 +420,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"ReturnTimeout": {ReturnTimeout: time.Minute},
 	} {
 		_, err := New(o)
-		var refused *OptionError
+		var refused *evenkeel.OptionError
 		if !errors.As(err, &refused) || refused.Option != option {
 			t.Errorf("got %v, want an OptionError of %s", err, option)
 		}

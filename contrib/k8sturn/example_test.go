@@ -35,5 +35,5 @@ func ExampleNew() {
 	})
 	fmt.Println(err)
 	// Output:
-	// k8sturn: Options.K: 100 is out of range: use 1 to 16
+	// k8sturn.Options.K: 100 is out of range: use 1 to 16
 }

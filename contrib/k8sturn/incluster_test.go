@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // pod lays out what the kubelet gives a pod, for a server.
@@ -85,7 +87,7 @@ func TestNoAccount(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, file)); err != nil {
 			t.Fatal(err)
 		}
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if _, err := (Options{}).inClusterAt(dir); !errors.As(err, &oe) {
 			t.Errorf("without %s: %v", file, err)
 		}

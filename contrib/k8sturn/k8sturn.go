@@ -63,7 +63,7 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns the part of this process in a group, or an [*OptionError]. It does not wait for the
+// New returns the part of this process in a group, or an [*evenkeel.OptionError]. It does not wait for the
 // API server: one that is away fails TryAcquire, not New. Close it at the end.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()

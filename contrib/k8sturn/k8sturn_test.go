@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/internal/turnsuite"
@@ -38,7 +39,7 @@ func TestOptions(t *testing.T) {
 		if tt.o.Group == "" {
 			tt.o.Group = "g"
 		}
-		var oe *k8sturn.OptionError
+		var oe *evenkeel.OptionError
 		if _, err := k8sturn.New(tt.o); !errors.As(err, &oe) || oe.Option != tt.field {
 			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
 		}

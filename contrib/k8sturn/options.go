@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // Limits of [Options].
@@ -64,24 +66,14 @@ type Options struct {
 	ownClient bool // Client was made here
 }
 
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("k8sturn: Options.%s: %s", e.Option, e.Reason)
-}
-
 func refuse(option, format string, args ...any) error {
-	return &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+	return evenkeel.NewOptionError("k8sturn.Options", option, format, args...)
 }
 
 // groupName is what an object's name may be (RFC 1123).
 var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if (o.URL == "") != (o.Client == nil) {
 		return o, refuse("Client", "URL and Client belong together: set both, or none in a pod")

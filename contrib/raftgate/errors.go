@@ -1,9 +1,6 @@
 package raftgate
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Errors of this package. Test for them with errors.Is.
 var (
@@ -14,13 +11,3 @@ var (
 	// ErrNoSuccessor is what [Member.Drain] returns when this member leads and no other took over.
 	ErrNoSuccessor = errors.New("raftgate: no member takes the leadership over: this one collects while it leads")
 )
-
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("raftgate: Options.%s: %s", e.Option, e.Reason)
-}

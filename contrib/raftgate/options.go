@@ -2,9 +2,10 @@ package raftgate
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // maxTransferTimeout is the limit of Options.TransferTimeout.
@@ -34,10 +35,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	refuse := func(option, format string, args ...any) (Options, error) {
-		return o, &OptionError{Option: option, Reason: fmt.Sprintf(format, args...)}
+		return o, evenkeel.NewOptionError("raftgate.Options", option, format, args...)
 	}
 	switch {
 	case o.Raft == nil:

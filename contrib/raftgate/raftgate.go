@@ -99,7 +99,7 @@ type Stats struct {
 	Hurried     uint64 // collections of this member that a leader asked for, to collect after it
 }
 
-// New returns this process's part in its group, or an [*OptionError]. Close it when the gate has
+// New returns this process's part in its group, or an [*evenkeel.OptionError]. Close it when the gate has
 // stopped.
 func New(o Options) (*Member, error) {
 	o, err := o.withDefaults()

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/raftgate"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
@@ -26,7 +27,7 @@ func TestOptions(t *testing.T) {
 		{"TransferTimeout", raftgate.Options{Raft: &member{}, Ask: ask, TransferTimeout: -1}},
 		{"TransferTimeout", raftgate.Options{Raft: &member{}, Ask: ask, TransferTimeout: time.Minute}},
 	} {
-		var oe *raftgate.OptionError
+		var oe *evenkeel.OptionError
 		if _, err := raftgate.New(tt.o); !errors.As(err, &oe) || oe.Option != tt.field {
 			t.Errorf("%+v: error %v, want one about %s", tt.o, err, tt.field)
 		}

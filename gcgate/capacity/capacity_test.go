@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"evenkeel.dev"
 )
 
 // TestTurnLoad holds the formula to four real replicas of 33 MiB that shared one turn: the share of
@@ -257,7 +259,7 @@ func TestRefusals(t *testing.T) {
 		"Replicas": {Replicas: -1}, "Turns": {Turns: 2e6},
 		"Memory": {Memory: -1},
 	} {
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if _, err := Compare(service(), o); !errors.As(err, &oe) || oe.Option != option {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -65,7 +65,7 @@ type Outlook struct {
 }
 
 // Compare returns an [Outlook] for each way of collecting. It returns a [*FieldError] or an
-// [*OptionError] where a figure makes no sense.
+// [*evenkeel.OptionError] where a figure makes no sense.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // A Service is what is known of a load and of the replica that was measured under it. Fields that
@@ -60,16 +62,6 @@ type FieldError struct {
 
 func (e *FieldError) Error() string {
 	return fmt.Sprintf("capacity: Service.%s: %s", e.Field, e.Reason)
-}
-
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("capacity: Options.%s: %s", e.Option, e.Reason)
 }
 
 // Knee is the share of the processors from which on queues in front of them grow fast: with random
@@ -152,14 +144,14 @@ func (s Service) withDefaults() (Service, error) {
 func (o Options) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return &OptionError{
-			"Replicas",
-			fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas),
-		}
+		return evenkeel.NewOptionError("capacity.Options", "Replicas",
+			"%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
 	case o.Turns < 0 || o.Turns > 1e6:
-		return &OptionError{"Turns", fmt.Sprintf("%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)}
+		return evenkeel.NewOptionError("capacity.Options", "Turns", "%d is out of range: use 1 to 1000000, or 0 for 1",
+			o.Turns)
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
-		return &OptionError{"Memory", fmt.Sprintf("%g is out of range: use bytes, or 0 for no limit", o.Memory)}
+		return evenkeel.NewOptionError("capacity.Options", "Memory", "%g is out of range: use bytes, or 0 for no limit",
+			o.Memory)
 	}
 	return nil
 }

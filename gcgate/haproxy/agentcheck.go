@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/polled"
 )
@@ -53,17 +54,6 @@ var agentAdvice = polled.Advice{
 	Slow: "agent-inter 10ms",
 }
 
-// An OptionError says which field of [AgentCheck] cannot be used, and what would be right. The
-// signal is silent then.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("haproxy: AgentCheck.%s: %s", e.Option, e.Reason)
-}
-
 // AgentCheck is a [gcgate.Signal] and a [gcgate.Checker] that answers HAProxy's agent-check:
 // HAProxy polls, every 10 ms if set so, and needs no socket that this process may write to. See
 // deploy/haproxy/agent-check.cfg. Every HAProxy process that polls hears of a drain. After a reload
@@ -81,7 +71,7 @@ func (e *OptionError) Error() string {
 // server out, write "disable agent B/S" before "set server B/S state maint".
 //
 // The fields must not change once the signal is in use. Where one is negative, Serve and
-// [gcgate.Start] return an [*OptionError]. Methods may be called from any goroutine.
+// [gcgate.Start] return an [*evenkeel.OptionError]. Methods may be called from any goroutine.
 //
 // Source: HAProxy 2.6 configuration.txt, section 5.2, "agent-check", and trials of it.
 type AgentCheck struct {
@@ -110,7 +100,7 @@ type AgentCheck struct {
 
 // Serve answers the agent-checks that come to l, until l is closed or Close is called; it closes l.
 // When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of Accept
-// when it keeps failing, but for want of descriptors or memory, or an [*OptionError] at once where
+// when it keeps failing, but for want of descriptors or memory, or an [*evenkeel.OptionError] at once where
 // a field is negative.
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
@@ -242,7 +232,8 @@ func (a *AgentCheck) Validate() error { return a.refuse() }
 // refuse returns an error where the fields are not to be used.
 func (a *AgentCheck) refuse() error {
 	if a.Pollers < 0 {
-		return &OptionError{"Pollers", fmt.Sprintf("%d is negative: write 1 or more, or 0 for 1", a.Pollers)}
+		return evenkeel.NewOptionError("haproxy.AgentCheck", "Pollers", "%d is negative: write 1 or more, or 0 for 1",
+			a.Pollers)
 	}
 	return nil
 }

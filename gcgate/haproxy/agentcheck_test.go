@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/polled"
 	"evenkeel.dev/internal/leaks"
@@ -243,8 +244,8 @@ func TestAgentCheckRefusesNegatives(t *testing.T) {
 		"Ready":      a.Ready(t.Context()),
 		"CanConfirm": a.CanConfirm(time.Second),
 	} {
-		if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != "Pollers" ||
-			!strings.HasPrefix(err.Error(), "haproxy: AgentCheck.Pollers: -1") {
+		if oe, ok := errors.AsType[*evenkeel.OptionError](err); !ok || oe.Option != "Pollers" ||
+			!strings.HasPrefix(err.Error(), "haproxy.AgentCheck.Pollers: -1") {
 			t.Errorf("%s returned %v", call, err)
 		}
 	}

@@ -3,7 +3,6 @@ package health
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -14,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/polled"
 )
@@ -26,17 +26,6 @@ var (
 	_ gcgate.Explainer = (*Handler)(nil)
 	_ gcgate.Validator = (*Handler)(nil)
 )
-
-// An OptionError says which field of [Handler] cannot be used, and what would be right. The signal
-// is silent then.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("health: Handler.%s: %s", e.Option, e.Reason)
-}
 
 // Handler is a [gcgate.Signal] that answers HTTP health checks: it is the [http.Handler] of
 // the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
@@ -75,7 +64,7 @@ func (e *OptionError) Error() string {
 // regularly, and got fewer than Fall answers, that is 3 s.
 //
 // The fields must not change once the signal is in use. Where one is negative, [gcgate.Start] and
-// all methods with a result return an [*OptionError]. Methods may be called from any
+// all methods with a result return an [*evenkeel.OptionError]. Methods may be called from any
 // goroutine.
 //
 // Source: HAProxy 2.6 configuration.txt, "option httpchk", and section 5.2, "check", "inter",
@@ -225,7 +214,8 @@ func (h *Handler) Validate() error {
 		zero  string
 	}{{"Fall", h.Fall, "3"}, {"Rise", h.Rise, "2"}, {"Pollers", h.Pollers, "1"}} {
 		if f.value < 0 {
-			return &OptionError{f.name, fmt.Sprintf("%d is negative: write 1 or more, or 0 for %s", f.value, f.zero)}
+			return evenkeel.NewOptionError("health.Handler", f.name, "%d is negative: write 1 or more, or 0 for %s",
+				f.value, f.zero)
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
 	"evenkeel.dev/gcgate/polled"
@@ -201,8 +202,8 @@ func TestHandlerRefusesNegatives(t *testing.T) {
 			"Check": h.Check(t.Context()), "Drain": h.Drain(t.Context(), time.Second), "Ready": h.Ready(t.Context()),
 			"CanConfirm": h.CanConfirm(time.Second),
 		} {
-			if oe, ok := errors.AsType[*OptionError](err); !ok || oe.Option != option ||
-				!strings.Contains(err.Error(), "health: Handler."+option+": -") {
+			if oe, ok := errors.AsType[*evenkeel.OptionError](err); !ok || oe.Option != option ||
+				!strings.Contains(err.Error(), "health.Handler."+option+": -") {
 				t.Errorf("%s: %s returned %v", option, call, err)
 			}
 		}

@@ -82,7 +82,7 @@ func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // take that for no gate, and its own methods do not.
 func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
 
-// Err returns why the gate could not start: an [*gcgate.OptionError], [gcgate.ErrRunning], or nil.
+// Err returns why the gate could not start: an [*evenkeel.OptionError], [gcgate.ErrRunning], or nil.
 func (g *Guarded) Err() error { return g.err }
 
 // Stop stops the gate, as [gcgate.Gate.Stop] does; requests are served as before.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
 )
@@ -142,7 +143,7 @@ func TestGuardSheds(t *testing.T) {
 // TestGuardServesWithoutAGate that cannot start, and says why.
 func TestGuardServesWithoutAGate(t *testing.T) {
 	g, log := guard(t, gcgate.Options{Policy: gcgate.PolicyShed})
-	var oe *gcgate.OptionError
+	var oe *evenkeel.OptionError
 	if !errors.As(g.Err(), &oe) || oe.Option != "Turns" || g.Gate() != nil {
 		t.Errorf("error %v, gate %v", g.Err(), g.Gate())
 	}

@@ -1,24 +1,14 @@
 package httpgate
 
 import (
-	"fmt"
 	"net/http"
 	"net/netip"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/client"
 )
-
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("httpgate: Options.%s: %s", e.Option, e.Reason)
-}
 
 // Options configure a [Middleware]. The zero value works.
 type Options struct {
@@ -57,15 +47,13 @@ func Wrap(g *gcgate.Gate, next http.Handler) http.Handler {
 	return newMiddleware(g, Options{}).Wrap(next)
 }
 
-// New returns a Middleware for g, or an [*OptionError]. It starts nothing. Make one for all the
+// New returns a Middleware for g, or an [*evenkeel.OptionError]. It starts nothing. Make one for all the
 // handlers of a process: what GCI's peers may do is bounded for each Middleware.
 func New(g *gcgate.Gate, o Options) (*Middleware, error) {
 	for _, p := range o.GCIPeers {
 		if !p.IsValid() {
-			return nil, &OptionError{
-				"GCIPeers",
-				"an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")",
-			}
+			return nil, evenkeel.NewOptionError("httpgate.Options", "GCIPeers",
+				"an entry is no valid prefix: use netip.MustParsePrefix(\"10.0.0.7/32\")")
 		}
 	}
 	return newMiddleware(g, o), nil

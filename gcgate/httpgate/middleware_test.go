@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/client"
 )
@@ -222,9 +223,9 @@ func TestNewFindsItsSignal(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	_, err = New(g, Options{GCIPeers: []netip.Prefix{{}}})
-	var oe *OptionError
+	var oe *evenkeel.OptionError
 	if !errors.As(err, &oe) || oe.Option != "GCIPeers" ||
-		!strings.Contains(err.Error(), "httpgate: Options.GCIPeers: ") {
+		!strings.Contains(err.Error(), "httpgate.Options.GCIPeers: ") {
 		t.Errorf("got %v, want an OptionError", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// A service that takes a trace now and then keeps what they say together. This trace is of one whose cache is locked while it is refreshed.
+// A service that takes a trace now and then keeps what they say together. This trace is of one
+// whose cache is locked while it is refreshed.
 func Example() {
 	store, err := history.Open(history.Options{}) // with a Dir, on disk
 	if err != nil {
@@ -32,7 +33,10 @@ func Example() {
 	}
 
 	requests := reqtrace.Read(context.Background(), trace, reqtrace.Options{})
-	explained, err := history.Explain(requests, history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "go1.26.trace.gz", Usual: store.Usual()})
+	explained, err := history.Explain(requests, history.Trace{
+		Threshold: 10 * time.Millisecond,
+		Snapshot:  "go1.26.trace.gz", Usual: store.Usual(),
+	})
 	if err != nil {
 		fmt.Println(err)
 		return

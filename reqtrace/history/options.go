@@ -1,9 +1,10 @@
 package history
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
+
+	"evenkeel.dev"
 )
 
 const (
@@ -46,14 +47,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// OptionError is what [Open] returns for options that make no sense.
-type OptionError struct {
-	Option string // the field of Options, such as MaxBytes
-	Reason string // what is wrong and what to write instead
-}
-
-func (e *OptionError) Error() string { return "history: Options." + e.Option + ": " + e.Reason }
-
 // withDefaults returns o with its defaults.
 func (o Options) withDefaults() (Options, error) {
 	if err := check(&o.Hours, "Hours", defaultHours, 1, 8784); err != nil {
@@ -80,7 +73,8 @@ func check[T int | int64 | time.Duration](v *T, option string, value, low, high 
 		*v = value
 	}
 	if *v < low || *v > high {
-		return &OptionError{option, fmt.Sprintf("%v; it goes from %v to %v, or is 0 for %v", *v, low, high, value)}
+		return evenkeel.NewOptionError("history.Options", option, "%v; it goes from %v to %v, or is 0 for %v", *v, low,
+			high, value)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
 )
@@ -434,7 +435,7 @@ func TestOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		"Hours": {Hours: -1}, "Keys": {Keys: 3}, "MaxBytes": {MaxBytes: 7}, "FlushEvery": {FlushEvery: time.Hour},
 	} {
-		var oe *OptionError
+		var oe *evenkeel.OptionError
 		if _, err := Open(o); !errors.As(err, &oe) || oe.Option != want ||
 			!strings.Contains(err.Error(), "it goes from") {
 			t.Errorf("%+v: %v", o, err)

@@ -1,9 +1,6 @@
 package recorder
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // Errors of this package. Test for them with errors.Is.
 var (
@@ -16,13 +13,3 @@ var (
 	// ErrStopped is what [Recorder.Snapshot] returns from the call of [Recorder.Stop] on.
 	ErrStopped = errors.New("recorder: the recorder was stopped")
 )
-
-// An OptionError says which field of [Options] cannot be used, and what would be right.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("recorder: Options.%s: %s", e.Option, e.Reason)
-}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
 )
@@ -192,7 +193,7 @@ func TestKeepOptions(t *testing.T) {
 		"Analyze": {InProcess: true, Analyze: []string{os.Args[0]}},
 		"Profile": {Profile: true},
 	} {
-		var e *OptionError
+		var e *evenkeel.OptionError
 		if _, err := Start(t.Context(), o); !errors.As(err, &e) || e.Option != want {
 			t.Errorf("%s: %v", want, err)
 		}

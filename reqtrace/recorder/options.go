@@ -3,13 +3,14 @@ package recorder
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"os/exec"
 	"path/filepath"
 	"runtime/trace"
 	"slices"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // Options configure a [Recorder]. The zero value works: it explains the slowest 1% and keeps the
@@ -124,33 +125,36 @@ func (o Options) withDefaults() (Options, error) {
 		{"MaxWindow", o.MaxWindow, leastWindow, time.Minute},
 	} {
 		if d.value < d.least || d.value > d.max {
-			return o, &OptionError{d.name, fmt.Sprintf("%v; it goes from %v to %v", d.value, d.least, d.max)}
+			return o, evenkeel.NewOptionError("recorder.Options", d.name, "%v; it goes from %v to %v", d.value, d.least,
+				d.max)
 		}
 	}
 	switch {
 	case !(o.Quantile >= .5 && o.Quantile <= .9999):
-		return o, &OptionError{"Quantile", fmt.Sprintf("%v; it goes from 0.5 to 0.9999", o.Quantile)}
+		return o, evenkeel.NewOptionError("recorder.Options", "Quantile", "%v; it goes from 0.5 to 0.9999", o.Quantile)
 	case !(o.CPU >= .001 && o.CPU <= 1):
-		return o, &OptionError{"CPU", fmt.Sprintf("%v; it goes from 0.001 to 1, which is all that the process takes",
-			o.CPU)}
+		return o, evenkeel.NewOptionError("recorder.Options", "CPU",
+			"%v; it goes from 0.001 to 1, which is all that the process takes",
+			o.CPU)
 	case o.MaxBytes < leastBytes || o.MaxBytes > 32<<20:
-		return o, &OptionError{"MaxBytes", fmt.Sprintf("%d; it goes from %d to %d", o.MaxBytes, leastBytes, 32<<20)}
+		return o, evenkeel.NewOptionError("recorder.Options", "MaxBytes", "%d; it goes from %d to %d", o.MaxBytes,
+			leastBytes, 32<<20)
 	case o.KeepBytes < 1<<20 || o.KeepBytes > 64<<30:
-		return o, &OptionError{"KeepBytes", fmt.Sprintf("%d; it goes from %d to %d", o.KeepBytes, 1<<20, int64(64)<<30)}
+		return o, evenkeel.NewOptionError("recorder.Options", "KeepBytes", "%d; it goes from %d to %d", o.KeepBytes,
+			1<<20, int64(64)<<30)
 	case o.InProcess && len(o.Analyze) > 0:
-		return o, &OptionError{"Analyze", "it takes the place of InProcess; set one of them"}
+		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
+			"it takes the place of InProcess; set one of them")
 	case o.Profile && o.keeps():
-		return o, &OptionError{"Profile", "only an analysis says when to take one; set InProcess or Analyze too"}
+		return o, evenkeel.NewOptionError("recorder.Options", "Profile",
+			"only an analysis says when to take one; set InProcess or Analyze too")
 	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
-		return o, &OptionError{
-			"Analyze", fmt.Sprintf("%q is not an absolute path; write the whole path of the program", o.Analyze[0]),
-		}
+		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
+			"%q is not an absolute path; write the whole path of the program", o.Analyze[0])
 	case len(o.Analyze) > 0:
 		if _, err := exec.LookPath(o.Analyze[0]); err != nil {
-			return o, &OptionError{
-				"Analyze",
-				fmt.Sprintf("%v; write the path of a program that is there, or leave it out", err),
-			}
+			return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
+				"%v; write the path of a program that is there, or leave it out", err)
 		}
 	}
 	return o, nil

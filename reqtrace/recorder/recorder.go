@@ -54,7 +54,7 @@ type answer struct {
 var running atomic.Bool
 
 // Start begins to record and returns the recorder in charge, which [Recorder.Stop] ends; ctx is of
-// Start alone. It returns an [*OptionError] when the options cannot work, [ErrRunning] or
+// Start alone. It returns an [*evenkeel.OptionError] when the options cannot work, [ErrRunning] or
 // [ErrFlightRecorder] when something else records, and the error of a history in Options.Dir that
 // cannot be used; then nothing has changed.
 func Start(ctx context.Context, o Options) (*Recorder, error) {
@@ -89,7 +89,7 @@ func start(o Options, free func()) (*Recorder, error) {
 	store, err := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
 	if err != nil {
 		o.process.stop()
-		return nil, fmt.Errorf("recorder: Options.Dir: %w", err)
+		return nil, fmt.Errorf("recorder.Options.Dir: %w", err)
 	}
 	kept := &files{most: o.KeepBytes, mine: store.HasDir, temporaries: o.keeps()}
 	if o.Dir != "" {

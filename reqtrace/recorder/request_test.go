@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev"
 )
 
 // TestNeverBlocks: while the flight recorder hangs, a disk or anything else, requests go on, and are counted.
@@ -173,7 +175,7 @@ func TestOptions(t *testing.T) {
 		"MaxBytes":  {MaxBytes: 1}, "KeepBytes": {KeepBytes: -1}, "CPU": {CPU: 2}, "Analyze": {Analyze: []string{""}},
 	} {
 		r, err := Start(t.Context(), o)
-		var wrong *OptionError
+		var wrong *evenkeel.OptionError
 		if !errors.As(err, &wrong) || wrong.Option != name {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -181,7 +183,7 @@ func TestOptions(t *testing.T) {
 			end(t, r)
 		}
 	}
-	if got := fmt.Sprint(&OptionError{"CPU", "no"}); got != "recorder: Options.CPU: no" {
+	if got := fmt.Sprint(evenkeel.NewOptionError("recorder.Options", "CPU", "no")); got != "recorder.Options.CPU: no" {
 		t.Error(got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 )
@@ -35,14 +36,6 @@ type ChangeOptions struct {
 	// is 0.95; limits: 0.5 to 0.9999.
 	Confidence float64
 }
-
-// OptionError is what [Compare] returns for options that make no sense.
-type OptionError struct {
-	Option string // the field of ChangeOptions, such as Confidence
-	Reason string // what is wrong and what to write instead
-}
-
-func (e *OptionError) Error() string { return "verdict: Options." + e.Option + ": " + e.Reason }
 
 // Change says what made the slowest 1% of the requests slower, or faster, from one version of a service to another.
 // [Compare] makes it; nothing in it changes afterwards, so any goroutine may read it.
@@ -143,8 +136,9 @@ func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) 
 		o.Confidence = .95
 	}
 	if !(o.Confidence >= .5 && o.Confidence <= .9999) {
-		return nil, &OptionError{"Confidence", fmt.Sprintf("%g; it goes from 0.5 to 0.9999, or is 0 for 0.95",
-			o.Confidence)}
+		return nil, evenkeel.NewOptionError("verdict.ChangeOptions", "Confidence",
+			"%g; it goes from 0.5 to 0.9999, or is 0 for 0.95",
+			o.Confidence)
 	}
 	sides, alone := [2][]*reqtrace.Report{older, newer}, min(len(older), len(newer)) == 1
 	for i, name := range []string{o.Old, o.New} {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
@@ -398,7 +399,7 @@ func TestChangeAlone(t *testing.T) {
 func TestChangeRefuses(t *testing.T) {
 	t.Parallel()
 	good := []*reqtrace.Report{services["few requests"].report(rand.New(rand.NewPCG(21, 1)))}
-	var option *OptionError
+	var option *evenkeel.OptionError
 	if _, err := Compare(good, good, ChangeOptions{Confidence: 1}); !errors.As(err, &option) ||
 		option.Option != "Confidence" {
 		t.Errorf("confidence 1: %v", err)

@@ -34,7 +34,8 @@ func (c *cache) refresh(locked chan<- bool) {
 	time.Sleep(c.query) // stands for one
 }
 
-// load makes requests of the cache. Each 20th begins after a refresh has the lock, so that it waits whatever else the machine does.
+// load makes requests of the cache. Each 20th begins after a refresh has the lock, so that it waits
+// whatever else the machine does.
 func (c *cache) load() {
 	server := httptest.NewServer(c)
 	defer server.Close()
@@ -54,8 +55,9 @@ func (c *cache) load() {
 	}
 }
 
-// A test of your own, with a server, its client and the trace in one process: it says that the slowest requests wait for
-// a lock, and where. A busy machine may keep one of them for longer than the lock does: then that is held for twice as long.
+// A test of your own, with a server, its client and the trace in one process: it says that the
+// slowest requests wait for a lock, and where. A busy machine may keep one of them for longer than
+// the lock does: then that is held for twice as long.
 func ExampleDuring() {
 	for query := 300 * time.Millisecond; query < 20*time.Second; query *= 2 {
 		c := &cache{query: query}

@@ -296,7 +296,8 @@ func TestDoubt(t *testing.T) {
 	}{
 		// 600 ms
 		{
-			"more than was lost", reqtrace.CauseSyscall, 50 * ms, lost, nil, "100% of the extra time is in a system call.",
+			"more than was lost", reqtrace.CauseSyscall, 50 * ms, lost, nil,
+			"100% of the extra time is in a system call.",
 			true,
 		},
 		{
@@ -322,7 +323,8 @@ func TestDoubt(t *testing.T) {
 			}}
 		}, "main.batch (x.go:7) runs instead", true},
 		{
-			"who ran instead is known, and so is that the kernel did not let it", reqtrace.CauseRunqueueBusy, 0, 6 * lost,
+			"who ran instead is known, and so is that the kernel did not let it", reqtrace.CauseRunqueueBusy, 0,
+			6 * lost,
 			func(r *reqtrace.Report) {
 				r.Tail.Sites = []reqtrace.Blame{{
 					Cause: reqtrace.CauseRunqueueBusy, Holder: "main.batch (x.go:7)",

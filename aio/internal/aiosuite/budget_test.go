@@ -108,7 +108,8 @@ func TestTurnIsBounded(t *testing.T) {
 					n += len(results)
 					most = max(most, len(results))
 				}
-				t.Logf("%d transfers and %d bytes between two Polls, %d of a connection in a row, %d bytes in one, %d results in one WaitIO, %d Polls of %d writes",
+				t.Logf("%d transfers and %d bytes between two Polls, %d of a connection in a row, %d bytes in one, "+
+					"%d results in one WaitIO, %d Polls of %d writes",
 					b.mostStarts, b.mostBytes, b.mostRow, b.mostTransferred, most, b.polls, all)
 				// Two turns, of which the first does not ask.
 				if want := 2 * (turnTransfers + connTransfers - 1); b.mostStarts > want { // the last share may pass it

@@ -50,7 +50,8 @@ func (r *rig) soonBeside(k *ticket, others []*ticket) {
 		before += r.times(other)
 	}
 	if before > queuedBefore && !r.sys.Faulty {
-		r.t.Errorf("%d operations of other connections were over before one that was submitted after all %d, want %d at most", before, len(others), queuedBefore)
+		r.t.Errorf("%d operations of other connections were over before one that was submitted after all %d, want "+
+			"%d at most", before, len(others), queuedBefore)
 	}
 	r.until(others...)
 }

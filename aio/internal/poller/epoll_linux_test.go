@@ -118,7 +118,8 @@ func TestYieldBesideBusy(t *testing.T) {
 		sleeps += turns.Load() - between
 	}
 	if yields > 3*sleeps {
-		t.Errorf("another goroutine had %d turns during %d yields, and %d during as many sleeps of a millisecond, want as many", yields, rounds, sleeps)
+		t.Errorf("another goroutine had %d turns during %d yields, and %d during as many sleeps of a millisecond, "+
+			"want as many", yields, rounds, sleeps)
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 const entries = 128
 
 // errKept says that the kernel broke what transfers rely on.
-var errKept = errors.New("io_uring kept a transfer that must not wait: use aio.BackendEpoll, and report the kernel's version")
+var errKept = errors.New("io_uring kept a transfer that must not wait: use aio.BackendEpoll, and report the " +
+	"kernel's version")
 
 // Backend is the one over epoll with a ring for its transfers. What may succeed is queued, and Poll
 // gives all that is queued to the kernel by one call. No transfer waits (MSG_DONTWAIT), so the

@@ -174,7 +174,8 @@ func TestCloseKeepsMemory(t *testing.T) {
 	}
 	for i, op := range done {
 		if op.InFlight || !op.Leaked || op.Buf != nil || op.Size != 0 || op.Err != syscall.ECANCELED {
-			t.Errorf("operation %d: leaked: %t, with a buffer of %d bytes and size %d, %v; want it leaked, without its buffer", i, op.Leaked, len(op.Buf), op.Size, op.Err)
+			t.Errorf("operation %d: leaked: %t, with a buffer of %d bytes and size %d, %v; want it leaked, without "+
+				"its buffer", i, op.Leaked, len(op.Buf), op.Size, op.Err)
 		}
 	}
 	hasSwap := swap != (weak.Pointer[byte]{})

@@ -40,7 +40,8 @@ func (r *ring) prove() error {
 			return os.NewSyscallError("io_uring_enter", err)
 		}
 		if c, ok := r.next(); !ok || c.userData != uint64(i) || c.res != step.res {
-			return fmt.Errorf("a kernel whose io_uring sends and receives without waiting (Linux 5.6): trying operation %d, there was a completion: %t, of %d, with %d", step.opcode, ok, c.userData, c.res)
+			return fmt.Errorf("a kernel whose io_uring sends and receives without waiting (Linux 5.6): trying "+
+				"operation %d, there was a completion: %t, of %d, with %d", step.opcode, ok, c.userData, c.res)
 		}
 	}
 	return nil

@@ -15,7 +15,8 @@ import (
 
 // conns is how many connections a test has in this process, both ends of each. Others have few.
 var conns = map[string]int{
-	"Test4k": 4096, "Test4kTiny": 4096, "Test8k": 8192, "Test10k": 10240, "Test12k": 12288, "TestDeadline4k": 4096, "TestDeadline8k": 8192,
+	"Test4k": 4096, "Test4kTiny": 4096, "Test8k": 8192, "Test10k": 10240, "Test12k": 12288, "TestDeadline4k": 4096,
+	"TestDeadline8k":          8192,
 	"Test10kRandomSwapBuffer": 10240, "Test10kCompleteSwapBuffer": 10240,
 }
 
@@ -118,7 +119,8 @@ func build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(tmp, "suite.test")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay="+file, "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay="+file, "-o", binary,
+		".").CombinedOutput(); err != nil {
 		t.Fatalf("building gaio's tests: %v\n%s", err, out)
 	}
 	return binary

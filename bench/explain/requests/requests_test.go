@@ -21,8 +21,9 @@ const (
 	each    = 200 // requests of each client
 	every   = 50  // of which one meets the lock while it is held
 
-	hold    = 15 * time.Millisecond // for which it is held then
-	longest = time.Second           // for which it is held where the machine is so busy that requests wait as long without
+	hold = 15 * time.Millisecond // for which it is held then
+	// for which it is held where the machine is so busy that requests wait as long without
+	longest = time.Second
 )
 
 // traceOf returns the trace of clients that make requests of a server, which meet the lock held for so long.
@@ -64,8 +65,8 @@ func traceOf(t *testing.T, start server, hold time.Duration) *bytes.Buffer {
 	return &buf
 }
 
-// TestFound: requests are found within 1% of what the client counted, whoever serves them, and the planted lock is where
-// the slowest wait.
+// TestFound: requests are found within 1% of what the client counted, whoever serves them, and the
+// planted lock is where the slowest wait.
 func TestFound(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -83,10 +84,22 @@ func TestFound(t *testing.T) {
 		{"x/net H2C", serveXNetH2C, "", 1, "requests.(*cache).ServeHTTP", "requests.(*cache).get", false},
 		{"gRPC", serveGRPC(0), "", 1, "requests.(*health).Check", "requests.(*cache).get", false},
 		{"gRPC with stream workers", serveGRPC(3), "", 1, "requests.(*health).Check", "requests.(*cache).get", false},
-		{"fasthttp", serveFastHTTP, "fasthttp.(*Server).serveConn", 1, "requests.serveFastHTTP.func1", "requests.(*cache).get", false},
-		{"fasthttp's worker", serveFastHTTP, "fasthttp.(*workerPool).workerFunc", 1, "requests.serveFastHTTP.func1", "requests.(*cache).get", false},
-		{"websocket", serveWebsocket, "websocket.(*Conn).ReadMessage", 1, "requests.serveWebsocket.func1", "requests.(*cache).get", false},
-		{"websocket's handler", serveWebsocket, "requests.serveWebsocket.func1", 1, "requests.serveWebsocket.func1", "requests.(*cache).get", false},
+		{
+			"fasthttp", serveFastHTTP, "fasthttp.(*Server).serveConn", 1, "requests.serveFastHTTP.func1",
+			"requests.(*cache).get", false,
+		},
+		{
+			"fasthttp's worker", serveFastHTTP, "fasthttp.(*workerPool).workerFunc", 1, "requests.serveFastHTTP.func1",
+			"requests.(*cache).get", false,
+		},
+		{
+			"websocket", serveWebsocket, "websocket.(*Conn).ReadMessage", 1, "requests.serveWebsocket.func1",
+			"requests.(*cache).get", false,
+		},
+		{
+			"websocket's handler", serveWebsocket, "requests.serveWebsocket.func1", 1, "requests.serveWebsocket.func1",
+			"requests.(*cache).get", false,
+		},
 		{"queue", serveQueue, "requests.worker", 1, "requests.worker", "requests.(*cache).get", true},
 		{"actors", serveActors, "requests.(*actor).run", 2, "requests.(*actor).run", "requests.(*cache).get", true},
 	} {
@@ -106,7 +119,8 @@ func TestFound(t *testing.T) {
 					continue
 				}
 				if found < want*99/100 || found > want*101/100 || r.Missing != nil {
-					t.Errorf("%d whole requests, %d and %d cut, %q is missing; the client made %d", r.Requests, r.CutStart, r.CutEnd, r.Missing, want)
+					t.Errorf("%d whole requests, %d and %d cut, %q is missing; the client made %d", r.Requests,
+						r.CutStart, r.CutEnd, r.Missing, want)
 				}
 				if u := r.Total.Share(reqtrace.CauseUnknown); u > .001 {
 					t.Errorf("unknown: %.2f%%", u*100)
@@ -120,7 +134,8 @@ func TestFound(t *testing.T) {
 					return
 				}
 				if d > longest {
-					t.Fatalf("the slowest are %+v, want class %s; the slowest 1%% wait most at %+v", slow, tt.class, most)
+					t.Fatalf("the slowest are %+v, want class %s; the slowest 1%% wait most at %+v", slow, tt.class,
+						most)
 				}
 			}
 		})
@@ -143,7 +158,8 @@ func TestCandidates(t *testing.T) {
 				b := traceOf(t, tt.server, d)
 				_, err := reqtrace.Analyze(t.Context(), bytes.NewReader(b.Bytes()), reqtrace.Options{})
 				var none *reqtrace.NoRequestsError
-				if !errors.Is(err, reqtrace.ErrNoRequests) || !errors.As(err, &none) || !strings.Contains(err.Error(), "\n  "+tt.want+" (") {
+				if !errors.Is(err, reqtrace.ErrNoRequests) || !errors.As(err, &none) ||
+					!strings.Contains(err.Error(), "\n  "+tt.want+" (") {
 					t.Fatalf("%v; want %s among the candidates", err, tt.want)
 				}
 				r, err := reqtrace.Analyze(t.Context(), b, reqtrace.Options{Requests: []string{tt.want}})

@@ -28,8 +28,8 @@ type cache struct {
 	mu   sync.Mutex
 	hold time.Duration // for which refresh holds the lock
 
-	// think is for how long a client of a queue or an actor pauses after each answer, so that who gave it waits again: work that is there
-	// already when it is asked for is not seen to begin.
+	// think is for how long a client of a queue or an actor pauses after each answer, so that who
+	// gave it waits again: work that is there already when it is asked for is not seen to begin.
 	think time.Duration
 }
 
@@ -51,7 +51,8 @@ func (c *cache) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "hello")
 }
 
-// A server starts one that answers from c, and returns what makes a request; each goroutine that makes requests asks for its own.
+// A server starts one that answers from c, and returns what makes a request; each goroutine that
+// makes requests asks for its own.
 type server func(t *testing.T, c *cache) (client func() (call func() error))
 
 // get makes requests of HTTP with one client.
@@ -115,7 +116,9 @@ func serveXNet(t *testing.T, c *cache) func() func() error {
 func serveXNetH2C(t *testing.T, c *cache) func() func() error {
 	s := httptest.NewServer(h2c.NewHandler(c, &http2.Server{}))
 	t.Cleanup(s.Close)
-	transport := &http2.Transport{AllowHTTP: true, DialTLSContext: func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
+	transport := &http2.Transport{AllowHTTP: true, DialTLSContext: func(ctx context.Context, network, addr string,
+		_ *tls.Config,
+	) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -41,7 +41,8 @@ func cgoAddDouble(n int) float64 {
 func cgoDot(n int) float64 {
 	a, b := [8]float64{1, 2, 3, 4, 5, 6, 7, 8}, [8]float64{8, 7, 6, 5, 4, 3, 2, 1}
 	for range n {
-		a[0] = float64(C.sig_dot((*C.double)(unsafe.Pointer(&a[0])), (*C.double)(unsafe.Pointer(&b[0])), C.size_t(len(a)))) * 1e-3
+		a[0] = float64(C.sig_dot((*C.double)(unsafe.Pointer(&a[0])), (*C.double)(unsafe.Pointer(&b[0])),
+			C.size_t(len(a)))) * 1e-3
 	}
 	return a[0]
 }

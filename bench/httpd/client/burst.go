@@ -20,9 +20,10 @@ const (
 	lost   = 60 * time.Second // when a connection of a burst without an answer has failed
 )
 
-// burst has all connect at once; the time is that of all of them. It makes its system calls itself, by one epoll: by goroutines and package
-// net a connection took 79 to 86 µs of the client's processor, and 68 to 74 of net/http's server: the rate was the client's. Now it takes 47 to
-// 59 (a busy machine, three rounds), which a quick server may still outrun: wire.Result.Client says so.
+// burst has all connect at once; the time is that of all of them. It makes its system calls itself,
+// by one epoll: by goroutines and package net a connection took 79 to 86 µs of the client's
+// processor, and 68 to 74 of net/http's server: the rate was the client's. Now it takes 47 to 59 (a
+// busy machine, three rounds), which a quick server may still outrun: wire.Result.Client says so.
 func (c *client) burst(conns int) (wire.Result, error) {
 	to, err := net.ResolveTCPAddr("tcp4", c.addr)
 	if err != nil {
@@ -32,7 +33,10 @@ func (c *client) burst(conns int) (wire.Result, error) {
 	if err != nil {
 		return wire.Result{}, err
 	}
-	b := &burst{client: c, asked: map[int32][]byte{}, to: &syscall.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}, start: time.Now()}
+	b := &burst{client: c, asked: map[int32][]byte{}, to: &syscall.SockaddrInet4{
+		Port: to.Port,
+		Addr: [4]byte(to.IP.To4()),
+	}, start: time.Now()}
 	if b.epoll, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
 		return wire.Result{}, err
 	}
@@ -78,7 +82,11 @@ func (b *burst) begin() error {
 		return err
 	}
 	b.open++
-	return syscall.EpollCtl(b.epoll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Fd: int32(fd), Events: syscall.EPOLLIN | syscall.EPOLLOUT | edges})
+	return syscall.EpollCtl(b.epoll,
+		syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{
+			Fd:     int32(fd),
+			Events: syscall.EPOLLIN | syscall.EPOLLOUT | edges,
+		})
 }
 
 const edges = 1 << 31 // EPOLLET, of which package syscall has the negative

@@ -28,7 +28,8 @@ const (
 	piece      = 4 << 10               // of memory that a slow reader gives the kernel
 )
 
-// crowds are what connections do. Each function has them begin, and returns what they go on with until end is closed; nil: nothing.
+// crowds are what connections do. Each function has them begin, and returns what they go on with
+// until end is closed; nil: nothing.
 var crowds = map[string]func(c *client, conns int) (goOn func(end <-chan struct{}), err error){
 	"idle":    (*client).idlers,
 	"trickle": (*client).trickle,
@@ -249,7 +250,8 @@ func (c *client) smuggle(conns int) (func(<-chan struct{}), error) {
 		defer e.Close()
 		_ = e.SetDeadline(time.Now().Add(impatience))
 		_, _ = io.WriteString(e, smuggled)
-		if answer, err := io.ReadAll(e.r); err == nil && (!bytes.HasPrefix(answer, []byte("HTTP/1.1 400")) || bytes.Count(answer, []byte("HTTP/1.1")) > 1) {
+		if answer, err := io.ReadAll(e.r); err == nil && (!bytes.HasPrefix(answer, []byte("HTTP/1.1 400")) ||
+			bytes.Count(answer, []byte("HTTP/1.1")) > 1) {
 			c.failed.Add(1)
 		}
 	}), nil

@@ -1,9 +1,10 @@
 //go:build linux
 
-// Command client loads a server of the benchmark of package httpd: connections that ask one thing after the other
-// (-load closed), that connect at once, ask once and wait for the answer (burst), that ask once and then stay
-// (hold: a line on standard input begins that, another one ends it), or a crowd that does what -crowd says, beside which some
-// ask (beside). It prints a wire.Result in JSON, with the server's CPU time.
+// Command client loads a server of the benchmark of package httpd: connections that ask one thing
+// after the other (-load closed), that connect at once, ask once and wait for the answer (burst),
+// that ask once and then stay (hold: a line on standard input begins that, another one ends it), or
+// a crowd that does what -crowd says, beside which some ask (beside). It prints a wire.Result in
+// JSON, with the server's CPU time.
 package main
 
 import (
@@ -214,8 +215,8 @@ func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, e
 	return r, err
 }
 
-// used returns the CPU time that the server has used since it had used before, and whether it has ended: what was measured until then is said
-// all the same.
+// used returns the CPU time that the server has used since it had used before, and whether it has
+// ended: what was measured until then is said all the same.
 func (c *client) used(before time.Duration) (cpu time.Duration, gone bool, err error) {
 	after, err := machine.CPUTime(c.pid)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // the latter: it ended while its file was read

@@ -1,6 +1,8 @@
-// Command server is every server of the benchmark of package httpd, by -kind: what its library's documentation
-// recommends, with one loop where the library has loops. It answers /hello, /json, /64k, /large with 4 MiB, /cpu-100us and
-// /cpu-1ms after about so much of a processor's time, and /sleep after a millisecond. The first line that it prints is its address. SIGUSR1 gives memory back to the system, SIGTERM ends it.
+// Command server is every server of the benchmark of package httpd, by -kind: what its library's
+// documentation recommends, with one loop where the library has loops. It answers /hello, /json,
+// /64k, /large with 4 MiB, /cpu-100us and /cpu-1ms after about so much of a processor's time, and
+// /sleep after a millisecond. The first line that it prints is its address. SIGUSR1 gives memory
+// back to the system, SIGTERM ends it.
 package main
 
 import (
@@ -98,7 +100,8 @@ func answer(path string) ([]byte, string) {
 	return []byte("hello"), "text/plain"
 }
 
-// compute takes a processor's time, the same for all servers: some 100 µs for 160 KiB, where the processor has instructions for it.
+// compute takes a processor's time, the same for all servers: some 100 µs for 160 KiB, where the
+// processor has instructions for it.
 func compute(bytes int) { _ = sha256.Sum256(large[:bytes]) }
 
 // unencryptedHTTP2 has net/http's server take it. With TLS it takes HTTP/2 in any case.

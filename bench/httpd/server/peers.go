@@ -29,7 +29,10 @@ func serveFasthttp(ln net.Listener) error {
 // serveNbio has one poller; handlers run on nbio's pool.
 func serveNbio(addr string) error {
 	logging.SetLevel(logging.LevelNone)
-	engine := nbhttp.NewEngine(nbhttp.Config{Network: "tcp", Addrs: []string{addr}, NPoller: 1, Handler: http.HandlerFunc(handle)})
+	engine := nbhttp.NewEngine(nbhttp.Config{
+		Network: "tcp", Addrs: []string{addr}, NPoller: 1,
+		Handler: http.HandlerFunc(handle),
+	})
 	if err := engine.Start(); err != nil {
 		return err
 	}

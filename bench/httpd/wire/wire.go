@@ -12,7 +12,8 @@ type Result struct {
 	P50      time.Duration `json:"p50_ns"`
 	P99      time.Duration `json:"p99_ns"`
 	P999     time.Duration `json:"p999_ns"`
-	Client   float64       `json:"client,omitempty"` // processors that the client used: near 1, and the rate is the client's
-	Memory   int64         `json:"memory,omitempty"` // bytes of the server's own pages, the most while it was loaded
-	Gone     bool          `json:"gone,omitempty"`   // the server ended while it was loaded; CPU is not known then
+	// processors that the client used: near 1, and the rate is the client's
+	Client float64 `json:"client,omitempty"`
+	Memory int64   `json:"memory,omitempty"` // bytes of the server's own pages, the most while it was loaded
+	Gone   bool    `json:"gone,omitempty"`   // the server ended while it was loaded; CPU is not known then
 }

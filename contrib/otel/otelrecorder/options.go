@@ -1,11 +1,11 @@
 package otelrecorder
 
 import (
-	"fmt"
-
 	global "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"evenkeel.dev"
 )
 
 // Options configure [New]. The zero value works.
@@ -30,17 +30,7 @@ const (
 // scope is the name of the instrumentation.
 const scope = "evenkeel.dev/contrib/otel/otelrecorder"
 
-// An OptionError says which field of [Options] is invalid, and what to set instead.
-type OptionError struct {
-	Option string // the field's name
-	Reason string // what is wrong, and what to set instead
-}
-
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("otelrecorder: Options.%s: %s", e.Option, e.Reason)
-}
-
-// withDefaults returns o with its zero fields filled in, or an [*OptionError].
+// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.MeterProvider == nil {
 		o.MeterProvider = global.GetMeterProvider()
@@ -53,7 +43,8 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxClasses < 1 || o.MaxClasses > limitMaxClasses {
 		reason := "%d is out of range: use 1 to %d, or 0 for %d"
-		return o, &OptionError{"MaxClasses", fmt.Sprintf(reason, o.MaxClasses, limitMaxClasses, defaultMaxClasses)}
+		return o, evenkeel.NewOptionError("otelrecorder.Options", "MaxClasses", reason, o.MaxClasses, limitMaxClasses,
+			defaultMaxClasses)
 	}
 	return o, nil
 }

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	api "go.opentelemetry.io/otel/trace"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
 	"evenkeel.dev/contrib/otel/internal/oteltest"
 	"evenkeel.dev/internal/metricsuite"
@@ -170,7 +171,7 @@ func TestSpansOfOneTrace(t *testing.T) {
 
 func TestOptionsOutOfRange(t *testing.T) {
 	for _, n := range []int{-1, limitMaxClasses + 1} {
-		var bad *OptionError
+		var bad *evenkeel.OptionError
 		if _, err := New(Options{MaxClasses: n}); !errors.As(err, &bad) || bad.Option != "MaxClasses" {
 			t.Errorf("MaxClasses %d: %v", n, err)
 		}

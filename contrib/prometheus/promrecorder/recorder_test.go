@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/contrib/prometheus/internal/promtest"
 	"evenkeel.dev/internal/metricsuite"
 	"evenkeel.dev/reqtrace/recorder"
@@ -71,7 +72,7 @@ func TestExemplars(t *testing.T) {
 
 func TestOptionsOutOfRange(t *testing.T) {
 	for _, n := range []int{-1, limitMaxClasses + 1} {
-		var bad *OptionError
+		var bad *evenkeel.OptionError
 		if _, err := New(nil, Options{MaxClasses: n}); !errors.As(err, &bad) || bad.Option != "MaxClasses" {
 			t.Errorf("MaxClasses %d: %v", n, err)
 		}

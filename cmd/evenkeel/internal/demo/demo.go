@@ -75,7 +75,7 @@ func (d *Demo) Run(ctx context.Context) error {
 	if d.Record != "" {
 		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
 			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it "+
-				"by make bench-fix", tool)
+				"by make build", tool)
 		}
 		if err := cli.CanSave(nil, d.Record); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev"
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/loadgen"
 )
@@ -196,7 +197,7 @@ var flagOf = map[string]string{
 
 // FlagError puts an error of loadgen's options in terms of the command line.
 func FlagError(err error) error {
-	var oe *loadgen.OptionError
+	var oe *evenkeel.OptionError
 	if !errors.As(err, &oe) {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"evenkeel.dev"
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
@@ -92,7 +93,7 @@ type spec struct {
 
 // fail says what is wrong with it and where.
 func (s *spec) fail(err error) error {
-	var oe *loadgen.OptionError
+	var oe *evenkeel.OptionError
 	if errors.As(err, &oe) {
 		err = errors.New(oe.Reason)
 	}
