@@ -171,7 +171,7 @@ func TestRunRefuses(t *testing.T) {
 		{[]string{"drain"}, command.Usage, `unexpected argument "drain"`},
 		{[]string{"-n", "0"}, command.Usage, "-n must be at least 1"},
 		{[]string{"-turns", "f"}, command.Usage, "-turns is of no use without a gate: add -gate"},
-		{[]string{"-gate=later"}, command.Usage, "auto, drain, idle, through, shed"},
+		{[]string{"-gate=later"}, command.Usage, "auto, drain, through, shed"},
 		{[]string{"-gate=drain"}, command.Failed, "Signal"},
 		{[]string{"-gate", "-agent", busy}, command.Failed, "-agent"},
 		{[]string{"-gate", "-events", "/no/such/folder/file"}, command.Failed, "-events"},
