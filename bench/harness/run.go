@@ -26,12 +26,13 @@ type Harness struct {
 	Ways    []string      // nil: all of a case
 	Results string        // directory; "": nothing is saved
 	Keep    string        // directory for what the programs leave, such as traces; "": a temporary one
+	Bin     string        // directory for built programs, which the next Run uses again; "": a temporary one
 	Out     io.Writer
 
 	Patience time.Duration // most to wait for a quiet machine before each run
 
 	programs map[string]string // built, by package
-	dir      string            // of these
+	dir      string            // of these, and of what runs leave
 }
 
 // Output is where a case prints.
@@ -59,10 +60,12 @@ func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
 	if err := raiseFiles(); err != nil {
 		return err
 	}
-	if h.dir, err = os.MkdirTemp("", "evenkeel-bench-"); err != nil {
-		return err
+	if h.dir = h.Bin; h.dir == "" {
+		if h.dir, err = os.MkdirTemp("", "evenkeel-bench-"); err != nil {
+			return err
+		}
+		defer func() { h.programs, err = nil, errors.Join(err, os.RemoveAll(h.dir)) }()
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(h.dir)) }()
 	for _, c := range chosen {
 		if failed := h.run(ctx, c); failed != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", c.Name, failed))
