@@ -131,6 +131,9 @@ func testRunOnce(t *testing.T, path string) {
 // TestWithoutCgo wants the package to build, and the program to say what is missing.
 func TestWithoutCgo(t *testing.T) {
 	testutil.Long(t, "it compiles much of the standard library again")
+	if race.Flag == "-race=true" {
+		t.Skip("the race detector needs cgo")
+	}
 	t.Setenv("CGO_ENABLED", "0")
 	program.Refuses(t, program.Build(t), 1, "build it with CGO_ENABLED=1")
 }

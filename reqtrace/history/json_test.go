@@ -126,6 +126,7 @@ func TestBadJSON(t *testing.T) {
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(text(f, little())))
 	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","causes":[{"key":{"cause":"x"},"minutes":[{"minute":60,"requests":1,"lost_ns":1}],"first":"2026-11-22T00:00:00Z","last":"2026-11-22T00:00:00Z","worst":{}}]}]}`))
+	f.Add([]byte(`{"version":1,"hours":[{"start":"2026-11-22T00:00:00Z","classes":[{"class":"a","minutes":[{"minute":0,"slow":2,"seen":1}]}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h, back, twice History
 		if json.Unmarshal(b, &h) != nil {

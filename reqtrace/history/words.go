@@ -60,7 +60,7 @@ func (h *History) Sentence(since time.Time) string {
 			kept = "all"
 		}
 		return text + "; " + kept + " of them in snapshots that are not analysed"
-	case c.Seen == 0:
+	case c.Seen == 0, len(list) == 0: // a file may count requests and name no cause
 		return text + ", and none of them is explained"
 	case list[0].Key.Cause == reqtrace.CauseMachine:
 		return text + ", because the machine stood still (as far as explained)"
