@@ -35,10 +35,10 @@ type Result struct {
 // Stats counts what a Watcher did since it was made.
 type Stats struct {
 	Backend     string
-	Conns       int    // open connections
-	Listeners   int    // open listeners
-	Pending     int    // operations submitted and not yet over
-	QueuedBytes int64  // of writes that WaitIO has not returned. See Options.MaxWatcherBytes
+	Conns       int   // open connections
+	Listeners   int   // open listeners
+	Pending     int   // operations submitted and not yet over
+	QueuedBytes int64 // of writes that WaitIO has not returned. See Options.MaxWatcherBytes
 
 	Operations, Results     uint64 // begun, and returned by WaitIO. Each connection of an AcceptMultishot counts
 	Refused                 uint64 // results of operations that were not begun. See Conn.Read
