@@ -49,7 +49,6 @@
 //
 //   - a signal may implement [Attacher], [Checker], [Confirmer], [Describer], [Explainer],
 //     [Validator] and [Watcher]; turns may implement [Queue] and [TurnCounter]
-//   - evenkeel.dev/gcgate/polled knows when a peer that polls has acted
 //   - an adapter that counts requests looks at [Gate.Refusing] first; a request that it refuses it
 //     tells [Gate.Remaining], and counts with [Gate.CountRefused]; [Gate.Signals] has the signal
 //     that belongs to the adapter

@@ -17,7 +17,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 var (
@@ -49,7 +49,7 @@ const (
 var agentAdvice = polled.Advice{
 	Check: "haproxy: the agent-check",
 	Allow: "AgentCheck.Allow",
-	Nobody: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, ` +
+	NoPolls: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, ` +
 		`with the port that Serve listens on`,
 	Slow: "agent-inter 10ms",
 }
@@ -91,7 +91,7 @@ type AgentCheck struct {
 	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
 
 	peers     polled.Peers
-	strangers polled.Strangers
+	access    polled.Access
 
 	mu     sync.Mutex
 	closed bool                   // guarded by mu
@@ -132,7 +132,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 		}
 		failed = 0
 		refused.Over(a.logger(), "haproxy: the agent-check accepts connections again")
-		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(),
+		from, ok := a.access.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(),
 			&agentAdvice)
 		if !ok {
 			conn.Close()
@@ -223,7 +223,7 @@ func (a *AgentCheck) with(do func(polled.Demand) error) error {
 	if err := a.refuse(); err != nil {
 		return err
 	}
-	return a.strangers.Explain(do(polled.Demand{Pollers: a.Pollers}), &agentAdvice)
+	return a.access.Explain(do(polled.Demand{Pollers: a.Pollers}), &agentAdvice)
 }
 
 // Validate implements [gcgate.Validator]: it looks at the fields.
@@ -241,8 +241,6 @@ func (a *AgentCheck) refuse() error {
 // String returns "agent-check".
 func (a *AgentCheck) String() string { return "agent-check" }
 
-// Strangers returns how many connections were closed because their address is not allowed.
-func (a *AgentCheck) Strangers() uint64 { return a.strangers.Count() }
 
 // track keeps c for Close, and reports false when that was called already.
 func (a *AgentCheck) track(c io.Closer) bool {

@@ -15,7 +15,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 var (
@@ -98,7 +98,7 @@ type Handler struct {
 	gateLog   atomic.Pointer[slog.Logger] // nil: no gate has started
 	draining  atomic.Bool
 	peers     polled.Peers
-	strangers polled.Strangers
+	access    polled.Access
 	warned    sync.Once // that a peer was taken for back without a proof
 }
 
@@ -112,7 +112,7 @@ const (
 var advice = polled.Advice{
 	Check: "health: the health check",
 	Allow: "Handler.Allow",
-	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and ` +
+	NoPolls: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and ` +
 		`"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; ` +
 		`in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
 	Slow: "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, " +
@@ -129,7 +129,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		network = a.Network()
 	}
-	from, ok := h.strangers.Admit(network, r.RemoteAddr, h.Allow, h.logger(), &advice)
+	from, ok := h.access.Admit(network, r.RemoteAddr, h.Allow, h.logger(), &advice)
 	if !ok {
 		w.WriteHeader(http.StatusForbidden)
 		io.WriteString(w, "forbidden\n")
@@ -231,7 +231,7 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 		answers = initial
 	}
 	d := polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true, Assumed: assumed, InAnswers: h.InAnswers}
-	return h.strangers.Explain(do(d), &advice)
+	return h.access.Explain(do(d), &advice)
 }
 
 // serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".
@@ -254,5 +254,3 @@ func serverState(r *http.Request) polled.Says {
 // String returns "health check".
 func (h *Handler) String() string { return "health check" }
 
-// Strangers returns how many polls got 403 because their address is not allowed.
-func (h *Handler) Strangers() uint64 { return h.strangers.Count() }

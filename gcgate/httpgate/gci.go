@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/client"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 // gci is the service's side of the header protocol of the Garbage Collector Control Interceptor

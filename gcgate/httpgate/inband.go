@@ -11,7 +11,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/client"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 var (
