@@ -2,7 +2,6 @@ package gcgate
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"time"
 )
@@ -19,7 +18,6 @@ const (
 // Owned by the control goroutine.
 type adviser struct {
 	heap *heapWatch
-	log  *slog.Logger
 
 	// At the start of the time that the next advice is about.
 	begin    time.Time // zero: not begun
@@ -49,7 +47,7 @@ func (a *adviser) look() {
 	h.status.update(func(s *Stats) { s.Advice = advice })
 	if !a.logged {
 		a.logged = true
-		a.log.Info("gcgate: advice: " + advice)
+		h.log.Info("gcgate: advice: " + advice)
 	}
 	a.restart()
 }

@@ -18,7 +18,6 @@ const (
 // observer watches the stock runtime for PolicyAuto. Owned by the control goroutine.
 type observer struct {
 	heap *heapWatch
-	log  *slog.Logger
 
 	begin   time.Time
 	cycles  uint64
@@ -69,7 +68,7 @@ func (o *observer) observe() {
 
 func (o *observer) logChoice(level slog.Level, choice Policy, cycles, goal uint64) {
 	h := o.heap
-	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect",
+	h.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect",
 		"policy", choice, "why", why(choice), "cycles", cycles, "live", h.thresholds.live, "goal", goal,
 		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 }
@@ -80,7 +79,7 @@ func (o *observer) review() {
 	if h.policy != PolicyMemory || h.roomy {
 		return
 	}
-	o.log.Info("gcgate: auto: watching the runtime again", "instead_of", h.policy, "live", h.thresholds.live)
+	h.log.Info("gcgate: auto: watching the runtime again", "instead_of", h.policy, "live", h.thresholds.live)
 	h.policy = PolicyStock
 	h.rebase(h.last)
 	o.restart()
@@ -99,7 +98,7 @@ func (o *observer) interval() time.Duration {
 func (o *observer) restart() {
 	h := o.heap
 	*o = observer{
-		heap: h, log: o.log, pause: o.pause,
+		heap: h, pause: o.pause,
 		begin: h.sampled, cycles: h.last.cycles, entered: h.requests.entered,
 	}
 }

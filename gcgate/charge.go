@@ -17,7 +17,7 @@ func (h *heapWatch) settle(live uint64) bool {
 	if changed && h.safetyLimit != 0 {
 		h.safetyLimit = limit
 	}
-	if lower := lowerLimit(h.options, limit); lower != h.requested {
+	if lower := h.options.lowerLimit(limit); lower != h.requested {
 		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on",
 			limitAttr("limit", limit), limitAttr("before", h.requested))
 		h.requested, h.memoryRead = lower, time.Time{}

@@ -2,47 +2,52 @@ package gcgate
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
 
-// control is the control goroutine: it alone watches the heap and takes the gate through its
-// states. Its parts are owned by it.
-type control struct {
-	options  Options // with defaults
-	pacing   *pacing // safe for all goroutines
+// shared is what all parts of the control goroutine use. It does not change.
+type shared struct {
+	options  *Options // with defaults
+	log      *slog.Logger
+	warnings *warnings
+	pacing   *pacing
+	requests *traffic
+	status   *status
 	waiters  *waiters
+	calls    *calls
 	stop     <-chan struct{} // closed when the gate stops
-	wake     chan struct{}   // someone waits for a collection; capacity 1
-	others   sync.WaitGroup  // goroutines beside this one that Stop waits for
+}
+
+// control is the control goroutine, which alone watches the heap and takes the gate through its
+// states. It owns its parts.
+type control struct {
+	*shared
 	heap     *heapWatch
 	turns    *turnTaker
 	rounds   *rounds
 	observer *observer
 	adviser  *adviser
+
+	wake   chan struct{}  // a caller waits for a collection; capacity 1
+	others sync.WaitGroup // other goroutines that Stop waits for
 }
 
 // newControl returns one for a gate with options o and a memory limit to keep.
 func newControl(o Options, limit int64, g *Gate) *control {
-	c := &control{
-		options: o, pacing: newPacing(o.Collector), waiters: g.waiters, stop: g.stop, wake: make(chan struct{}, 1),
+	s := &shared{
+		options: &o, log: o.Logger, warnings: newWarnings(o.Logger), pacing: newPacing(o.Collector),
+		requests: &traffic{counter: g.requests}, status: g.status, waiters: g.waiters, calls: g.calls, stop: g.stop,
 	}
-	requests := &traffic{counter: g.requests}
+	c := &control{shared: s, wake: make(chan struct{}, 1)}
 	c.heap = &heapWatch{
-		options: &c.options, log: o.Logger, collector: o.Collector, pacing: c.pacing,
-		requests: requests, status: g.status, stop: g.stop, policy: o.Policy, requested: limit,
-		turns: newTurnLoad(&c.options), warnings: newWarnings(o.Logger),
+		shared: s, collector: o.Collector, turns: newTurnLoad(&o), policy: o.Policy, requested: limit,
 	}
-	c.turns = &turnTaker{
-		turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, waiters: g.waiters, calls: g.calls,
-		others: &c.others, stop: g.stop,
-	}
-	c.rounds = &rounds{
-		options: &c.options, log: o.Logger, requests: requests, status: g.status, waiters: g.waiters, calls: g.calls,
-		events: &events{}, heap: c.heap, turns: c.turns, stop: g.stop,
-	}
-	c.observer = &observer{heap: c.heap, log: o.Logger}
-	c.adviser = &adviser{heap: c.heap, log: o.Logger}
+	c.turns = &turnTaker{shared: s, turns: o.Turns, heap: c.heap, others: &c.others}
+	c.rounds = &rounds{shared: s, events: &events{}, heap: c.heap, turns: c.turns}
+	c.observer = &observer{heap: c.heap}
+	c.adviser = &adviser{heap: c.heap}
 	return c
 }
 
@@ -54,7 +59,7 @@ func (c *control) begin(took time.Duration) {
 		if len(c.rounds.announcers) > 0 {
 			c.heap.policy = PolicyDrain
 		}
-		logAuto(c.options.Logger, c.heap.policy)
+		logAuto(c.log, c.heap.policy)
 	}
 	if c.heap.policy.announces() && divertsRequests(c.rounds.announcers) {
 		c.heap.turns.assumed = lateAtMost
@@ -67,7 +72,7 @@ func (c *control) run() {
 	defer c.heap.timer.Stop()
 	for d := time.Duration(0); ; d = c.interval() {
 		c.heap.sleep(d, c.wake)
-		c.heap.warnings.settle(c.heap.sampled)
+		c.warnings.settle(c.heap.sampled)
 		if isClosed(c.stop) {
 			return
 		}

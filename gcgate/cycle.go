@@ -61,18 +61,18 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	switch {
 	case h.overruled: // the log says so
 	case int64(was.safetyLimit) >= h.allowed.limit:
-		h.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
+		h.warnings.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
 			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
 			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live,
 			"enough", limitFor(h.options, h.thresholds.live, overhead))
 	case heap < was.hard:
-		h.warn("escaped",
+		h.warnings.warn("escaped",
 			"gcgate: the runtime collected by itself because memory outside the heap grew; the gate has "+
 				"moved its safety limit",
 			"fix", "nothing; if this is said often, look for goroutines that pile up",
 			"safety_limit", was.safetyLimit, "heap", heap, "outside", overhead)
 	default:
-		h.warn("escaped",
+		h.warnings.warn("escaped",
 			"gcgate: the runtime collected by itself because the heap outgrew hard; no memory limit is "+
 				"near; raise HardRatio",
 			"fix", "or shorten AnnounceTimeout and DrainTimeout",
@@ -87,7 +87,7 @@ func (h *heapWatch) rebase(r reading) {
 	h.requests.cycleEnded(h.collector.Marked())
 	percent, overruled := h.pacing.programPercent()
 	if h.overruled = overruled; overruled {
-		h.warn("percent",
+		h.warnings.warn("percent",
 			"gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of "+
 				"it; set it before Start",
 			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")

@@ -146,9 +146,9 @@ func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	unended := inFlight - int(entered-r.before)
 	switch took := time.Since(r.announced); {
 	case isQuiet:
-		rs.heap.warnings.over("gcgate: requests end within the drain again", "unended")
+		rs.warnings.over("gcgate: requests end within the drain again", "unended")
 	case unended > 0 && took >= rs.options.DrainTimeout:
-		rs.heap.warnings.lasting("unended", lastsEvery,
+		rs.warnings.lasting("unended", lastsEvery,
 			"gcgate: requests did not end within DrainTimeout, so they overlap a collection",
 			"requests", unended, "oldest_at_least", max(rs.requests.oldest, took).Round(time.Millisecond),
 			"fix", "give handlers that hang a timeout; raise DrainTimeout for slow ones; "+
@@ -237,7 +237,7 @@ func (rs *rounds) keepComing(r *round) bool {
 		*d = afterDrain{}
 	case d.proves():
 		*d = afterDrain{}
-		rs.heap.warnings.over("gcgate: requests cease again when a drain is confirmed", "unheeded")
+		rs.warnings.over("gcgate: requests cease again when a drain is confirmed", "unheeded")
 	}
 	return r.unheeded
 }
@@ -256,7 +256,7 @@ func (rs *rounds) warnUnheeded(r *round, d *afterDrain) {
 		}
 	}
 	why = append(why, "clients that keep connections to this process past the balancer")
-	rs.heap.warnings.lasting("unheeded", lastsEvery,
+	rs.warnings.lasting("unheeded", lastsEvery,
 		"gcgate: requests keep coming although each peer has confirmed the drain; remove the likely cause",
 		"signals", strings.Join(names, ", "), "requests", d.entered, "within", d.within,
 		"likely", strings.Join(why, "; or "))

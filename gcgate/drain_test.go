@@ -70,7 +70,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: []Signal{c.signal}, DisableJitter: true}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: []Signal{c.signal}, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
 				r.send(time.Millisecond, c.deaf)
 				r.until(t, StateCollecting)
@@ -97,7 +97,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 // it, which are three collections here, did not help, so that the turn is not held for seconds for
 // nothing, and each collection is counted.
 func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(time.Millisecond, func(time.Duration) bool { return true })
 		drained := func() time.Duration {
@@ -145,7 +145,7 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 	const late = 1600 * time.Millisecond
 	for _, announcing := range []time.Duration{0, 40 * time.Millisecond, 90 * time.Millisecond} {
 		s := &ineffectiveSignal{fakeSignal{takes: announcing}}
-		inTime(t, Options{Signals: []Signal{s}, DisableJitter: true}, func(t *testing.T, r *rig) {
+		inTime(t, Options{Signals: []Signal{s}, Jitter: -1}, func(t *testing.T, r *rig) {
 			r.heap.Do(func() { r.heap.Rate = 80 * mib }) // 0.94 s from the trigger to the hard threshold
 			r.send(time.Millisecond, func(out time.Duration) bool { return out < announcing+late })
 			first := uint64(0)
@@ -168,7 +168,7 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 // TestPauseIsNoEnd: a pause of the clients', in a long wait for a peer that acts late, is not taken
 // for the end of the requests.
 func TestPauseIsNoEnd(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 50 * mib })
 		var pause atomic.Int64 // when
 		pause.Store(int64(500 * time.Millisecond))
@@ -191,7 +191,7 @@ func TestPauseIsNoEnd(t *testing.T) {
 // TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but
 // those that come during it do.
 func TestFewRequestsThatNobodyStops(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Mark = 500 * time.Millisecond })
 		r.send(100*time.Millisecond, func(time.Duration) bool { return true })
 		r.until(t, StateCollecting)
@@ -215,7 +215,7 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 		{"they stop, but for a late one now and then", true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true, DisablePeriod: true},
+			inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1, Period: -1},
 				func(t *testing.T, r *rig) {
 					r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, 20*time.Millisecond })
 					r.send(35*time.Millisecond, func(time.Duration) bool { return !c.stop }) // 29 a second
@@ -285,7 +285,7 @@ func TestStandstillIsNoFutileWait(t *testing.T) {
 		h.Heap.Rate = 20 * mib
 		return h.Heap
 	}
-	inTimeOver(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true, Collector: h}, heap,
+	inTimeOver(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1, Collector: h}, heap,
 		func(t *testing.T, r *rig) {
 			r.send(time.Millisecond, func(out time.Duration) bool { return out < late })
 			r.until(t, StateDraining)
@@ -321,7 +321,7 @@ func TestQuietForFollowsTheRate(t *testing.T) {
 		{10, time.Millisecond, time.Millisecond, false},
 		{10, time.Millisecond, time.Millisecond, true},
 	} {
-		rs := &rounds{options: &Options{QuietFor: c.set}, heap: &heapWatch{}, status: &status{}}
+		rs := &rounds{shared: &shared{options: &Options{QuietFor: c.set}, status: &status{}}, heap: &heapWatch{}}
 		rs.status.refusing.Store(c.refusing)
 		if got := rs.quietFor(c.perSecond); got != c.want {
 			t.Errorf("at %g a second, %v set: %v, want %v", c.perSecond, c.set, got, c.want)
@@ -354,7 +354,7 @@ func TestRequestsThatStay(t *testing.T) {
 		{"messages, and requests", []Signal{&ineffectiveSignal{}}, true, time.Second, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: c.signals, DisableJitter: true}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: c.signals, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
 				r.send(time.Millisecond, func(out time.Duration) bool { return out < c.late })
 				if c.kept {
@@ -401,7 +401,7 @@ func TestSilenceOfBefore(t *testing.T) {
 		{"both", []Signal{&keepingSignal{}, &fakeSignal{}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: c.with, DisableJitter: true, Policy: PolicyDrain, IdleRatio: 2},
+			inTime(t, Options{Signals: c.with, Jitter: -1, Policy: PolicyDrain, IdleRatio: 2},
 				func(t *testing.T, r *rig) {
 					r.until(t, StateCollecting)
 					if d := r.Stats().Phases[StateDraining].Total; d < 2*tick != c.quick {

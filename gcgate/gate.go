@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,7 +67,7 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	kept := &keptLog{}
 	o.Logger = slog.New(&keepingHandler{Handler: o.Logger.Handler(), kept: kept})
-	limit, err := memoryLimit(&o)
+	limit, err := o.memoryLimit()
 	if err != nil {
 		return nil, err
 	}
@@ -129,28 +128,6 @@ func collectOnce(ctx context.Context, c Collector) (took time.Duration, err erro
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-}
-
-// memoryLimit returns the memory limit to keep: that of the options or of the runtime, the lower.
-func memoryLimit(o *Options) (int64, error) {
-	limit := o.Collector.SetLimit(-1)
-	if set := o.MemoryLimitBytes; set > 0 {
-		if set > limit && set != math.MaxInt64 {
-			o.Logger.Warn(
-				"gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT): the lower one holds",
-				"option", set, "runtime", limit)
-		}
-	}
-	limit = lowerLimit(o, limit)
-	return limit, checkLimit(o, limit)
-}
-
-// lowerLimit returns the lower of the options' memory limit, if there is one, and the runtime's.
-func lowerLimit(o *Options, runtime int64) int64 {
-	if o.MemoryLimitBytes > 0 {
-		return min(runtime, o.MemoryLimitBytes)
-	}
-	return runtime
 }
 
 // run is the control goroutine. It ends the announcers when the turns are released and all peers

@@ -1,7 +1,6 @@
 package gcgate
 
 import (
-	"log/slog"
 	"math"
 	"time"
 )
@@ -25,15 +24,9 @@ const (
 // runtime's own pacing off or on, because that follows from the thresholds. With no room between
 // them the runtime stays in charge. The control goroutine owns its fields.
 type heapWatch struct {
-	options   *Options
-	log       *slog.Logger
-	warnings  *warnings
+	*shared
 	collector Collector
-	pacing    *pacing
-	requests  *traffic
 	turns     *turnLoad
-	status    *status
-	stop      <-chan struct{} // closed when the gate stops
 
 	// As of the last sample. Rates are in bytes allocated a second.
 	sampled time.Time
@@ -174,7 +167,7 @@ func (h *heapWatch) sample() {
 		case automatic > 0:
 			h.escaped(automatic, was, heap)
 		case swept:
-			h.warn("forced", "gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
+			h.warnings.warn("forced", "gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
 				"why", "requests may have overlapped that collection")
 		}
 	}
@@ -224,7 +217,7 @@ func (h *heapWatch) warnUncounted() {
 	if h.warnings.has("uncounted") || h.requests.total > 0 || h.last.cycles-h.firstCycles < observeCycles {
 		return // the handlers are wrapped, or nothing has come yet
 	}
-	h.warn("uncounted",
+	h.warnings.warn("uncounted",
 		"gcgate: collections, but no request has entered: wrap the handlers with httpgate.Wrap, or call Gate.Enter")
 }
 
@@ -288,6 +281,3 @@ func (h *heapWatch) publish() {
 		s.Next = h.sampled.Add(time.Duration(min(max(left, 0)/h.rate, 1e6) * float64(time.Second)))
 	}
 }
-
-// warn logs an event; see [warnings.warn].
-func (h *heapWatch) warn(kind, message string, args ...any) { h.warnings.warn(kind, message, args...) }

@@ -281,7 +281,7 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 	}{
 		// a trigger at twice the live heap: 20
 		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1},
-		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, DisableHoldTurn: true}, 18, 24, 1},
+		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, HoldTurn: -1}, 18, 24, 1},
 		{"a follower of a quorum", Options{Signals: []Signal{&keepingSignal{}}}, 18, 24, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package gcgate
 
 import (
-	"log/slog"
 	"slices"
 	"time"
 )
@@ -59,17 +58,11 @@ type round struct {
 // rounds goes through one collection after the other. Its fields are owned by the control
 // goroutine, or do not change once that runs.
 type rounds struct {
-	options    *Options
-	log        *slog.Logger
-	requests   *traffic
-	status     *status
-	waiters    *waiters
-	calls      *calls
+	*shared
 	events     *events
 	heap       *heapWatch
 	turns      *turnTaker
 	announcers []*announcer
-	stop       <-chan struct{} // closed when the gate stops
 
 	entered    time.Time     // when the state began
 	usualDrain time.Duration // from an announcement to the collection, moving average
@@ -268,7 +261,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.overdueEnded()
 		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stalled, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
-		rs.heap.warnings.lasting("overdue", warnEvery,
+		rs.warnings.lasting("overdue", warnEvery,
 			"gcgate: a collection does not end; serving in the meantime, and collecting no more until it has",
 			"took", time.Since(begin), "expected", r.expected)
 	}
@@ -360,7 +353,7 @@ func (rs *rounds) releaseTurn(r *round) {
 	}
 	if isLost(r.lease) {
 		rs.status.update(func(s *Stats) { s.LostTurns++ })
-		rs.heap.warn("lost",
+		rs.warnings.warn("lost",
 			"gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
 	bound := silentBound(rs.heap.turnStats().Spare)

@@ -9,9 +9,6 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// maxReplicas is the limit of Options.Replicas.
-const maxReplicas = 10_000
-
 // TurnStats tell how the turns suffice. evenkeel.dev/gcgate/capacity has the formulas.
 type TurnStats struct {
 	Held Duration // for which this replica has held a turn, from taking it to its release

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,14 +23,10 @@ const (
 // turnTaker takes turns, and releases them. Fields without a remark are owned by the control
 // goroutine, or do not change.
 type turnTaker struct {
-	turns   Turns // nil: collect at any time
-	hold    time.Duration
-	heap    *heapWatch
-	log     *slog.Logger
-	waiters *waiters
-	calls   *calls
-	others  *sync.WaitGroup // goroutines that Stop waits for
-	stop    <-chan struct{} // closed when the gate stops
+	*shared
+	turns  Turns // nil: collect at any time
+	heap   *heapWatch
+	others *sync.WaitGroup // goroutines that Stop waits for
 
 	taken     time.Time       // when the turn that is held was taken
 	asking    sync.Mutex      // held while TryAcquire or Acquire runs: the interface promises one at a time
@@ -84,7 +79,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 		case lease != nil:
 			t.taken = time.Now()
 			t.holding.Add(1)
-			t.heap.warnings.over("gcgate: this replica has the turn again", "waits")
+			t.warnings.over("gcgate: this replica has the turn again", "waits")
 			return lease, false, true
 		case *reason == ReasonIdleGap && !t.goesWithoutTurn():
 			t.leaveGap()
@@ -212,13 +207,13 @@ func (t *turnTaker) warnWithoutTurn(err error, holder string) {
 	peer, _ := t.heldUp.get()
 	switch {
 	case t.holding.Load() > 0:
-		t.heap.warn("without turn", "gcgate: this process holds the turn itself because a peer does not have it back; "+
+		t.warnings.warn("without turn", "gcgate: this process holds the turn itself because a peer does not have it back; "+
 			"collecting without one", "peer", peer, "heap", used, "hard", hard)
 	case errors.Is(err, ErrHeld):
-		t.heap.warn("without turn", "gcgate: another replica holds the turn for too long; collecting without it",
+		t.warnings.warn("without turn", "gcgate: another replica holds the turn for too long; collecting without it",
 			append(t.heap.turnFigures(), "holder", holder, "heap", used, "hard", hard)...)
 	default:
-		t.heap.warn("without turn", "gcgate: the turn cannot be taken; collecting without it",
+		t.warnings.warn("without turn", "gcgate: the turn cannot be taken; collecting without it",
 			"heap", used, "hard", hard, "error", err)
 	}
 }
@@ -244,8 +239,8 @@ func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool
 	t.releases.Go(func() {
 		defer t.holding.Add(-1)
 		returned := await()
-		if t.hold > 0 && wasDrained {
-			time.Sleep(t.hold)
+		if t.options.HoldTurn > 0 && wasDrained {
+			time.Sleep(t.options.HoldTurn)
 		}
 		t.release(lease)
 		t.heap.turns.learn(time.Since(taken), returned)

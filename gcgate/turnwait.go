@@ -47,10 +47,10 @@ func (w *turnWait) ask() Lease {
 		w.err = cmp.Or(w.err, errNoAnswer)
 	case a.err == nil || held:
 		w.err = a.err
-		t.heap.warnings.over("gcgate: turns can be taken again", "turns")
+		t.warnings.over("gcgate: turns can be taken again", "turns")
 	default:
 		w.err = a.err
-		t.heap.warnings.lasting("turns", warnEvery,
+		t.warnings.lasting("turns", warnEvery,
 			"gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
 	}
 	return a.lease
@@ -107,7 +107,7 @@ func (w *turnWait) look(err error) {
 	w.named = true
 	if err == nil || errors.Is(err, ErrHeld) { // else take logs it
 		h := t.heap
-		h.warnings.ongoing("waits",
+		t.warnings.ongoing("waits",
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",
 			"holder", by, "held", waited.Round(time.Second),
 			"heap", h.used, "trigger", h.thresholds.trigger, "hard", h.thresholds.hard)

@@ -214,7 +214,7 @@ func TestRefuses(t *testing.T) {
 		heap.Rate = 0
 		g, err := gcgate.Start(t.Context(), gcgate.Options{
 			Collector: heap, Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"},
-			DisablePeriod: true, OnEvent: look, Logger: quiet,
+			Period: -1, OnEvent: look, Logger: quiet,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -165,7 +165,7 @@ func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service
 	}
 	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap,
 		r.onEvent
-	gate.Logger, gate.DisablePeriod = o.Logger, true
+	gate.Logger, gate.Period = o.Logger, -1
 	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
 		t.Fatal(err)
 	}

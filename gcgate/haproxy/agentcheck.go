@@ -90,8 +90,8 @@ type AgentCheck struct {
 
 	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
 
-	peers     polled.Peers
-	access    polled.Access
+	peers  polled.Peers
+	access polled.Access
 
 	mu     sync.Mutex
 	closed bool                   // guarded by mu
@@ -240,7 +240,6 @@ func (a *AgentCheck) refuse() error {
 
 // String returns "agent-check".
 func (a *AgentCheck) String() string { return "agent-check" }
-
 
 // track keeps c for Close, and reports false when that was called already.
 func (a *AgentCheck) track(c io.Closer) bool {

@@ -95,11 +95,11 @@ type Handler struct {
 	// starts.
 	Logger *slog.Logger
 
-	gateLog   atomic.Pointer[slog.Logger] // nil: no gate has started
-	draining  atomic.Bool
-	peers     polled.Peers
-	access    polled.Access
-	warned    sync.Once // that a peer was taken for back without a proof
+	gateLog  atomic.Pointer[slog.Logger] // nil: no gate has started
+	draining atomic.Bool
+	peers    polled.Peers
+	access   polled.Access
+	warned   sync.Once // that a peer was taken for back without a proof
 }
 
 const (
@@ -253,4 +253,3 @@ func serverState(r *http.Request) polled.Says {
 
 // String returns "health check".
 func (h *Handler) String() string { return "health check" }
-
