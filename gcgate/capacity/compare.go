@@ -31,7 +31,7 @@ func (w *Way) UnmarshalText(text []byte) error { return wayNames.Parse(text, w) 
 type Outlook struct {
 	Way Way `json:"way"`
 
-	// Needed is how many replicas keep below the knee of their processors ([Knee]), behind gates
+	// Needed is how many replicas keep below the knee of their processors (0.85 of them), behind gates
 	// while as many are drained as there are turns. Replicas is how many the other figures are for:
 	// those of the options, or else the needed ones.
 	Needed   Range `json:"needed,omitzero"`
@@ -64,8 +64,8 @@ type Outlook struct {
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way of collecting. It returns a [*FieldError] or an
-// [*evenkeel.OptionError] where a figure makes no sense.
+// Compare returns an [Outlook] for each way of collecting. It returns an
+// [*evenkeel.OptionError] if a figure makes no sense.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -84,15 +84,15 @@ func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
 	collector.High *= markNearKnee
-	all := s.Work.Add(collector)
+	all := s.Work.add(collector)
 	out := Outlook{Way: w}
 	if !s.Work.IsZero() {
-		out.Needed = replicas(all.Times(1 / (Knee * float64(s.Procs))))
+		out.Needed = replicas(all.Times(1 / (knee * float64(s.Procs))))
 	}
 	out.Replicas = out.count(o)
 	out.use(s, o, collector, heap, heap)
 	if !s.Work.IsZero() && !out.Replicas.IsZero() {
-		out.Headroom = o.headroom(out.Replicas, all).Times(Knee * float64(s.Procs))
+		out.Headroom = o.headroom(out.Replicas, all).Times(knee * float64(s.Procs))
 	}
 	return out
 }
@@ -122,8 +122,8 @@ func (s Service) gated(o Options) Outlook {
 	out.use(s, o, collector, trigger, trigger+rate*s.Held.High)
 	if !s.Work.IsZero() && !out.Replicas.IsZero() {
 		serving := Range{max(out.Replicas.Low-float64(o.Turns), 0), max(out.Replicas.High-float64(o.Turns), 0)}
-		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.Add(collector))
-		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(Knee * float64(s.Procs))
+		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.add(collector))
+		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(knee * float64(s.Procs))
 	}
 	low, high := seconds(s.Held.Low), seconds(s.Held.High)
 	out.TurnLoad = Range{TurnLoad(s.AllocRate, room, low, o.Turns), TurnLoad(s.AllocRate, room, high, o.Turns)}
@@ -179,8 +179,8 @@ func (s Service) below(o Options, share float64) float64 {
 // gatedReplicas is how many replicas serve below the knee while those that have a turn are drained,
 // and have the processors for all work.
 func (s Service) gatedReplicas(o Options, collector Range) Range {
-	full := Knee * float64(s.Procs)
-	serving, all := s.Work.Times(1/full), s.Work.Add(collector).Times(1/full)
+	full := knee * float64(s.Procs)
+	serving, all := s.Work.Times(1/full), s.Work.add(collector).Times(1/full)
 	k := float64(o.Turns)
 	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
 }
@@ -211,7 +211,7 @@ func (o Options) headroom(replicas, work Range) Range {
 
 // use fills in memory and CPU, for a heap that grows to peakLow up to peakHigh.
 func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh float64) {
-	out.Memory = Range{peakLow, peakHigh * spareMemory}.Add(Exactly(s.Beside))
+	out.Memory = Range{peakLow, peakHigh * spareMemory}.add(Exactly(s.Beside))
 	out.TooLarge = o.Memory > 0 && out.Memory.Low > o.Memory
 	if !out.Replicas.IsZero() {
 		out.MemoryInAll = Range{out.Memory.Low * out.Replicas.Low, out.Memory.High * out.Replicas.High}
@@ -220,7 +220,7 @@ func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh
 		return
 	}
 	if s.Requests > 0 {
-		out.CPU = s.Work.Add(collector).Times(1 / s.Requests)
+		out.CPU = s.Work.add(collector).Times(1 / s.Requests)
 	}
 	out.Collector = Range{collector.Low / (collector.Low + s.Work.High), collector.High / (collector.High + s.Work.Low)}
 }

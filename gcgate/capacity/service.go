@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -54,19 +53,17 @@ type Options struct {
 	Memory float64
 }
 
-// A FieldError says which field of a [Service] cannot be used, and what would be right.
-type FieldError struct {
-	Field  string // the field's name
-	Reason string // what is wrong, and what to set instead
+func refuseField(field, format string, args ...any) error {
+	return evenkeel.NewOptionError("capacity.Service", field, format, args...)
 }
 
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("capacity: Service.%s: %s", e.Field, e.Reason)
+func refuseOption(option, format string, args ...any) error {
+	return evenkeel.NewOptionError("capacity.Options", option, format, args...)
 }
 
-// Knee is the share of the processors from which on queues in front of them grow fast: with random
+// knee is the share of the processors from which on queues in front of them grow fast: with random
 // arrivals the mean wait is rho / (1 - rho) times what a request takes, which is 6 at 0.85.
-const Knee = 0.85
+const knee = 0.85
 
 // Figures that were measured (docs/guides/gcgate.md), for what is not known of a service.
 const (
@@ -93,14 +90,14 @@ func WorkAtKnee(measured float64, procs float64) Range {
 		return Range{}
 	}
 	cost := func(load float64) float64 { // of a request, beside that at a third of capacity
-		load = min(max(load, idleFrom), Knee)
-		return 1 - (1-kneeShare)*(load-idleFrom)/(Knee-idleFrom)
+		load = min(max(load, idleFrom), knee)
+		return 1 - (1-kneeShare)*(load-idleFrom)/(knee-idleFrom)
 	}
-	return Range{measured * cost(Knee) / cost(measured/procs), measured}
+	return Range{measured * cost(knee) / cost(measured/procs), measured}
 }
 
 // withDefaults returns s with what was measured elsewhere for what is not known, or a
-// [*FieldError].
+// [*evenkeel.OptionError].
 func (s Service) withDefaults() (Service, error) {
 	for _, f := range []struct {
 		field string
@@ -113,7 +110,7 @@ func (s Service) withDefaults() (Service, error) {
 		{"Beside", s.Beside, false},
 	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
-			return s, &FieldError{f.field, fmt.Sprintf("%g is out of range: use a figure above 0", f.value)}
+			return s, refuseField(f.field, "%g is out of range: use a figure above 0", f.value)
 		}
 	}
 	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
@@ -122,21 +119,18 @@ func (s Service) withDefaults() (Service, error) {
 		}
 	}
 	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, &FieldError{
-			"Work",
-			fmt.Sprintf("%g to %g begins at 0: use a lower bound above it, or 0 to 0 for one that is not known",
-				s.Work.Low, s.Work.High),
-		}
+		return s, refuseField("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
+			s.Work.Low, s.Work.High)
 	}
 	if s.Procs < 0 {
-		return s, &FieldError{"Procs", fmt.Sprintf("%d is negative: use how many processors a replica has", s.Procs)}
+		return s, refuseField("Procs", "%d is negative: use how many processors a replica has", s.Procs)
 	}
 	s.Procs = max(s.Procs, 1)
 	if s.MarkPerByte.IsZero() {
 		s.MarkPerByte = Range{markLow, markHigh}
 	}
 	if s.Held.IsZero() {
-		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).Add(Range{turnLow, turnHigh})
+		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).add(Range{turnLow, turnHigh})
 	}
 	return s, nil
 }
@@ -144,14 +138,11 @@ func (s Service) withDefaults() (Service, error) {
 func (o Options) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return evenkeel.NewOptionError("capacity.Options", "Replicas",
-			"%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
+		return refuseOption("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
 	case o.Turns < 0 || o.Turns > 1e6:
-		return evenkeel.NewOptionError("capacity.Options", "Turns", "%d is out of range: use 1 to 1000000, or 0 for 1",
-			o.Turns)
+		return refuseOption("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
-		return evenkeel.NewOptionError("capacity.Options", "Memory", "%g is out of range: use bytes, or 0 for no limit",
-			o.Memory)
+		return refuseOption("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
 // putBack ends the drain of another server of the backend.
 func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 	if strings.Trim(name, nameChars) != "" {
-		return h.errorf("%w: %q is no name", ErrNotConfirmed, name)
+		return h.errorf("%w: %q is no name", errNotConfirmed, name)
 	}
 	servers, _, err := h.lookAfter(ctx, h.set(name, "ready"))
 	if err != nil {
@@ -91,7 +91,7 @@ func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 	}
 	for _, s := range servers {
 		if s.name == name && s.isDrained() {
-			return h.errorf("%w: server %s is still drained after \"state ready\"", ErrNotConfirmed, name)
+			return h.errorf("%w: server %s is still drained after \"state ready\"", errNotConfirmed, name)
 		}
 	}
 	return nil

@@ -27,17 +27,17 @@ var (
 // Errors of [RuntimeAPI], besides fs.ErrPermission (the socket is not at level admin),
 // fs.ErrNotExist (no such backend or server) and those of package net.
 var (
-	// ErrNotConfirmed is in the error when HAProxy answered, but its state is not the one
+	// errNotConfirmed is in the error when HAProxy answered, but its state is not the one
 	// asked for.
-	ErrNotConfirmed = errors.New("not confirmed")
+	errNotConfirmed = errors.New("not confirmed")
 
 	// ErrLastServer is in the error when no other server of the backend can take requests: a
 	// drain would make HAProxy answer 503 to all of them.
 	ErrLastServer = errors.New("no other server is up")
 
-	// ErrOtherServer is in the error when the server is at an address where this process does not
+	// errOtherServer is in the error when the server is at an address where this process does not
 	// listen, and another server of the backend is where it does. Nothing is drained then.
-	ErrOtherServer = errors.New("the server is another process")
+	errOtherServer = errors.New("the server is another process")
 )
 
 const (
@@ -57,7 +57,7 @@ const (
 // with this process in them. A server that tracks another follows it: name the one tracked.
 //
 // A server at whose address this process does not listen is another process when this one listens
-// at the address of another server of the backend: Drain and Check return [ErrOtherServer] then.
+// at the address of another server of the backend: Drain and Check return [errOtherServer] then.
 //
 // A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A drain is
 // taken for this process's own, left by one of before that crashed, say: Ready ends it. So take a
@@ -157,7 +157,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 		}
 		if !me.isDrained() {
 			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?",
-				ErrNotConfirmed, me.admin)
+				errNotConfirmed, me.admin)
 		}
 	}
 	if isLast(servers, h.Server) {
@@ -176,7 +176,7 @@ func (h *RuntimeAPI) refuseOther(servers []server) error {
 	}
 	if own := misnamed(servers, h.Server); own != "" {
 		return unreached{h.errorf("%w: this process listens at the address of server %s: name that one, "+
-			"or each of the two replicas drains the other", ErrOtherServer, own)}
+			"or each of the two replicas drains the other", errOtherServer, own)}
 	}
 	h.looks++
 	return nil
@@ -193,7 +193,7 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	_, me, err = h.look(ctx, "ready")
 	if err == nil && me.isDrained() {
 		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?",
-			ErrNotConfirmed)
+			errNotConfirmed)
 	}
 	return err
 }
@@ -282,7 +282,7 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 		return nil, me, h.errorf("%w: no such backend: write its name as in the configuration, after \"backend\"",
 			fs.ErrNotExist)
 	case parseErr != nil:
-		return nil, me, h.errorf("%w: HAProxy answered %.100q: %w", ErrNotConfirmed, strings.TrimSpace(said), parseErr)
+		return nil, me, h.errorf("%w: HAProxy answered %.100q: %w", errNotConfirmed, strings.TrimSpace(said), parseErr)
 	case me.name == "":
 		return nil, me,
 			h.errorf("%w: no such server in this backend: write its name as in the configuration, after \"server\"",
