@@ -50,7 +50,7 @@ type gatedSetup struct {
 // gatedStats is what a replica tells of itself.
 type gatedStats struct {
 	Polls                                        int64
-	Collections, Announced, Overlapped, Unheeded uint64
+	Collections, Announced, Overlapped, IgnoredDrains uint64
 }
 
 // runGated serves: / counted by the gate, /health, /collect and /stats.
@@ -115,7 +115,7 @@ func runGated(setup string) error {
 		json.NewEncoder(w).Encode(gatedStats{
 			polls.Load(),
 			now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count, now.Overlapped,
-			now.Unheeded,
+			now.IgnoredDrains,
 		})
 	})
 	m, err := httpgate.New(g, wrap)

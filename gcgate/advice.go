@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// What an adviser looks at.
 const (
 	adviceFirst   = 500 * time.Millisecond // of requests and collections, at least, before the first advice
 	adviceEvery   = time.Minute            // between two
@@ -14,8 +13,8 @@ const (
 	adviceEntered = 100                    // requests, likewise
 )
 
-// adviser says what another replica and a balancer would give a process without signals.
-// Owned by the control goroutine.
+// adviser tells a process without signals what a second replica would give. The control goroutine
+// owns it.
 type adviser struct {
 	heap *heapWatch
 
@@ -30,7 +29,6 @@ type adviser struct {
 	logged bool // the log has had an advice
 }
 
-// look advises when enough has been seen.
 func (a *adviser) look() {
 	h, t := a.heap, a.heap.requests
 	if a.begin.IsZero() || a.policy != h.policy {
@@ -58,13 +56,11 @@ func (a *adviser) restart() {
 	a.entered, a.overlaps = t.total, a.overlapsNow()
 }
 
-// overlapsNow counts the overlaps of requests with cycles so far, the gate's or others.
 func (a *adviser) overlapsNow() float64 {
 	t := a.heap.requests
 	return float64(t.overlapped()) + t.overlappedOther
 }
 
-// advise puts it in a sentence or two.
 func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float64) string {
 	h := a.heap
 	s := fmt.Sprintf("%.2g%% of the requests overlapped a collection, each of which marked for %v, one in %v",

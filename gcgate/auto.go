@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// What PolicyAuto looks for.
 const (
-	observeCycles = 3 // of the stock runtime, where there is no memory to spend
+	observeCycles = 3 // of the stock runtime, if there is no memory to spend
 	observeFor    = 500 * time.Millisecond
 
-	// While the stock runtime stays, it is watched again after a pause, doubled each time.
+	// While the stock runtime stays, the gate watches it again after a pause, doubled each time.
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
 )
 
-// observer watches the stock runtime for PolicyAuto. Owned by the control goroutine.
+// observer watches the stock runtime for PolicyAuto. The control goroutine owns it.
 type observer struct {
 	heap *heapWatch
 
 	begin   time.Time
 	cycles  uint64
-	looked  uint64 // cycles since begin when memory was looked at
+	looked  uint64 // cycles since begin at the last look at the memory
 	entered uint32
-	again   time.Time     // nothing is watched before
+	again   time.Time     // it watches nothing before
 	pause   time.Duration // before again; 0: nothing was decided yet
 }
 
@@ -73,7 +72,7 @@ func (o *observer) logChoice(level slog.Level, choice Policy, cycles, goal uint6
 		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 }
 
-// review gives PolicyMemory up when there is no memory to spend any more.
+// review leaves PolicyMemory if there is no memory to spend any more.
 func (o *observer) review() {
 	h := o.heap
 	if h.policy != PolicyMemory || h.roomy {
@@ -86,7 +85,6 @@ func (o *observer) review() {
 	o.again = h.sampled.Add(againMin)
 }
 
-// interval is the time to the next sample of the stock runtime.
 func (o *observer) interval() time.Duration {
 	if o.heap.sampled.Before(o.again) || o.heap.silent() {
 		return sampleRest
@@ -94,7 +92,6 @@ func (o *observer) interval() time.Duration {
 	return sampleMax
 }
 
-// restart begins another observation.
 func (o *observer) restart() {
 	h := o.heap
 	*o = observer{
@@ -103,7 +100,7 @@ func (o *observer) restart() {
 	}
 }
 
-// logAuto says what PolicyAuto does before it has seen anything.
+// logAuto logs what PolicyAuto does before it has seen anything.
 func logAuto(log *slog.Logger, p Policy) {
 	if p == PolicyDrain {
 		log.Info("gcgate: auto: there is a signal", "policy", p, "why", why(p))

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// calls are the calls of the user's code that run now, so that Stop can name one that hangs.
-// The zero value is ready.
+// calls are the calls of the user's code that run now, so that Stop can name one that hangs. The
+// zero value is ready.
 type calls struct {
 	mu      sync.Mutex
 	running map[*string]struct{} // guarded by mu; their names
@@ -27,7 +27,6 @@ func (c *calls) begin(name string) (end func()) {
 	}
 }
 
-// names returns the calls that run, in order.
 func (c *calls) names() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,11 +3,11 @@ package gcgate
 import "time"
 
 const (
-	// limitTries is how often the gate tries to set its limit while the program sets another one at
-	// the same moment.
+	// limitTries bounds the tries to set a limit while the program sets another one at the same
+	// moment.
 	limitTries = 3
 
-	memoryEvery = 10 * time.Second // between two looks at what memory there is
+	memoryEvery = 10 * time.Second // between two looks at the available memory
 )
 
 // settle sets all that follows from a live heap in bytes and from the limits. It returns false if
@@ -34,9 +34,9 @@ func (h *heapWatch) settle(live uint64) bool {
 	overhead := h.collector.Overhead()
 	h.thresholds = thresholdsFor(h.options, h.allowed, live, overhead)
 	h.thresholds.needRoom(h.leastRatio())
-	h.growth.crowd(h.thresholds.noRoom, live)
+	h.growth.noteRoom(h.thresholds.noRoom, live)
 	if h.thresholds.noRoom && h.drains() && h.givesUpGroup() {
-		h.thresholds.stretch(h.allowed.heap(overhead), h.requested)
+		h.thresholds.useWholeLimit(h.allowed.heap(overhead), h.requested)
 	}
 	h.follow()
 	h.warnTurns()
@@ -58,17 +58,16 @@ func (h *heapWatch) leastRatio() float64 {
 	return minTriggerRatio
 }
 
-// drains reports whether collections of the gate's own overlap no request.
+// drains reports whether the gate's own collections overlap no request.
 func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
 
-// givesUpGroup reports whether the control group's limit is not set as the runtime's. While the
-// live heap grows, that limit would have the runtime collect without end until the kernel kills the
-// process. The kernel does that all the same.
+// givesUpGroup reports whether the runtime's limit ignores the control group's. While the live heap
+// grows, that limit would have the runtime collect without end until the kernel kills the process
+// anyway.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
-// cede returns the limit to set if the runtime stays in charge for want of room. It is the
-// process's, or what was set without the control group's.
-func (h *heapWatch) cede(overhead uint64) (limit int64) {
+// limitWithoutRoom is the limit to set if the runtime stays in charge for want of room.
+func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
 	live := h.thresholds.live
 	figures := []any{
 		"limit", h.allowed.limit, "from", h.allowed.from, "live", live, "enough", limitFor(h.options, live, overhead),
@@ -84,18 +83,18 @@ func (h *heapWatch) cede(overhead uint64) (limit int64) {
 	return h.allowed.runtimeLimit(live, overhead)
 }
 
-// takeCharge switches the runtime's own pacing off, or on again if the limit leaves no room, and
-// sets the runtime's limit. It returns false if the program has set that at the same moment.
+// takeCharge switches the runtime's own pacing off, or on if the limit leaves no room, and sets the
+// runtime's limit. It returns false if the program has set that at the same moment.
 func (h *heapWatch) takeCharge(overhead uint64) bool {
 	limit := int64(h.thresholds.safetyLimit)
 	switch {
 	case h.policy == PolicyStock:
 		h.pacing.lower()
-		limit = h.requested // the rest is the runtime's business
+		limit = h.requested // the runtime decides
 	case h.policy == PolicyMemory:
 		limit = h.spendMemory(overhead)
 	case h.thresholds.noRoom:
-		limit = h.cede(overhead)
+		limit = h.limitWithoutRoom(overhead)
 	default:
 		h.warnings.over("gcgate: the memory limit leaves room again; the gate is in charge", "no room", "grows")
 	}
@@ -120,9 +119,9 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	return true
 }
 
-// setLimit sets the runtime's limit. That stops the world, so it leaves out a change that does not
-// matter, but keeps to the limit of the process exactly. It returns false if the program has set
-// another one at the same moment.
+// setLimit sets the runtime's limit. That stops the world, so it skips small changes, but keeps the
+// limit of the process exactly. It returns false if the program has set another one at the same
+// moment.
 func (h *heapWatch) setLimit(limit int64) bool {
 	was := h.safetyLimit
 	exact := (limit == h.allowed.limit || limit == h.allowed.whole) && limit != was

@@ -20,7 +20,7 @@ type shared struct {
 	stop     <-chan struct{} // closed when the gate stops
 }
 
-// control is the control goroutine, which alone watches the heap and takes the gate through its
+// control is the control goroutine. It alone watches the heap and takes the gate through its
 // states. It owns its parts.
 type control struct {
 	*shared
@@ -34,7 +34,6 @@ type control struct {
 	others sync.WaitGroup // other goroutines that Stop waits for
 }
 
-// newControl returns one for a gate with options o and a memory limit to keep.
 func newControl(o Options, limit int64, g *Gate) *control {
 	s := &shared{
 		options: &o, log: o.Logger, warnings: newWarnings(o.Logger), pacing: newPacing(o.Collector),
@@ -67,7 +66,6 @@ func (c *control) begin(took time.Duration) {
 	c.heap.begin(took)
 }
 
-// run samples the heap and collects until Stop.
 func (c *control) run() {
 	defer c.heap.timer.Stop()
 	for d := time.Duration(0); ; d = c.interval() {
@@ -96,15 +94,14 @@ func (c *control) run() {
 	}
 }
 
-// wakeUp has the control goroutine look who waits. Any goroutine may call it.
+// wakeUp has the control goroutine look for waiting callers. Any goroutine may call it.
 func (c *control) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it will look
+	default:
 	}
 }
 
-// interval is the time to the next sample.
 func (c *control) interval() time.Duration {
 	if c.heap.policy == PolicyStock {
 		return c.observer.interval()
@@ -115,11 +112,10 @@ func (c *control) interval() time.Duration {
 	return c.heap.interval()
 }
 
-// due says whether to collect now, and why.
 func (c *control) due() (Reason, bool) {
 	h := c.heap
 	if !h.returned() && !h.marked {
-		return 0, false // its sweep needs no waiting for: the next collection ends it
+		return 0, false // the next collection ends the sweep
 	}
 	switch {
 	case c.waiters.any():
@@ -138,8 +134,8 @@ func (c *control) due() (Reason, bool) {
 	return 0, false
 }
 
-// awaitPeers waits until all turns are released, and all peers know that this process is ready:
-// they must go on hearing until then. The bound is one for all peers.
+// awaitPeers waits until all turns are released and all peers have this process back. The bound is
+// for all peers together.
 func (c *control) awaitPeers() {
 	bound, done := context.WithTimeout(context.Background(), stopTimeout)
 	defer done()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// beginCycle has the collector collect, in a goroutine of its own because it may block for long
-// after marking. The channel is closed when it has returned.
+// beginCycle starts a collection in its own goroutine, because it may block for long after marking.
+// The channel is closed when it has returned.
 func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	done := make(chan struct{})
 	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
@@ -17,11 +17,11 @@ func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	return done
 }
 
-// cycleEnded reports whether the cycle that beginCycle began has ended, or its marking at least. If
-// the runtime had begun one by itself, runtime.GC waits for that and runs the gate's then. So the
-// end of the first one counts as escaped, and as nothing else.
+// cycleEnded reports whether the cycle of beginCycle has ended, or at least its marking. If the
+// runtime had begun one by itself, runtime.GC first waits for that. The end of that one only counts
+// as escaped.
 func (h *heapWatch) cycleEnded() bool {
-	returned := h.returned() // before the reading: all that Collect did is in that
+	returned := h.returned() // before the reading, which then has all that Collect did
 	now := readCollector(h.collector)
 	cycles, automatic := now.cycles-h.last.cycles, now.automatic-h.last.automatic
 	if cycles > 0 {
@@ -53,13 +53,13 @@ func (h *heapWatch) returned() bool {
 	}
 }
 
-// escaped counts cycles of the runtime's own while the gate is in charge, and logs why. was are the
-// thresholds of then, heap is what the heap had grown to.
+// escaped counts cycles of the runtime's own while the gate is in charge, and logs why. was and
+// heap are the thresholds and the heap of then.
 func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	h.status.update(func(s *Stats) { s.Escaped += n })
 	overhead := h.collector.Overhead()
 	switch {
-	case h.overruled: // the log says so
+	case h.overruled: // rebase has logged it
 	case int64(was.safetyLimit) >= h.allowed.limit:
 		h.warnings.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
 			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
@@ -99,7 +99,6 @@ func (h *heapWatch) rebase(r reading) {
 	}
 }
 
-// overdueEnded tells the log that the gate's last collection has ended.
 func (h *heapWatch) overdueEnded() {
 	h.warnings.over("gcgate: the collection that took too long has ended", "overdue")
 }

@@ -131,7 +131,7 @@ func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
 		switch {
 		case q.look():
 			return true
-		case rs.pressed(r) || !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
+		case rs.isUrgent(r) || !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
 			return false
 		}
 	}
@@ -218,8 +218,8 @@ func (rs *rounds) expectNone(r *round) {
 // drain. Once in a round it tells the log and the statistics. It leaves out requests that no peer
 // can send elsewhere.
 func (rs *rounds) keepComing(r *round) bool {
-	if r.unheeded || r.confirmed.IsZero() {
-		return r.unheeded
+	if r.ignored || r.confirmed.IsZero() {
+		return r.ignored
 	}
 	now := time.Now()
 	_, movable := rs.requests.readMovable()
@@ -231,32 +231,32 @@ func (rs *rounds) keepComing(r *round) bool {
 	r.movable, r.confirmed = movable, now
 	switch {
 	case d.tooMany():
-		r.unheeded = true
-		rs.status.update(func(s *Stats) { s.Unheeded++ })
-		rs.warnUnheeded(r, d)
+		r.ignored = true
+		rs.status.update(func(s *Stats) { s.IgnoredDrains++ })
+		rs.warnIgnored(r, d)
 		*d = afterDrain{}
 	case d.proves():
 		*d = afterDrain{}
-		rs.warnings.over("gcgate: requests cease again when a drain is confirmed", "unheeded")
+		rs.warnings.over("gcgate: requests cease again when a drain is confirmed", "ignored")
 	}
-	return r.unheeded
+	return r.ignored
 }
 
-// warnUnheeded asks the signals for likely causes, and tells the log.
-func (rs *rounds) warnUnheeded(r *round, d *afterDrain) {
+// warnIgnored asks the signals for likely causes, and tells the log.
+func (rs *rounds) warnIgnored(r *round, d *afterDrain) {
 	var names, why []string
 	for _, a := range r.asked {
 		names = append(names, a.signal.String())
 		if e, ok := a.signal.(Explainer); ok {
-			end := a.call("WhyUnheeded")
-			if text := e.WhyUnheeded(); text != "" {
+			end := a.call("WhyIgnored")
+			if text := e.WhyIgnored(); text != "" {
 				why = append(why, text)
 			}
 			end()
 		}
 	}
 	why = append(why, "clients that keep connections to this process past the balancer")
-	rs.warnings.lasting("unheeded", lastsEvery,
+	rs.warnings.lasting("ignored", lastsEvery,
 		"gcgate: requests keep coming although each peer has confirmed the drain; remove the likely cause",
 		"signals", strings.Join(names, ", "), "requests", d.entered, "within", d.within,
 		"likely", strings.Join(why, "; or "))

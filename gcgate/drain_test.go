@@ -13,7 +13,7 @@ import (
 // ineffectiveSignal confirms a drain at once, and its peer goes on sending.
 type ineffectiveSignal struct{ fakeSignal }
 
-func (*ineffectiveSignal) WhyUnheeded() string { return "update_merge_window" }
+func (*ineffectiveSignal) WhyIgnored() string { return "update_merge_window" }
 
 // send sends a short request each pause until the gate stops, to a process in rotation, and to
 // one that is for as long as deaf says.
@@ -84,7 +84,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 				if drained := s.Phases[StateDraining].Total; drained < c.from || drained > c.to {
 					t.Errorf("drained for %v, want %v to %v", drained, c.from, c.to)
 				}
-				if s.Unheeded != map[bool]uint64{true: 1}[c.warned] ||
+				if s.IgnoredDrains != map[bool]uint64{true: 1}[c.warned] ||
 					(s.Overlapped > 0) != c.overlaps || s.Heap > s.Hard {
 					t.Errorf("stats %+v", s)
 				}
@@ -119,13 +119,13 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 		if waited := untilHeedless(); waited < lateLimit || waited > lateLimit+time.Second {
 			t.Errorf("waited for %v, want %v and the usual bounds", waited, lateLimit)
 		}
-		unheeded := time.Now()
+		ignored := time.Now()
 		for drained() <= 105*time.Millisecond {
-			if time.Since(unheeded) > 2*lateAgain {
+			if time.Since(ignored) > 2*lateAgain {
 				t.Fatal("it never waits again")
 			}
 		}
-		if after := time.Since(unheeded); after < lateAgain-10*time.Second {
+		if after := time.Since(ignored); after < lateAgain-10*time.Second {
 			t.Errorf("it waits again after %v, want a minute", after)
 		}
 		var collections uint64
@@ -133,8 +133,8 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 		for _, n := range s.Collections {
 			collections += n
 		}
-		if s.Unheeded != collections {
-			t.Errorf("of %d collections %d were not followed", collections, s.Unheeded)
+		if s.IgnoredDrains != collections {
+			t.Errorf("of %d collections %d were not followed", collections, s.IgnoredDrains)
 		}
 	})
 }
@@ -196,7 +196,7 @@ func TestFewRequestsThatNobodyStops(t *testing.T) {
 		r.send(100*time.Millisecond, func(time.Duration) bool { return true })
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		if s := r.Stats(); s.Unheeded != 1 || s.Overlapped < 4 ||
+		if s := r.Stats(); s.IgnoredDrains != 1 || s.Overlapped < 4 ||
 			!strings.Contains(r.logged.String(), "requests keep coming") {
 			t.Errorf("stats %+v\n%s", s, r.logged.String())
 		}
@@ -209,7 +209,7 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		stop     bool
-		unheeded bool
+		ignored bool
 	}{
 		{"they keep coming", false, true},
 		{"they stop, but for a late one now and then", true, false},
@@ -232,15 +232,15 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 						if err := r.Collect(t.Context()); err != nil {
 							t.Fatal(err)
 						}
-						if warned = r.Stats().Unheeded; warned > 0 {
+						if warned = r.Stats().IgnoredDrains; warned > 0 {
 							if n == 1 {
 								t.Error("one collection was enough: this test shows nothing")
 							}
 							break
 						}
 					}
-					if log := r.logged.String(); (warned > 0) != c.unheeded ||
-						strings.Contains(log, "requests keep coming") != c.unheeded {
+					if log := r.logged.String(); (warned > 0) != c.ignored ||
+						strings.Contains(log, "requests keep coming") != c.ignored {
 						t.Errorf("%d not followed, and the log says:\n%s", warned, log)
 					}
 				})
@@ -342,7 +342,7 @@ func TestRequestsThatStay(t *testing.T) {
 		signals  []Signal
 		kept     bool // messages of streams come
 		late     time.Duration
-		unheeded bool
+		ignored bool
 	}{
 		{"a signal that keeps them", []Signal{&keepingSignal{}}, false, time.Hour, false},
 		{
@@ -369,13 +369,13 @@ func TestRequestsThatStay(t *testing.T) {
 				r.until(t, StateCollecting)
 				r.until(t, StateServing)
 				most := 105 * time.Millisecond
-				if c.unheeded {
+				if c.ignored {
 					most += c.late
 				}
 				s := r.Stats()
-				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.unheeded ||
-					(s.Unheeded > 0) != c.unheeded {
-					t.Errorf("%d not followed, the log:\n%s", s.Unheeded, r.logged.String())
+				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.ignored ||
+					(s.IgnoredDrains > 0) != c.ignored {
+					t.Errorf("%d not followed, the log:\n%s", s.IgnoredDrains, r.logged.String())
 				}
 				if d := s.Phases[StateDraining].Total; d > most {
 					t.Errorf("drained for %v, want %v at most", d, most)
@@ -431,7 +431,7 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 		hangs    bool // a request runs for ever
 		takes    time.Duration
 		traffic  bool
-		unheeded bool // requests come all the same
+		ignored bool // requests come all the same
 	}{
 		{"a long poll", Options{DrainTimeout: 10 * time.Second}, true, 0, false, false},
 		{"a long poll, and requests", Options{DrainTimeout: 10 * time.Second}, true, 0, true, false},
@@ -449,7 +449,7 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 				if c.traffic {
 					r.traffic()
 				}
-				if c.unheeded {
+				if c.ignored {
 					r.send(time.Millisecond, func(time.Duration) bool { return true })
 				}
 				begin := time.Now()

@@ -16,7 +16,7 @@ const (
 // Owned by the control goroutine.
 type growth struct {
 	seen    []reading // of the last cycles, the newest last
-	cramped uint64    // the live heap at which the gate ran out of room; 0: it has room
+	noRoomAt uint64    // the live heap at which the gate ran out of room; 0: it has room
 }
 
 // see takes in what a cycle has left. The same one may be seen again.
@@ -39,19 +39,19 @@ func (g *growth) grows() bool {
 		return false
 	}
 	first, last := g.seen[0], g.seen[len(g.seen)-1]
-	if g.cramped > 0 && float64(last.live) >= (1+growthSlow)*float64(g.cramped) {
+	if g.noRoomAt > 0 && float64(last.live) >= (1+growthSlow)*float64(g.noRoomAt) {
 		return true
 	}
 	more := float64(last.live) - float64(first.live)
 	return more >= growthShare*float64(last.allocated-first.allocated) && more >= growthLeast*float64(last.live)
 }
 
-// crowd notes whether the gate has no room at a live heap.
-func (g *growth) crowd(noRoom bool, live uint64) {
+// noteRoom notes whether the gate has no room at a live heap.
+func (g *growth) noteRoom(noRoom bool, live uint64) {
 	switch {
 	case !noRoom:
-		g.cramped = 0
-	case g.cramped == 0:
-		g.cramped = live
+		g.noRoomAt = 0
+	case g.noRoomAt == 0:
+		g.noRoomAt = live
 	}
 }

@@ -182,7 +182,7 @@ func (h *heapWatch) follow() {
 	h.turns.trigger = h.thresholds.trigger
 	held := max(h.turns.held(h.expected()), h.turns.assumed)
 	drained := max(held, h.turns.drainedWithoutTurns(h.expected()))
-	h.thresholds.goEarly(h.carriedRate(), drained, h.turns.untilCollection(held))
+	h.thresholds.leaveTime(h.carriedRate(), drained, h.turns.untilCollection(held))
 }
 
 // pastHard reports whether to collect at once.

@@ -50,7 +50,7 @@ type round struct {
 	// The drain. From confirmed on no request should enter; see rounds.expectNone.
 	confirmed time.Time // zero: not yet
 	movable   uint32    // requests that had entered by then, of those that a peer can send elsewhere
-	unheeded  bool      // too many have entered since
+	ignored  bool      // too many have entered since
 
 	overlapped uint64 // requests that overlapped the mark phase
 }
@@ -135,10 +135,10 @@ func (rs *rounds) pause(d time.Duration) bool {
 	}
 }
 
-// pressed reports whether the heap has reached the hard threshold in a round that takes longer than
+// isUrgent reports whether the heap has reached the hard threshold in a round that takes longer than
 // usual. It takes a sample now and then. A collection without the turn begins at that threshold, so
 // a higher one holds for it.
-func (rs *rounds) pressed(r *round) bool {
+func (rs *rounds) isUrgent(r *round) bool {
 	now := time.Now()
 	if now.Sub(r.announced) < hardGrace {
 		return false
@@ -227,7 +227,7 @@ func (rs *rounds) awaitActed(r *round) {
 		case <-left[0].done:
 			left = left[1:]
 		case <-look.C:
-			if rs.pressed(r) {
+			if rs.isUrgent(r) {
 				return
 			}
 		case <-timer.C:

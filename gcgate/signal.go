@@ -93,9 +93,9 @@ func describe(s Signal) Description {
 // An Explainer is a [Signal] that knows why requests may keep coming although its Drain has
 // returned nil.
 type Explainer interface {
-	// WhyUnheeded names the likely cause and what to set instead, for the log's warning. "" leaves
+	// WhyIgnored names the likely cause and what to set instead, for the log's warning. "" leaves
 	// it at what the gate says of any peer. It must not block.
-	WhyUnheeded() string
+	WhyIgnored() string
 }
 
 // A Checker is a [Signal] that can tell before the first collection whether its peer is there. The

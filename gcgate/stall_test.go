@@ -97,8 +97,8 @@ func TestMessagesHideNoUnheededDrain(t *testing.T) {
 		}()
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		if s := r.Stats(); s.Unheeded != 1 || s.Phases[StateDraining].Total < time.Second {
-			t.Errorf("%d without effect, drained for %v", s.Unheeded, s.Phases[StateDraining].Total)
+		if s := r.Stats(); s.IgnoredDrains != 1 || s.Phases[StateDraining].Total < time.Second {
+			t.Errorf("%d without effect, drained for %v", s.IgnoredDrains, s.Phases[StateDraining].Total)
 		}
 	})
 }

@@ -25,10 +25,10 @@ type Stats struct {
 	// from the rate of requests and the CPU time of the mark workers.
 	Entered, Overlapped, OverlappedOther uint64
 
-	// Unheeded counts collections before or during which requests kept coming although each peer had
+	// IgnoredDrains counts collections before or during which requests kept coming although each peer had
 	// confirmed the drain. If requests are so few that one collection proves nothing, several count as
 	// one. The log has likely causes.
-	Unheeded uint64
+	IgnoredDrains uint64
 
 	// Phases are the times spent in each state by collections that ended, StateWanting to
 	// StateReadying.

@@ -170,10 +170,10 @@ func (t *thresholds) needRoom(ratio float64) {
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
 }
 
-// stretch moves the thresholds nearer to the limit of the process. They need no distance from a
+// useWholeLimit moves the thresholds nearer to the limit of the process. They need no distance from a
 // cycle of the runtime's own, because the runtime gets another limit, in bytes. room is what the
 // process's limit leaves to the heap.
-func (t *thresholds) stretch(room float64, limit int64) {
+func (t *thresholds) useWholeLimit(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live
 	t.lowest = live + triggerShare*way

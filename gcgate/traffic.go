@@ -22,7 +22,7 @@ const leastGap = 100 * time.Millisecond
 //	      +---------------+---+-----------+------------------+
 //	      v               v               v                  v
 //	    rate           silence         overlaps          afterDrain (drain.go)
-//	    what quiet     gaps, sleep     Overlapped,       Unheeded of Stats
+//	    what quiet     gaps, sleep     Overlapped,       IgnoredDrains of Stats
 //	    means                          OverlappedOther
 //	    (drain.go)                     of Stats
 type traffic struct {

@@ -41,7 +41,7 @@ type turnLoad struct {
 	turns    int // 0: none; it does not change
 
 	// The control goroutine owns these.
-	trigger      uint64        // before goEarly
+	trigger      uint64        // before leaveTime
 	longestDrain time.Duration // of the recent ones
 	failedDrain  time.Duration // the last drain, if this process was not quiet after it
 	assumed      time.Duration // that an announcement may take each way, while few have shown it
@@ -134,17 +134,17 @@ func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	return wait + max(l.longestDrain, l.assumed)
 }
 
-// goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold,
+// leaveTime lowers the trigger so that the heap takes at least wait from there to the hard threshold,
 // at a rate of allocation in bytes a second. But it lowers it no further than this process can be
 // drained for a fifth of the time.
-func (t *thresholds) goEarly(rate float64, drained, wait time.Duration) {
+func (t *thresholds) leaveTime(rate float64, drained, wait time.Duration) {
 	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
 		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, drained))))
 		t.idle = min(t.highestIdle, t.trigger)
 	}
 }
 
-// earliest is the lowest trigger that goEarly sets.
+// earliest is the lowest trigger that leaveTime sets.
 func (t *thresholds) earliest(rate float64, drained time.Duration) float64 {
 	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*drained.Seconds()/4)
 }

@@ -415,7 +415,7 @@ func TestGoEarly(t *testing.T) {
 		{2000, 300 * time.Millisecond, 300 * time.Millisecond, 200},
 	} {
 		th := thresholds{live: live, trigger: 2 * live, hard: 275 * mib, highestIdle: 130 * mib}
-		th.goEarly(tt.rate*mib, tt.held, tt.wait)
+		th.leaveTime(tt.rate*mib, tt.held, tt.wait)
 		if th.trigger/mib != tt.want || th.idle > th.trigger {
 			t.Errorf("%+v: trigger %d MiB, idle %d MiB", tt, th.trigger/mib, th.idle/mib)
 		}

@@ -367,12 +367,12 @@ func TestClientsThatDoNotWatchAreNamed(t *testing.T) {
 		}
 		for range 2 {
 			took(t, drain(s))
-			if why := s.WhyUnheeded(); why != "" {
+			if why := s.WhyIgnored(); why != "" {
 				t.Errorf("nobody calls, and it says %q", why)
 			}
 			call(t, s, watching)
 			call(t, s, client(t, 8))
-			if why := s.WhyUnheeded(); !strings.Contains(why, "(10.0.0.8)") ||
+			if why := s.WhyIgnored(); !strings.Contains(why, "(10.0.0.8)") ||
 				!strings.Contains(why, "healthCheckConfig") {
 				t.Errorf("of a client that does not watch it says %q", why)
 			}

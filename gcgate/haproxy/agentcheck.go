@@ -261,5 +261,5 @@ func (a *AgentCheck) untrack(c io.Closer) {
 	delete(a.open, c)
 }
 
-// WhyUnheeded implements [gcgate.Explainer].
-func (a *AgentCheck) WhyUnheeded() string { return sticky }
+// WhyIgnored implements [gcgate.Explainer].
+func (a *AgentCheck) WhyIgnored() string { return sticky }

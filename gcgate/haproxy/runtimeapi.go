@@ -234,8 +234,8 @@ func (h *RuntimeAPI) String() string {
 	return "HAProxy " + h.Backend + "/" + h.Server + " at " + h.Addr
 }
 
-// WhyUnheeded implements [gcgate.Explainer].
-func (h *RuntimeAPI) WhyUnheeded() string { return sticky }
+// WhyIgnored implements [gcgate.Explainer].
+func (h *RuntimeAPI) WhyIgnored() string { return sticky }
 
 // sticky is what a drained server gets all the same (management.txt, "set server", state drain).
 const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +

@@ -194,8 +194,8 @@ func (h *Handler) CanConfirm(within time.Duration) error {
 	return h.with(h.Fall, defaultFall, func(d polled.Demand) error { return h.peers.CanConfirm(within, d) })
 }
 
-// WhyUnheeded implements [gcgate.Explainer].
-func (h *Handler) WhyUnheeded() string {
+// WhyIgnored implements [gcgate.Explainer].
+func (h *Handler) WhyIgnored() string {
 	return "in Envoy common_lb_config.update_merge_window, which holds what checks find back for a second: " +
 		"set it to 0s; " +
 		"in HAProxy a cookie or a stick-table, by which requests stick to this server: leave it out"

@@ -187,7 +187,7 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 
 // TestHandlerNamesBothBalancers: it cannot know who polls.
 func TestHandlerNamesBothBalancers(t *testing.T) {
-	why := new(Handler).WhyUnheeded()
+	why := new(Handler).WhyIgnored()
 	for _, want := range []string{"in Envoy common_lb_config.update_merge_window", "in HAProxy a cookie"} {
 		if !strings.Contains(why, want) {
 			t.Errorf("%q lacks %q", why, want)

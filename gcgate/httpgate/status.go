@@ -116,7 +116,7 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther,
 		share(s.OverlappedOther, s.Entered))
 	row("refused", "%d", s.Refused)
-	row("drains not heeded", "%d", s.Unheeded)
+	row("drains ignored", "%d", s.IgnoredDrains)
 	var reasons []string
 	for r := gcgate.ReasonHard; r <= gcgate.ReasonRequested; r++ {
 		if n := s.Collections[r]; n > 0 {
