@@ -207,8 +207,8 @@ func TestFewRequestsThatNobodyStops(t *testing.T) {
 // tell; and where they stop, the few that come all the same over many collections do not.
 func TestFewRequestsInShortCollections(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		stop     bool
+		name    string
+		stop    bool
 		ignored bool
 	}{
 		{"they keep coming", false, true},
@@ -338,10 +338,10 @@ func (*keepingSignal) Describe() Description { return Description{KeepsRequests:
 // flight: the peer is not to send them elsewhere, or cannot. Others that come beside them are one.
 func TestRequestsThatStay(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		signals  []Signal
-		kept     bool // messages of streams come
-		late     time.Duration
+		name    string
+		signals []Signal
+		kept    bool // messages of streams come
+		late    time.Duration
 		ignored bool
 	}{
 		{"a signal that keeps them", []Signal{&keepingSignal{}}, false, time.Hour, false},
@@ -426,11 +426,11 @@ func TestSilenceOfBefore(t *testing.T) {
 // time.
 func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		o        Options
-		hangs    bool // a request runs for ever
-		takes    time.Duration
-		traffic  bool
+		name    string
+		o       Options
+		hangs   bool // a request runs for ever
+		takes   time.Duration
+		traffic bool
 		ignored bool // requests come all the same
 	}{
 		{"a long poll", Options{DrainTimeout: 10 * time.Second}, true, 0, false, false},

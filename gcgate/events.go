@@ -9,27 +9,26 @@ import (
 // An Event is one change of state.
 type Event struct {
 	Time     time.Time
-	State    State         // the state that begins
-	Reason   Reason        // why, from StateWanting to StateReadying
+	State    State         // that begins
+	Reason   Reason        // from StateWanting to StateReadying
 	Heap     uint64        // bytes of objects, live and dead
 	InFlight int           // requests
 	Expected time.Duration // how long the collection is expected to take
 
-	// WithoutTurn says that there are Turns, and that this collection goes without one.
+	// WithoutTurn says that there are Turns, and that this collection has none.
 	WithoutTurn bool
 
-	// Overlapped are the requests that overlapped the mark phase of this collection, in the events
-	// after StateCollecting. See [Stats].
+	// Overlapped are the requests that overlapped the mark phase, in the events after
+	// StateCollecting.
 	Overlapped uint64
 }
 
-// events are those who want to hear of each. The zero value is ready.
+// events are the observers. The zero value is ready.
 type events struct {
 	mu   sync.Mutex
 	list []*listener // guarded by mu; in the order in which they came
 }
 
-// listener is one of them.
 type listener struct {
 	name string // of the call, for the log
 	f    func(Event)

@@ -12,14 +12,14 @@ const (
 )
 
 // growth watches whether the live heap grows from cycle to cycle. A memory limit does not help
-// then: it has the runtime collect more and more often, until the process is killed all the same.
-// Owned by the control goroutine.
+// then, because the runtime collects ever more often until the kernel kills the process. The
+// control goroutine owns it.
 type growth struct {
-	seen    []reading // of the last cycles, the newest last
+	seen     []reading // of the last cycles, the newest last
 	noRoomAt uint64    // the live heap at which the gate ran out of room; 0: it has room
 }
 
-// see takes in what a cycle has left. The same one may be seen again.
+// see notes what a cycle has left. It may see the same one again.
 func (g *growth) see(r reading) {
 	switch n := len(g.seen); {
 	case n > 0 && g.seen[n-1].cycles == r.cycles:
@@ -30,7 +30,6 @@ func (g *growth) see(r reading) {
 	g.seen = append(g.seen, r)
 }
 
-// known reports whether there are two cycles to compare.
 func (g *growth) known() bool { return len(g.seen) > 1 }
 
 // grows reports whether the live heap grows.

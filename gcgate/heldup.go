@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// heldUp says who holds the turn up. The zero value says that the turn is not held up. Methods may
-// be called from any goroutine.
+// heldUp says who holds the turn up. The zero value says that nothing does. Any goroutine may use
+// it.
 type heldUp struct {
 	mu    sync.Mutex
 	by    string    // "": it is not held up; guarded by mu
@@ -31,7 +31,7 @@ func (h *heldUp) get() (by string, held time.Duration) {
 	return h.by, time.Since(h.since)
 }
 
-// holderName names who holds the turn. It is "" if that is not known.
+// holderName names the holder of the turn, "" if it is not known.
 func (t *turnTaker) holderName(err error) string {
 	if err != nil && !errors.Is(err, ErrHeld) {
 		return err.Error()

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// An Outage logs a failure that begins and ends again and again, for a [Signal] or [Turns]. It logs
-// at most once per minute, with how often it began as the attribute "times", and when it is over.
-// The zero value is ready. Its methods may be called from any goroutine.
+// An Outage logs a failure that begins and ends again and again, for a [Signal] or [Turns], at most
+// once per minute. The attribute "times" says how often it began. The zero value is ready. Its
+// methods may be called from any goroutine.
 type Outage struct {
 	mu sync.Mutex
 	of warning // guarded by mu
 }
 
-// Began logs at level Warn that the failure began, unless that was logged within the last minute.
+// Began warns that the failure began, unless it did so within the last minute.
 func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	o.of.happened()
@@ -25,7 +25,7 @@ func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	}
 }
 
-// Over logs at level Warn that the failure is over, if the log knows that it began.
+// Over warns that the failure is over, if the log knows that it began.
 func (o *Outage) Over(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	times := o.of.close()

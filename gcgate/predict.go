@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// predictor tells how long the next collection will take: marking is linear in the live heap.
-// It keeps moving averages of both, so that large collections weigh more. Owned by the control
-// goroutine.
+// predictor tells how long the next collection will take, because marking is linear in the live
+// heap. It keeps moving averages of both, so that large collections weigh more. The control
+// goroutine owns it.
 type predictor struct {
 	seconds, bytes float64
 }
 
 const (
 	predictWeight = 0.3  // of the newest collection in the averages
-	predictMargin = 1.25 // the longest of a run of collections is up to 1.35 of their mean
+	predictMargin = 1.25 // the longest of some collections is up to 1.35 of their mean
 
-	// A first guess of one nanosecond a byte and core keeps the collection of a process that
-	// has just started, with almost no heap, from telling anything about a heap of 300 MB.
+	// A first guess of one nanosecond per byte and core, because a process that has just started
+	// tells little.
 	priorBytes   = 32 << 20
 	priorPerByte = 1e-9
 
@@ -31,13 +31,12 @@ func newPredictor() predictor {
 	}
 }
 
-// seed takes the collection at the start in.
+// seed notes the collection at the start.
 func (p *predictor) seed(took time.Duration, live uint64) {
 	p.seconds += took.Seconds()
 	p.bytes += float64(live)
 }
 
-// learn takes a collection in.
 func (p *predictor) learn(took time.Duration, live uint64) {
 	p.seconds += predictWeight * (took.Seconds() - p.seconds)
 	p.bytes += predictWeight * (float64(live) - p.bytes)

@@ -8,7 +8,7 @@ import (
 
 const holderLook = time.Second // between two looks at who holds the turn
 
-// turnWait is one wait for the turn. It is owned by the control goroutine.
+// turnWait is one wait for the turn. The control goroutine owns it.
 type turnWait struct {
 	taker  *turnTaker
 	reason Reason        // to collect
@@ -72,16 +72,15 @@ func (w *turnWait) rest() {
 	}
 }
 
-// isObsolete reports whether the heap is no reason to collect any more, because a cycle that was
-// not the gate's has ended.
+// isObsolete reports whether a cycle that was not the gate's has ended the reason to collect.
 func (w *turnWait) isObsolete() bool {
 	h := w.taker.heap
 	byHeap := w.reason == ReasonTrigger || w.reason == ReasonPeriodic
 	return byHeap && h.last.cycles != w.cycles && h.used < h.thresholds.trigger
 }
 
-// look notes who holds the turn, and warns if one replica has held it for long. err is what the
-// last try returned, nil while one runs.
+// look notes who holds the turn, and warns if one replica has held it for long. err is from the
+// last try, nil while one runs.
 func (w *turnWait) look(err error) {
 	now, t := time.Now(), w.taker
 	if now.Sub(w.looked) < holderLook || t.holding.Load() > 0 {
@@ -114,7 +113,6 @@ func (w *turnWait) look(err error) {
 	}
 }
 
-// end ends the wait.
 func (w *turnWait) end() {
 	if w.named {
 		w.taker.heldUp.clear()
