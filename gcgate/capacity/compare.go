@@ -12,7 +12,7 @@ type Way uint32
 // The ways that [Compare] knows.
 const (
 	WayGOGC100 Way = iota // the stock runtime
-	WayGOGC400            // the stock runtime with more memory
+	WayGOGC400            // with more memory
 	WayGated              // behind a gate of evenkeel.dev/gcgate, with turns
 )
 
@@ -31,41 +31,40 @@ func (w *Way) UnmarshalText(text []byte) error { return wayNames.Parse(text, w) 
 type Outlook struct {
 	Way Way `json:"way"`
 
-	// Needed is how many replicas keep below the knee of their processors (0.85 of them), behind gates
-	// while as many are drained as there are turns. Replicas is how many the other figures are for:
-	// those of the options, or else the needed ones.
+	// Needed is how many replicas keep 15% of their processors free, as many drained as there are
+	// turns. Replicas is how many the other figures are for: those of the options, or else the
+	// needed ones.
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
 
 	// Memory is what one replica takes, in bytes, and MemoryInAll all of them. TooLarge says that
-	// one does not stay below Options.Memory.
+	// one exceeds Options.Memory.
 	Memory      Range `json:"memory"`
 	MemoryInAll Range `json:"memory_in_all,omitzero"`
 	TooLarge    bool  `json:"too_large,omitempty"`
 
-	// CPU is what a request takes, the collector's work included, in seconds; Collector is the
+	// CPU is what a request takes, the collector's work included, in seconds. Collector is the
 	// collector's share of all CPU time, from 0 to 1.
 	CPU       Range `json:"cpu_per_request,omitzero"`
 	Collector Range `json:"collector_share,omitzero"`
 
-	// Headroom is by how much the load may grow until the replicas are at the knee: 1 is there, 2
-	// twice the load.
+	// Headroom is the factor by which the load may grow until the replicas are at 85% of their
+	// processors.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad], and
-	// TurnLoad their load with those of the options. Of WayGated only.
+	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad].
+	// TurnLoad is their load with those of the options. Of WayGated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
-	// Wait is how long the last replica waits, in seconds, when all of them want the turn at once,
-	// and Spare how long its heap takes from the trigger to the hard threshold: without a turn it
-	// goes where that is shorter. Of WayGated only.
+	// Wait is how long the last replica waits, in seconds, if all of them want the turn at once.
+	// Spare is how long its heap takes from the trigger to the hard threshold. Of WayGated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way of collecting. It returns an
-// [*evenkeel.OptionError] if a figure makes no sense.
+// Compare returns an [Outlook] for each way of collecting, or an [*evenkeel.OptionError] if a
+// figure makes no sense.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -78,7 +77,7 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 	return []Outlook{s.stock(o, WayGOGC100, 1), s.stock(o, WayGOGC400, 4), s.gated(o)}, nil
 }
 
-// stock is the outlook of the runtime's own pacing, which lets the heap grow by so many times what
+// stock is the outlook of the runtime's own pacing, which lets the heap grow by growth times what
 // is live.
 func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
@@ -97,18 +96,16 @@ func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	return out
 }
 
-// runtimeFloor is the heap below which the runtime does not collect at GOGC=100, in bytes:
-// heapMinimum of its mgcpacer.go, which grows with GOGC.
+// runtimeFloor is the least heap, in bytes, at which the runtime collects at GOGC=100 (heapMinimum
+// of mgcpacer.go). It grows with GOGC.
 const runtimeFloor = 4 << 20
 
-// gated is the outlook behind gates.
 func (s Service) gated(o Options) Outlook {
 	out := Outlook{Way: WayGated}
 	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
-		// Where the trigger follows the allocation, how often a replica collects depends on how
-		// many there are, and the other way round: from many replicas, with the lowest trigger, to
-		// fewer.
+		// If the trigger follows the allocation, it depends on the number of replicas, and vice
+		// versa. So this goes from many replicas with the lowest trigger to fewer.
 		trigger = s.trigger(o, math.MaxFloat64)
 		for range 8 {
 			out.Needed = s.gatedReplicas(o, s.marking(Room(s.Live, trigger, gateJitter)))
@@ -146,7 +143,7 @@ func (s Service) gated(o Options) Outlook {
 	return out
 }
 
-// What a gate does with its default options.
+// A gate's defaults.
 const (
 	gateTrigger = 2        // times the live heap
 	gateHard    = 2.5      // times as far from the live heap as the trigger, with turns
@@ -158,7 +155,7 @@ const (
 	gateLast    = 0.9      // of that way, for the hard threshold
 )
 
-// trigger is the heap at which one of so many replicas collects, in bytes, jitter left out.
+// trigger is the heap at which one of so many replicas collects, in bytes, without jitter.
 func (s Service) trigger(o Options, replicas float64) float64 {
 	trigger := max(gateTrigger*s.Live, gateFloor)
 	if o.Memory == 0 {
@@ -176,8 +173,7 @@ func (s Service) below(o Options, share float64) float64 {
 	return s.Live + share*(RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
-// gatedReplicas is how many replicas serve below the knee while those that have a turn are drained,
-// and have the processors for all work.
+// gatedReplicas is how many replicas serve below the knee while those that have a turn are drained.
 func (s Service) gatedReplicas(o Options, collector Range) Range {
 	full := knee * float64(s.Procs)
 	serving, all := s.Work.Times(1/full), s.Work.add(collector).Times(1/full)
@@ -185,13 +181,11 @@ func (s Service) gatedReplicas(o Options, collector Range) Range {
 	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
 }
 
-// marking is the CPU time that marking takes in all replicas together, in seconds a second, where
-// each collects when it has allocated so many bytes.
+// marking is the CPU time that marking takes in all replicas together, in seconds per second.
 func (s Service) marking(room float64) Range {
 	return s.MarkPerByte.Times(s.Live * s.AllocRate / max(room, 1))
 }
 
-// count is how many replicas the other figures are for.
 func (out *Outlook) count(o Options) Range {
 	if o.Replicas > 0 {
 		return Exactly(float64(o.Replicas))
@@ -225,7 +219,6 @@ func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh
 	out.Collector = Range{collector.Low / (collector.Low + s.Work.High), collector.High / (collector.High + s.Work.Low)}
 }
 
-// replicas rounds up to whole ones.
 func replicas(r Range) Range {
 	return Range{max(math.Ceil(r.Low-1e-9), 1), max(math.Ceil(r.High-1e-9), 1)}
 }

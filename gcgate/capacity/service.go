@@ -7,49 +7,48 @@ import (
 	"evenkeel.dev"
 )
 
-// A Service is what is known of a load and of the replica that was measured under it. Fields that
-// are zero are not known; what needs them is zero in an [Outlook].
+// A Service is what is known of a load and of the replica that was measured under it. Zero fields
+// are not known.
 type Service struct {
-	// AllocRate is what all replicas together shall allocate, in bytes a second. No default.
+	// AllocRate is what all replicas together shall allocate, in bytes per second. No default.
 	AllocRate float64
 
 	// Live is the heap of one replica after a collection, in bytes. No default.
 	Live float64
 
-	// Requests is how many requests a second all replicas together shall answer. Default: 0, not
+	// Requests is how many requests per second all replicas together shall answer. Default: 0, not
 	// known.
 	Requests float64
 
-	// Work is the CPU time that requests take in all replicas together, the collector's left out,
-	// in seconds a second. [WorkAtKnee] makes it of what was measured. Default: zero, not known.
+	// Work is the CPU time that requests take in all replicas together, without the collector's, in
+	// seconds per second. [WorkAtKnee] derives it. Default: zero, not known.
 	Work Range
 
 	// MarkPerByte is the CPU time that marking one live byte takes, in seconds. Default: zero,
-	// which is 0.75 to 2.4 ns: from plain messages to linked nodes of 64 B.
+	// which is 0.75 to 2.4 ns.
 	MarkPerByte Range
 
-	// Beside is the memory of one replica beside the objects of its heap, in bytes. Default: 0.
+	// Beside is the memory of one replica in addition to the objects of its heap, in bytes.
+	// Default: 0.
 	Beside float64
 
 	// Procs is how many processors a replica has. Default: 0, which is 1.
 	Procs int
 
-	// Held is how long a collection holds the turn, in seconds, as it was measured. Default: zero,
-	// which is the marking by all processors, and 30 to 85 ms to announce, drain and come back.
+	// Held is how long a collection holds the turn, in seconds. Default: zero, which is the
+	// marking, and 30 to 85 ms to announce, drain and come back.
 	Held Range
 }
 
 // Options say what to compare for. The zero value works.
 type Options struct {
-	// Replicas is how many there are. Default: 0, as many as each way of collecting needs.
+	// Replicas is how many there are. Default: 0, as many as each way needs. Limit: 1,000,000.
 	Replicas int
 
-	// Turns is how many replicas may collect at once. Default: 0, which is 1.
+	// Turns is how many replicas may collect at once. Default: 0, which is 1. Limit: 1,000,000.
 	Turns int
 
-	// Memory is what one replica may take, in bytes. Behind a gate the trigger follows the
-	// allocation up to half of it. Default: 0, no limit: then the trigger is at twice the live
-	// heap.
+	// Memory is what one replica may take, in bytes. Default: 0, no limit.
 	Memory float64
 }
 
@@ -61,43 +60,40 @@ func refuseOption(option, format string, args ...any) error {
 	return evenkeel.NewOptionError("capacity.Options", option, format, args...)
 }
 
-// knee is the share of the processors from which on queues in front of them grow fast: with random
+// knee is the share of the processors from which on queues in front of them grow fast. With random
 // arrivals the mean wait is rho / (1 - rho) times what a request takes, which is 6 at 0.85.
 const knee = 0.85
 
-// Figures that were measured (docs/guides/gcgate.md), for what is not known of a service.
+// Measured figures (docs/guides/gcgate.md), for what is not known of a service.
 const (
-	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU a live byte
-	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held beside the marking
+	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
+	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held in addition to the marking
 
-	// What a request takes falls from 181 to 124 µs as the load rises from a third of capacity to
-	// nearly all of it: there are fewer wake-ups, and caches are warmer.
+	// A request takes less CPU as the load rises from a third of capacity to nearly all of it,
+	// because there are fewer wake-ups, and caches are warmer.
 	idleFrom, kneeShare = 1. / 3, 124. / 181
 
 	// Near saturation marking takes up to this much more.
 	markNearKnee = 1.3
 
-	// Memory that was measured was up to this much above what the heap's size says: spans that are
-	// partly free.
+	// Memory was up to this much above what the heap's size says, because spans are partly free.
 	spareMemory = 1.22
 )
 
-// WorkAtKnee returns what Service.Work is at the knee, from the CPU time that requests took, in
-// seconds a second, in processes that had so many processors together: a request takes less where
-// the load is higher.
+// WorkAtKnee returns what Service.Work is at the knee. measured is the CPU time that requests took,
+// in seconds per second, in processes with so many processors together.
 func WorkAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
 	}
-	cost := func(load float64) float64 { // of a request, beside that at a third of capacity
+	cost := func(load float64) float64 { // of a request, relative to that at a third of capacity
 		load = min(max(load, idleFrom), knee)
 		return 1 - (1-kneeShare)*(load-idleFrom)/(knee-idleFrom)
 	}
 	return Range{measured * cost(knee) / cost(measured/procs), measured}
 }
 
-// withDefaults returns s with what was measured elsewhere for what is not known, or a
-// [*evenkeel.OptionError].
+// withDefaults returns s with measured figures for what is not known.
 func (s Service) withDefaults() (Service, error) {
 	for _, f := range []struct {
 		field string

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// silentLimit is how many requests in a row time out before their target is left out.
 const silentLimit = 3
 
 // silence is what is known of requests that a target has let time out. pool.mu guards it.
@@ -17,10 +16,9 @@ type silence struct {
 	left int64 // when the target was last left out for them
 }
 
-// silent notes that a request to g, sent at time sent, was over without an answer. It reports
-// whether g is left out for that: where it has answered nothing since the first of so many was
-// sent, and another target has answered what was sent later. Where no target answers, it is not the
-// targets: the handlers are slow, or this process's network is down.
+// silent notes that a request to g, sent at time sent, timed out. It reports whether g is left out
+// for that: it has answered nothing since the first of silentLimit was sent, and another target has
+// answered a later request. If no target answers, the handlers are slow, or the network is down.
 func (p *pool) silent(g *target, sent int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,8 +40,6 @@ func (p *pool) silent(g *target, sent int64) bool {
 	return true
 }
 
-// answersBut reports whether a target other than g has answered a request that was sent after time
-// from.
 func (p *pool) answersBut(g *target, from int64) bool {
 	for _, other := range p.targets {
 		if other != g && other.served.Load() > from {
@@ -53,8 +49,8 @@ func (p *pool) answersBut(g *target, from int64) bool {
 	return false
 }
 
-// isTimeout reports whether err, of req, means that the time was over: the caller's or the base's.
-// A cancellation is none: who loses interest says nothing about the target.
+// isTimeout reports whether err, of req, is a timeout. A cancellation says nothing about the
+// target.
 func isTimeout(req *http.Request, err error) bool {
 	if d, ok := req.Context().Deadline(); ok && time.Until(d) <= 0 {
 		return true

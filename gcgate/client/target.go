@@ -13,7 +13,7 @@ import (
 // target is one replica as a Transport sees it. Times are in ns of pool.clock.
 //
 //	in service --announcement--> drained --probe says back, or 30 s--> in service
-//	in service --dial fails, or requests time out--> left out --time is over: one request tries--> in service
+//	in service --dial fails, or timeouts--> left out --time is over: one request tries--> in service
 type target struct {
 	index  int
 	scheme string
@@ -49,7 +49,6 @@ func (g *target) aim(req *http.Request, body io.ReadCloser) *http.Request {
 	return out
 }
 
-// hostOf is the Host header of req: what the caller set, else the host of its URL.
 func hostOf(req *http.Request) string {
 	if req.Host != "" {
 		return req.Host
@@ -57,13 +56,11 @@ func hostOf(req *http.Request) string {
 	return req.URL.Host
 }
 
-// fail leaves the target out, after a dial that failed or requests that it did not answer.
 func (g *target) fail(now int64) {
 	n := min(g.fails.Add(1)-1, 8)
 	g.out.Store(now + int64(min(minOut<<n, maxOut)))
 }
 
-// answered ends what fail began.
 func (g *target) answered() {
 	if g.out.Load() != 0 {
 		g.out.Store(0)
@@ -77,11 +74,9 @@ func (g *target) tries(now int64) bool {
 	return until != 0 && now >= until && g.drained.Load() == 0 && g.out.CompareAndSwap(until, now+int64(maxOut))
 }
 
-// serves reports whether the target is in service.
 func (g *target) serves() bool { return g.drained.Load() == 0 && g.out.Load() == 0 }
 
-// pool is the targets of a Transport, and what is known of them. All but what mu guards does not
-// change once it is used.
+// pool is the targets of a Transport. Only what mu guards changes.
 type pool struct {
 	epoch   time.Time // zero of clock
 	targets []*target
@@ -92,14 +87,13 @@ type pool struct {
 	probes sync.WaitGroup // of the goroutines that watch targets
 }
 
-// clock is nanoseconds since the first request, on the monotonic clock; never 0.
+// clock is nanoseconds since the first request, never 0.
 func (p *pool) clock() int64 { return int64(time.Since(p.epoch)) | 1 }
 
-// pick returns the target for the next attempt, nil when all were tried: one in service, in turn;
-// else of the drained ones the one that is back soonest, which serves all the same; else of those
-// left out the one whose time is over soonest. Only a request that could go elsewhere tries one
-// that is left out while there are others, or any once its time has been over for as long as that
-// may be: there may be none that could.
+// pick returns the target for the next attempt, nil if all were tried: one in service, in turn,
+// else the drained one that is back soonest, else the one left out whose time is over soonest. A
+// request tries one that is left out only if it could be sent again, or if no such request came for
+// maxOut.
 func (p *pool) pick(tried []bool, again bool) *target {
 	now, n := p.clock(), uint32(0)
 	for i, g := range p.targets {

@@ -13,7 +13,7 @@ import (
 
 const (
 	guardTimeout = 30 * time.Second // of the collection at the start
-	guardLooks   = 1000             // requests that are looked at for a balancer's headers
+	guardLooks   = 1000             // requests that are searched for a balancer's headers
 )
 
 // Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called
@@ -78,14 +78,15 @@ func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// Gate returns the gate, nil where it could not start: [Wrap], [Status] and the metrics of contrib
-// take that for no gate, and its own methods do not.
+// Gate returns the gate, nil if it could not start. [Wrap], [Status] and the metrics of contrib
+// accept nil.
 func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
 
-// Err returns why the gate could not start: an [*evenkeel.OptionError], [gcgate.ErrRunning], or nil.
+// Err returns why the gate could not start: an [*evenkeel.OptionError], [gcgate.ErrRunning], or
+// nil.
 func (g *Guarded) Err() error { return g.err }
 
-// Stop stops the gate, as [gcgate.Gate.Stop] does; requests are served as before.
+// Stop stops the gate, as [gcgate.Gate.Stop] does. Requests are served as before.
 func (g *Guarded) Stop(ctx context.Context) error {
 	if g.gate == nil {
 		return nil
@@ -93,7 +94,7 @@ func (g *Guarded) Stop(ctx context.Context) error {
 	return g.gate.Stop(ctx)
 }
 
-// look warns once of a balancer that has no signal, and says once if it tries requests again.
+// look warns once of a balancer that has no signal, and logs once if it tries requests again.
 func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
@@ -126,8 +127,8 @@ func (g *Guarded) look(h http.Header) {
 // attemptHeader is the number of the attempt, from 1, if Envoy is set to send it.
 const attemptHeader = "X-Envoy-Attempt-Count"
 
-// balancer returns a header by which a balancer in front is known, "" where there is none, and how
-// to tell that balancer.
+// balancer returns a header by which a balancer in front is known, "" if there is none, and how to
+// signal that balancer.
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Envoy-") {

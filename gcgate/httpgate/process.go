@@ -9,12 +9,11 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// A Process is what [Status] says of the process beside its gate: what a request costs follows from
-// two answers.
+// A Process is what [Status] says of the process in addition to its gate.
 type Process struct {
-	// CPU is what the process has taken since it began, the kernel's part included; 0 where that is
-	// not known. Of that the collector has taken Collector, idle processors' marking included, in
-	// Cycles: what a cycle takes is added when it has ended.
+	// CPU is what the process has taken since it began, the kernel's part included, 0 if it is not
+	// known. Collector is the collector's share in Cycles that have ended, idle processors' marking
+	// included.
 	CPU       time.Duration
 	Collector time.Duration
 	Cycles    uint64
@@ -22,8 +21,8 @@ type Process struct {
 	Procs int // GOMAXPROCS
 
 	// Busy is for how long the processors of Go have run something until the last cycle's end, by
-	// the clock that Collector is of: when the machine gives the process too little CPU, both count
-	// the time that a processor of Go waits for one of the machine's, and CPU does not.
+	// the clock of Collector. Both count the time for which a processor of Go waits for one of the
+	// machine's.
 	Busy time.Duration
 
 	Host   string // the machine's name
@@ -31,7 +30,6 @@ type Process struct {
 	Uptime time.Duration // since the program's start
 }
 
-// process asks the system and the runtime.
 func process() Process {
 	samples := []metrics.Sample{
 		{Name: "/cpu/classes/gc/total:cpu-seconds"},

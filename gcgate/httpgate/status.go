@@ -13,15 +13,13 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their
-// names, and [Process], where the request's query is "json" or it accepts application/json and no
-// HTML. It reads nothing of the request but that and changes nothing; mount it where operators
-// reach it and others do not, outside of what g counts:
+// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats] and
+// [Process]. JSON takes the query "json", or application/json and no HTML in Accept. Mount it where
+// operators reach it and others do not:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
 //
-// Where g is nil, as [Guarded.Gate] returns it where the gate could not start, the page says so,
-// with status 404; in JSON it is an object with Error.
+// If g is nil the page says so, with status 404. In JSON it is an object with Error.
 func Status(g *gcgate.Gate) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -54,7 +52,6 @@ func Status(g *gcgate.Gate) http.Handler {
 	})
 }
 
-// noGate is what the page says where there is no gate.
 const noGate = `there is no gate here, so requests overlap collections: where one could not start, ` +
 	`the log of the start says why, at level ERROR ("httpgate: no gate"), and Guarded.Err returns it`
 
@@ -77,7 +74,6 @@ a { color: #05c }
 </style>
 `
 
-// page is the statistics as HTML.
 func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
@@ -172,7 +168,6 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	return b.String()
 }
 
-// age rounds a time for people.
 func age(d time.Duration) string {
 	if d >= time.Hour {
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
