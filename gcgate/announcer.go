@@ -113,12 +113,10 @@ func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
 	return min(patience, maxAnnounceTimeout), err == nil
 }
 
-// call notes a call of the signal's method until end is called.
 func (a *announcer) call(method string) (end func()) {
 	return a.calls.begin(method + " of signal " + a.signal.String())
 }
 
-// usable returns why not to announce through this signal now, or nil.
 func (a *announcer) usable(within time.Duration) (err error) {
 	if c, ok := a.signal.(Confirmer); ok {
 		end := a.call("CanConfirm")
@@ -131,7 +129,6 @@ func (a *announcer) usable(within time.Duration) (err error) {
 	return err
 }
 
-// use notes whether a collection is announced through this signal, and logs a change.
 func (a *announcer) use(err error) {
 	if a.used = err == nil; a.used {
 		a.warnings.over("gcgate: the signal is used again", "unused")
@@ -144,7 +141,6 @@ func (a *announcer) use(err error) {
 // errNotBack is the error of a signal whose last Ready has not returned nil.
 var errNotBack = errors.New("its peer has not confirmed yet that it has this process back: is it there?")
 
-// unconfirmed reports whether the peer has yet to confirm that it has this process back.
 func (a *announcer) unconfirmed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +184,6 @@ func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-cha
 	}
 }
 
-// awaitStopped is awaitReturn for the last notice of a gate that stops.
 func (a *announcer) awaitStopped(bound context.Context, stop <-chan struct{}) {
 	a.mu.Lock()
 	n := a.newest
@@ -209,7 +204,6 @@ func (a *announcer) outstanding(n *notice) (out bool, err error) {
 	return a.out, n.err
 }
 
-// givesUp reports whether the gate waits for the peer no longer, and the error of the last call.
 func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -251,7 +245,6 @@ func (a *announcer) withdraw() {
 	}
 }
 
-// postLocked makes n the newest notice. mu is held.
 func (a *announcer) postLocked(n *notice) {
 	a.newest = n
 	if a.cancel != nil {
@@ -263,7 +256,6 @@ func (a *announcer) postLocked(n *notice) {
 	}
 }
 
-// run calls the signal for the newest notice until ctx ends.
 func (a *announcer) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -424,7 +416,6 @@ func check(ctx context.Context, f func(context.Context) error, log *slog.Logger,
 	}
 }
 
-// postFirst asks the peer to put this process back, unless the gate has asked anything yet.
 func (a *announcer) postFirst() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

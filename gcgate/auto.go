@@ -72,7 +72,6 @@ func (o *observer) logChoice(level slog.Level, choice Policy, cycles, goal uint6
 		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 }
 
-// review leaves PolicyMemory if there is no memory to spend any more.
 func (o *observer) review() {
 	h := o.heap
 	if h.policy != PolicyMemory || h.roomy {
@@ -100,7 +99,6 @@ func (o *observer) restart() {
 	}
 }
 
-// logAuto logs what PolicyAuto does before it has seen anything.
 func logAuto(log *slog.Logger, p Policy) {
 	if p == PolicyDrain {
 		log.Info("gcgate: auto: there is a signal", "policy", p, "why", why(p))

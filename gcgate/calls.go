@@ -12,7 +12,6 @@ type calls struct {
 	running map[*string]struct{} // guarded by mu; their names
 }
 
-// begin notes a call until end is called.
 func (c *calls) begin(name string) (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -66,7 +66,6 @@ func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained 
 // anyway.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
-// limitWithoutRoom is the limit to set if the runtime stays in charge for want of room.
 func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
 	live := h.thresholds.live
 	figures := []any{

@@ -78,7 +78,6 @@ const (
 	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds" // fractional workers included
 )
 
-// goRuntime is the collector of this process.
 type goRuntime struct {
 	samples, classes, roots, workers, percent []metrics.Sample
 

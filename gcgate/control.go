@@ -94,7 +94,6 @@ func (c *control) run() {
 	}
 }
 
-// wakeUp has the control goroutine look for waiting callers. Any goroutine may call it.
 func (c *control) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:

@@ -84,14 +84,12 @@ func (c *counter) enterKept() Ticket {
 	return Ticket{n}
 }
 
-// wakeGate wakes the gate if it rests.
 func (c *counter) wakeGate() {
 	if c.watched.Swap(false) {
 		c.wakeSleeper()
 	}
 }
 
-// wakeSleeper wakes the gate, whatever it waits for.
 func (c *counter) wakeSleeper() {
 	select {
 	case c.wake <- struct{}{}:
@@ -153,7 +151,6 @@ func (c *counter) age(now time.Time) time.Duration {
 
 const ageLook = time.Second
 
-// inFlight counts the requests in flight that entered the words of one side.
 func (c *counter) inFlight(side uint32) (n int) {
 	for _, shards := range [][]shard{c.shards, c.kept} {
 		for i := range shards {

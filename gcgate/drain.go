@@ -29,7 +29,6 @@ const (
 	afterDrainShare = 1. / 10
 )
 
-// quiet watches for a time without requests.
 type quiet struct {
 	read    func() (inFlight int, entered uint32) // of a counter
 	wanted  time.Duration
@@ -63,7 +62,6 @@ func (q *quiet) look() bool {
 	return now.Sub(q.since) >= wanted
 }
 
-// quiet watches for the end of requests. rate is requests per second before the announcement.
 func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quiet {
 	q := newQuiet(read, rs.quietFor(rate))
 	if rs.options.QuietFor == 0 && !r.refused && divertsRequests(r.asked) {
@@ -118,7 +116,6 @@ func (rs *rounds) drain(r *round) {
 	}
 }
 
-// awaitQuiet waits until it is quiet, at most for the bound or until the collection is urgent.
 func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
 	for end := time.Now().Add(bound); !isLost(r.lease); {
 		switch {
@@ -232,7 +229,6 @@ func (rs *rounds) keepComing(r *round) bool {
 	return r.ignored
 }
 
-// warnIgnored logs the likely causes that the signals name.
 func (rs *rounds) warnIgnored(r *round, d *afterDrain) {
 	var names, why []string
 	for _, a := range r.asked {
@@ -258,7 +254,6 @@ func (r *round) isConfirmed() bool {
 	return divertsRequests(r.asked) && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !n.acted() })
 }
 
-// divertsRequests reports whether there are peers that stop requests.
 func divertsRequests(peers []*announcer) bool {
 	return slices.ContainsFunc(peers, func(a *announcer) bool { return !a.is.KeepsRequests })
 }

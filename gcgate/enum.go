@@ -43,7 +43,6 @@ var policyNames = enum.Of[Policy]("gcgate", "a policy",
 // String returns the policy's name in lower case.
 func (p Policy) String() string { return policyNames.String(p) }
 
-// announces reports whether the gate asks peers to drain.
 func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
 
 // takesCharge reports whether the gate collects, and the runtime does not.

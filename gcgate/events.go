@@ -23,7 +23,6 @@ type Event struct {
 	Overlapped uint64
 }
 
-// events are the observers. The zero value is ready.
 type events struct {
 	mu   sync.Mutex
 	list []*listener // guarded by mu; in the order in which they came
@@ -34,7 +33,6 @@ type listener struct {
 	f    func(Event)
 }
 
-// add has f called at each event from now on, until remove is called.
 func (e *events) add(name string, f func(Event)) (remove func()) {
 	l := &listener{name, f}
 	e.mu.Lock()

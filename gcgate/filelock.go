@@ -92,7 +92,6 @@ func (t FileTurns) Validate() error {
 	return nil
 }
 
-// lockAny takes a free turn, or fails with ErrHeld.
 func (t FileTurns) lockAny() (l Lease, err error) {
 	for i := range t.TurnCount() {
 		if l, err = lockPath(t.path(i)); !errors.Is(err, ErrHeld) {
@@ -102,7 +101,6 @@ func (t FileTurns) lockAny() (l Lease, err error) {
 	return nil, err
 }
 
-// path is the file of the i-th turn.
 func (t FileTurns) path(i int) string {
 	if i == 0 {
 		return t.Path
@@ -110,7 +108,6 @@ func (t FileTurns) path(i int) string {
 	return fmt.Sprintf("%s.%d", t.Path, i)
 }
 
-// openLock opens the file of a turn, and makes it if it is missing.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -137,7 +134,6 @@ func lockPath(path string) (Lease, error) {
 	return &fileLease{f}, nil
 }
 
-// holderName is what the file says of this process while it has the turn.
 func holderName() string {
 	host, err := os.Hostname()
 	if err != nil {

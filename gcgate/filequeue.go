@@ -87,7 +87,6 @@ type sighting struct {
 	idle    time.Duration // while this process looked: a stopped one learns nothing about others
 }
 
-// enlist takes the last place.
 func (t FileTurns) enlist() (*ticket, error) {
 	dir := t.Path + queueSuffix
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -121,7 +120,6 @@ func (t FileTurns) enlist() (*ticket, error) {
 	return w, nil
 }
 
-// ticketNumber returns the number of a ticket. ok is false for another file.
 func ticketNumber(name string) (n uint64, ok bool) {
 	digits, _, ok := strings.Cut(name, "-")
 	if !ok || len(digits) != ticketDigits {
@@ -178,7 +176,6 @@ func (w *ticket) isNext(last bool) (bool, error) {
 	return !ahead, err
 }
 
-// leave gives the place up.
 func (w *ticket) leave() {
 	os.Remove(filepath.Join(w.dir, w.name)) // else somebody finds its lock free
 	_ = unlockFile(w.f)                     // Close alone would leave it to a child between fork and exec

@@ -110,7 +110,6 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	return g, nil
 }
 
-// collectOnce runs the collection at the start, and returns how long it took.
 func collectOnce(ctx context.Context, c Collector) (took time.Duration, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

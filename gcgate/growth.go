@@ -32,7 +32,6 @@ func (g *growth) see(r reading) {
 
 func (g *growth) known() bool { return len(g.seen) > 1 }
 
-// grows reports whether the live heap grows.
 func (g *growth) grows() bool {
 	if !g.known() {
 		return false
@@ -45,7 +44,6 @@ func (g *growth) grows() bool {
 	return more >= growthShare*float64(last.allocated-first.allocated) && more >= growthLeast*float64(last.live)
 }
 
-// noteRoom notes whether the gate has no room at a live heap.
 func (g *growth) noteRoom(noRoom bool, live uint64) {
 	switch {
 	case !noRoom:

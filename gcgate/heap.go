@@ -83,7 +83,6 @@ func (h *heapWatch) begin(took time.Duration) {
 	h.warnOff()
 }
 
-// logRule logs the rule that the trigger follows, and its figures.
 func (h *heapWatch) logRule() {
 	highest, why := h.allowed.highestTrigger(h.options, h.collector.Overhead())
 	if lowest := float64(h.options.MinTriggerBytes); highest < lowest {
@@ -104,7 +103,6 @@ func (h *heapWatch) logRule() {
 	}
 }
 
-// warnOff warns of GOGC=off under a policy that leaves the runtime in charge.
 func (h *heapWatch) warnOff() {
 	if !h.policy.takesCharge() && h.allowed.limit != math.MaxInt64 && h.pacing.stock() == math.MaxInt {
 		h.log.Warn("gcgate: GOGC is off, so the heap grows up to the memory limit, where requests assist without end",
@@ -174,7 +172,6 @@ func (h *heapWatch) sample() {
 	h.publish()
 }
 
-// follow moves the trigger to where the allocation and the turns want it.
 func (h *heapWatch) follow() {
 	h.thresholds.follow(h.pace, h.jitter)
 	h.turns.trigger = h.thresholds.trigger
@@ -185,8 +182,6 @@ func (h *heapWatch) follow() {
 
 func (h *heapWatch) pastHard() bool { return h.inCharge && h.used >= h.thresholds.hard }
 
-// farFromHard reports whether the hard threshold is more than farFor away, so that the turn is not
-// urgent.
 func (h *heapWatch) farFromHard() bool {
 	return !h.inCharge || float64(h.used)+h.rate*farFor.Seconds() < float64(h.thresholds.hard)
 }
@@ -205,7 +200,6 @@ func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >
 // between them, and a collection at the idle threshold is worth less than one at the trigger.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
-// warnUncounted warns once if collections have ended and the gate has never counted a request.
 func (h *heapWatch) warnUncounted() {
 	if h.warnings.has("uncounted") || h.requests.total > 0 || h.last.cycles-h.firstCycles < observeCycles {
 		return // the handlers are wrapped, or nothing has come yet
@@ -227,7 +221,6 @@ func (h *heapWatch) interval() time.Duration {
 	return d
 }
 
-// wantingInterval is the time to the next sample while the gate waits for the turn.
 func (h *heapWatch) wantingInterval() time.Duration {
 	return max(h.ahead(h.thresholds.hard), sampleIdle)
 }
@@ -256,7 +249,6 @@ func (h *heapWatch) ahead(threshold uint64) time.Duration {
 	return max(d, sampleMin)
 }
 
-// publish shows other goroutines what is known.
 func (h *heapWatch) publish() {
 	h.status.mu.Lock()
 	defer h.status.mu.Unlock()

@@ -31,7 +31,6 @@ func (h *heldUp) get() (by string, held time.Duration) {
 	return h.by, time.Since(h.since)
 }
 
-// holderName names the holder of the turn, "" if it is not known.
 func (t *turnTaker) holderName(err error) string {
 	if err != nil && !errors.Is(err, ErrHeld) {
 		return err.Error()

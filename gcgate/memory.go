@@ -122,7 +122,6 @@ func kibibytes(root fs.FS, file, name string) uint64 {
 	return 0
 }
 
-// limitAttr is a memory limit in the log, in bytes.
 func limitAttr(key string, limit int64) slog.Attr {
 	if limit == math.MaxInt64 {
 		return slog.String(key, "none")

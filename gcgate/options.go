@@ -107,7 +107,6 @@ const (
 	maxReplicas        = 10_000
 )
 
-// withDefaults returns o with its defaults in place, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	o.TriggerRatio = cmp.Or(o.TriggerRatio, 2)
 	o.HardRatio = cmp.Or(o.HardRatio, o.usualHardRatio())
@@ -221,7 +220,6 @@ func (o *Options) checkTurns() error {
 	return nil
 }
 
-// validate asks the signals and the turns whether they can work here.
 func (o *Options) validate() error {
 	for i, s := range o.Signals {
 		if v, ok := s.(Validator); ok {
@@ -238,7 +236,6 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// memoryLimit returns the memory limit to keep: that of the options or of the runtime, the lower.
 func (o *Options) memoryLimit() (int64, error) {
 	runtime := o.Collector.SetLimit(-1)
 	if set := o.MemoryLimitBytes; set > runtime && set != math.MaxInt64 {
@@ -249,7 +246,6 @@ func (o *Options) memoryLimit() (int64, error) {
 	return limit, checkLimit(o, limit)
 }
 
-// lowerLimit returns the lower of the options' memory limit, if there is one, and the runtime's.
 func (o *Options) lowerLimit(runtime int64) int64 {
 	if o.MemoryLimitBytes > 0 {
 		return min(runtime, o.MemoryLimitBytes)

@@ -73,7 +73,6 @@ func (p *pacing) setPercentLocked(percent int) {
 	p.put = percent
 }
 
-// returnPercentLocked sets the program's GOGC.
 func (p *pacing) returnPercentLocked() {
 	if p.setPercentLocked(p.percent); p.put != p.percent { // the program has set another one
 		p.setPercentLocked(p.percent)
@@ -102,7 +101,6 @@ func (p *pacing) raise(percent int) {
 	p.raised = percent
 }
 
-// lower ends raise.
 func (p *pacing) lower() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +125,6 @@ func (p *pacing) stock() int {
 	return p.percent
 }
 
-// switchOn restores GOGC, and nothing else.
 func (p *pacing) switchOn() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

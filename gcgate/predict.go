@@ -31,7 +31,6 @@ func newPredictor() predictor {
 	}
 }
 
-// seed notes the collection at the start.
 func (p *predictor) seed(took time.Duration, live uint64) {
 	p.seconds += took.Seconds()
 	p.bytes += float64(live)

@@ -101,7 +101,6 @@ func (rs *rounds) run(reason Reason) {
 	}
 }
 
-// to changes the state.
 func (rs *rounds) to(s State, r *round) {
 	now := time.Now()
 	old := State(rs.status.state.Swap(uint32(s)))
@@ -122,7 +121,6 @@ func (rs *rounds) to(s State, r *round) {
 	})
 }
 
-// pause waits, and reports whether the gate goes on.
 func (rs *rounds) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -209,7 +207,6 @@ func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	}
 }
 
-// awaitActed waits until the peers have acted, or the bound.
 func (rs *rounds) awaitActed(r *round) {
 	timer := time.NewTimer(max(rs.options.AnnounceTimeout, r.patience))
 	defer timer.Stop()
@@ -371,7 +368,6 @@ func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
 	return returned && !isLost(r.lease)
 }
 
-// awaitPeer is awaitReturn for one peer.
 func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Duration) (returned bool) {
 	returned = a.awaitReturn(ready, bound, rs.stop, r.lease.Lost(), func(waited time.Duration, err error) {
 		if waited < heldUpAfter {

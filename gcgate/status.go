@@ -42,7 +42,6 @@ func (s *status) leave(back time.Time) {
 	s.keepAbandoned()
 }
 
-// refuse notes whether new requests shall be refused.
 func (s *status) refuse(yes bool) {
 	s.refusing.Store(yes)
 	s.keepAbandoned()
@@ -123,7 +122,6 @@ func (w *waiters) any() bool {
 	return len(w.ended) > 0
 }
 
-// withoutTurn reports whether a caller waits for a collection that does not wait for the turn.
 func (w *waiters) withoutTurn() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +133,6 @@ func (w *waiters) withoutTurn() bool {
 	return false
 }
 
-// answer returns err to those of ids that still wait.
 func (w *waiters) answer(ids []uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

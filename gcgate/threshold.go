@@ -84,7 +84,6 @@ type allowance struct {
 	available uint64 // what the machine has to spare; 0: not known
 }
 
-// allow combines the limit that somebody set with what memory there is.
 func allow(o *Options, requested int64, m memory) allowance {
 	a := allowance{requested, requested, "GOMEMLIMIT", m.available}
 	switch {
@@ -110,7 +109,6 @@ func (a allowance) runtimeLimit(live, overhead uint64) int64 {
 	return max(a.limit, min(a.whole, int64(min(room, 1<<62))))
 }
 
-// heap is what the limit leaves to objects.
 func (a allowance) heap(overhead uint64) float64 {
 	if a.limit == math.MaxInt64 {
 		return math.MaxInt64

@@ -52,7 +52,6 @@ type traffic struct {
 	marked          time.Duration // Collector.Marked then
 }
 
-// look reads the counter.
 func (t *traffic) look(now time.Time) {
 	inFlight, entered := t.read()
 	_, movable := t.readMovable()
@@ -76,7 +75,6 @@ func (t *traffic) look(now time.Time) {
 	t.oldest = t.age(now)
 }
 
-// silence is how long there has been no request, as of the last look.
 func (t *traffic) silence() time.Duration {
 	if t.silentSince.IsZero() {
 		return 0
@@ -84,7 +82,6 @@ func (t *traffic) silence() time.Duration {
 	return t.looked.Sub(t.silentSince)
 }
 
-// unchanged is how long no request has entered or ended, as of the last look.
 func (t *traffic) unchanged() time.Duration { return t.looked.Sub(t.changed) }
 
 // overlapOther counts the overlaps with cycles that began without the gate. marked is
@@ -94,7 +91,6 @@ func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int)
 	t.overlappedOther += float64(cycles)*float64(running) + came
 }
 
-// cycleEnded notes that a cycle has ended, the gate's or another.
 func (t *traffic) cycleEnded(marked time.Duration) { t.totalBefore, t.marked = t.total, marked }
 
 // overlapOwn counts the overlaps with a mark phase of the gate's own: requests in flight at its

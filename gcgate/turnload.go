@@ -91,7 +91,6 @@ func (l *turnLoad) drainedWithoutTurns(expected time.Duration) time.Duration {
 	return l.failedDrain + expected
 }
 
-// longestWait is how long the others take that may go first, 0 if it is not known.
 func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 	return capacity.LongestWait(l.replicas, l.turns, held)
 }
@@ -135,7 +134,6 @@ func (t *thresholds) leaveTime(rate float64, drained, wait time.Duration) {
 	}
 }
 
-// earliest is the lowest trigger that leaveTime sets.
 func (t *thresholds) earliest(rate float64, drained time.Duration) float64 {
 	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*drained.Seconds()/4)
 }
@@ -178,12 +176,10 @@ func (h *heapWatch) turnStats() TurnStats {
 	return s
 }
 
-// room is how much is allocated between two collections, in the mean.
 func (h *heapWatch) room() float64 {
 	return capacity.Room(float64(h.thresholds.live), float64(h.turns.trigger), 0)
 }
 
-// turnFigures are the figures of the turns for the log.
 func (h *heapWatch) turnFigures() []any {
 	s := h.turnStats()
 	held := h.turns.held(h.expected())

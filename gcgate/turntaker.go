@@ -42,7 +42,6 @@ type turnAnswer struct {
 
 var errNoAnswer = errors.New("TryAcquire or Acquire of Turns has not returned: it must return when its context ends")
 
-// check warns at the start if the turns cannot be decided.
 func (t *turnTaker) check(ctx context.Context) {
 	c, ok := t.turns.(Checker)
 	if !ok {
@@ -106,7 +105,6 @@ func (t *turnTaker) leaveGap() {
 	t.holdOff = time.Now().Add(pause)
 }
 
-// goesWithoutTurn reports whether the collection does not wait for the turn.
 func (t *turnTaker) goesWithoutTurn() bool { return t.heap.pastHard() || t.waiters.withoutTurn() }
 
 func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
@@ -195,7 +193,6 @@ func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// warnWithoutTurn logs why a collection goes without the turn.
 func (t *turnTaker) warnWithoutTurn(err error, holder string) {
 	used, hard := t.heap.used, t.heap.thresholds.hard
 	peer, _ := t.heldUp.get()
@@ -212,7 +209,6 @@ func (t *turnTaker) warnWithoutTurn(err error, holder string) {
 	}
 }
 
-// isLost reports whether the turn was lost, so that another replica may be collecting.
 func isLost(lease Lease) bool {
 	if lease == nil {
 		return false

@@ -88,7 +88,6 @@ func (k *warning) happened() {
 	k.since++
 }
 
-// period is the time between two lines of a kind that lasts.
 func (k *warning) period(again time.Duration) time.Duration {
 	if k.open {
 		return lastsEvery
@@ -145,7 +144,6 @@ func (w *warnings) settle(now time.Time) {
 	}
 }
 
-// nextLater returns one of the events that are due, or nil.
 func (w *warnings) nextLater(now time.Time) (r *record, times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +158,6 @@ func (w *warnings) nextLater(now time.Time) (r *record, times int) {
 	return nil, 0
 }
 
-// withTimes adds to a line's attributes how many events it is for.
 func withTimes(args []any, times int) []any {
 	if times < 2 {
 		return args
@@ -168,7 +165,6 @@ func withTimes(args []any, times int) []any {
 	return append(args[:len(args):len(args)], "times", times)
 }
 
-// has reports whether a warning of the kind was logged.
 func (w *warnings) has(kind string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,7 +10,6 @@ type Watcher interface {
 	Watch(ctx context.Context, g *Gate)
 }
 
-// watch calls the signal's Watch, if it has one.
 func (a *announcer) watch(ctx context.Context, g *Gate) {
 	w, ok := a.signal.(Watcher)
 	if !ok {

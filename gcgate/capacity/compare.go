@@ -173,7 +173,6 @@ func (s Service) below(o Options, share float64) float64 {
 	return s.Live + share*(RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
-// gatedReplicas is how many replicas serve below the knee while those that have a turn are drained.
 func (s Service) gatedReplicas(o Options, collector Range) Range {
 	full := knee * float64(s.Procs)
 	serving, all := s.Work.Times(1/full), s.Work.add(collector).Times(1/full)
@@ -181,7 +180,6 @@ func (s Service) gatedReplicas(o Options, collector Range) Range {
 	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
 }
 
-// marking is the CPU time that marking takes in all replicas together, in seconds per second.
 func (s Service) marking(room float64) Range {
 	return s.MarkPerByte.Times(s.Live * s.AllocRate / max(room, 1))
 }

@@ -93,7 +93,6 @@ func WorkAtKnee(measured float64, procs float64) Range {
 	return Range{measured * cost(knee) / cost(measured/procs), measured}
 }
 
-// withDefaults returns s with measured figures for what is not known.
 func (s Service) withDefaults() (Service, error) {
 	for _, f := range []struct {
 		field string

@@ -93,7 +93,6 @@ func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 	}
 }
 
-// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

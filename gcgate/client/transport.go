@@ -163,7 +163,6 @@ func (t *Transport) usable(req *http.Request) error {
 	return nil
 }
 
-// learn takes from the outcome of req, sent at time sent, what it says about g.
 func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err error, sent int64) {
 	if err != nil {
 		switch {
@@ -198,7 +197,6 @@ func ofThisHop(resp *http.Response) {
 	}
 }
 
-// retries reports whether another target may get req after this outcome.
 func retries(req *http.Request, resp *http.Response, err error) bool {
 	switch {
 	case req.Context().Err() != nil:

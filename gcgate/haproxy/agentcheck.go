@@ -144,7 +144,6 @@ func (a *AgentCheck) logger() *slog.Logger {
 	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
 }
 
-// passes reports whether an error of Accept ends by itself.
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
@@ -207,7 +206,6 @@ func (a *AgentCheck) Check(ctx context.Context) error {
 	return a.with(func(polled.Demand) error { return a.peers.Heard(ctx) })
 }
 
-// with calls do with what HAProxy takes to act, which is one answer.
 func (a *AgentCheck) with(do func(polled.Demand) error) error {
 	if err := a.refuse(); err != nil {
 		return err
@@ -218,7 +216,6 @@ func (a *AgentCheck) with(do func(polled.Demand) error) error {
 // Validate implements [gcgate.Validator].
 func (a *AgentCheck) Validate() error { return a.refuse() }
 
-// refuse returns an error where the fields are not to be used.
 func (a *AgentCheck) refuse() error {
 	if a.Pollers < 0 {
 		return evenkeel.NewOptionError("haproxy.AgentCheck", "Pollers", "%d is negative: write 1 or more, or 0 for 1",
@@ -230,7 +227,6 @@ func (a *AgentCheck) refuse() error {
 // String returns "agent-check".
 func (a *AgentCheck) String() string { return "agent-check" }
 
-// track keeps c for Close, and returns false if that was called already.
 func (a *AgentCheck) track(c io.Closer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -128,7 +128,6 @@ func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration
 	return names
 }
 
-// forgetReadied notes that these servers were not put back.
 func (m *mender) forgetReadied(names []string) {
 	for _, name := range names {
 		m.drained[name].readied = time.Time{}

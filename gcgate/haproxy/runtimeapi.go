@@ -223,12 +223,10 @@ func (h *RuntimeAPI) look(ctx context.Context, state string) (servers []server, 
 	return h.lookAfter(ctx, command)
 }
 
-// set is the command that sets a server's state, for lookAfter.
 func (h *RuntimeAPI) set(server, state string) string {
 	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
 
-// lookAfter is look after another command.
 func (h *RuntimeAPI) lookAfter(ctx context.Context, command string) (servers []server, me server, err error) {
 	answer, err := h.ask(ctx, command+"show servers state "+h.Backend)
 	if err != nil {
@@ -338,7 +336,6 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	return string(answer), nil
 }
 
-// settled waits until no command is unanswered. It returns false if ctx ends first.
 func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	h.mu.Lock()
 	waited := h.unanswered
@@ -357,7 +354,6 @@ func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	return true
 }
 
-// split returns Addr as package net wants it.
 func (h *RuntimeAPI) split() (network, addr string) {
 	if path, ok := strings.CutPrefix(h.Addr, "unix:"); ok {
 		return "unix", path

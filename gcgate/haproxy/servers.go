@@ -11,7 +11,6 @@ import (
 	"evenkeel.dev/internal/listeners"
 )
 
-// server is a line of "show servers state".
 type server struct {
 	name   string
 	addr   string // host:port; "" if the table does not tell

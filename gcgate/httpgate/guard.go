@@ -127,8 +127,6 @@ func (g *Guarded) look(h http.Header) {
 // attemptHeader is the number of the attempt, from 1, if Envoy is set to send it.
 const attemptHeader = "X-Envoy-Attempt-Count"
 
-// balancer returns a header by which a balancer in front is known, "" if there is none, and how to
-// signal that balancer.
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Envoy-") {

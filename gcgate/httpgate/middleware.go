@@ -120,7 +120,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerProbe tells a client whether the drain that it knows of is over.
 func (m *Middleware) answerProbe(w http.ResponseWriter, r *http.Request) {
 	var d time.Duration
 	if m.inBand != nil {
@@ -137,7 +136,6 @@ func (m *Middleware) answerProbe(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// refuse answers 503 and says when to come again. The connection stays open.
 func (m *Middleware) refuse(w http.ResponseWriter) {
 	m.gate.CountRefused()
 	d := m.gate.Remaining()

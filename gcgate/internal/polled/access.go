@@ -66,7 +66,6 @@ func Covered(remote string, prefixes []netip.Prefix) bool {
 	return ok && contains(prefixes, from)
 }
 
-// parse returns the IP address in remote, unmapped and without zone.
 func parse(remote string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(remote)
 	if err != nil {

@@ -25,7 +25,6 @@ type peer struct {
 	quietUntil time.Time // no other request had come by then
 }
 
-// begin notes that a poll begins.
 func (q *peer) begin(now time.Time, says Says, draining bool) {
 	if q.n > 0 {
 		q.gap = now.Sub(q.last())
@@ -53,10 +52,8 @@ func (q *peer) isExpired(now time.Time) bool {
 	return silent > forgetAfter || !q.out && silent > max(expireAfter, 3*q.gap)
 }
 
-// recurs reports whether q polls again and again, as of its last two polls.
 func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
 
-// isRegular reports whether q polls again and again, and has not expired.
 func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isExpired(now) }
 
 // polledCasually reports whether q, at the end of a drain that takes so many answers, is not a
@@ -77,7 +74,6 @@ func (q *peer) takes(gaps int, now time.Time) time.Duration {
 	return max(closed, open) * time.Duration(gaps) / time.Duration(n)
 }
 
-// hasActed reports whether q has acted on the drain.
 func (q *peer) hasActed(d Demand) bool {
 	return q.says == SaysNothing && q.acted >= d.answers() || q.says == SaysDown && q.agree >= d.agreeing()
 }

@@ -206,7 +206,6 @@ func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 	return orSlowest(err, slow)
 }
 
-// orSlowest returns an error about the first of the slow peers, or err if there are none.
 func orSlowest(err error, slow []string) error {
 	if len(slow) == 0 {
 		return err
@@ -270,7 +269,6 @@ func (p *Peers) Ready(ctx context.Context, d Demand) error {
 	})
 }
 
-// set changes what polls are answered.
 func (p *Peers) set(draining bool, d Demand) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
