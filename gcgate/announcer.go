@@ -17,15 +17,14 @@ const (
 	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
 	checkEvery   = 500 * time.Millisecond
 
-	// returnTimeout is how long the gate holds the turn for a peer that answers and does not have
-	// this process back. A gate that stops waits for stopTimeout only.
+	// returnTimeout bounds how long the gate holds the turn for a peer that answers. A gate that
+	// stops waits for stopTimeout.
 	returnTimeout = 5 * time.Minute
 	stopTimeout   = time.Minute
 
-	// A peer that does not answer may be restarting, and two drained replicas fail requests. So the
-	// gate holds the turn for it, but the heaps of the other replicas grow. The bound is half of
-	// the time from the trigger to the hard threshold, which leaves the other half for their turns.
-	// A gate that stops waits for less, because its successor asks to be put back.
+	// Two drained replicas fail requests, so the gate holds the turn for a peer that does not
+	// answer and may be restarting. But the other heaps grow. The bound is half of the time from
+	// the trigger to the hard threshold, and the other half is for their turns.
 	silentMost, silentLeast = 10 * time.Second, time.Second
 	silentAtStop            = 3 * time.Second
 
@@ -36,8 +35,8 @@ const (
 	heldUpAfter = backTimeout + 2*returnLook
 )
 
-// silentBound is how long the gate holds the turn for a peer that does not answer. spare is the
-// time from the trigger to the hard threshold, 0 if it is not known.
+// silentBound is how long the gate holds the turn for a silent peer. spare is the time from the
+// trigger to the hard threshold, 0 if it is not known.
 func silentBound(spare time.Duration) time.Duration {
 	if spare == 0 {
 		return silentMost
@@ -155,9 +154,8 @@ func (a *announcer) unconfirmed() bool {
 	}
 }
 
-// awaitReturn waits until the peer has acted on the notice. It returns false if the gate waits no
-// longer, or when over is closed. bound is for a peer that does not answer. It calls late now and
-// then, with the time since the notice was posted and the error of the last call.
+// awaitReturn waits until the peer has acted on the notice. It returns false when over is closed,
+// or after bound if the peer does not answer. It calls late now and then.
 func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-chan struct{},
 	late func(time.Duration, error),
 ) bool {
@@ -288,8 +286,7 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// send calls the signal once, and closes the notice if the peer has acted on it. It returns nil if
-// there is no notice, or if another took its place during the call.
+// send calls the signal once. It returns nil if there is no notice, or if another took its place.
 func (a *announcer) send(ctx context.Context) (*notice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -354,8 +351,8 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	return a.signal.Ready(ctx)
 }
 
-// report logs that the calls fail, once for each notice, and when they succeed again. A Ready that
-// succeeds after a failed Drain proves nothing, because it may have found nothing to do.
+// report logs that the calls fail, and when they succeed again. A Ready that succeeds after a
+// failed Drain proves nothing.
 func (a *announcer) report(n *notice, err error) {
 	what := "ready"
 	if n.drain {
@@ -376,8 +373,8 @@ func (a *announcer) report(n *notice, err error) {
 	}
 }
 
-// checkPeer looks for the peer after the start, and warns if it is not there. Then it asks the peer
-// to put this process back, because a predecessor may have died while it was drained.
+// checkPeer warns after the start if the peer is not there. Then it asks the peer to put this
+// process back, because a predecessor may have died while it was drained.
 func (a *announcer) checkPeer(ctx context.Context) {
 	c, ok := a.signal.(Checker)
 	if ok && !check(ctx, func(ctx context.Context) error {

@@ -26,8 +26,7 @@ type observer struct {
 	pause   time.Duration // before again; 0: nothing was decided yet
 }
 
-// observe watches the runtime collect by itself, and decides. It does so at the first cycle if
-// there is memory to spend, and after some cycles otherwise.
+// observe decides at the first cycle if there is memory to spend, and after some cycles otherwise.
 func (o *observer) observe() {
 	h := o.heap
 	if h.sampled.Before(o.again) {

@@ -10,8 +10,8 @@ const (
 	memoryEvery = 10 * time.Second // between two looks at the available memory
 )
 
-// settle sets all that follows from a live heap in bytes and from the limits. It returns false if
-// the program has set the memory limit at the same moment. Then call it again.
+// settle sets all that follows from a live heap and from the limits. It returns false if the
+// program has set the memory limit at the same moment. Then call it again.
 func (h *heapWatch) settle(live uint64) bool {
 	limit, changed := h.pacing.programLimit()
 	if changed && h.safetyLimit != 0 {
@@ -45,9 +45,8 @@ func (h *heapWatch) settle(live uint64) bool {
 	return h.takeCharge(overhead)
 }
 
-// leastRatio is the lowest trigger, in multiples of the live heap, with which the gate is in
-// charge. If the live heap grows and the gate's collections overlap requests, they must not come
-// sooner than the runtime's.
+// leastRatio is the lowest trigger, in multiples of the live heap. If the live heap grows and the
+// gate's collections overlap requests, they must not come sooner than the runtime's.
 func (h *heapWatch) leastRatio() float64 {
 	switch drains := h.drains(); {
 	case drains && !h.growth.known():
@@ -62,8 +61,7 @@ func (h *heapWatch) leastRatio() float64 {
 func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
 
 // givesUpGroup reports whether the runtime's limit ignores the control group's. While the live heap
-// grows, that limit would have the runtime collect without end until the kernel kills the process
-// anyway.
+// grows, that limit would have the runtime collect without end.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
 func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
@@ -82,8 +80,8 @@ func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
 	return h.allowed.runtimeLimit(live, overhead)
 }
 
-// takeCharge switches the runtime's own pacing off, or on if the limit leaves no room, and sets the
-// runtime's limit. It returns false if the program has set that at the same moment.
+// takeCharge switches the runtime's pacing off, or on if there is no room, and sets its limit. It
+// returns false if the program has set that at the same moment.
 func (h *heapWatch) takeCharge(overhead uint64) bool {
 	limit := int64(h.thresholds.safetyLimit)
 	switch {
@@ -118,9 +116,8 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	return true
 }
 
-// setLimit sets the runtime's limit. That stops the world, so it skips small changes, but keeps the
-// limit of the process exactly. It returns false if the program has set another one at the same
-// moment.
+// setLimit sets the runtime's limit. That stops the world, so it skips small changes. It returns
+// false if the program has set another one at the same moment.
 func (h *heapWatch) setLimit(limit int64) bool {
 	was := h.safetyLimit
 	exact := (limit == h.allowed.limit || limit == h.allowed.whole) && limit != was

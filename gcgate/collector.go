@@ -9,15 +9,13 @@ import (
 	"time"
 )
 
-// A Collector is what a [Gate] is in charge of: the garbage collector of this process, or a
-// stand-in such as gcgatetest.Heap. See [Options].Collector.
-//
-// The gate calls its methods from one goroutine, also while Collect runs. [Gate.Stop] may call
-// GOGC, SetPercent and SetLimit, but never at the same time. Sizes are in bytes.
+// A Collector is what a [Gate] is in charge of. See [Options].Collector. The gate calls its methods
+// from one goroutine, also while Collect runs. [Gate.Stop] may call GOGC, SetPercent and SetLimit,
+// but never at the same time. Sizes are in bytes.
 type Collector interface {
 	// Read returns counters: cycles that have ended, of them those that the collector began by
-	// itself, bytes allocated since the process began, and the bytes that the last cycle left. The
-	// gate calls it up to a thousand times per second.
+	// itself, bytes allocated, and the bytes that the last cycle left. It is called up to 1,000
+	// times per second.
 	Read() (cycles, automatic, allocated, live uint64)
 
 	// Collect runs one whole cycle, its sweep included.
@@ -42,8 +40,8 @@ type Collector interface {
 	Roots() uint64
 
 	// Memory returns what the control group's memory limit leaves to Go in this process, and the
-	// limit itself. Both are math.MaxInt64 if there is no limit. available is what the machine can
-	// give to new work, 0 if that is not known.
+	// limit itself, math.MaxInt64 if there is none. available is what the machine can give, 0 if
+	// not known.
 	Memory() (groupLeft, groupLimit int64, available uint64)
 
 	// Marked returns about how long the mark phases of all ended cycles took.

@@ -39,11 +39,11 @@ type shard struct {
 
 const oneEntered = 1<<32 + 1
 
-// counter counts requests. Any goroutine may use it. Its counts go to traffic.
+// counter counts requests. Any goroutine may use it.
 //
 // A sync.Pool hands the shards out, because it keeps one for each P. If it drops one, the next in
-// turn takes its place. Requests that no peer can send elsewhere take the next shard in turn,
-// because their protocols cost far more than that.
+// turn takes its place. Requests that no peer can send elsewhere are rare, and take the next shard
+// in turn.
 type counter struct {
 	shards []shard
 	kept   []shard // of requests that no peer can send elsewhere
@@ -135,8 +135,8 @@ func sum(shards []shard) (inFlight int, entered uint32) {
 }
 
 // age returns the least age of the oldest request in flight, 0 if it is not known. Every ageLook
-// the words swap roles, if the other ones are empty. Requests left in the old words are at least as
-// old as the swap. The control goroutine calls it.
+// the words swap roles, if the other ones are empty. Requests in the old words are at least as old
+// as that.
 func (c *counter) age(now time.Time) time.Duration {
 	other := 1 - c.side.Load()
 	if c.inFlight(other) > 0 {

@@ -17,9 +17,8 @@ func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	return done
 }
 
-// cycleEnded reports whether the cycle of beginCycle has ended, or at least its marking. If the
-// runtime had begun one by itself, runtime.GC first waits for that. The end of that one only counts
-// as escaped.
+// cycleEnded reports whether the marking of beginCycle's cycle has ended. runtime.GC first waits
+// for a cycle of the runtime's own, whose end only counts as escaped.
 func (h *heapWatch) cycleEnded() bool {
 	returned := h.returned() // before the reading, which then has all that Collect did
 	now := readCollector(h.collector)
@@ -53,8 +52,7 @@ func (h *heapWatch) returned() bool {
 	}
 }
 
-// escaped counts cycles of the runtime's own while the gate is in charge, and logs why. was and
-// heap are the thresholds and the heap of then.
+// escaped counts cycles of the runtime's own while the gate is in charge, and logs why.
 func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	h.status.update(func(s *Stats) { s.Escaped += n })
 	overhead := h.collector.Overhead()

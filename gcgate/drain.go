@@ -8,23 +8,21 @@ import (
 
 const (
 	// quietSpacing times the usual time between two requests is quiet, within bounds. Chance makes
-	// one pause in e^10 = 22,000 as long. At 10 requests per second no pause proves anything, and a
-	// collection overlaps a handful at most.
+	// one pause in e^10 = 22,000 as long.
 	quietSpacing       = 10
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 
 	// The longer requests have kept coming, the longer is the pause that proves their end: a
-	// quietGrows-th of that time, up to quietMax. A late balancer may well stall for a moment.
+	// quietGrows-th of that time.
 	quietGrows = 20
 
-	// lateLimit bounds the waits for peers that confirm a drain and go on sending requests. If
-	// waits of lateLimit in all do not help, the gate leaves them out for lateAgain. A wait that
-	// the hard threshold ends proves nothing, because the peer may act a moment later.
+	// lateLimit bounds the waits for peers that confirm a drain and go on sending requests. If that
+	// does not help, the gate leaves such waits out for lateAgain.
 	lateLimit = 10 * time.Second
 	lateAgain = time.Minute
 
 	// afterDrainLeast requests, and afterDrainShare of the usual ones, are more than some that were
-	// on their way. If fewer are usual within a collection, they add up over several.
+	// on their way.
 	afterDrainLeast = 3
 	afterDrainShare = 1. / 10
 )
@@ -44,8 +42,8 @@ func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) 
 	return &quiet{read: read, wanted: wanted, since: now, entered: entered, looked: now}
 }
 
-// look reports whether there has been no request for as long as wanted, which takes two looks.
-// After a stall this goroutine may run before those that have yet to read their sockets.
+// look reports whether there has been no request for as long as wanted. After a stall it looks
+// again, because other goroutines have yet to read their sockets.
 func (q *quiet) look() bool {
 	now := time.Now()
 	inFlight, entered := q.read()
@@ -83,9 +81,8 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
 }
 
-// drain waits until it is quiet, for DrainTimeout at most. If requests keep coming although the
-// peers have confirmed the drain, it waits longer within other bounds. It does nothing if nothing
-// was announced.
+// drain waits until it is quiet, for DrainTimeout at most, or longer if requests keep coming
+// although the peers have confirmed the drain.
 func (rs *rounds) drain(r *round) {
 	if r.announced.IsZero() {
 		return
@@ -178,8 +175,8 @@ func (rs *rounds) awaitLatePeers(r *round) bool {
 	return false
 }
 
-// afterDrain counts what enters between the end of the drain, confirmed by each peer, and the end
-// of the collection. It adds up several collections while requests are few.
+// afterDrain counts what enters after a confirmed drain. It adds up several collections while
+// requests are few.
 type afterDrain struct {
 	entered uint32
 	usual   float64 // requests that would have entered without a drain

@@ -6,9 +6,9 @@ import "evenkeel.dev/internal/enum"
 type Policy uint32
 
 const (
-	// PolicyAuto is PolicyDrain if there is a signal. Without one it watches the stock runtime for
-	// a while. Then it is PolicyMemory if there is memory to spend, and otherwise PolicyStock, and
-	// watches again after 10 s, up to 10 minutes. The log has the choice and its figures.
+	// PolicyAuto is PolicyDrain if there is a signal. Without one it watches the stock runtime.
+	// Then it is PolicyMemory if there is memory to spend, and otherwise PolicyStock, and watches
+	// again later.
 	PolicyAuto Policy = iota
 
 	// PolicyDrain asks the peers to drain this process, waits until it is quiet, and collects. It
@@ -19,17 +19,15 @@ const (
 	// stock runtime. It needs no peer.
 	PolicyThrough
 
-	// PolicyShed is PolicyDrain that also refuses new requests from the announcement until this
-	// process is back. It is for peers that try another replica after a refusal (nginx:
-	// proxy_next_upstream http_503). The adapter that counts the requests refuses them, such as
-	// evenkeel.dev/gcgate/httpgate.
+	// PolicyShed is PolicyDrain that also refuses new requests until this process is back, by the
+	// adapter that counts them. It is for peers that then try another replica (nginx:
+	// proxy_next_upstream http_503).
 	PolicyShed
 
 	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) as far as memory
 	// allows: to five times the live heap or two seconds of allocation, at most 0.7 of what the
 	// memory limit leaves to the heap. Without a limit the bound is a 32nd of the machine's
-	// available memory, up to 512 MiB. It changes nothing below GOGC=125, or below the program's
-	// own GOGC. It needs no peer.
+	// available memory, up to 512 MiB. It needs no peer.
 	PolicyMemory
 
 	// PolicyStock leaves the runtime in charge. [Stats] says so while PolicyAuto has chosen that.

@@ -13,14 +13,13 @@ import (
 )
 
 // FileTurns are the [Turns] of replicas that share a host. An exclusive flock(2) on a file is the
-// turn, and the kernel releases the lock of a process that dies. It is a [Queue]: replicas that
-// wait have files in the directory PATH.queue (docs/reference/protocol.md). It needs flock, which
-// Linux, macOS and the BSDs have. Its methods may be called from any goroutine.
+// turn, so the kernel releases that of a process that dies. It is a [Queue]
+// (docs/reference/protocol.md). It needs Linux, macOS or a BSD. Its methods may be called from any
+// goroutine.
 type FileTurns struct {
 	// Path is the file, the same for all replicas, on a local file system. It is made if it is
-	// missing, and never removed. Put it where no other user can write and nothing cleans up, such
-	// as /run/NAME/gcgate.lock. Its folder must exist: use RuntimeDirectory=NAME and
-	// RuntimeDirectoryPreserve=yes in systemd's unit. No default.
+	// missing, in a folder that exists and nothing cleans up, such as /run/NAME (systemd:
+	// RuntimeDirectory=NAME and RuntimeDirectoryPreserve=yes). No default.
 	Path string
 
 	// K is how many replicas may collect at once, the same for all replicas. The files of further

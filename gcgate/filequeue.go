@@ -30,8 +30,7 @@ const (
 
 	newFor = time.Minute // then a file new-R is of a process that has exited
 
-	// A look comes after a 64th of the time waited so far. The turn is free for no longer than
-	// that, and a process that waits for minutes wakes up four times per second.
+	// The turn is free between two holders for a 64th of the time waited so far.
 	looksPerWait     = 64
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )

@@ -28,9 +28,8 @@ type Gate struct {
 	free     func()        // restores the collector and lets another gate start; once
 }
 
-// An Attacher is a [Signal], or [Turns], that needs the gate, for example its logger. [Start] calls
-// Attach before all other methods but Validate and TurnCount. Stop and Collect must wait until
-// Start has returned.
+// An Attacher is a [Signal], or [Turns], that needs the gate. [Start] calls Attach before all other
+// methods but Validate and TurnCount. Attach must not call Stop nor Collect.
 type Attacher interface {
 	Attach(g *Gate)
 }
@@ -38,10 +37,9 @@ type Attacher interface {
 // running says that a gate is in charge of the process's collector.
 var running atomic.Bool
 
-// Start takes over the garbage collector of this process. It collects once, to learn how long that
-// takes, and ctx bounds that. It returns an [*evenkeel.OptionError] or the error of a [Validator]
-// if the options cannot work, [ErrRunning] if there is a gate already, and ctx's error if ctx ends
-// first. [Gate.Stop] ends the gate.
+// Start takes over the garbage collector of this process, and collects once. ctx bounds that. It
+// returns an [*evenkeel.OptionError] or the error of a [Validator], [ErrRunning] if there is a gate
+// already, and ctx's error if ctx ends first. [Gate.Stop] ends the gate.
 func Start(ctx context.Context, o Options) (*Gate, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -140,13 +138,12 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	close(g.done)
 }
 
-// Stop gives the collector back to the runtime, with the GOGC and memory limit from before. It asks
-// the peers to put this process back, and waits until they have, for a minute at most. Then it
-// releases the turn. Call it before the server's Shutdown, so that peers that poll get answers.
+// Stop gives the collector back to the runtime, waits until the peers have this process back, for a
+// minute at most, and releases the turn. Call it before the server's Shutdown, so that peers that
+// poll get answers.
 //
-// If ctx ends first, Stop returns its error. The collector has been given back nevertheless, and
-// another gate may start. The log names calls of a Signal, of Turns or of OnEvent that have not
-// returned. Stop may be called again.
+// If ctx ends first, Stop returns its error. The collector has been given back nevertheless. The
+// log names calls of the user's code that have not returned. Stop may be called again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -185,17 +182,16 @@ func (g *Gate) EnterKept() Ticket { return g.requests.enterKept() }
 // not a snapshot, and costs some nanoseconds per core.
 func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }
 
-// Refusing reports whether to refuse new requests, which [PolicyShed] does from the announcement
-// until this process is back. An adapter asks before [Gate.Enter]. It answers a refused request
-// with its protocol's "try elsewhere" (503, UNAVAILABLE), and calls [Gate.CountRefused]. It costs a
-// nanosecond.
+// Refusing reports whether to refuse new requests, under [PolicyShed]. An adapter asks before
+// [Gate.Enter], answers "try elsewhere" (503, UNAVAILABLE), and calls [Gate.CountRefused]. It costs
+// a nanosecond.
 func (g *Gate) Refusing() bool { return g.status.refusing.Load() }
 
 // CountRefused counts a request that was refused, for [Stats].Refused.
 func (g *Gate) CountRefused() { g.status.refused.Add(1) }
 
-// Remaining returns how much longer this process expects to be out of rotation, at least 1 ms. It
-// is 0 if this process is in rotation. A refusal names it as the time to try again.
+// Remaining returns how much longer this process expects to be out of rotation, at least 1 ms, and
+// 0 if it is in rotation.
 func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
 
 // State returns the state of the gate.
@@ -230,15 +226,13 @@ func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
 func (g *Gate) Logger() *slog.Logger { return g.log }
 
 // Observe calls f at each change of state, from the gate's goroutine, until stop is called. f must
-// not block. A [Signal] that calls Observe in Attach gets every event. An event that is under way
-// may come after stop.
+// not block. A [Signal] that calls Observe in Attach gets every event.
 func (g *Gate) Observe(f func(Event)) (stop func()) {
 	return g.events.add("an observer of Gate.Observe", f)
 }
 
 // BorrowTurn takes the turn until end is called, for a [Watcher] that must not act while another
-// replica collects. It returns [ErrHeld] if another replica has it or this one waits for it. It
-// does nothing if this replica has the only turn, or if there are no [Turns].
+// replica collects. It returns [ErrHeld] if another replica has it or this one waits for it.
 func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 	return g.control.turns.borrow(ctx)
 }
@@ -247,10 +241,9 @@ func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 // ctx's error if ctx ends first, and [ErrStopped] if the gate stops.
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
-// CollectWithoutTurn is Collect, but goes without the turn if the gate does not get it within 10 ms
-// (see [Description.DrainWithoutTurn]). It is for a [Signal] whose peers ask this process to
-// collect before they do, and are not drained. In evenkeel.dev/contrib/raftgate a follower collects
-// this way before the leader.
+// CollectWithoutTurn is Collect, but goes without the turn if the gate does not get it within 10
+// ms. It is for a [Signal] whose peers ask this process to collect before they do, as in
+// evenkeel.dev/contrib/raftgate.
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 
 func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {

@@ -12,8 +12,7 @@ const (
 )
 
 // growth watches whether the live heap grows from cycle to cycle. A memory limit does not help
-// then, because the runtime collects ever more often until the kernel kills the process. The
-// control goroutine owns it.
+// then. The control goroutine owns it.
 type growth struct {
 	seen     []reading // of the last cycles, the newest last
 	noRoomAt uint64    // the live heap at which the gate ran out of room; 0: it has room

@@ -13,14 +13,12 @@ const (
 	sampleRest    = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
 	sampleRestMin = 150 * time.Millisecond // each sample wakes the whole runtime: 0.3 ms of CPU
 
-	// burstRate is what a process may begin to allocate without a request, in bytes per second. A
-	// core allocates 1 to 3 GiB of small objects. The gate rests for as long as that takes to the
-	// hard threshold.
+	// burstRate is what a core may begin to allocate without a request, in bytes per second. The
+	// gate rests for as long as that takes to the hard threshold.
 	burstRate = 3 << 30
 )
 
-// heapWatch samples the heap, keeps the thresholds, and runs the collector. It switches the
-// runtime's own pacing off, or on if there is no room between the thresholds. The control goroutine
+// heapWatch samples the heap, keeps the thresholds, and runs the collector. The control goroutine
 // owns it.
 type heapWatch struct {
 	*shared
@@ -196,8 +194,8 @@ func (h *heapWatch) seeksGap() bool {
 
 func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >= h.gap() }
 
-// gap is the silence that the gate takes for a gap. At a low rate any two requests have a gap
-// between them, and a collection at the idle threshold is worth less than one at the trigger.
+// gap is the silence that the gate takes for a gap. At a low rate any two requests have one between
+// them.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
 func (h *heapWatch) warnUncounted() {
@@ -211,8 +209,7 @@ func (h *heapWatch) warnUncounted() {
 // expected is how long the next collection takes at most, nearly always.
 func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresholds.live) }
 
-// interval is the time to the next sample. It is less while the gate seeks a gap, but grows while
-// nothing changes, because a request may hang, or another replica may hold the turn.
+// interval is the time to the next sample. It grows while the gate seeks a gap and nothing changes.
 func (h *heapWatch) interval() time.Duration {
 	d := h.ahead(h.thresholds.trigger)
 	if h.seeksGap() {
@@ -226,8 +223,7 @@ func (h *heapWatch) wantingInterval() time.Duration {
 }
 
 // ahead is an eighth of the time in which the heap reaches a threshold, at the present rate. After
-// a silence the gate samples a millisecond after the first request, then after two, and so on, up
-// to sampleMax.
+// a silence the gate samples after 1 ms, then after 2, and so on, up to sampleMax.
 func (h *heapWatch) ahead(threshold uint64) time.Duration {
 	d := min(h.step, sampleMax)
 	h.step = min(2*h.step, sampleMax)

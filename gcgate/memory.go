@@ -35,11 +35,11 @@ func readMemory(root fs.FS) memory {
 
 // groupLimit returns the lowest memory limit of the process's control groups and of those above
 // them, in cgroup v1 and v2: whole, and what it leaves when other processes' memory is deducted.
-// The kernel kills a group at memory.max, and stops its processes at memory.high. The lower counts,
-// and file is which. resident is the anonymous memory of this process, 0 if not known.
+// The kernel kills at memory.max, and stops processes at memory.high. file is which one counts.
+// resident is the anonymous memory of this process, 0 if not known.
 //
-// Inside a container /proc may name a path of the host's that is not mounted there. Then the last
-// step, to the root of the mount, finds the container's own.
+// In a container /proc may name a path that is not mounted. The root of the mount is the
+// container's own.
 func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	left, whole = math.MaxInt64, math.MaxInt64
 	list, _ := fs.ReadFile(root, "proc/self/cgroup")
@@ -75,9 +75,8 @@ func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	return left, whole, file
 }
 
-// others returns the bytes that a control group counts in addition to the anonymous memory of this
-// process: anonymous memory, and all tmpfs and shared memory. File caches do not count, because the
-// kernel gives them back.
+// others returns the bytes of a control group that are not anonymous memory of this process. File
+// caches do not count, because the kernel gives them back.
 func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	anonymous, shared := "anon", "shmem"
 	if v1 {

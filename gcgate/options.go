@@ -33,9 +33,9 @@ type Options struct {
 	// 10,000.
 	Replicas int
 
-	// HoldTurn is how long to keep the turn once this process is back. nginx, for example, sends
-	// nothing for its fail_timeout after a refusal. Default: 0, which is 2 s under PolicyShed and
-	// nothing otherwise. Negative: nothing. Limit: 1 minute.
+	// HoldTurn is how long to keep the turn once this process is back. Default: 0, which is 2 s
+	// under PolicyShed for nginx's fail_timeout, and nothing otherwise. Negative: nothing. Limit: 1
+	// minute.
 	HoldTurn time.Duration
 
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own limit
@@ -64,15 +64,14 @@ type Options struct {
 	// Default: 0, which is 0.1. Negative: none. Limit: 0.5.
 	Jitter float64
 
-	// AnnounceTimeout is how long the gate waits for the peers to act on the announcement. Then it goes
-	// on anyway. After 200 ms the wait also ends if the heap is at the hard threshold. The gate leaves
-	// out a [Confirmer] whose peer would not act in time. Default: 0, which is 100 ms. Limit: 10 s.
+	// AnnounceTimeout is how long the gate waits for the peers to act on the announcement. Then it
+	// goes on anyway. The wait ends early if the heap reaches the hard threshold. Default: 0, which
+	// is 100 ms. Limit: 10 s.
 	AnnounceTimeout time.Duration
 
-	// DrainTimeout is how long the gate waits for requests in flight. Then it collects anyway. If new
-	// requests keep coming although each peer has confirmed the drain, the gate warns, and waits up to
-	// the hard threshold. If 10 s of that do not help, it leaves this out for a minute. Default: 0,
-	// which is 100 ms. Limit: 10 s.
+	// DrainTimeout is how long the gate waits for requests in flight. Then it collects anyway. If
+	// new requests keep coming after a confirmed drain, the gate warns, and waits up to the hard
+	// threshold. Default: 0, which is 100 ms. Limit: 10 s.
 	DrainTimeout time.Duration
 
 	// QuietFor is how long no request must be in flight nor enter before the collection starts.

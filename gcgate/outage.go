@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// An Outage logs a failure that begins and ends again and again, for a [Signal] or [Turns], at most
-// once per minute. The attribute "times" says how often it began. The zero value is ready. Its
-// methods may be called from any goroutine.
+// An Outage logs a failure that begins and ends again and again, at most once per minute. The
+// attribute "times" says how often it began. The zero value is ready. Its methods may be called
+// from any goroutine.
 type Outage struct {
 	mu sync.Mutex
 	of warning // guarded by mu

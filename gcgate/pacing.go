@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// pacing is the settings of a Collector. Stop can restore them at any time, also while the control
-// goroutine hangs in the user's code. After that pacing changes nothing. mu guards all fields.
+// pacing is the settings of a Collector. Stop can restore them at any time. After that pacing
+// changes nothing. mu guards all fields.
 type pacing struct {
 	collector Collector
 

@@ -6,8 +6,7 @@ import (
 )
 
 // predictor tells how long the next collection will take, because marking is linear in the live
-// heap. It keeps moving averages of both, so that large collections weigh more. The control
-// goroutine owns it.
+// heap. It keeps moving averages of both.
 type predictor struct {
 	seconds, bytes float64
 }

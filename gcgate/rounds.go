@@ -133,7 +133,7 @@ func (rs *rounds) pause(d time.Duration) bool {
 }
 
 // isUrgent reports whether the heap has reached the hard threshold in a round that takes longer
-// than usual. A collection without the turn begins at that threshold, so a higher one holds for it.
+// than usual. A higher threshold holds for a collection without the turn.
 func (rs *rounds) isUrgent(r *round) bool {
 	now := time.Now()
 	if now.Sub(r.announced) < hardGrace {
@@ -158,8 +158,7 @@ func (rs *rounds) takeTurn(r *round) (ok bool) {
 	return ok
 }
 
-// announce asks the peers to drain this process, and waits until all have acted, or the bound. It
-// does nothing if the policy or the lack of a turn forbids it.
+// announce asks the peers to drain this process, and waits until all have acted, or the bound.
 func (rs *rounds) announce(r *round) {
 	if !rs.heap.policy.announces() {
 		return
@@ -193,8 +192,8 @@ func (rs *rounds) announce(r *round) {
 	rs.awaitActed(r)
 }
 
-// awaitUsable reports whether to announce through a signal. If the last collection could use it,
-// the gate waits for it up to usableLimit, because a balancer's polls may be late for a moment.
+// awaitUsable reports whether to announce through a signal. It waits for one that the last
+// collection used, because a balancer's polls may be late.
 func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	for begin := time.Now(); ; rs.heap.sample() {
 		err := a.usable(rs.options.AnnounceTimeout)
@@ -271,8 +270,8 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	return ended
 }
 
-// awaitMarked waits until the cycle has marked, or the bound. It returns how many requests had
-// entered at the last two looks, and for how long this process stalled since the cycle began.
+// awaitMarked waits until the cycle has marked, or the bound. It returns the requests that had
+// entered at the last two looks, and for how long this process stalled.
 func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalled time.Duration, ended bool) {
 	bound := max(overdueAfter, 10*r.expected)
 	last, now = before, before
@@ -291,9 +290,9 @@ func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalle
 	return last, now, stalled, ended
 }
 
-// awaitSwept waits until a drained process has swept, for as long as the marking took. runtime.GC
-// sweeps a span per Gosched. While a goroutine is always runnable on the only P, the runtime polls
-// the network only each 10 ms (runtime/proc.go, sysmon).
+// awaitSwept waits until a drained process has swept, for as long as the marking took. While a
+// goroutine is always runnable on the only P, the sweep delays polling of the network
+// (runtime/proc.go, sysmon).
 func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	if !rs.status.out() {
 		return
@@ -307,9 +306,8 @@ func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	}
 }
 
-// ready asks the peers to put this process back. It waits for a moment for those that had acted on
-// the announcement, and for all if the gate stops. awaitReturn waits for the others while this
-// process serves.
+// ready asks the peers to put this process back. It waits for a moment for those that had acted,
+// and for all if the gate stops.
 func (rs *rounds) ready(r *round) {
 	rs.status.comeBack()
 	if len(r.asked) == 0 {
@@ -354,9 +352,8 @@ func (rs *rounds) releaseTurn(r *round) {
 	rs.turns.releaseAfter(r.lease, drained, func() bool { return rs.awaitReturn(r, bound) })
 }
 
-// awaitReturn waits until all peers that must not lose two replicas have this one back. It stops
-// waiting for a peer that is silent for the bound, and when the turn is lost. It reports whether
-// all have it back.
+// awaitReturn waits until all peers that must not lose two replicas have this one back, and reports
+// whether they have. The bound is for a silent peer.
 func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
 	defer rs.turns.heldUp.clear()
 	returned = true

@@ -8,13 +8,10 @@ import (
 // A Signal asks one peer that sends requests here (a load balancer, a client) to drain this process
 // before a collection, and to put it back.
 //
-// The gate calls Drain and Ready of one Signal from one goroutine, with a deadline of 1 s for Drain
-// and 5 s for Ready. It repeats what fails, with a pause, until it succeeds or the gate wants the
-// opposite. During a drain it repeats Drain every 100 ms, for a peer that restarts. So both must be
-// idempotent.
+// The gate calls Drain and Ready from one goroutine, with a deadline of 1 s and 5 s. It repeats
+// what fails, and a Drain every 100 ms, for a peer that restarts. So both must be idempotent.
 //
-// The gate waits for Drain at most [Options.AnnounceTimeout]. It holds the turn until Ready has
-// returned nil, with these limits:
+// The gate holds the turn until Ready has returned nil, with these limits:
 //
 //   - not at all if every Drain has returned [ErrUnreached]
 //   - five minutes while Ready returns [ErrNotBack]
@@ -61,9 +58,8 @@ type Description struct {
 	KeepsRequests bool
 
 	// DrainWithoutTurn is called before a collection without the turn. If it returns no error, the
-	// gate announces this collection, and waits for Drain for patience, if that is longer than
-	// [Options.AnnounceTimeout], up to 10 s. It must not block. Default: nil, the signal is silent
-	// at such collections.
+	// gate announces this collection, and waits for patience at least, up to 10 s. It must not
+	// block. Default: nil, the signal is silent then.
 	DrainWithoutTurn func() (patience time.Duration, err error)
 }
 

@@ -4,8 +4,7 @@ import "math"
 
 const (
 	// spendShare of what the limit leaves to the heap is the highest goal. At the limit itself
-	// requests would assist without end. The rest is for allocation during a cycle, fragmentation,
-	// and a live heap that grows.
+	// requests would assist without end.
 	spendShare = 0.7
 
 	// spendRatio is the goal in multiples of the live heap, as under GOGC=400. More memory is
@@ -24,8 +23,8 @@ const (
 	heapMinimum = 4 << 20
 )
 
-// spend returns the goal for a live heap in bytes, and the GOGC that leads to it, at a rate of
-// allocation in bytes per second. It returns 0 if there is no memory to spend.
+// spend returns the goal for a live heap in bytes, and the GOGC that leads to it, 0 if there is no
+// memory to spend.
 func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
@@ -44,8 +43,8 @@ func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) 
 	return uint64(want), int(min(p, math.MaxInt32))
 }
 
-// spendMemory raises the runtime's goal as far as memory allows, and returns the limit to set: a
-// safety limit above the goal, because the live heap may grow much before the next look.
+// spendMemory raises the runtime's goal as far as memory allows. It returns a safety limit above
+// the goal.
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {

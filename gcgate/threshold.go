@@ -54,9 +54,9 @@ const (
 	// minTriggerShare of the memory limit is the most that Options.MinTriggerBytes may be.
 	minTriggerShare = 0.8
 
-	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is.
-	// With turns it is hardGrowthTurns, which leaves time to wait. Without a limit, what exceeds
-	// hardGrowth may take hardShareAvailable of the machine's available memory.
+	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is,
+	// and hardGrowthTurns with turns. Without a limit, what exceeds hardGrowth may take
+	// hardShareAvailable of the machine's available memory.
 	hardGrowth, hardGrowthTurns = 1.75, 2.5
 	hardShareAvailable          = 0.25
 
@@ -102,8 +102,7 @@ func allow(o *Options, requested int64, m memory) allowance {
 }
 
 // runtimeLimit is the runtime's limit while the limit leaves the gate no room. Other processes may
-// have their part of the group for a moment only. That must not have the runtime collect without
-// end.
+// have their part of the group for a moment only.
 func (a allowance) runtimeLimit(live, overhead uint64) int64 {
 	room := capacity.RoomForStart(float64(live), minTriggerRatio*float64(live)) + float64(overhead)
 	return max(a.limit, min(a.whole, int64(min(room, 1<<62))))
@@ -164,9 +163,8 @@ func (t *thresholds) needRoom(ratio float64) {
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
 }
 
-// useWholeLimit moves the thresholds nearer to the process's limit. They need no distance from a
-// cycle of the runtime's own, which gets another limit. room is what the process's limit leaves to
-// the heap.
+// useWholeLimit moves the thresholds nearer to the process's limit, while the runtime gets another
+// one. room is what the process's limit leaves to the heap.
 func (t *thresholds) useWholeLimit(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live
@@ -203,8 +201,7 @@ func checkLimit(o *Options, limit int64) error {
 		o.MinTriggerBytes, minTriggerShare, limit, strings.Join(ways, ", or "))
 }
 
-// limitFor is the memory limit in bytes that gives a live heap all the room that it can use,
-// without room for longer waits for a turn.
+// limitFor is the memory limit in bytes that gives a live heap all the room that it can use.
 func limitFor(o *Options, live, overhead uint64) uint64 {
 	trigger := o.TriggerRatio - 1
 	hard := min(o.HardRatio-1, hardGrowth*trigger)

@@ -93,9 +93,8 @@ func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int)
 
 func (t *traffic) cycleEnded(marked time.Duration) { t.totalBefore, t.marked = t.total, marked }
 
-// overlapOwn counts the overlaps with a mark phase of the gate's own: requests in flight at its
-// start, those that entered until the last look that found it running, and half of those between
-// that look and the next.
+// overlapOwn counts the overlaps with a mark phase of the gate's own. Half of those that entered
+// between the last two looks count.
 func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 	before := t.overlapped()
 	t.overlapHalves += 2*(uint64(inFlight)+uint64(entered)) + uint64(lately)

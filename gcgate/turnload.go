@@ -95,9 +95,9 @@ func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 	return capacity.LongestWait(l.replicas, l.turns, held)
 }
 
-// learnDrain notes how long a drain took, how much more it would have needed, and whether this
-// process was quiet after it. It keeps the longest, because a balancer that batches its changes
-// takes a second for one drain and nothing for the next.
+// learnDrain notes how long a drain took, and how much more it would have needed. It keeps the
+// longest, because a balancer that batches its changes takes a second for one drain and nothing for
+// the next.
 func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 	l.longestDrain = max(took+more, l.longestDrain-l.longestDrain/8)
 	if l.failedDrain = took; isQuiet {
@@ -106,14 +106,13 @@ func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 }
 
 // lateAtMost is what the gate assumes of peers that have not shown yet how late they act. Envoy
-// batches changes for a second by default. A first collection that comes early costs little, and
-// one that the hard threshold cuts off overlaps all its requests.
+// batches changes for a second by default.
 const lateAtMost = 1200 * time.Millisecond
 
 func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
 
 // untilCollection is how long it takes from the trigger until this process collects, if all
-// replicas want the turn at once. One of them may hold it as long as the longest lately.
+// replicas want the turn at once.
 func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()
@@ -125,8 +124,7 @@ func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 }
 
 // leaveTime lowers the trigger so that the heap takes at least wait from there to the hard
-// threshold, at a rate of allocation in bytes per second. This process is then drained for a fifth
-// of the time at most.
+// threshold, at a rate in bytes per second.
 func (t *thresholds) leaveTime(rate float64, drained, wait time.Duration) {
 	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
 		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, drained))))

@@ -5,9 +5,8 @@ import "context"
 // Turns says which replica of a group may collect now, so that the others carry its load.
 type Turns interface {
 	// TryAcquire takes the turn without waiting for its holder. It returns [ErrHeld] (wrapped or
-	// not) if another replica has it, and any other error if the turn cannot be decided. The gate
-	// calls it with a deadline, from one goroutine at a time, every 10 to 500 ms up to the hard
-	// threshold.
+	// not) if another replica has it. The gate calls it with a deadline, from one goroutine at a
+	// time, every 10 to 500 ms.
 	TryAcquire(ctx context.Context) (Lease, error)
 }
 
@@ -17,9 +16,8 @@ type Queue interface {
 	Turns
 
 	// Acquire waits for the turn until ctx ends, and has given up its place when it returns. It
-	// never returns [ErrHeld]. Other errors mean that the turn cannot be decided. The gate calls it
-	// without a deadline. It calls TryAcquire for a collection in a gap, which returns ErrHeld
-	// while another replica waits. One call runs at a time.
+	// never returns [ErrHeld]. The gate calls TryAcquire for a collection in a gap, which returns
+	// ErrHeld while another replica waits. One call runs at a time.
 	Acquire(ctx context.Context) (Lease, error)
 }
 

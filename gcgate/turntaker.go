@@ -57,9 +57,9 @@ func (t *turnTaker) check(ctx context.Context) {
 
 var errNoLease = errors.New("Turns returned no lease and no error: it must return one of them")
 
-// take waits until this replica may collect, and returns the turn. At the hard threshold, which
-// becomes the reason then, or if a caller asks for it, it returns withoutTurn. It returns ok false
-// if the gate stops, or if the reason has ended.
+// take waits until this replica may collect. At the hard threshold, which becomes the reason then,
+// or if a caller asks for it, it returns withoutTurn. It returns ok false if the gate stops, or if
+// the reason has ended.
 func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
@@ -113,8 +113,8 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 	return t.turns.TryAcquire(ctx)
 }
 
-// try asks for the turn once. If the collection goes without the turn, it returns answered false,
-// and releases a turn that comes later. It calls look now and then.
+// try asks for the turn once. It returns answered false if the collection goes without the turn. It
+// calls look now and then.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil {
 		// The last call may still run.
@@ -221,9 +221,8 @@ func isLost(lease Lease) bool {
 	}
 }
 
-// releaseAfter releases the turn once await has returned, and HoldTurn is over if this process was
-// drained. await reports whether the peers have this process back. releases waits for the
-// goroutine.
+// releaseAfter releases the turn once await has returned, and HoldTurn is over. await reports
+// whether the peers have this process back.
 func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool) {
 	taken := t.taken
 	t.releases.Go(func() {

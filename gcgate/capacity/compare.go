@@ -31,9 +31,8 @@ func (w *Way) UnmarshalText(text []byte) error { return wayNames.Parse(text, w) 
 type Outlook struct {
 	Way Way `json:"way"`
 
-	// Needed is how many replicas keep 15% of their processors free, as many drained as there are
-	// turns. Replicas is how many the other figures are for: those of the options, or else the
-	// needed ones.
+	// Needed is how many replicas keep 15% of their processors free. The other figures are for
+	// Replicas, which are those of the options, or else the needed ones.
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
 
@@ -52,13 +51,13 @@ type Outlook struct {
 	// processors.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad].
-	// TurnLoad is their load with those of the options. Of WayGated only.
+	// Turns is how many must collect at once for a load of the turns of [EasyLoad]. TurnLoad is the
+	// load with the options' turns. Of WayGated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
-	// Wait is how long the last replica waits, in seconds, if all of them want the turn at once.
-	// Spare is how long its heap takes from the trigger to the hard threshold. Of WayGated only.
+	// Wait is how long the last replica waits for its turn, in seconds. Spare is how long its heap
+	// takes from the trigger to the hard threshold. Of WayGated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
@@ -104,8 +103,8 @@ func (s Service) gated(o Options) Outlook {
 	out := Outlook{Way: WayGated}
 	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
-		// If the trigger follows the allocation, it depends on the number of replicas, and vice
-		// versa. So this goes from many replicas with the lowest trigger to fewer.
+		// The trigger depends on the number of replicas, and vice versa. Approach from the lowest
+		// trigger.
 		trigger = s.trigger(o, math.MaxFloat64)
 		for range 8 {
 			out.Needed = s.gatedReplicas(o, s.marking(Room(s.Live, trigger, gateJitter)))

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// TurnLoad returns the share of the time for which turns to collect are held, or would have to be.
-// Above 1 collections come faster than turns. allocRate is what all replicas together allocate, in
-// bytes per second. room is how much one of them allocates between two collections, in bytes
-// ([Room]). held is how long a collection holds its turn. It is 0 if a figure is not positive.
+// TurnLoad returns the share of the time for which turns to collect are held. Above 1 they do not
+// suffice. allocRate is what all replicas together allocate, in bytes per second. room is what one
+// allocates between two collections, in bytes ([Room]). held is how long a collection holds its
+// turn. It is 0 if a figure is not positive.
 func TurnLoad(allocRate, room float64, held time.Duration, turns int) float64 {
 	if !(allocRate > 0 && room > 0 && held > 0 && turns > 0) {
 		return 0
@@ -27,8 +27,8 @@ func TurnsFor(allocRate, room float64, held time.Duration, load float64) int {
 // 0.5 of capacity, and four at 0.8.
 const EasyLoad = 0.8
 
-// Room returns how many bytes a replica allocates, in the mean, from the end of one collection to
-// the trigger of the next. jitter is the largest share of the way by which triggers are lowered.
+// Room returns how many bytes a replica allocates between two collections, in the mean. jitter is
+// the largest share of the way by which triggers are lowered.
 func Room(live, trigger, jitter float64) float64 {
 	return max(trigger-live, 0) * (1 - jitter/2)
 }
@@ -40,9 +40,8 @@ const (
 	goalHeadroom = 1 << 20  // bytes: the goal is at least as far below that
 )
 
-// RuntimeStart returns the lowest heap at which the runtime may begin a cycle by itself under
-// GOGC=off, in bytes: 0.7 of the way from the live heap to 0.97 of room, which is what the memory
-// limit leaves to the heap.
+// RuntimeStart returns the lowest heap at which the runtime begins a cycle by itself under
+// GOGC=off, in bytes. room is what the memory limit leaves to the heap.
 func RuntimeStart(live, room float64) float64 {
 	goal := min(goalShare*room, room-goalHeadroom)
 	return live + startShare*max(goal-live, 0)
@@ -56,7 +55,6 @@ func RoomForStart(live, start float64) float64 {
 }
 
 // LongestWait returns how long the last of the replicas waits for its turn if all want one at once.
-// The time from a trigger to the hard threshold must be at least that.
 func LongestWait(replicas, turns int, held time.Duration) time.Duration {
 	if replicas < 1 || turns < 1 || held <= 0 {
 		return 0

@@ -60,8 +60,8 @@ func refuseOption(option, format string, args ...any) error {
 	return evenkeel.NewOptionError("capacity.Options", option, format, args...)
 }
 
-// knee is the share of the processors from which on queues in front of them grow fast. With random
-// arrivals the mean wait is rho / (1 - rho) times what a request takes, which is 6 at 0.85.
+// knee is the share of the processors from which on queues grow fast. With random arrivals the mean
+// wait is 6 times what a request takes.
 const knee = 0.85
 
 // Measured figures (docs/guides/gcgate.md), for what is not known of a service.
@@ -69,8 +69,8 @@ const (
 	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
 	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held in addition to the marking
 
-	// A request takes less CPU as the load rises from a third of capacity to nearly all of it,
-	// because there are fewer wake-ups, and caches are warmer.
+	// A request takes less CPU at a higher load, because there are fewer wake-ups, and caches are
+	// warmer.
 	idleFrom, kneeShare = 1. / 3, 124. / 181
 
 	// Near saturation marking takes up to this much more.

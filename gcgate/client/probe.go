@@ -57,8 +57,7 @@ func (p *pool) comeBack(g *target) {
 	g.drained.Store(0)
 }
 
-// watch probes g from time from on until it is back. It ends with ctx, or probeLife after the first
-// probe. Then the next request finds out.
+// watch probes g from time from on until it is back, for probeLife at most.
 func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 	if !sleep(ctx, time.Duration(from-p.clock())) {
 		return

@@ -91,9 +91,8 @@ type pool struct {
 func (p *pool) clock() int64 { return int64(time.Since(p.epoch)) | 1 }
 
 // pick returns the target for the next attempt, nil if all were tried: one in service, in turn,
-// else the drained one that is back soonest, else the one left out whose time is over soonest. A
-// request tries one that is left out only if it could be sent again, or if no such request came for
-// maxOut.
+// else the one that is back soonest. A request tries one that is left out only if it could be sent
+// again, or if no such request came for maxOut.
 func (p *pool) pick(tried []bool, again bool) *target {
 	now, n := p.clock(), uint32(0)
 	for i, g := range p.targets {

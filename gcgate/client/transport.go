@@ -187,8 +187,7 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	}
 }
 
-// ofThisHop removes from resp, which may be nil, what is about this hop only. A proxy that hands
-// the answer on is not drained, and a handler of it has run.
+// ofThisHop removes headers about this hop. A proxy that hands the answer on is not drained.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
 		delete(resp.Header, HeaderDrain)

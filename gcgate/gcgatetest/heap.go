@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// A Heap stands in for a process's heap and its collector. It is a gcgate.Collector that grows with
-// time. Make one with [NewHeap], set its fields before the gate starts, and use [Heap.Do] from then
-// on. Its methods may be called from any goroutine.
+// A Heap is a gcgate.Collector that grows with time. Make one with [NewHeap], set its fields before
+// the gate starts, and use [Heap.Do] from then on. Its methods may be called from any goroutine.
 type Heap struct {
 	mu sync.Mutex
 

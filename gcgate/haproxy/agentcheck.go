@@ -37,9 +37,8 @@ const (
 	acceptWarn   = 10                     // of any kind, until the log gets a line
 )
 
-// What AgentCheck answers. HAProxy 2.6 ignores an answer without the end of the line. Only "ready"
-// ends a drain. "up" ends a "down" that an earlier agent may have left. "drain" leaves a server
-// down that its health check finds down.
+// HAProxy 2.6 ignores an answer without the end of the line. Only "ready" ends a drain, and only
+// "up" ends the "down" of an earlier agent.
 const (
 	agentReady = "ready up\n"
 	agentDrain = "drain\n"
@@ -53,21 +52,17 @@ var agentAdvice = polled.Advice{
 	Slow: "agent-inter 10ms",
 }
 
-// AgentCheck is a [gcgate.Signal] that answers HAProxy's agent-check. It needs no socket of
-// HAProxy's. See deploy/haproxy/agent-check.cfg.
+// AgentCheck is a [gcgate.Signal] that answers HAProxy's agent-check. See
+// deploy/haproxy/agent-check.cfg.
 //
-// HAProxy must poll often, every 10 ms. If its polls are too slow to act on a drain within
-// [gcgate.Options].AnnounceTimeout, the signal is silent, and the log names the interval.
+// HAProxy must poll often, every 10 ms. Otherwise the signal is silent, and the log names the
+// interval. Drain and Ready return when each address has polled once more after its answer. Ready
+// does not wait for an address that has not polled for 30 s.
 //
-// Drain and Ready return when each address that polls regularly has polled once more after its
-// answer. Ready does not wait for an address that has not polled for 30 s.
-//
-// "drain" and "ready" also end an operator's maintenance. To take a server out, write "disable
-// agent B/S" before "set server B/S state maint".
+// Each answer ends an operator's maintenance. To take a server out, write "disable agent B/S"
+// before "set server B/S state maint".
 //
 // Do not change the fields once the signal is in use. Methods may be called from any goroutine.
-//
-// Source: HAProxy 2.6 configuration.txt, section 5.2, "agent-check", and trials of it.
 type AgentCheck struct {
 	// Allow are the addresses that may poll, in addition to this machine's loopback. Default: none.
 	Allow []netip.Prefix

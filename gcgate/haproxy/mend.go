@@ -17,9 +17,8 @@ const (
 	mendAgain = time.Minute             // for a server whose process drained it again at once
 )
 
-// Watch implements [gcgate.Watcher]. It looks at the other servers of the backend once per second,
-// and puts one back that a killed process has left drained. It puts none back while another replica
-// has the turn, because that one may be stopped.
+// Watch implements [gcgate.Watcher]. Once per second it puts back other servers of the backend that
+// a killed process has left drained, but not while another replica has the turn.
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
@@ -106,8 +105,8 @@ type drainedServer struct {
 	readied time.Time // put back, and drained again by the next look; zero: not yet
 }
 
-// leftBehind returns the servers to put back now. A server that was drained again right after it
-// was put back has a process that collects. It is left alone for mendAgain, or until it comes back.
+// leftBehind returns the servers to put back now. One that was drained again right after it was put
+// back has a process that collects, and is left out for mendAgain.
 func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
 	if now.Sub(m.looked) > 2*mendRest {
 		clear(m.drained) // HAProxy did not answer in between, or this process stalled

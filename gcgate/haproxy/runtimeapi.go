@@ -48,28 +48,22 @@ const (
 
 // RuntimeAPI is a [gcgate.Signal] for one server of one backend, over HAProxy's runtime API ("stats
 // socket ... level admin"). See deploy/haproxy/runtime-api.cfg. Several HAProxy processes, or
-// backends, are several signals. Of a server that tracks another, name the one tracked.
+// backends, are several signals.
 //
-// A server in forced maintenance is the operator's, and no method changes it. Ready ends any drain,
-// so take a server out with "set server B/S state maint", never with "drain".
+// Ready ends any drain, so take a server out with "set server B/S state maint", which no method
+// touches.
 //
-// A killed process would stay drained forever if it comes back without a gate. So the gates of the
-// other replicas put such a server back ([RuntimeAPI.Watch]).
+// A killed process would stay drained if it comes back without a gate. So the gates of the other
+// replicas put such a server back ([RuntimeAPI.Watch]).
 //
-// Drain does not drain the last server that is up, and undoes a drain if the others go down
-// ([ErrLastServer]). That does not replace Turns, because two replicas that drain within a
-// millisecond see each other too late. The configuration has each server a second time, as a backup
-// without a check, which serves then.
+// Drain fails with [ErrLastServer] if no other server is up. That does not replace Turns, because
+// two replicas that drain within a millisecond see each other too late.
 //
-// A reload (SIGUSR2 in master-worker mode) starts a new worker in which this server is ready. The
-// gate repeats Drain within 100 ms. Without master-worker mode that needs "expose-fd listeners" in
-// the socket's line, and -x.
+// After a reload (SIGUSR2) the new worker has this server ready, and the gate repeats Drain within
+// 100 ms. Without master-worker mode that needs "expose-fd listeners" in the socket's line, and -x.
 //
 // Do not change the fields once the signal is in use. Methods may be called from any goroutine.
 // Each takes 5 s at most.
-//
-// Source: HAProxy 2.6 management.txt, section 9.3, "set server", "show servers state" and "show cli
-// level".
 type RuntimeAPI struct {
 	// Addr is the stats socket's address: "127.0.0.1:9199", "unix:/run/haproxy.sock" or
 	// "/run/haproxy.sock".
@@ -82,9 +76,8 @@ type RuntimeAPI struct {
 	DisableMending bool
 
 	// MendAfter is how long another server must have been drained to be put back, in addition to
-	// what this gate expects of its own collection. Raise it if other replicas take longer, or if
-	// their turn is a lease that is shorter than they may stall. Default: 0, which is 2.5 s. Limit:
-	// 1 h.
+	// what this gate expects of its own collection. Raise it if other replicas take longer, or may
+	// stall for longer than their lease. Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
 
 	// Logger gets Warn for a server that was put back. Default: nil, the gate's logger.
@@ -281,9 +274,8 @@ func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err erro
 	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
 
-// ask sends one line of commands and returns the whole answer. HAProxy ends it by closing. A
-// stopped HAProxy may carry a command out later. The next question waits for its answer first, so
-// that the old command does not undo the new one.
+// ask sends one line of commands and returns the whole answer. A stopped HAProxy may carry out an
+// old command later, so the next question first waits for its answer.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	if err := h.validate(); err != nil {
 		return "", err

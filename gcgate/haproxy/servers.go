@@ -59,8 +59,7 @@ func isLast(servers []server, name string) bool {
 }
 
 // misnamed returns the server at whose address this process listens, if it does not listen at that
-// of the server named. It returns "" if the addresses do not tell, for example behind a translation
-// of addresses.
+// of the server named, or "" if the addresses do not tell.
 func misnamed(servers []server, name string) string {
 	local := listeners.LocalAddrs()
 	mine := func(at netip.AddrPort) bool {

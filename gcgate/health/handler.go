@@ -29,13 +29,10 @@ var (
 
 // Handler is a [gcgate.Signal] and the [http.Handler] of the path that a balancer polls. See
 // deploy/haproxy/health.cfg. It answers GET and HEAD with 200 "ready" or 503 "draining", and 403 to
-// addresses that are not in Allow. It looks at the connection's address, not at headers.
+// addresses that are not in Allow.
 //
-// If the polls are too slow to act on a drain within [gcgate.Options].AnnounceTimeout, the signal
-// is silent, and the log names the interval.
-//
-// Mount it outside of httpgate.Wrap, which would refuse or count the polls. Do not mount it where a
-// peer forwards requests to it.
+// If the polls are too slow for [gcgate.Options].AnnounceTimeout, the signal is silent, and the log
+// names the interval. Mount it outside of httpgate.Wrap, which would refuse or count the polls.
 //
 // Drain returns when each address that polls regularly has polled once more after Fall answers.
 // Ready returns when each that was asked to drain has this process back:
@@ -45,11 +42,7 @@ var (
 //     this process out. This needs a single address with one poller; or
 //   - Rise answers and 10 s, which the log says once. Without Rise it takes 30 answers at least.
 //
-// Ready does not wait for an address that has not polled for 30 s.
-//
 // Do not change the fields once the signal is in use. Methods may be called from any goroutine.
-//
-// Source: HAProxy 2.6 configuration.txt, "option httpchk", and section 5.2.
 type Handler struct {
 	// Allow are the addresses that may poll, in addition to this machine's loopback. Default: none.
 	Allow []netip.Prefix
@@ -62,9 +55,9 @@ type Handler struct {
 	// server. Default: 0, which is 1.
 	Pollers int
 
-	// InAnswers says that the balancer also hears of a drain in the answers to requests, and may
-	// poll slowly: an Envoy for which httpgate.Options.EnvoyFail is this handler's Draining. Drain
-	// then also returns if no request has entered for 10 ms. Default: false.
+	// InAnswers says that the balancer also hears of a drain in the answers to requests: an Envoy
+	// for which httpgate.Options.EnvoyFail is this handler's Draining. It may poll slowly then.
+	// Default: false.
 	InAnswers bool
 
 	// Logger gets Debug for the first refused poll, and Warn if no balancer proves that it has this

@@ -10,8 +10,8 @@ import (
 // headerEnvoyFail is the header of Options.EnvoyFail, with any value (Envoy's HTTP router filter).
 const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
 
-// failWriter adds headerEnvoyFail to an answer that begins while this process drains. The answer to
-// a request of then may come later, and must not take a process out that is back.
+// failWriter adds headerEnvoyFail to an answer that begins while this process drains. A later
+// answer must not take a process out that is back.
 type failWriter struct {
 	http.ResponseWriter
 	draining func() bool

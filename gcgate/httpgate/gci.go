@@ -14,8 +14,8 @@ import (
 )
 
 // gci is the service's side of the header protocol of the Garbage Collector Control Interceptor
-// (docs/reference/protocol.md). gci-proxy exits at any status but 200, so a collection that comes
-// too soon after another is left out with 200 too. Any goroutine may call its methods.
+// (docs/reference/protocol.md). gci-proxy exits at any status but 200. Any goroutine may call its
+// methods.
 type gci struct {
 	peers    []netip.Prefix
 	heap     func() uint64 // bytes of objects now
@@ -33,8 +33,7 @@ const (
 	headerGCI = "Gci"
 
 	// gciSpacing is the least time between the starts of two forced collections, in expected
-	// durations of one, so that peers cannot keep the process drained for more than a quarter of
-	// the time.
+	// durations of one.
 	gciSpacing = 4
 
 	gciMinSpacing = 100 * time.Millisecond

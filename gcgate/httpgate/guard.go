@@ -27,30 +27,16 @@ type Guarded struct {
 	warned atomic.Bool  // that there is a balancer
 }
 
-// Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the
-// original, in one line.
+// Guard starts a gate and returns next with its requests counted:
 //
 //	http.ListenAndServe(addr, httpgate.Guard(mux, gcgate.Options{}))
 //
-// Without options it does what helps a process without peers. It spends the memory that its
-// container has on fewer collections, and says in the log what it chose ([gcgate.PolicyAuto]). When
-// requests carry the headers of a balancer, it warns at the first of them that there is no signal,
-// and what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and
-// nginx with proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other
-// client. Behind one that tries another replica after a 503 that is
+// Without options the gate spends memory on fewer collections ([gcgate.PolicyAuto]). If requests
+// carry the headers of a balancer, it warns once and says what to set. nginx sends some with
+// "proxy_set_header X-Forwarded-For", and HAProxy with "option forwardfor".
 //
-//	turns := gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}
-//	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: turns})
-//
-// (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the
-// balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
-// include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no
-// replica. A request that is tried again enters a gate at each attempt, so that replicas count more
-// requests together than clients send.
-//
-// A gate that cannot start is no reason not to serve: then the log says why at Error, [Guarded.Err]
-// returns it, and requests are served without. Like [Wrap], put it outermost; for a second server
-// of the process use Wrap with [Guarded.Gate].
+// If the gate cannot start, the log says why at Error, [Guarded.Err] returns it, and requests are
+// served without a gate. Put it outermost, as [Wrap].
 func Guard(next http.Handler, o gcgate.Options) *Guarded {
 	g := &Guarded{next: next, log: o.Logger}
 	if g.log == nil {

@@ -24,9 +24,6 @@ var (
 // answer of a wrapped handler carries the header Gcgate-Drain with the milliseconds until it is
 // back. A [client.Transport] then sends its requests elsewhere.
 //
-// Drain returns when no request has entered for QuietFor. Clients that do not read the header make
-// it fail at its deadline, and the gate goes on.
-//
 // Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it. Do
 // not change the fields after [gcgate.Start].
 type InBand struct {

@@ -21,9 +21,8 @@ type Options struct {
 	GCIPeers []netip.Prefix
 
 	// EnvoyFail is asked for each request. While it returns true, answers carry the header
-	// x-envoy-immediate-health-check-fail, at which Envoy takes this replica out until its next
-	// check. Give the Draining of a health.Handler with InAnswers (see deploy/envoy). It must not
-	// block. Default: nil, no header.
+	// x-envoy-immediate-health-check-fail, at which Envoy takes this replica out (see
+	// deploy/envoy). It must not block. Default: nil, no header.
 	EnvoyFail func() bool
 }
 

@@ -21,8 +21,7 @@ type Process struct {
 	Procs int // GOMAXPROCS
 
 	// Busy is for how long the processors of Go have run something until the last cycle's end, by
-	// the clock of Collector. Both count the time for which a processor of Go waits for one of the
-	// machine's.
+	// the clock of Collector.
 	Busy time.Duration
 
 	Host   string // the machine's name

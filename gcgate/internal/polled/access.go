@@ -50,8 +50,8 @@ func (a *Access) Explain(err error, advice *Advice) error {
 }
 
 // Allowed returns who polls, and whether they may: this host's loopback and the addresses in allow
-// may. remote is the other end of the connection, with or without a port. The permissions of a
-// Unix socket, where network is "unix", say who may connect, and from is the zero Addr.
+// may. remote may have a port. A Unix socket, where network is "unix", has permissions, and from is
+// the zero Addr.
 func Allowed(network, remote string, allow []netip.Prefix) (from netip.Addr, ok bool) {
 	if network == "unix" {
 		return netip.Addr{}, true

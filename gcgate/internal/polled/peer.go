@@ -57,7 +57,7 @@ func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
 func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isExpired(now) }
 
 // polledCasually reports whether q, at the end of a drain that takes so many answers, is not a
-// balancer: a curl, or a container's own check. A balancer that has just appeared polls again soon.
+// balancer: a curl, or a container's own check.
 func (q *peer) polledCasually(answers int) bool {
 	return q.out && !q.recurs() && q.says == SaysNothing && q.answered < answers
 }

@@ -53,8 +53,8 @@ type Demand struct {
 	// Pollers is how many poll from one address by turns. Default: 0, which is 1.
 	Pollers int
 
-	// Prove says that Answers may not be what the peer is set to. Then [Peers.Ready] looks for a proof
-	// that the peer has this process back. Default: false.
+	// Prove has [Peers.Ready] look for a proof that the peer has this process back, because Answers
+	// may not be what the peer is set to. Default: false.
 	Prove bool
 
 	// Assumed says that Answers is a guess. Without a proof Ready then waits for 30 answers at least.
@@ -62,8 +62,7 @@ type Demand struct {
 	Assumed bool
 
 	// InAnswers says that the peers also hear of a drain in the answers to requests, as Envoy does.
-	// Then any pace of polls is fast enough, and [Peers.Drain] also returns if no request has entered
-	// for 10 ms. It takes a [Counter]. Default: false.
+	// Then any pace of polls is fast enough. It takes a [Counter]. Default: false.
 	InAnswers bool
 }
 
@@ -214,8 +213,7 @@ func orSlowest(err error, slow []string) error {
 }
 
 // Drain makes Begin say "draining" from now on, and waits until every peer that polls regularly has
-// acted. Each address has then polled once more after enough answers, or says so. The next Drain
-// before a Ready waits for newcomers only. At ctx's end the error names a peer that has not acted.
+// acted. Each address has then polled once more after enough answers, or says so.
 func (p *Peers) Drain(ctx context.Context, d Demand) error {
 	if err := d.check(); err != nil {
 		return err
@@ -238,15 +236,13 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 }
 
 // Ready makes Begin say "ready" from now on, and waits until every peer that was asked to drain has
-// this process back. It does not wait for a peer that has not polled for 30 s, or for 3 s if the
-// peer does not poll regularly and got fewer answers than a drain takes.
+// this process back, but not for one that has expired.
 //
 // A peer has this process back if it says so. If it says nothing it takes enough answers, and with
 // [Demand].Prove and a [Counter] one of these after them:
 //
-//   - More requests than can have come past the peer: at least eight, and four times as often as
-//     while the peer had this process out. This needs a single address that was asked to drain,
-//     with one poller.
+//   - More requests than can have come past the peer: at least eight, and four times as often as while
+//     the peer had this process out. This needs a single address with one poller.
 //   - 10 s without such a proof, and 30 answers if they are [Demand].Assumed. Then [Peers.Unproven]
 //     reports it.
 func (p *Peers) Ready(ctx context.Context, d Demand) error {
@@ -340,9 +336,8 @@ func (p *Peers) quietInAnswers(now time.Time) bool {
 	return regular && now.Sub(p.quiet) >= quietFor
 }
 
-// awaited returns nil if all that were asked to drain have this process back. Those that have
-// expired do not count once Ready has listened for them. Otherwise the error is gcgate.ErrNotBack,
-// and names one of them. mu is held.
+// awaited returns nil if all that were asked to drain have this process back, or have expired while
+// Ready has listened, else gcgate.ErrNotBack. mu is held.
 func (p *Peers) awaited(d Demand, now time.Time, listened bool) error {
 	var late []string
 	for a, q := range p.peers {

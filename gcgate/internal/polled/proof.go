@@ -20,8 +20,8 @@ const (
 	// proofFades is what a drain leaves of what was seen in those before.
 	proofFades = 31. / 32
 
-	// A look shows whether requests keep coming once lookRequests would have come. By chance fewer
-	// than a quarter of them come once in a hundred million looks. Up to lookFew were on their way.
+	// A look shows whether requests keep coming once lookRequests would have come. Up to lookFew
+	// were on their way.
 	lookRequests = 40
 	lookFew      = 2
 
@@ -43,13 +43,12 @@ type Counter interface {
 	Requests() (inFlight int, entered uint32)
 }
 
-// proof infers from the number of requests whether a peer sends them. Requests of others, such as a
-// scraper or polls that are counted, also come while the peers have this process out. The proof
-// sees them there.
+// proof infers from the number of requests whether a peer sends them. Requests of others also come
+// while the peers have this process out, where the proof counts them.
 //
-// A peer may act later than it says, so the proof counts from when requests first came four times
-// less often than before the drain. A drain in which they never did proves nothing. Two in a row
-// prove that what was seen before does not hold any more.
+// A peer may act later than it says. So the proof counts from when requests first came four times
+// less often than before the drain. Two drains without such an end prove that what was seen before
+// does not hold any more.
 type proof struct {
 	counter Counter // nil: requests are not counted
 
