@@ -73,12 +73,6 @@ func (p *pacing) setPercentLocked(percent int) {
 	p.put = percent
 }
 
-func (p *pacing) returnPercentLocked() {
-	if p.setPercentLocked(p.percent); p.put != p.percent { // the program has set another one
-		p.setPercentLocked(p.percent)
-	}
-}
-
 // switchOff leaves only the memory limit to start a cycle.
 func (p *pacing) switchOff() {
 	p.mu.Lock()
@@ -101,16 +95,20 @@ func (p *pacing) raise(percent int) {
 	p.raised = percent
 }
 
-func (p *pacing) lower() {
+// giveBack ends switchOff and raise.
+func (p *pacing) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lowerLocked()
+	p.giveBackLocked()
 }
 
-func (p *pacing) lowerLocked() {
-	if !p.restored && p.raised != 0 {
-		p.raised = 0
-		p.returnPercentLocked()
+func (p *pacing) giveBackLocked() {
+	if p.restored || !p.off && p.raised == 0 {
+		return
+	}
+	p.off, p.raised = false, 0
+	if p.setPercentLocked(p.percent); p.put != p.percent { // the program has set another one
+		p.setPercentLocked(p.percent)
 	}
 }
 
@@ -123,19 +121,6 @@ func (p *pacing) stock() int {
 		return math.MaxInt
 	}
 	return p.percent
-}
-
-func (p *pacing) switchOn() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.switchOnLocked()
-}
-
-func (p *pacing) switchOnLocked() {
-	if !p.restored && p.off {
-		p.off = false
-		p.returnPercentLocked()
-	}
 }
 
 // setLimit sets the memory limit. It reports whether the program has set another one since the last
@@ -161,8 +146,7 @@ func (p *pacing) restore() {
 	if p.restored {
 		return
 	}
-	p.switchOnLocked()
-	p.lowerLocked()
+	p.giveBackLocked()
 	if limit, changed := p.programLimitLocked(); !changed {
 		if was := p.collector.SetLimit(limit); was != p.set { // the program has set it since that was read
 			p.collector.SetLimit(was)

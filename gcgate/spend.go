@@ -49,7 +49,7 @@ func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {
 		h.roomy = false
-		h.pacing.lower()
+		h.pacing.giveBack()
 		return h.requested
 	}
 	h.roomy, h.jitter = true, 0

@@ -90,7 +90,7 @@ type AgentCheck struct {
 // [*evenkeel.OptionError].
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
-	if err := a.refuse(); err != nil {
+	if err := a.Validate(); err != nil {
 		return err
 	}
 	if !a.track(l) {
@@ -202,16 +202,14 @@ func (a *AgentCheck) Check(ctx context.Context) error {
 }
 
 func (a *AgentCheck) with(do func(polled.Demand) error) error {
-	if err := a.refuse(); err != nil {
+	if err := a.Validate(); err != nil {
 		return err
 	}
 	return a.access.Explain(do(polled.Demand{Pollers: a.Pollers}), &agentAdvice)
 }
 
 // Validate implements [gcgate.Validator].
-func (a *AgentCheck) Validate() error { return a.refuse() }
-
-func (a *AgentCheck) refuse() error {
+func (a *AgentCheck) Validate() error {
 	if a.Pollers < 0 {
 		return evenkeel.NewOptionError("haproxy.AgentCheck", "Pollers", "%d is negative: write 1 or more, or 0 for 1",
 			a.Pollers)

@@ -81,7 +81,7 @@ func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 	if strings.Trim(name, nameChars) != "" {
 		return h.errorf("%w: %q is no name", errNotConfirmed, name)
 	}
-	servers, _, err := h.lookAfter(ctx, h.set(name, "ready"))
+	servers, _, err := h.look(ctx, h.set(name, "ready"))
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 		return nil, fmt.Errorf("haproxy: %q: write ADDR,BACKEND/SERVER, for example 127.0.0.1:9199,be/a", s)
 	}
 	h := &RuntimeAPI{Addr: s[:i], Backend: backend, Server: server}
-	if err := h.validate(); err != nil {
+	if err := h.Validate(); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -119,7 +119,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 		return err
 	}
 	if !me.isDrained() && !isLast(servers, h.Server) {
-		servers, me, err = h.look(ctx, "drain")
+		servers, me, err = h.look(ctx, h.set(h.Server, "drain"))
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	if err != nil || me.inMaint() || !me.isDrained() {
 		return err
 	}
-	_, me, err = h.look(ctx, "ready")
+	_, me, err = h.look(ctx, h.set(h.Server, "ready"))
 	if err == nil && me.isDrained() {
 		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?",
 			errNotConfirmed)
@@ -206,26 +206,19 @@ func (h *RuntimeAPI) WhyIgnored() string { return sticky }
 const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
 	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
-// look sets the server's state if one is given, and returns the servers of the backend after that,
-// and which one is this process.
-func (h *RuntimeAPI) look(ctx context.Context, state string) (servers []server, me server, err error) {
-	command := ""
-	if state != "" {
-		command = h.set(h.Server, state)
-	}
-	return h.lookAfter(ctx, command)
-}
-
-func (h *RuntimeAPI) set(server, state string) string {
-	return setCommand + h.Backend + "/" + server + " state " + state + "; "
-}
-
-func (h *RuntimeAPI) lookAfter(ctx context.Context, command string) (servers []server, me server, err error) {
+// look runs a command of [RuntimeAPI.set] if one is given, and returns the servers of the backend after
+// that, and which one is this process.
+func (h *RuntimeAPI) look(ctx context.Context, command string) (servers []server, me server, err error) {
 	answer, err := h.ask(ctx, command+"show servers state "+h.Backend)
 	if err != nil {
 		return nil, me, err
 	}
 	return h.read(answer)
+}
+
+// set is the command that sets a server's state, for look.
+func (h *RuntimeAPI) set(server, state string) string {
+	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
 
 // read finds the servers in an answer, or the error that HAProxy reports in it.
@@ -269,7 +262,7 @@ func (u unreached) Is(target error) bool { return target == gcgate.ErrUnreached 
 // last is the error of the last server. It puts that back if it is drained.
 func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err error) {
 	if me.isDrained() {
-		_, _, err = h.look(ctx, "ready")
+		_, _, err = h.look(ctx, h.set(h.Server, "ready"))
 	}
 	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
@@ -277,7 +270,7 @@ func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err erro
 // ask sends one line of commands and returns the whole answer. A stopped HAProxy may carry out an
 // old command later, so the next question first waits for its answer.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
-	if err := h.validate(); err != nil {
+	if err := h.Validate(); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -356,11 +349,8 @@ func (h *RuntimeAPI) split() (network, addr string) {
 	return "tcp", h.Addr
 }
 
-// Validate implements [gcgate.Validator].
-func (h *RuntimeAPI) Validate() error { return h.validate() }
-
-// validate keeps all but names and addresses off the command line (configuration.txt, section 2.1).
-func (h *RuntimeAPI) validate() error {
+// Validate implements [gcgate.Validator]. It keeps all but names and addresses off the command line (configuration.txt, section 2.1).
+func (h *RuntimeAPI) Validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {
 			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, "+
