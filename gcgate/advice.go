@@ -65,8 +65,7 @@ func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float6
 	h := a.heap
 	s := fmt.Sprintf("%.2g%% of the requests overlapped a collection, each of which marked for %v, one in %v",
 		100*share, marked.Round(100*time.Microsecond), (seen / time.Duration(cycles)).Round(time.Millisecond))
-	s += ": with a second replica, behind a balancer that the gate tells (Options.Signals, and " +
-		"Turns), next to none would"
+	s += ": with a second replica behind a balancer, and Options.Signals and Turns set, almost none would"
 	if h.policy == PolicyMemory && h.roomy || h.options.MaxTriggerBytes != 0 {
 		return s
 	}

@@ -364,7 +364,7 @@ func (a *announcer) report(n *notice, err error) {
 	case err != nil && !n.failed:
 		n.failed = true
 		a.warnings.lasting("tell", warnEvery,
-			"gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
+			"gcgate: cannot reach a peer; trying again, and collecting anyway", "wanted", what, "error", err)
 	case err == nil && !a.failing:
 		a.warnings.over("gcgate: the peer takes calls again", "tell")
 	}

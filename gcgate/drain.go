@@ -241,7 +241,7 @@ func (rs *rounds) warnIgnored(r *round, d *afterDrain) {
 	why = append(why, "clients that keep connections to this process past the balancer")
 	rs.warnings.lasting("ignored", lastsEvery,
 		"gcgate: requests keep coming although each peer has confirmed the drain; remove the likely cause",
-		"signals", strings.Join(names, ", "), "requests", d.entered, "within", d.within,
+		"signals", strings.Join(names, ", "), "requests", d.entered, "within", d.within.Round(time.Millisecond),
 		"likely", strings.Join(why, "; or "))
 }
 

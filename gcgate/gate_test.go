@@ -540,7 +540,7 @@ func TestAutoWithoutRequests(t *testing.T) {
 				r.Enter().Exit()
 			}
 			time.Sleep(2 * time.Minute)
-			if n := strings.Count(r.logged.String(), "no request has entered"); n != want {
+			if n := strings.Count(r.logged.String(), "no request was counted"); n != want {
 				t.Errorf("after %d requests it is logged %d times, want %d:\n%s", entered, n, want, r.logged.String())
 			}
 		})

@@ -203,7 +203,7 @@ func (h *heapWatch) warnUncounted() {
 		return // the handlers are wrapped, or nothing has come yet
 	}
 	h.warnings.warn("uncounted",
-		"gcgate: collections, but no request has entered: wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+		"gcgate: collections ended, but no request was counted; wrap the handlers with httpgate.Wrap, or call Gate.Enter")
 }
 
 // expected is how long the next collection takes at most, nearly always.

@@ -299,7 +299,7 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 				if n < c.least || n > c.most || s.Escaped > 0 || s.WithoutTurn > 0 {
 					t.Errorf("%d collections in a minute, want %d to %d: %+v", n, c.least, c.most, s)
 				}
-				if lines := strings.Count(r.logged.String(), "no request has entered"); lines != c.lines {
+				if lines := strings.Count(r.logged.String(), "no request was counted"); lines != c.lines {
 					t.Errorf("the log says so %d times:\n%s", lines, r.logged.String())
 				}
 				r.Enter().Exit()

@@ -255,8 +255,8 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stalled, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
 		rs.warnings.lasting("overdue", warnEvery,
-			"gcgate: a collection does not end; serving in the meantime, and collecting no more until it has",
-			"took", time.Since(begin), "expected", r.expected)
+			"gcgate: a collection does not end; serving, and not collecting again until it has",
+			"took", time.Since(begin).Round(time.Millisecond), "expected", r.expected.Round(time.Millisecond))
 	}
 	_, after := rs.requests.read()
 	rs.keepComing(r)
@@ -380,7 +380,8 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Du
 	switch {
 	case returned && took > slowReturn:
 		a.warnings.lasting("slow", lastsEvery,
-			"gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
+			"gcgate: a peer took long to have this process back, and no other replica could collect",
+			"took", took.Round(time.Millisecond),
 			"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: "+
 				"unhealthy_interval), "+
 				"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too")

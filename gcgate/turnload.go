@@ -182,10 +182,12 @@ func (h *heapWatch) turnFigures() []any {
 	s := h.turnStats()
 	held := h.turns.held(h.expected())
 	figures := []any{
-		"held", held, "turns", s.Turns, "bytes_per_second", uint64(h.meanRate()), "from_trigger_to_hard", s.Spare,
+		"held", held.Round(time.Millisecond), "turns", s.Turns, "bytes_per_second", uint64(h.meanRate()),
+		"from_trigger_to_hard", s.Spare.Round(time.Millisecond),
 	}
 	if s.Replicas > 0 {
-		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load, "longest_wait", s.LongestWait)
+		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load,
+			"longest_wait", s.LongestWait.Round(time.Millisecond))
 	}
 	return figures
 }

@@ -353,7 +353,7 @@ func (h *RuntimeAPI) split() (network, addr string) {
 func (h *RuntimeAPI) Validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {
-			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, "+
+			return fmt.Errorf("haproxy: %.100q is not a name of a backend or server: write letters, "+
 				"digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
 		}
 	}
@@ -364,7 +364,7 @@ func (h *RuntimeAPI) Validate() error {
 	network, addr := h.split()
 	if network == "tcp" {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
-			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or "+
+			return fmt.Errorf("haproxy: %.100q is not the address of a stats socket: write 127.0.0.1:9199 or "+
 				"unix:/run/haproxy.sock",
 				h.Addr)
 		}

@@ -46,7 +46,7 @@ func Guard(next http.Handler, o gcgate.Options) *Guarded {
 	defer cancel()
 	g.gate, g.err = gcgate.Start(ctx, o)
 	if g.err != nil {
-		g.log.Error("httpgate: no gate: serving without one, so requests meet collections as before", "error", g.err)
+		g.log.Error("httpgate: no gate: serving without one, so requests overlap collections as before", "error", g.err)
 		return g
 	}
 	g.next = Wrap(g.gate, next)
