@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -33,43 +32,31 @@ type Trace struct {
 type Explained struct {
 	Requests int `json:"requests"` // that the trace has whole
 	// in the order of their ends; those too that began before the trace and are slow by what is seen of them
-	Slow    []Request `json:"slow"`
-	Dropped uint64    `json:"dropped,omitempty"`
-	Usual   Usual     `json:"usual,omitempty"` // what usual requests of the trace took
+	Slow    []Request    `json:"slow"`
+	Dropped uint64       `json:"dropped,omitempty"`
+	Usual   Usual `json:"usual,omitempty"` // what usual requests of the trace took
 }
 
-// Explain explains the slow requests of one trace, which [reqtrace.Read] hands out. Each goes to
-// the cause that took most beyond what it takes of the usual request: of its class in the same
-// trace, where that has 20 or more, else in Trace.Usual. A class whose usual request is slow itself
-// is compared with nothing. What the machine stood still is of no usual request, and so a cause
-// like the others.
-//
-// It explains 4,096 slow requests and knows 512 requests of each of 64 classes; the worst of each
-// cause has its Path. Where requests end with an error, such as [reqtrace.ErrBroken], Explain
-// returns the error beside what came before it.
-func Explain(requests iter.Seq2[reqtrace.Request, error], t Trace) (*Explained, error) {
+// explain explains the slow requests of one trace, as [Head.Explain] does. If requests end with an
+// error, explain returns it with what came before.
+func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
 	if t.Threshold <= 0 {
 		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
 			t.Threshold)
 	}
-	if requests == nil {
-		return nil, errors.New("history: Explain needs the requests of a trace, such as reqtrace.Read hands out")
-	}
 	x := explainer{trace: t, classes: map[string]*sample{}}
-	var failed error
 	for q, err := range requests {
 		if err != nil {
-			failed = err
-			break
+			return x.explained(), err
 		}
 		x.add(&q)
 	}
-	return x.explained(), failed
+	return x.explained(), nil
 }
 
 // explainer collects the requests of a trace.
 type explainer struct {
-	trace   Trace
+	trace   *Trace
 	classes map[string]*sample
 	slow    []slowRequest
 	out     Explained
@@ -159,9 +146,9 @@ func (x *explainer) explain(s *slowRequest) {
 			s.Key.Cause, s.Lost = c, more
 		}
 	}
-	if s.Lost == 0 && s.Against != AgainstNothing {
+	if s.Lost == 0 && s.Against != "" {
 		// as where the threshold was higher when the usual requests were seen
-		s.Against = AgainstNothing
+		s.Against = ""
 		for c, d := range s.parts.All() {
 			if d > s.Lost {
 				s.Key.Cause, s.Lost = c, d
@@ -180,14 +167,14 @@ func (x *explainer) explain(s *slowRequest) {
 }
 
 // usualOf returns what the usual request of a class takes, by causes.
-func (x *explainer) usualOf(class string) (reqtrace.Parts, Against) {
+func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string) {
 	if u, ok := x.out.Usual[class]; ok {
-		return u.mean(), AgainstSnapshot
+		return u.mean(), againstSnapshot
 	}
 	if u, ok := x.trace.Usual[class]; ok && u.Requests > 0 {
-		return u.mean(), AgainstHistory
+		return u.mean(), againstHistory
 	}
-	return reqtrace.Parts{}, AgainstNothing
+	return reqtrace.Parts{}, ""
 }
 
 // joined returns p with both kinds of assist as one: which it is depends on how busy the

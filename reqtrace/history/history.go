@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// Errors.
-var (
-	ErrSame    = errors.New("both histories have what the same process saw")
-	ErrVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
-)
+// ErrSame is the error of [History.Merge] if both histories have what one process saw.
+var ErrSame = errors.New("both histories have what the same process saw")
+
+var errVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
 
 const (
 	maxKnown  = 512     // causes whose first time is remembered
@@ -27,8 +26,8 @@ const (
 	maxNew    = 5         // causes that are marked as new
 )
 
-// History is what made a service's requests slow. Its zero value is empty, with the bounds of a
-// zero [Options]. It is not for concurrent use.
+// History is what made a service's requests slow. Its zero value is empty. It is not for concurrent
+// use.
 type History struct {
 	hours   map[int64]*hour // by the wall clock, in hours since 1970
 	known   map[Key]*known
@@ -40,10 +39,19 @@ type History struct {
 	keepKeys  int
 }
 
-// known is when a cause was seen, in all hours, also those that are no longer kept.
+// known is when a cause was seen, also in hours that are no longer kept.
 type known struct {
 	first, last time.Time
 	builds      map[string]bool
+}
+
+// add adds x, and shares nothing with it.
+func (k *known) add(x *known) {
+	if k.builds == nil {
+		*k = known{x.first, x.last, map[string]bool{}}
+	}
+	k.first, k.last = earlier(k.first, x.first), later(k.last, x.last)
+	maps.Copy(k.builds, x.builds)
 }
 
 // watch is how much of a build was seen.
@@ -63,17 +71,6 @@ func (w watch) enough() bool {
 
 var seed = maphash.MakeSeed()
 
-// Add counts a slow request, and reports whether it is new: a request that overlapping traces have
-// is counted once. Of the last 16,384 requests or more it knows that. One that is Cut is counted as
-// such.
-func (h *History) Add(r Request) bool {
-	if h.seen(r.ID) {
-		return false
-	}
-	h.add(r.bounded())
-	return true
-}
-
 // seen remembers an id, and reports whether it was known.
 func (h *History) seen(name string) bool {
 	if name == "" {
@@ -90,39 +87,32 @@ func (h *History) seen(name string) bool {
 	return false
 }
 
-// add counts a request that is bounded, and reports whether it is the worst of its cause and hour.
-func (h *History) add(r Request) (worst bool) {
+// insert counts a request that is bounded and new. One that is Cut is counted as such.
+func (h *History) insert(r Request) {
 	at, minute := hourOf(r.Start)
 	x := h.hour(at)
 	count := x.tallyOf(r.Key.Class).minutes.at(minute)
 	if r.Cut {
 		count.Cut++
-		return false
+		return
 	}
 	count.Seen++
 	h.know(r.Key, r.Start, r.Build)
-	c := x.cellOf(r.Key)
 	one := cell{minutes: perMinute[lost]{{minute, lost{1, r.Lost}}}, first: r.Start, last: r.Start, worst: r}
-	worst = len(c.minutes) == 0 || compareWorst(&r, &c.worst) < 0
-	c.merge(&one)
+	x.cellOf(r.Key).merge(&one)
 	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)
-	return worst
 }
 
 // know remembers that a cause was seen.
 func (h *History) know(k Key, at time.Time, build string) {
 	if build != "" {
-		h.Built(build, at)
+		h.built(build, at)
 	}
 	h.learn(k, &known{at, at, map[string]bool{build: true}})
-	if len(h.known) > maxKnown {
-		var oldest Key
-		for k, x := range h.known {
-			if o := h.known[oldest]; o == nil || cmp.Or(x.last.Compare(o.last), compareKeys(k, oldest)) < 0 {
-				oldest = k
-			}
-		}
-		delete(h.known, oldest)
+	for len(h.known) > maxKnown {
+		delete(h.known, slices.MinFunc(slices.Collect(maps.Keys(h.known)), func(a, b Key) int {
+			return cmp.Or(h.known[a].last.Compare(h.known[b].last), compareKeys(a, b))
+		}))
 	}
 }
 
@@ -131,29 +121,21 @@ func (h *History) learn(k Key, x *known) {
 	if h.known == nil {
 		h.known = map[Key]*known{}
 	}
-	y := h.known[k]
-	if y == nil {
-		y = &known{x.first, x.last, map[string]bool{}}
-		h.known[k] = y
+	if h.known[k] == nil {
+		h.known[k] = &known{}
 	}
-	y.first, y.last = earlier(y.first, x.first), later(y.last, x.last)
-	maps.Copy(y.builds, x.builds)
+	h.known[k].add(x)
 }
 
-// Built tells that a build of the service ran at a time. The first time counts: causes that come
-// after it and were never seen under another build are marked ([Summary].SinceBuild).
-func (h *History) Built(build string, at time.Time) { h.Watched(build, at, 0, 0) }
+// built records that a build of the service ran at a time.
+func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
 
-// Watched records that a build was watched for the time passed until at, and recorded for covered
-// of it. No cause is new compared with builds that were watched for less than an hour, or recorded
-// for less than 5% of that.
-func (h *History) Watched(build string, at time.Time, passed, covered time.Duration) {
+// addWatched is [Store.Watched] for a build.
+func (h *History) addWatched(build string, at time.Time, passed, covered time.Duration) {
 	build = shorten(build)
 	h.addBuild(build, watch{wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime)})
 	for len(h.builds) > maxBuilds {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int {
-			return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
-		})
+		oldest := h.buildNames()[0]
 		delete(h.builds, oldest)
 		for _, x := range h.known {
 			if x.builds[oldest] {
@@ -174,14 +156,21 @@ func (h *History) addBuild(build string, w watch) {
 	h.builds[build] = w
 }
 
+// buildNames returns the builds, the one that was first seen first.
+func (h *History) buildNames() []string {
+	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
+		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
+	})
+}
+
 // Count adds slow requests of a class that were seen at a time by the service's own clock.
-func (h *History) Count(at time.Time, class string, c Count) {
+func (h *History) count(at time.Time, class string, c Count) {
 	hour, minute := hourOf(at)
 	h.hour(hour).tallyOf(shorten(class)).minutes.at(minute).add(Coverage{Count: c})
 }
 
 // AddUsual adds what the usual requests of a trace took; times that cannot be are left out.
-func (h *History) AddUsual(at time.Time, u Usual) {
+func (h *History) addUsual(at time.Time, u Usual) {
 	hour, _ := hourOf(at)
 	for class, x := range u {
 		if x.check() != nil {
@@ -192,7 +181,7 @@ func (h *History) AddUsual(at time.Time, u Usual) {
 }
 
 // Usual returns what usual requests took, of the last hours that have enough.
-func (h *History) Usual() Usual {
+func (h *History) usual() Usual {
 	sum := Usual{}
 	for _, at := range slices.Backward(h.order()) {
 		for class, t := range h.hours[at].classes {
@@ -294,7 +283,7 @@ func (h *History) addSource(name string) {
 
 // Since returns a history of the hours from that of a time on, with all that is known of when
 // causes were first seen. It shares nothing with h.
-func (h *History) Since(t time.Time) *History {
+func (h *History) since(t time.Time) *History {
 	from, _ := hourOf(t)
 	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}
 	for at, x := range h.hours {

@@ -55,7 +55,7 @@ type hour struct {
 // tally is what an hour has of a class.
 type tally struct {
 	minutes perMinute[Coverage]
-	usual   UsualRequest
+	usual   usualRequest
 }
 
 // cell is what an hour has of a cause. It has one request at least.

@@ -10,7 +10,7 @@ import (
 
 // Version is that of the JSON of a History. A release reads all versions up to its own, and fields
 // that it does not know are left out.
-const Version = 1
+const jsonVersion = 1
 
 // What a history that is read may have.
 const (
@@ -45,7 +45,7 @@ type jsonHour struct {
 type jsonTally struct {
 	Class   string        `json:"class,omitempty"`
 	Minutes []jsonMinute  `json:"minutes,omitempty"`
-	Usual   *UsualRequest `json:"usual,omitempty"`
+	Usual   *usualRequest `json:"usual,omitempty"`
 }
 
 type jsonMinute struct {
@@ -76,9 +76,10 @@ type jsonKnown struct {
 
 // MarshalJSON writes all of h but which requests it would know again. The same history gives the same text.
 func (h *History) MarshalJSON() ([]byte, error) {
-	j := jsonHistory{Version: Version, Sources: sortedKeys(h.sources), Hours: []jsonHour{}}
-	for _, b := range h.Builds() {
-		j.Builds = append(j.Builds, jsonBuild{b.Name, b.First, b.Watched, b.Covered})
+	j := jsonHistory{Version: jsonVersion, Sources: sortedKeys(h.sources), Hours: []jsonHour{}}
+	for _, b := range h.buildNames() {
+		w := h.builds[b]
+		j.Builds = append(j.Builds, jsonBuild{b, w.first, w.watched, w.covered})
 	}
 	for _, at := range h.order() {
 		x := h.hours[at]
@@ -144,8 +145,8 @@ func (h *History) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("history: no JSON of a history: %w", err)
 	}
 	switch {
-	case j.Version > Version:
-		return fmt.Errorf("history: version %d: %w", j.Version, ErrVersion)
+	case j.Version > jsonVersion:
+		return fmt.Errorf("history: version %d: %w", j.Version, errVersion)
 	case j.Version < 1:
 		return errors.New(`history: no JSON of a history: it has no "version"`)
 	case len(j.Hours) > maxJSONHours:

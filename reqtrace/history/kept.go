@@ -1,8 +1,6 @@
 package history
 
 import (
-	"context"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,12 +31,6 @@ type Noted struct {
 	Number  uint64 `json:"number"`
 	Class   string `json:"class,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`
-}
-
-// Explain explains the slow requests of the head's trace, as [ExplainTrace] does.
-func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
-	o.Beside = &reqtrace.Beside{CPU: h.CPU}
-	return ExplainTrace(ctx, r, h.Trace, o)
 }
 
 // Mark is how a recorder marks a slow request in a trace: by the id that it came with, and by its
@@ -91,7 +83,7 @@ func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []No
 			s.Count(q.Start, q.Key.Class, Count{Slow: 1})
 		}
 	}
-	added = s.AddAll(e)
+	added = s.addAll(e)
 	for i := range added {
 		if q := &added[i]; unmarked[q.ID] {
 			s.Count(q.Start, q.Key.Class, Count{Slow: 1})

@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -47,8 +46,8 @@ type Request struct {
 	Cut bool `json:"cut,omitempty"`
 
 	Key     Key           `json:"key"`
-	Lost    time.Duration `json:"lost_ns"`          // what the cause took beyond the usual request's
-	Against Against       `json:"against,omitzero"` // which usual request that is
+	Lost    time.Duration `json:"lost_ns"`           // what the cause took beyond the usual request's
+	Against string        `json:"against,omitempty"` // "snapshot", "history" or "": as docs/reference/history-json.md says
 
 	// Details, of this request: no part of what a cause is.
 	Words       string `json:"words,omitempty"`        // what it was slow by: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)"
@@ -71,33 +70,11 @@ type Step struct {
 	Place string         `json:"place,omitempty"`
 }
 
-// Against says with which usual request a slow one was compared.
-type Against uint8
-
-// The usual requests, in the order in which they are tried.
+// What a slow request was compared with ([Request.Against]), in the order in which they are tried.
 const (
-	AgainstNothing  Against = iota // none is known, or that of its class is slow too: its largest cause counts
-	AgainstSnapshot                // that of its class in the same trace
-	AgainstHistory                 // that of its class in the hours before, as the trace has too few
+	againstSnapshot = "snapshot"
+	againstHistory  = "history"
 )
-
-var againstNames = [...]string{AgainstNothing: "nothing", AgainstSnapshot: "snapshot", AgainstHistory: "history"}
-
-func (a Against) String() string {
-	if int(a) < len(againstNames) {
-		return againstNames[a]
-	}
-	return fmt.Sprintf("Against(%d)", uint8(a))
-}
-
-// MarshalText returns the name.
-func (a Against) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
-
-// UnmarshalText reads what MarshalText wrote; what only a later release knows is [AgainstNothing].
-func (a *Against) UnmarshalText(text []byte) error {
-	*a = Against(max(slices.Index(againstNames[:], string(text)), 0))
-	return nil
-}
 
 // compareWorst orders requests, the worst first. It is a total order, so that a merge does not
 // depend on who is merged into whom.

@@ -193,7 +193,7 @@ func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 func newCauseRow(s *Summary, o *PageOptions) causeRow {
 	w := &s.Worst
 	r := causeRow{
-		Class: causeClass(s.Key.Cause), Words: s.Key.Words(), Requests: requestsText(s.Requests),
+		Class: causeClass(s.Key.Cause), Words: s.Key.words(), Requests: requestsText(s.Requests),
 		Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
 		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now),
 		Width:     chart.LabelNumber(chart.Significant(100*s.Share, 3)),

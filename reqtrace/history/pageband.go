@@ -46,8 +46,8 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 		}
 	}
 	var builds chart.Path
-	for i, build := range h.Builds() {
-		if at := x.Frac(float64(build.First.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
+	for i, build := range h.buildNames() {
+		if at := x.Frac(float64(h.builds[build].first.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
 			builds.Rect(chart.PlotX(at), 1, chart.PlotHeight)
 		}
 	}

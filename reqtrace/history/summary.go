@@ -165,21 +165,3 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	}
 	return sums
 }
-
-// Build is a build of a service: when it was first seen, how long it was watched, and how much of
-// that was recorded.
-type Build struct {
-	Name             string
-	First            time.Time
-	Watched, Covered time.Duration
-}
-
-// Builds returns the builds that the history knows, the oldest first.
-func (h *History) Builds() []Build {
-	list := make([]Build, 0, len(h.builds))
-	for b, w := range h.builds {
-		list = append(list, Build{b, w.first, w.watched, w.covered})
-	}
-	slices.SortFunc(list, func(a, b Build) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Name, b.Name)) })
-	return list
-}

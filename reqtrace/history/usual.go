@@ -21,18 +21,18 @@ const (
 )
 
 // Usual is what the usual requests of each class took, by its name.
-type Usual map[string]UsualRequest
+type Usual map[string]usualRequest
 
 // UsualRequest is the sum of some usual requests of a class: those around the median. What the
 // machine stood still is left out.
-type UsualRequest struct {
+type usualRequest struct {
 	Requests uint64         `json:"requests"`
 	Parts    reqtrace.Parts `json:"parts_ns"`
 }
 
 // UnmarshalJSON reads what was written, also by a later release: the time of a cause that this one
 // does not know is [reqtrace.CauseUnknown].
-func (u *UsualRequest) UnmarshalJSON(b []byte) error {
+func (u *usualRequest) UnmarshalJSON(b []byte) error {
 	var j struct {
 		Requests uint64                   `json:"requests"`
 		Parts    map[string]time.Duration `json:"parts_ns"`
@@ -40,7 +40,7 @@ func (u *UsualRequest) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*u = UsualRequest{Requests: j.Requests}
+	*u = usualRequest{Requests: j.Requests}
 	for name, d := range j.Parts {
 		u.Parts.Add(causeOf(name), d)
 	}
@@ -57,7 +57,7 @@ func causeOf(name string) reqtrace.Cause {
 }
 
 // add adds v, unless the sum is more than there can be.
-func (u *UsualRequest) add(v UsualRequest) {
+func (u *usualRequest) add(v usualRequest) {
 	v.Requests += u.Requests
 	v.Parts.AddAll(u.Parts)
 	if v.check() == nil {
@@ -66,7 +66,7 @@ func (u *UsualRequest) add(v UsualRequest) {
 }
 
 // check says why no requests took that.
-func (u *UsualRequest) check() error {
+func (u *usualRequest) check() error {
 	if u.Requests == 0 || u.Requests > maxNumber {
 		return fmt.Errorf("%d usual requests", u.Requests)
 	}
@@ -79,7 +79,7 @@ func (u *UsualRequest) check() error {
 }
 
 // mean returns what one of them took. It has some.
-func (u *UsualRequest) mean() (p reqtrace.Parts) {
+func (u *usualRequest) mean() (p reqtrace.Parts) {
 	for c, d := range u.Parts.All() {
 		p.Add(c, d/time.Duration(u.Requests))
 	}
@@ -128,7 +128,7 @@ func (s *sample) add(q *reqtrace.Request) {
 }
 
 // usual returns the sum of the usual requests; ok is false where they are too few, or slow themselves.
-func (s *sample) usual(threshold time.Duration) (u UsualRequest, ok bool) {
+func (s *sample) usual(threshold time.Duration) (u usualRequest, ok bool) {
 	n := len(s.kept)
 	if n < usualLeast {
 		return u, false
@@ -138,7 +138,7 @@ func (s *sample) usual(threshold time.Duration) (u UsualRequest, ok bool) {
 		return u, false
 	}
 	for _, k := range s.kept[int(usualLow*float64(n)):int(usualHigh*float64(n))] {
-		u.add(UsualRequest{1, k.parts})
+		u.add(usualRequest{1, k.parts})
 	}
 	return u, true
 }

@@ -10,12 +10,8 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// String describes a cause: "waiting for a lock that main.refresh holds, in main.get, in GET
-// /orders".
-func (k Key) String() string { return k.Words() + ", in " + verdict.ClassText(k.Class) }
-
-// Words is String without the class.
-func (k Key) Words() string {
+// words describes a cause without its class.
+func (k Key) words() string {
 	if k.Function == Others && k.Class == Others {
 		return "other causes: " + verdict.Phrase(k.Cause)
 	}
@@ -24,7 +20,7 @@ func (k Key) Words() string {
 
 // String describes a cause with its classes of requests: "waiting for a lock that main.refresh
 // holds, in main.get, in GET /orders and 2 more".
-func (s *Summary) String() string { return s.Key.Words() + s.in() }
+func (s *Summary) String() string { return s.Key.words() + s.in() }
 
 // in names the classes of requests.
 func (s *Summary) in() string {
@@ -80,7 +76,7 @@ func (h *History) Sentence(since time.Time) string {
 		if s.New {
 			mark = " (new)"
 		}
-		next := from + textfmt.Share(s.Share) + " " + s.Key.Words()
+		next := from + textfmt.Share(s.Share) + " " + s.Key.words()
 		switch {
 		case length(text+next+s.in()+mark) <= sentenceLength:
 			text += next + s.in() + mark
@@ -106,11 +102,11 @@ func slowText(n uint64) string {
 }
 
 // againstText says what a request was compared with.
-func againstText(a Against) string {
+func againstText(a string) string {
 	switch a {
-	case AgainstSnapshot:
+	case againstSnapshot:
 		return "the usual request of its class, in the same trace"
-	case AgainstHistory:
+	case againstHistory:
 		return "the usual request of its class in the hours before, as the trace has too few"
 	}
 	return "nothing, as the usual request of its class is not known, or is slow itself"

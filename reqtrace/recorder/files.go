@@ -118,19 +118,21 @@ func (f *snapshotFile) drop() {
 	}
 }
 
-// keep keeps a snapshot, and makes room for it. The head is what others need for its analysis; nil:
-// nobody needs to analyse it. The file is the caller's if keep fails.
-func (s *files) keep(f *snapshotFile, h *history.Head) error {
-	named := f.path != "" && filepath.Dir(f.path) == s.dir
-	if !named && (h == nil || f.id == "") {
+// keep keeps a snapshot in dir that needs no analysis, and drops one that is elsewhere.
+func (s *files) keep(f *snapshotFile) {
+	if !s.named(f) {
 		f.drop()
-		return nil
+		return
 	}
-	if h == nil {
-		f.Close()
-		s.prune(f.id)
-		return nil
-	}
+	f.Close()
+	s.prune(f.id)
+}
+
+// named reports whether a snapshot is in dir.
+func (s *files) named(f *snapshotFile) bool { return f.path != "" && filepath.Dir(f.path) == s.dir }
+
+// keepHead keeps a snapshot with what its analysis needs. The file is the caller's if it fails.
+func (s *files) keepHead(f *snapshotFile, h *history.Head) error {
 	head, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -140,7 +142,7 @@ func (s *files) keep(f *snapshotFile, h *history.Head) error {
 		return err
 	}
 	k := keptOf(h, info.Size())
-	if !named {
+	if !s.named(f) {
 		s.keepTemporary(temporary{k, f, head})
 		return nil
 	}

@@ -72,12 +72,6 @@ type Options struct {
 	// nil, which starts a flight recorder of its own.
 	Recorder *trace.FlightRecorder
 
-	// Profile takes a CPU profile for 10 s after a snapshot in which most slow requests were
-	// running, at most once in 10 minutes. Its samples say where they ran. During these 10 s the
-	// program, or /debug/pprof/profile, cannot take another. It needs InProcess or Analyze.
-	// Default: false.
-	Profile bool
-
 	// TraceID returns the id that distributed tracing gave to a request, or "". The recorder calls
 	// it with the request's context, in the request's goroutine, at the end of a slow request.
 	// Default: nil, no id.
@@ -145,9 +139,6 @@ func (o Options) withDefaults() (Options, error) {
 	case o.InProcess && len(o.Analyze) > 0:
 		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
 			"it takes the place of InProcess; set one of them")
-	case o.Profile && o.keeps():
-		return o, evenkeel.NewOptionError("recorder.Options", "Profile",
-			"only an analysis says when to take one; set InProcess or Analyze too")
 	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
 		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
 			"%q is not an absolute path; write the whole path of the program", o.Analyze[0])

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"runtime/metrics"
-	"runtime/pprof"
 	"runtime/trace"
 	"time"
 
@@ -27,7 +26,6 @@ type process interface {
 	goroutines() int
 	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
 	watching() time.Duration  // what watching the CPU quota takes per second, while the flight recorder is on
-	profile(d time.Duration)  // takes a CPU profile, into the trace
 	memory() int64            // bytes that it may still take; the largest number if that is not known
 	counted() *reqtrace.CPU   // what the kernel has counted; nil if that is not known
 	analyze(
@@ -37,12 +35,11 @@ type process interface {
 
 // runtimeProcess is this process.
 type runtimeProcess struct {
-	shared   *trace.FlightRecorder // the program's
-	own      *trace.FlightRecorder
-	command  []string
-	samples  []metrics.Sample
-	profiled *time.Timer
-	watch    *cpuwatch.Watch // while the recorder is on; nil: no CPU quota
+	shared  *trace.FlightRecorder // the program's
+	own     *trace.FlightRecorder
+	command []string
+	samples []metrics.Sample
+	watch   *cpuwatch.Watch // while the recorder is on; nil: no CPU quota
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
@@ -72,10 +69,6 @@ func (p *runtimeProcess) start(window time.Duration, bytes int) error {
 }
 
 func (p *runtimeProcess) stop() {
-	if p.profiled != nil && p.profiled.Stop() {
-		pprof.StopCPUProfile()
-	}
-	p.profiled = nil
 	if p.watch != nil {
 		p.watch.End()
 		p.watch = nil
@@ -123,13 +116,6 @@ func (p *runtimeProcess) calibrate() time.Duration {
 		fastest = min(fastest, time.Since(start))
 	}
 	return serviceCaches * fastest / calibrationEvents
-}
-
-// profile does nothing where the program takes a profile: its samples are in the trace as well.
-func (p *runtimeProcess) profile(d time.Duration) {
-	if pprof.StartCPUProfile(io.Discard) == nil {
-		p.profiled = time.AfterFunc(d, pprof.StopCPUProfile)
-	}
 }
 
 func (p *runtimeProcess) memory() int64 { return memoryLeft() }

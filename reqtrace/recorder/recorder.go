@@ -86,11 +86,7 @@ func start(o Options, free func()) (*Recorder, error) {
 	if err := o.process.start(size(&o, 0, listed(o.process.goroutines()))); err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 	}
-	store, err := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
-	if err != nil {
-		o.process.stop()
-		return nil, fmt.Errorf("recorder.Options.Dir: %w", err)
-	}
+	store := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
 	kept := &files{most: o.KeepBytes, mine: store.HasDir, temporaries: o.keeps()}
 	if o.Dir != "" {
 		kept.dir = filepath.Join(o.Dir, "snapshots")

@@ -146,8 +146,8 @@ func (l *loop) publish(now time.Time) {
 		why = "the history is in memory alone: " + err.Error()
 	}
 	l.r.update(func(s *Stats) {
-		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.window, l.bytes
-		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.covered, l.lacked, l.took
+		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.slice.window, l.slice.bytes
+		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.sum.took
 		c := &l.budget.cost
 		s.Cost = Cost{
 			Tracing: c.tracing, Snapshots: c.snapshots, Analysis: c.analysis + c.apart, Budget: l.budget.earned,

@@ -86,7 +86,7 @@ type Difference struct {
 }
 
 // Beyond reports whether the interval leaves 0 out.
-func (d Difference) Beyond() bool { return d.Low > 0 || d.High < 0 }
+func (d Difference) beyond() bool { return d.Low > 0 || d.High < 0 }
 
 // CauseChange is the difference that a cause makes, at one function or at all.
 type CauseChange struct {
@@ -263,7 +263,7 @@ func (c *Change) worth(x *CauseChange) bool {
 	if c.Alone {
 		least = aloneShare
 	}
-	return ofProgram(x.Cause) && d.Beyond() && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
+	return ofProgram(x.Cause) && d.beyond() && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
 }
 
 // classes fills in the differences of classes, where there are several.
@@ -310,7 +310,7 @@ func (c *Change) sentence() string {
 	switch {
 	case !c.Named && c.Alone:
 		return "No difference to name. " + differ + ". One trace of each shows large differences only."
-	case !c.Named && d.Beyond():
+	case !c.Named && d.beyond():
 		return differ + ". No cause of that is certain."
 	case !c.Named && max(-d.Low, d.High) >= most:
 		return "Inconclusive. " + differ + ". Take more traces of each."
@@ -408,7 +408,7 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 		}
 	}
 	for _, x := range c.ByCause {
-		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.Beyond() &&
+		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.beyond() &&
 			x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
 			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase,
 				moreOrLess(x.All))

@@ -81,7 +81,7 @@ func (t *text) changes(c *Change) {
 		}
 		row(x.Phrase, x.Slow, x.All, x.Named)
 	}
-	if slow, all := c.Mix(); slow != 0 || all != 0 {
+	if slow, all := c.mix(); slow != 0 || all != 0 {
 		table.Add(nil, []string{
 			"  another mix of classes", "", "", textfmt.SignedDuration(slow), "",
 			textfmt.SignedDuration(all),
@@ -94,7 +94,7 @@ func (t *text) changes(c *Change) {
 }
 
 // Mix returns what of the differences is that there are more requests of some classes, and fewer of others.
-func (c *Change) Mix() (slow, all time.Duration) {
+func (c *Change) mix() (slow, all time.Duration) {
 	for i := range c.Classes {
 		slow += c.Classes[i].SlowMix.More
 		all += c.Classes[i].AllMix.More

@@ -9,7 +9,7 @@ import (
 
 // GuidePath is the document of this repository that has a row for each kind of cause: what it looks like in code and in
 // a report, and what usually mends it.
-const GuidePath = "docs/guides/explain.md"
+const guidePath = "docs/guides/explain.md"
 
 // kind is a row of the guide's table of causes.
 type kind struct {

@@ -46,7 +46,7 @@ func (n *NamedCause) held() bool {
 
 // sameLine returns the first cause, and those that are named and come down to the same line.
 func (v *Verdict) sameLine() (same []NamedCause) {
-	leading := v.Leading()
+	leading := v.leading()
 	line := leading[0].line()
 	for i := range leading {
 		if i == 0 || line != "" && leading[i].line() == line {
@@ -189,7 +189,7 @@ func (v *Verdict) figures() []string {
 	r := v.report
 	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean),
 		textfmt.Duration(r.Median.Mean))}
-	if leading := v.Leading(); len(leading) > 1 {
+	if leading := v.leading(); len(leading) > 1 {
 		line := leading[0].line()
 		for i := range leading[1:] {
 			if n := &leading[1+i]; line == "" || n.line() != line {

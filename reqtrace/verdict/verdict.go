@@ -134,7 +134,7 @@ func (v *Verdict) sentence(doubt string) string {
 
 // Leading returns the causes that the sentence and the figures name: at most four, none but the
 // first with less than a tenth of the excess; none where Named is false.
-func (v *Verdict) Leading() []NamedCause {
+func (v *Verdict) leading() []NamedCause {
 	if !v.Named {
 		return nil
 	}
@@ -162,7 +162,7 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 		if n.Excess > 0 {
 			locate(&n, slices.DeleteFunc(places(r), func(p Place) bool { return !slices.Contains(cs, p.Cause) }))
 			k := n.kind()
-			n.Guide, n.Mends = GuidePath+"#"+k.anchor, k.mends
+			n.Guide, n.Mends = guidePath+"#"+k.anchor, k.mends
 			if n.Cause == reqtrace.CauseRunning {
 				at := runningAt(&r.Tail)
 				n.Site, n.Handler = at.Site, at.Handler
