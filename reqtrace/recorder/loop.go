@@ -15,7 +15,7 @@ const (
 	maxPending  = 4096 // slow requests that wait for a snapshot
 	maxAsks     = 8    // snapshots that are asked for at a time
 	maxAnalysis = time.Minute
-	maxLast     = 5 * time.Second // of the analysis at the end
+	maxLast     = 5 * time.Second
 )
 
 // loop is the recorder's goroutine, which owns all of its fields. Only it uses the flight recorder.
@@ -30,7 +30,7 @@ type loop struct {
 	budget budget
 
 	on      bool
-	broken  bool      // a part of the recorder panicked, so it stays off
+	broken  bool      // it has panicked, and stays off
 	refused error     // why the flight recorder could not be started
 	poor    bool      // it is off to stay within the budget
 	told    time.Time // when that was last logged
@@ -42,7 +42,7 @@ type loop struct {
 	next   next
 	news   news
 
-	under    *analysis // nil: none
+	under    *analysis
 	results  chan result
 	failing  failure // the last snapshot's; "": it was analysed
 	panicked bool    // an analysis has panicked
@@ -51,19 +51,18 @@ type loop struct {
 // slice is a time in which the recorder is on without a break.
 type slice struct {
 	since  time.Time
-	began  uint64 // requests until then
+	began  uint64
 	window time.Duration
 	bytes  int
 
-	sized  time.Time // when the bytes per request were measured, in this slice or an earlier one
+	sized  time.Time // when the bytes per request were measured
 	steady bool      // that was not at the beginning of a slice
 }
 
-// demand is what requests want of the recorder.
 type demand struct {
-	active  time.Time     // when requests were last seen
-	slowAt  time.Time     // when one of them was last slow
-	longest time.Duration // longest slow request lately
+	active  time.Time
+	slowAt  time.Time
+	longest time.Duration
 }
 
 // reading is what the last tick saw.
@@ -73,14 +72,13 @@ type reading struct {
 	cpu      time.Duration
 	requests uint64
 	dropped  uint64
-	others   time.Duration // what the recorder has taken without tracing
+	others   time.Duration // taken by the recorder without tracing
 	switched bool          // on or off after the tick
 
-	second time.Duration // what tracing takes per second, by the last ticks
-	flow   float64       // and its bytes per second
+	second time.Duration // of tracing, smoothed
+	flow   float64       // bytes per second, smoothed
 }
 
-// sums are times in total.
 type sums struct {
 	took    time.Duration    // by the process
 	covered time.Duration    // in which the recorder was on
@@ -108,7 +106,6 @@ func newLoop(r *Recorder) *loop {
 	return l
 }
 
-// run runs until the recorder is stopped.
 func (l *loop) run(free func()) {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
@@ -151,7 +148,6 @@ func (l *loop) guard(f func()) {
 	f()
 }
 
-// note takes a note of a request.
 func (l *loop) note(n note) {
 	if n.slow {
 		l.demand.longest, l.demand.slowAt = max(l.demand.longest, n.duration), time.Now()
@@ -171,7 +167,6 @@ func (l *loop) note(n note) {
 	}
 }
 
-// takeNotes takes the notes that have come.
 func (l *loop) takeNotes() {
 	for len(l.r.notes) > 0 {
 		l.note(<-l.r.notes)
@@ -231,7 +226,6 @@ func (l *loop) late(passed time.Duration) bool {
 	return ok && passed-tickEvery > d && l.last.ticks > int(l.r.o.Every/tickEvery)
 }
 
-// watch tells the history how long the recorder watches the service.
 func (l *loop) watch(now time.Time) {
 	if l.r.o.keeps() { // nobody has looked for causes
 		return
@@ -241,7 +235,6 @@ func (l *loop) watch(now time.Time) {
 	l.sum.watched = [2]time.Duration{passed, l.sum.covered}
 }
 
-// count counts slow requests, by what became of them.
 func (l *loop) count(notes []note, c history.Count) {
 	c.Slow = 1
 	for _, n := range notes {
@@ -258,7 +251,6 @@ func (l *loop) countDropped() {
 	l.last.dropped = dropped
 }
 
-// end takes the last snapshot.
 func (l *loop) end(ctx context.Context) {
 	l.takeNotes()
 	ctx, cancel := context.WithTimeout(ctx, maxLast)
@@ -272,7 +264,6 @@ func (l *loop) end(ctx context.Context) {
 	l.countDropped()
 }
 
-// await waits for the analysis that is under way, and ends it with ctx.
 func (l *loop) await(ctx context.Context) {
 	if l.under == nil {
 		return
@@ -286,7 +277,6 @@ func (l *loop) await(ctx context.Context) {
 	}
 }
 
-// close releases everything.
 func (l *loop) close() {
 	l.off()
 	if l.under != nil { // only after a defect

@@ -6,7 +6,6 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// newEach is how many causes are logged as new in an hour, and maxKnown how many are remembered.
 const (
 	newEach  = 5
 	maxKnown = 4096
@@ -17,8 +16,8 @@ type news struct {
 	store  *history.Store
 	known  map[history.Key]bool // causes that are not new any more, without their class
 	judged map[history.Key]bool // causes of the snapshot being analysed
-	since  time.Time            // when the current hour began
-	told   int                  // how many were logged since then
+	since  time.Time
+	told   int // in this hour
 }
 
 func newNews(s *history.Store) news {
@@ -30,7 +29,6 @@ func newNews(s *history.Store) news {
 	return n
 }
 
-// isNew reports whether to log a cause as new. The history must call it new.
 func (n *news) isNew(k history.Key) bool {
 	k.Class = ""
 	if n.known[k] || n.judged[k] || len(n.known) >= maxKnown {

@@ -8,8 +8,7 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// settle is the time after a request that asks for a snapshot. The request ends, and others that are
-// slow with it.
+// settle is how long a snapshot waits for the end of the request that asks for it.
 const settle = 100 * time.Millisecond
 
 // next is the snapshot to come.
@@ -17,13 +16,12 @@ type next struct {
 	pending []note // slow requests that no snapshot has yet
 	why     string // the snapshot is due; "": none is
 	due     *time.Timer
-	last    time.Time // when the last one was taken
-	asks    []ask     // wait for a slice to be long enough
+	last    time.Time
+	asks    []ask // wait for a slice to be long enough
 }
 
-// want asks for a snapshot, once the request that asks for it is over and Options.Every allows one.
-// If the budget allows only a few, the snapshot waits as long as the window has the first slow
-// request, so that it has as many slow requests as possible.
+// want asks for a snapshot as soon as Options.Every allows one. If the budget allows only a few,
+// the snapshot waits until the window would lose the first slow request.
 func (l *loop) want(why string) {
 	now := time.Now()
 	at := now.Add(settle)
@@ -50,7 +48,6 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// expire gives up on requests that the window has lost.
 func (l *loop) expire() {
 	if l.next.why != "" {
 		return
@@ -72,7 +69,6 @@ func (l *loop) reach() time.Duration {
 	return l.slice.window + 2*time.Second // the runtime keeps whole generations, of a second
 }
 
-// ask answers a caller of [Recorder.Snapshot], at once or when the slice is long enough.
 func (l *loop) ask(a ask) {
 	if len(l.next.asks) == maxAsks {
 		a.answer <- answer{err: errors.New("recorder: as many snapshots as may be are under way: ask again in two seconds")}
@@ -85,8 +81,7 @@ func (l *loop) ask(a ask) {
 	l.answer()
 }
 
-// answer answers all callers that ask for a snapshot, if the slice is long enough. It removes a
-// caller from the list with its answer. The caller's channel has room for that.
+// answer answers all callers that ask for a snapshot, if the slice is long enough.
 func (l *loop) answer() {
 	if l.on && l.r.o.Recorder == nil && time.Since(l.slice.since) < leastWindow {
 		return

@@ -23,7 +23,6 @@ func (r *reading) smooth(spent time.Duration, bytes float64, passed time.Duratio
 	r.flow += (flow - r.flow) / ticks
 }
 
-// pair adds a tick to the measurement of tracing.
 func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed time.Duration) {
 	others := l.budget.cost.snapshots + l.budget.cost.analysis
 	t := part{on: l.on, cpu: max(taken-(others-l.last.others), 0), requests: came, passed: passed}
@@ -37,8 +36,7 @@ func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed tim
 	l.budget.pairs.add(t)
 }
 
-// limited reports whether recording all of the time, with as many snapshots as allowed, takes more
-// than the account earns.
+// limited reports whether recording all of the time takes more than the account earns.
 func (l *loop) limited() bool {
 	if l.budget.unbounded() || l.budget.rate == 0 || l.r.o.Recorder != nil {
 		return false
@@ -47,13 +45,12 @@ func (l *loop) limited() bool {
 	return float64(l.last.second)+each > l.budget.rate
 }
 
-// kept returns about how many bytes the flight recorder holds after a slice has lasted for a time.
+// kept estimates the bytes that the flight recorder holds after a slice has lasted for a time.
 func (l *loop) kept(lasted time.Duration) float64 {
 	return min(l.last.flow*min(lasted, l.slice.window+time.Second).Seconds(), float64(l.slice.bytes))
 }
 
-// slicing returns the credit that a slice needs. That is the cost of its end, and of a whole window
-// if the slice cannot go on for as long as it likes.
+// slicing returns the credit that a slice needs: its end, and a whole window if it is limited.
 func (l *loop) slicing() time.Duration {
 	need := l.budget.ending(l.kept(l.slice.window))
 	if l.limited() {
@@ -62,7 +59,6 @@ func (l *loop) slicing() time.Duration {
 	return need
 }
 
-// Both arm the recorder.
 const (
 	loadWithin = 10 * time.Second // requests were seen
 	slowWithin = time.Minute      // one of them was slow
@@ -80,7 +76,6 @@ func (l *loop) armed(now time.Time) bool {
 		known && now.Sub(l.demand.active) < loadWithin && (slow || l.budget.full())
 }
 
-// inSlice handles a tick in which the recorder was on.
 func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
 	l.sum.covered += passed
 	if l.r.o.Recorder != nil { // the program decided on what it takes
@@ -106,13 +101,13 @@ func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent t
 	}
 }
 
-// spent reports whether a slice has to end, because only the cost of its snapshot is left. While an
-// analysis is under way, it goes on until nothing is left.
+// spent reports whether only the cost of the slice's snapshot is left. While an analysis is under
+// way, the slice goes on until nothing is left.
 func (l *loop) spent(lasted time.Duration) bool {
 	return l.budget.over(0) || l.under == nil && l.budget.over(l.budget.ending(l.kept(lasted)))
 }
 
-// toMeasure reports whether it is time to count the bytes per request. That is soon after the first
+// toMeasure reports whether it is time to count the bytes per request: soon after the first
 // requests, and then once a minute. The flight recorder must still have the whole slice.
 func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	s := &l.slice
@@ -123,7 +118,6 @@ func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	return s.sized.IsZero() || now.Sub(s.sized) >= measureEach || early && !s.steady
 }
 
-// tellOff logs once an hour that the recorder is off for some of the time.
 func (l *loop) tellOff(now time.Time) {
 	if now.Sub(l.told) < time.Hour {
 		return
@@ -133,7 +127,6 @@ func (l *loop) tellOff(now time.Time) {
 		"recorded", textfmt.Share(l.coverage(now)), "CPU", l.r.o.CPU)
 }
 
-// coverage returns for which share of the time the recorder was on.
 func (l *loop) coverage(now time.Time) float64 {
 	return float64(l.sum.covered) / float64(max(now.Sub(l.r.stats.Since), 1))
 }
@@ -145,15 +138,13 @@ func (l *loop) lastOfSlice() {
 	}
 }
 
-// counter counts the bytes of a trace, and its generations.
 type counter struct {
 	n           int64
-	generation  uint64 // the last one
+	generation  uint64
 	generations int
 }
 
-// Write gets one batch of events per call from runtime/trace.FlightRecorder. A batch begins with its
-// type and its generation.
+// Write gets one batch of events per call. A batch begins with its type and its generation.
 func (c *counter) Write(p []byte) (int, error) {
 	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
 	if len(p) > 0 && p[0] == eventBatch {
@@ -166,8 +157,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// measure counts what the slice has recorded so far. It leaves out the lists of goroutines, because
-// the model charges these per goroutine and not per request.
+// measure counts what the slice has recorded, without the lists of goroutines, which the model
+// charges per goroutine.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
 	var m meter
@@ -185,7 +176,6 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 	l.slice.sized = time.Now()
 }
 
-// switchOn begins a slice, with room for what was slow lately.
 func (l *loop) switchOn() {
 	s := &l.slice
 	s.window, s.bytes = size(&l.r.o, l.demand.longest, l.last.flow)
@@ -202,8 +192,8 @@ func (l *loop) switchOn() {
 	s.since, s.began = time.Now(), l.r.requests.Load()
 }
 
-// size returns a window that reaches from one snapshot to the next, and its bytes at so many per
-// second. If these do not fit, the window is shorter.
+// size returns a window that reaches from one snapshot to the next, and its bytes. If these do
+// not fit, the window is shorter.
 func size(o *Options, longest time.Duration, second float64) (window time.Duration, bytes int) {
 	const spare = 1.5
 	window = min(max(o.Every, 2*longest)+time.Second, o.MaxWindow)
@@ -215,7 +205,7 @@ func size(o *Options, longest time.Duration, second float64) (window time.Durati
 	return window, min(max(int(spare*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
 }
 
-// off ends a slice. What was slow in it and is in no snapshot has none.
+// off ends a slice. Its slow requests without a snapshot are lost.
 func (l *loop) off() {
 	if !l.on {
 		return

@@ -12,7 +12,6 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// analysis is a snapshot that is being analysed.
 type analysis struct {
 	file   *snapshotFile
 	keep   bool // whatever it says
@@ -30,7 +29,6 @@ type result struct {
 // failure is why a snapshot says nothing.
 type failure string
 
-// The failures.
 const (
 	failWrite  failure = "it could not be written"
 	failMemory failure = "the service had too little memory left"
@@ -40,8 +38,7 @@ const (
 	failLate   failure = "its analysis took too long"
 )
 
-// snapshot takes the snapshot that is due, and keeps it or starts its analysis. It holds no lock that
-// a request could wait for.
+// snapshot takes the snapshot that is due, and keeps it or starts its analysis.
 func (l *loop) snapshot() {
 	switch {
 	case l.next.why == "": // it was taken already, or the slice is over
@@ -104,7 +101,6 @@ func (l *loop) snapshot() {
 	}
 }
 
-// writeTo writes what the flight recorder has, and accounts for it.
 func (l *loop) writeTo(w io.Writer) (int64, error) {
 	var m meter
 	m.start()
@@ -113,7 +109,6 @@ func (l *loop) writeTo(w io.Writer) (int64, error) {
 	return n, err
 }
 
-// analyze starts the analysis of a snapshot.
 func (l *loop) analyze(head *history.Head, a *analysis) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
 	a.cancel = cancel
@@ -136,7 +131,6 @@ func (l *loop) counted() *reqtrace.CPU {
 	return cpu
 }
 
-// noted returns what the analysis of a snapshot needs of the notes.
 func noted(notes []note) (list []history.Noted) {
 	for i := range notes {
 		n := &notes[i]
@@ -145,7 +139,6 @@ func noted(notes []note) (list []history.Noted) {
 	return list
 }
 
-// fail records a snapshot that explains none of these requests.
 func (l *loop) fail(notes []note, why failure, err error) {
 	l.count(notes, history.Count{Failed: 1})
 	if l.failing != why && !(why == failPanic && l.panicked) { // a defect repeats, and its stack is long
@@ -155,7 +148,6 @@ func (l *loop) fail(notes []note, why failure, err error) {
 	l.r.update(func(s *Stats) { s.fail(why, err) })
 }
 
-// result handles the result of an analysis.
 func (l *loop) result(res result) {
 	a := l.under
 	l.under = nil
@@ -175,7 +167,6 @@ func (l *loop) result(res result) {
 	l.explained(a, res.explained)
 }
 
-// failureOf says why an analysis failed.
 func failureOf(err error) failure {
 	switch {
 	case errors.Is(err, errStart):
@@ -188,7 +179,6 @@ func failureOf(err error) failure {
 	return failNone
 }
 
-// explained adds the findings of an analysis to the history.
 func (l *loop) explained(a *analysis, e *history.Explained) {
 	if a.keep || len(e.Slow) > 0 {
 		l.r.files.keep(a.file)
@@ -216,7 +206,6 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	l.r.update(func(s *Stats) { s.Analyzed++ })
 }
 
-// tell tells the log and the subscribers of a slow request.
 func (l *loop) tell(q history.Request) {
 	fresh := l.news.isNew(q.Key)
 	if fresh {
