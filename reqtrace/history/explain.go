@@ -13,32 +13,31 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// maxExplained is how many slow requests of a trace are explained; the rest are counted ([Explained].Dropped).
+// maxExplained is how many slow requests of a trace are explained.
 const maxExplained = 4096
 
-// Trace says which trace the requests of [Explain] come from. It marshals to JSON and back.
+// Trace describes a trace whose requests are explained. It marshals to JSON and back.
 type Trace struct {
-	Threshold time.Duration `json:"threshold_ns"`       // a request that takes longer is slow; more than 0
-	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace, so that readers find it
+	Threshold time.Duration `json:"threshold_ns"`       // a request that takes longer is slow
+	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace
 	Build     string        `json:"build,omitempty"`    // of the service
-	// about when it ended; used only if the trace has no wall clock (before Go 1.25)
+	// when it ended; for traces without a wall clock (before Go 1.25)
 	Taken time.Time `json:"taken"`
-	// what usual requests took in the hours before ([Store.Usual]), for classes of which the trace has few
+	// what usual requests took in the hours before
 	Usual Usual `json:"usual,omitempty"`
 }
 
-// Explained is what a trace says of its slow requests. It marshals to JSON and back: a process may
-// explain what another adds to its history.
+// Explained is what a trace says of its slow requests. It marshals to JSON and back.
 type Explained struct {
 	Requests int `json:"requests"` // that the trace has whole
-	// in the order of their ends; those too that began before the trace and are slow by what is seen of them
-	Slow    []Request    `json:"slow"`
-	Dropped uint64       `json:"dropped,omitempty"`
-	Usual   Usual `json:"usual,omitempty"` // what usual requests of the trace took
+	// in the order of their ends, also those that began before the trace
+	Slow    []Request `json:"slow"`
+	Dropped uint64    `json:"dropped,omitempty"`
+	Usual   Usual     `json:"usual,omitempty"` // of the trace
 }
 
-// explain explains the slow requests of one trace, as [Head.Explain] does. If requests end with an
-// error, explain returns it with what came before.
+// explain is [Head.Explain]. If requests end with an error, it returns that with what came
+// before.
 func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
 	if t.Threshold <= 0 {
 		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
@@ -54,7 +53,6 @@ func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained,
 	return x.explained(), nil
 }
 
-// explainer collects the requests of a trace.
 type explainer struct {
 	trace   *Trace
 	classes map[string]*sample
@@ -63,7 +61,7 @@ type explainer struct {
 	end     time.Duration // of the last request, from the start of the trace
 }
 
-// slowRequest is a request that cannot be explained before the usual ones are known.
+// slowRequest is a request that waits until the usual ones are known.
 type slowRequest struct {
 	Request
 	at    time.Duration // from the start of the trace
@@ -87,8 +85,8 @@ func (x *explainer) add(q *reqtrace.Request) {
 	}
 	s := slowRequest{at: q.Start}
 	s.Request = Request{
-		// Its end, as the start of one that is cut off is not known. To a microsecond: nothing ends
-		// two requests within one.
+		// Its end, because the start of a cut one is not known. No goroutine ends two requests
+		// within a microsecond.
 		ID:   "g" + strconv.FormatInt(q.Goroutine, 10) + "@" + strconv.FormatInt(q.Clock/1000, 10),
 		Mark: q.ID, Start: q.Began, Duration: q.Duration(), Snapshot: x.trace.Snapshot, Build: x.trace.Build,
 		Key: Key{Class: q.Class},
@@ -97,14 +95,13 @@ func (x *explainer) add(q *reqtrace.Request) {
 		s.Cut = true
 	} else {
 		s.parts, s.sites, s.ran = joined(q.Parts), q.Sites, q.Ran
-		unmarked := *q // Mark has the id, and a recorder's own number in it is nobody's business
+		unmarked := *q // Mark has the id
 		unmarked.ID = ""
 		s.Breakdown, s.Path = verdict.Breakdown(&unmarked), stepsOf(q.Path)
 	}
 	x.slow = append(x.slow, s)
 }
 
-// explained says what all of them say.
 func (x *explainer) explained() *Explained {
 	x.out.Usual = Usual{}
 	for name, c := range x.classes {
@@ -137,7 +134,6 @@ func (x *explainer) explained() *Explained {
 	return &x.out
 }
 
-// explain finds the cause of a slow request.
 func (x *explainer) explain(s *slowRequest) {
 	var usual reqtrace.Parts
 	usual, s.Against = x.usualOf(s.Key.Class)
@@ -147,7 +143,7 @@ func (x *explainer) explain(s *slowRequest) {
 		}
 	}
 	if s.Lost == 0 && s.Against != "" {
-		// as where the threshold was higher when the usual requests were seen
+		// the threshold was higher when the usual requests were seen
 		s.Against = ""
 		for c, d := range s.parts.All() {
 			if d > s.Lost {
@@ -166,7 +162,6 @@ func (x *explainer) explain(s *slowRequest) {
 	}
 }
 
-// usualOf returns what the usual request of a class takes, by causes.
 func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string) {
 	if u, ok := x.out.Usual[class]; ok {
 		return u.mean(), againstSnapshot
@@ -177,8 +172,8 @@ func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string)
 	return reqtrace.Parts{}, ""
 }
 
-// joined returns p with both kinds of assist as one: which it is depends on how busy the
-// collector's workers are, not on the program.
+// joined returns p with both kinds of assist as one, because the difference is how busy the
+// collector's workers are.
 func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
 	for c, d := range p.All() {
 		sum.Add(kin(c), d)
@@ -193,8 +188,8 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// mostOf returns the largest of those places of a cause that have the function and the holder in
-// common which most of it has; nil: no place is known.
+// mostOf returns the largest place of the function and holder that most of a cause has; nil: not
+// known.
 func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	type pair struct{ function, holder string }
 	sums, largest := map[pair]time.Duration{}, map[pair]*reqtrace.Blame{}
@@ -206,7 +201,7 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 		p := pair{functionOf(b.Site), functionOf(b.Holder)}
 		sums[p] += b.Time
 		if largest[p] == nil {
-			largest[p] = b // sites come in the order of their times
+			largest[p] = b // sites are sorted by time
 		}
 	}
 	var best pair
@@ -219,13 +214,13 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	return most
 }
 
-// functionOf returns the function of a place: "main.look" of "main.look (look.go:12)".
+// functionOf returns "main.look" of "main.look (look.go:12)".
 func functionOf(site string) string {
 	f, _, _ := strings.Cut(site, " (")
 	return f
 }
 
-// doing says what the holder of something did, and where; "": not known.
+// doing says what the holder did, and where; "": not known.
 func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseUnknown {
 		return ""
@@ -242,11 +237,10 @@ func doing(b *reqtrace.Blame) string {
 
 const (
 	maxSteps  = 10
-	finePiece = 1. / 64 // of a path: shorter pieces that follow one another are put together first
+	finePiece = 1. / 64 // of a path: shorter neighbours are put together first
 )
 
-// stepsOf returns a path in a few steps: neighbours of one cause and place are one, and the
-// shortest become part of a neighbour.
+// stepsOf returns a path in a few steps. The shortest become part of a neighbour.
 func stepsOf(path []reqtrace.Tile) []Step {
 	if len(path) == 0 {
 		return nil
@@ -281,7 +275,7 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	return steps
 }
 
-// with returns s and its neighbour as one step, which is called as the longer of them.
+// with returns s and its neighbour as one step, with the place of the longer one.
 func (s Step) with(t Step) Step {
 	sum := s.Time + t.Time
 	if t.Time > s.Time {

@@ -16,9 +16,9 @@ var ErrSame = errors.New("both histories have what the same process saw")
 var errVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
 
 const (
-	maxKnown  = 512     // causes whose first time is remembered
+	maxKnown  = 512     // causes that are remembered
 	maxBuilds = 32      // builds that are remembered
-	maxRecent = 1 << 14 // ids of requests that are remembered: at least this many, at most twice as many
+	maxRecent = 1 << 14 // ids that are remembered: at least this many, at most twice as many
 	fineHours = 48      // in which minutes are kept apart
 	newFor    = time.Hour
 	newLeast  = time.Hour // of watching, before a cause can be new
@@ -26,26 +26,25 @@ const (
 	maxNew    = 5         // causes that are marked as new
 )
 
-// History is what made a service's requests slow. Its zero value is empty. It is not for concurrent
-// use.
+// History is what made a service's requests slow. Its zero value is empty. It is not for
+// concurrent use.
 type History struct {
 	hours   map[int64]*hour // by the wall clock, in hours since 1970
 	known   map[Key]*known
 	builds  map[string]watch
 	sources map[string]bool // names of processes, which tell merged histories apart
 
-	recent    [2]map[uint64]bool // hashes of ids, those of the last requests and of those before
+	recent    [2]map[uint64]bool // hashes of ids, the newer ones first
 	keepHours int                // 0: the default
 	keepKeys  int
 }
 
-// known is when a cause was seen, also in hours that are no longer kept.
+// known is when a cause was seen, also in hours that are gone.
 type known struct {
 	first, last time.Time
 	builds      map[string]bool
 }
 
-// add adds x, and shares nothing with it.
 func (k *known) add(x *known) {
 	if k.builds == nil {
 		*k = known{x.first, x.last, map[string]bool{}}
@@ -56,7 +55,7 @@ func (k *known) add(x *known) {
 
 // watch is how much of a build was seen.
 type watch struct {
-	first            time.Time     // when it was first seen
+	first            time.Time
 	watched, covered time.Duration // how long slow requests were counted; how much of that was recorded
 }
 
@@ -64,7 +63,7 @@ func (w watch) add(x watch) watch {
 	return watch{earlier(w.first, x.first), min(w.watched+x.watched, maxTime), min(w.covered+x.covered, maxTime)}
 }
 
-// enough reports whether enough was watched and recorded to call an unseen cause new.
+// enough reports whether enough was recorded to call an unseen cause new.
 func (w watch) enough() bool {
 	return w.watched >= newLeast && float64(w.covered) >= newShare*float64(w.watched)
 }
@@ -87,7 +86,7 @@ func (h *History) seen(name string) bool {
 	return false
 }
 
-// insert counts a request that is bounded and new. One that is Cut is counted as such.
+// insert counts a request that is bounded and new.
 func (h *History) insert(r Request) {
 	at, minute := hourOf(r.Start)
 	x := h.hour(at)
@@ -103,7 +102,6 @@ func (h *History) insert(r Request) {
 	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)
 }
 
-// know remembers that a cause was seen.
 func (h *History) know(k Key, at time.Time, build string) {
 	if build != "" {
 		h.built(build, at)
@@ -116,7 +114,6 @@ func (h *History) know(k Key, at time.Time, build string) {
 	}
 }
 
-// learn takes over what is known of a cause.
 func (h *History) learn(k Key, x *known) {
 	if h.known == nil {
 		h.known = map[Key]*known{}
@@ -127,7 +124,6 @@ func (h *History) learn(k Key, x *known) {
 	h.known[k].add(x)
 }
 
-// built records that a build of the service ran at a time.
 func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
 
 // addWatched is [Store.Watched] for a build.
@@ -163,13 +159,12 @@ func (h *History) buildNames() []string {
 	})
 }
 
-// Count adds slow requests of a class that were seen at a time by the service's own clock.
 func (h *History) count(at time.Time, class string, c Count) {
 	hour, minute := hourOf(at)
 	h.hour(hour).tallyOf(shorten(class)).minutes.at(minute).add(Coverage{Count: c})
 }
 
-// AddUsual adds what the usual requests of a trace took; times that cannot be are left out.
+// addUsual adds what the usual requests of a trace took, if that is possible.
 func (h *History) addUsual(at time.Time, u Usual) {
 	hour, _ := hourOf(at)
 	for class, x := range u {
@@ -180,7 +175,7 @@ func (h *History) addUsual(at time.Time, u Usual) {
 	}
 }
 
-// Usual returns what usual requests took, of the last hours that have enough.
+// usual returns what usual requests took, of the last hours that have enough.
 func (h *History) usual() Usual {
 	sum := Usual{}
 	for _, at := range slices.Backward(h.order()) {
@@ -196,7 +191,6 @@ func (h *History) usual() Usual {
 	return sum
 }
 
-// hour returns that hour, a new one where there is none.
 func (h *History) hour(at int64) *hour {
 	x := h.hours[at]
 	if x == nil {
@@ -210,9 +204,9 @@ func (h *History) hour(at int64) *hour {
 	return x
 }
 
-// prune drops the oldest hours beyond so many, but not that which was added last, and keeps the
-// minutes of so many. It goes by how many there are and not by what time it is: a clock that was
-// set wrong costs an hour and not all of them.
+// prune drops the oldest hours beyond so many, but not the one that was added last, and keeps the
+// minutes of so many. It goes by how many there are and not by the time, because a clock may be
+// set wrong.
 func (h *History) prune(hours, fine int, added int64) {
 	order := h.order()
 	for len(h.hours) > hours {
@@ -227,7 +221,6 @@ func (h *History) prune(hours, fine int, added int64) {
 	}
 }
 
-// order returns the hours, the oldest first.
 func (h *History) order() []int64 { return slices.Sorted(maps.Keys(h.hours)) }
 
 func hourOf(t time.Time) (hour int64, minute uint8) {
@@ -239,10 +232,9 @@ func hourOf(t time.Time) (hour int64, minute uint8) {
 	return hour, uint8((s - hour*3600) / 60)
 }
 
-// Merge adds all of another history, of another replica or another time; both may then be used
-// further. Sums are exact, whatever is merged with what in which order, and no bound is applied: a
-// history of n replicas has n times as much. Where both have what one process saw, it is an
-// [ErrSame], and nothing is added.
+// Merge adds all of another history, of another replica or another time. Sums are exact, in any
+// order, and no bound applies. If both have what one process saw, Merge adds nothing and returns
+// [ErrSame].
 func (h *History) Merge(other *History) error {
 	for s := range other.sources {
 		if h.sources[s] {
@@ -281,8 +273,7 @@ func (h *History) addSource(name string) {
 	h.sources[name] = true
 }
 
-// Since returns a history of the hours from that of a time on, with all that is known of when
-// causes were first seen. It shares nothing with h.
+// since returns a copy with the hours from that of a time on.
 func (h *History) since(t time.Time) *History {
 	from, _ := hourOf(t)
 	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}

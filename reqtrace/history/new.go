@@ -8,11 +8,11 @@ import (
 
 // newness knows which causes are new.
 type newness struct {
-	known map[Key]*known // by cause, in all classes
-	begin time.Time      // of everything that is known
-	last  time.Time      // when a slow request was last explained
-	build string         // the last build
-	older watch          // of all other builds
+	known map[Key]*known // in all classes
+	begin time.Time
+	last  time.Time
+	build string
+	older watch // of all other builds
 	all   watch
 }
 
@@ -42,7 +42,7 @@ func (h *History) newness() (n newness) {
 	return n
 }
 
-// lastBuild returns the build that was first seen last. The history has at least one.
+// lastBuild returns the build that was first seen last. There is at least one.
 func (h *History) lastBuild() string {
 	names := h.buildNames()
 	return names[len(names)-1]

@@ -15,10 +15,9 @@ const (
 
 // Options configure [Open]. The zero value works.
 type Options struct {
-	// Dir is the folder of the history's files. Open creates it if necessary, for this user alone. It
-	// leaves other files alone. A history.log that holds no history gets the name history.log.damaged.
-	// One process at a time writes there. On systems without flock(2), you have to see to that.
-	// Default: "", which keeps the history in memory.
+	// Dir is the folder of the history's files. Open creates it if necessary, and renames a
+	// history.log that holds no history. One process at a time writes there. Without flock(2) you
+	// have to see to that. Default: "", which keeps the history in memory.
 	Dir string
 
 	// Build names the build of the service that runs. Default: "", not known.
@@ -28,14 +27,13 @@ type Options struct {
 	// Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
-	// Bounds, of which tests have smaller ones.
+	// Bounds. Tests have smaller ones.
 	hours      int   // in which something was slow
 	keys       int   // causes in an hour
 	maxBytes   int64 // of the file; while it is replaced there are two
 	flushEvery time.Duration
 }
 
-// withDefaults returns o with its defaults.
 func (o Options) withDefaults() Options {
 	o.hours = cmp.Or(o.hours, defaultHours)
 	o.keys = cmp.Or(o.keys, defaultKeys)

@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// chart draws the band: for each piece of time a bar, cut by cause.
+// chart draws a bar for each piece of time, by cause.
 func (b *band) chart(h *History, now time.Time) chart.Chart {
 	most := uint64(1)
 	for _, bin := range b.bins {
@@ -79,7 +79,6 @@ func (b *band) xTicks(x chart.Axis, now time.Time) (ticks []chart.Tick) {
 	return ticks
 }
 
-// legend lists the causes that the band has.
 func (b *band) legend() (rows []legendRow) {
 	for _, cause := range verdict.Causes(0) {
 		n := uint64(0)

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// Store is a [History] on disk, safe for concurrent use. It writes every 5 seconds and syncs each
-// write. So a kill, or a crash of the machine, loses at most the last 5 seconds.
+// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds, so
+// a kill or a crash of the machine loses no more.
 //
-// If the disk fails, or if another process has the folder, the store goes on in memory. Err then says
-// why. The store tries again every 5 seconds. When it can write, it adds what the folder has to its
-// own history and writes the sum.
+// If the disk fails, or if another process has the folder, the store goes on in memory and tries
+// again. When it can write, it adds what the folder has to its own history.
 type Store struct {
 	o    Options
 	stop chan struct{}
@@ -26,14 +25,14 @@ type Store struct {
 
 	mu      sync.Mutex
 	history *History
-	pending *History // what was added after the last write; nil: the next write writes all of history
+	pending *History // what was added after the last write; nil: write all of history
 	taken   bool     // the folder is this store's, or was until Close
 	closed  bool     // written with disk held too
 	err     error    // of the last write
 }
 
-// Open opens the history in Options.Dir, or begins it. If the folder cannot be used, Err says why, and
-// the store tries again.
+// Open opens the history in Options.Dir, or begins it. [Store.Err] says if the folder cannot be
+// used.
 func Open(o Options) *Store {
 	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), gone: make(chan struct{})}
 	s.history = s.empty()
@@ -50,10 +49,9 @@ func Open(o Options) *Store {
 	return s
 }
 
-// empty returns a history with the store's bounds.
 func (s *Store) empty() *History { return &History{keepHours: s.o.hours, keepKeys: s.o.keys} }
 
-// change changes the history, and what the next write adds to the file. It is called with mu held.
+// change changes the history, and what the next write adds. It is called with mu held.
 func (s *Store) change(f func(*History)) {
 	f(s.history)
 	if s.pending != nil && !s.closed {
@@ -61,8 +59,8 @@ func (s *Store) change(f func(*History)) {
 	}
 }
 
-// Add counts a slow request. It reports whether the request is new, because a request that two
-// overlapping traces show counts once. A store remembers at least the last 16,384 requests.
+// Add counts a slow request, and reports whether it is new. A request that two traces show counts
+// once, if it is one of the last 16,384.
 func (s *Store) Add(r Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +76,8 @@ func (s *Store) add(r Request) bool {
 	return true
 }
 
-// addAll adds what a trace says: its slow requests, of which it returns the new ones, and its usual
-// ones. Requests that were too many for the analysis count as failed, of the class [Others].
+// addAll adds what a trace says, and returns the requests that are new. Requests that were too
+// many for the analysis count as failed, of the class [Others].
 func (s *Store) addAll(e *Explained) (added []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +104,7 @@ func (s *Store) Count(at time.Time, class string, c Count) {
 	s.change(func(h *History) { h.count(at, class, c) })
 }
 
-// Usual returns what usual requests took, for a [Trace] that has few of them.
+// Usual returns what usual requests took, for [Trace].
 func (s *Store) Usual() Usual {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,15 +112,14 @@ func (s *Store) Usual() Usual {
 }
 
 // Watched records that Options.Build was watched for the time passed until at, and recorded for
-// covered of it. No cause is new compared with builds that were watched for less than an hour, or
-// recorded for less than 5% of that.
+// covered of it. See [Summary.New].
 func (s *Store) Watched(at time.Time, passed, covered time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change(func(h *History) { h.addWatched(s.o.Build, at, passed, covered) })
 }
 
-// New reports whether a cause is new in any class of requests. See [Summary].
+// New reports whether a cause is new in any class of requests. See [Summary.New].
 func (s *Store) New(k Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +136,7 @@ func (s *Store) Since(t time.Time) *History {
 	return s.history.since(t)
 }
 
-// HasDir reports whether the store has Options.Dir. It is false while another process has it, and
-// without Options.Dir.
+// HasDir reports whether the store has Options.Dir, and no other process.
 func (s *Store) HasDir() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +150,6 @@ func (s *Store) Err() error {
 	return s.err
 }
 
-// flush writes what is not on the disk yet.
 func (s *Store) flush() error {
 	if s.o.Dir == "" {
 		return nil
@@ -203,7 +198,7 @@ func (s *Store) write() error {
 	return s.file.append(line)
 }
 
-// takeOver takes the folder, and adds what is in it to the history. It is called with disk held.
+// takeOver takes the folder, and adds what is in it. It is called with disk held.
 func (s *Store) takeOver() error {
 	f, b, err := openFile(s.o.Dir)
 	if err != nil {
@@ -238,7 +233,7 @@ func (s *Store) takeOver() error {
 	return nil
 }
 
-// rewrite replaces the file with one that has all of the history. It is called with disk held.
+// rewrite replaces the file. It is called with disk held.
 func (s *Store) rewrite() error {
 	s.mu.Lock()
 	line, err := s.whole()
@@ -250,8 +245,9 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. If it takes too much, it first
-// drops minutes of older hours, then the oldest hours, and then the rarest causes of the last hour.
+// whole returns all of the history as a line that leaves room for more. If it takes too much, it
+// drops minutes of older hours first, then the oldest hours, then the rarest causes of the last
+// hour.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
 	for hours, fine, keys, limit := s.o.hours, fineHours, s.o.keys, int(s.o.maxBytes*3/4); ; {
@@ -275,7 +271,6 @@ func (s *Store) whole() ([]byte, error) {
 	}
 }
 
-// flushes flushes until the store is closed.
 func (s *Store) flushes() {
 	defer close(s.gone)
 	t := time.NewTicker(s.o.flushEvery)
@@ -290,7 +285,7 @@ func (s *Store) flushes() {
 	}
 }
 
-// Close writes what is not on the disk yet, and releases the folder. Later additions stay in memory.
+// Close writes what is left, and releases the folder. Later additions stay in memory.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		close(s.stop)
