@@ -298,9 +298,6 @@ func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 	return c.table.difference(sum)
 }
 
-// String returns the sentence.
-func (c *Change) String() string { return c.Sentence }
-
 // sentence says in at most three sentences by how much the slowest 1% differ, and which causes take
 // more or less. The largest difference comes first.
 func (c *Change) sentence() string {

@@ -511,3 +511,10 @@ func TestChangeInconclusive(t *testing.T) {
 		}
 	}
 }
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

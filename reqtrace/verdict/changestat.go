@@ -446,19 +446,16 @@ func (t *changeTable) tested() (n int) {
 		return ofProgram(g.key.cause) && max(raw[0], raw[1]) >= changeShare*t.slowness.tails[0]
 	}
 	for _, g := range t.byCause {
-		n += one(weighs(g))
+		if weighs(g) {
+			n++
+		}
 	}
 	for k, g := range t.rows {
-		n += one(k.function != "" && weighs(g))
+		if k.function != "" && weighs(g) {
+			n++
+		}
 	}
 	return n
-}
-
-func one(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // sorted returns groups, the largest difference of the slowest 1% first.

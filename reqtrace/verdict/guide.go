@@ -60,32 +60,24 @@ var kindsByOp = map[string]kind{
 		"grpc-stream",
 		"raise MaxConcurrentStreams of the server, or spread calls over more connections",
 	},
-	"rate limiter":         {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
-	"sleep":                {"sleep", "wait for the event itself instead of a time"},
-	"pause before a retry": {"retry", "find out why the first attempt fails, or pause for less"},
-	"SQLite lock":          {"sqlite", "do other work before the transaction begins or after it commits"},
-	"TLS handshake": {
-		"dial",
-		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
-	},
-	"client, which reads the answer": {
-		"client",
-		"set ReadTimeout and WriteTimeout, or put a proxy that buffers in front",
-	},
-	"client, which sends the request": {
-		"client",
-		"set ReadTimeout and WriteTimeout, or put a proxy that buffers in front",
-	},
-	"name server": {"dns", "keep connections open, so that names are not looked up for each"},
-	"new connection": {
-		"dial",
-		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
-	},
-	"connection to a server": {
-		"dial",
-		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
-	},
+	"rate limiter":                    {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
+	"sleep":                           {"sleep", "wait for the event itself instead of a time"},
+	"pause before a retry":            {"retry", "find out why the first attempt fails, or pause for less"},
+	"SQLite lock":                     {"sqlite", "do other work before the transaction begins or after it commits"},
+	"TLS handshake":                   dialKind,
+	"client, which reads the answer":  clientKind,
+	"client, which sends the request": clientKind,
+	"name server":                     {"dns", "keep connections open, so that names are not looked up for each"},
+	"new connection":                  dialKind,
+	"connection to a server":          dialKind,
 }
+
+var (
+	dialKind = kind{
+		"dial", "read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
+	}
+	clientKind = kind{"client", "set ReadTimeout and WriteTimeout, or put a proxy that buffers in front"}
+)
 
 // syncs are the system calls that wait for a disk; files are others on files.
 var (

@@ -34,12 +34,16 @@ type Verdict struct {
 	Figures []string `json:"figures"`  // the numbers that go with it, a line each
 	LeftOut []string `json:"left_out"` // what none of the figures has in it, a line each
 	// there is an excess worth naming, and its first cause is not as likely the machine's
-	Named   bool          `json:"named"`
-	Excess  time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
-	Causes  []NamedCause  `json:"causes"`    // with a share, the largest first, those of one line together
-	GC      GCShare       `json:"gc"`
-	Class   *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others
-	Caveats []string      `json:"caveats"`         // what makes the report less than it seems, and what to do about it
+	Named  bool          `json:"named"`
+	Excess time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
+	Causes []NamedCause  `json:"causes"`    // with a share, the largest first, those of one line together
+	GC     struct {
+		// Direct is the part of the excess that requests lost to the collector, from 0 to 1: to assists,
+		// sweeping, stops of the world and mark workers. The queue behind these adds to it.
+		Direct float64 `json:"direct"`
+	} `json:"gc"`
+	Class   *SlowClass `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others
+	Caveats []string   `json:"caveats"`         // what makes the report less than it seems, and what to do about it
 
 	report *reqtrace.Report
 }
@@ -73,23 +77,18 @@ type NamedCause struct {
 	Mends string `json:"mends"` // what usually mends it, in a line
 }
 
-// GCShare is the collector's part of the excess, from 0 to 1.
-type GCShare struct {
-	// Direct is what requests themselves lost to assists, sweeping, stops of the world and mark workers. The queue
-	// behind these adds to it, so the collector's part is at least this.
-	Direct float64 `json:"direct"`
-}
-
 // Of passes the verdict on a report, which must not be changed afterwards. It takes microseconds.
 func Of(r *reqtrace.Report) *Verdict {
-	v := &Verdict{Causes: []NamedCause{}, Figures: []string{}, LeftOut: leftOut(r), Caveats: caveats(r), report: r}
+	v := &Verdict{Causes: []NamedCause{}, Figures: []string{}, LeftOut: leftOut(r), report: r}
+	causes := namedCauses(r)
+	v.Caveats = caveats(r, causes)
 	if r.Requests == 0 {
 		v.Sentence = fmt.Sprintf("No request is whole in %s of trace. Trace for longer.", textfmt.Duration(r.Trace))
 		return v
 	}
 	v.Excess = r.Tail.Mean - r.Median.Mean
-	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...)}
-	v.Causes = namedCauses(r)
+	v.GC.Direct = r.Tail.Share(gcCauses...)
+	v.Causes = causes
 	doubt := v.doubt()
 	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
 	v.Sentence, v.Class = v.sentence(doubt), slowClass(r)
@@ -99,9 +98,6 @@ func Of(r *reqtrace.Report) *Verdict {
 	v.Figures = v.figures()
 	return v
 }
-
-// String returns the sentence.
-func (v *Verdict) String() string { return v.Sentence }
 
 // Report returns the report that the verdict is on; nil for a verdict that Of has not made.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
@@ -213,7 +209,7 @@ func sampled(b *reqtrace.Band) (n int) {
 }
 
 // caveats says what makes a report less than it seems.
-func caveats(r *reqtrace.Report) []string {
+func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 	list := []string{}
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if r.Broken != "" {
@@ -242,7 +238,10 @@ func caveats(r *reqtrace.Report) []string {
 	if u := r.Tail.Parts.Share(reqtrace.CauseUnknown); u > muchUnknown {
 		add("%s of the time of p99+ is unknown.", textfmt.Percent(u*100))
 	}
-	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
+	if len(causes) == 0 || !worth(r) {
+		return append(list, machineCaveats(&r.Machine)...)
+	}
+	if first := &causes[0]; first.Cause == reqtrace.CauseRunning {
 		if r.Machine.Threads == 0 {
 			add("Running includes what the kernel and the hypervisor took from single threads. See that the machine has CPUs to spare.")
 		}
@@ -250,13 +249,10 @@ func caveats(r *reqtrace.Report) []string {
 			add("The CPU profile has %s of the running of p99+. No function has %s of it for sure; %s.",
 				textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
-	}
-	if list := namedCauses(r); len(list) > 0 && waits(list[0].Cause) && list[0].Doing == reqtrace.CauseRunning &&
-		r.Samples == 0 && r.Machine.Threads == 0 && worth(r) {
+	} else if waits(first.Cause) && first.Doing == reqtrace.CauseRunning && r.Samples == 0 && r.Machine.Threads == 0 {
 		add("The trace does not show whether the holder computed or waited for a CPU. Take a CPU profile during the trace, as evenkeel explain URL does.")
 	}
-	list = append(list, machineCaveats(&r.Machine)...)
-	return list
+	return append(list, machineCaveats(&r.Machine)...)
 }
 
 // moreSamples says how to get samples.
