@@ -7,17 +7,16 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// GuidePath is the document of this repository that has a row for each kind of cause: what it looks like in code and in
-// a report, and what usually mends it.
+// guidePath is the document that has a row for each kind of cause.
 const guidePath = "docs/guides/explain.md"
 
 // kind is a row of the guide's table of causes.
 type kind struct {
-	anchor string // in GuidePath
-	mends  string // what usually mends it, as the row says it
+	anchor string // in guidePath
+	mends  string // what usually mends it
 }
 
-// kindsByCause are the rows of causes; kindsByOp, of what is waited for, come before these.
+// kindsByCause has a row for each cause. Those of kindsByOp come first.
 var kindsByCause = [...]kind{
 	reqtrace.CauseUnknown:      {"unknown", "trace for longer, or with a newer Go"},
 	reqtrace.CauseRunning:      {"running", "do less work per request"},
@@ -40,7 +39,7 @@ var kindsByCause = [...]kind{
 	reqtrace.CauseDescheduled:  {"descheduled", "give the service CPUs of its own, or move the other processes away"},
 }
 
-// kindsByOp are the rows of what was asked for ([reqtrace.Blame.Op]), whatever the cause of the wait.
+// kindsByOp has rows by [reqtrace.Blame.Op], whatever the cause of the wait.
 var kindsByOp = map[string]kind{
 	"mutex": {"mutex", "move I/O and long computing out of the lock"},
 	"RWMutex": {
@@ -91,7 +90,7 @@ var (
 	fileKind = kind{"file", "keep in memory what is read again, and write outside of requests"}
 )
 
-// stopKinds are the rows of what the world was stopped for.
+// stopKinds has rows by what the world was stopped for.
 var stopKinds = map[string]kind{
 	"all goroutines stack trace": {
 		"stop-stacks",
@@ -101,13 +100,12 @@ var stopKinds = map[string]kind{
 	"GOMAXPROCS":     {"stop-gomaxprocs", "set GOMAXPROCS once, before the first request"},
 }
 
-// readerKind is the guide's row for an RWMutex that a reader holds while a writer waits.
+// readerKind is for an RWMutex that a reader holds while a writer waits.
 var readerKind = kind{"rwmutex-reader", "copy what you need under RLock, and do the slow work after RUnlock"}
 
-// libraryKind is the guide's row for a library's sleep of unknown purpose.
+// libraryKind is for a library's sleep of unknown purpose.
 var libraryKind = kind{"library-sleep", "shorten the library's pause by its options, or call it outside of requests"}
 
-// kind returns the guide's row of a named cause.
 func (n *NamedCause) kind() kind {
 	switch {
 	case n.Writer != "":
@@ -118,7 +116,6 @@ func (n *NamedCause) kind() kind {
 	return kindOf(n.Cause, n.Op)
 }
 
-// kindOf returns the row of a cause, where op is what was asked for.
 func kindOf(c reqtrace.Cause, op string) kind {
 	switch c {
 	case reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSleep:
