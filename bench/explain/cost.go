@@ -3,10 +3,12 @@
 package explain
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,20 +29,12 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// analyzed is a trace that is analyzed.
-type analyzed struct {
-	load      string
-	megabytes int // at least
-	plant     string
-}
+// service is the load that is the trace of one. Others are of command traced with -many.
+const service = "a service, 20 MB"
 
-const many = "many" // goroutines, which serve each other
-
-var analyses = []analyzed{
-	{"a service, 20 MB", 20, "nothing"},
-	{"10,000 goroutines, 10 MB", 10, many},
-	{"10,000 goroutines, 130 MB", 130, many},
-	{"10,000 goroutines, 500 MB", 500, many},
+// megabytes are the least sizes of traces, by load.
+var megabytes = map[string]int{
+	service: 20, "10,000 goroutines, 10 MB": 10, "10,000 goroutines, 130 MB": 130, "10,000 goroutines, 500 MB": 500,
 }
 
 // analysisCase compares the analysis of traces with only reading them.
@@ -62,25 +56,25 @@ func analysisCase() harness.Case {
 			if r.Way == read {
 				return readAlone(b)
 			}
-			_, err := reqtrace.Analyze(ctx, reader(b), reqtrace.Options{})
+			_, err := reqtrace.Analyze(ctx, bytes.NewReader(b), reqtrace.Options{})
 			return err
 		})
 	}
-	for _, a := range analyses {
-		c.Loads = append(c.Loads, a.load)
+	for _, load := range slices.Sorted(maps.Keys(megabytes)) {
+		c.Loads = append(c.Loads, load)
 		figure, most := "CPU", 1.5
-		if a.plant != many {
+		if load == service {
 			figure, most = "wall", 3
 		}
 		c.Claims = append(c.Claims,
-			harness.Claim{Load: a.load, Way: analyze, Over: read, Figure: figure, Target: harness.AtMost(1.5)},
-			harness.Claim{Load: a.load, Way: analyze, Figure: "peak heap of the trace", Target: harness.AtMost(most)})
+			harness.Claim{Load: load, Way: analyze, Over: read, Figure: figure, Target: harness.AtMost(1.5)},
+			harness.Claim{Load: load, Way: analyze, Figure: "peak heap of the trace", Target: harness.AtMost(most)})
 	}
 	return c
 }
 
-// traceOf returns the trace of a load. It is taken once, and kept in a file so that it is in the heap
-// only while it is used.
+// traceOf returns the trace of a load. It is taken once, and kept in a file so that it is in the
+// heap only while it is used.
 func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]byte, error) {
 	if name, ok := files[r.Load]; ok {
 		return os.ReadFile(name)
@@ -90,11 +84,10 @@ func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]by
 		return nil, err
 	}
 	name := filepath.Join(dir, "trace")
-	a := analyses[slices.IndexFunc(analyses, func(a analyzed) bool { return a.load == r.Load })]
-	size := harness.Unless(r, a.megabytes, 1) * 1_000_000
+	size := harness.Unless(r, megabytes[r.Load], 1) * 1_000_000
 	var b []byte
 	for length := r.Length; len(b) < size; length *= 2 {
-		if b, err = a.trace(ctx, r, length); err != nil {
+		if b, err = takeTrace(ctx, r, length); err != nil {
 			return nil, err
 		}
 	}
@@ -102,33 +95,41 @@ func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]by
 	return b, os.WriteFile(name, b, 0o600)
 }
 
-// trace takes a trace of the program, which bears as much load as it can if it has any.
-func (a *analyzed) trace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
-	c, end, err := (&plant{name: a.plant}).start(ctx, r, nil)
+// takeTrace takes a trace of the program. A service is loaded with as much as it can do.
+func takeTrace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
+	path, err := r.Program(ctx, "bench/explain/traced")
 	if err != nil {
 		return nil, err
 	}
-	defer end()
+	c, err := r.Start(ctx, harness.AnyCore, nil, path, fmt.Sprintf("-many=%v", r.Load != service))
+	if err != nil {
+		return nil, err
+	}
+	defer c.Stop()
+	addr, err := c.Line(0)
+	if err != nil {
+		return nil, err
+	}
 	loading, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		if a.plant == many {
+		if r.Load != service {
 			done <- nil
 			return
 		}
 		_, err := loadgen.Run(loading, loadgen.Options{
-			Targets: []loadgen.Target{{URL: "http://" + c.addr + "/small"}}, Connections: 32, Duration: time.Hour,
+			Targets: []loadgen.Target{{URL: "http://" + addr}}, Connections: 32, Duration: time.Hour,
 		})
 		done <- err
 	}()
-	b, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", c.admin, length.Seconds()))
+	b, err := harness.Get(ctx, fmt.Sprintf("http://%s/debug/pprof/trace?seconds=%g", addr, length.Seconds()))
 	stop()
 	return b, errors.Join(err, <-done)
 }
 
 // readAlone reads a trace and does nothing with it.
 func readAlone(b []byte) error {
-	r, err := trace.NewReader(reader(b))
+	r, err := trace.NewReader(bytes.NewReader(b))
 	for err == nil {
 		_, err = r.ReadEvent()
 	}
@@ -165,8 +166,8 @@ func cpuTime() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
 }
 
-// watchHeap looks at the heap until the function that it returns is called, which returns by how many
-// bytes it has grown at most.
+// watchHeap looks at the heap until the function that it returns is called, which returns by how
+// many bytes it has grown at most.
 func watchHeap() (highest func() float64) {
 	m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() float64 {

@@ -35,7 +35,7 @@ const (
 
 // Cases returns the cases.
 func Cases() []harness.Case {
-	cases := []harness.Case{calls(), stop(), budget(), crash(), server()}
+	cases := []harness.Case{calls(), stop(), budget(), server()}
 	for i := range cases {
 		cases[i].Needs, cases[i].Open = "cgo and a C compiler", needCgo
 	}
@@ -146,39 +146,6 @@ func budget() harness.Case {
 		},
 		Run: func(ctx context.Context, r *harness.Run) error {
 			return probe(ctx, r, nil, "-do", "stop", "-call", "1ms")
-		},
-	}
-}
-
-// crash is what is left of the report when C crashes. The runtime does not know which stack
-// fastcgo's technique is on.
-func crash() harness.Case {
-	const signal, caller = "says SIGSEGV", "names the Go caller"
-	return harness.Case{
-		Name: "fastc/crash", What: "what a report says when C crashes (1: yes)", Ways: []string{fast, technique}, Rounds: 3,
-		Skip: notHere,
-		Claims: []harness.Claim{
-			{Way: fast, Figure: signal, Target: harness.AtLeast(1)},
-			{Way: fast, Figure: caller, Target: harness.AtLeast(1)},
-			{Way: technique, Figure: signal, Target: harness.AtMost(0)},
-			{Way: technique, Figure: caller, Target: harness.AtMost(0)},
-		},
-		Run: func(ctx context.Context, r *harness.Run) error {
-			program, err := r.Program(ctx, "bench/fastc/probe")
-			if err != nil {
-				return err
-			}
-			out, err := exec.CommandContext(ctx, program, "-do", "crash", "-way", r.Way).CombinedOutput()
-			if err == nil {
-				return errors.New("the crash did not happen")
-			}
-			for name, text := range map[string]string{signal: "SIGSEGV", caller: ".crashHere("} {
-				r.Set(name, 0)
-				if strings.Contains(string(out), text) {
-					r.Set(name, 1)
-				}
-			}
-			return nil
 		},
 	}
 }

@@ -10,18 +10,17 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// The trigger is fixed, so that the formula's figures are known.
+// The trigger is fixed, so that the formula can be computed.
 const (
 	turnsTrigger = 72 << 20 // bytes
 	turnsJitter  = .1       // the gate's default
 
-	formulaHolds = .9  // up to this load of the turn
-	turnSuffices = 1.5 // for all collections, up to this one
+	formulaHolds = .9  // up to this load
+	turnSuffices = 1.5 // up to this load
 )
 
-// The figures of a turn.
 const (
-	turnLoad    = "load of the turn" // by the formula; above 1 one turn does not suffice for ever
+	turnLoad    = "load of the turn" // by the formula; above 1 one turn does not suffice
 	heldBy      = "held, by the formula"
 	withoutTurn = "without a turn"
 )
@@ -59,7 +58,7 @@ func turnsGroup() group {
 	return g
 }
 
-// turns sets what became of the replicas' turn between two readings.
+// turns sets how the replicas used their turn between two readings.
 func (s *system) turns(before, after []stats) {
 	var live, allocated float64
 	var held time.Duration

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package httpd has the cases of package httpd next to net/http's server and its peers. The same client
-// asks each server, and each server has a process and a core of its own.
+// Package httpd has the cases of package httpd next to net/http's server and its peers. The same
+// client asks each server, and each server has a process and a core of its own.
 //
 // celeris is not among the servers: no module resolved under the paths that were tried.
 package httpd
@@ -33,7 +33,8 @@ const (
 
 var (
 	ours = []string{control, epoll, uring}
-	// all are the kinds of command server. gnet is raw: it finds the end of a request and parses nothing.
+	// all are the kinds of command server. gnet is raw: it finds the end of a request and parses
+	// nothing.
 	all = []string{control, epoll, uring, "fasthttp", "gnet", "nbio", "hertz"}
 )
 
@@ -299,8 +300,8 @@ func reachable(ctx context.Context, addr string) error {
 	}
 }
 
-// hold sets the bytes that a connection which has had an answer keeps in the server. The connections
-// before them have brought in the code and fixed pools.
+// hold sets the bytes that a connection which has had an answer keeps in the server. The
+// connections before them have brought in the code and fixed pools.
 func hold(r *harness.Run, srv, client *harness.Child, conns int) error {
 	if _, err := client.Await("warm"); err != nil {
 		return err

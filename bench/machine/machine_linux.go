@@ -1,5 +1,5 @@
-// Package machine reads what processes use of the machine and what it has, out of proc(5). What machine
-// it is, evenkeel says: see harness.Machine.
+// Package machine reads what processes use of the machine and what it has, out of proc(5). What
+// machine it is, evenkeel says: see harness.Machine.
 package machine
 
 import (

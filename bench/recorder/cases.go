@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package recorder has the cases of package reqtrace/recorder: what it costs a service, what it does
-// under faults, and whether it is right about planted causes.
+// Package recorder has the cases of package reqtrace/recorder: what it costs a service. Its tests
+// show what the recorder does under faults, and whether it is right about planted causes.
 package recorder
 
 import (
@@ -15,16 +15,12 @@ import (
 
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/loadgen"
-	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
 // Cases returns the cases.
 func Cases() []harness.Case {
-	return []harness.Case{
-		costCase(), analysisCase(), snapshotsCase(), wholeCase(), stopsCase(),
-		faultsCase(), plantedCase(), targetsCase(), soakCase(),
-	}
+	return []harness.Case{costCase(), analysisCase(), snapshotsCase()}
 }
 
 const (
@@ -103,29 +99,6 @@ func (s *service) stats(ctx context.Context) (stats recorder.Stats, err error) {
 	return stats, get(ctx, s.page+"stats", &stats)
 }
 
-func (s *service) history(ctx context.Context) (*history.History, error) {
-	h := &history.History{}
-	return h, get(ctx, s.page+"json", h)
-}
-
-// settled returns the history when it is known what became of all slow requests, or will not be.
-func (s *service) settled(ctx context.Context) (h *history.History, err error) {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && harness.Wait(ctx, 500*time.Millisecond); {
-		if h, err = s.history(ctx); err != nil {
-			return nil, err
-		}
-		if unaccounted(h.Coverage(time.Time{})) == 0 {
-			return h, nil
-		}
-	}
-	return h, context.Cause(ctx)
-}
-
-// unaccounted returns of how many slow requests it is not known what became of them.
-func unaccounted(c history.Coverage) float64 {
-	return float64(c.Slow) - float64(c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed)
-}
-
 // get reads JSON.
 func get(ctx context.Context, url string, v any) error {
 	text, err := harness.Get(ctx, url)
@@ -172,8 +145,8 @@ func sameLatency(load, way, over string) (list []harness.Claim) {
 	return list
 }
 
-// costCase measures a recorder that is always on, and one within its default budget. Something is slow
-// in each service now and then.
+// costCase measures a recorder that is always on, and one within its default budget. Something is
+// slow in each service now and then.
 func costCase() harness.Case {
 	loads := map[string]struct {
 		path string
@@ -222,8 +195,9 @@ func costCase() harness.Case {
 	}
 }
 
-// analysisCase measures what analyses in the process do to requests. The service has one processor for
-// requests, the recorder and the collector, and one slow request per second in addition to the load.
+// analysisCase measures what analyses in the process do to requests. The service has one processor
+// for requests, the recorder and the collector, and one slow request per second in addition to the
+// load.
 func analysisCase() harness.Case {
 	const kept, inProcess = "kept", "analyzed in the process"
 	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}
@@ -255,15 +229,4 @@ func analysisCase() harness.Case {
 		})
 	}
 	return c
-}
-
-// during loads a service in the background until the caller calls end.
-func (s *service) during(ctx context.Context, o loadgen.Options) (end func() error) {
-	ctx, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() {
-		_, err := loadgen.Run(ctx, o)
-		done <- err
-	}()
-	return func() error { stop(); return <-done }
 }

@@ -1,5 +1,7 @@
 //go:build linux
 
+// Package tailstat has the cases of package tailstat: how often it finds a difference of a service
+// to itself, and how often one that is there. Its tests show whether intervals hold the truth.
 package tailstat
 
 import (
@@ -11,7 +13,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"evenkeel.dev/bench/harness"
@@ -19,6 +23,12 @@ import (
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
+
+// Cases returns the cases.
+func Cases() []harness.Case { return []harness.Case{runsCase(), alarmsCase(), powerCase()} }
+
+// rounds are those of one comparison.
+const rounds = 10
 
 // subject is a service whose runs are recorded.
 type subject struct {
@@ -220,8 +230,8 @@ func compare(b, h []tailstat.Run, f tailstat.Figure) (tailstat.Result, error) {
 	return c.Result[0], nil
 }
 
-// draw takes rounds of two runs that followed each other, in a random order of the two: as evenkeel run
-// would have it, with the same service as both.
+// draw takes rounds of two runs that followed each other, in a random order of the two: as evenkeel
+// run would have it, with the same service as both.
 func draw(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 	return drawRounds(rng, rs[rng.IntN(2):], rounds)
 }
@@ -251,7 +261,8 @@ func drawLoose(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 	return b, h
 }
 
-// drawBlocks takes runs that followed each other, all of one set before all of the other: what happens without rounds.
+// drawBlocks takes runs that followed each other, all of one set before all of the other: what
+// happens without rounds.
 func drawBlocks(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 	at := rng.IntN(len(rs) - 2*rounds + 1)
 	for i := range rounds {
@@ -321,4 +332,40 @@ func (rs recordedRuns) planted(rng *rand.Rand) (b, h []tailstat.Run) {
 		}
 	}
 	return b, h
+}
+
+// trials makes trials on all processors, and sets how many there were and what they counted.
+func trials(ctx context.Context, r *harness.Run, trial func(*rand.Rand, func(figure string)) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	n := harness.Unless(r, 200, 2)
+	var mu sync.Mutex
+	next, counts := 0, map[string]float64{}
+	count := func(figure string) {
+		mu.Lock()
+		defer mu.Unlock()
+		counts[figure]++
+	}
+	take := func() (i int, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next, next <= n && ctx.Err() == nil
+	}
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i, more := take(); more; i, more = take() {
+				if err := trial(rand.New(rand.NewPCG(uint64(r.Round), uint64(i))), count); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	r.Set("trials", float64(n))
+	for figure, x := range counts {
+		r.Set(figure, x)
+	}
+	return context.Cause(ctx)
 }

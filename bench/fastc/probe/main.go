@@ -1,8 +1,8 @@
 //go:build cgo && linux
 
-// Command probe measures calls of C by one way: what a call takes (calls), how long the collector
-// and a timer wait for loops of calls (stop), or what is left of the report when C crashes (crash).
-// It prints what it measured as a line of JSON: values by the names of the bench's figures.
+// Command probe measures calls of C by one way: what a call takes (calls), or how long the
+// collector and a timer wait for loops of calls (stop). It prints a line of JSON with values by the
+// names of the bench's figures.
 package main
 
 import (
@@ -32,7 +32,7 @@ var ways = map[string]func(sig.Signature) func(int) float64{
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("probe: ")
-	do := flag.String("do", "calls", "calls, stop or crash")
+	do := flag.String("do", "calls", "calls or stop")
 	way := flag.String("way", "fastc", "`way` to call")
 	call := flag.Duration("call", 10*time.Microsecond, "of stop: `time` of a call")
 	warmup := flag.Duration("warmup", 0, "of stop: loops and collections before the measured time")
@@ -45,10 +45,6 @@ func main() {
 		v = calls(ways[*way], *length)
 	case *do == "stop" && loops[*way] != nil:
 		v, err = stop(*way, *call, *warmup, *length)
-	case *do == "crash" && *way == "fastc":
-		crashHere(sig.Crash)
-	case *do == "crash" && *way == "fastcgo's technique":
-		crashHere(sig.CrashByTechnique)
 	default:
 		log.Fatalf("there is no -way %q that can -do %q", *way, *do)
 	}
@@ -59,11 +55,6 @@ func main() {
 		log.Fatal(err)
 	}
 }
-
-// crashHere is the caller that a report should name.
-//
-//go:noinline
-func crashHere(crash func()) { crash() }
 
 // calls measures the nanoseconds of a call of each signature, and what they are beyond those from
 // C.

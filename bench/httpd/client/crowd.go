@@ -40,7 +40,8 @@ var crowds = map[string]func(c *client, conns int) (goOn func(end <-chan struct{
 	"smuggle": (*client).smuggle,
 }
 
-// beside has a crowd do what it does, and others ask meanwhile, of which the result is, with the server's memory.
+// beside has a crowd do what it does, and others ask meanwhile, of which the result is, with the
+// server's memory.
 func (c *client) beside(crowd string, conns int, warmup, length time.Duration) (wire.Result, error) {
 	begin := crowds[crowd]
 	if begin == nil {

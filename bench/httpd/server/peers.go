@@ -51,7 +51,8 @@ func serveHertz(addr string) error {
 	return h.Run()
 }
 
-// gnetHTTP finds the ends of requests and their paths, and nothing else: a bound for what a parser can cost.
+// gnetHTTP finds the ends of requests and their paths, and nothing else: a bound for what a parser
+// can cost.
 type gnetHTTP struct{ gnet.BuiltinEventEngine }
 
 func serveGnet(addr string) error {

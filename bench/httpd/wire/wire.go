@@ -1,4 +1,5 @@
-// Package wire is what the driver of the benchmark of package httpd and its client say to each other.
+// Package wire is what the driver of the benchmark of package httpd and its client say to each
+// other.
 package wire
 
 import "time"

@@ -1,8 +1,9 @@
-// Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It
-// counts what made each of its requests slow, as it knows it.
+// Command plant is a service with a recorder, two causes of slow requests, and a third from a time
+// on. It counts what made each of its requests slow, as it knows it.
 //
-// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, or from -third
-// on a server that it asks. With -plain none is, except for those that ask for it: /sleep?for=300ms.
+// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, or
+// from -third on a server that it asks. With -plain none is, except for those that ask for it:
+// /sleep?for=300ms.
 package main
 
 import (

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one. PLANT says what makes its
-// slowest requests slow.
+// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one. PLANT says what
+// makes its slowest requests slow.
 package main
 
 import (

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Command caddy is Caddy as a proxy before the services of bench/explain, as a user would build it: its
-// modules, and no code in addition but the configuration. Its admin endpoint serves the profiles.
+// Command caddy is Caddy as a proxy before the services of bench/explain, as a user would build it:
+// its modules, and no code in addition but the configuration. Its admin endpoint serves the
+// profiles.
 package main
 
 import (

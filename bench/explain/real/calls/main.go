@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command calls is grpc-go's own interoperability server behind an interceptor that checks a key, which is fetched
-// anew now and then.
+// Command calls is grpc-go's own interoperability server behind an interceptor that checks a key,
+// which is fetched anew now and then.
 package main
 
 import (

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Command tsdb answers PromQL over Prometheus' TSDB, as Prometheus does: an instant query and a range query.
+// Command tsdb answers PromQL over Prometheus' TSDB, as Prometheus does: an instant query and a
+// range query.
 package main
 
 import (
