@@ -8,5 +8,5 @@ import "evenkeel.dev/bench/harness"
 
 // Cases returns the cases.
 func Cases() []harness.Case {
-	return []harness.Case{searchCase(), analysisCase(), middlewareCase()}
+	return []harness.Case{searchCase(), analysisCase()}
 }

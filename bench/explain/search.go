@@ -18,8 +18,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// searchCase looks at the study's search service, in which nobody marked requests. The lock that it
-// holds during a refresh is to be found.
+// searchCase looks at a service without marks, in which a refresh holds a lock.
 func searchCase() harness.Case {
 	const locked, free = "locked", "free"
 	return harness.Case{
@@ -53,7 +52,6 @@ func searchCase() harness.Case {
 	}
 }
 
-// feed takes 100 ms, as real ones may.
 func feed(w http.ResponseWriter, _ *http.Request) {
 	time.Sleep(100 * time.Millisecond)
 	item := "<item><title>A president speaks</title><description>" +
@@ -61,9 +59,9 @@ func feed(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintf(w, `<rss version="2.0"><channel><title>News</title>%s</channel></rss>`, strings.Repeat(item, 30))
 }
 
-// refreshed says what is first in a trace of the service while its feeds are fetched every 2 s, by
-// the first request that finds them too old. Its own wait is for the feed. At 200 requests per
-// second the slowest 1% are four of each time, most of them those behind it.
+// refreshed sets what the verdict names first. The first request that finds the feeds older than 2
+// s fetches them. At 200 requests per second the slowest 1% are four of each fetch, most of them
+// behind the lock.
 func refreshed(ctx context.Context, r *harness.Run, url string) error {
 	const edge = 200 * time.Millisecond // load before the trace and after it
 	var taken []byte

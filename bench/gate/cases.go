@@ -42,7 +42,6 @@ type group struct {
 type load struct {
 	rate  float64 // requests per second, over all replicas; with share: where the search begins
 	share float64 // of each replica's core that the baseline takes
-	of    string  // the figure that has to be share; "": the core's
 	times float64 // multiplies the rate that was found; 0: 1
 }
 
@@ -60,7 +59,7 @@ const messages = 300_000
 // Cases returns the cases.
 func Cases() (cases []harness.Case) {
 	for _, g := range []group{
-		haproxyGroup(), envoyGroup(), grpcGroup(), raftGroup(), quotaGroup(), turnsGroup(), singleGroup(), wholeGroup(),
+		haproxyGroup(), envoyGroup(), grpcGroup(), raftGroup(), quotaGroup(), singleGroup(), wholeGroup(),
 		helloGroup(), costGroup(),
 	} {
 		cases = append(cases, g.build())
@@ -129,10 +128,7 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 			if err := g.measure(ctx, &trial, g.baseline(), rate); err != nil {
 				return nil, err
 			}
-			used := trial.Values[l.of] / l.share
-			if l.of == "" {
-				used = max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)
-			}
+			used := max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)
 			if used > 0 { // in a quick run it may not be
 				rate *= min(4, max(.25, 1/used))
 			}

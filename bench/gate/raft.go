@@ -26,6 +26,9 @@ const (
 	takenWay   = "gated, no turn"
 )
 
+// withoutTurn counts collections.
+const withoutTurn = "without a turn"
+
 const (
 	raftRate   = 800  // writes per second
 	mostWrites = 1000 // at once: loadgen's connections

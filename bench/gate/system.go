@@ -20,7 +20,6 @@ import (
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/loadgen"
 )
 
@@ -34,11 +33,10 @@ type way struct {
 	anyCore bool // a replica may use all cores
 	quota   bool // of CPU time
 
-	front  string                          // the balancer; "": none
-	path   string                          // of a request; default: /push
-	inBand bool                            // the client reads which replica drains from the answers' headers
-	dial   func(s *system) (caller, error) // nil: HTTP
-	idle   int                             // connections of each replica, in addition
+	front string                          // the balancer; "": none
+	path  string                          // of a request; default: /push
+	dial  func(s *system) (caller, error) // nil: HTTP
+	idle  int                             // connections of each replica, in addition
 
 	gated  bool   // it has a gate, and answers POST /collect
 	counts bool   // it answers /counts
@@ -67,7 +65,6 @@ type system struct {
 	groups   quotas
 	replicas []*replica
 	front    *harness.Child
-	client   *client.Transport
 	caller   caller
 	idle     []net.Conn
 }
@@ -116,9 +113,6 @@ func open(ctx context.Context, r *harness.Run, w way, n int) (s *system, err err
 			return s, err
 		}
 	}
-	if w.inBand {
-		s.client = &client.Transport{Base: &http.Transport{MaxIdleConnsPerHost: 1000}, Targets: s.urls()}
-	}
 	return s, s.hold(ctx)
 }
 
@@ -139,9 +133,6 @@ func (s *system) urls() (urls []string) {
 func (s *system) close() {
 	for _, c := range s.idle {
 		_ = c.Close()
-	}
-	if s.client != nil {
-		_ = s.client.Close()
 	}
 	if s.caller != nil {
 		s.caller.close()
@@ -247,8 +238,6 @@ type gateStats struct {
 	Collections                 map[string]int64 // by reason
 	WithoutTurn                 int64            // of them
 	Overlapped, OverlappedOther int64            // requests
-	Live, Allocated             float64          // bytes
-	Turn                        struct{ Held gcgate.Duration }
 	Phases                      map[string]gcgate.Duration
 }
 
@@ -302,9 +291,6 @@ func (s *system) options(rate float64) loadgen.Options {
 		at = s.listen
 	}
 	o.Targets = []loadgen.Target{{Method: http.MethodGet, URL: "http://" + at + cmp.Or(s.way.path, "/push")}}
-	if s.client != nil {
-		o.Transport = s.client
-	}
 	return o
 }
 
@@ -364,9 +350,6 @@ func (s *system) count(before, after []stats) error {
 	s.Set("own MB", float64(own)/1e6)
 	if s.way.gated {
 		s.Set("overlapped", float64(overlapped))
-	}
-	if s.way.inBand {
-		s.turns(before, after)
 	}
 	return nil
 }

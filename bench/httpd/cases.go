@@ -291,7 +291,8 @@ func hold(r *harness.Run, srv, client *harness.Child, conns int) error {
 	return errors.Join(err, client.Say(""))
 }
 
-// settled returns the bytes of the server's own pages, after it has given back what it does not need.
+// settled returns the bytes of the server's own pages, after it has given back what it does not
+// need.
 func settled(r *harness.Run, srv *harness.Child) (float64, error) {
 	time.Sleep(harness.Unless(r, 3*time.Second, 0)) // idle workers end, half of them per second
 	if err := srv.Signal(syscall.SIGUSR1); err != nil {

@@ -33,14 +33,13 @@ const (
 	failed     = "failed"
 )
 
-// service is a program that runs.
 type service struct {
 	*harness.Child
 	url  string
 	page string // of its recorder; "": it has none
 }
 
-// start starts a program. recorded says whether it has a recorder. The caller calls Stop.
+// start starts a program. The caller calls Stop.
 func start(ctx context.Context, r *harness.Run, path string, recorded bool, args ...string) (*service, error) {
 	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{path, "-addr", "127.0.0.1:0"}, args...)...)
 	if err != nil {
@@ -62,7 +61,6 @@ func start(ctx context.Context, r *harness.Run, path string, recorded bool, args
 
 const plant = "bench/recorder/plant" // the service that plants causes
 
-// planted starts it. What it says is not needed.
 func planted(ctx context.Context, r *harness.Run, args ...string) (*service, error) {
 	path, err := r.Program(ctx, plant)
 	if err != nil {
@@ -75,20 +73,19 @@ func planted(ctx context.Context, r *harness.Run, args ...string) (*service, err
 	return s, err
 }
 
-// load is requests of a path at a rate.
 func (s *service) load(path string, rate float64, length time.Duration) loadgen.Options {
 	return loadgen.Options{
 		Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url + path}}, Rate: rate, Duration: length,
 	}
 }
 
-// sleep asks the service for a request that takes so long.
+// sleep asks for a request that takes d.
 func (s *service) sleep(ctx context.Context, d time.Duration) error {
 	_, err := harness.Get(ctx, s.url+"/sleep?for="+url.QueryEscape(d.String()))
 	return err
 }
 
-// slowEachSecond asks for a slow request each second, until ctx ends.
+// slowEachSecond asks for a slow request per second, until ctx ends.
 func (s *service) slowEachSecond(ctx context.Context) {
 	for harness.Wait(ctx, time.Second) {
 		_ = s.sleep(ctx, 30*time.Millisecond) // another slow request asks for a snapshot too
@@ -99,7 +96,6 @@ func (s *service) stats(ctx context.Context) (stats recorder.Stats, err error) {
 	return stats, get(ctx, s.page+"stats", &stats)
 }
 
-// get reads JSON.
 func get(ctx context.Context, url string, v any) error {
 	text, err := harness.Get(ctx, url)
 	if err != nil {
@@ -108,7 +104,7 @@ func get(ctx context.Context, url string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// measure loads a service, and sets what the recorder counts between before and after.
+// measure loads a service, and sets what the recorder counts meanwhile.
 func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate float64) error {
 	var before recorder.Stats
 	var err error
@@ -135,7 +131,7 @@ func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate
 	return err
 }
 
-// sameLatency are claims that a way's latencies differ from those of another by 10% at most.
+// sameLatency claims that latencies differ by 10% at most.
 func sameLatency(load, way, over string) (list []harness.Claim) {
 	for _, figure := range []string{"p50", "p99", "p99.9"} {
 		list = append(list, harness.Claim{
@@ -145,8 +141,8 @@ func sameLatency(load, way, over string) (list []harness.Claim) {
 	return list
 }
 
-// costCase measures a recorder that is always on, and one within its default budget. Something is
-// slow in each service now and then.
+// costCase measures a recorder that is always on, and one within its default budget. Now and then a
+// request is slow.
 func costCase() harness.Case {
 	loads := map[string]struct {
 		path string
@@ -195,9 +191,8 @@ func costCase() harness.Case {
 	}
 }
 
-// analysisCase measures what analyses in the process do to requests. The service has one processor
-// for requests, the recorder and the collector, and one slow request per second in addition to the
-// load.
+// analysisCase measures how analyses in the process slow requests down. The service has one
+// processor for all, and one slow request per second in addition to the load.
 func analysisCase() harness.Case {
 	const kept, inProcess = "kept", "analyzed in the process"
 	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}

@@ -15,8 +15,8 @@ import (
 
 var snapshotTook = regexp.MustCompile(`msg="recorder: a snapshot" took=(\S+)`)
 
-// snapshotsCase measures snapshots next to parked goroutines, while something is slow each second.
-// With 100,000 goroutines the recorder has its default budget, and otherwise it is always on.
+// snapshotsCase measures snapshots of a process with parked goroutines. With 100,000 of them the
+// recorder has its default budget. Otherwise it is always on.
 func snapshotsCase() harness.Case {
 	const most = "100000 parked"
 	const p99 = "p99 of snapshots, ms"

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package tailstat records the runs of services from which the tests of this package draw. The tests
-// show how often package tailstat finds a difference of a service to itself, how often it finds one
-// that is there, and whether its intervals hold the truth.
+// Package tailstat records runs of services. Its tests draw from them, and show how often package
+// tailstat finds a difference that is not there, or one that is. They show whether its intervals
+// hold the truth, too.
 package tailstat
 
 import (
@@ -20,7 +20,6 @@ import (
 // Cases returns the cases.
 func Cases() []harness.Case { return []harness.Case{runsCase()} }
 
-// subject is a service whose runs are recorded.
 type subject struct {
 	way, program string
 	rate         float64
@@ -28,10 +27,10 @@ type subject struct {
 	args         []string
 }
 
-// window is msgpush with a longer window of messages, which takes longer to mark.
+// window is msgpush with a longer window, which takes longer to mark.
 const window = "msgpush with a longer window"
 
-// subjects are the services, with the rates of docs' examples.
+// subjects have the rates of docs' examples.
 var subjects = []subject{
 	{"hello", "hello", 11_000, "GET", "/", nil},
 	{"msgpush", "msgpush", 2200, "GET", "/push", nil},
@@ -44,7 +43,6 @@ const (
 	neighbour = "next to a neighbour"
 )
 
-// runsCase records runs, from which the cases alarms and power draw.
 func runsCase() harness.Case {
 	c := harness.Case{
 		Name: "tailstat/runs", What: "runs of three services, for tailstat/alarms and tailstat/power",
@@ -61,7 +59,6 @@ func runsCase() harness.Case {
 	return c
 }
 
-// record measures a service, and sets all figures of tailstat.
 func record(ctx context.Context, r *harness.Run) error {
 	s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.way == r.Way })]
 	path, err := r.Program(ctx, "examples/"+s.program)
@@ -106,7 +103,6 @@ func record(ctx context.Context, r *harness.Run) error {
 	return nil
 }
 
-// disturb computes for 100 ms, twice a second, on one processor.
 func disturb(ctx context.Context) {
 	for ctx.Err() == nil {
 		end, err := machine.BusyLoops(ctx, 1)

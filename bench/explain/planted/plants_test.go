@@ -163,7 +163,6 @@ var (
 	ofPut   = load{
 		protocol: "grpc", rate: 50, dirty: true, small: "/etcdserverpb.KV/Put", body: "\x0a\x03key\x12\x05value",
 	}
-	ofDepot  = load{rate: 60, small: "/small", large: "/large", dirty: true}
 	ofPromQL = load{small: "/api/v1/query", large: "/api/v1/query_range"}
 )
 
@@ -183,11 +182,8 @@ var realPrograms = []plant{
 	// Prometheus' TSDB. One of thirty queries is one over an hour.
 	{"tsdb", "tsdb", ofPromQL, truth{causes: []reqtrace.Cause{running}, words: "queryRange"}},
 
-	// database/sql over SQLite, and bbolt, of which a commit syncs.
+	// database/sql over SQLite.
 	{"sql-pool-asks", accounts, small, held(
 		channel, "(*accounts).balance", "(*accounts).confirm (*accounts).settle", network, "connection pool")},
-	{"sql-pool-syncs", accounts, small, held(
-		channel, "(*accounts).balance", "(*accounts).write (*accounts).export", syscall, "connection pool")},
 	{"sql-nothing", accounts, load{rate: 100, small: "/small"}, truth{}},
-	{"bbolt-commit", "depot", ofDepot, itself(syscall, "(*depot).restock", "fdatasync")},
 }

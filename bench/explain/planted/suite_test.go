@@ -104,7 +104,7 @@ func realCase() harness.Case {
 		s.plants[i].program = "bench/explain/real/" + s.plants[i].program
 	}
 	c := s.newCase("real", "causes planted behind or next to programs that others wrote, and those that explain names")
-	c.Needs = "the modules of Caddy, etcd, gRPC, SQLite, bbolt and Prometheus"
+	c.Needs = "the modules of Caddy, etcd, gRPC, SQLite and Prometheus"
 	c.Rounds, c.Figures, c.Claims, c.Report = 3, []string{"right", "holder right", "named"}, rightIn("", 90), wrong
 	return c
 }

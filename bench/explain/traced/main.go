@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command traced is what the case explain/analysis takes traces of: a service, or with -many 10,000
-// goroutines that serve each other.
+// Command traced is what explain/analysis traces: a service, or with -many 10,000 goroutines that
+// serve each other.
 package main
 
 import (
@@ -40,9 +40,9 @@ func main() {
 	log.Fatal("traced: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
 }
 
-// start starts goroutines that serve a request now and then. Each takes a lock twice and has a
-// worker do something. One in a hundred also sleeps. There are several locks, because with one a
-// busy machine makes a queue of thousands, and each trace is different.
+// start starts goroutines. Each takes a lock twice per request and waits for a worker. There are
+// several locks, because with one a busy machine makes a queue of thousands, and no two traces are
+// alike.
 func start() {
 	var shards [64]shard
 	jobs := make(chan chan int)

@@ -1,8 +1,7 @@
 //go:build cgo && linux
 
 // Command probe measures calls of C by one way: what a call takes (calls), or how long the
-// collector and a timer wait for loops of calls (stop). It prints a line of JSON with values by the
-// names of the bench's figures.
+// collector and a timer wait for loops of calls (stop). It prints values by figure in JSON.
 package main
 
 import (
@@ -16,10 +15,9 @@ import (
 	"evenkeel.dev/bench/fastc/sig"
 )
 
-// values are what was measured, by the names of figures.
+// values are by figure.
 type values map[string]float64
 
-// ways are the ways to call, with the loops of each signature.
 var ways = map[string]func(sig.Signature) func(int) float64{
 	"C":                   func(s sig.Signature) func(int) float64 { return s.C },
 	"cgo":                 func(s sig.Signature) func(int) float64 { return s.Cgo },
@@ -56,8 +54,7 @@ func main() {
 	}
 }
 
-// calls measures the nanoseconds of a call of each signature, and what they are beyond those from
-// C.
+// calls measures the nanoseconds of each signature, and what they are beyond those from C.
 func calls(way func(sig.Signature) func(int) float64, length time.Duration) values {
 	v := values{"mean": 1}
 	for _, s := range sig.Signatures {
@@ -68,7 +65,7 @@ func calls(way func(sig.Signature) func(int) float64, length time.Duration) valu
 	return v
 }
 
-// perCall runs a loop for about that time, and returns nanoseconds per call.
+// perCall runs a loop for about a turn, and returns nanoseconds per call.
 func perCall(loop func(int) float64, turn time.Duration) float64 {
 	for n := 1000; ; {
 		start := time.Now()

@@ -20,7 +20,8 @@ const (
 )
 
 // burst connects all at once, and measures the time of all of them. It uses epoll itself. With
-// goroutines and package net a connection would take more CPU time of the client than of the server.
+// goroutines and package net a connection would take more CPU time of the client than of the
+// server.
 func (c *client) burst(conns int) (values, error) {
 	to, err := net.ResolveTCPAddr("tcp4", c.addr)
 	if err != nil {

@@ -257,7 +257,8 @@ func (c *client) hold(conns int) (values, error) {
 	return values{}, nil
 }
 
-// result returns values of the answers' times, and of the CPU times of the server and of this client.
+// result returns values of the answers' times, and of the CPU times of the server and of this
+// client.
 func result(took []time.Duration, passed, cpu, own time.Duration, gone bool) values {
 	v := values{"client cores": own.Seconds() / passed.Seconds()}
 	if gone {

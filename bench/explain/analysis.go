@@ -9,16 +9,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
-	rtrace "runtime/trace"
 	"slices"
 	sys "syscall"
-	"testing"
 	"time"
 
 	"golang.org/x/exp/trace"
@@ -26,18 +22,16 @@ import (
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/region"
 )
 
-// service is the load that is the trace of one. Others are of command traced with -many.
+// service is the load with the trace of one. The others have traces of many goroutines.
 const service = "a service, 20 MB"
 
-// megabytes are the least sizes of traces, by load.
+// megabytes are least sizes of traces, by load.
 var megabytes = map[string]int{
 	service: 20, "10,000 goroutines, 10 MB": 10, "10,000 goroutines, 130 MB": 130, "10,000 goroutines, 500 MB": 500,
 }
 
-// analysisCase compares the analysis of traces with only reading them.
 func analysisCase() harness.Case {
 	const read, analyze = "read", "analyze"
 	files := map[string]string{} // of the traces, by load
@@ -73,8 +67,8 @@ func analysisCase() harness.Case {
 	return c
 }
 
-// traceOf returns the trace of a load. It is taken once, and kept in a file so that it is in the
-// heap only while it is used.
+// traceOf returns the trace of a load. It takes it once and keeps it in a file, to keep the heap
+// small.
 func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]byte, error) {
 	if name, ok := files[r.Load]; ok {
 		return os.ReadFile(name)
@@ -95,7 +89,7 @@ func traceOf(ctx context.Context, r *harness.Run, files map[string]string) ([]by
 	return b, os.WriteFile(name, b, 0o600)
 }
 
-// takeTrace takes a trace of the program. A service is loaded with as much as it can do.
+// takeTrace takes a trace of command traced, under full load if it is a service.
 func takeTrace(ctx context.Context, r *harness.Run, length time.Duration) ([]byte, error) {
 	path, err := r.Program(ctx, "bench/explain/traced")
 	if err != nil {
@@ -127,7 +121,6 @@ func takeTrace(ctx context.Context, r *harness.Run, length time.Duration) ([]byt
 	return b, errors.Join(err, <-done)
 }
 
-// readAlone reads a trace and does nothing with it.
 func readAlone(b []byte) error {
 	r, err := trace.NewReader(bytes.NewReader(b))
 	for err == nil {
@@ -139,7 +132,7 @@ func readAlone(b []byte) error {
 	return err
 }
 
-// cost sets the time that f takes, and by how much of so many bytes the heap grows at most.
+// cost sets the time that f takes, and the growth of the heap relative to the trace.
 func cost(r *harness.Run, bytes int, f func() error) error {
 	runtime.GC()
 	before, err := cpuTime()
@@ -159,15 +152,13 @@ func cost(r *harness.Run, bytes int, f func() error) error {
 	return err
 }
 
-// cpuTime returns the CPU time of this process.
 func cpuTime() (time.Duration, error) {
 	var u sys.Rusage
 	err := sys.Getrusage(sys.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
 }
 
-// watchHeap looks at the heap until the function that it returns is called, which returns by how
-// many bytes it has grown at most.
+// watchHeap watches the heap until the caller calls highest, which returns its growth in bytes.
 func watchHeap() (highest func() float64) {
 	m := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	read := func() float64 {
@@ -193,73 +184,4 @@ func watchHeap() (highest func() float64) {
 		<-done
 		return peak - base
 	}
-}
-
-// middlewareCase measures what the marks cost a service.
-func middlewareCase() harness.Case {
-	const way = "marked"
-	const allocations, off, on = "allocations", "ns/request more", "µs/request more in a trace"
-	return harness.Case{
-		Name: "explain/middleware", What: "what region.Middleware adds to a request, next to the handler without it",
-		Ways: []string{way}, Figures: []string{allocations, off, on},
-		Claims: []harness.Claim{
-			harness.None(way, "", allocations),
-			{Way: way, Figure: off, Target: harness.AtMost(20), Unit: " ns"},
-			{Way: way, Figure: on, Target: harness.AtMost(6), Unit: " µs"},
-		},
-		Run: func(ctx context.Context, r *harness.Run) error {
-			bare := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(hello) }))
-			marked := region.Middleware(bare)
-			req, err := http.NewRequest(http.MethodGet, "http://a.example/", http.NoBody)
-			if err != nil {
-				return err
-			}
-			allocs := func(h http.Handler) float64 {
-				return testing.AllocsPerRun(1000, func() { h.ServeHTTP(nowhere{}, req) })
-			}
-			r.Set(allocations, allocs(marked)-allocs(bare))
-			call := func(h http.Handler) float64 {
-				n := harness.Unless(r, 2_000_000, 1000)
-				start := time.Now()
-				for range n {
-					h.ServeHTTP(nowhere{}, req)
-				}
-				return float64(time.Since(start)) / float64(n)
-			}
-			r.Set(off, call(marked)-call(bare))
-			if err := rtrace.Start(io.Discard); err != nil {
-				return err
-			}
-			defer rtrace.Stop()
-			without, err := perRequest(ctx, bare)
-			if err != nil {
-				return err
-			}
-			with, err := perRequest(ctx, marked)
-			r.Set(on, (with-without).Seconds()*1e6)
-			return err
-		},
-	}
-}
-
-var hello = []byte("hello")
-
-// nowhere is a ResponseWriter of an answer that nobody reads.
-type nowhere struct{}
-
-func (nowhere) Header() http.Header         { return nil }
-func (nowhere) Write(b []byte) (int, error) { return len(b), nil }
-func (nowhere) WriteHeader(int)             {}
-
-// perRequest returns what a request to net/http's server takes, over one connection.
-func perRequest(ctx context.Context, h http.Handler) (time.Duration, error) {
-	srv := httptest.NewServer(h)
-	defer srv.Close()
-	res, err := loadgen.Run(ctx, loadgen.Options{
-		Targets: []loadgen.Target{{URL: srv.URL}}, Connections: 1, Requests: 3000, Warmup: 50 * time.Millisecond,
-	})
-	if err != nil {
-		return 0, err
-	}
-	return res.Duration / 3000, nil
 }
