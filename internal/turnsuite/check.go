@@ -1,4 +1,4 @@
-package turntest
+package turnsuite
 
 import (
 	"context"
@@ -12,25 +12,20 @@ import (
 )
 
 const (
-	patience = 30 * time.Second // what only a hang takes
-	lookTick = 5 * time.Millisecond
-
 	perTurn = 3  // replicas for each turn that take turns at random
 	rounds  = 60 // of each of them
 )
 
-// Check tries Turns of which k may be held at once, and returns all that is wrong with them; nil:
-// nothing. It calls replica, from its own goroutine, for the Turns of one more replica of a group,
-// 3k+2 times for each of two groups at most, and leaves it to the caller to close them afterwards.
-// Groups must be apart. No turn of these groups may be lost for 30 s because its holder is slow. It
-// takes some seconds.
+// Check tries [gcgate.Turns] of which k may be held at once, and returns all that is wrong with
+// them. It calls replica for the Turns of one more replica of a group. The caller closes them. Two
+// groups must be independent, and no turn may be lost within 30 s. It takes some seconds.
 func Check(ctx context.Context, k int, replica func(group string) (gcgate.Turns, error)) error {
 	replicas := func(group string, n int) ([]gcgate.Turns, error) {
 		list := make([]gcgate.Turns, n)
 		for i := range list {
 			var err error
 			if list[i], err = replica(group); err != nil {
-				return nil, fmt.Errorf("turntest: a replica of group %q: %w", group, err)
+				return nil, fmt.Errorf("turnsuite: a replica of group %q: %w", group, err)
 			}
 		}
 		return list, nil
@@ -51,7 +46,7 @@ func Check(ctx context.Context, k int, replica func(group string) (gcgate.Turns,
 		{"at random", func() error { return checkRandom(ctx, k, several) }},
 	} {
 		if failed := c.check(); failed != nil {
-			err = errors.Join(err, fmt.Errorf("turntest: %s: %w", c.name, failed))
+			err = errors.Join(err, fmt.Errorf("turnsuite: %s: %w", c.name, failed))
 		}
 	}
 	return err
@@ -125,7 +120,7 @@ func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 		pause := func() { time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond) }
 		running.Go(func() {
 			for range rounds {
-				wait := patience
+				wait := Patience
 				if random.IntN(8) == 0 {
 					wait = time.Duration(random.IntN(2000)) * time.Microsecond // may have the turn and lose its answer
 				}
@@ -135,13 +130,13 @@ func checkRandom(ctx context.Context, k int, all []gcgate.Turns) error {
 					pause()
 					err = kept(l)
 					count(-1)
-					bound, cancel := context.WithTimeout(ctx, patience)
+					bound, cancel := context.WithTimeout(ctx, Patience)
 					if random.IntN(8) == 0 {
 						cancel() // the turn is freed all the same
 					}
 					_ = l.Release(bound)
 					cancel()
-				} else if errors.Is(err, gcgate.ErrHeld) || wait < patience {
+				} else if errors.Is(err, gcgate.ErrHeld) || wait < Patience {
 					err = nil
 				}
 				if err != nil {
@@ -189,8 +184,8 @@ func ask(ctx context.Context, t gcgate.Turns, wait time.Duration, queue bool) (g
 
 // take takes a turn that is free, or will be when others have heard of it.
 func take(ctx context.Context, t gcgate.Turns) (gcgate.Lease, error) {
-	for end := time.Now().Add(patience); ; time.Sleep(lookTick) {
-		l, err := ask(ctx, t, patience, false)
+	for end := time.Now().Add(Patience); ; time.Sleep(lookTick) {
+		l, err := ask(ctx, t, Patience, false)
 		if err == nil {
 			return l, nil
 		}
@@ -201,7 +196,7 @@ func take(ctx context.Context, t gcgate.Turns) (gcgate.Lease, error) {
 }
 
 func wantHeld(ctx context.Context, t gcgate.Turns) error {
-	l, err := ask(ctx, t, patience, false)
+	l, err := ask(ctx, t, Patience, false)
 	if err == nil {
 		_ = l.Release(ctx)
 	}
@@ -212,7 +207,7 @@ func wantHeld(ctx context.Context, t gcgate.Turns) error {
 }
 
 func release(ctx context.Context, l gcgate.Lease) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	if err := l.Release(ctx); err != nil {
 		return fmt.Errorf("a turn is not released: %w", err)

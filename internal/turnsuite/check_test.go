@@ -1,4 +1,4 @@
-package turntest
+package turnsuite
 
 import (
 	"context"

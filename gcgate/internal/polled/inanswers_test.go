@@ -17,7 +17,7 @@ func TestPeersThatHearInAnswers(t *testing.T) {
 		defer cancel()
 		d := Demand{Answers: 1, InAnswers: true}
 		var p Peers
-		if err := p.CanConfirm(time.Second, d); !errors.Is(err, ErrNobody) {
+		if err := p.CanConfirm(time.Second, d); !errors.Is(err, ErrNoPolls) {
 			t.Errorf("CanConfirm returned %v where nobody polls", err)
 		}
 		go poll(ctx, &p, "127.0.0.1", time.Second)

@@ -4,26 +4,24 @@ import "time"
 
 const (
 	// ProofTimeout is how long [Peers.Ready] waits for a proof that a peer has this process back,
-	// once that has got its answers.
+	// after its answers.
 	ProofTimeout = 10 * time.Second
 
-	// proofAnswers is how many answers in a row a peer may want if nothing is known of it and there is
-	// no proof. A slow one has got few of them within ProofTimeout.
+	// proofAnswers is how many answers in a row a peer may want if nothing is known of it.
 	proofAnswers = 30
 
 	// proofRequests is how many requests a proof takes, because one may be of any client.
 	proofRequests = 8
 
 	// proofTimes is how many times more often they must come than those that come past the peer.
-	// One more of those is assumed than were seen, because a short look may have missed it.
+	// One more of those is assumed, because a short look may have missed it.
 	proofTimes = 4
 
 	// proofFades is what a drain leaves of what was seen in those before.
 	proofFades = 31. / 32
 
-	// A look shows whether requests keep coming once lookRequests would have come since the last
-	// look. By chance fewer than a quarter of them come once in a hundred million looks. Up to lookFew
-	// are some that were under way.
+	// A look shows whether requests keep coming once lookRequests would have come. Up to lookFew
+	// were on their way.
 	lookRequests = 40
 	lookFew      = 2
 
@@ -39,26 +37,24 @@ const (
 	proofBlind = 2
 )
 
-// A Counter counts requests: a gcgate.Gate does.
+// A Counter counts requests, as a gcgate.Gate does.
 type Counter interface {
-	// Requests returns a count of all requests that have entered, modulo 2^32.
+	// Requests returns how many requests have entered, modulo 2^32.
 	Requests() (inFlight int, entered uint32)
 }
 
-// proof infers from the number of requests whether a peer sends them. Others may come past the
-// peer: those of a scraper or a neighbour, and polls that are counted too. But these also come
-// while the peers have this process out, and there the proof sees them.
+// proof infers from the number of requests whether a peer sends them. Requests of others also come
+// while the peers have this process out, where the proof counts them.
 //
-// A peer may act later than it says. Envoy batches what its checks find for a second. What it sends
-// in that time did not come past it. So the proof counts from when requests first came four times
-// less often than before the drain. A drain in which they never did proves nothing. Two in a row
-// prove that what was seen before does not hold any more.
+// A peer may act later than it says. So the proof counts from when requests first came four times
+// less often than before the drain. Two drains without such an end prove that what was seen before
+// does not hold any more.
 type proof struct {
 	counter Counter // nil: requests are not counted
 
 	from   time.Time // this process has served since, up to the drain
 	served uint32    // requests by then
-	rate   float64   // of requests before the last drain, a second
+	rate   float64   // of requests before the last drain, per second
 
 	since   time.Time // all have had this process out; zero: they have not
 	entered uint32    // requests by then
@@ -71,7 +67,6 @@ type proof struct {
 	past    float64   // requests that came in that time
 }
 
-// attach counts requests by c from now on.
 func (s *proof) attach(c Counter, now time.Time) {
 	s.counter, s.since, s.rate = c, time.Time{}, 0
 	s.serve(now)
@@ -108,7 +103,6 @@ func (s *proof) begin(now time.Time) {
 	s.since, s.entered, s.moved = now, s.seen, now
 }
 
-// see counts the requests.
 func (s *proof) see(now time.Time) {
 	if _, entered := s.counter.Requests(); entered != s.seen {
 		s.seen, s.moved = entered, now
