@@ -11,120 +11,27 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"time"
+	"sync"
+	"testing"
 
 	"evenkeel.dev/bench/harness"
-	"evenkeel.dev/bench/machine"
-	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
-// subject is a service whose runs are recorded.
-type subject struct {
-	way, program string
-	rate         float64
-	method, path string
-	args         []string
-}
+// rounds are those of one comparison.
+const rounds = 10
 
-// window is msgpush with a longer window of messages, which takes longer to mark.
-const window = "msgpush with a longer window"
-
-// subjects are the services, with the rates of docs' examples.
-var subjects = []subject{
-	{"hello", "hello", 11_000, "GET", "/", nil},
-	{"msgpush", "msgpush", 2200, "GET", "/push", nil},
-	{window, "msgpush", 2200, "GET", "/push", []string{"-window", "380000"}},
-	{"search", "search", 310, "POST", "/search?term=president&cnn=on&bbc=on&nyt=on", nil},
-}
-
-const (
-	quiet     = "quiet"
-	neighbour = "next to a neighbour"
-)
-
-// runsCase records runs, from which the cases alarms and power draw.
-func runsCase() harness.Case {
-	c := harness.Case{
-		Name: "tailstat/runs", What: "runs of three services, for tailstat/alarms and tailstat/power",
-		Rounds: 60, Length: 5 * time.Second, Warmup: 500 * time.Millisecond, Loads: []string{quiet, neighbour},
-		Skip: func(way, load string) bool { return way == window && load == neighbour },
-		Run:  record,
-	}
-	for _, s := range subjects {
-		c.Ways = append(c.Ways, s.way)
-	}
-	for _, f := range tailstat.Figures() {
-		c.Figures = append(c.Figures, f.Name)
-	}
-	return c
-}
-
-// record measures a service, and sets all figures of tailstat.
-func record(ctx context.Context, r *harness.Run) error {
-	s := subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.way == r.Way })]
-	path, err := r.Program(ctx, "examples/"+s.program)
-	if err != nil {
-		return err
-	}
-	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{path, "-addr", "127.0.0.1:0"}, s.args...)...)
-	if err != nil {
-		return err
-	}
-	defer c.Stop()
-	url, err := c.AwaitURL("msg=listening")
-	if err != nil {
-		return err
-	}
-	c.Drain()
-	if r.Load == neighbour {
-		ctx, end := context.WithCancel(ctx)
-		defer end()
-		go disturb(ctx)
-	}
-	o := loadgen.Options{
-		Targets: []loadgen.Target{{Method: s.method, URL: url + s.path}}, Connections: 64,
-		Rate: harness.Unless(r, s.rate, s.rate/10),
-	}
-	res, err := r.Measure(ctx, o, c)
-	if err != nil {
-		return err
-	}
-	if n := r.Values["failed"]; n > 0 {
-		return fmt.Errorf("%v requests failed", n)
-	}
-	run := tailstat.Run{
-		Latency: &res.Latency, Throughput: res.Throughput(), PeakMemory: int64(r.Values["peak MB"] * 1e6),
-		CPU: time.Duration(r.Values["CPU µs/request"] * 1e3),
-	}
-	for _, f := range tailstat.Figures() {
-		if x, err := f.Of(&run); err == nil { // of few requests there is no p99.9
-			r.Set(f.Name, x)
-		}
-	}
-	return nil
-}
-
-// disturb computes for 100 ms, twice a second, on one processor.
-func disturb(ctx context.Context) {
-	for ctx.Err() == nil {
-		end, err := machine.BusyLoops(ctx, 1)
-		if err != nil {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-		end()
-		time.Sleep(400 * time.Millisecond)
-	}
-}
+// TestRecorded runs the cases of what tailstat finds in the runs that tailstat/runs has recorded.
+func TestRecorded(t *testing.T) { harness.RunTest(t, *full, alarmsCase(), powerCase()) }
 
 // recordedRuns are what runsCase has measured, by way and load, in the order of rounds.
 type recordedRuns map[string][]tailstat.Run
 
 // open reads the results of runsCase on a machine.
 func (rs recordedRuns) open(context.Context, *harness.Run) (end func(), err error) {
-	names, _ := filepath.Glob("results/tailstat-runs.*.json.gz")
+	names, _ := filepath.Glob("../results/tailstat-runs.*.json.gz")
 	if len(names) == 0 {
 		return nil, harness.NotHere(errors.New("no runs were recorded: -run tailstat/runs does it"))
 	}
@@ -220,8 +127,8 @@ func compare(b, h []tailstat.Run, f tailstat.Figure) (tailstat.Result, error) {
 	return c.Result[0], nil
 }
 
-// draw takes rounds of two runs that followed each other, in a random order of the two: as evenkeel run
-// would have it, with the same service as both.
+// draw takes rounds of two runs that followed each other, in a random order of the two: as evenkeel
+// run would have it, with the same service as both.
 func draw(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 	return drawRounds(rng, rs[rng.IntN(2):], rounds)
 }
@@ -251,7 +158,8 @@ func drawLoose(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 	return b, h
 }
 
-// drawBlocks takes runs that followed each other, all of one set before all of the other: what happens without rounds.
+// drawBlocks takes runs that followed each other, all of one set before all of the other: what
+// happens without rounds.
 func drawBlocks(rng *rand.Rand, rs []tailstat.Run) (b, h []tailstat.Run) {
 	at := rng.IntN(len(rs) - 2*rounds + 1)
 	for i := range rounds {
@@ -321,4 +229,40 @@ func (rs recordedRuns) planted(rng *rand.Rand) (b, h []tailstat.Run) {
 		}
 	}
 	return b, h
+}
+
+// trials makes trials on all processors, and sets how many there were and what they counted.
+func trials(ctx context.Context, r *harness.Run, trial func(*rand.Rand, func(figure string)) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	n := harness.Unless(r, 200, 2)
+	var mu sync.Mutex
+	next, counts := 0, map[string]float64{}
+	count := func(figure string) {
+		mu.Lock()
+		defer mu.Unlock()
+		counts[figure]++
+	}
+	take := func() (i int, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next, next <= n && ctx.Err() == nil
+	}
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i, more := take(); more; i, more = take() {
+				if err := trial(rand.New(rand.NewPCG(uint64(r.Round), uint64(i))), count); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	r.Set("trials", float64(n))
+	for figure, x := range counts {
+		r.Set(figure, x)
+	}
+	return context.Cause(ctx)
 }

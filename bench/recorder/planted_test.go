@@ -73,8 +73,8 @@ func plantedCase() harness.Case {
 	}
 }
 
-// truth sets how far the recorder's shares are off the truth, and what became of slow requests. Those
-// that nobody planted are in neither share.
+// truth sets how far the recorder's shares are off the truth, and what became of slow requests.
+// Those that nobody planted are in neither share.
 func (s *service) truth(
 	ctx context.Context, r *harness.Run, h *history.History, of func(*history.Summary) float64,
 ) error {
@@ -108,8 +108,8 @@ func (s *service) truth(
 	return nil
 }
 
-// targetsCase has services of 7 to 50% of a processor, with three planted causes and a recorder with its
-// default options. evenkeel report analyzes the snapshots.
+// targetsCase has services of 7 to 50% of a processor, with three planted causes and a recorder
+// with its default options. evenkeel report analyzes the snapshots.
 func targetsCase() harness.Case {
 	const quiet, busy, spent, least = "quiet", "busy", "spent of its budget", "explained of each cause, %"
 	rates := map[string]float64{"40/s of 1.7ms": 40, "100/s of 1ms": 100, "300/s of 1ms": 300, "500/s of 900us": 500}

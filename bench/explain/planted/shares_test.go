@@ -1,6 +1,6 @@
 //go:build linux
 
-package explain
+package planted
 
 import (
 	"context"

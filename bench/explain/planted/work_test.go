@@ -1,12 +1,6 @@
 //go:build linux
 
-package main
-
-// static unsigned long digest(unsigned long seed, long n) {
-// 	for (long i = 0; i < n; i++) seed = (seed ^ seed >> 29) * 0x9e3779b97f4a7c15;
-// 	return seed;
-// }
-import "C"
+package planted
 
 import (
 	"context"
@@ -26,10 +20,12 @@ import (
 	"golang.org/x/image/draw"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
+
+	"evenkeel.dev/bench/explain/planted/digest"
 )
 
-// plants make what answers requests, by name.
-var plants = map[string]func(*env) http.Handler{
+// handlers make what answers requests, by plant.
+var handlers = map[string]func(*env) http.Handler{
 	"nothing": newNothing, "nothing-h2": newNothing, "nothing-xnet": newNothing, "nothing-grpc": newNothing,
 	"machine": newNothing, // the load stops the process
 
@@ -40,7 +36,7 @@ var plants = map[string]func(*env) http.Handler{
 	"c": whenLarge(newSeals), "running": whenLarge(newGallery),
 
 	"assist": newImports, "gc": newAuthors, "stopped": newArchive, "readmemstats": newRegistry, "stack": newWatchdog,
-	"bursts": newIndex, "many": newMany,
+	"bursts": newIndex,
 }
 
 // newNothing has guards that nothing holds for long.
@@ -253,7 +249,7 @@ type seals struct{ last atomic.Uint64 }
 func newSeals(*env) func(context.Context) error { return new(seals).stamp }
 
 func (s *seals) stamp(context.Context) error {
-	s.last.Store(uint64(C.digest(11, 40_000_000)))
+	s.last.Store(digest.Of(11, 40_000_000))
 	return nil
 }
 

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package planted
 
 import (
 	"context"
@@ -21,14 +21,15 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// guard is what each request uses for next to no time, and what a refresh holds while it does some work.
+// guard is what each request uses for next to no time, and what a refresh holds while it does some
+// work.
 type guard interface {
 	use()
 	refresh(work func())
 }
 
-// guards make guards, by name.
-var guards = map[string]func() guard{
+// newGuards make guards, by name.
+var newGuards = map[string]func() guard{
 	"mutex":   func() guard { return new(mutex) },
 	"rwmutex": func() guard { return new(rwmutex) },
 	"reader":  func() guard { return new(reader) },
@@ -62,17 +63,18 @@ var guards = map[string]func() guard{
 	},
 }
 
-// guarded makes a plant of a guard and of what its holder does, as in mutex-asks. It is nil if there is none.
-func guarded(e *env, name string) http.Handler {
+// newGuarded makes a plant of a guard and of what its holder does, as in mutex-asks. It is nil if
+// there is none.
+func newGuarded(e *env, name string) http.Handler {
 	name, does, _ := strings.Cut(name, "-")
 	work := map[string]func(){"asks": e.asks, "computes": e.computes, "syncs": e.syncs, "sleeps": e.sleeps}[does]
-	if guards[name] == nil || work == nil {
+	if newGuards[name] == nil || work == nil {
 		return nil
 	}
 	if does == "syncs" {
 		e.page = make([]byte, 32<<20)
 	}
-	g := guards[name]()
+	g := newGuards[name]()
 	e.every(700*time.Millisecond, func() { g.refresh(work) })
 	return handler(func(context.Context, bool) error { g.use(); return nil })
 }
@@ -120,7 +122,8 @@ func (m *rwmutex) refresh(work func()) {
 	work()
 }
 
-// reader is refreshed under a read lock. A writer waits behind that, and all readers behind the writer.
+// reader is refreshed under a read lock. A writer waits behind that, and all readers behind the
+// writer.
 type reader struct{ rwmutex }
 
 func (r *reader) refresh(work func()) {

@@ -1,19 +1,15 @@
 //go:build linux
 
-package main
+package planted
 
 import (
 	"context"
 	"crypto/sha512"
-	"math/rand/v2"
 	"net/http"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"evenkeel.dev/reqtrace/region"
 )
 
 // author is one of a long list.
@@ -74,7 +70,8 @@ func (s *authors) list() {
 	s.page.Store(&page)
 }
 
-// archive has a seal computed, which cannot be preempted, while a collection wants to stop the world.
+// archive has a seal computed, which cannot be preempted, while a collection wants to stop the
+// world.
 type archive struct {
 	past []byte
 	seal [sha512.Size]byte
@@ -154,60 +151,3 @@ func (x *index) rebuild() {
 }
 
 func (x *index) chunk(i int) { x.words[i] = fold(uint64(i), int(15_000_000*x.strength)) }
-
-// many is a program of many goroutines that serve a request now and then. Each takes a lock twice and
-// has a worker do something. One of a hundred also sleeps. There are several locks, because with one a
-// busy machine makes a convoy of thousands, and each trace is different.
-type many struct {
-	shards [64]shard
-	jobs   chan chan int
-}
-
-type shard struct {
-	mu   sync.Mutex
-	seen int
-}
-
-func newMany(e *env) http.Handler {
-	m := &many{jobs: make(chan chan int)}
-	for i := range 16 {
-		go m.work(&m.shards[i])
-	}
-	for i := range 10_000 {
-		go m.serve(&m.shards[i%len(m.shards)], rand.New(rand.NewPCG(1, uint64(i))))
-	}
-	return newNothing(e)
-}
-
-func (m *many) serve(s *shard, r *rand.Rand) {
-	for {
-		time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
-		m.handle(s, r.IntN(100) == 0)
-	}
-}
-
-func (m *many) handle(s *shard, sleeps bool) {
-	reg := region.Start(context.Background(), "")
-	defer reg.End()
-	s.count()
-	result := make(chan int, 1)
-	m.jobs <- result
-	<-result
-	if sleeps {
-		time.Sleep(time.Millisecond)
-	}
-	s.count()
-}
-
-func (m *many) work(s *shard) {
-	for result := range m.jobs {
-		result <- s.count()
-	}
-}
-
-func (s *shard) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen++
-	return s.seen
-}

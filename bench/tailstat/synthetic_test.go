@@ -4,10 +4,10 @@ package tailstat
 
 import (
 	"context"
+	"flag"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"sync"
+	"testing"
 	"time"
 
 	"evenkeel.dev/bench/harness"
@@ -15,8 +15,14 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// service is a synthetic service: requests come at random, wait for each other, and for what stops the service. Its
-// runs are short pieces of it, whose requests are as dependent on each other as those of real ones.
+var full = flag.Bool("full", false, "make as many trials as docs' figures took, and fail on a claim that is missed")
+
+// TestSynthetic runs the cases of services whose truth is known, with a few trials or in full.
+func TestSynthetic(t *testing.T) { harness.RunTest(t, *full, coverageCase(), sequentialCase()) }
+
+// service is a synthetic service: requests come at random, wait for each other, and for what stops
+// the service. Its runs are short pieces of it, whose requests are as dependent on each other as
+// those of real ones.
 type service struct {
 	name string
 	rate float64 // of requests, 1/s
@@ -54,8 +60,8 @@ var pairs = []pair{
 	},
 }
 
-// run lets the service go on for so many requests, after as many to warm up as a second has, and counts
-// their latencies, each times slower.
+// run lets the service go on for so many requests, after as many to warm up as a second has, and
+// counts their latencies, each times slower.
 func (s *service) run(rng *rand.Rand, requests int, slower float64) *loadgen.Histogram {
 	h := new(loadgen.Histogram)
 	now, free := 0.0, 0.0
@@ -129,8 +135,8 @@ func (s *service) truth(f tailstat.Figure, long *loadgen.Histogram) float64 {
 // tails are the figures that a histogram has.
 func tails() []tailstat.Figure { return tailstat.Figures()[:6] }
 
-// weather is what a machine does to the runs on it: rounds have good and bad times in common, which go on for a while,
-// and each run has its own.
+// weather is what a machine does to the runs on it: rounds have good and bad times in common, which
+// go on for a while, and each run has its own.
 type weather struct{ now float64 }
 
 const (
@@ -145,10 +151,7 @@ func (w *weather) round(rng *rand.Rand) {
 
 func (w *weather) slower(rng *rand.Rand) float64 { return math.Exp(w.now + ofOne*rng.NormFloat64()) }
 
-const (
-	rounds      = 10
-	requestsRun = 12_000
-)
+const requestsRun = 12_000
 
 // sampleRounds returns rounds of base and head, with what the machine does to both.
 func sampleRounds(rng *rand.Rand, base, head *service, rounds int) (b, h []tailstat.Run) {
@@ -245,42 +248,6 @@ func sampleLoose(rng *rand.Rand, base, head *service) (b, h []tailstat.Run) {
 	return b, h
 }
 
-// trials makes trials on all processors, and sets how many there were and what they counted.
-func trials(ctx context.Context, r *harness.Run, trial func(*rand.Rand, func(figure string)) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	n := harness.Unless(r, 200, 2)
-	var mu sync.Mutex
-	next, counts := 0, map[string]float64{}
-	count := func(figure string) {
-		mu.Lock()
-		defer mu.Unlock()
-		counts[figure]++
-	}
-	take := func() (i int, more bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		next++
-		return next, next <= n && ctx.Err() == nil
-	}
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for i, more := take(); more; i, more = take() {
-				if err := trial(rand.New(rand.NewPCG(uint64(r.Round), uint64(i))), count); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	r.Set("trials", float64(n))
-	for figure, x := range counts {
-		r.Set(figure, x)
-	}
-	return context.Cause(ctx)
-}
-
 // sequentialCase looks after each round, as evenkeel run -until does, and counts how often any look
 // finds a difference of a service to itself, and to another.
 func sequentialCase() harness.Case {
@@ -319,10 +286,23 @@ func sequentialCase() harness.Case {
 			}
 			return nil
 		})
-		// The first look is after two rounds. One that finds something is not counted among the looks.
+		// The first look is after two rounds. One that finds something is not counted among the
+		// looks.
 		r.Set("after rounds", 1+(r.Values["looks"]+r.Values["found"])/r.Values["trials"])
 		r.Set("found", r.Values["found"])
 		return err
 	}
 	return c
+}
+
+// TestTruth holds the simulated queue against what is known of one.
+func TestTruth(t *testing.T) {
+	s := pairs[0].base
+	h := s.run(rand.New(rand.NewPCG(1, 1)), 400_000, 1)
+	for _, f := range tails() {
+		got, err := f.Of(&tailstat.Run{Latency: h})
+		if want := s.truth(f, nil); err != nil || math.Abs(got/want-1) > .12 {
+			t.Errorf("%s: %v, %v, want %v", f.Name, got, err, want)
+		}
+	}
 }

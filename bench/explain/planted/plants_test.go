@@ -1,6 +1,6 @@
 //go:build linux
 
-package explain
+package planted
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// plant is a cause that was planted into a program, how the program is loaded, and what is true of its
-// slowest requests. What waits is no more than a tenth of all requests and no less than a fiftieth, and
-// waits for 20 ms at least. Then it is the slowest 1%, and not the median.
+// plant is a cause that was planted into a program, how the program is loaded, and what is true of
+// its slowest requests. What waits is no more than a tenth of all requests and no less than a
+// fiftieth, and waits for 20 ms at least. Then it is the slowest 1%, and not the median.
 type plant struct {
 	name    string
 	program string // package; default: planted, which knows the plant's name
@@ -30,14 +30,6 @@ type truth struct {
 	words  string           // that the verdict's sentences have
 }
 
-// functions splits a list of functions of package main.
-func functions(list string) (names []string) {
-	for name := range strings.FieldsSeq(list) {
-		names = append(names, "main."+name)
-	}
-	return names
-}
-
 const (
 	lock    = reqtrace.CauseLock
 	channel = reqtrace.CauseChannel
@@ -49,7 +41,7 @@ const (
 
 // held is the truth of requests that wait for what something holds.
 func held(cause reqtrace.Cause, at, holder string, doing reqtrace.Cause, op string) truth {
-	t := truth{causes: []reqtrace.Cause{cause}, at: functions(at), holder: functions(holder), doing: doing, op: op}
+	t := truth{causes: []reqtrace.Cause{cause}, at: strings.Fields(at), holder: strings.Fields(holder), doing: doing, op: op}
 	if cause == channel && op != "" { // a semaphore or a pool of connections may be made of either
 		t.causes = append(t.causes, lock)
 	}
@@ -58,7 +50,7 @@ func held(cause reqtrace.Cause, at, holder string, doing reqtrace.Cause, op stri
 
 // itself is the truth of requests that are slow by what they do.
 func itself(cause reqtrace.Cause, at, op string) truth {
-	return truth{causes: []reqtrace.Cause{cause}, at: functions(at), op: op}
+	return truth{causes: []reqtrace.Cause{cause}, at: strings.Fields(at), op: op}
 }
 
 // collector are the causes that are the collector's work.
@@ -102,8 +94,8 @@ func guarded() (list []plant) {
 		for does := range strings.FieldsSeq(g.does) {
 			t := held(g.cause, "", "fold writeAndSync (*env)."+does, doings[does], g.op)
 			for of := range strings.FieldsSeq(cmp.Or(types[g.name], g.name)) {
-				t.at = append(t.at, functions("(*"+of+").use (*"+of+").refresh")...)
-				t.holder = append(t.holder, functions("(*"+of+").refresh (*"+of+").read (*"+of+").load (*"+of+").run")...)
+				t.at = append(t.at, strings.Fields("(*"+of+").use (*"+of+").refresh")...)
+				t.holder = append(t.holder, strings.Fields("(*"+of+").refresh (*"+of+").read (*"+of+").load (*"+of+").run")...)
 			}
 			list = append(list, plant{g.name + "-" + does, "", g.load, t})
 		}
@@ -111,42 +103,42 @@ func guarded() (list []plant) {
 	return list
 }
 
-// plants are all kinds of causes that explain names. Most kinds and their truths are by an engineer who
-// had read docs/guides/explain.md and not the code of reqtrace, and who wrote the truth down before the
-// first run.
+// plants are all kinds of causes that explain names. Most kinds and their truths are by an engineer
+// who had read docs/guides/explain.md and not the code of reqtrace, and who wrote the truth down
+// before the first run.
 var plants = append(guarded(), []plant{
 	{"grpc-streams", "", grpcLoad, truth{
-		causes: []reqtrace.Cause{channel}, at: functions("(*branch).ask"), words: "MaxConcurrentStreams",
+		causes: []reqtrace.Cause{channel}, at: strings.Fields("(*branch).ask"), words: "MaxConcurrentStreams",
 	}},
 	{"limiter", "", grpcLoad, itself(asleep, "(*telegraph).send", "rate limiter")},
 	{"retries", "", load{}, itself(asleep, "(*relay).again", "")},
 	{"middleware", "", load{}, truth{
-		causes: []reqtrace.Cause{network}, at: functions("(*env).get"), words: "main.(*frontDesk).answer",
+		causes: []reqtrace.Cause{network}, at: strings.Fields("(*env).get"), words: "planted.(*frontDesk).answer",
 	}},
 	{"dns", "", h2Load, itself(network, "(*agencies).locate", "name server")},
 	{"tls", "", load{}, itself(network, "(*env).get", "TLS handshake")},
 	{"upload", "", load{uploads: true}, truth{
-		causes: []reqtrace.Cause{network}, at: functions("uploads.receive"), words: "the client, which sends the request",
+		causes: []reqtrace.Cause{network}, at: strings.Fields("uploads.receive"), words: "the client, which sends the request",
 	}},
 	{"fan-out", "", load{rate: 100}, itself(network, "(*env).get", "")},
 	{"fsync", "", load{protocol: "grpc", env: []string{"STREAM_WORKERS=8"}}, itself(
 		syscall, "writeAndSync", "fsync|write")},
 	{"read", "", load{}, itself(syscall, "(*plates).fetch", "pread|read")},
 	{"child", "", load{rate: 100}, itself(syscall, "(*converter).pack", "waitid|wait4")},
-	{"c", "", load{}, itself(reqtrace.CauseCgo, "(*seals).stamp", "digest")},
+	{"c", "", load{}, itself(reqtrace.CauseCgo, "digest.Of", "digest")},
 	{"running", "", load{protocol: "h2", rate: 100}, itself(running, "(*gallery).scale", "")},
 
 	{"assist", "", load{rate: 100, env: []string{"GOGC=15"}}, truth{
-		causes: collector[:3], at: functions("(*imports).parse"),
+		causes: collector[:3], at: strings.Fields("(*imports).parse"),
 	}},
 	{"gc", "", load{rate: 300, procs: "1", env: []string{"GOGC=10"}}, truth{causes: collector}},
 	{"stopped", "", twoProcs, truth{causes: []reqtrace.Cause{reqtrace.CauseStopped}}},
 	{"readmemstats", "", twoProcs, truth{causes: []reqtrace.Cause{reqtrace.CauseStoppedOther}}},
 	{"stack", "", twoProcs, truth{
-		causes: []reqtrace.Cause{reqtrace.CauseStoppedOther}, words: "main.(*watchdog).look",
+		causes: []reqtrace.Cause{reqtrace.CauseStoppedOther}, words: "planted.(*watchdog).look",
 	}},
 	{"bursts", "", twoProcs, truth{
-		causes: []reqtrace.Cause{reqtrace.CauseRunqueueBusy}, holder: functions("(*index).chunk fold"),
+		causes: []reqtrace.Cause{reqtrace.CauseRunqueueBusy}, holder: strings.Fields("(*index).chunk fold"),
 	}},
 
 	{"nothing", "", load{}, truth{}},
@@ -171,7 +163,6 @@ var (
 	ofPut   = load{
 		protocol: "grpc", rate: 50, dirty: true, small: "/etcdserverpb.KV/Put", body: "\x0a\x03key\x12\x05value",
 	}
-	ofDepot  = load{rate: 60, small: "/small", large: "/large", dirty: true}
 	ofPromQL = load{small: "/api/v1/query", large: "/api/v1/query_range"}
 )
 
@@ -182,7 +173,8 @@ var realPrograms = []plant{
 	{"caddy-h2", caddy, load{protocol: "h2", small: "/", large: "/after/60ms"}, inCaddy},
 	// etcd, embedded, while another program writes to its disk and syncs.
 	{"etcd", "etcd", ofPut, truth{causes: []reqtrace.Cause{channel, lock, syscall}, words: "sync"}},
-	// gRPC's server for interoperability tests. An interceptor's key is fetched anew under its lock.
+	// gRPC's server for interoperability tests. An interceptor's key is fetched anew under its
+	// lock.
 	{"grpc", "calls", ofUnary, held(lock, "(*keys).valid", "(*keys).renew", network, "RWMutex")},
 	// SQLite by mattn (cgo) and by modernc (pure). One of thirty queries joins.
 	{"sqlite-c", accounts, joined, itself(reqtrace.CauseCgo, "(*accounts).history", "")},
@@ -190,11 +182,8 @@ var realPrograms = []plant{
 	// Prometheus' TSDB. One of thirty queries is one over an hour.
 	{"tsdb", "tsdb", ofPromQL, truth{causes: []reqtrace.Cause{running}, words: "queryRange"}},
 
-	// database/sql over SQLite, and bbolt, of which a commit syncs.
+	// database/sql over SQLite.
 	{"sql-pool-asks", accounts, small, held(
 		channel, "(*accounts).balance", "(*accounts).confirm (*accounts).settle", network, "connection pool")},
-	{"sql-pool-syncs", accounts, small, held(
-		channel, "(*accounts).balance", "(*accounts).write (*accounts).export", syscall, "connection pool")},
 	{"sql-nothing", accounts, load{rate: 100, small: "/small"}, truth{}},
-	{"bbolt-commit", "depot", ofDepot, itself(syscall, "(*depot).restock", "fdatasync")},
 }

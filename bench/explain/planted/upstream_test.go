@@ -1,6 +1,6 @@
 //go:build linux
 
-package explain
+package planted
 
 import (
 	"bytes"
@@ -25,9 +25,10 @@ type services struct {
 
 const delay = 60 * time.Millisecond
 
-// serve starts the services. UPSTREAM takes as long as a path says, as in /after/60ms, and delay under
-// /shard/7. So long take the handshakes of SECURE, the answers of NAMES, and OFFICE's calls about books.
-func serve() (*services, error) {
+// serveUpstreams starts the services. UPSTREAM takes as long as a path says, as in /after/60ms, and
+// delay under /shard/7. So long take the handshakes of SECURE, the answers of NAMES, and OFFICE's
+// calls about books.
+func serveUpstreams() (*services, error) {
 	upstream := httptest.NewServer(http.HandlerFunc(answer))
 	secure := httptest.NewUnstartedServer(http.HandlerFunc(answer))
 	secure.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {

@@ -1,8 +1,9 @@
 //go:build linux
 
-package explain
+package planted
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -20,6 +21,7 @@ import (
 
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
 )
@@ -54,7 +56,7 @@ type taken struct {
 
 // report analyzes the trace.
 func (t *taken) report(ctx context.Context) (*reqtrace.Report, error) {
-	return reqtrace.Analyze(ctx, reader(t.trace), reqtrace.Options{Beside: &t.beside})
+	return reqtrace.Analyze(ctx, bytes.NewReader(t.trace), reqtrace.Options{Beside: &t.beside})
 }
 
 // program is one that runs.
@@ -65,7 +67,10 @@ type program struct {
 
 // start starts a plant's program. The caller calls end.
 func (p *plant) start(ctx context.Context, r *harness.Run, env []string) (c *program, end func(), err error) {
-	path, err := r.Program(ctx, cmp.Or(p.program, "bench/explain/planted"))
+	path, err := r.TestProgram(ctx, "bench/explain/planted")
+	if p.program != "" {
+		path, err = r.Program(ctx, p.program)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,9 +120,9 @@ func (p *plant) traced(ctx context.Context, r *harness.Run, env ...string) (*tak
 				go l.upload(ctx, c)
 				t := &taken{}
 				before, err := machine.ReadTimes()
-				threads := machine.WatchThreads(c.Pid())
+				watch, _ := cpuwatch.Start(c.Pid(), true) // without the quota it has the threads
 				t.trace, t.err = fetch(ctx, c.admin, r.Length)
-				t.beside.CPU = threads()
+				t.beside.CPU = watch.End()
 				after, err2 := machine.ReadTimes()
 				t.beside.Steal = after.StealSince(before)
 				t.err = errors.Join(t.err, err, err2)

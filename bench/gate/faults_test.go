@@ -5,6 +5,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
 
 	"evenkeel.dev/bench/harness"
@@ -40,11 +42,12 @@ var faultyWays = []struct {
 	replicas int
 	rate     float64
 	resends  bool
+	etcd     bool // for turns
 	faults   []fault
 }{
 	{
-		way:      way{name: "turns by etcd", front: haproxy, etcd: true, window: messages, gated: true, args: drainByEtcd},
-		replicas: 2, rate: 1000,
+		way:      way{name: "turns by etcd", front: haproxy, window: messages, gated: true},
+		replicas: 2, rate: 1000, etcd: true,
 		faults: []fault{
 			(*faulty).killReplica, (*faulty).reloadFront, (*faulty).killEtcd, (*faulty).stopReplica, (*faulty).stopEtcd,
 			(*faulty).restartReplica,
@@ -62,13 +65,15 @@ var faultyWays = []struct {
 	},
 }
 
-func drainByEtcd(s *system, i int) []string {
-	return []string{"-gate=drain", "-haproxy", s.server(i), "-etcd", s.etcd, "-group", "bench"}
-}
-
 var frontFaults = []fault{
 	(*faulty).killReplica, (*faulty).killFront, (*faulty).stopReplica, (*faulty).stopFront, (*faulty).restartReplica,
 }
+
+var full = flag.Bool("full", false, "fail each thing in full, and fail if a claim is missed")
+
+// TestFaults fails things under load, for a moment or in full (go test -timeout 1h ./gate -run
+// Faults -full).
+func TestFaults(t *testing.T) { harness.RunTest(t, *full, faultsCase()) }
 
 // faultsCase fails each thing once in a run.
 func faultsCase() harness.Case {
@@ -98,16 +103,30 @@ const holders = "holders of the turn hit"
 type faulty struct {
 	*system
 	hit int // holders of the turn
+
+	store    *harness.Child // etcd; nil: none
+	etcd     string         // its address
+	etcdData string         // directory
 }
 
 func runFaults(ctx context.Context, r *harness.Run) error {
 	w := faultyWays[slices.Index(faultsCase().Ways, r.Way)]
+	f := &faulty{}
+	if w.etcd {
+		if err := f.openEtcd(ctx, r); err != nil {
+			return err
+		}
+		defer func() { f.store.Kill() }()
+		w.args = func(s *system, i int) []string {
+			return []string{"-gate=drain", "-haproxy", s.server(i), "-etcd", f.etcd, "-group", "bench"}
+		}
+	}
 	s, err := open(ctx, r, w.way, w.replicas)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	f := &faulty{system: s}
+	f.system = s
 	o := s.options(w.rate)
 	again := &resends{base: &http.Transport{MaxIdleConnsPerHost: mostWrites}}
 	defer again.base.CloseIdleConnections()
@@ -233,12 +252,24 @@ func (f *faulty) stopEtcd(ctx context.Context) error { return f.stop(ctx, f.stor
 func (f *faulty) killEtcd(ctx context.Context) (err error) {
 	f.store.Kill()
 	_ = f.wait(ctx, downFor)
-	f.store, err = f.startEtcd(context.WithoutCancel(ctx))
+	f.store, err = f.startEtcd(context.WithoutCancel(ctx), f.Run)
+	return err
+}
+
+// openEtcd starts etcd before the replicas.
+func (f *faulty) openEtcd(ctx context.Context, r *harness.Run) (err error) {
+	if f.etcdData, err = r.Dir(); err != nil {
+		return err
+	}
+	if f.etcd, err = harness.FreeAddr(); err != nil {
+		return err
+	}
+	f.store, err = f.startEtcd(ctx, r)
 	return err
 }
 
 // startEtcd starts etcd and returns when it listens.
-func (s *system) startEtcd(ctx context.Context) (*harness.Child, error) {
+func (f *faulty) startEtcd(ctx context.Context, r *harness.Run) (*harness.Child, error) {
 	program, err := installed("sudo apt-get install etcd-server", "etcd")
 	if err != nil {
 		return nil, err
@@ -247,15 +278,15 @@ func (s *system) startEtcd(ctx context.Context) (*harness.Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	url := "http://" + s.etcd
-	c, err := s.Start(ctx, harness.AnyCore, nil, program, "--data-dir", filepath.Join(s.dir, "etcd"),
+	url := "http://" + f.etcd
+	c, err := r.Start(ctx, harness.AnyCore, nil, program, "--data-dir", filepath.Join(f.etcdData, "etcd"),
 		"--listen-client-urls", url, "--advertise-client-urls", url, "--listen-peer-urls", "http://"+peer,
 		"--logger", "zap", "--log-level", "error")
 	if err != nil {
 		return nil, err
 	}
 	c.Drain()
-	if err := listens(ctx, c, s.etcd); err != nil {
+	if err := listens(ctx, c, f.etcd); err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("etcd: %w", err)
 	}

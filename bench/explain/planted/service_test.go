@@ -1,13 +1,6 @@
 //go:build linux
 
-// Command planted is a service whose slowest requests have one known cause: the plant that PLANT names.
-// The package above starts it, loads it and knows the truth of each plant. All plants are served over
-// any protocol (PROTOCOL: http, h2, x/net or grpc). A request is /small, or for one of thirty /large.
-//
-// DIR is a directory for files. The services behind are UPSTREAM, NAMES (a name server), SECURE (over
-// TLS) and OFFICE (over gRPC). With WITHOUT=1 the cause is gone, as far as it is not the large requests.
-// STRENGTH is how many times as long it takes.
-package main
+package planted
 
 import (
 	"cmp"
@@ -22,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -53,7 +47,21 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "done\n")
 }
 
-func main() {
+// TestMain is a service if PLANT names what its slowest requests are slow by, in a child of a test.
+// It serves any plant over any protocol (PROTOCOL: http, h2, x/net or grpc). A request is for
+// /small, and one in thirty for /large.
+//
+// DIR is a directory for files. The services behind are UPSTREAM, NAMES (a name server), SECURE
+// (over TLS) and OFFICE (over gRPC). WITHOUT=1 takes the cause away, but not the large requests.
+// STRENGTH is how many times as long it takes.
+func TestMain(m *testing.M) {
+	if name := os.Getenv("PLANT"); name != "" {
+		servePlant(name)
+	}
+	os.Exit(m.Run())
+}
+
+func servePlant(name string) {
 	log.SetFlags(0)
 	log.SetPrefix("planted: ")
 	e := &env{
@@ -67,19 +75,19 @@ func main() {
 		MaxIdleConnsPerHost: 200,
 		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // its certificate is made for this run
 	}
-	name := os.Getenv("PLANT")
-	h := guarded(e, name)
-	if plant := plants[name]; plant != nil {
-		h = plant(e)
+	h := newGuarded(e, name)
+	if makes := handlers[name]; makes != nil {
+		h = makes(e)
 	}
 	if h == nil {
 		log.Fatalf("PLANT=%s: there is no such plant", name)
 	}
-	serve(h, os.Getenv("PROTOCOL"))
+	serveBy(os.Getenv("PROTOCOL"), h)
 }
 
-// serve says where the service is and where its profiles are, and serves until the process ends.
-func serve(h http.Handler, protocol string) {
+// serveBy prints the addresses of the service and of its profiles, and serves until the process
+// ends.
+func serveBy(protocol string, h http.Handler) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
 	if protocol == "grpc" {

@@ -26,8 +26,8 @@ const (
 	clockSet = "the clock is set"
 )
 
-// faultsCase loads a service with planted causes, a recorder that is always on and its snapshots a second
-// apart, under each fault.
+// faultsCase loads a service with planted causes, a recorder that is always on and its snapshots a
+// second apart, under each fault.
 func faultsCase() harness.Case {
 	const blocked = time.Second // a request that takes so long waits for something: nothing that is planted does
 	c := harness.Case{
@@ -154,9 +154,9 @@ func fillDisk(dir string) (end func(), err error) {
 	return end, nil
 }
 
-// Of the clock: what package time asks the runtime, and what it makes of that in a service whose wall
-// clock is set by an hour, a day and a year, there and back, each ten seconds. How long something takes
-// is as it was.
+// Of the clock: what package time asks the runtime, and what it makes of that in a service whose
+// wall clock is set by an hour, a day and a year, there and back, each ten seconds. How long
+// something takes is as it was.
 const (
 	asksRuntime = "\tsec, nsec, mono := runtimeNow()\n\tif mono == 0 {"
 	steps       = "\tsec, nsec, mono := runtimeNow()\n" +
@@ -164,8 +164,8 @@ const (
 		"\tif mono == 0 {"
 )
 
-// steppingClock returns the flags that build a program with a package time whose wall clock is set again
-// and again, because nobody sets that of the machine for a test.
+// steppingClock returns the flags that build a program with a package time whose wall clock is set
+// again and again, because nobody sets that of the machine for a test.
 func steppingClock(ctx context.Context, r *harness.Run, dir string) (flags []string, err error) {
 	if r.Quick {
 		return nil, harness.NotHere(errors.New("a quick run compiles no standard library"))
