@@ -3,11 +3,9 @@ package reqtrace
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"evenkeel.dev"
@@ -49,68 +47,10 @@ type Report struct {
 	Blocks    []Block    `json:"blocks"`
 }
 
-// Band is the requests between two percentiles. What the machine stood still is left out: of their times, of
-// what is compared, and of the order in which they are.
-type Band struct {
-	Name     string        `json:"name"` // such as p90-99
-	Requests int           `json:"requests"`
-	Min      time.Duration `json:"min_ns"`
-	Max      time.Duration `json:"max_ns"`
-	Mean     time.Duration `json:"mean_ns"`
-	Parts    Parts         `json:"parts_ns"`  // of a request, on average
-	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
-	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 24
-	// where its requests were running, by a CPU profile; most first, at most 16
-	Samples []Sample `json:"samples,omitempty"`
-}
-
 // Quantile is a point of the distribution of requests' times.
 type Quantile struct {
 	Q    float64       `json:"q"`
 	Time time.Duration `json:"ns"`
-}
-
-// The bands of a report, by their lower ends.
-var bandNames = []struct {
-	name string
-	from float64
-}{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
-
-// Those of the median.
-const medianFrom, medianTo = .45, .55
-
-// Share returns which part of the band's excess over the median c is, from 0 to 1: causes that
-// take less time than in the median count as none.
-func (b *Band) Share(c ...Cause) float64 {
-	var sum, all time.Duration
-	for i, d := range b.Excess.ns {
-		if d > 0 {
-			all += d
-			if slices.Contains(c, Cause(i)) {
-				sum += d
-			}
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return float64(sum) / float64(all)
-}
-
-// MarshalJSON adds the share of each cause.
-func (b Band) MarshalJSON() ([]byte, error) {
-	type fields Band
-	b.Sites = notNil(b.Sites)
-	shares := map[Cause]float64{}
-	for c := range b.Excess.All() {
-		if s := b.Share(c); s > 0 {
-			shares[c], _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 4, 64), 64)
-		}
-	}
-	return json.Marshal(struct {
-		fields
-		Shares map[Cause]float64 `json:"shares"`
-	}{fields(b), shares})
 }
 
 const (
@@ -144,11 +84,11 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	})
 	var broken *brokenError
 	switch {
-	case errors.As(err, &broken) && a.kept.n > 0:
+	case errors.As(err, &broken) && len(a.requests) > 0:
 		a.report.Broken = broken.where()
 	case err != nil:
 		return nil, err
-	case a.kept.n == 0 && !a.cut:
+	case len(a.requests) == 0 && !a.cut:
 		return nil, m.sites.noRequests()
 	}
 	report := a.finish(m)
@@ -161,20 +101,13 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 // analysis collects requests.
 type analysis struct {
 	report   Report
-	details  store    // of the requests that are kept, one after the other: see keep
 	requests []record // in the end, by time
-	scratch  packed
+	details  store    // of requests
+	scratch  details
 	kept     keep
 	slowest  int
 	cut      bool          // some were
 	floor    time.Duration // of the slowest: a request has to exceed it
-}
-
-// record is a request that is kept.
-type record struct {
-	time    int64
-	class   siteID
-	details spot // of its zone, which they follow
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -209,13 +142,6 @@ func (a *analysis) add(r *served, m *model) {
 	}
 }
 
-// detail returns what is kept of a request: when it began, from the trace's start, and the rest.
-func (a *analysis) detail(r *record) (start int64, rest packed) {
-	rest = a.details.at(r.details)
-	rest.nextZone()
-	return rest.next(), rest
-}
-
 // cull keeps the slowest.
 func (a *analysis) cull() {
 	s := a.report.Slowest
@@ -230,7 +156,6 @@ func (a *analysis) cull() {
 
 func (a *analysis) finish(m *model) *Report {
 	a.cull()
-	a.requests = a.records()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
@@ -251,20 +176,18 @@ func (a *analysis) finish(m *model) *Report {
 			r.Classes[i].Slow *= r.Sampled
 		}
 	}
-	x := a.newBlocker(m)
-	z := a.zones(m, x)
-	r.Median = z.band(m, "p45-55", medianFrom, medianTo)
+	r.Median = a.band(m, "p45-55", medianFrom, medianTo)
 	for i, b := range bandNames {
 		to := 1.0
 		if i+1 < len(bandNames) {
 			to = bandNames[i+1].from
 		}
-		if band := z.band(m, b.name, b.from, to); band.Requests > 0 {
+		if band := a.band(m, b.name, b.from, to); band.Requests > 0 {
 			r.Bands = append(r.Bands, band)
 		}
 	}
-	r.Tail = z.band(m, "p99+", .99, 1)
-	r.Blocks = x.blocks(z.slow, m.now-m.origin)
+	r.Tail = a.band(m, "p99+", .99, 1)
+	r.Blocks = a.newBlocker(m).blocks(m.now - m.origin)
 	r.CCDF = a.ccdf()
 	return r
 }

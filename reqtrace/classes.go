@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"evenkeel.dev"
 )
 
-// NoClass is what Options.Class names the requests by that have none.
-const NoClass = "-"
+// noClass is what Options.Class names the requests by that have none.
+const noClass = "-"
 
 // maxClasses is how many classes a report lists; what is beyond is one, [OtherClasses].
 const maxClasses = 64
@@ -22,9 +23,27 @@ const OtherClasses = "(others)"
 type Class struct {
 	Name     string `json:"name"` // "": no stack of these requests was seen in their handler
 	Requests int    `json:"requests"`
-	Quantiles
+
+	P50  time.Duration `json:"p50_ns"`
+	P90  time.Duration `json:"p90_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	P999 time.Duration `json:"p999_ns"`
+	Tail time.Duration `json:"p99+_mean_ns"` // mean from P99 up
+
 	Slow  int   `json:"slow"` // those among the slowest 1% (p99+) of all requests
 	Total Parts `json:"total_ns"`
+}
+
+// quantiles fills in the quantiles of times, which are in order.
+func (c *Class) quantiles(times []int64) {
+	at := func(q float64) int { return min(int(q*float64(len(times))), len(times)-1) }
+	c.P50, c.P90, c.P99, c.P999 = dur(times[at(.5)]), dur(times[at(.9)]), dur(times[at(.99)]), dur(times[at(.999)])
+	var sum float64
+	tail := times[at(.99):]
+	for _, t := range tail {
+		sum += float64(t)
+	}
+	c.Tail = dur(int64(sum / float64(len(tail))))
 }
 
 // classes says which classes are asked for, and adds up what all of them took.
@@ -47,7 +66,7 @@ func (c *classes) wants(id siteID) bool {
 	wanted, ok := c.known[id]
 	if !ok {
 		name := c.sites.name(id)
-		wanted = name != "" && matches(c.pattern, name) || name == "" && c.pattern == NoClass
+		wanted = name != "" && matches(c.pattern, name) || name == "" && c.pattern == noClass
 		c.known[id] = wanted
 	}
 	return wanted
@@ -102,15 +121,13 @@ func (c *classes) list(requests []record) []Class {
 		last.Total.AddAll(*c.total[id])
 		rowOf[id] = uint8(len(list) - 1)
 	}
-	times := make([]ranked, len(list))
-	for i := range list {
-		times[i] = newRanked(list[i].Requests)
-	}
+	times := make([][]int64, len(list))
 	for i := range requests {
-		times[rowOf[requests[i].class]].add(requests[i].time)
+		row := rowOf[requests[i].class]
+		times[row] = append(times[row], requests[i].time)
 	}
 	for i := range list {
-		list[i].Quantiles = times[i].quantiles()
+		list[i].quantiles(times[i])
 	}
 	return list
 }
@@ -128,7 +145,7 @@ func (s *sites) countClasses(requests []record) []int {
 func classError(pattern string, list []Class) error {
 	var names []string
 	for _, c := range list {
-		names = append(names, fmt.Sprintf("%q (%d)", cmp.Or(c.Name, NoClass), c.Requests))
+		names = append(names, fmt.Sprintf("%q (%d)", cmp.Or(c.Name, noClass), c.Requests))
 	}
 	return evenkeel.NewOptionError("reqtrace.Options", "Class",
 		"no request is of class %q; write one of %s, or a pattern of path.Match",

@@ -24,7 +24,7 @@ type Options struct {
 	Requests []string
 
 	// Class has Analyze and Read look at the requests of one class alone ([Request].Class), or of all that this
-	// pattern of path.Match matches; [NoClass]: of those without one. Default: "", all requests.
+	// pattern of path.Match matches; [noClass]: of those without one. Default: "", all requests.
 	Class string
 
 	// Slowest is how many requests [Analyze] keeps with their path. Default: 0, which is 20;

@@ -66,16 +66,16 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 
 // blames returns waits as users see them, the largest first, on average of n requests of which the
 // slowest took that long. What looks the same is one.
-func (s *sites) blames(waits []sums, n, slowest int64) (list []Blame) {
+func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 	type shown struct{ time, longest int64 }
 	all := map[Blame]shown{}
-	for id, w := range waits {
-		if !w.some {
+	for id, ns := range waits {
+		if ns == 0 {
 			continue
 		}
 		b := s.blame(&s.waits[id], 0, 0)
 		sum := all[b]
-		all[b] = shown{sum.time + w.all, max(sum.longest, s.longest[id])}
+		all[b] = shown{sum.time + ns, max(sum.longest, s.longest[id])}
 	}
 	for b, sum := range all {
 		b.Time, b.Longest = dur(sum.time/n), dur(min(sum.longest, slowest))
