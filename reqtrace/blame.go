@@ -287,9 +287,6 @@ func (x *blamer) onCPU(thread int32, a, b int64) bool {
 // It returns how much it moved.
 func (x *blamer) off(r *Request, p *piece, s *segment, a, b int64) int64 {
 	off := x.kernel.off(s.thread, a, b)
-	if s.state == stateSyscall || s.state == stateCgo {
-		off = x.kernel.called(s.thread, a, b)
-	}
 	r.Parts.ns[CauseThrottled] += dur(off.quota)
 	r.Parts.ns[CauseDescheduled] += dur(off.others)
 	if off.others > 0 && p.as != CauseRunning {

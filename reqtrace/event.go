@@ -117,7 +117,9 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		if p := int64(e.Proc()); p != int64(trace.NoProc) {
 			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
 		}
-		m.kernel.ends(int64(g.thread), t)
+	}
+	if from == trace.GoRunning || from == trace.GoSyscall {
+		m.kernel.ends(g.thread, t)
 	}
 	switch to {
 	case trace.GoRunnable:
@@ -133,7 +135,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		if g.thread = 0; m.kernel != nil && from != trace.GoUndetermined {
 			g.thread = int32(e.Thread())
-			m.kernel.starts(int64(g.thread), t)
+			m.kernel.starts(g.thread, false, t)
 		}
 		m.run(g, began)
 	case trace.GoWaiting:
@@ -164,6 +166,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		m.push(g, began, s, info.site)
 		last := &g.segments[len(g.segments)-1]
 		last.inside, last.thread = info.inside, g.thread
+		m.kernel.starts(g.thread, true, t)
 		m.commits(g, info, t)
 		m.turns.calls(g, info, t)
 		if g.serve && info.serve && !info.handler && (info.peek || info.header) {

@@ -38,8 +38,8 @@ type ThreadTime struct {
 //
 //	moments     ├───────── window ─────────┤───────── window ─────────┤
 //	the quota                 Waited + d ──^ explains the longest silence of all processors that ends here
-//	a thread    │ runs, by the trace │      │ runs       │
-//	            Ran + c, Waited + g ───────^ descheduled: running beyond c, up to g
+//	a thread    │ runs, by the trace │      │ runs │ call│
+//	            Ran + c, Waited + g ───────^ descheduled: running beyond c, up to g; then calls, up to the rest of g
 //
 // The kernel counts a wait when it ends, so the facts about a time arrive up to a window later.
 // Requests are taken apart after that (turns.pending).

@@ -1,7 +1,9 @@
 package reqtrace
 
 import (
-	"sort"
+	"cmp"
+	"math"
+	"slices"
 	"time"
 )
 
@@ -11,17 +13,24 @@ type threadWindow struct {
 	left        int64 // the part of waited that is not assigned yet
 }
 
-// onThread is when a thread ran goroutines, by the trace.
+// onThread is what a thread did for goroutines, by the trace.
 type onThread struct {
-	since     int64 // start of the current run; 0: the thread runs nothing
-	stretches []stretch
+	since     int64 // start of what it does now; 0: nothing
+	call      bool  // that is a system call, or C
+	stretches []threadStretch
 	off       []offStretch // in order of time; pruned from the front
+}
+
+// threadStretch is a time in which a thread ran a goroutine, or was in a call for one.
+type threadStretch struct {
+	stretch
+	call bool
 }
 
 // offCPU is how long a thread was off its CPU: the quota was used up, or other processes ran.
 type offCPU struct{ quota, others int64 }
 
-// offStretch is a stretch of a thread's running during part of which it was off its CPU.
+// offStretch is a time during part of which a thread was off its CPU.
 type offStretch struct {
 	stretch
 	quota, others float64 // share of the stretch
@@ -34,53 +43,54 @@ type queued struct {
 	woken         int64 // longest wait of a thread, in ns, that no running explains: it was woken late
 }
 
-// starts records that a thread runs a goroutine from t on.
-func (k *kernel) starts(thread, t int64) {
-	if k == nil {
+// starts records that a thread runs a goroutine from t on, or is in a call for one.
+func (k *kernel) starts(thread int32, call bool, t int64) {
+	if k == nil || thread == 0 {
 		return
 	}
-	x := k.threads[thread]
+	x := k.threads[int64(thread)]
 	if x == nil {
 		x = &onThread{}
-		k.threads[thread] = x
+		k.threads[int64(thread)] = x
 	}
-	x.since = t
+	x.since, x.call = t, call
 }
 
-// ends records that the thread's run ended at t.
-func (k *kernel) ends(thread, t int64) {
+// ends records that what the thread did ended at t.
+func (k *kernel) ends(thread int32, t int64) {
 	if k == nil {
 		return
 	}
-	if x := k.threads[thread]; x != nil && x.since != 0 {
+	if x := k.threads[int64(thread)]; x != nil && x.since != 0 {
 		if k.left < len(k.at) {
-			x.stretches = append(x.stretches, stretch{x.since, t})
+			x.stretches = append(x.stretches, threadStretch{stretch{x.since, t}, x.call})
 		}
 		x.since = 0
 	}
 }
 
-// deschedule determines which part of each thread's running in a window it was off its CPU.
+// deschedule determines for how long each thread was off its CPU in a window. Its waits belong to
+// its running, as far as the kernel counted less of that than the trace shows. The rest belongs to
+// its calls, and what these leave to its next wake-up.
 func (k *kernel) deschedule(i int, now int64) {
 	w, ok := k.window(i)
 	q := queued{stretch: w}
 	var ran, quota, others int64
 	for id, x := range k.threads {
-		list := x.within(w, now)
+		runs, calls := x.within(w, now)
 		all := k.waits[id]
 		if !ok || all == nil {
 			continue
 		}
-		sum, long := k.less(list, all, i)
-		ran += sum
-		for j := range long {
-			s := &long[j]
-			quota += int64(s.quota * float64(s.b-s.a))
-			others += int64(s.others * float64(s.b-s.a))
-			x.off = append(x.off, *s)
-		}
+		long, sum := k.outside(runs, all, i)
+		longCalls, _ := k.outside(calls, all, i)
+		first := len(x.off)
+		off := k.spread(x, long, all, i, sum-all[i].ran)
+		inCalls := k.spread(x, longCalls, all, i, math.MaxInt64)
+		slices.SortFunc(x.off[first:], func(p, q offStretch) int { return cmp.Compare(p.a, q.a) })
+		ran, quota, others = ran+sum, quota+off.quota, others+off.others
+		k.lost += off.others + inCalls.others
 	}
-	k.lost += others
 	if ran > 0 {
 		q.quota, q.others = float64(quota)/float64(ran), float64(others)/float64(ran)
 	}
@@ -92,17 +102,15 @@ func (k *kernel) deschedule(i int, now int64) {
 	}
 }
 
-// less returns how long a thread ran in a window, without silences. It also returns the stretches
-// that are long enough to have been off the CPU, each with the share that was.
-func (k *kernel) less(list []stretch, all []threadWindow, i int) (sum int64, long []offStretch) {
-	longSum := int64(0)
+// outside cuts silences out of stretches of a thread. It returns those that are long enough to have
+// been off the CPU, and the sum of all.
+func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stretch, sum int64) {
 	for _, s := range list {
 		a := s.a
 		add := func(b int64) {
 			if b > a {
 				if sum += b - a; b-a >= stretchLeast {
-					long = append(long, offStretch{stretch: stretch{a, b}})
-					longSum += b - a
+					long = append(long, stretch{a, b})
 				}
 			}
 		}
@@ -117,14 +125,23 @@ func (k *kernel) less(list []stretch, all []threadWindow, i int) (sum int64, lon
 		}
 		add(s.b)
 	}
-	off := k.take(all, i, min(sum-all[i].ran, longSum))
-	if longSum == 0 || off.quota+off.others == 0 {
-		return sum, nil
+	return long, sum
+}
+
+// spread assigns up to ns of a thread's waits to stretches, each in proportion to its length.
+func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, ns int64) (off offCPU) {
+	sum := int64(0)
+	for _, s := range list {
+		sum += s.b - s.a
 	}
-	for j := range long {
-		long[j].quota, long[j].others = float64(off.quota)/float64(longSum), float64(off.others)/float64(longSum)
+	if off = k.take(all, i, min(ns, sum)); off == (offCPU{}) {
+		return off
 	}
-	return sum, long
+	quota, others := float64(off.quota)/float64(sum), float64(off.others)/float64(sum)
+	for _, s := range list {
+		x.off = append(x.off, offStretch{s, quota, others})
+	}
+	return off
 }
 
 // take assigns up to ns of a thread's waits that reach into a window, and returns whose they were.
@@ -164,26 +181,27 @@ func (k *kernel) quotas(i int) float64 {
 	return float64(d) / float64(sum)
 }
 
-// within removes the stretches of a window from a thread's and returns them. now is the end of a
-// run that still goes on.
-func (x *onThread) within(w stretch, now int64) (list []stretch) {
-	n := 0
-	for _, s := range x.stretches {
-		if a, b := max(s.a, w.a), min(s.b, w.b); a < b {
-			list = append(list, stretch{a, b})
-		}
-		if s.b > w.b {
-			x.stretches[n] = s
-			n++
+// within removes the stretches of a window from a thread's, and returns those of running and those
+// of calls. now is the end of one that still goes on.
+func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
+	add := func(s threadStretch) {
+		a, b := max(s.a, w.a), min(s.b, w.b)
+		switch {
+		case a >= b:
+		case s.call:
+			calls = append(calls, stretch{a, b})
+		default:
+			runs = append(runs, stretch{a, b})
 		}
 	}
-	x.stretches = x.stretches[:n]
+	x.stretches = slices.DeleteFunc(x.stretches, func(s threadStretch) bool {
+		add(s)
+		return s.b <= w.b
+	})
 	if x.since != 0 {
-		if a, b := max(x.since, w.a), min(now, w.b); a < b {
-			list = append(list, stretch{a, b})
-		}
+		add(threadStretch{stretch{x.since, now}, x.call})
 	}
-	return list
+	return runs, calls
 }
 
 // off returns for how long from a to b a thread was off its CPU.
@@ -216,27 +234,6 @@ func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 		ns += off.quota + off.others
 	}
 	return ns + k.clock.stood(a, b)
-}
-
-// called returns for how long a thread in a system call, or in C, waited for a CPU from a to b. It
-// counts waits that no running of the thread explains. It does not use them up, because several
-// requests may wait for one call. Two calls of a thread in one window may count the same wait.
-func (k *kernel) called(thread int32, a, b int64) (off offCPU) {
-	all := k.waits[int64(thread)]
-	if b-a < stretchLeast || k.at == nil || all == nil {
-		return off
-	}
-	i := max(sort.Search(len(k.at), func(i int) bool { return k.at[i] >= a }), 1)
-	for j := i; j < len(all) && j < i+farthest; j++ {
-		if _, ok := k.window(j); !ok || k.at[j-1]-all[j].waited >= b {
-			continue
-		}
-		d := min(all[j].left, b-a-off.quota-off.others)
-		quota := int64(k.quotas(j) * float64(d))
-		off.quota += quota
-		off.others += d - quota
-	}
-	return off
 }
 
 // wakeLeast is the longest that a goroutine takes to reach an idle processor, or that the world is
