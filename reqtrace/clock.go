@@ -25,12 +25,12 @@ type clock struct {
 	runs   []run   // by their ends; likewise
 	halts  []halt  // stops of the world that are not the collector's; likewise
 
-	procs   []*proc         // by their numbers; nil: not met yet
-	beyond  map[int64]*proc // with numbers that no machine has: the trace is corrupt
-	max     int             // GOMAXPROCS; 0: not known yet
-	running int             // procs that run
-	marking int             // of them, those whose goroutine marks
-	stops   int             // ranges of stop-the-world that are open
+	procs   []*proc // by their numbers
+	beyond  proc    // all with numbers that no machine has: the trace is corrupt
+	max     int     // GOMAXPROCS; 0: not known yet
+	running int     // procs that run
+	marking int     // of them, those whose goroutine marks
+	stops   int     // ranges of stop-the-world that are open
 }
 
 // maxProcs is more than any machine has: a corrupt trace may say anything.
@@ -238,41 +238,26 @@ func (c *clock) sums(t int64) (step, bool) {
 }
 
 func (c *clock) prune(horizon int64) {
-	if i := sort.Search(len(c.runs), func(i int) bool { return c.runs[i].end > horizon }); i > 0 {
-		c.runs = append(c.runs[:0], c.runs[i:]...)
-	}
+	c.runs = dropUntil(c.runs, func(r *run) bool { return r.end > horizon })
+	c.halts = dropUntil(c.halts, func(h *halt) bool { return h.b > horizon })
 	if i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > horizon }) - 1; i > 0 {
-		c.steps = append(c.steps[:0], c.steps[i:]...)
+		c.steps = slices.Delete(c.steps, 0, i)
 	}
-	if i := sort.Search(len(c.halts), func(i int) bool { return c.halts[i].b > horizon }); i > 0 {
-		c.halts = append(c.halts[:0], c.halts[i:]...)
-	}
-	if len(c.stalls) > 0 {
-		c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
-	}
+	c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
+}
+
+// dropUntil drops the first elements of a list, which is in order of time, until one is needed.
+func dropUntil[T any](list []T, needed func(*T) bool) []T {
+	return slices.Delete(list, 0, sort.Search(len(list), func(i int) bool { return needed(&list[i]) }))
 }
 
 func (c *clock) proc(id int64) *proc {
-	if uint64(id) < uint64(len(c.procs)) && c.procs[id] != nil {
-		return c.procs[id]
-	}
-	return c.newProc(id)
-}
-
-func (c *clock) newProc(id int64) *proc {
-	if id < 0 || id >= maxProcs {
-		if c.beyond == nil {
-			c.beyond = map[int64]*proc{}
-		}
-		if c.beyond[id] == nil {
-			c.beyond[id] = &proc{}
-		}
-		return c.beyond[id]
+	if uint64(id) >= maxProcs {
+		return &c.beyond
 	}
 	for int64(len(c.procs)) <= id {
-		c.procs = append(c.procs, nil)
+		c.procs = append(c.procs, &proc{})
 	}
-	c.procs[id] = &proc{}
 	return c.procs[id]
 }
 

@@ -33,7 +33,7 @@ func (m *model) event(e *trace.Event) {
 	case trace.EventRangeEnd:
 		m.rangeEnd(e, t)
 	case trace.EventRegionBegin:
-		if m.isRegion(e.Region().Type) {
+		if matches(m.region, e.Region().Type) {
 			m.turns.marked = !m.turns.released // a region that comes late changes nothing
 			g := m.goroutine(int64(e.Goroutine()))
 			if m.turns.step(g, turnBegins, t); m.regionPattern && g.depth == 1 {
@@ -41,7 +41,7 @@ func (m *model) event(e *trace.Event) {
 			}
 		}
 	case trace.EventRegionEnd:
-		if m.isRegion(e.Region().Type) {
+		if matches(m.region, e.Region().Type) {
 			m.turns.step(m.goroutine(int64(e.Goroutine())), turnEnds, t)
 		}
 	case trace.EventLog:

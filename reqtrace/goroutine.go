@@ -143,18 +143,14 @@ func (g *goroutine) wokeBefore(t int64) int64 {
 // prune forgets what was over before horizon.
 func (g *goroutine) prune(horizon int64) {
 	if i := g.at(horizon); i > 0 {
-		g.segments = append(g.segments[:0], g.segments[i:]...)
+		g.segments = slices.Delete(g.segments, 0, i)
 	}
 	if i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= horizon }); i > 1 {
-		g.wakes = append(g.wakes[:0], g.wakes[i-1:]...) // the last one before it too
+		g.wakes = slices.Delete(g.wakes, 0, i-1) // the last one before it too
 	}
-	if len(g.samples) > 0 {
-		g.samples = slices.DeleteFunc(g.samples, func(s stackSample) bool { return s.at < horizon })
-	}
-	if len(g.stops) > 0 {
-		g.stops = slices.DeleteFunc(g.stops, func(s stackSample) bool { return s.at < horizon })
-	}
-	if p := g.parent; p != nil && g.born < horizon {
+	g.samples = dropUntil(g.samples, func(s *stackSample) bool { return s.at >= horizon })
+	g.stops = dropUntil(g.stops, func(s *stackSample) bool { return s.at >= horizon })
+	if g.born < horizon {
 		g.parent = nil
 	}
 }

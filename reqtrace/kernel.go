@@ -216,13 +216,9 @@ func (k *kernel) prune(horizon int64) {
 		return
 	}
 	for _, x := range k.threads {
-		if i := sort.Search(len(x.off), func(i int) bool { return x.off[i].b > horizon }); i > 0 {
-			x.off = append(x.off[:0], x.off[i:]...)
-		}
+		x.off = dropUntil(x.off, func(s *offStretch) bool { return s.b > horizon })
 	}
-	if i := sort.Search(len(k.queue), func(i int) bool { return k.queue[i].b > horizon }); i > 0 {
-		k.queue = append(k.queue[:0], k.queue[i:]...)
-	}
+	k.queue = dropUntil(k.queue, func(q *queued) bool { return q.b > horizon })
 }
 
 // finish adds the kernel's figures to the report of a trace from a to b.

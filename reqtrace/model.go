@@ -28,8 +28,7 @@ import (
 type model struct {
 	region        string // type of the regions that are requests, or a pattern
 	regionPattern bool
-	regionTypes   map[string]bool // whether region matches them
-	origin        int64           // time of the first event
+	origin        int64 // time of the first event
 	now           int64
 	events        int
 	pruneAt       int   // number of goroutines at which to prune
@@ -101,7 +100,7 @@ func newModel(o Options) (*model, error) {
 	}
 	m := &model{region: cmp.Or(o.Region, region.Name), pruneAt: pruneEvery}
 	m.goroutines, m.sites = map[int64]*goroutine{}, newSites()
-	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
+	m.regionPattern = strings.ContainsAny(o.Region, "*?[")
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{
 		anybodys: o.Region == "", classes: newClasses(o.Class, m.sites),
@@ -115,19 +114,6 @@ func newModel(o Options) (*model, error) {
 		}
 	}
 	return m, nil
-}
-
-// isRegion reports whether regions of a type are requests.
-func (m *model) isRegion(name string) bool {
-	if !m.regionPattern {
-		return name == m.region
-	}
-	is, ok := m.regionTypes[name]
-	if !ok {
-		is = matches(m.region, name)
-		m.regionTypes[name] = is
-	}
-	return is
 }
 
 func (m *model) goroutine(id int64) *goroutine {

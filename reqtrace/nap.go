@@ -2,7 +2,6 @@ package reqtrace
 
 import (
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -135,9 +134,7 @@ func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
 
 // prune forgets commits before horizon.
 func (x *blamer) prune(horizon int64) {
-	if i := sort.Search(len(x.commits), func(i int) bool { return x.commits[i].at >= horizon }); i > 0 {
-		x.commits = append(x.commits[:0], x.commits[i:]...)
-	}
+	x.commits = dropUntil(x.commits, func(c *commit) bool { return c.at >= horizon })
 }
 
 // transaction returns the commit of the goroutine, other than g, that holds SQLite's lock while g

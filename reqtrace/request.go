@@ -92,7 +92,7 @@ type Request struct {
 	Path []Tile `json:"path"`
 }
 
-// MarshalJSON has lists be lists where they are empty.
+// MarshalJSON writes lists, also where they are empty.
 func (r Request) MarshalJSON() ([]byte, error) {
 	type fields Request
 	r.Sites, r.Path = notNil(r.Sites), notNil(r.Path)
@@ -156,4 +156,41 @@ type Tile struct {
 	Op     string `json:"op,omitempty"`
 	Holder string `json:"holder,omitempty"`
 	Doing  Cause  `json:"doing,omitzero"`
+}
+
+// served is a request with its places and path as the model knows them.
+type served struct {
+	Request
+	class   siteID
+	other   bool      // than those that are asked for: its class is another one
+	sites   []blameOf // largest first, at most maxSites
+	path    []tileOf
+	samples []sampled // of running, by place
+	ran     siteID
+}
+
+type tileOf struct {
+	a, b  int64
+	cause Cause
+	site  siteID
+	most  wait // that took most of it at a stretch; zero: it has no place
+}
+
+// out fills in what users see of the places and the path.
+func (r *served) out(m *model) Request {
+	sites, origin := m.sites, m.origin
+	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))
+	for _, s := range r.sites {
+		r.Sites = append(r.Sites, sites.blame(&s.wait, s.time, s.longest))
+	}
+	for _, t := range r.path {
+		tile := Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)}
+		if t.most.cause == t.cause {
+			tile.Op, tile.Holder, tile.Doing = sites.opOf(t.most.op, t.most.site), sites.name(t.most.holder),
+				t.most.doing
+		}
+		r.Path = append(r.Path, tile)
+	}
+	r.Class, r.Ran = sites.name(r.class), sites.name(r.ran)
+	return r.Request
 }

@@ -135,8 +135,8 @@ func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 // through from a to b. Where that wait is one of a chain, what the request waits for stays what it
 // is: so a convoy of hand-offs comes down to who began it. held: w did not make what was waited
 // for, it had it; then what w waited for in its turn is what it did meanwhile.
-func (s *sites) follow(p *piece, seg *segment, w *goroutine, a, b int64, as Cause, held bool) piece {
-	next := piece{g: w, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside}
+func (s *sites) follow(p *piece, seg *segment, a, b int64, as Cause, held bool) piece {
+	next := piece{g: seg.waker, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside}
 	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold
 	if held {
 		next.hold = b - a
