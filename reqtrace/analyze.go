@@ -11,43 +11,43 @@ import (
 	"evenkeel.dev"
 )
 
-// Report says where the time of a trace's requests went. Its JSON is described in
-// docs/reference/explain-json.md.
+// Report says where the time of a trace's requests went. docs/reference/explain-json.md describes
+// its JSON.
 type Report struct {
 	Trace time.Duration `json:"trace_ns"` // from the first event to the last
-	// where and why the trace could not be read any further; "": it was read to its end
+	// where and why reading ended early; "": it did not
 	Broken   string `json:"broken,omitempty"`
-	Requests int    `json:"requests"` // whole ones
+	Requests int    `json:"requests"` // whole ones of Class
 	// the figures are of one in so many requests, chosen by chance; 0: of all
 	Sampled  int `json:"sampled,omitempty"`
 	CutStart int `json:"cut_start"`
 	CutEnd   int `json:"cut_end"`
-	Unmarked int `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
-	// requests that are left out: they asked for a trace, a profile or a status page
+	Unmarked int `json:"unmarked,omitempty"` // left out: these have no region, others have
+	// left out: these asked for a trace, a profile or a status page
 	Measured int      `json:"measured,omitempty"`
-	Missing  []string `json:"missing,omitempty"` // of Options.Requests: no function of the trace matches
-	// they were marked by regions, else they are what servers' goroutines did
+	Missing  []string `json:"missing,omitempty"` // entries of Options.Requests that no function matches
+	// regions mark the requests
 	Marked bool   `json:"marked"`
 	Procs  int    `json:"procs"`           // GOMAXPROCS
-	Class  string `json:"class,omitempty"` // Options.Class: all but Classes is of these requests alone
-	// of all requests, those with most of the slowest 1% first, at most 64
+	Class  string `json:"class,omitempty"` // Options.Class: everything but Classes is of these requests
+	// those with most of the slowest 1% first, at most 64
 	Classes []Class `json:"classes"`
 	Total   Parts   `json:"total_ns"`
-	// from the fastest requests to the slowest, without empty ones
+	// fastest first, without empty ones
 	Bands     []Band     `json:"bands"`
-	Median    Band       `json:"median"`                    // p45 to p55: what the others are compared with
-	Tail      Band       `json:"tail"`                      // p99 and above
-	Machine   Machine    `json:"machine,omitzero"`          // when it stood still
-	Quota     *Quota     `json:"quota,omitempty"`           // what a CPU quota did to the process; nil: not known
-	Samples   int        `json:"samples,omitempty"`         // of a CPU profile that was taken meanwhile
+	Median    Band       `json:"median"` // p45 to p55: the other bands are compared with it
+	Tail      Band       `json:"tail"`   // p99 and above
+	Machine   Machine    `json:"machine,omitzero"`
+	Quota     *Quota     `json:"quota,omitempty"`           // nil: not known
+	Samples   int        `json:"samples,omitempty"`         // of a CPU profile
 	Allocated uint64     `json:"allocated_bytes,omitempty"` // on the heap during the trace
 	CCDF      []Quantile `json:"ccdf"`
 	Slowest   []Request  `json:"slowest"`
-	Spans     []Span     `json:"spans"` // when the collector marked, and when the world was stopped
+	Spans     []Span     `json:"spans"` // the collector marked, or the world was stopped
 	Blocks    []Block    `json:"blocks"`
 }
 
-// Quantile is a point of the distribution of requests' times.
+// Quantile is a point of the distribution of the requests' times.
 type Quantile struct {
 	Q    float64       `json:"q"`
 	Time time.Duration `json:"ns"`
@@ -58,11 +58,10 @@ const (
 	maxSlowest     = 1000
 )
 
-// Analyze reads an execution trace and says where the time of its requests went. It fails as
-// [Read] does, but for a trace that is cut off or corrupt after whole requests: then the report is of
-// what could be read, and Report.Broken says where that ends.
-//
-// It keeps a million requests at most. With more, [Report.Sampled] says which part of them the figures are of.
+// Analyze reads an execution trace and says where the time of its requests went. It fails as [Read]
+// does. If a trace is cut off or corrupt after whole requests, it returns a report of these, and
+// Report.Broken says why. It keeps a million requests at most. [Report].Sampled says which part of
+// them the figures are of.
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, evenkeel.NewOptionError("reqtrace.Options", "Slowest", "%d; it goes from 1 to %d, or is 0 for %d",
@@ -101,13 +100,13 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 // analysis collects requests.
 type analysis struct {
 	report   Report
-	requests []record // in the end, by time
-	details  store    // of requests
+	requests []record // in the end, in order of their times
+	details  store
 	scratch  details
 	kept     keep
 	slowest  int
-	cut      bool          // some were
-	floor    time.Duration // of the slowest: a request has to exceed it
+	cut      bool          // some requests were
+	floor    time.Duration // a request of the slowest takes longer than this
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -142,7 +141,6 @@ func (a *analysis) add(r *served, m *model) {
 	}
 }
 
-// cull keeps the slowest.
 func (a *analysis) cull() {
 	s := a.report.Slowest
 	slices.SortStableFunc(s, func(p, q Request) int { return cmp.Compare(q.own(), p.own()) })
@@ -192,7 +190,7 @@ func (a *analysis) finish(m *model) *Report {
 	return r
 }
 
-// ccdf returns a point for each step of the curve that can be seen: some twenty a decade.
+// ccdf returns some twenty points a decade.
 func (a *analysis) ccdf() (points []Quantile) {
 	n := len(a.requests)
 	for above := float64(n); above >= 1; above /= 1.122 {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Band is the requests between two percentiles. What the machine stood still is left out: of their times, of
-// what is compared, and of the order in which they are.
+// Band is the requests between two percentiles. Their times leave out what the machine stood still.
 type Band struct {
 	Name     string        `json:"name"` // such as p90-99
 	Requests int           `json:"requests"`
@@ -19,21 +18,19 @@ type Band struct {
 	Parts    Parts         `json:"parts_ns"`  // of a request, on average
 	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
 	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 24
-	// where its requests were running, by a CPU profile; most first, at most 16
+	// functions in which its requests ran, by a CPU profile; most first, at most 16
 	Samples []Sample `json:"samples,omitempty"`
 }
 
-// The bands of a report, by their lower ends.
 var bandNames = []struct {
 	name string
 	from float64
 }{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
 
-// Those of the median.
 const medianFrom, medianTo = .45, .55
 
-// Share returns which part of the band's excess over the median c is, from 0 to 1: causes that
-// take less time than in the median count as none.
+// Share returns which part of the band's excess over the median these causes are, from 0 to 1.
+// Causes that take less time than in the median count as none.
 func (b *Band) Share(c ...Cause) float64 {
 	var sum, all time.Duration
 	for i, d := range b.Excess.ns {
@@ -66,8 +63,8 @@ func (b Band) MarshalJSON() ([]byte, error) {
 	}{fields(b), shares})
 }
 
-// edges returns the indexes of the first request of a band and of the first behind it. The slowest
-// request is in the last band, and one is in the middle, however few there are.
+// edges returns the indexes of the first request of a band and of the first behind it. The last
+// band and the median have a request, however few there are.
 func (a *analysis) edges(from, to float64) (i, j int) {
 	n := float64(len(a.requests))
 	i, j = int(math.Floor(from*n)), int(math.Floor(to*n))
@@ -78,7 +75,7 @@ func (a *analysis) edges(from, to float64) (i, j int) {
 	return i, j
 }
 
-// band takes the requests from one quantile to another together.
+// band adds up the requests from one quantile to another.
 func (a *analysis) band(m *model, name string, from, to float64) Band {
 	i, j := a.edges(from, to)
 	if j <= i {

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// What bounds a report's blocks.
 const (
 	numBlocks    = 40
-	blockClasses = 16 // those with the most requests; the rest are OtherClasses
-	blockPlaces  = 24 // with the most time in the slowest 1%, and as many of all requests; the rest have no place
+	blockClasses = 16 // with the most requests; the others are OtherClasses
+	blockPlaces  = 24 // with the most time in the slowest 1%, and as many of all requests; the others have no place
 	blockSlow    = 4096
-	slowFrom     = .97 // the requests that blocks keep one by one: room for a threshold that several traces share
+	slowFrom     = .97 // blocks keep the requests from this quantile on: two traces may share a higher threshold
 )
 
-// Block is what a part of the trace's time has of a report's sums. All blocks of a report are equally long, and a
-// request is in the one that it began in. Requests of one block are not independent of each other, as one stall slows
-// hundreds of them; blocks nearly are. So blocks are what an interval can be estimated from, which requests are not.
-// There are 40 of them; each has at most 17 classes, 48 places, and the rest of each cause and class.
+// Block is a fortieth of the trace's time, with the sums of the requests that began in it. One
+// stall slows hundreds of requests, so requests are not independent of each other. Blocks nearly
+// are, so intervals are estimated from them. A block has at most 17 classes and 48 places, and the
+// rest of each cause and class.
 type Block struct {
 	Start   time.Duration `json:"start_ns"`
 	End     time.Duration `json:"end_ns"`
-	Classes []BlockClass  `json:"classes"` // those with requests in it, by name
-	Parts   []BlockPart   `json:"parts"`   // those that took some time, by class, cause and place
-	// those of the trace's slowest 3% that began in it; of more than 4096 in the trace, each second, third and so on
+	Classes []BlockClass  `json:"classes"` // with requests in it, by name
+	Parts   []BlockPart   `json:"parts"`   // by class, cause and place
+	// those of the trace's slowest 3%; of more than 4096 in the trace every second, third and so on
 	Slow []SlowRequest `json:"-"`
 }
 
@@ -34,32 +33,32 @@ type SlowRequest struct {
 	Class  string
 	Start  time.Duration // from the start of the trace
 	Time   time.Duration
-	Weight int     // for how many it stands
-	Parts  []Blame // all of its time: places, and what is left of each cause
+	Weight int     // how many requests it stands for
+	Parts  []Blame // they add up to Time
 }
 
 // BlockClass counts the requests of a class.
 type BlockClass struct {
 	Class    string `json:"class,omitempty"`
 	Requests int    `json:"requests"`
-	Slow     int    `json:"slow,omitempty"` // of the trace's slowest 1%: Report.Tail
+	Slow     int    `json:"slow,omitempty"` // of the trace's slowest 1%
 }
 
-// BlockPart is the time of requests that one cause took at one place: the sum of all, and of the slowest 1%.
+// BlockPart is the time that one cause took at one place, of all requests and of the slowest 1%.
 type BlockPart struct {
 	Class  string        `json:"class,omitempty"`
 	Cause  Cause         `json:"cause"`
-	Site   string        `json:"site,omitempty"`   // as that of a [Blame]; "": none is known, or it is of little weight
-	Holder string        `json:"holder,omitempty"` // likewise
+	Site   string        `json:"site,omitempty"` // as in a [Blame]; "": not known, or of little weight
+	Holder string        `json:"holder,omitempty"`
 	All    time.Duration `json:"all_ns"`
 	Slow   time.Duration `json:"slow_ns,omitempty"`
 }
 
-// row is what the sums of blocks are by.
+// row is what a block's times are added up by.
 type row struct {
-	class uint8 // a number of blocker.names
+	class uint8 // index of blocker.names
 	cause Cause
-	wait  waitID // 1 more than its number; 0: what no place has
+	wait  waitID // 1 more than its number; 0: no place
 }
 
 // spent is the time of a wait.
@@ -68,7 +67,7 @@ type spent struct {
 	ns   int64
 }
 
-// sums are times of requests, of all and of the slowest 1%.
+// sums are times of all requests, and of the slowest 1%.
 type sums struct{ all, slow int64 }
 
 func (s *sums) add(ns int64, slow bool) {
@@ -78,24 +77,24 @@ func (s *sums) add(ns int64, slow bool) {
 	}
 }
 
-// blocker sums requests up in blocks.
+// blocker adds requests up in blocks.
 //
-// Invariant: of each block, class and cause the parts of all places add up to the time of the block's requests.
+// Invariant: in each block the rows of a class and a cause add up to the time of its requests.
 type blocker struct {
 	a       *analysis
 	sites   *sites
-	names   []string // of classes, as blocks have them
-	classes []uint8  // the number in names, by the class's own number
-	slow    int      // index of the first request of the slowest 1%
-	weight  int      // for how many each request stands: Report.Sampled, or 1
+	names   []string
+	classes []uint8 // index of names, by class
+	slow    int     // index of the slowest 1%
+	weight  int     // how many requests each stands for
 
-	found map[row]*placed // what each place took of each class
+	found map[row]*placed
 
-	// Rows are first those of what no place has, of each class and cause, then those of places.
+	// first those without a place, of each class and cause
 	rows []row
 }
 
-// newBlocker returns a blocker for the requests, which are in the order of their times.
+// newBlocker returns a blocker for a's requests, which are in order of their times.
 func (a *analysis) newBlocker(m *model) *blocker {
 	x := &blocker{a: a, sites: m.sites, weight: max(a.kept.oneIn, 1), found: map[row]*placed{}}
 	x.slow, _ = a.edges(.99, 1)
@@ -114,12 +113,10 @@ func (a *analysis) newBlocker(m *model) *blocker {
 	return x
 }
 
-// rowOf returns the row that a wait of a class's request would have.
 func (x *blocker) rowOf(class uint8, s spent) row {
 	return row{class, x.sites.waits[s.wait].cause, s.wait + 1}
 }
 
-// blocks returns the blocks of a trace of that length.
 func (x *blocker) blocks(length int64) []Block {
 	length = max(length, 1)
 	blocks := make([]Block, numBlocks)
@@ -162,10 +159,9 @@ func (x *blocker) blocks(length int64) []Block {
 	return blocks
 }
 
-// blockAt returns the number of the block that a request began in.
 func blockAt(start, length int64) int { return min(int(start*numBlocks/length), numBlocks-1) }
 
-// row returns the number of the row that a wait's time belongs to.
+// row returns the number of the row to which a wait's time belongs.
 func (x *blocker) row(class uint8, s spent) int {
 	p := x.found[x.rowOf(class, s)]
 	if p.in != 0 {
@@ -174,7 +170,6 @@ func (x *blocker) row(class uint8, s spent) int {
 	return int(class)*int(numCauses) + int(p.cause)
 }
 
-// classesOf returns those classes of a block that have requests, by name.
 func (x *blocker) classesOf(all []BlockClass) []BlockClass {
 	list := make([]BlockClass, 0, len(all))
 	for i, c := range all {
@@ -186,7 +181,6 @@ func (x *blocker) classesOf(all []BlockClass) []BlockClass {
 	return list
 }
 
-// partsOf returns those rows of a block that took some time.
 func (x *blocker) partsOf(all []sums) []BlockPart {
 	list := []BlockPart{}
 	for i, s := range all {
@@ -206,7 +200,7 @@ func (x *blocker) partsOf(all []sums) []BlockPart {
 	return list
 }
 
-// blames returns all of a request's time: that of its waits, and what they leave of each cause.
+// blames returns all of a request's time: its waits, and what they leave of each cause.
 func (x *blocker) blames(waits []spent, rest *[numCauses]int64) (list []Blame) {
 	for _, s := range waits {
 		if s.ns != 0 {
@@ -221,7 +215,6 @@ func (x *blocker) blames(waits []spent, rest *[numCauses]int64) (list []Blame) {
 	return list
 }
 
-// blame returns the time of a row as users see it.
 func (x *blocker) blame(r row, ns int64) Blame {
 	if r.wait == 0 {
 		return Blame{Cause: r.cause, Time: dur(ns)}
@@ -229,7 +222,7 @@ func (x *blocker) blame(r row, ns int64) Blame {
 	return x.sites.blame(&x.sites.waits[r.wait-1], ns, 0)
 }
 
-// fold numbers the classes: those with the most requests, and the rest as one.
+// fold numbers the classes. Those with few requests share a number.
 func (x *blocker) fold() {
 	count := x.sites.countClasses(x.a.requests)
 	var order []siteID
@@ -260,10 +253,10 @@ func (x *blocker) fold() {
 type placed struct {
 	row
 	sums
-	in int // number of the row that it is in; 0: that of its cause without a place
+	in int // the number of its row; 0: it has none
 }
 
-// choose chooses the places that have rows: those that took the most.
+// choose makes rows for the places that took most.
 func (x *blocker) choose() {
 	for class := range x.names {
 		for c := range numCauses {
@@ -271,7 +264,7 @@ func (x *blocker) choose() {
 		}
 	}
 	places := slices.Collect(maps.Values(x.found))
-	first := map[[2]string]waitID{} // by site and holder: places differ in more than that
+	first := map[[2]string]waitID{} // places with the same site and holder share a row
 	for _, by := range []func(*placed) int64{
 		func(p *placed) int64 { return p.slow },
 		func(p *placed) int64 { return p.all },

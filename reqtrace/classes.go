@@ -10,18 +10,18 @@ import (
 	"evenkeel.dev"
 )
 
-// noClass is what Options.Class names the requests by that have none.
+// noClass is what Options.Class calls requests without a class.
 const noClass = "-"
 
-// maxClasses is how many classes a report lists; what is beyond is one, [OtherClasses].
+// maxClasses is how many classes a report lists.
 const maxClasses = 64
 
-// OtherClasses is the name of all classes together that have no row of their own in a list.
+// OtherClasses is the name of all classes that have no row of their own.
 const OtherClasses = "(others)"
 
-// Class is requests of one kind: of a route, a handler, a worker. [Request.Class] says what its name is.
+// Class is requests of one kind, such as those of a route or a handler.
 type Class struct {
-	Name     string `json:"name"` // "": no stack of these requests was seen in their handler
+	Name     string `json:"name"` // as in [Request].Class
 	Requests int    `json:"requests"`
 
 	P50  time.Duration `json:"p50_ns"`
@@ -30,11 +30,10 @@ type Class struct {
 	P999 time.Duration `json:"p999_ns"`
 	Tail time.Duration `json:"p99+_mean_ns"` // mean from P99 up
 
-	Slow  int   `json:"slow"` // those among the slowest 1% (p99+) of all requests
+	Slow  int   `json:"slow"` // how many are among the slowest 1% of all requests
 	Total Parts `json:"total_ns"`
 }
 
-// quantiles fills in the quantiles of times, which are in order.
 func (c *Class) quantiles(times []int64) {
 	at := func(q float64) int { return min(int(q*float64(len(times))), len(times)-1) }
 	c.P50, c.P90, c.P99, c.P999 = dur(times[at(.5)]), dur(times[at(.9)]), dur(times[at(.99)]), dur(times[at(.999)])
@@ -46,7 +45,7 @@ func (c *Class) quantiles(times []int64) {
 	c.Tail = dur(int64(sum / float64(len(tail))))
 }
 
-// classes says which classes are asked for, and adds up what all of them took.
+// classes knows which classes are asked for, and what each took.
 type classes struct {
 	pattern string // Options.Class
 	sites   *sites
@@ -58,7 +57,6 @@ func newClasses(pattern string, s *sites) *classes {
 	return &classes{pattern: pattern, sites: s, known: map[siteID]bool{}, total: map[siteID]*Parts{}}
 }
 
-// wants reports whether requests of a class are asked for.
 func (c *classes) wants(id siteID) bool {
 	if c.pattern == "" {
 		return true
@@ -72,7 +70,6 @@ func (c *classes) wants(id siteID) bool {
 	return wanted
 }
 
-// add adds a request.
 func (c *classes) add(id siteID, p *Parts) {
 	t := c.total[id]
 	if t == nil {
@@ -92,8 +89,8 @@ func (c *classes) asked() (total Parts) {
 	return total
 }
 
-// list returns the classes of requests that are in order of their times: those with most requests among the slowest
-// first, and then those with most requests.
+// list returns the classes of requests, which are in order of their times. Classes with most of the
+// slowest requests come first, then those with most requests.
 func (c *classes) list(requests []record) []Class {
 	slow := max(min(int(.99*float64(len(requests))), len(requests)-1), 0)
 	count, late := c.sites.countClasses(requests), c.sites.countClasses(requests[slow:])
@@ -108,7 +105,7 @@ func (c *classes) list(requests []record) []Class {
 			cmp.Compare(c.sites.name(a), c.sites.name(b)))
 	})
 	list := make([]Class, 0, min(len(ids), maxClasses))
-	rowOf := make([]uint8, len(count)) // of list, by class
+	rowOf := make([]uint8, len(count)) // index of list, by class
 	for i, id := range ids {
 		switch {
 		case i < maxClasses-1:
@@ -132,7 +129,6 @@ func (c *classes) list(requests []record) []Class {
 	return list
 }
 
-// countClasses counts requests by the numbers of their classes.
 func (s *sites) countClasses(requests []record) []int {
 	count := make([]int, len(s.places))
 	for i := range requests {
@@ -141,7 +137,7 @@ func (s *sites) countClasses(requests []record) []int {
 	return count
 }
 
-// classError is the error of Options.Class where no request is of such a class.
+// classError is the error for a class that no request has.
 func classError(pattern string, list []Class) error {
 	var names []string
 	for _, c := range list {

@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// event takes the next event of the trace.
 func (m *model) event(e *trace.Event) {
 	t := int64(e.Time())
 	if m.origin == 0 {
@@ -48,7 +47,7 @@ func (m *model) event(e *trace.Event) {
 		switch l := e.Log(); l.Category {
 		case region.IDCategory:
 			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known {
-				// else it began before the trace, or is of no region
+				// otherwise it began before the trace, or has no region
 				g.reqID = l.Message
 			}
 		case region.ClassCategory:
@@ -94,16 +93,16 @@ func (m *model) label(e *trace.Event, t int64) {
 	}
 }
 
-// transition takes a goroutine into its next state.
+// transition takes a goroutine to its next state.
 func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	g := m.goroutine(int64(st.Resource.Goroutine()))
 	from, to := st.Goroutine()
 	if from == to {
-		return // the state at the start of a generation, known already
+		return // a generation repeats the state
 	}
 	began := t
 	if from == trace.GoUndetermined && len(g.segments) == 0 {
-		began = m.origin // its state is told when it is first met
+		began = m.origin // the first event of a goroutine tells its state
 	}
 	info := &noStack
 	if from == trace.GoRunning || to == trace.GoWaiting || to == trace.GoSyscall {
@@ -181,7 +180,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 }
 
-// runnable takes note of who made g runnable.
+// runnable records which goroutine made g runnable.
 func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int64, st *trace.StateTransition) {
 	by := m.other(e, g)
 	switch from {
@@ -201,7 +200,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			if n > 0 {
 				m.ended(&g.segments[n-1], g, by, e)
 			}
-		case n > 0 && g.last() == stateUnknown: // since before the trace, and no goroutine ended it
+		case n > 0 && g.last() == stateUnknown: // it waits since before the trace, and no goroutine ended the wait
 			g.segments[n-1].state = stateNetwork
 		}
 		if by == nil {
@@ -215,20 +214,20 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 	m.push(g, t, stateRunnable, 0)
 }
 
-// ended takes note of who ended g's wait s, and where it did so.
+// ended records which goroutine ended g's wait s, and where.
 func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 	s.waker = by
 	if s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return
 	}
 	s.release = m.sites.look(by, e.Stack()).site
-	// A request's goroutine does not work for another request: it lets something go.
+	// A goroutine that serves a request does not work for another request. It releases something.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
 		s.held = true
 	}
 }
 
-// born takes note of who created g.
+// born records which goroutine created g.
 func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTransition) {
 	g.born, g.parent = t, m.other(e, g)
 	if g.parent != nil {
@@ -241,13 +240,12 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	m.turns.created(g, info, t)
 }
 
-// enter takes note of what a stack says about g.
 func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 	g.enter(info)
 	m.turns.enter(g, info, t)
 }
 
-// other returns the goroutine that e happened on, nil if that is g or none.
+// other returns the goroutine on which e happened. It returns nil if that is g or none.
 func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
 		return m.goroutine(int64(id))

@@ -17,7 +17,6 @@ import (
 // that was seen is among them with the same chance, one in oneIn.
 const maxKept = 1 << 20
 
-// keep says which requests an analysis keeps.
 type keep struct {
 	seen   int // whole requests of the classes that Options.Class asks for
 	most   int // how many are kept; 0: maxKept
@@ -67,7 +66,6 @@ func (a *analysis) keep(r *served, m *model) {
 	}
 }
 
-// thin drops half of what is kept.
 func (a *analysis) thin() {
 	k := &a.kept
 	if k.oneIn == 0 {
@@ -84,13 +82,13 @@ func (a *analysis) thin() {
 	}
 }
 
-// detailsOf returns the details of a request, until the next call.
+// detailsOf returns a request's details, until the next call.
 func (a *analysis) detailsOf(r *record) *details { return a.details.at(r.details, &a.scratch) }
 
 const chunkSize = 64 << 10 // bytes
 
-// store keeps details in chunks, which are never moved, as numbers that need few bytes. A report
-// keeps details of every request, and must not need much more memory than the trace.
+// store keeps details in chunks that are never moved. A report keeps details of every request, and
+// must not need much more memory than the trace.
 type store []packed
 
 // spot is where details are in a store: the number of the chunk, and 16 bits for the offset in it.
@@ -109,7 +107,6 @@ func (p *packed) next() int64 {
 	return int64(v)
 }
 
-// put copies d to the end.
 func (s *store) put(d *details) spot {
 	const longest = binary.MaxVarintLen64
 	most := longest * (3 + 2*(int(numCauses)+len(d.waits)+len(d.samples)))

@@ -10,40 +10,39 @@ import (
 // threadWindow is how much a thread's counts grew in a window.
 type threadWindow struct {
 	ran, waited int64
-	left        int64 // the part of waited that is not assigned yet
+	left        int64 // of waited, not assigned yet
 }
 
 // onThread is what a thread did for goroutines, by the trace.
 type onThread struct {
-	since     int64 // start of what it does now; 0: nothing
-	call      bool  // that is a system call, or C
+	since     int64 // when what it does now began; 0: nothing
+	call      bool  // it is in a system call, or in C
 	stretches []threadStretch
 	off       []offStretch // in order of time; pruned from the front
 }
 
-// threadStretch is a time in which a thread ran a goroutine, or was in a call for one.
 type threadStretch struct {
 	stretch
 	call bool
 }
 
-// offCPU is how long a thread was off its CPU: the quota was used up, or other processes ran.
+// offCPU is how long a thread was off its CPU because of the quota, and because of other processes.
 type offCPU struct{ quota, others int64 }
 
-// offStretch is a time during part of which a thread was off its CPU.
+// offStretch is a time with the shares for which a thread was off its CPU.
 type offStretch struct {
 	stretch
-	quota, others float64 // share of the stretch
+	quota, others float64
 }
 
-// queued says which share of all threads' running in a window was off the CPU.
+// queued is the share of a window for which running threads were off the CPU.
 type queued struct {
 	stretch
 	quota, others float64
-	woken         int64 // longest wait of a thread, in ns, that no running explains: it was woken late
+	woken         int64 // the longest wait of a thread, in ns, before it was woken
 }
 
-// starts records that a thread runs a goroutine from t on, or is in a call for one.
+// starts records that a thread begins to run a goroutine, or begins a call for one.
 func (k *kernel) starts(thread int32, call bool, t int64) {
 	if k == nil || thread == 0 {
 		return
@@ -56,7 +55,7 @@ func (k *kernel) starts(thread int32, call bool, t int64) {
 	x.since, x.call = t, call
 }
 
-// ends records that what the thread did ended at t.
+// ends records that the thread's run or call ended.
 func (k *kernel) ends(thread int32, t int64) {
 	if k == nil {
 		return
@@ -70,8 +69,8 @@ func (k *kernel) ends(thread int32, t int64) {
 }
 
 // deschedule determines for how long each thread was off its CPU in a window. Its waits belong to
-// its running, as far as the kernel counted less of that than the trace shows. The rest belongs to
-// its calls, and what these leave to its next wake-up.
+// its running first, as far as the kernel counted less of that than the trace shows. The rest
+// belongs to its calls, and then to its next wake-up.
 func (k *kernel) deschedule(i int, now int64) {
 	w, ok := k.window(i)
 	q := queued{stretch: w}
@@ -102,8 +101,8 @@ func (k *kernel) deschedule(i int, now int64) {
 	}
 }
 
-// outside cuts silences out of stretches of a thread. It returns those that are long enough to have
-// been off the CPU, and the sum of all.
+// outside cuts silences out of stretches. It returns those that are long enough to have been off
+// the CPU, and the sum of all.
 func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stretch, sum int64) {
 	for _, s := range list {
 		a := s.a
@@ -128,7 +127,7 @@ func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stre
 	return long, sum
 }
 
-// spread assigns up to ns of a thread's waits to stretches, each in proportion to its length.
+// spread assigns up to ns of a thread's waits to stretches, by their lengths.
 func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, ns int64) (off offCPU) {
 	sum := int64(0)
 	for _, s := range list {
@@ -144,11 +143,11 @@ func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, 
 	return off
 }
 
-// take assigns up to ns of a thread's waits that reach into a window, and returns whose they were.
+// take assigns up to ns of a thread's waits that reach into a window. It returns whose they were.
 func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	for j := i; j < len(all) && j < i+farthest && ns > 0; j++ {
 		w := &all[j]
-		if j > i && k.at[j-1]-w.waited >= k.at[i] { // this wait began after the window
+		if j > i && k.at[j-1]-w.waited >= k.at[i] { // it began after the window
 			continue
 		}
 		d := min(w.left, ns)
@@ -164,7 +163,7 @@ func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	return off
 }
 
-// quotas returns which share of the waits that ended about a moment the quota caused.
+// quotas returns the quota's share of the waits that ended about a moment.
 func (k *kernel) quotas(i int) float64 {
 	from, to := max(i-2, 0), min(i+1, len(k.at)-1)
 	d := k.cpu.Moments[to].Waited - k.cpu.Moments[from].Waited
@@ -181,8 +180,8 @@ func (k *kernel) quotas(i int) float64 {
 	return float64(d) / float64(sum)
 }
 
-// within removes the stretches of a window from a thread's, and returns those of running and those
-// of calls. now is the end of one that still goes on.
+// within takes a thread's stretches out of a window, and returns those of running and of calls. now
+// is the end of one that goes on.
 func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
 	add := func(s threadStretch) {
 		a, b := max(s.a, w.a), min(s.b, w.b)
@@ -204,7 +203,6 @@ func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
 	return runs, calls
 }
 
-// off returns for how long from a to b a thread was off its CPU.
 func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	if k == nil || thread == 0 {
 		return off
@@ -222,8 +220,7 @@ func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	return off
 }
 
-// offIn returns for how long from a to b a goroutine's thread was off its CPU, or everything stood
-// still.
+// offIn returns for how long a goroutine was off its CPU from a to b, or everything stood still.
 func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	for i := max(g.at(a), 0); i < len(g.segments); i++ {
 		s, end := g.segment(i, b)
@@ -236,14 +233,14 @@ func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	return ns + k.clock.stood(a, b)
 }
 
-// wakeLeast is the longest that a goroutine takes to reach an idle processor, or that the world is
-// stopped, unless a thread waits for a CPU.
+// wakeLeast is longer than a goroutine's way to an idle processor, and than a stop of the world,
+// unless a thread waits for a CPU.
 const wakeLeast = time.Millisecond
 
-// waited moves parts of a request's wait from a to b to throttled and descheduled. In waits for
-// busy processors that is the share for which these were off their CPUs. In waits for an idle
-// processor and for the collector that is how long threads waited without a goroutine. before is
-// the request's parts before this wait.
+// waited moves parts of a request's wait from a to b to throttled and descheduled. For waits behind
+// busy processors, that is the share for which these were off their CPUs. For waits for an idle
+// processor and for the collector, it is how long threads waited to be woken. before is the parts
+// before this wait.
 func (k *kernel) waited(p, before *Parts, a, b int64) {
 	if k == nil || a >= b {
 		return
