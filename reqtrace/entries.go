@@ -9,7 +9,7 @@ import (
 )
 
 // role is what a function says about a goroutine that has it on its stack.
-type role uint16
+type role uint32
 
 const (
 	roleLife role = 1 << iota // its goroutine serves one request, from its creation to its end
@@ -23,10 +23,24 @@ const (
 	roleCloses
 	roleLocks
 	roleUnlocks
+
+	// Of connections of HTTP/1 of net/http's server:
+	roleConn
+	roleHandler // the handler
+	rolePeek    // it waits for the next request
+	roleHeader  // it reads a request's header
+	roleAnswer  // it writes to the client
+
+	// Of the runtime:
+	roleGC    // it allocates, and works or waits for the collector
+	roleSweep // the background sweeper
+	roleBeat  // it sleeps for beatPeriod
 )
 
-// entries are functions of servers that show requests without a mark. Connections of HTTP/1 are in
-// turn.go and phase.go.
+// has reports whether a function on the stack has the role.
+func (i *stackInfo) has(r role) bool { return i.roles&r != 0 }
+
+// entries are functions of servers and of the runtime that tell what a goroutine does.
 var entries = map[string]role{
 	// HTTP/2 of the standard library, up to Go 1.26 in src/net/http/h2_bundle.go, and later in
 	// src/net/http/internal/http2/server.go. Both call "go sc.runHandler".
@@ -46,13 +60,7 @@ var entries = map[string]role{
 	// net/rpc, server.go. ServeCodec starts a goroutine for each call.
 	"net/rpc.(*service).call": roleLife,
 
-	// net/http/pprof, and pages of this module.
-	"net/http/pprof.Trace":                                 roleMeasures,
-	"net/http/pprof.Profile":                               roleMeasures,
-	"net/http/pprof.Index":                                 roleMeasures,
-	"net/http/pprof.Cmdline":                               roleMeasures,
-	"net/http/pprof.Symbol":                                roleMeasures,
-	"net/http/pprof.handler.ServeHTTP":                     roleMeasures,
+	// Pages of this module.
 	"evenkeel.dev/reqtrace/recorder.(*Recorder).ServeHTTP": roleMeasures,
 	"evenkeel.dev/gcgate/httpgate.Status.func1":            roleMeasures,
 	"evenkeel.dev/gcgate/health.(*Handler).ServeHTTP":      roleMeasures,
@@ -60,6 +68,20 @@ var entries = map[string]role{
 	// Package net.
 	"net.(*conn).Close": roleCloses,
 	"net.sendFile":      roleWrites,
+
+	// HTTP/1, src/net/http/server.go.
+	"net/http.(*conn).serve":              roleConn,
+	"net/http.serverHandler.ServeHTTP":    roleHandler,
+	"bufio.(*Reader).Peek":                rolePeek,
+	"net/http.(*conn).readRequest":        roleHeader,
+	"net/http.checkConnErrorWriter.Write": roleAnswer,
+
+	"runtime.gcAssistAlloc":           roleGC,
+	"runtime.gcStart":                 roleGC,
+	"runtime.gcMarkDone":              roleGC,
+	"runtime.bgsweep":                 roleSweep,
+	"runtime.traceStartReadCPU.func1": roleBeat,
+	"runtime/pprof.profileWriter":     roleBeat,
 }
 
 // entryPrefixes are for names that differ between releases, such as those of closures.
@@ -68,6 +90,7 @@ var entryPrefixes = []struct {
 	role   role
 }{
 	{"google.golang.org/grpc.(*Server).serveStreams.func", roleLife}, // func1.1, func1.2 or func2.1
+	{"net/http/pprof.", roleMeasures},
 	{"net.(*netFD).Read", roleReads},
 	{"net.(*netFD).read", roleReads},
 	{"net.(*rawConn).Read", roleReads},

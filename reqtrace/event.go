@@ -140,7 +140,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	case trace.GoWaiting:
 		s := waitState(st.Reason)
 		switch {
-		case info.gc && s == stateLock:
+		case info.has(roleGC) && s == stateLock:
 			s = stateAssistWait // the collector's own semaphores
 		case from == trace.GoNotExist: // a coroutine begins
 			m.born(e, g, t, st)
@@ -150,7 +150,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		m.push(g, began, s, info.site)
 		last := &g.segments[len(g.segments)-1]
 		last.held, last.inside = st.Reason == "chan send", info.inside
-		g.beats = info.beat
+		g.beats = info.has(roleBeat)
 		m.sites.waited(g, s, st.Reason, info)
 		m.turns.waits(g, s, st.Reason, info, t)
 		g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
@@ -168,7 +168,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		m.kernel.starts(g.thread, true, t)
 		m.commits(g, info, t)
 		m.turns.calls(g, info, t)
-		if g.serve && info.serve && !info.handler && (info.peek || info.header) {
+		if g.serve && info.has(roleConn) && !info.has(roleHandler) && (info.has(rolePeek) || info.has(roleHeader)) {
 			m.turns.reads(g, info, t)
 		}
 	case trace.GoNotExist:
@@ -240,8 +240,17 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	m.turns.created(g, info, t)
 }
 
+// enter records what a stack says about g.
 func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
-	g.enter(info)
+	if info.entry != 0 {
+		g.entry = info.entry
+	}
+	if info.named {
+		g.place = info.site
+	}
+	if info.has(roleSweep) { // it gives way after each span, but not to the network
+		g.gcWorker, g.gcIdle = true, true
+	}
 	m.turns.enter(g, info, t)
 }
 

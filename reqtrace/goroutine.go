@@ -152,18 +152,5 @@ func (g *goroutine) prune(horizon int64) {
 	}
 }
 
-// enter takes note of what a stack says about g.
-func (g *goroutine) enter(info *stackInfo) {
-	if info.entry != 0 {
-		g.entry = info.entry
-	}
-	if info.named {
-		g.place = info.site
-	}
-	if info.sweep { // it gives way after each span, but not to the network
-		g.gcWorker, g.gcIdle = true, true
-	}
-}
-
 // marks reports whether g, where it has a processor, works for the collector.
 func (g *goroutine) marks() bool { return g.gcWorker || g.assisting || g.sweeping }

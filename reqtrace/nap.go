@@ -115,14 +115,14 @@ const maxCommits = 256
 // commits records the calls that lock and unlock SQLite's files.
 func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
 	switch {
-	case info.roles&roleUnlocks != 0:
+	case info.has(roleUnlocks):
 		c, list := commit{g.locked, t, g, info.site}, m.turns.blamer.commits
 		if n := len(list); n > 0 && list[n-1].g == g && list[n-1].began == c.began { // a commit makes several calls
 			list[n-1] = c
 			return
 		}
 		m.turns.blamer.commits = append(list, c)
-	case info.roles&roleLocks != 0:
+	case info.has(roleLocks):
 		g.locked = t
 	}
 }

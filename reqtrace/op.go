@@ -11,8 +11,12 @@ const (
 	opSemaphore = "semaphore"
 )
 
-// opStream is a gRPC call's wait for a free stream. The server limits the calls of a connection.
-const opStream = "gRPC stream"
+// opStream is a gRPC call's wait for a free stream, in newStream's own body. The server limits the
+// calls of a connection.
+const (
+	opStream  = "gRPC stream"
+	newStream = "google.golang.org/grpc/internal/transport.(*http2Client).NewStream"
+)
 
 const (
 	opMutex   = "mutex"
@@ -52,12 +56,6 @@ var innerOps = map[string]string{
 	"net.(*Resolver).":                    "name server",
 	"net.(*Dialer).":                      "new connection",
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
-}
-
-// ownOps says what functions wait for in their own body. What they call may wait for something
-// else.
-var ownOps = map[string]string{
-	"google.golang.org/grpc/internal/transport.(*http2Client).NewStream": opStream,
 }
 
 // hasOneHolder reports whether what seg waits for was acquired by one goroutine, until it releases
@@ -113,10 +111,9 @@ func opOf(inner []frame) (op string) {
 	if op = systemCall(inner); op != "" {
 		return op
 	}
-	if i := slices.IndexFunc(inner, func(f frame) bool { return pathRoot(f.Func) != "runtime" }); i >= 0 {
-		if op = ownOps[inner[i].Func]; op != "" {
-			return op
-		}
+	own := slices.IndexFunc(inner, func(f frame) bool { return pathRoot(f.Func) != "runtime" })
+	if own >= 0 && inner[own].Func == newStream {
+		return opStream
 	}
 	for i := len(inner) - 1; i >= 0; i-- {
 		f := inner[i].Func

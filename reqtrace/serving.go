@@ -22,7 +22,7 @@ func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 	if !info.life {
 		return
 	}
-	asked := info.roles&roleAsked != 0
+	asked := info.has(roleAsked)
 	if p := g.parent; p != nil && !asked && p.way == wayLife && p.start != 0 {
 		return // part of its parent's request: gRPC within a handler of HTTP/2
 	}
@@ -32,18 +32,18 @@ func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 // enter records what a stack says about how g serves requests.
 func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	switch {
-	case info.roles&roleStreams != 0:
+	case info.has(roleStreams):
 		if g.serve { // it seemed to be a connection of HTTP/1
 			g.serve = false
 			g.reset(t)
 		}
 		g.streams = true
-	case info.serve && !g.streams && g.way == wayNone:
+	case info.has(roleConn) && !g.streams && g.way == wayNone:
 		g.serve = true
 	case info.life && g.way == wayNone:
-		g.way, g.asked = wayLife, info.roles&roleAsked != 0
+		g.way, g.asked = wayLife, info.has(roleAsked)
 	}
-	if info.roles&roleMeasures != 0 {
+	if info.has(roleMeasures) {
 		g.measures = true
 	}
 	g.classify(info)
@@ -69,7 +69,7 @@ func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 // mayBeForWork reports whether a wait can be for work. A wait for a mutex or for a slow client
 // cannot.
 func mayBeForWork(s state, reason string, info *stackInfo) bool {
-	if info.roles&roleWrites != 0 {
+	if info.has(roleWrites) {
 		return false
 	}
 	if s == stateUnknown && reason == "" {
@@ -105,16 +105,16 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 // calls records a system call. A read after an answer looks for the next request. A wait follows,
 // unless the request is there.
 func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
-	if info.answer {
+	if info.has(roleAnswer) {
 		x.step(g, turnAnswers, t)
 	}
 	switch {
 	case g.way == wayNone:
-	case info.roles&roleCloses != 0:
+	case info.has(roleCloses):
 		g.closed = true
-	case info.roles&roleWrites != 0:
+	case info.has(roleWrites):
 		g.answered, g.did, g.seeking = true, true, false
-	case g.way == wayTurns && info.work && info.roles&roleReads != 0:
+	case g.way == wayTurns && info.work && info.has(roleReads):
 		if g.phase == phaseServing && g.answered {
 			x.step(g, turnSeeks, t)
 			x.step(g, turnWoken, t)

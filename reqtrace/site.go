@@ -12,16 +12,15 @@ type siteID uint32
 // sites knows the stacks of a trace by their place in the code. It looks at a stack once in each
 // generation, because the reader's handles end with it.
 type sites struct {
-	places      []place
-	byPlace     map[place]siteID
-	byName      map[string]siteID // those with a name only
-	others      siteID            // of otherRequests
-	waits       []wait
-	longest     []int64 // at a stretch, of waits
-	byWait      map[wait]waitID
-	recentWaits [64]waitID // requests repeat the same ones
-	cache       map[trace.Stack]*knownStack
-	frames      []frame
+	places  []place
+	byPlace map[place]siteID
+	byName  map[string]siteID // those with a name only
+	others  siteID            // of otherRequests
+	waits   []wait
+	longest []int64 // at a stretch, of waits
+	byWait  map[wait]waitID
+	cache   map[trace.Stack]*knownStack
+	frames  []frame
 
 	asked     []string // Options.Requests
 	met       []bool   // those that match a function
@@ -46,12 +45,8 @@ type stackInfo struct {
 	entry  siteID // the goroutine's first function, if it is the program's or a library's
 	cgo    bool
 	named  bool // site is in the program or in a library
-	gc     bool // it allocates, and works or waits for the collector
-	sweep  bool // it is the runtime's background sweeper
-	beat   bool // the runtime sleeps for beatPeriod
-	serve  bool // it is a connection of net/http's server
-	// About other ways to serve requests:
-	roles     role   // of all functions
+	roles  role // of all functions
+
 	depth     uint8  // how many frames lie outward of class
 	foreign   bool   // class is the program's or a library's
 	life      bool   // the goroutine began with a function that serves a request
@@ -60,11 +55,6 @@ type stackInfo struct {
 	own       bool   // task is the program's
 	program   bool   // it has a function of the program's
 	candidate siteID // what Options.Requests should name if waits here are for work
-	// About connections of net/http's server:
-	handler bool
-	peek    bool // it waits for the next request
-	header  bool // it reads a request's header
-	answer  bool // it writes to the client
 }
 
 func newSites() *sites {
@@ -164,32 +154,12 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	s.frames = s.frames[:0]
 	called := false
 	for f := range stack.Frames() {
-		switch f.Func {
-		case "runtime.goexit", "runtime.main":
-			continue
-		case "runtime.gcAssistAlloc", "runtime.gcStart", "runtime.gcMarkDone":
-			info.gc = true
-		case "runtime.traceStartReadCPU.func1", "runtime/pprof.profileWriter":
-			info.beat = true
-		case "runtime.bgsweep":
-			info.sweep = true
-		case "runtime.cgocall":
-			info.cgo = info.cgo || !called
-		case "net/http.(*conn).serve":
-			info.serve = true
-		case "net/http.serverHandler.ServeHTTP":
-			info.handler = true
-		case "bufio.(*Reader).Peek":
-			info.peek = true
-		case "net/http.(*conn).readRequest":
-			info.header = true
-		case "net/http.checkConnErrorWriter.Write":
-			info.answer = true
-		}
 		switch {
+		case f.Func == "runtime.goexit", f.Func == "runtime.main":
+			continue
 		case strings.HasPrefix(f.Func, "runtime.cgocallback"):
 			called = true // C has called Go: frames outward are not where it is
-		case strings.Contains(f.Func, cFunction):
+		case f.Func == "runtime.cgocall", strings.Contains(f.Func, cFunction):
 			info.cgo = info.cgo || !called
 		}
 		s.frames = append(s.frames, newFrame(f))
@@ -209,6 +179,8 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 		info.foreign = s.frames[h].owner >= ownerLibrary
 	}
 	s.serving(&info)
-	info.serve = info.serve && info.roles&roleStreams == 0
+	if info.has(roleStreams) {
+		info.roles &^= roleConn
+	}
 	return info
 }

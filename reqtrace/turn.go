@@ -189,7 +189,7 @@ func (x *turns) wakes(g *goroutine, t int64) {
 // reads records a read of a connection between requests. It finds the next request, or a wait
 // follows.
 func (x *turns) reads(g *goroutine, info *stackInfo, t int64) {
-	idled := g.phase == phaseIdle && !g.known && info.peek && len(g.segments) > 1 &&
+	idled := g.phase == phaseIdle && !g.known && info.has(rolePeek) && len(g.segments) > 1 &&
 		g.segments[0].state == stateNetwork && g.segments[1].start == g.awake
 	if idled { // it was idle when the trace began, and a request woke it
 		x.step(g, turnWoken, g.awake)
@@ -203,16 +203,16 @@ func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t i
 	if x.serves(g, s, reason, info, t) {
 		return
 	}
-	g.forWork = s == stateNetwork && (!info.serve || !info.handler && (info.peek || info.header))
-	if !info.serve && (s == stateSleep || reason == "chan receive" || reason == "select") {
+	g.forWork = s == stateNetwork && (!info.has(roleConn) || !info.has(roleHandler) && (info.has(rolePeek) || info.has(roleHeader)))
+	if !info.has(roleConn) && (s == stateSleep || reason == "chan receive" || reason == "select") {
 		x.step(g, turnLeisure, t)
 	}
 	switch {
 	case s == stateAssistWait, s == stateRunnable, s == stateUnknown:
-	case info.answer: // a slow client
-	case !info.serve, info.handler:
+	case info.has(roleAnswer): // a slow client
+	case !info.has(roleConn), info.has(roleHandler):
 		x.step(g, turnWaits, t)
-	case s == stateNetwork && (info.peek || info.header && g.phase == phaseLooking):
+	case s == stateNetwork && (info.has(rolePeek) || info.has(roleHeader) && g.phase == phaseLooking):
 		x.step(g, turnNothing, t)
 	default:
 		x.step(g, turnOutside, t)

@@ -25,17 +25,11 @@ type waitID uint32
 
 // internWait returns a wait's number, and records how long the wait took at a stretch.
 func (s *sites) internWait(w wait, longest int64) waitID {
-	recent := &s.recentWaits[(w.site*31+w.holder*7+siteID(w.cause))%siteID(len(s.recentWaits))]
-	id := *recent
-	if int(id) >= len(s.waits) || s.waits[id] != w {
-		var ok bool
-		if id, ok = s.byWait[w]; !ok {
-			id = waitID(len(s.waits))
-			s.waits = append(s.waits, w)
-			s.longest = append(s.longest, 0)
-			s.byWait[w] = id
-		}
-		*recent = id
+	id, ok := s.byWait[w]
+	if !ok {
+		id = waitID(len(s.waits))
+		s.waits, s.longest = append(s.waits, w), append(s.longest, 0)
+		s.byWait[w] = id
 	}
 	s.longest[id] = max(s.longest[id], longest)
 	return id
