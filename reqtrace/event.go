@@ -87,7 +87,7 @@ func (m *model) label(e *trace.Event, t int64) {
 		return
 	}
 	g := m.goroutine(int64(l.Resource.Goroutine()))
-	g.gcWorker, g.gcIdle = true, l.Label == "GC (idle)"
+	g.gcWorker = true
 	if g.last() == stateRunning && e.Proc() != trace.NoProc {
 		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
 	}
@@ -249,7 +249,7 @@ func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 		g.place = info.site
 	}
 	if info.has(roleSweep) { // it gives way after each span, but not to the network
-		g.gcWorker, g.gcIdle = true, true
+		g.gcWorker = true
 	}
 	m.turns.enter(g, info, t)
 }

@@ -53,7 +53,6 @@ type goroutine struct {
 	forWork   bool // it waits for a request, or may
 	beats     bool // it sleeps for beatPeriod again and again
 	gcWorker  bool
-	gcIdle    bool // it runs if no other goroutine wants to
 	assisting bool
 	sweeping  bool
 	thread    int32  // its last; 0: not known

@@ -129,7 +129,7 @@ func (m *model) judge(next []trace.Event) {
 	r.Time += dur(b - a)
 	r.Longest = max(r.Longest, dur(b-a))
 	if len(r.Spans) < maxStalls {
-		r.Spans = append(r.Spans, Span{Start: dur(a - m.origin), End: dur(b - m.origin)})
+		r.Spans = append(r.Spans, m.span(a, b))
 	}
 }
 
@@ -152,29 +152,23 @@ type quiet struct {
 func (m *model) quiet(a, b int64) (q quiet) {
 	q.a, q.b = a, b
 	for _, g := range m.goroutines {
-		n := len(g.segments)
-		if n == 0 {
-			continue
-		}
-		s := &g.segments[n-1]
-		switch s.state {
-		case stateRunning, stateAssistMark, stateSweep, stateStopping:
+		switch s := g.last(); {
+		case g.onProcessor() && g.gcWorker:
 			q.held++
-			if !g.gcWorker {
-				q.ran++
-				q.stuck += g.stuck(a)
-				if s.state == stateAssistMark {
-					q.assisted++
-				}
+		case g.onProcessor():
+			q.held++
+			q.ran++
+			q.stuck += g.stuck(a)
+			if s == stateAssistMark {
+				q.assisted++
 			}
-		case stateRunnable:
+		case s == stateRunnable:
 			q.runnable++
-		case stateSyscall, stateCgo:
+		case s == stateSyscall, s == stateCgo:
 			q.called = true
-		case stateChannel, stateSleep:
-			if due := s.start + beatPeriod; g.beats && due >= a && due <= b-beatLate {
-				q.late = true
-			}
+		case s == stateChannel && g.beats, s == stateSleep && g.beats:
+			due := g.segments[len(g.segments)-1].start + beatPeriod
+			q.late = q.late || due >= a && due <= b-beatLate
 		}
 	}
 	return q

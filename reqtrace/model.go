@@ -66,11 +66,8 @@ func (h *heap) now(bytes uint64) {
 // maxSpans is enough for hours.
 const maxSpans = 1 << 18
 
-func (m *model) span(s Span) {
-	if len(m.gc) < maxSpans {
-		m.gc = append(m.gc, s)
-	}
-}
+// span returns a time as users see it.
+func (m *model) span(a, b int64) Span { return Span{Start: dur(a - m.origin), End: dur(b - m.origin)} }
 
 // Span is a time in which the collector marked, or the world was stopped.
 type Span struct {

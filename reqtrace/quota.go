@@ -50,7 +50,7 @@ func (m *model) throttled(a, b int64) {
 	q := &m.kernel.report
 	q.Silences++
 	q.Silent += dur(b - a)
-	span := Span{Start: dur(a - m.origin), End: dur(b - m.origin)}
+	span := m.span(a, b)
 	if len(q.Spans) < maxStalls {
 		q.Spans = append(q.Spans, span)
 	}

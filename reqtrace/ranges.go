@@ -61,7 +61,7 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	r := e.Range()
 	if r.Name == rangeMark {
 		if m.marking != 0 {
-			m.span(Span{Start: dur(m.marking - m.origin), End: dur(t - m.origin)})
+			m.collected(m.span(m.marking, t))
 		}
 		m.marking = 0
 		return
@@ -75,7 +75,9 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 		g.stopping--
 		m.clock.resume(g.stopAt, t)
 		if m.clock.stops--; m.clock.stops == 0 {
-			m.span(Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
+			s := m.span(m.stopping, t)
+			s.Stopped = true
+			m.collected(s)
 		}
 		m.clock.update(t)
 	case r.Name == rangeAssist:
@@ -88,6 +90,13 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	if s := g.last(); s == stateStopping || s == stateAssistMark || s == stateSweep {
 		m.hold(e, g, t)
 		m.run(g, t)
+	}
+}
+
+// collected keeps a time of the collector, or a stop of the world.
+func (m *model) collected(s Span) {
+	if len(m.gc) < maxSpans {
+		m.gc = append(m.gc, s)
 	}
 }
 
