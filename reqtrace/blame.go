@@ -5,11 +5,9 @@ import (
 	"slices"
 )
 
-// maxSteps bounds how many segments are looked at for one request. Waits beyond that are not
-// followed.
+// maxSteps bounds how many segments are looked at for one request.
 const maxSteps = 1 << 20
 
-// maxSites is how many places a request names.
 const maxSites = 8
 
 // blamer takes a request's time apart along its critical path:
@@ -21,77 +19,77 @@ const maxSites = 8
 //	who ended that wait                   ... │ runnable │ syscall │ ...            and so on
 //
 // In this wait the assist and the time runnable belong to the collector and the scheduler. The rest
-// belongs to the lock. It is noted with where the holder let go and what the holder did: the first
-// ran, then the second was in a system call.
+// belongs to the lock. It is noted with where the holder released it and what the holder did: the
+// first ran, then the second was in a system call.
 //
 //  1. blame goes through the segments of the request's own goroutine. Each becomes a tile.
-//  2. segment takes out the time that the machine stood still, and the time that the thread was off
-//     its CPU. It adds the rest to the cause of the segment's state.
+//  2. segment takes out the time that the machine stood still or the thread was off its CPU. It adds
+//     the rest to the cause of the segment's state.
 //  3. If a goroutine ended a wait for a lock or a channel, wait puts that goroutine on the list,
 //     with the time that was waited through (follow).
-//  4. run takes each piece off the list. take treats the segments of its goroutine as in step 2.
-//     The list replaces a recursion, because convoys are thousands of goroutines deep.
-//  5. Before a holder acquired what is waited for, somebody else held it. acquired puts that one on
-//     the list.
+//  4. run takes each piece off the list, and take treats its segments as in step 2. A list replaces
+//     a recursion, because convoys are thousands of goroutines deep.
+//  5. Before a holder acquired what is waited for, another goroutine held it. acquired puts that one
+//     on the list.
 //  6. blame keeps the places with the most time.
 //
 // Invariants:
-//   - Each nanosecond from a to b is given to one cause, once. A segment either adds its time, or
-//     puts pieces on the list that cover it.
+//   - Each nanosecond is given to one cause, once. A segment adds its time, or puts pieces on the
+//     list that cover it.
 //   - A holder (piece.what) is examined only from the moment it acquired the lock. Earlier time
 //     belongs to the previous holder.
 //   - Each nanosecond of a cause that has places is at one of them (x.sites).
-//   - piece.holder is where the last holder of the chain let go. If that holder waits for
-//     somebody's answer on a channel, it remains the holder: the wait is what it did.
-//   - Time that the scheduler and the collector took counts as theirs, whatever piece.as is.
+//   - piece.holder is where the last holder of the chain released. If it waits for an answer on a
+//     channel, it remains the holder.
+//   - Time that the scheduler and the collector took is theirs, whatever piece.as is.
 //   - After maxSteps segments the rest counts as what is waited for.
 //
 // Its slices are used again and again.
 type blamer struct {
 	clock    *clock
-	kernel   *kernel // nil: not known
-	profiled bool    // the trace has a CPU profile, and no kernel counts of threads
+	kernel   *kernel
+	profiled bool // there is a CPU profile, and no kernel counts of threads
 	known    *sites
-	commits  []commit // of SQLite, in order of time; pruned with the model's goroutines
+	commits  []commit // of SQLite, in order of time
 
 	// Of the request that is taken apart:
 	parts   Parts
-	seq     uint64 // its turn
-	steps   int    // that are left
+	seq     uint64
+	steps   int
 	todo    []piece
 	sites   []blameOf
 	path    []tileOf
-	largest blameOf // the longest that was added to the current tile
+	largest blameOf
 	samples []sampled
-	ran     []sampled // samples, and the places where it was preempted
+	ran     []sampled // with the places where it was preempted
 }
 
 // piece is a part of goroutine g's time that the request's goroutine waited through.
 type piece struct {
 	g      *goroutine
 	a, b   int64
-	as     Cause  // what waiting for g counts as; Running: g works for the request
-	site   siteID // where that wait is. If g works for the request: the last named wait on the way to g
-	from   siteID // where the request's own goroutine waits; 0: it is g
-	inside siteID // the library's function that sleeps at site
+	as     Cause  // the cause of waiting for g; Running: g works for the request
+	site   siteID // where that is; if g works for the request, the last named wait on the way to g
+	from   siteID // where the request's own goroutine waits; 0: g is it
+	inside siteID
 
-	// Where as is not CauseRunning:
-	held   bool   // what is waited for is held; else it is made
-	holder siteID // where it was let go: the last that has a name, so the root's
+	// If as is not CauseRunning:
+	held   bool
+	holder siteID // where it was released, at the last named place
 	near   siteID // where its holder waited for g; 0: g is it
-	writer siteID // of a writer that waits for a holder that reads: see sites.writerAt
-	what   siteID // where what g has was waited for, if there is one of it; 0: g has none
-	hold   int64  // for how long its holder had it, as far as the request waited for that
+	writer siteID // where a writer waits for a holder that reads
+	what   siteID // where g waited for what it holds; 0: it holds nothing
+	hold   int64  // how long its holder had it while the request waited
 }
 
 type blameOf struct {
 	wait
 	time    int64
-	longest int64 // at a stretch
+	longest int64
 }
 
-// blame fills in the parts, sites and path of r, which g served from a to b in the turn seq. Sites
-// and path are the blamer's own until its next call.
+// blame fills in r, which g served from a to b in the turn seq. The slices of r are the blamer's
+// until its next call.
 func (x *blamer) blame(r *served, g *goroutine, seq uint64, a, b int64) {
 	x.parts, x.seq, x.steps = Parts{}, seq, maxSteps
 	x.path, x.sites, x.samples, x.ran = x.path[:0], x.sites[:0], x.samples[:0], x.ran[:0]
@@ -113,7 +111,6 @@ func (x *blamer) blame(r *served, g *goroutine, seq uint64, a, b int64) {
 	r.sites, r.path, r.samples = x.sites[:min(len(x.sites), maxSites)], x.path, x.samples
 }
 
-// tile takes apart the segment s of the request's own goroutine, from a to b.
 func (x *blamer) tile(g *goroutine, s *segment, a, b int64) tileOf {
 	if s.state == stateRunning && x.onCPU(s.thread, a, b) { // the most frequent case
 		x.parts.ns[CauseRunning] += dur(b - a)
@@ -148,7 +145,6 @@ func most(before, after *Parts) (cause Cause) {
 	return cause
 }
 
-// run takes apart all pieces that are on the list.
 func (x *blamer) run() {
 	for len(x.todo) > 0 {
 		p := x.todo[len(x.todo)-1]
@@ -161,7 +157,7 @@ func (x *blamer) run() {
 	}
 }
 
-// take adds what is clear of p, and puts what leads to other goroutines on the list.
+// take adds what is clear of p. What leads to other goroutines goes on the list.
 func (x *blamer) take(p *piece) {
 	x.steps--
 	if p.what != 0 {
@@ -186,8 +182,8 @@ func (x *blamer) take(p *piece) {
 	}
 }
 
-// unseen takes apart the beginning of p, in which its goroutine did not exist yet or did what is
-// forgotten. It returns where that ends.
+// unseen takes apart the part of p in which its goroutine did not exist, or did what is forgotten.
+// It returns the end of that part.
 func (x *blamer) unseen(p *piece) (end int64) {
 	g, end := p.g, p.b
 	if len(g.segments) > 0 {
@@ -195,7 +191,7 @@ func (x *blamer) unseen(p *piece) (end int64) {
 	}
 	born := g.born > p.a && g.born <= end
 	switch {
-	case p.what != 0 && g.born > p.a: // somebody else had it, and who made g need not be that one
+	case p.what != 0 && g.born > p.a: // another goroutine had it, maybe not the one that made g
 		x.nobodys(*p, end)
 	case born && g.parent != nil:
 		before := *p
@@ -229,7 +225,7 @@ func (x *blamer) acquired(p *piece) {
 			return
 		case end < p.b && (x.known.sameHeld(s, p.what) || x.known.sameRelease(s, p.holder)):
 			before := x.known.follow(p, s, p.a, end, p.as, true)
-			if s.site == 0 { // where it waited is not told, and it is the same thing
+			if s.site == 0 { // it is not known where it waited, but it is the same thing
 				before.what = p.what
 			}
 			x.todo = append(x.todo, before)
@@ -247,7 +243,6 @@ func (x *blamer) nobodys(p piece, b int64) {
 	x.lost(&p, b-p.a-still)
 }
 
-// lost is time of which nothing is known but what it is waited for.
 func (x *blamer) lost(p *piece, ns int64) {
 	if p.as == CauseRunning {
 		x.parts.ns[CauseUnknown] += dur(ns)
@@ -256,11 +251,9 @@ func (x *blamer) lost(p *piece, ns int64) {
 	}
 }
 
-// segment takes s apart, from a to b.
-//
-// The time that the machine stood still is taken out of every wait, because the trace does not say
-// when a wait was due to end. The clock does so for time runnable. In waits that are followed to
-// other goroutines, the segments of these do.
+// segment takes s apart, from a to b. A wait that goes on while the machine stands still loses that
+// time, because the trace does not say when it was due to end. The clock does so for time runnable,
+// and in waits that are followed the other goroutines' segments do.
 func (x *blamer) segment(p *piece, s *segment, a, b int64) {
 	if a = x.busy(p, s, a, b); a == b {
 		return
@@ -313,12 +306,12 @@ var ownCause = [...]Cause{
 	stateSleep: CauseSleep, stateDead: CauseUnknown,
 }
 
-// onCPU reports whether a thread was on its CPU from a to b, as far as the kernel's counts say.
+// onCPU reports whether a thread was on its CPU, as far as the kernel's counts say.
 func (x *blamer) onCPU(thread int32, a, b int64) bool {
 	return x.clock.stood(a, b) == 0 && x.kernel.off(thread, a, b) == offCPU{}
 }
 
-// off adds the time for which a piece's thread was off its CPU from a to b, and returns its sum.
+// off adds the time for which a thread was off its CPU, and returns its sum.
 func (x *blamer) off(p *piece, thread int32, a, b int64) int64 {
 	off := x.kernel.off(thread, a, b)
 	x.parts.ns[CauseThrottled] += dur(off.quota)
@@ -337,7 +330,7 @@ func (x *blamer) queued(s *segment, a, b int64) {
 	queue := x.parts.ns[CauseRunqueueBusy]
 	x.kernel.waited(&x.parts, &before, a, b)
 	busy := int64(x.parts.ns[CauseRunqueueBusy] - before.ns[CauseRunqueueBusy])
-	// of the time behind others, that for which these were off their CPUs
+	// these were off their CPUs
 	off := int64(min(queue-x.parts.ns[CauseRunqueueBusy], x.parts.ns[CauseDescheduled]-before.ns[CauseDescheduled]))
 	if busy <= 0 && off <= 0 {
 		return
@@ -354,8 +347,8 @@ func (x *blamer) queued(s *segment, a, b int64) {
 	}
 }
 
-// halted moves stops of the world by others than the collector from CauseStopped to
-// CauseStoppedOther. From a to b the world was stopped for that long.
+// halted moves stops by others than the collector to CauseStoppedOther. stopped is how long the
+// world was stopped from a to b.
 func (x *blamer) halted(a, b, stopped int64) {
 	for i := len(x.clock.halts) - 1; i >= 0 && stopped > 0 && x.clock.halts[i].b > a; i-- {
 		h := &x.clock.halts[i]
@@ -371,13 +364,11 @@ func (x *blamer) halted(a, b, stopped int64) {
 }
 
 // leads reports whether a wait is followed to the goroutine that ended it. A wait for a free stream
-// of gRPC is not. The goroutine that reads for all calls of the connection ends it, and its wait
-// for the network is not the cause.
+// of gRPC is not, because the goroutine that reads for all calls ends it.
 func (x *blamer) leads(s *segment) bool {
 	return s.waker != nil && (s.state == stateLock || s.state == stateChannel) && x.known.places[s.site].op != opStream
 }
 
-// wait follows the goroutine that ended a wait for a lock or a channel.
 func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 	w, cause, alone := s.waker, CauseLock, CauseLock
 	if s.state == stateChannel {
@@ -392,7 +383,7 @@ func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 		x.spend(p, CauseChannel, s, b, b-a)
 	case w == nil:
 		x.spend(p, alone, s, b, b-a)
-	case p.as != CauseRunning: // a chain
+	case p.as != CauseRunning:
 		push(a, b, p.as)
 	case x.seq != 0 && w.owner == x.seq: // its own child
 		push(a, b, CauseRunning)
@@ -407,9 +398,9 @@ func (x *blamer) wait(p *piece, s *segment, a, b int64) {
 	}
 }
 
-// spend adds ns that end at b, which p's goroutine spent on own in the segment s.
+// spend adds ns until b, which p's goroutine spent on own in the segment s.
 func (x *blamer) spend(p *piece, own Cause, s *segment, b, ns int64) {
-	if p.as == CauseRunning && own == CauseRunning { // which has no place
+	if p.as == CauseRunning && own == CauseRunning { // it has no place
 		x.parts.ns[CauseRunning] += dur(ns)
 		return
 	}
@@ -421,14 +412,12 @@ func (x *blamer) spend(p *piece, own Cause, s *segment, b, ns int64) {
 	x.place(w, ns, max(ns, p.hold))
 }
 
-// add adds a time with its place.
 func (x *blamer) add(w wait, ns int64) {
 	x.parts.ns[w.cause] += dur(ns)
 	x.place(w, ns, ns)
 }
 
-// place adds to the times of a place. stretch is how long it was at a time, or how long the holder
-// had what was waited for.
+// place adds to the times of a place. stretch is how long it was at a time, or its holder had it.
 func (x *blamer) place(w wait, ns, stretch int64) {
 	if ns > x.largest.time {
 		x.largest = blameOf{w, ns, stretch}

@@ -9,32 +9,31 @@ import (
 
 const (
 	numBlocks    = 40
-	blockClasses = 16 // with the most requests; the others are OtherClasses
+	blockClasses = 16
 	blockPlaces  = 24 // with the most time in the slowest 1%, and as many of all requests; the others have no place
 	blockSlow    = 4096
 	slowFrom     = .97 // blocks keep the requests from this quantile on: two traces may share a higher threshold
 )
 
-// Block is a fortieth of the trace's time, with the sums of the requests that began in it. One
-// stall slows hundreds of requests, so requests are not independent of each other. Blocks nearly
-// are, so intervals are estimated from them. A block has at most 17 classes and 48 places, and the
-// rest of each cause and class.
+// Block is a fortieth of the trace, with the sums of the requests that began in it. One stall slows
+// hundreds of requests, so intervals are estimated from blocks. A block has at most 17 classes and
+// 48 places, and the rest of each cause and class.
 type Block struct {
 	Start   time.Duration `json:"start_ns"`
 	End     time.Duration `json:"end_ns"`
-	Classes []BlockClass  `json:"classes"` // with requests in it, by name
-	Parts   []BlockPart   `json:"parts"`   // by class, cause and place
+	Classes []BlockClass  `json:"classes"`
+	Parts   []BlockPart   `json:"parts"`
 	// those of the trace's slowest 3%; of more than 4096 in the trace every second, third and so on
 	Slow []SlowRequest `json:"-"`
 }
 
-// SlowRequest is a slow request as a [Block] keeps it.
+// SlowRequest is a slow request in a [Block].
 type SlowRequest struct {
 	Class  string
 	Start  time.Duration // from the start of the trace
 	Time   time.Duration
-	Weight int     // how many requests it stands for
-	Parts  []Blame // they add up to Time
+	Weight int // how many requests it stands for
+	Parts  []Blame
 }
 
 // BlockClass counts the requests of a class.
@@ -54,14 +53,12 @@ type BlockPart struct {
 	Slow   time.Duration `json:"slow_ns,omitempty"`
 }
 
-// row is what a block's times are added up by.
 type row struct {
-	class uint8 // index of blocker.names
+	class uint8
 	cause Cause
 	wait  waitID // 1 more than its number; 0: no place
 }
 
-// spent is the time of a wait.
 type spent struct {
 	wait waitID
 	ns   int64
@@ -85,8 +82,8 @@ type blocker struct {
 	sites   *sites
 	names   []string
 	classes []uint8 // index of names, by class
-	slow    int     // index of the slowest 1%
-	weight  int     // how many requests each stands for
+	slow    int
+	weight  int
 
 	found map[row]*placed
 
@@ -249,14 +246,12 @@ func (x *blocker) fold() {
 	}
 }
 
-// placed is what a place took of a class's requests.
 type placed struct {
 	row
 	sums
 	in int // the number of its row; 0: it has none
 }
 
-// choose makes rows for the places that took most.
 func (x *blocker) choose() {
 	for class := range x.names {
 		for c := range numCauses {

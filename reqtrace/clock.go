@@ -7,40 +7,37 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// clock knows what kept runnable goroutines from running at any time. The world was stopped, or a
-// processor was idle and the goroutine on its way to it. Or all processors were held, some of them
-// by mark workers. It is a step function of time, kept as running sums:
+// clock knows why runnable goroutines did not run. The world was stopped, or a processor was idle
+// and the goroutine on its way to it. Or all processors were held, some by mark workers. It is a
+// step function of time, kept as running sums:
 //
 //	      stopped        idle     all held, 1 of 2 marks      all held
 //	├────────────────┼──────────┼──────────────────────────┼────────────>
 //	step             step       step                       step
 //
-// Each step has the sums until its start, so a wait is the difference of two sums.
-//
-// Invariants: no two neighbours have the same now. What stopped, idle and marked leave of a wait is
-// the wait behind other goroutines.
+// A step has the sums until its start, so a wait is the difference of two sums. What stopped, idle
+// and marked leave of it is the wait behind other goroutines.
 type clock struct {
-	steps  []step  // in order of time; pruned from the front
-	stalls []stall // likewise
-	runs   []run   // in order of their ends
-	halts  []halt  // stops of the world by others than the collector
+	steps  []step // in order of time; pruned from the front
+	stalls []stall
+	runs   []run  // in order of their ends
+	halts  []halt // stops of the world by others than the collector
 
 	procs   []*proc
-	beyond  proc // stands for all with impossible numbers, of a corrupt trace
-	max     int  // GOMAXPROCS; 0: not known yet
+	beyond  proc // all with impossible numbers, of a corrupt trace
+	max     int
 	running int
-	marking int // processors whose goroutine works for the collector
+	marking int // those whose goroutine works for the collector
 	stops   int // stops of the world under way
 }
 
-// maxProcs is more than any machine has.
 const maxProcs = 1 << 16
 
 type proc struct {
 	running, marking bool
-	last             siteID // the last named place of the goroutine that had it before
-	who              int64  // the last goroutine that had it; 0: none yet
-	since            int64  // when who took it
+	last             siteID // where the goroutine before was
+	who              int64  // the last goroutine; 0: none yet
+	since            int64
 }
 
 // halt is a time during which the program stopped the world.
@@ -49,7 +46,6 @@ type halt struct {
 	by   siteID
 }
 
-// resume ends the halt under way, if it is by's.
 func (c *clock) resume(by siteID, t int64) {
 	if n := len(c.halts); n > 0 && c.halts[n-1].by == by {
 		c.halts[n-1].b = min(c.halts[n-1].b, t)
@@ -63,9 +59,9 @@ type run struct {
 }
 
 const (
-	longRun = 100_000 // ns
-	maxRuns = 256     // looked at for a wait
-	maxHogs = 8       // told apart in a wait
+	longRun = 100_000
+	maxRuns = 256 // looked at for a wait
+	maxHogs = 8   // told apart in a wait
 )
 
 // takes records that g has a processor from t on.
@@ -75,8 +71,7 @@ func (p *proc) takes(g *goroutine, from trace.GoState, t int64) {
 	}
 }
 
-// leaves records that the goroutine leaves p, where it last was. After a system call it may be back
-// before another goroutine has p.
+// leaves records that the goroutine leaves p. After a system call it may be back before others.
 func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	p.last = site
 	if !forCall && t-p.since >= longRun && p.who != 0 && site != 0 {
@@ -84,8 +79,7 @@ func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	}
 }
 
-// hog returns who had processors for longest from a to b, and the longest time without a break. 0:
-// nobody had one for long.
+// hog returns who had processors for longest from a to b, and for how long at a time. 0: nobody.
 func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 	var hogs [maxHogs]struct {
 		site         siteID
@@ -113,7 +107,6 @@ func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 	return most.site, most.longest
 }
 
-// step is a time during which nothing changed.
 type step struct {
 	start         int64
 	stopped, idle int64 // ns until start
@@ -121,13 +114,11 @@ type step struct {
 	now           runqueue
 }
 
-// runqueue is what a runnable goroutine waits for.
 type runqueue struct {
 	stopped, idle bool
 	marking, all  int32
 }
 
-// update records a change at t.
 func (c *clock) update(t int64) {
 	all := max(c.max, 1)
 	now := runqueue{
@@ -176,8 +167,8 @@ func (s *step) until(t int64) step {
 	return next
 }
 
-// wait adds to p what a goroutine that was runnable from a to b waited for. A stall of the machine
-// includes the wait for what piled up in it.
+// wait adds what a goroutine that was runnable from a to b waited for. A stall includes the wait
+// for what piled up in it.
 func (c *clock) wait(p *Parts, a, b int64) {
 	for i := range c.stalls {
 		s := &c.stalls[i]
@@ -210,8 +201,8 @@ func (c *clock) queued(p *Parts, a, b int64) {
 	p.ns[CauseRunqueueBusy] += dur(b - a - stopped - idle - marked)
 }
 
-// held returns how much a stopped world adds to a wait from a to b, for a time or a connection.
-// Such a wait ends when the stop does. Its reason may have come at any time before.
+// held returns how much a stopped world adds to a wait for a time or a connection. Such a wait ends
+// when the stop does, and its reason may have come before.
 func (c *clock) held(a, b int64) int64 {
 	const soon = 1e6 // ns in which many goroutines may be woken
 	i := searchBack(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
@@ -245,7 +236,7 @@ func (c *clock) prune(horizon int64) {
 	c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
 }
 
-// dropUntil drops the first elements of a list until one is needed. The list is in order of time.
+// dropUntil drops the first elements of a list, which is in order of time, until one is needed.
 func dropUntil[T any](list []T, needed func(*T) bool) []T {
 	return slices.Delete(list, 0, sort.Search(len(list), func(i int) bool { return needed(&list[i]) }))
 }
@@ -260,7 +251,6 @@ func (c *clock) proc(id int64) *proc {
 	return c.procs[id]
 }
 
-// run records whether a processor runs.
 func (c *clock) run(t, id int64, running bool) {
 	p := c.proc(id)
 	if p.running == running {
@@ -276,8 +266,8 @@ func (c *clock) run(t, id int64, running bool) {
 	c.update(t)
 }
 
-// hold records whether the goroutine that has a processor works for the collector. The scheduler's
-// time between two goroutines belongs to the first.
+// hold records whether p's goroutine works for the collector. The scheduler's time between two
+// goroutines belongs to the first.
 func (c *clock) hold(t int64, p *proc, marking bool) {
 	if p.marking != marking {
 		p.marking = marking

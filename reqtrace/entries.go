@@ -12,35 +12,33 @@ import (
 type role uint32
 
 const (
-	roleLife role = 1 << iota // its goroutine serves one request, from its creation to its end
-	// it waits for work, and its goroutine serves a request from one wait to the next
+	roleLife role = 1 << iota // its goroutine serves one request in its life
+	// its goroutine serves a request from one wait for work to the next
 	roleWorker
-	roleAsked    // Options.Requests names it
+	roleAsked
 	roleStreams  // it serves a connection, with a goroutine for each stream
-	roleMeasures // it answers with a trace, a profile or a status page, for which no user waits
+	roleMeasures // it answers with a trace, a profile or a status page
 	roleReads
 	roleWrites
 	roleCloses
 	roleLocks
 	roleUnlocks
 
-	// Of connections of HTTP/1 of net/http's server:
 	roleConn
-	roleHandler // the handler
-	rolePeek    // it waits for the next request
-	roleHeader  // it reads a request's header
-	roleAnswer  // it writes to the client
+	roleHandler
+	rolePeek   // it waits for the next request
+	roleHeader // it reads a request's header
+	roleAnswer // it writes to the client
 
 	// Of the runtime:
-	roleGC    // it allocates, and works or waits for the collector
-	roleSweep // the background sweeper
-	roleBeat  // it sleeps for beatPeriod
+	roleGC // it allocates, and works or waits for the collector
+	roleSweep
+	roleBeat // it sleeps for beatPeriod
 )
 
 // has reports whether a function on the stack has the role.
 func (i *stackInfo) has(r role) bool { return i.roles&r != 0 }
 
-// entries are functions of servers and of the runtime that tell what a goroutine does.
 var entries = map[string]role{
 	// HTTP/2 of the standard library, up to Go 1.26 in src/net/http/h2_bundle.go, and later in
 	// src/net/http/internal/http2/server.go. Both call "go sc.runHandler".
@@ -57,19 +55,15 @@ var entries = map[string]role{
 	// one, serveStreams starts a goroutine for each stream (entryPrefixes).
 	"google.golang.org/grpc.(*Server).serverWorker": roleWorker,
 
-	// net/rpc, server.go. ServeCodec starts a goroutine for each call.
 	"net/rpc.(*service).call": roleLife,
 
-	// Pages of this module.
 	"evenkeel.dev/reqtrace/recorder.(*Recorder).ServeHTTP": roleMeasures,
 	"evenkeel.dev/gcgate/httpgate.Status.func1":            roleMeasures,
 	"evenkeel.dev/gcgate/health.(*Handler).ServeHTTP":      roleMeasures,
 
-	// Package net.
 	"net.(*conn).Close": roleCloses,
 	"net.sendFile":      roleWrites,
 
-	// HTTP/1, src/net/http/server.go.
 	"net/http.(*conn).serve":              roleConn,
 	"net/http.serverHandler.ServeHTTP":    roleHandler,
 	"bufio.(*Reader).Peek":                rolePeek,
@@ -99,13 +93,11 @@ var entryPrefixes = []struct {
 	{"net.(*rawConn).Write", roleWrites},
 }
 
-// function is what a function's name and file say.
 type function struct {
 	role  role
 	owner owner
 }
 
-// function returns what is known of a frame's function. A trace repeats a few thousand functions.
 func (s *sites) function(f *frame) function {
 	if known, ok := s.functions[f.Func]; ok {
 		return known

@@ -10,17 +10,16 @@ import (
 
 // place is where in the code a goroutine is.
 type place struct {
-	// the program's innermost function (file:line); if there is none, a library's with its module,
-	// or ""
+	// the program's innermost function (file:line), else a library's, else ""
 	site string
 	call string // what site called: os.(*File).Sync, C.step
-	// what is asked for: a system call, a function of C, or a kind of thing; "": not known
+	// a system call, a function of C, or a kind of thing; "": not known
 	op       string
 	handler  string // the request's handler (file:line), if it is not site
-	owner    owner  // of site; below ownerLibrary without one
-	resource bool   // op is held by others during the wait
-	reader   bool   // op is an RWMutex, for reading
-	stops    bool   // the world was stopped there, for op
+	owner    owner
+	resource bool
+	reader   bool // op is an RWMutex, for reading
+	stops    bool
 }
 
 // owner says to whom a function belongs. Lower ones say how something is done, higher ones why.
@@ -28,9 +27,9 @@ type owner uint8
 
 const (
 	ownerRuntime owner = iota // runtime, sync and internal packages
-	ownerStd                  // the standard library's other packages
-	ownerShim                 // thin layers over system calls and C
-	ownerLibrary              // a module that the program requires
+	ownerStd
+	ownerShim    // thin layers over system calls and C
+	ownerLibrary // a module that the program requires
 	ownerProgram
 )
 
@@ -41,8 +40,8 @@ type frame struct {
 
 func newFrame(f trace.StackFrame) frame { return frame{f, ownerOf(&f)} }
 
-// ownerOf says to whom a function belongs. The path of a required module has its version, in the
-// module cache and after go build -trimpath. Vendored modules lie under vendor.
+// ownerOf says to whom a function belongs. The path of a required module has its version, also
+// after go build -trimpath, and vendored modules lie under vendor.
 func ownerOf(f *trace.StackFrame) owner {
 	root := pathRoot(f.Func)
 	switch {
@@ -63,8 +62,8 @@ func ownerOf(f *trace.StackFrame) owner {
 // cFunction is in the name of a function that calls one of C.
 const cFunction = "._Cfunc_"
 
-// moduleOf returns a library's module, which is what its path has before the version. Of a vendored
-// module it returns the package, because the path does not show where the module ends.
+// moduleOf returns a library's module, which is what its path has before the version. For a
+// vendored module it is the package.
 func moduleOf(f *trace.StackFrame) string {
 	if before, _, ok := strings.Cut(f.File, "@v"); ok {
 		before = unescape(before)
@@ -84,7 +83,7 @@ func moduleOf(f *trace.StackFrame) string {
 	return ""
 }
 
-// unescape restores capital letters. The module cache writes !a for A.
+// unescape restores capital letters, which the module cache writes as !a.
 func unescape(module string) string {
 	parts := strings.Split(module, "!")
 	for i := 1; i < len(parts); i++ {
@@ -95,8 +94,8 @@ func unescape(module string) string {
 	return strings.Join(parts, "")
 }
 
-// placeOf returns the place of a stack, innermost frame first. h is the index of the handler
-// (sites.handler). inside is the index of the library's frame that sleeps, or -1.
+// placeOf returns the place of a stack, innermost frame first. h is the handler's index. inside is
+// the index of the library's frame that sleeps, or -1.
 func placeOf(frames []frame, h int) (p place, inside int) {
 	at := innermost(frames)
 	if at < 0 {
@@ -133,7 +132,7 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	return p, inside
 }
 
-// innermost returns the index of the program's innermost frame, or of a library's. -1: none.
+// innermost returns the index of the program's innermost frame, else of a library's, else -1.
 func innermost(frames []frame) int {
 	at, best := -1, ownerShim
 	for i := range frames {
@@ -144,7 +143,6 @@ func innermost(frames []frame) int {
 	return at
 }
 
-// siteOf returns function (file:line), with a library's module.
 func siteOf(f *trace.StackFrame) string {
 	where := path.Base(f.File) + ":" + strconv.FormatUint(f.Line, 10)
 	if m := moduleOf(f); m != "" {
@@ -153,7 +151,6 @@ func siteOf(f *trace.StackFrame) string {
 	return shortFunc(f.Func) + " (" + where + ")"
 }
 
-// shortFunc returns a function's name without the path of its package.
 func shortFunc(f string) string {
 	generic := strings.IndexByte(f, '[') // type arguments may hold paths
 	if generic < 0 {
@@ -182,9 +179,8 @@ func isVersion(f string) bool {
 // plainName replaces %2e, which the linker writes for dots in the last element of a path.
 func plainName(f string) string { return strings.ReplaceAll(f, "%2e", ".") }
 
-// packageOf returns the import path of a function's package.
 func packageOf(function string) string {
-	f, _, _ := strings.Cut(function, "[") // type arguments may hold paths
+	f, _, _ := strings.Cut(function, "[")
 	slash := strings.LastIndexByte(f, '/') + 1
 	if dot := strings.IndexByte(f[slash:], '.'); dot >= 0 {
 		return f[:slash+dot]

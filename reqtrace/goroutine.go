@@ -21,7 +21,7 @@ const (
 	stateAssistMark
 	stateAssistWait
 	stateSweep
-	stateStopping // it stops the world
+	stateStopping
 	stateDead
 )
 
@@ -29,61 +29,60 @@ const (
 type segment struct {
 	start   int64
 	waker   *goroutine // the goroutine that ended a wait
-	site    siteID     // of a wait, call or assist; if runnable, the last place of who had the processor before
-	release siteID     // where the waker ended the wait
-	inside  siteID     // the library's function that waits
+	site    siteID     // of a wait, call or assist; if runnable, of who had the processor before
+	release siteID
+	inside  siteID // the library's function that waits
 	state   state
-	idle    bool  // it is a wait for the next request
-	held    bool  // the waker held what is waited for, or had to take what is sent; it did not make it
+	idle    bool
+	held    bool  // the waker held what is waited for, and did not make it
 	thread  int32 // on which it ran; 0: none, or not known
 }
 
-// goroutine is what the trace says about one goroutine. Times are nanoseconds of the trace's clock.
-// The fields of every event come first, because most goroutines are in no cache when they wake up.
+// goroutine is what the trace says about one goroutine. Times are by the trace's clock. The fields
+// of every event come first, because most goroutines are in no cache when they wake up.
 type goroutine struct {
 	id       int64
-	segments []segment   // in order of time; pruned from the front
-	stack    *knownStack // the last one; nil: none yet
+	segments []segment // in order of time; pruned from the front
+	stack    *knownStack
 	turn
 
 	serve     bool // a connection of HTTP/1 of net/http's server
 	streams   bool // a connection of many streams
 	way       way  // how else it serves requests
 	asked     bool // Options.Requests names its function
-	forWork   bool // it waits for a request, or may
-	beats     bool // it sleeps for beatPeriod again and again
+	forWork   bool
+	beats     bool
 	gcWorker  bool
 	assisting bool
 	sweeping  bool
-	thread    int32  // its last; 0: not known
-	ofNobody  bool   // a timer created it
+	thread    int32 // its last; 0: not known
+	ofNobody  bool
 	place     siteID // the last one with a name
 	entry     siteID
-	task      siteID // the program's function that Options.Requests names, which is the class of its requests
+	task      siteID // the program's function of Options.Requests, which is the class
 
 	wakes    []int64 // when it woke others; pruned like segments
 	jobs     jobsOf
-	owner    uint64 // the turn in which it was created
+	owner    uint64
 	parent   *goroutine
 	born     int64         // 0: before the trace
 	samples  []stackSample // of a CPU profile; pruned like segments
 	stops    []stackSample // where it was preempted; pruned like segments
-	locked   int64         // when it last tried to take SQLite's lock
-	stopping int           // stops of the world that it has under way
-	stopAt   siteID        // who asked for the stop
+	locked   int64
+	stopping int    // stops of the world that it has under way
+	stopAt   siteID // who asked for the stop
 	assistAt siteID
 }
 
 // at returns the index of the segment that t lies in. -1: not known.
 func (g *goroutine) at(t int64) int {
 	n := len(g.segments)
-	if n > 0 && g.segments[n-1].start <= t { // the usual case
+	if n > 0 && g.segments[n-1].start <= t {
 		return n - 1
 	}
 	return searchBack(n, func(i int) bool { return g.segments[i].start > t }) - 1
 }
 
-// searchBack is sort.Search for an index near the end.
 func searchBack(n int, f func(int) bool) int {
 	from, to := n-1, n
 	for step := 1; from >= 0 && f(from); step *= 2 {
@@ -93,7 +92,6 @@ func searchBack(n int, f func(int) bool) int {
 	return from + sort.Search(to-from, func(i int) bool { return f(from + i) })
 }
 
-// segment returns the i-th segment, and its end or b.
 func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	if i+1 < len(g.segments) {
 		b = min(b, g.segments[i+1].start)
@@ -136,7 +134,6 @@ func (g *goroutine) wokeBefore(t int64) int64 {
 	return g.wakes[i-1]
 }
 
-// prune forgets what was over before horizon.
 func (g *goroutine) prune(horizon int64) {
 	if i := g.at(horizon); i > 0 {
 		g.segments = slices.Delete(g.segments, 0, i)

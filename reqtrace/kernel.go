@@ -11,23 +11,21 @@ import (
 
 // CPU is what the kernel counted for the traced process during the trace.
 type CPU struct {
-	Grouped bool    // the quota is known, because the process's control groups were found
+	Grouped bool    // the process's control groups were found, so the quota is known
 	Quota   float64 // CPUs that the quota allows; 0: no quota
 	Moments []CPUMoment
 }
 
-// CPUMoment is what the kernel has counted until a time. Moments are in order of time, ideally 10
-// ms apart.
+// CPUMoment is what the kernel has counted until a time.
 type CPUMoment struct {
 	At        time.Time
-	Periods   int64         // periods of the quota
-	Throttled int64         // periods that used the quota up
+	Periods   int64
+	Throttled int64
 	Waited    time.Duration // because of the quota, summed over CPUs
-	Threads   []ThreadTime  // those whose times have changed
+	Threads   []ThreadTime
 }
 
-// ThreadTime is how long a thread has run, and how long it has waited for a CPU. Waited includes
-// the quota's waits.
+// ThreadTime is how long a thread ran and waited for a CPU. Waited includes the quota's waits.
 type ThreadTime struct {
 	ID          int64
 	Ran, Waited time.Duration
@@ -54,16 +52,16 @@ type kernel struct {
 	clock   *clock
 	cpu     *CPU
 	report  Quota
-	at      []int64 // of the moments, by the trace's clock
+	at      []int64
 	waits   map[int64][]threadWindow
-	sums    []int64   // by window, over all threads
-	next    int       // the first moment whose silences are to be looked at
-	left    int       // the first moment whose threads are to be looked at
-	silent  []silence // to be looked at
+	sums    []int64
+	next    int // first moment with silences to look at
+	left    int // first moment with threads to look at
+	silent  []silence
 	threads map[int64]*onThread
-	queue   []queued // in order of time
-	lost    int64    // by which threads were descheduled
-	until   int64    // earlier times are settled
+	queue   []queued
+	lost    int64
+	until   int64 // earlier times are settled
 }
 
 const (
@@ -75,7 +73,6 @@ const (
 	farthest      = 100                           // windows that a wait may reach back
 )
 
-// silence is a time without any event.
 type silence struct {
 	a, b  int64
 	taken bool
@@ -118,7 +115,6 @@ func (k *kernel) during(a, b int64) (first, last int) {
 	return first, sort.Search(last, func(i int) bool { return k.at[i] >= b })
 }
 
-// counted sets the quota's figures from the counts at two moments.
 func (k *kernel) counted(first, last int) {
 	a, b, q := &k.cpu.Moments[first], &k.cpu.Moments[last], &k.report
 	q.CPUs, q.Periods, q.Throttled, q.Time = k.cpu.Quota, int(b.Periods-a.Periods), int(b.Throttled-a.Throttled),

@@ -8,17 +8,16 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Machine says when all processors were silent although there was work. Most likely the machine
-// stood still, because of a hypervisor, a quota, SIGSTOP, swapping or a neighbour. No comparison of
-// slow requests with usual ones includes that time.
+// Machine says when all processors were silent although there was work, most likely because the
+// machine stood still. No comparison of slow requests with usual ones includes that time.
 type Machine struct {
-	Stalls   int           `json:"stalls"` // how often
+	Stalls   int           `json:"stalls"`
 	Time     time.Duration `json:"time_ns"`
 	Longest  time.Duration `json:"longest_ns"`
-	Requests int           `json:"requests"` // whole requests with a stall
+	Requests int           `json:"requests"`
 	Spans    []Span        `json:"spans,omitempty"`
 	// From Options.Beside; 0: none, or not known.
-	Late  int     `json:"late,omitempty"`  // how often its heartbeat was late
+	Late  int     `json:"late,omitempty"`
 	Steal float64 `json:"steal,omitempty"` // share of the processors' time that the hypervisor took, from 0 to 1
 
 	// stalls that ended on a grid of 100 ms, as a quota's do; 0 if the quota is known
@@ -30,17 +29,17 @@ type Machine struct {
 
 // Beside is what a process on the same machine saw during the trace.
 type Beside struct {
-	Late  []Interval // when its heartbeat was late, in order of time
-	Steal float64    // share of the processors' time that the hypervisor took, from 0 to 1
-	CPU   *CPU       // nil: not known
+	Late  []Interval
+	Steal float64 // share of the processors' time that the hypervisor took, from 0 to 1
+	CPU   *CPU    // nil: not known
 }
 
 // Interval is a time by the wall clock.
 type Interval struct{ From, To time.Time }
 
-// A stall is a time in which the machine stood still. Silence alone does not show it, because an
-// idle program is silent, and so is code that cannot be preempted. So a silence is judged by what
-// there was to do in it, and by what happens within a moment after it:
+// A stall is a time in which the machine stood still. An idle program is silent too, and so is code
+// that cannot be preempted. So a silence is judged by what there was to do in it, and by what
+// happens within a moment after it:
 //
 //	events ───┤ silence, of quietLeast or more ├─┬─ window ─┬─> events
 //	          a                                b └ what was late is seen here: timers, the network
@@ -49,42 +48,42 @@ type Interval struct{ From, To time.Time }
 //
 //   - A goroutine was runnable and a processor free. The scheduler needs microseconds for that.
 //   - All processors, two at least, ran ordinary goroutines, and each goes on in the window. Sysmon
-//     interrupts each after 10 to 20 ms (runtime/proc.go, retake). So only code that cannot be
-//     interrupted is silent for so long, and it does not end everywhere at once.
+//     interrupts each after 10 to 20 ms (runtime/proc.go, retake). Code that cannot be interrupted
+//     does not end everywhere at once.
 //   - Only the collector's workers and goroutines in assists ran. An assist checks after each object
 //     whether it is interrupted (runtime/mgcmark.go, gcDrainN).
-//   - A beat of the runtime was due, a processor was free, and the beat came late. A goroutine of
-//     each trace sleeps for 100 ms at a time (runtime/tracecpu.go), one of each CPU profile too.
+//   - A beat of the runtime came late, though a processor was free for it. A goroutine of each trace
+//     sleeps for 100 ms at a time (runtime/tracecpu.go), one of each CPU profile too.
 //   - Wake-ups that no goroutine made piled up. A free processor sees each at once, and sysmon looks
-//     at the network each 10 ms. If there was no work, or code could not be interrupted, the senders
-//     may have been silent together. Then the silence must be far longer than chance gives by the
-//     rate of wake-ups, or several timers must be late.
+//     at the network each 10 ms. Without work, or with code that could not be interrupted, all
+//     senders may have been silent. Then several timers must be late, or the silence far longer than
+//     chance gives by the rate of wake-ups.
 //   - A process next to it was late at the same time.
 type stall struct {
 	a, b    int64
-	drained int64 // when a processor was idle again; until then runnable goroutines wait for what piled up
-	open    bool  // drained is not known yet
+	drained int64
+	open    bool
 	cause   Cause // CauseMachine, or the quota's CauseThrottled
 }
 
 const (
 	quietLeast = int64(10 * time.Millisecond) // the shortest that is judged
-	// in which sysmon interrupts code, retakes a processor and looks at the network
+	// in which sysmon interrupts code and looks at the network
 	quietSysmon = int64(25 * time.Millisecond)
-	quietWindow = int64(2 * time.Millisecond)   // in which what was late is seen
-	piled       = int64(1 * time.Millisecond)   // in which what has piled up comes
-	pileLeast   = 3                             // wake-ups
+	quietWindow = int64(2 * time.Millisecond)
+	piled       = int64(1 * time.Millisecond)
+	pileLeast   = 3
 	beatLate    = int64(5 * time.Millisecond)   // of a beat
 	beatPeriod  = int64(100 * time.Millisecond) // runtime/tracecpu.go, runtime/pprof.profileWriter
-	maxWindow   = 1 << 14                       // events looked at
-	maxStalls   = 1000                          // that a report keeps
-	looksLeast  = 100                           // wake-ups, for their rate to be known
-	// a silence whose chance is e^-farFetched is still believed
+	maxWindow   = 1 << 14
+	maxStalls   = 1000 // that a report keeps
+	looksLeast  = 100
+	// e^-farFetched is the chance of a silence that is still believed
 	farFetched = 7
 )
 
-// end returns until when runnable goroutines wait for what piled up. That is at most the stall's
-// length again.
+// end returns until when runnable goroutines wait for what piled up, at most for the stall's
+// length.
 func (s *stall) end() int64 {
 	latest := s.b + (s.b - s.a)
 	if s.open {
@@ -136,16 +135,16 @@ func (m *model) judge(next []trace.Event) {
 // quiet is what is known of a silence.
 type quiet struct {
 	a, b     int64
-	held     int // processors with a goroutine
+	held     int
 	ran      int // held, but not by the collector's workers
-	assisted int // of ran: in an assist
+	assisted int
 	runnable int
-	stuck    int  // of ran: sysmon should have interrupted it before, and it did nothing in the window
-	called   bool // a goroutine was in a call, which keeps its processor for a while
-	late     bool // a beat was late
-	resumed  int  // of ran: it did something in the window
-	pile     int  // early wake-ups by nobody, of waits from before
-	timers   int  // of pile
+	stuck    int  // of ran: sysmon should have interrupted it before, and the window has nothing of it
+	called   bool // a call keeps its processor for a while
+	late     bool
+	resumed  int // of ran: the window has something of it
+	pile     int // early wake-ups by nobody, of waits from before
+	timers   int
 }
 
 // quiet looks at what there was to do in a silence.
@@ -221,7 +220,6 @@ func (g *goroutine) stuck(a int64) int {
 	return 0
 }
 
-// still judges a silence by the rules of [stall].
 func (m *model) still(q *quiet) bool {
 	long, procs := q.b-q.a, max(m.clock.max, 1)
 	free := q.held < procs
@@ -246,7 +244,6 @@ func (m *model) still(q *quiet) bool {
 }
 
 // unlikely reports whether a silence is too long for chance, by the rate of wake-ups by nobody.
-// There were as many pauses as wake-ups.
 func (m *model) unlikely(long int64) bool {
 	passed := m.now - m.origin - int64(m.machine.Time)
 	if m.looks < looksLeast || passed <= 0 {
@@ -276,7 +273,7 @@ func (m *model) beside(a, b int64) bool {
 	return false
 }
 
-// wall returns the wall clock's time at t. Zero: the trace does not say.
+// wall returns the wall clock's time at t, or zero if the trace does not say.
 func (m *model) wall(t int64) time.Time {
 	if m.snapshot == nil {
 		return time.Time{}

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Reasons why libraries sleep.
 const (
 	opRetry   = "pause before a retry"
 	opLimiter = "rate limiter"
 	opSQLite  = "SQLite lock"
 )
 
-// naps says what functions of libraries sleep for, in their own body. A name that ends in a dot
-// stands for all that begin with it.
+// naps says what functions of libraries sleep for in their own body. A dot at the end stands for
+// all that begin so.
 var naps = map[string]string{
 	"github.com/aws/aws-sdk-go/aws.SleepWithContext":                  opRetry,
 	"github.com/aws/smithy-go/time.SleepWithContext":                  opRetry,
@@ -47,15 +46,15 @@ var naps = map[string]string{
 // sleepers sleep for other libraries. Their caller says what for.
 var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
 
-// busyHandler ends the name of the function that calls SQLite's busy handler, in all translations
-// of its C. It is at most maxBusyFrames outward of the function that sleeps.
+// busyHandler ends the name of the function that calls SQLite's busy handler. It is at most
+// maxBusyFrames outward of the function that sleeps.
 const (
 	busyHandler   = "InvokeBusyHandler"
 	maxBusyFrames = 6
 )
 
-// napOf returns the index of the library's function that sleeps, in the frames inward of a place,
-// and what for. -1: no library sleeps there.
+// napOf returns what the innermost library's function in the frames sleeps for, and its index. -1:
+// none sleeps.
 func napOf(inner []frame) (op string, at int) {
 	at = slices.IndexFunc(inner, func(f frame) bool { return f.owner >= ownerLibrary || !maySleep(&f) })
 	if at < 0 || inner[at].owner != ownerLibrary {
@@ -80,28 +79,24 @@ func sleepsForOthers(f string) bool {
 	return slices.ContainsFunc(sleepers, func(p string) bool { return strings.HasPrefix(f, p) })
 }
 
-// maySleep reports whether a function that a library calls may be part of a sleep, and not of a
-// wait for a lock or a connection.
+// maySleep reports whether a function may be part of a library's sleep, and not of another wait.
 func maySleep(f *frame) bool {
 	return slices.Contains([]string{"runtime", "time", "context", "syscall"}, pathRoot(f.Func)) || f.owner == ownerShim
 }
 
-// SQLite has no queue for its lock. A transaction that finds it taken sleeps and tries again, so no
-// goroutine wakes it. But the trace has the system calls that lock and unlock SQLite's files:
+// SQLite has no queue for its lock. A transaction that finds it taken sleeps and tries again. But
+// the trace has the system calls that lock and unlock SQLite's files:
 //
 //	request's goroutine   │ sleep │ sleep │ sleep ─────┤ commits
 //	holder                locks ── anything ── unlocks
 //
 // The holder is the goroutine that unlocks first after the sleep began, if it locked before that.
-// One that locked later uses another database.
-//
-// The constants end the names of the functions that begin to write, and that commit or roll back.
+// One that locked later uses another database. The constants end the names of SQLite's functions.
 const (
 	sqliteLocks   = "BtreeBeginTrans"
 	sqliteUnlocks = "pager_end_transaction"
 )
 
-// commit is the end of a transaction that has written.
 type commit struct {
 	began int64 // when it took the lock; 0: before the trace
 	at    int64
@@ -109,10 +104,8 @@ type commit struct {
 	site  siteID
 }
 
-// maxCommits is how many are looked at for a sleep.
 const maxCommits = 256
 
-// commits records the calls that lock and unlock SQLite's files.
 func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
 	switch {
 	case info.has(roleUnlocks):

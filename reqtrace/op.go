@@ -23,8 +23,8 @@ const (
 	opRWMutex = "RWMutex"
 )
 
-// ops says what functions wait for, whoever calls them. A name that ends in a dot stands for all
-// that begin with it. The outermost on a stack counts, because a semaphore has a mutex inside.
+// ops says what functions wait for. A name that ends in a dot stands for all that begin with it.
+// The outermost on a stack counts, because a semaphore has a mutex inside.
 var ops = map[string]string{
 	"database/sql.(*DB).conn":                     opPool,
 	"github.com/jackc/pgx/v5/pgxpool.(*Pool).":    opPool,
@@ -50,27 +50,24 @@ var ops = map[string]string{
 	"net/http.(*body).":                           "client, which sends the request",
 }
 
-// innerOps says what functions wait for even within those of ops. A pool without a free connection
-// opens one.
+// innerOps counts even within those of ops. A pool without a free connection opens one.
 var innerOps = map[string]string{
 	"net.(*Resolver).":                    "name server",
 	"net.(*Dialer).":                      "new connection",
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
 }
 
-// hasOneHolder reports whether what seg waits for was acquired by one goroutine, until it releases
-// it. A group of goroutines, a condition and a Once are not.
+// hasOneHolder reports whether one goroutine at a time holds what seg waits for. A group of
+// goroutines, a condition and a Once have none.
 func (s *sites) hasOneHolder(seg *segment) bool {
 	p := &s.places[seg.site]
 	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
 }
 
-// sameHeld reports whether seg waits for the same thing as a wait at the place what. That is so at
-// the same place, and for the same kind of resource.
-//
-// The trace does not tell all of a wait from before its start (runtime/traceruntime.go,
-// emitUnblockStatus). If it ends in the first generation, who ended it is known alone. Then a mutex
-// was waited for if a mutex was released.
+// sameHeld reports whether seg waits for the same thing as a wait at the place what: at the same
+// place, or for the same kind of resource. Of a wait from before the trace only the waker may be
+// known (runtime/traceruntime.go, emitUnblockStatus). Then it was for a mutex if a mutex was
+// released.
 func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	op := s.places[what].op
 	switch {
@@ -83,7 +80,7 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 }
 
 // sameRelease reports whether what seg waited for was released where the holder released it. A lock
-// that is taken at several places has waits at several.
+// may be taken at several places.
 func (s *sites) sameRelease(seg *segment, holder siteID) bool {
 	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder &&
 		s.name(holder) != ""
@@ -133,11 +130,10 @@ func opOf(inner []frame) (op string) {
 	return op
 }
 
-// systemCallPackages have a wrapper named after each system call.
 var systemCallPackages = []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix.", "modernc.org/libc.X"}
 
-// systemCall returns the name of the innermost wrapper of a system call, at which the stack ends.
-// Without such a wrapper it is the function that makes the call by its number.
+// systemCall returns the name of the innermost wrapper of a system call, at which the stack ends,
+// or the function that makes the call by its number.
 func systemCall(inner []frame) (name string) {
 	for i := range inner {
 		f := &inner[i]

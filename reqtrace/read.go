@@ -17,15 +17,14 @@ import (
 // ErrBroken is the error of a trace that is cut off or corrupt. What comes before was read.
 var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and wait for its end")
 
-// Read reads an execution trace and hands out its requests in the order of their ends, while it
-// reads. It stops at the first error. A trace without requests ends with [ErrNoRequests], a
-// [*NoRequestsError]. One that is cut off or corrupt ends with [ErrBroken], after the requests of
-// its complete generations, of up to a second each.
+// Read reads an execution trace and hands out its requests in the order of their ends. It stops at
+// the first error. A trace without requests ends with [ErrNoRequests], a [*NoRequestsError]. One
+// that is cut off or corrupt ends with [ErrBroken], after the requests of its complete generations,
+// of up to a second each.
 //
 // Read reads r ahead in a goroutine of its own, unless Options.Yield is set. If you leave the loop
-// early, or ctx ends, Read returns without waiting for r. A call of r's Read that is under way goes
-// on with that goroutine, and no other begins. So you may then close r, and must not use it
-// otherwise.
+// early, or ctx ends, Read returns without waiting for a call of r's Read that is under way. No
+// other begins. So you may then close r, and must not use it otherwise.
 func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		m, err := newModel(o)
@@ -174,11 +173,11 @@ func (e *brokenError) where() string {
 type batch struct {
 	events []trace.Event
 	err    error
-	free   chan *batch // where it goes back; nil: nowhere
+	free   chan *batch
 }
 
-// batches returns a function that hands out the trace. It reads ahead, or a few events at a time in
-// the caller's goroutine if yield is set.
+// batches returns a function that hands out the trace. If yield is set, that reads a few events at
+// a time in the caller's goroutine.
 func batches(ctx context.Context, r *source, yield func()) (next func() (*batch, error), stop func()) {
 	if yield == nil {
 		ahead, stop := readAhead(ctx, r)
@@ -207,8 +206,7 @@ func batches(ctx context.Context, r *source, yield func()) (next func() (*batch,
 	}, func() {}
 }
 
-// readAhead reads some batches ahead in a goroutine. stop ends the goroutine and waits for it,
-// unless it is in a Read, which may not return.
+// readAhead reads some batches ahead in a goroutine. stop waits for it, unless it is in a Read.
 func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func()) {
 	// A generation of the trace comes at once. With fewer batches the two sides wait for each
 	// other.
@@ -216,7 +214,7 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 	ctx, cancel := context.WithCancel(ctx)
 	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
 	for range ahead {
-		free <- nil // made when it is needed
+		free <- nil
 	}
 	go func() {
 		defer close(gone)
@@ -267,8 +265,8 @@ func (b *batch) fill(tr *trace.Reader) {
 	}
 }
 
-// take takes events until one has ended a request, and returns how many. more is false if it first
-// has to see the events after them, to judge a silence. last says that there are none.
+// take takes events until one has ended a request, and returns how many. more is false if it has to
+// see later events first, to judge a silence. last says that there are none.
 func (m *model) take(events []trace.Event, last bool) (n int, more bool, err error) {
 	defer recovered(&err) // stacks and strings are decoded when they are asked for
 	for n < len(events) && len(m.turns.done) == 0 {
@@ -300,7 +298,7 @@ func recovered(err *error) {
 // source is a trace's reader. One goroutine reads it, and another may stop it.
 type source struct {
 	r     io.Reader
-	n     atomic.Int64 // read so far
+	n     atomic.Int64
 	state atomic.Int32 // waiting, in a Read, or stopped
 	head  [32]byte     // the first bytes; written before n is
 

@@ -14,29 +14,26 @@ type Options struct {
 	// reqtrace/region. If the trace has none of those, the known servers' requests count.
 	Region string
 
-	// Requests are functions that wait for work, by their full or short names in stacks, such as
-	// main.(*pool).worker, or patterns of path.Match. What a goroutine does from one such wait to
-	// the next is a request. A goroutine that begins with the function and never waits in it is one
-	// request. Work that was there already belongs to the request before. Default: none.
+	// Requests are functions that wait for work, by their full or short names in stacks, or
+	// patterns of path.Match: main.(*pool).worker. What a goroutine does from one such wait to the
+	// next is a request. A goroutine that begins with the function and never waits in it is one
+	// request. Default: none.
 	Requests []string
 
-	// Class limits the analysis to requests of one class ([Request].Class), or of all that this
-	// pattern of path.Match matches. "-" stands for requests without a class. Default: "", all
-	// requests.
+	// Class limits the analysis to the classes ([Request].Class) that match this pattern of
+	// path.Match. "-" stands for requests without a class. Default: "", all requests.
 	Class string
 
 	// Slowest is how many requests [Analyze] keeps with their path, from 1 to 1000. Default: 0,
 	// which is 20.
 	Slowest int
 
-	// Beside is what another process on the same machine saw during the trace. It helps to tell a
-	// machine that stood still from code that cannot be interrupted, in traces of Go 1.25 and
-	// later. Default: nil, nothing.
+	// Beside is what another process on the machine saw during the trace. It helps to find out
+	// whether the machine stood still, in traces of Go 1.25 and later. Default: nil, nothing.
 	Beside *Beside
 
-	// Yield makes Read work in its caller's goroutine alone. Read calls it after every few events,
-	// so that a service that reads its own trace can give way. Default: nil, which reads ahead in
-	// another goroutine.
+	// Yield makes Read work in its caller's goroutine alone, and call Yield after every few events.
+	// Default: nil, which reads ahead in another goroutine.
 	Yield func()
 }
 
@@ -68,19 +65,18 @@ type Request struct {
 	End       time.Duration `json:"end_ns"`
 	Cut       Cut           `json:"cut,omitzero"`
 
-	// Clock is End by the clock of the traced process, in nanoseconds. With Goroutine it identifies
-	// a request, also in another trace of the same time. Began is Start by the wall clock, and zero
-	// for traces of Go before 1.25.
+	// Clock is End by the traced process's clock, in nanoseconds. With Goroutine it identifies a
+	// request, also in another trace of that time. Began is Start by the wall clock, and zero
+	// before Go 1.25.
 	Clock int64     `json:"-"`
 	Began time.Time `json:"-"`
 
 	// Class is the route that region.Middleware found, the region's type if Options.Region is a
-	// pattern, or the function that Options.Requests names. Otherwise it is the handler's function,
-	// or "" if no stack shows the handler.
+	// pattern, the function that Options.Requests names, or the handler's function. "": not known.
 	Class string `json:"class,omitempty"`
 
-	// Ran is the function (file:line) in which the request ran most often, by a CPU profile's
-	// samples and by where it was preempted. "": not known.
+	// Ran is the function (file:line) in which the request ran most often, by samples and
+	// preemptions. "": not known.
 	Ran string `json:"-"`
 
 	Parts Parts   `json:"parts_ns"` // they add up to End - Start
@@ -109,9 +105,8 @@ func (r *Request) Duration() time.Duration { return r.End - r.Start }
 // own is the request's time without what the machine stood still.
 func (r *Request) own() time.Duration { return r.Duration() - r.Parts.ns[CauseMachine] }
 
-// Blame is a time at a place in the code, where the request waited or assisted. A Blame of
-// [CauseStopped] says what the world was stopped for. One of [CauseRunqueueBusy] has the holder
-// alone.
+// Blame is a time at a place in the code. For [CauseStopped] it says what the world was stopped
+// for. For [CauseRunqueueBusy] it has the holder alone.
 type Blame struct {
 	Cause Cause `json:"cause"`
 	// the program's innermost function (file:line); if there is none, a library's (file:line in
@@ -119,16 +114,15 @@ type Blame struct {
 	Site string `json:"site"`
 	// what Site called: os.(*File).Sync, C.step
 	Call string `json:"call,omitempty"`
-	// what was asked for: a system call (fsync), a function of C, or a thing (mutex, connection
-	// pool)
+	// what was asked for: a system call (fsync), a function of C, or a thing (mutex)
 	Op string `json:"op,omitempty"`
 	// the library's function (file:line in MODULE) in which the request or the holder sleeps
 	Inside string `json:"inside,omitempty"`
-	// the request's handler (file:line), if it is not Site; or where the request waited for others
+	// the request's handler (file:line), if it is not Site, or where it waited for others
 	Handler string `json:"handler,omitempty"`
 
-	// The holder of what was waited for, at the root of the chain of waits.
-	Holder string `json:"holder,omitempty"` // function (file:line) that released or made it; with CauseRunqueueBusy the one that ran longest
+	// The holder of what was waited for, at the root of the chain.
+	Holder string `json:"holder,omitempty"` // function (file:line) that released or made it; with CauseRunqueueBusy, that ran longest
 	// an RWMutex's writer (file:line) that waits for Holder, a reader; new readers wait behind it
 	Writer  string `json:"writer,omitempty"`
 	Doing   Cause  `json:"doing,omitzero"`     // what the holder did; CauseUnknown: not known
@@ -154,14 +148,13 @@ type Tile struct {
 	Doing  Cause  `json:"doing,omitzero"`
 }
 
-// served is a request as the model knows it.
 type served struct {
 	Request
 	class   siteID
 	other   bool // its class is not the one that Options.Class asks for
 	sites   []blameOf
 	path    []tileOf
-	samples []sampled // by place
+	samples []sampled
 	ran     siteID
 }
 
@@ -172,7 +165,6 @@ type tileOf struct {
 	most  wait // what took most of it at a stretch; zero: it has no place
 }
 
-// out fills in the exported fields.
 func (r *served) out(m *model) Request {
 	sites, origin := m.sites, m.origin
 	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))

@@ -35,7 +35,7 @@ type sampled struct {
 	n    int
 }
 
-// sample records a sample of a CPU profile. One without a goroutine is the scheduler's or C's.
+// sample records a sample of a CPU profile. Without a goroutine it is the scheduler's or C's.
 func (m *model) sample(e *trace.Event, t int64) {
 	m.samples++
 	m.turns.blamer.profiled = m.kernel == nil || len(m.kernel.waits) == 0
@@ -50,14 +50,13 @@ func (m *model) sample(e *trace.Event, t int64) {
 	g.samples = append(g.samples, stackSample{t, info.site})
 }
 
-// sample adds the samples of g from a to b, while it ran for the request. A preemption counts too.
-// The scheduler preempts a goroutine that runs for more than 10 ms.
+// sample adds the samples of g from a to b. A preemption counts too, which a goroutine has after 10
+// ms.
 func (x *blamer) sample(g *goroutine, a, b int64) {
 	x.samples = countIn(x.samples, g.samples, a, b)
 	x.ran = countIn(countIn(x.ran, g.samples, a, b), g.stops, a, b)
 }
 
-// countIn adds the samples from a to b to the counts of their places.
 func countIn(at []sampled, list []stackSample, a, b int64) []sampled {
 	if len(list) == 0 {
 		return at
@@ -88,7 +87,7 @@ func mostSampled(at []sampled) (site siteID) {
 }
 
 // holding says how long the holders that released at a place ran by the trace, and how many samples
-// a CPU profile has of that time.
+// they have.
 type holding struct {
 	until   int64 // earlier time is counted, because several requests wait for one holder
 	ran     int64
@@ -114,10 +113,10 @@ func (s *sites) held(at siteID, g *goroutine, a, b int64) {
 	}
 }
 
-const samplePeriod = 10 * time.Millisecond // of a CPU profile (runtime/pprof)
+const samplePeriod = 10 * time.Millisecond
 
-// descheduled reports whether the holders were off their CPUs for more than half of that time. That
-// is so if even two standard deviations more samples would be too few.
+// descheduled reports whether the holders were off their CPUs for more than half of that time, even
+// with two standard deviations more samples.
 func (h *holding) descheduled() bool {
 	if h == nil {
 		return false
@@ -126,7 +125,6 @@ func (h *holding) descheduled() bool {
 	return 2*float64(samplePeriod)*(n+2*math.Sqrt(n+1)) < float64(h.ran)
 }
 
-// samples returns samples for users, added up by function. Each has its line with most samples.
 func (s *sites) samples(at map[siteID]int) (list []Sample) {
 	type function struct{ name, handler string }
 	of, most, all := map[function]*Sample{}, map[function]int{}, 0
@@ -157,9 +155,8 @@ func functionOf(site string) string {
 	return f
 }
 
-// wilson returns the interval of a share, n of all, at 95% confidence. It is the score interval (E.
-// B. Wilson, JASA 22, 1927), which holds for few samples, and for shares near 0 and 1. Samples of
-// one long request are not quite independent.
+// wilson returns the score interval of a share, n of all, at 95% confidence (E. B. Wilson, JASA 22,
+// 1927). It holds for few samples, and for shares near 0 and 1.
 func wilson(n, all int) (low, high float64) {
 	const z = 1.96
 	if all == 0 {

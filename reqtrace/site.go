@@ -10,34 +10,32 @@ import (
 type siteID uint32
 
 // sites knows the stacks of a trace by their place in the code. It looks at a stack once in each
-// generation, because the reader's handles end with it.
+// generation, which is how long the reader's handles live.
 type sites struct {
 	places  []place
 	byPlace map[place]siteID
-	byName  map[string]siteID // those with a name only
-	others  siteID            // of otherRequests
+	byName  map[string]siteID
+	others  siteID
 	waits   []wait
 	longest []int64 // at a stretch, of waits
 	byWait  map[wait]waitID
 	cache   map[trace.Stack]*knownStack
 	frames  []frame
 
-	asked     []string // Options.Requests
-	met       []bool   // those that match a function
+	asked     []string
+	met       []bool // those that match a function
 	functions map[string]function
 	calls     map[line]call // of what may be middleware
-	forWork   []int         // counts waits that may have been for work, by candidate
+	forWork   []int         // by candidate
 	holds     map[siteID]*holding
 }
 
-// knownStack is a stack that was looked at in this generation.
 type knownStack struct {
 	stack trace.Stack
 	info  stackInfo
-	next  [2]*knownStack // that goroutines had after it, the last first, because servers repeat what they do
+	next  [2]*knownStack // what goroutines had after it, because servers repeat what they do
 }
 
-// stackInfo is what a stack says.
 type stackInfo struct {
 	site   siteID
 	inside siteID // the innermost library function, if site is the program's
@@ -45,14 +43,14 @@ type stackInfo struct {
 	entry  siteID // the goroutine's first function, if it is the program's or a library's
 	cgo    bool
 	named  bool // site is in the program or in a library
-	roles  role // of all functions
+	roles  role
 
 	depth     uint8  // how many frames lie outward of class
 	foreign   bool   // class is the program's or a library's
 	life      bool   // the goroutine began with a function that serves a request
 	work      bool   // a wait here is one for work
 	task      siteID // the innermost function of Options.Requests
-	own       bool   // task is the program's
+	own       bool
 	program   bool   // it has a function of the program's
 	candidate siteID // what Options.Requests should name if waits here are for work
 }
@@ -69,8 +67,7 @@ func newSites() *sites {
 
 func (s *sites) name(id siteID) string { return s.places[id].site }
 
-// better returns the place that says more to users. The program's is better than a library's, and a
-// is better than b.
+// better returns the place that says more to users: the program's, or else a.
 func (s *sites) better(a, b siteID) siteID {
 	if s.places[b].owner > s.places[a].owner || a == 0 {
 		return b
@@ -81,7 +78,6 @@ func (s *sites) better(a, b siteID) siteID {
 // otherRequests stands for a connection of net/http's server of which no more is known.
 const otherRequests = "other requests"
 
-// occupant returns what to call g when it has a processor.
 func (s *sites) occupant(g *goroutine) siteID {
 	switch {
 	case g.place != 0:
@@ -113,7 +109,6 @@ func (s *sites) internPlace(p place) siteID {
 	return id
 }
 
-// forget empties the cache at the end of a generation.
 func (s *sites) forget() {
 	for _, k := range s.cache {
 		*k = knownStack{} // goroutines name it still
@@ -121,10 +116,8 @@ func (s *sites) forget() {
 	clear(s.cache)
 }
 
-// noStack stands for a stack that the trace does not have.
 var noStack stackInfo
 
-// look returns what a stack of g's says. Callers must not change it.
 func (s *sites) look(g *goroutine, stack trace.Stack) *stackInfo {
 	if stack == trace.NoStack {
 		return &noStack

@@ -7,18 +7,16 @@ import (
 	"time"
 )
 
-// threadWindow is how much a thread's counts grew in a window.
 type threadWindow struct {
 	ran, waited int64
 	left        int64 // of waited, not assigned yet
 }
 
-// onThread is what a thread did for goroutines, by the trace.
 type onThread struct {
 	since     int64 // when what it does now began; 0: nothing
-	call      bool  // it is in a system call, or in C
+	call      bool
 	stretches []threadStretch
-	off       []offStretch // in order of time; pruned from the front
+	off       []offStretch
 }
 
 type threadStretch struct {
@@ -55,7 +53,6 @@ func (k *kernel) starts(thread int32, call bool, t int64) {
 	x.since, x.call = t, call
 }
 
-// ends records that the thread's run or call ended.
 func (k *kernel) ends(thread int32, t int64) {
 	if k == nil {
 		return
@@ -163,7 +160,6 @@ func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	return off
 }
 
-// quotas returns the quota's share of the waits that ended about a moment.
 func (k *kernel) quotas(i int) float64 {
 	from, to := max(i-2, 0), min(i+1, len(k.at)-1)
 	d := k.cpu.Moments[to].Waited - k.cpu.Moments[from].Waited

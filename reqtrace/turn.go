@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// turns finds the requests among what goroutines do.
 type turns struct {
 	classes  *classes
 	anybodys bool // without regions, net/http's turns are the requests
 	origin   int64
 	blamer   blamer
-	kernel   *kernel // nil: no counts
+	kernel   *kernel
 
-	pending  []ended  // in order of their ends, until the kernel's counts for their time are known
-	began    uint64   // how many turns
-	marked   bool     // the trace has regions of requests
+	pending  []ended // until the kernel's counts for their time are known
+	began    uint64
+	marked   bool
 	held     []served // until it is known whether the trace has regions
-	released bool     // the trace has no regions
+	released bool
 	unmarked int      // left out, because the trace has regions
 	measured int      // left out: they answered with a trace, a profile or a status page
 	done     []served // to be handed out
@@ -110,7 +109,6 @@ func (x *turns) newTurn(g *goroutine) {
 	g.class, g.classDepth, g.route = 0, 0, 0
 }
 
-// reset begins the wait for the next request.
 func (g *goroutine) reset(t int64) {
 	g.turn = turn{known: true, mark: t, awake: g.awake}
 }
@@ -160,7 +158,6 @@ func (g *goroutine) since(now, patience int64) (int64, bool) {
 	return from, true
 }
 
-// begin returns when the turn began.
 func (g *goroutine) begin() int64 {
 	switch {
 	case g.woken > g.mark:
@@ -171,7 +168,6 @@ func (g *goroutine) begin() int64 {
 	return g.mark
 }
 
-// wakes records the end of a wait.
 func (x *turns) wakes(g *goroutine, t int64) {
 	if len(g.segments) == 0 {
 		return
@@ -198,7 +194,6 @@ func (x *turns) reads(g *goroutine, info *stackInfo, t int64) {
 	x.step(g, turnLooks, t)
 }
 
-// waits records the begin of a wait.
 func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t int64) {
 	if x.serves(g, s, reason, info, t) {
 		return
@@ -243,7 +238,7 @@ type ended struct {
 	marked, asked bool
 }
 
-// ended takes a request apart and hands it out, once the kernel's counts for its time are known.
+// ended takes a request apart once the kernel's counts for its time are known.
 func (x *turns) ended(e *ended) {
 	if x.kernel == nil {
 		x.takeApart(e)
@@ -284,7 +279,6 @@ func (x *turns) since(now int64) int64 {
 	return now
 }
 
-// cut hands out a request without a region that began before the trace.
 func (x *turns) cut(g *goroutine, t int64) {
 	e := ended{served: x.served(g), end: t, asked: g.asked}
 	e.ID, e.End, e.Cut = "", dur(t-x.origin), CutStart
@@ -298,7 +292,7 @@ func (x *turns) cut(g *goroutine, t int64) {
 const maxHeld = 1024
 
 // hand hands r out. Turns without a region count if the trace has no regions, or Options.Requests
-// asks for them. Those under way at the start may have had their region before.
+// asks for them. Those cut at the start may have had their region before.
 func (x *turns) hand(r *served, asked, marked bool) {
 	switch {
 	case asked && !marked:
@@ -358,7 +352,6 @@ func (x *turns) end(goroutines map[int64]*goroutine, now int64) {
 	}
 }
 
-// served returns what is known of g's request, without its times.
 func (x *turns) served(g *goroutine) served {
 	class := cmp.Or(g.route, g.task, g.class)
 	return served{Request: Request{ID: g.reqID, Goroutine: g.id}, class: class, other: !x.classes.wants(class)}

@@ -20,10 +20,9 @@ type wait struct {
 	atOp         siteID // like op, for at
 }
 
-// waitID is an index of sites.waits.
 type waitID uint32
 
-// internWait returns a wait's number, and records how long the wait took at a stretch.
+// internWait returns a wait's number, and records its longest stretch.
 func (s *sites) internWait(w wait, longest int64) waitID {
 	id, ok := s.byWait[w]
 	if !ok {
@@ -55,8 +54,8 @@ func (s *sites) blame(w *wait, ns, longest int64) Blame {
 	return b
 }
 
-// blames returns waits, the largest first, on average of n requests. Those that look the same to
-// users are added up. No stretch is longer than the slowest request.
+// blames returns waits on average of n requests, the largest first. Those that look the same to
+// users are added up. slowest limits their stretches.
 func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 	type shown struct{ time, longest int64 }
 	all := map[Blame]shown{}
@@ -76,7 +75,7 @@ func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 	return list[:min(len(list), maxBandSites)]
 }
 
-// compareBlames orders by time, and then by all fields, so that a report is always the same.
+// compareBlames gives an order that is always the same.
 func compareBlames(p, q Blame) int {
 	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause),
 		cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op),
@@ -93,9 +92,8 @@ func (s *sites) opOf(op, at siteID) string {
 	return s.places[at].op
 }
 
-// spentBy returns the wait on which p's goroutine spent time in the segment seg. own is the cause
-// if the goroutine works for the request. Otherwise the cause is p.as, and own is what the holder
-// did.
+// spentBy returns the wait on which p's goroutine spent time in seg. own is the cause if the
+// goroutine works for the request. Otherwise it is what the holder did, and p.as is the cause.
 func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 	at := seg.site
 	if p.as == CauseRunning {
@@ -123,8 +121,8 @@ func (s *sites) spentBy(p *piece, own Cause, seg *segment) (w wait) {
 }
 
 // follow returns the piece of the time of the goroutine that ended seg, from a to b. In a chain of
-// waits, what the request waits for remains the same. So a convoy leads to the goroutine that began
-// it. held means that the goroutine held what was waited for, and did not make it.
+// waits, what the request waits for remains the same, so a convoy leads to the goroutine that began
+// it. If held is set, the goroutine held what was waited for, and did not make it.
 func (s *sites) follow(p *piece, seg *segment, a, b int64, as Cause, held bool) piece {
 	next := piece{g: seg.waker, a: a, b: b, as: as, site: p.site, from: p.from, inside: p.inside}
 	next.held, next.holder, next.hold = p.held || held, p.holder, p.hold
