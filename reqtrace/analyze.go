@@ -28,7 +28,7 @@ type Report struct {
 	Missing  []string `json:"missing,omitempty"` // entries of Options.Requests that no function matches
 	// regions mark the requests
 	Marked bool   `json:"marked"`
-	Procs  int    `json:"procs"`           // GOMAXPROCS
+	Procs  int    `json:"procs"`
 	Class  string `json:"class,omitempty"` // Options.Class: everything but Classes is of these requests
 	// those with most of the slowest 1% first, at most 64
 	Classes []Class `json:"classes"`
@@ -38,9 +38,9 @@ type Report struct {
 	Median    Band       `json:"median"` // p45 to p55: the other bands are compared with it
 	Tail      Band       `json:"tail"`   // p99 and above
 	Machine   Machine    `json:"machine,omitzero"`
-	Quota     *Quota     `json:"quota,omitempty"`           // nil: not known
-	Samples   int        `json:"samples,omitempty"`         // of a CPU profile
-	Allocated uint64     `json:"allocated_bytes,omitempty"` // on the heap during the trace
+	Quota     *Quota     `json:"quota,omitempty"` // nil: not known
+	Samples   int        `json:"samples,omitempty"`
+	Allocated uint64     `json:"allocated_bytes,omitempty"`
 	CCDF      []Quantile `json:"ccdf"`
 	Slowest   []Request  `json:"slowest"`
 	Spans     []Span     `json:"spans"` // the collector marked, or the world was stopped
@@ -59,9 +59,8 @@ const (
 )
 
 // Analyze reads an execution trace and says where the time of its requests went. It fails as [Read]
-// does. If a trace is cut off or corrupt after whole requests, it returns a report of these, and
-// Report.Broken says why. It keeps a million requests at most. [Report].Sampled says which part of
-// them the figures are of.
+// does. If a trace is cut off or corrupt after whole requests, it returns these, and Report.Broken
+// says why. It keeps a million requests at most ([Report].Sampled).
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, evenkeel.NewOptionError("reqtrace.Options", "Slowest", "%d; it goes from 1 to %d, or is 0 for %d",
@@ -97,7 +96,6 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	return report, nil
 }
 
-// analysis collects requests.
 type analysis struct {
 	report   Report
 	requests []record // in the end, in order of their times

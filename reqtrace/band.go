@@ -75,7 +75,6 @@ func (a *analysis) edges(from, to float64) (i, j int) {
 	return i, j
 }
 
-// band adds up the requests from one quantile to another.
 func (a *analysis) band(m *model, name string, from, to float64) Band {
 	i, j := a.edges(from, to)
 	if j <= i {

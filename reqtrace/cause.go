@@ -6,18 +6,18 @@ import "evenkeel.dev/internal/enum"
 // the meaning or the name of one. Store names, because a number holds for one build alone.
 type Cause uint8
 
-// The causes. A new one goes at the end of this list. It needs a name in causeNames, words in
+// The causes. A new one goes at the end, and needs a name in causeNames, words in
 // reqtrace/verdict/words.go, a colour in internal/chart/causes.css, and rows in
-// docs/guides/explain.md and docs/reference/explain-json.md. Tests tell what is missing.
+// docs/guides/explain.md and docs/reference/explain-json.md.
 const (
 	CauseUnknown    Cause = iota
-	CauseRunning          // on a processor, in its own code or that of goroutines which work for it
+	CauseRunning          // in its own code, or that of goroutines which work for it
 	CauseAssistMark       // marking, to pay for its allocations
 	// waiting for the collector before it may allocate
 	CauseAssistWait
 	CauseSweep        // sweeping, to pay for its allocations
 	CauseStopped      // the collector stops the world
-	CauseRunqueueGC   // runnable, and the collector's workers or assists have the processor
+	CauseRunqueueGC   // runnable, and the collector has the processor
 	CauseRunqueueBusy // runnable, and other goroutines have the processors
 	CauseRunqueueIdle // runnable, and a processor is idle
 	CauseSyscall      // in a system call
@@ -27,7 +27,7 @@ const (
 	CauseChannel      // waiting for a channel, until others began to work for it
 	CauseSleep        // waiting for a time
 	CauseMachine      // the machine stood still: all processors were silent although there was work
-	CauseStoppedOther // others than the collector stop the world, such as for a stack trace of all goroutines
+	CauseStoppedOther // others than the collector stop the world
 	CauseThrottled    // the CPU quota of its control group was used up
 	CauseDescheduled  // the kernel ran other processes on the goroutine's CPU
 	numCauses

@@ -13,7 +13,6 @@ import (
 // noClass is what Options.Class calls requests without a class.
 const noClass = "-"
 
-// maxClasses is how many classes a report lists.
 const maxClasses = 64
 
 // OtherClasses is the name of all classes that have no row of their own.
@@ -47,7 +46,7 @@ func (c *Class) quantiles(times []int64) {
 
 // classes knows which classes are asked for, and what each took.
 type classes struct {
-	pattern string // Options.Class
+	pattern string
 	sites   *sites
 	known   map[siteID]bool
 	total   map[siteID]*Parts
@@ -79,7 +78,6 @@ func (c *classes) add(id siteID, p *Parts) {
 	t.AddAll(*p)
 }
 
-// asked returns what the requests took that are asked for.
 func (c *classes) asked() (total Parts) {
 	for id, p := range c.total {
 		if c.wants(id) {
@@ -89,8 +87,8 @@ func (c *classes) asked() (total Parts) {
 	return total
 }
 
-// list returns the classes of requests, which are in order of their times. Classes with most of the
-// slowest requests come first, then those with most requests.
+// list returns the classes of requests, which are in order of their times. Those with most of the
+// slowest requests come first.
 func (c *classes) list(requests []record) []Class {
 	slow := max(min(int(.99*float64(len(requests))), len(requests)-1), 0)
 	count, late := c.sites.countClasses(requests), c.sites.countClasses(requests[slow:])
@@ -105,7 +103,7 @@ func (c *classes) list(requests []record) []Class {
 			cmp.Compare(c.sites.name(a), c.sites.name(b)))
 	})
 	list := make([]Class, 0, min(len(ids), maxClasses))
-	rowOf := make([]uint8, len(count)) // index of list, by class
+	rowOf := make([]uint8, len(count))
 	for i, id := range ids {
 		switch {
 		case i < maxClasses-1:
@@ -137,7 +135,6 @@ func (s *sites) countClasses(requests []record) []int {
 	return count
 }
 
-// classError is the error for a class that no request has.
 func classError(pattern string, list []Class) error {
 	var names []string
 	for _, c := range list {

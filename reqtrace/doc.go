@@ -6,34 +6,30 @@
 //
 // # Requests
 //
-// Servers need no marks. The package finds requests of net/http (HTTP/1 and HTTP/2),
-// golang.org/x/net's HTTP/2, gRPC and net/rpc. Options.Requests names other functions that wait for
-// work. If nothing is found, a [NoRequestsError] lists candidates.
-//
-// If the service marks its requests with package reqtrace/region, or you set Options.Region, then
-// the marked requests count. Others are left out, except for those that Options.Requests names.
+// The package finds requests of net/http (HTTP/1 and HTTP/2), golang.org/x/net's HTTP/2, gRPC and
+// net/rpc without marks. Options.Requests names other functions that wait for work. If nothing is
+// found, a [NoRequestsError] lists candidates. If the service marks its requests with package
+// reqtrace/region, or you set Options.Region, only these count, and those of Options.Requests.
 //
 // A request begins when its goroutine is woken. It ends at the first wait after its region or its
-// answer. So it includes the wait for a processor that a handler's own timer does not see. A request
-// that the trace cuts off has no breakdown.
+// answer. So it includes the wait for a processor that a handler's own timer does not see.
 //
 // # Causes
 //
 // Each nanosecond has one [Cause]. The package follows a wait for a lock or a channel to the
-// goroutine that ended it, and on to the goroutines that this one waited for. What the scheduler
-// and the collector did to these goroutines counts as such. The rest of a lock's wait is
-// [CauseLock]. A wait for a goroutine that works for the request counts as what that goroutine did.
-// The wait until other work was done is [CauseChannel].
+// goroutine that ended it, and on to those that this one waited for. What the scheduler and the
+// collector did to these goroutines counts as such. The rest of a lock's wait is [CauseLock]. A wait
+// for a goroutine that works for the request counts as what that one did. The wait until other work
+// was done is [CauseChannel].
 //
 // A [Blame] names the place in the program's code, and the holder of what was waited for. The
 // program is what is neither in the standard library, nor in the module cache, nor under vendor.
 //
-// The causes show what a request itself lost to the collector. Requests that queue behind its
-// workers lose time as well, which counts as waiting for other goroutines. So the collector's share
-// is a lower bound. For the upper one run the service with GOGC=off.
+// Requests that queue behind the collector's workers wait for other goroutines. So the collector's
+// share is a lower bound. A run with GOGC=off shows the whole.
 //
-// If a CPU profile is taken during the trace, each [Band] says in which functions its requests ran
-// ([Sample]).
+// If a CPU profile is taken during the trace, each [Band] has the functions in which its requests
+// ran ([Sample]).
 //
 // # Limits
 //
@@ -41,8 +37,8 @@
 // call or C look like running, or like the call. A trace does not name locks either. A report shows
 // where goroutines wait for one, and where they release it.
 //
-// If all processors are silent although there is work, most likely the whole machine stood still.
-// That is [CauseMachine], which no comparison of requests includes.
+// If all processors are silent although there is work, most likely the machine stood still. That is
+// [CauseMachine], which no comparison of requests includes.
 //
 // The package reads traces of Go 1.22 and later. Of a trace that is cut off it reads what is whole
 // ([ErrBroken]).

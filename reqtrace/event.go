@@ -80,7 +80,6 @@ func (m *model) event(e *trace.Event) {
 	}
 }
 
-// label marks the collector's workers.
 func (m *model) label(e *trace.Event, t int64) {
 	l := e.Label()
 	if l.Resource.Kind != trace.ResourceGoroutine || !strings.HasPrefix(l.Label, "GC (") {
@@ -93,7 +92,6 @@ func (m *model) label(e *trace.Event, t int64) {
 	}
 }
 
-// transition takes a goroutine to its next state.
 func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	g := m.goroutine(int64(st.Resource.Goroutine()))
 	from, to := st.Goroutine()
@@ -142,7 +140,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		switch {
 		case info.has(roleGC) && s == stateLock:
 			s = stateAssistWait // the collector's own semaphores
-		case from == trace.GoNotExist: // a coroutine begins
+		case from == trace.GoNotExist:
 			m.born(e, g, t, st)
 		case from == trace.GoRunning && st.Reason == "": // a coroutine takes over (iter.Pull), until it gives back
 			s = stateChannel
@@ -180,7 +178,6 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 }
 
-// runnable records which goroutine made g runnable.
 func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int64, st *trace.StateTransition) {
 	by := m.other(e, g)
 	switch from {
@@ -214,20 +211,18 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 	m.push(g, t, stateRunnable, 0)
 }
 
-// ended records which goroutine ended g's wait s, and where.
 func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 	s.waker = by
 	if s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return
 	}
 	s.release = m.sites.look(by, e.Stack()).site
-	// A goroutine that serves a request does not work for another request. It releases something.
+	// A goroutine that serves a request releases something. It does not work for another request.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
 		s.held = true
 	}
 }
 
-// born records which goroutine created g.
 func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTransition) {
 	g.born, g.parent = t, m.other(e, g)
 	if g.parent != nil {
@@ -240,7 +235,6 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	m.turns.created(g, info, t)
 }
 
-// enter records what a stack says about g.
 func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
 	if info.entry != 0 {
 		g.entry = info.entry

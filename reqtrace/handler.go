@@ -3,8 +3,8 @@ package reqtrace
 import "strings"
 
 // handlerOf returns the index of the frame of a request's handler, which is the innermost function
-// that a dispatcher called. Middleware has a dispatcher outward of it as well, but calls the next
-// one. If a library's handler calls the program, the handler is what it calls. -1: there is none.
+// that a dispatcher called. Middleware calls another dispatcher. If a library's handler calls the
+// program, the handler is what it calls. -1: there is none.
 //
 //	main.look              <- the handler
 //	chi.(*Mux).routeHTTP      dispatches
@@ -18,7 +18,7 @@ func handlerOf(frames []frame) int {
 			continue
 		}
 		if strings.HasPrefix(inner.Func, "net/http.(*ServeMux).") {
-			return -1 // the handler is not chosen yet
+			return -1
 		}
 		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") ||
 			serversOwn(outer.Func, inner.Func) {
@@ -28,7 +28,7 @@ func handlerOf(frames []frame) int {
 			continue // it looks something up, copies or allocates, or was preempted
 		}
 		handler = i - 1
-		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") { // net/rpc calls by reflection
+		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") {
 			handler--
 		}
 		if inner.owner == ownerLibrary && packageOf(inner.Func) == packageOf(outer.Func) {
@@ -47,9 +47,8 @@ func handlerOf(frames []frame) int {
 }
 
 // handler is handlerOf without middleware that calls the next handler as a function value: next(w,
-// r). The line of such a call reaches several functions, and a handler's line reaches one. So in a
-// service with one route the middleware counts as the handler. If the compiler inlines the function
-// that returns the middleware, each route has a copy with the same line.
+// r). The line of such a call reaches several functions, so with one route the middleware counts as
+// the handler. If the compiler inlines it, each route has a copy with the same line.
 //
 //	main.(*api).search                   <- the handler         main.(*api).store
 //	main.run.(*api).observed.func7 (api.go:30)  middleware      main.run.(*api).observed.func8 (api.go:30)
@@ -74,10 +73,9 @@ type line struct {
 	line uint64
 }
 
-// call is the call that a line makes.
 type call struct {
 	pc             uint64
-	caller, callee string // callee is "" if there are several
+	caller, callee string
 }
 
 // callsSeveral reports whether the call in f also calls other functions. Two calls on a line of one
@@ -134,8 +132,8 @@ func dispatches(f *frame) bool {
 	return false
 }
 
-// stdHandler reports whether a dispatcher of net/http calls a handler of the standard library. That
-// is a ServeHTTP, or what an http.HandlerFunc is. What a file server calls is its own work.
+// stdHandler reports whether a dispatcher of net/http calls a handler of the standard library. What
+// a file server calls is its own work.
 func stdHandler(outer string, inner *frame) bool {
 	if inner.owner == ownerRuntime {
 		return false

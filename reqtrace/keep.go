@@ -11,10 +11,7 @@ import (
 //	requests    1 ............ maxKept ........ 2 maxKept ............. 4 maxKept ...
 //	kept        each         │ half of them   │ one in four           │ one in eight
 //
-// Chance decides which requests are kept, so they have the distribution of all.
-//
-// Invariant: between two calls of [analysis.keep] at most maxKept requests are kept. Each request
-// that was seen is among them with the same chance, one in oneIn.
+// Invariant: each request that was seen is kept with the same chance, one in oneIn.
 const maxKept = 1 << 20
 
 type keep struct {
@@ -24,15 +21,13 @@ type keep struct {
 	chance *rand.Rand
 }
 
-// record is a request that is kept.
 type record struct {
 	time    int64
 	class   siteID
 	details spot
 }
 
-// details is what is kept of a request in addition to its time and class. A request of a class that
-// Options.Class leaves out has none.
+// details is what else is kept of a request. One that Options.Class leaves out has none.
 type details struct {
 	start   int64
 	parts   [numCauses]int64 // without CauseMachine
@@ -40,7 +35,6 @@ type details struct {
 	samples []sampled
 }
 
-// keep keeps a request, unless chance drops it.
 func (a *analysis) keep(r *served, m *model) {
 	d := &a.scratch
 	*d = details{waits: d.waits[:0], samples: d.samples[:0]}
@@ -82,25 +76,20 @@ func (a *analysis) thin() {
 	}
 }
 
-// detailsOf returns a request's details, until the next call.
 func (a *analysis) detailsOf(r *record) *details { return a.details.at(r.details, &a.scratch) }
 
 const chunkSize = 64 << 10 // bytes
 
-// store keeps details in chunks that are never moved. A report keeps details of every request, and
-// must not need much more memory than the trace.
+// store keeps details in chunks that are never moved.
 type store []packed
 
-// spot is where details are in a store: the number of the chunk, and 16 bits for the offset in it.
-// Details that do not fit in a chunk have one to themselves.
+// spot is the number of a chunk, and 16 bits for the offset in it.
 type spot uint32
 
-// packed is numbers of at least 0, in few bytes each.
 type packed []byte
 
 func (p *packed) put(ns int64) { *p = binary.AppendUvarint(*p, uint64(max(ns, 0))) }
 
-// next takes a number off the front.
 func (p *packed) next() int64 {
 	v, n := binary.Uvarint(*p)
 	*p = (*p)[n:]
@@ -138,7 +127,6 @@ func (s *store) put(d *details) spot {
 	return at
 }
 
-// at reads the details at x into d, and returns d.
 func (s store) at(x spot, d *details) *details {
 	p := s[x>>16][x&(1<<16-1):]
 	*d = details{start: p.next(), waits: d.waits[:0], samples: d.samples[:0]}

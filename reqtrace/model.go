@@ -26,7 +26,7 @@ import (
 //   - prune forgets what no request needs any more, so memory is bounded by what is under way.
 //     A waker is kept while a segment may name it, also after its end (dead).
 type model struct {
-	region        string // of the regions that are requests, or a pattern
+	region        string
 	regionPattern bool
 	origin        int64
 	now           int64
@@ -34,9 +34,9 @@ type model struct {
 	pruneAt       int   // number of events
 	horizon       int64 // no request needs what was before it
 	goroutines    map[int64]*goroutine
-	dead          []*goroutine          // over, but a wait may still name them
-	spare         []*goroutine          // for reuse
-	recent        [maxRecent]*goroutine // by the last bits of their ids, because most events are of few goroutines
+	dead          []*goroutine // over, but a wait may still name them
+	spare         []*goroutine
+	recent        [maxRecent]*goroutine // by their ids, because most events are of few goroutines
 	clock         clock
 	sites         *sites
 	turns         turns
@@ -44,12 +44,12 @@ type model struct {
 	marking       int64 // start of the concurrent mark phase; 0: none
 	stopping      int64
 	machine       Machine
-	kernel        *kernel              // nil: no counts
-	late          []Interval           // when the process next to this one was late
-	snapshot      *trace.ClockSnapshot // nil: the trace has none
-	looks         int                  // wake-ups by nobody, without those right after another
-	looked        int64                // the last one
-	samples       int                  // of a CPU profile
+	kernel        *kernel
+	late          []Interval // when the process next to this one was late
+	snapshot      *trace.ClockSnapshot
+	looks         int // wake-ups by nobody, without those right after another
+	looked        int64
+	samples       int
 	heap          heap
 }
 
@@ -63,10 +63,8 @@ func (h *heap) now(bytes uint64) {
 	h.last = bytes
 }
 
-// maxSpans is enough for hours.
 const maxSpans = 1 << 18
 
-// span returns a time as users see it.
 func (m *model) span(a, b int64) Span { return Span{Start: dur(a - m.origin), End: dur(b - m.origin)} }
 
 // Span is a time in which the collector marked, or the world was stopped.
@@ -77,13 +75,13 @@ type Span struct {
 }
 
 const (
-	pruneEvery = 1 << 14 // events
-	prunePer   = 8       // events for each goroutine, because pruning visits all
+	pruneEvery = 1 << 14
+	prunePer   = 8 // events for each goroutine
 	// ns within which wake-ups by nobody belong to one look at the network
 	oneLook          = 50_000
-	maxRecent        = 1 << 14 // goroutines
-	maxSpare         = 1 << 12 // goroutines
-	maxSpareSegments = 64      // of each; larger ones are given back
+	maxRecent        = 1 << 14
+	maxSpare         = 1 << 12
+	maxSpareSegments = 64 // of each; larger ones are given back
 )
 
 func newModel(o Options) (*model, error) {
@@ -137,7 +135,6 @@ func (m *model) newGoroutine(id int64) *goroutine {
 	return g
 }
 
-// run begins what g does on its processor.
 func (m *model) run(g *goroutine, t int64) {
 	switch {
 	case g.stopping > 0:
@@ -150,8 +147,7 @@ func (m *model) run(g *goroutine, t int64) {
 	g.segments[len(g.segments)-1].thread = g.thread
 }
 
-// prune forgets what no request can need any more. That is what was over before the oldest active
-// goroutine began its turn.
+// prune forgets what was over before the oldest active goroutine began its turn.
 func (m *model) prune() {
 	const patience = int64(50 * time.Millisecond) // with a goroutine that waits outside of a request
 	horizon := m.turns.since(m.now)

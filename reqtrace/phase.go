@@ -14,10 +14,9 @@ package reqtrace
 //	 │                                 │                      v
 //	 └─────────────────────────────────┴──────────────────── ended
 //
-// The way back to idle hands out a request. From ended that is at any wait of its own, from
-// answered at a wait outside of the handler. From both it is also when the connection looks for the
-// next request, or the goroutine ends. From looking and woken no request is handed out, because
-// none had come.
+// The way back to idle hands out a request: from ended at any wait of its own, from answered at a
+// wait outside of the handler. From both it is also when the connection looks for the next request,
+// or the goroutine ends. From looking and woken there is none.
 //
 // A goroutine of another way (serving.go) has the same turn:
 //
@@ -30,15 +29,13 @@ package reqtrace
 // Invariants:
 //   - start is set in serving, region and ended only. depth is above 0 in region only.
 //   - woken is 0 in idle, the wake-up in woken, and the look in looking. Later phases keep it.
-//   - A request with known unset began before the trace. It is cut, and not taken apart.
+//   - A request with known unset began before the trace, and is not taken apart.
 //   - No request of this turn needs what was before [goroutine.begin].
-//
-// [turns.step] changes phases, and [goroutine.reset] leads back to idle.
 type phase uint8
 
 const (
-	phaseIdle    phase = iota // it waits for work, or is not known yet
-	phaseLooking              // a connection has looked for the next request
+	phaseIdle    phase = iota
+	phaseLooking       // a connection has looked for the next request
 	phaseWoken
 	phaseAnswered // a connection without a region has written to its client
 	phaseRegion
@@ -46,39 +43,38 @@ const (
 	phaseEnded   // the request lasts until the next wait
 )
 
-// turnEvent takes a turn to another phase.
 type turnEvent uint8
 
 const (
 	turnWoken turnEvent = iota // a wait that may have been for work has ended
-	turnLooks                  // a connection reads outside of its handler
+	turnLooks
 	turnAnswers
 	turnBegins
 	turnEnds
 	turnWaits   // a wait of its own, anywhere
 	turnOutside // a wait of a connection outside of its handler
 	turnNothing // a wait of a connection for the next request
-	// a wait for a time or a channel, of no connection: the last wake-up was no request
+	// a wait for a time or a channel, of no connection: its wake-up was no request
 	turnLeisure
-	turnServes // a goroutine is created for a request
-	turnSeeks  // a goroutine of wayTurns waits for work
+	turnServes
+	turnSeeks // a goroutine of wayTurns waits for work
 	turnDies
 )
 
-// turn is a turn under way. Times are nanoseconds of the trace's clock. 0: not yet.
+// turn is a turn under way. Times are by the trace's clock. 0: not yet.
 type turn struct {
 	phase phase
-	known bool   // the trace has its begin
-	mark  int64  // end of the turn before, or birth
-	woken int64  // when its request was there
-	awake int64  // the last time that it was woken
+	known bool  // the trace has its begin
+	mark  int64 // end of the turn before, or birth
+	woken int64
+	awake int64
 	seq   uint64 // number of the turn; 0: none yet
-	start int64  // of the request
-	depth int    // of regions
+	start int64
+	depth int
 	reqID string
 
 	class      siteID // the handler's function
-	classDepth uint8  // of the innermost handler's frame
+	classDepth uint8
 	route      siteID // the class by the program itself
 	measures   bool   // it answers with a trace, a profile or a status page
 
@@ -86,5 +82,5 @@ type turn struct {
 	did      bool // it waited, or called something
 	answered bool
 	closed   bool // it closed a connection
-	seeking  bool // the turn began with a look for a request, and nothing came of it yet
+	seeking  bool // it began with a look for a request, and nothing came of it yet
 }

@@ -9,18 +9,18 @@ import (
 
 // Quota is what a CPU quota did to the traced process.
 type Quota struct {
-	CPUs      float64       `json:"cpus"`                // 0: no quota
-	Periods   int           `json:"periods,omitempty"`   // during the trace
-	Throttled int           `json:"throttled,omitempty"` // those that used it up
-	Time      time.Duration `json:"time_ns,omitempty"`   // how long it was used up, summed over CPUs
-	Silences  int           `json:"silences,omitempty"`  // of the trace, because of the quota
+	CPUs      float64       `json:"cpus"` // 0: no quota
+	Periods   int           `json:"periods,omitempty"`
+	Throttled int           `json:"throttled,omitempty"`
+	Time      time.Duration `json:"time_ns,omitempty"` // how long it was used up, summed over CPUs
+	Silences  int           `json:"silences,omitempty"`
 	Silent    time.Duration `json:"silent_ns,omitempty"`
 	Spans     []Span        `json:"spans,omitempty"`
 }
 
 // throttle assigns the quota's time until a moment to the longest silence that ends in the window
-// and fits. The time is summed over CPUs, so it may exceed the silence. It may be shorter if some
-// CPUs had no work.
+// and fits. The time is summed over CPUs, so it may exceed the silence, or be shorter if CPUs had
+// no work.
 func (k *kernel) throttle(m *model, i int) {
 	d := int64(k.cpu.Moments[i].Waited - k.cpu.Moments[i-1].Waited)
 	w, ok := k.window(i)
@@ -45,7 +45,7 @@ func (k *kernel) throttle(m *model, i int) {
 	m.throttled(longest.a, longest.b)
 }
 
-// throttled records that the quota was used up from a to b. The machine did not stand still then.
+// throttled records that the quota was used up from a to b.
 func (m *model) throttled(a, b int64) {
 	q := &m.kernel.report
 	q.Silences++
@@ -87,14 +87,14 @@ func (c *clock) drains(s stall, at int) stall {
 }
 
 const (
-	quotaPeriod = 100 * time.Millisecond // the kernel's default, and Kubernetes'
+	quotaPeriod = 100 * time.Millisecond
 	gridLeast   = 6
-	gridSure    = 6  // e^-gridSure is the chance that stalls without a grid end as close together
-	gridClose   = .8 // 1: all at the same phase
+	gridSure    = 6 // e^-gridSure is the chance that stalls without a grid end as close together
+	gridClose   = .8
 )
 
-// grid returns how many stalls there are, if they ended on a grid of quotaPeriod. Otherwise it
-// returns 0. It is Rayleigh's test of their phases.
+// grid returns how many stalls there are if they ended on a grid of quotaPeriod, else 0. It is
+// Rayleigh's test of their phases.
 func grid(stalls []Span) int {
 	var x, y float64
 	for _, s := range stalls {

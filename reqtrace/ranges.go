@@ -93,21 +93,18 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	}
 }
 
-// collected keeps a time of the collector, or a stop of the world.
 func (m *model) collected(s Span) {
 	if len(m.gc) < maxSpans {
 		m.gc = append(m.gc, s)
 	}
 }
 
-// hold records what g, which runs, does on its processor.
 func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
 	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
 		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
 	}
 }
 
-// rangeOf returns the goroutine whose time a range is.
 func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
 	id := e.Goroutine()
 	if r.Scope.Kind == trace.ResourceGoroutine {

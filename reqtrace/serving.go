@@ -17,7 +17,6 @@ const (
 	wayTurns
 )
 
-// created records a goroutine's first function.
 func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 	if !info.life {
 		return
@@ -29,7 +28,6 @@ func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 	x.step(g, turnServes, t)
 }
 
-// enter records what a stack says about how g serves requests.
 func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	switch {
 	case info.has(roleStreams):
@@ -49,15 +47,15 @@ func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	g.classify(info)
 }
 
-// classify records the class that a stack shows. The longest stack counts, because middleware lies
-// outward of the handler.
+// classify records a stack's class. The longest stack counts, because middleware lies outward of
+// the handler.
 func (g *goroutine) classify(info *stackInfo) {
 	if info.class != 0 && info.depth > g.classDepth {
 		g.class, g.classDepth = info.class, info.depth
 	}
 }
 
-// forWorkAt reports whether a wait of a goroutine of wayTurns is one for work. A library that waits
+// forWorkAt reports whether a wait is for work, of a goroutine of wayTurns. A library that waits
 // without the program on the stack was not called for a request.
 func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 	if !mayBeForWork(s, reason, info) {
@@ -78,7 +76,6 @@ func mayBeForWork(s state, reason string, info *stackInfo) bool {
 	return s == stateNetwork || s == stateChannel || s == stateSleep || reason == "sync.(*Cond).Wait"
 }
 
-// serves records a wait, and reports whether g is a goroutine of these ways.
 func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t int64) bool {
 	if g.forWorkAt(s, reason, info) {
 		x.step(g, turnSeeks, t)
@@ -102,8 +99,7 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 	return true
 }
 
-// calls records a system call. A read after an answer looks for the next request. A wait follows,
-// unless the request is there.
+// calls records a system call. A read after an answer looks for the next request.
 func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	if info.has(roleAnswer) {
 		x.step(g, turnAnswers, t)
@@ -127,7 +123,6 @@ func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	}
 }
 
-// seek ends the turn of a goroutine that waits for work.
 func (x *turns) seek(g *goroutine, t int64) {
 	first := g.way != wayTurns
 	g.way, g.serve = wayTurns, false
@@ -144,8 +139,8 @@ func (x *turns) seek(g *goroutine, t int64) {
 	}
 }
 
-// die ends the turn of a goroutine that ends. A goroutine of wayTurns had no work if it only closed
-// its connection.
+// die ends the turn of a goroutine that ends. One of wayTurns had no work if it only closed its
+// connection.
 func (x *turns) die(g *goroutine, t int64) {
 	switch {
 	case g.phase == phaseServing && (g.way == wayLife || g.did && (!g.closed || g.answered)):

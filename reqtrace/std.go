@@ -22,7 +22,7 @@ var stdRoots = func() map[string]bool {
 // pathRoot returns the first element of the import path of a function's package. It ends at a
 // slash. In a path of one element it ends at the dot before the function's name.
 func pathRoot(function string) string {
-	pkg, _, _ := strings.Cut(function, "[") // type arguments may hold paths
+	pkg, _, _ := strings.Cut(function, "[")
 	root, _, ok := strings.Cut(pkg, "/")
 	if !ok {
 		root, _, _ = strings.Cut(pkg, ".")

@@ -1,8 +1,7 @@
 package reqtrace
 
-// A worker takes one job after the other, and wakes the goroutine that waits for a job's result.
-// The trace does not say where a job ends if nobody waits for its result yet, and the next job is
-// in the channel already. But a usual job waits once where the last one waited:
+// The trace does not show where a worker's job ends, if nobody waits for its result yet and the
+// next job is in the channel already. But a usual job waits once where the last one waited:
 //
 //	its queue is empty   waits for a job │ sleep │ wakes one  │ waits for a job │ sleep │ wakes one
 //	its queue is full    sleep │ sleep │ sleep │ sleep │ wakes one who has waited for long
@@ -12,7 +11,7 @@ package reqtrace
 // several.
 type jobsOf struct{ once, often uint32 }
 
-// count counts what g did since it last woke a goroutine. It wakes one now.
+// count counts what g did since it last woke another goroutine.
 func (j *jobsOf) count(g *goroutine) {
 	var since int64
 	if n := len(g.wakes); n > 0 {
@@ -27,13 +26,12 @@ func (j *jobsOf) count(g *goroutine) {
 	}
 }
 
-// minJobs is how many jobs a worker does before its waits count as jobs.
 const minJobs = 8
 
 func (j *jobsOf) steady() bool { return j.once >= minJobs && j.once >= 4*j.often }
 
-// lastTwo returns the index of the last wait of g up to i that began after since, and of the wait
-// before it at the same place. -1: none.
+// lastTwo returns the indexes of the last wait of g up to i, after since, and of the wait before it
+// at the same place. -1: none.
 func (g *goroutine) lastTwo(i int, since int64) (last, before int) {
 	last, before = -1, -1
 	for ; i >= 0 && g.segments[i].start >= since; i-- {
@@ -48,9 +46,8 @@ func (g *goroutine) lastTwo(i int, since int64) (last, before int) {
 	return last, before
 }
 
-// worksSince returns from when on w, which ends a wait of g at b, works for g. That is the last
-// time that it woke another goroutine, or for a steady worker the end of the job before. 0: not
-// known.
+// worksSince returns since when w, which ends a wait of g at b, works for g. That is since it woke
+// another goroutine, or since a steady worker's last job. 0: not known.
 func (s *sites) worksSince(w, g *goroutine, b int64) int64 {
 	since := w.wokeBefore(b)
 	if !w.jobs.steady() {
