@@ -20,28 +20,14 @@ import (
 const compareHelp = `
 evenkeel compare [flags] run.json...
 
-Puts the runs of one or more files side by side, a column a variant. Runs of one label in a file are
-repeats: the table has their median, its ratio to the first variant's (-base chooses another), and in
-brackets where the true ratio lies. ~ stands for a ratio that these runs cannot tell from 1. The more
-figures are judged, the wider are the brackets: -figures p99 judges one. - is standard input.
+Puts the runs of files side by side, a column for each variant. Runs of one label are repeats: the
+table has their median, its ratio to the base, and the interval of that ratio. ~ is inconclusive.
 
   evenkeel compare before.json after.json
-  evenkeel compare -base default -figures p99,p99.9 run.json
+  evenkeel compare -html page.html run.json
   evenkeel compare -fail-if 'p99.9 > +20%' -fail-if 'requests/s < -10%' base.json head.json
-                                                for CI: exit code 3 when the whole interval lies
-                                                beyond a limit, 4 when the limit lies within it,
-                                                so that it takes more runs; only these figures are
-                                                judged then, unless -figures names others
-  evenkeel compare -html page.html run.json     one page that needs nothing else: latency
-                                                histogram and CCDF, latency and heap over time
-  evenkeel compare -events events.ndjson -html page.html run.json
-                                                and what happened meanwhile: collections under
-                                                gcgate, deployments, failovers
 
-An events file has a line each time that something enters a state, in which it stays until its
-next line; events are placed on the runs during which they happened, by the clock:
-
-  {"t":"2026-11-21T10:00:00.5Z","source":"replica 1","state":"collecting"}
+docs/guides/reading-the-table.md explains the table.
 `
 
 type compareFlags struct {
@@ -52,12 +38,11 @@ type compareFlags struct {
 }
 
 func (f *compareFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output)")
-	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be "+
-		"repeated")
+	fs.StringVar(&f.html, "html", "", "write a page to this `file`, - for standard output")
+	fs.Var(&f.events, "events", "show the events of this `file` on the time line, - for standard input; repeatable")
 	f.judging.Register(fs)
-	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
-	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
+	fs.BoolVar(&f.json, "json", false, "print JSON (docs/reference/compare-json.md)")
+	fs.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 }
 
 // check finds flags that do not go together, and fills in the figures that are judged.

@@ -25,43 +25,15 @@ import (
 
 const explainHelp = `
 evenkeel explain [flags] TRACE
-evenkeel explain -against TRACE [flags] TRACE...
+evenkeel explain -against OLD [flags] NEW...
 
-Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
-not: a file, - for standard input, or the address of a server. Without a path that is its
-/debug/pprof/trace, taken for 5 s with a CPU profile; a recorder's URL has the last seconds.
-Requests of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names the
-function that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
+Says why the slowest requests of a Go server were slow. TRACE is an execution trace: a file, - for
+standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a recorder.
 
-  evenkeel explain -demo                          a recorded trace of a slow service, and its page
-  evenkeel explain 127.0.0.1:6060                              5 s, from now on
-  evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=10
-  evenkeel explain http://127.0.0.1:6060/debug/evenkeel/      a recorder's snapshot, taken now
-  evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
-  evenkeel explain -class main.report trace.out   the requests of one handler, route or worker alone
-  evenkeel explain -html page.html trace.out      and a page with the slowest requests' paths
-  evenkeel explain -perfetto out.json trace.out   and the same as tracks, for ui.perfetto.dev
-  evenkeel explain -fail-if 'gc>30%' trace.out    for CI: exit code 3 when the collector took
-                                                  more than 30% of what the slowest 1% (p99+)
-                                                  take more than the median request
+  evenkeel explain -demo                                  a recorded trace of a slow service
+  evenkeel explain -html why.html 127.0.0.1:6060          5 s of a live server, and a page
+  evenkeel explain -against 'old*.trace' new*.trace       what made the new version slower
 
--against says what made the requests of a new version slower than those of an old one. Take several
-traces of each, old and new in turns, and quote patterns:
-
-  evenkeel explain -against 'old*.trace' new*.trace
-  evenkeel explain -against 'old*.trace' -fail-if 'lock>+10%' new*.trace
-                                                  exit code 3 when locks take more of the slowest
-                                                  1% than before by over 10% of its old mean, 4 when
-                                                  that cannot be told; total is all causes, and
-                                                  all:CAUSE is of all requests
-
-Otherwise each -fail-if is [BAND:]CAUSE>N%. BAND (default p99+) and CAUSE are:
-
-  ` + explain.BandList + `
-  ` + explain.CauseHelp + `
-  ` + explain.GroupHelp + `
-
-gc is what requests themselves lost to the collector; the queue behind it adds to that.
 docs/guides/explain.md says how to read the report.
 `
 
@@ -95,32 +67,23 @@ type explainFlags struct {
 
 func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	var f explainFlags
-	fs := a.NewFlags("explain", explainHelp)
-	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, "+
-		"default "+demoPage+")")
-	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of "+
-		"the text)")
-	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for "+
-		"ui.perfetto.dev (- for standard output, instead of the text)")
-	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be "+
-		"repeated", cli.Each(&f.failIf, checkLimit))
-	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones "+
-		"slower: a `trace` or a quoted pattern of files; may be repeated")
-	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern "+
-		"(default: those of reqtrace/region, else what servers' goroutines do)")
-	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its "+
-		"goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
-		f.request = append(f.request, s)
-		return nil
-	})
-	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a "+
-		"pattern; - for those without one")
-	fs.BoolVar(&f.noProfile, "no-profile", false,
-		"of a URL, take no CPU profile while the trace is taken: running has no functions then")
-	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this "+
-		"host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's "+
-		"address)")
+	fs := a.NewFlags("explain", explainHelp,
+		"Common flags: html against fail-if demo", "Requests: request region class slowest",
+		"The trace: no-profile cpu-stat", "Results: json perfetto")
+	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace, and write its page (-html, default "+demoPage+")")
+	fs.BoolVar(&f.json, "json", false, "print JSON (docs/reference/explain-json.md)")
+	fs.StringVar(&f.html, "html", "", "write a page to this `file`; - writes it in place of the text")
+	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests to this `file`, for ui.perfetto.dev")
+	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'gc>30%' or 'p99.9+:lock>50%'; with -against "+
+		"'lock>+10%' or 'all:total>+5%', and 4 if that is inconclusive; repeatable", cli.Each(&f.failIf, checkLimit))
+	fs.Var(&f.against, "against", "compare with this `trace` of an old version, or a quoted pattern; repeatable")
+	fs.StringVar(&f.region, "region", "", "a request is a region of this `type`, or of those that match a pattern")
+	fs.Var((*cli.List)(&f.request), "request",
+		"a request is what follows each wait in this `function`, such as main.(*pool).worker; repeatable")
+	fs.StringVar(&f.class, "class", "", "explain the requests of this `class`, or of a pattern; - for those without one")
+	fs.BoolVar(&f.noProfile, "no-profile", false, "take no CPU profile with the trace of a URL")
+	fs.StringVar(&f.cpuStat, "cpu-stat", "",
+		"read CPU times of this `process`, or from a file (default: the process that listens at the URL)")
 	f.slowest = 10
 	fs.Var((*cli.Whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 	names, err := a.Operands(fs, args)

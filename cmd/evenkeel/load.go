@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
@@ -21,35 +22,14 @@ import (
 const loadHelp = `
 evenkeel load [flags] URL...
 
-Puts HTTP load (HTTP/1.1, HTTP/2, h2c) on a service and prints what its clients would see. Several URLs, or
-those of -targets, are requested one after the other, round and round, by their weights.
+Puts HTTP load on a running service and prints the latency that its clients see. With -rate it
+sends at that rate even while the service stalls, so a stall shows in the tail. Ctrl-C ends early.
 
-  evenkeel load -c 100 -n 10000 http://127.0.0.1:5000/     closed loop, as hey and ab do: each
-                                                           connection waits for its answer
-  evenkeel load -rate 2000 -z 30s http://127.0.0.1:5000/   open loop: 2,000 requests a second,
-                                                           latency from the time each was due
-  evenkeel load -stages 10s:500,1m:500-5000 URL            open loop with steps and ramps of the rate
-  evenkeel load -find 'p99 < 20ms' -z 10s URL              the highest rate that holds, in steps of -z
+  evenkeel load -rate 2000 -z 30s http://127.0.0.1:8080/    open loop, 2,000 requests per second
+  evenkeel load -c 100 -n 10000 http://127.0.0.1:8080/      closed loop on 100 connections
+  evenkeel load -find 'p99 < 20ms' http://127.0.0.1:8080/   the highest rate that keeps this limit
 
-Use the open loop for a tail: in a closed loop a stalled service is sent less, so its slowest
-requests are hardly seen ("coordinated omission"). Ctrl-C ends early and still reports.
-
-Where the service has /debug/pprof/ on the first URL's host, or where -pprof says, its collections
-and allocations in the window are told too; -gctrace FILE, the log of GODEBUG=gctrace=1, tells all
-that evenkeel run tells of the collector. docs/guides/load.md has more.
-
-For CI: each -fail-if is [CLASS:]FIGURE>VALUE or <VALUE, and exit code 3 says that one was not kept.
-
-  evenkeel load -rate 2000 -z 30s -fail-if 'p99>20ms' -fail-if 'failed>0.1%' http://127.0.0.1:5000/
-
-Of several machines each puts a share of the load on: -rate, -n and -c are those of all together,
-and evenkeel merge adds the results count by count. On the second of four:
-
-  evenkeel load -share 1/4 -start 2026-11-22T10:00:00Z -rate 20000 -z 30s -o 1.json http://HOST/
-
-Exit code 0 says that the load was put on, whatever part of it failed, as with hey, wrk, vegeta and
-k6: what may fail is for -fail-if to say. Only where no request was answered, or none with a status of
-2xx or 3xx, it is 1.
+docs/guides/load.md has more.
 `
 
 // loadCommand is what evenkeel load is to do.
@@ -76,21 +56,22 @@ func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.top = 8
 	c.client.Register(fs)
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
-	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the "+
-		"first URL, if it is there). The service is made to collect before and after the window, not in it")
-	fs.StringVar(&c.gctrace, "gctrace", "",
-		"`log` that the service's gctrace lines are being written to, - for standard input")
+	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: at the first URL)")
+	fs.StringVar(&c.gctrace, "gctrace", "", "growing `log` of the service's gctrace lines, - for standard input")
 	fs.Var((*cli.Whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
-	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
-	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open "+
-		"loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
-	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; "+
-		"may be repeated", cli.Each(&c.failIf, load.ParseLimit))
+	fs.StringVar(&c.html, "html", "", "write a page to this `file`")
+	fs.Var(&c.find, "find", "search the highest rate that keeps this `condition`, in steps of -z (default 10s)")
+	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'p99>20ms', 'failed>0.1%', 'CLASS:p99>9ms' or "+
+		"'rate<1000/s'; repeatable", cli.Each(&c.failIf, load.ParseLimit))
 }
 
 func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	c := &loadCommand{app: a}
-	fs := a.NewFlags("load", loadHelp)
+	fs := a.NewFlags("load", loadHelp, slices.Concat([]string{"Common flags: c n z rate t H d find o fail-if"},
+		load.Groups, []string{
+			"Other connections: unix redirects", "Several machines: share start quiet",
+			"Results: html label top pprof gctrace",
+		})...)
 	c.register(fs)
 	urls, err := a.Operands(fs, args)
 	if err != nil {

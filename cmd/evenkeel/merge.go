@@ -14,27 +14,20 @@ import (
 const mergeHelp = `
 evenkeel merge [flags] run.json run.json...
 
-Adds what several machines measured of one service at the same time, count by count: the result is
-what one machine would have measured that could put on all of the load. It is a run.json as any
-other. Percentiles are taken of the sum; those of the parts are never averaged.
+Adds what several machines measured of one service at the same time, count by count.
+Percentiles are of the sum, never averages. It refuses files that have no sum, and says why.
 
   evenkeel load -share 0/2 -start $T -rate 20000 -z 30s -o 0.json http://HOST/   on one machine
   evenkeel load -share 1/2 -start $T -rate 20000 -z 30s -o 1.json http://HOST/   on another
   evenkeel merge -o all.json 0.json 1.json
-  evenkeel compare before.json all.json
-
-Refused is what has no sum: other targets, timeouts, warm-ups, windows or versions of evenkeel, shares
-that are missing or there twice, histograms of other bounds, rates that were not kept, and
-percentiles without counts.
 `
 
 func runMerge(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("merge", mergeHelp)
-	output := fs.String("o", "", "write the sum to this JSON `file`, for evenkeel compare (- for standard output, "+
-		"instead of the table)")
+	output := fs.String("o", "", "write the sum to this JSON `file`; - writes it in place of the table")
 	skew := cli.Period(time.Second)
-	fs.Var(&skew, "skew", "take windows that began up to this `duration` apart, and are of lengths as near")
-	allowLate := fs.Bool("allow-late", false, "take generators too that did not keep their rate; the sum says so")
+	fs.Var(&skew, "skew", "accept windows that start and last up to this `duration` apart")
+	allowLate := fs.Bool("allow-late", false, "accept load generators that did not keep their rate")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err

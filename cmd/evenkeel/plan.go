@@ -15,21 +15,12 @@ import (
 const planHelp = `
 evenkeel plan [flags] SOURCE
 
-Says what replicas of a service need to collect their garbage: how many there must be, memory in
-all, the CPU of a request with the collector's share, how far the load is from the knee, and how
-many must be able to collect at once; for GOGC=100, GOGC=400 and behind gates (package gcgate),
-side by side. All of it is arithmetic, in ranges; it predicts no latency.
+Says how many replicas, how much memory and how many turns a load needs, with and without gates.
+SOURCE is a run.json, a gctrace log, - for standard input, or a URL that httpgate.Status serves.
 
-SOURCE is a run.json of evenkeel run, the GODEBUG=gctrace=1 log of a program (- is standard
-input), or the URL of a replica's status page (httpgate.Status):
-
-  evenkeel plan run.json                   replicas for the load that was measured
-  evenkeel plan -times 4 -memory 2GiB run.json
-                                           for four times that, in containers of 2 GiB
-  evenkeel plan -n 6 -k 2 run.json         six replicas, of which two may collect at once
-  evenkeel plan -n 4 server.log            a log knows nothing of requests or of the CPU that they take
+  evenkeel plan run.json                            replicas for the measured load
+  evenkeel plan -times 4 -memory 2GiB run.json      for four times the load, 2 GiB each
   evenkeel plan -n 4 http://10.0.0.7:8080/debug/gate
-                                           one of four replicas that run now
 
 docs/guides/plan.md explains each row.
 `
@@ -37,19 +28,15 @@ docs/guides/plan.md explains each row.
 func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	f := plan.Options{Watch: cli.Period(10 * time.Second)}
 	fs := a.NewFlags("plan", planHelp)
-	fs.Var((*cli.Whole)(&f.Replicas), "n",
-		"there are `N` replicas (default: as many as are needed; of a status page, what it says)")
-	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default 1; of a status page, what it says)")
-	fs.Var(&f.Memory, "memory", "one replica may take this `size`, such as 2GiB: a gate's trigger then follows the "+
-		"allocation (default: no limit; of a status page, what it says)")
-	fs.Var(&f.Times, "times", "plan for this many `times` the load of the source (default 1; of a status page the "+
-		"number of replicas, each with as much)")
-	fs.Var(&f.Rate, "rate", "plan for this many `requests` a second in all (default: the source's)")
-	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: what a status page has measured, "+
-		"else an estimate)")
+	fs.Var((*cli.Whole)(&f.Replicas), "n", "there are `N` replicas (default: the status page's, or as many as needed)")
+	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default: the status page's, or 1)")
+	fs.Var(&f.Memory, "memory", "memory limit of a replica, a `size` such as 2GiB (default: the status page's, or none)")
+	fs.Var(&f.Times, "times", "plan for so many `times` the load (default 1; of a status page the number of replicas)")
+	fs.Var(&f.Rate, "rate", "plan for so many `requests` per second in all (default: the source's)")
+	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: as measured, or an estimate)")
 	fs.Var(&f.Watch, "for", "watch a status page for this `time`")
-	fs.StringVar(&f.Label, "label", "", "take the runs with this `label` of a run.json that has several")
-	asJSON := fs.Bool("json", false, "print all figures as JSON")
+	fs.StringVar(&f.Label, "label", "", "use the runs with this `label`")
+	asJSON := fs.Bool("json", false, "print JSON")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err

@@ -12,13 +12,12 @@ import (
 const versionHelp = `
 evenkeel version [-json]
 
-Says which evenkeel this is: a version, or the commit that it was built from.
+Prints the version of evenkeel, or the commit that it was built from.
 `
 
 func runVersion(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("version", versionHelp)
-	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep "+
-		"figures of their own")
+	asJSON := fs.Bool("json", false, "print JSON, with the machine")
 	operands, err := a.Operands(fs, args)
 	if err != nil {
 		return err

@@ -12,14 +12,11 @@ import (
 	"time"
 )
 
-// NewFlags makes the flags of a subcommand. help is what -h says before them.
-func (a *App) NewFlags(name, help string) *flag.FlagSet {
+// NewFlags makes the flags of a subcommand. help is what -h says before them, and groups are those
+// that -h shows them in, each as "Title: flag flag".
+func (a *App) NewFlags(name, help string, groups ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(a.Stderr)
-	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "%s\n\nFlags, before or after the operands:\n", strings.TrimSpace(help))
-		fs.PrintDefaults()
-	}
+	fs.Usage = func() { writeHelp(a.Stdout, fs, help, groups) }
 	return fs
 }
 
@@ -34,7 +31,6 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	fs.SetOutput(io.Discard)
 	for {
 		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-			fs.SetOutput(a.Stdout)
 			help()
 			return nil, nil, err
 		} else if err != nil {

@@ -19,12 +19,11 @@ type Flags struct {
 }
 
 func (j *Flags) Register(fs *flag.FlagSet) {
-	fs.StringVar(&j.Base, "base", "", "the `label` that ratios refer to (default: the first)")
-	fs.Func("fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 "+
-		"when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated", cli.Each(&j.FailIf, ParseLimit))
-	fs.StringVar(&j.Figures, "figures", "", "judge these `figures` alone, by their names in the table with commas "+
-		"between: fewer of them have narrower intervals (default those of -fail-if, else p50, p90, p99, p99.9, "+
-		"slowest 1%, slowest 0.1%, requests/s, CPU/request, peak memory)")
+	fs.StringVar(&j.Base, "base", "", "`label` that ratios refer to (default: the first)")
+	fs.Func("fail-if", "exit with 3 if a figure surely changed by more than this `limit`, such as 'p99 > +20%' or "+
+		"'requests/s < -10%', and with 4 if that is inconclusive; repeatable", cli.Each(&j.FailIf, ParseLimit))
+	fs.StringVar(&j.Figures, "figures", "", "judge these `figures` alone, by their names in the table, separated by "+
+		"commas; fewer figures have narrower intervals")
 }
 
 // Check finds figures that are not, or not judged, and fills in those of -fail-if.

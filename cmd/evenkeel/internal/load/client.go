@@ -31,11 +31,9 @@ type ClientFlags struct {
 }
 
 func (c *ClientFlags) Register(fs *flag.FlagSet) {
-	fs.StringVar(&c.Unix, "unix", "",
-		"connect to this Unix `socket` and not to the URL's host, as with: -unix /run/app.sock http://app/")
+	fs.StringVar(&c.Unix, "unix", "", "connect to this Unix `socket` instead of the URL's host")
 	fs.Var((*cli.Whole)(&c.redirects), "redirects",
-		"follow so many redirects at most, `N`, by net/http's client; latency is of all of them together "+
-			"(default 0: they are not followed, and count as answers)")
+		"follow at most `N` redirects and measure them as one request (default: a redirect is an answer)")
 }
 
 // Apply has a load go over a Unix socket and follow redirects, as the flags say.

@@ -59,21 +59,26 @@ const maxBodyBytes = 1 << 30
 // drain is how long a load goes on after -z for what was due and could not be sent in time.
 const drain = time.Second
 
+// Groups are those of the flags of load and run, as -h shows them.
+var Groups = []string{
+	"Rate: warmup arrivals stages times seed",
+	"Requests: m H d D T a host t targets class template distinct",
+	"Connections: http1 http2 streams disable-keepalive insecure cacert",
+}
+
 func (l *Flags) Register(fs *flag.FlagSet) {
 	l.timeout = cli.Period(20 * time.Second)
 	fs.Var((*cli.Whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
-	fs.Var((*cli.Whole)(&l.connections), "c",
-		"`connections` at a time (default 50; with -rate the most to open, default 1000)")
-	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by "+
-		"then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
+	fs.Var((*cli.Whole)(&l.connections), "c", "use so many `connections` (default 50; with -rate at most 1000)")
+	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds")
 	fs.Var((*cli.Decimal)(&l.Rate), "rate",
-		"open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
+		"open loop: send so many `requests` per second, whatever the service does (default: closed loop)")
 	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
 	fs.Var(&l.timeout, "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
-	fs.Var(&l.headers, "H", "`header` to send, such as 'Accept: text/html'; may be repeated")
+	fs.Var(&l.headers, "H", "send this `header`, such as 'Accept: text/html'; repeatable")
 	fs.StringVar(&l.body, "d", "", "request `body`")
-	fs.StringVar(&l.BodyFile, "D", "", "`file` that holds the request body, - for standard input")
+	fs.StringVar(&l.BodyFile, "D", "", "`file` of the request body, - for standard input")
 	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
@@ -81,8 +86,7 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
 	l.Shape.register(fs)
-	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard "+
-		"output, instead of the table)")
+	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`; - writes them in place of the table")
 }
 
 // notZero are the flags of which 0 would silently stand for the default.

@@ -30,21 +30,14 @@ type shapeFlags struct {
 }
 
 func (s *shapeFlags) register(fs *flag.FlagSet) {
-	fs.BoolVar(&s.http1, "http1", false,
-		"HTTP/1.1 only (default: HTTP/2 where all URLs are https and their servers offer it, else HTTP/1.1)")
-	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only: to http URLs with prior knowledge (h2c)")
-	fs.Var((*cli.Whole)(&s.streams), "streams",
-		"HTTP/2: `requests` at a time on each of the -c connections (default 1)")
+	fs.BoolVar(&s.http1, "http1", false, "HTTP/1.1 only (default: HTTP/2 if all servers offer it over TLS)")
+	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only, also without TLS (h2c)")
+	fs.Var((*cli.Whole)(&s.streams), "streams", "HTTP/2: send so many `requests` at a time per connection (default 1)")
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
-	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant,
-		"open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
-	fs.Uint64Var(&s.Seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random "+
-		"values of -template, and of run the order of the variants, to have them again (default: a new one, which is "+
-		"shown)")
-	fs.Var(&s.stages, "stages", "open loop with rates that change: `list` of DURATION:RATE (a step) or "+
-		"DURATION:FROM-TO (a ramp), such as 10s:500,1m:500-5000,10s:0")
-	fs.StringVar(&s.times, "times", "", "open loop with the times of a recorded trace: a line each in this `file`, "+
-		"as a duration or in seconds, counted from the earliest")
+	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` or poisson (random) gaps")
+	fs.Uint64Var(&s.Seed, "seed", 0, "repeat the random choices of the run with this `number` (default: a new one)")
+	fs.Var(&s.stages, "stages", "open loop: `list` of DURATION:RATE or DURATION:FROM-TO, such as 10s:500,1m:500-5000")
+	fs.StringVar(&s.times, "times", "", "open loop: `file` with the time of a request per line, in seconds")
 }
 
 // apply puts them into o.

@@ -28,8 +28,8 @@ type ShareFlags struct {
 }
 
 func (s *ShareFlags) Register(fs *flag.FlagSet) {
-	fs.Func("share", "put on this `I/N` of the load, I from 0 to N-1: -rate, and -n and -c where given, are those of "+
-		"all N machines together", func(text string) error {
+	fs.Func("share",
+		"put on share `I/N` of the load, I from 0 to N-1, of what -rate, -n and -c say", func(text string) error {
 		i, n, ok := strings.Cut(text, "/")
 		index, err1 := strconv.Atoi(i)
 		of, err2 := strconv.Atoi(n)
@@ -39,8 +39,7 @@ func (s *ShareFlags) Register(fs *flag.FlagSet) {
 		s.Share = &runfile.Share{Index: index, Of: of}
 		return nil
 	})
-	fs.Func("start", "wait for this `time`, such as 2026-11-22T10:00:00Z or seconds since 1970; refuse to start when "+
-		"it is over", func(text string) error {
+	fs.Func("start", "start at this `time`, such as 2026-11-22T10:00:00Z or seconds since 1970", func(text string) error {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			s.Start = time.Unix(n, 0)
 			return nil
@@ -53,8 +52,7 @@ func (s *ShareFlags) Register(fs *flag.FlagSet) {
 		s.Start = t
 		return nil
 	})
-	fs.BoolVar(&s.Quiet, "quiet", false,
-		"show no progress: for a log that has standard error between the lines of -o -")
+	fs.BoolVar(&s.Quiet, "quiet", false, "show no progress")
 }
 
 // Apply takes the share of what the other flags say.

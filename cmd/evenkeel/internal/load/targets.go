@@ -49,15 +49,13 @@ const (
 )
 
 func (m *mixFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&m.File, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with "+
-		"headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL "+
-		"that begins with / is below the first URL given")
-	fs.Func("class", "`NAME=REGEXP`: give requests whose 'METHOD URL' matches figures of their own, as that class; "+
-		"may be repeated, the first that matches counts", m.addClass)
-	fs.BoolVar(&m.template, "template", false, "URLs, header values and bodies are text/templates: {{int 1 100}}, "+
-		"{{line \"FILE\"}}, {{seq}} (docs/guides/load.md); all are made before the load")
-	fs.Var((*cli.Whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again "+
-		"(default: as many as are sent, at most 10000)")
+	fs.StringVar(&m.File, "targets", "", "`file` of requests, as vegeta has them, or JSON lines; - for standard input")
+	fs.Func("class", "`NAME=REGEXP`: requests whose 'METHOD URL' matches get figures of their own; repeatable",
+		m.addClass)
+	fs.BoolVar(&m.template, "template", false,
+		"expand {{int 1 100}}, {{line \"FILE\"}} and {{seq}} in URLs, headers and bodies")
+	fs.Var((*cli.Whole)(&m.distinct), "distinct",
+		"make so many different `requests` of -template, then repeat (default: all, at most 10000)")
 }
 
 func (m *mixFlags) addClass(s string) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -23,35 +24,31 @@ import (
 
 // New returns what the command line of evenkeel run asks for; help is what -h prints.
 func New(a *cli.App, help string, args []string) (*Runner, error) {
-	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second)}
-	fs := a.NewFlags("run", help)
+	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second), repeat: 1}
+	groups := slices.Concat([]string{
+		"Common flags: url variant repeat rate c n z explain fail-if o",
+		"The server: ready ready-timeout stop-timeout pprof v",
+		"Rounds: until until-figure budget aa base figures",
+	}, load.Groups, []string{"Results: html explain-html traces top"})
+	fs := a.NewFlags("run", help, groups...)
 	f.load.Register(fs)
-	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and "+
-		"round")
+	fs.Var(&f.urls, "url", "load this `URL`; repeatable: requests go to one after the other")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
-	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
-	fs.Var(&f.stopTimeout, "stop-timeout",
-		"`duration` that the server may take to stop after SIGTERM, before it is killed")
-	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the "+
-		"first -url)")
-	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
+	fs.Var(&f.readyTimeout, "ready-timeout", "give up if the server is not ready after this `duration`")
+	fs.Var(&f.stopTimeout, "stop-timeout", "kill the server this `duration` after SIGTERM")
+	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: at the first -url)")
+	fs.Var(&f.variants, "variant",
+		"a way to start it, `'LABEL: ARGS'`, such as 'no gc: GOGC=off' or 'big: -cache=1000'; repeatable")
 	f.judging.Register(fs)
-	f.repeat = 1
-	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn "+
-		"by lot; 3 with -explain and several variants")
+	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds of random order")
 	f.until.register(fs)
-	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which "+
-		"change this machine shows at all; -repeat (default 10) times, or 8 before -until")
-	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where "+
-		"variants are compared)")
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
-	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest "+
-		"requests were slow, as evenkeel explain does")
-	fs.StringVar(&f.explainHTML, "explain-html", "",
-		"write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
-	fs.StringVar(&f.traces, "traces", "",
-		"keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; implies -explain")
-	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
+	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, to see which change this machine shows")
+	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 of variants)")
+	fs.StringVar(&f.html, "html", "", "write a page to this `file`")
+	fs.BoolVar(&f.explain, "explain", false, "then trace the same load for 5 s, and say why requests were slow")
+	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`")
+	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace")
+	fs.BoolVar(&f.verbose, "v", false, "show the collector's own lines too")
 	operands, command, err := a.Parse(fs, args)
 	if err != nil {
 		return nil, err

@@ -39,13 +39,10 @@ const (
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, "+
-		"or is certainly another than 1 (with -fail-if: is certainly beyond or within each limit), or the -budget is "+
-		"spent; the intervals hold although each round is looked at")
-	fs.StringVar(&u.figure, "until-figure", "",
-		"the `figure` that -until is about (default: the first of -figures, or p99)")
-	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m); with -fail-if after ten "+
-		"rounds, if it has no room for as many as a limit takes")
+	fs.Var(&u.width, "until", "add rounds until the p99 ratio is known to ± this `share`, such as 10%, or clearly "+
+		"differs from 1; with -fail-if until each limit is decided")
+	fs.StringVar(&u.figure, "until-figure", "", "`figure` of -until (default: the first of -figures, or p99)")
+	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
 // share is a flag of a share above 0.
