@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/perfetto"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -55,10 +57,10 @@ type explainFlags struct {
 	json      bool
 	html      string
 	perfetto  string
-	failIf    []string // as it was given: what it means depends on -against
+	failIf    cli.List
 	against   cli.List
 	region    string
-	request   []string
+	request   cli.List
 	class     string
 	noProfile bool
 	cpuStat   string
@@ -75,10 +77,10 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	fs.StringVar(&f.html, "html", "", "write a page to this `file`; - writes it in place of the text")
 	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests to this `file`, for ui.perfetto.dev")
 	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'gc>30%' or 'p99.9+:lock>50%'; with -against "+
-		"'lock>+10%' or 'all:total>+5%', and 4 if that is inconclusive; repeatable", cli.Each(&f.failIf, checkLimit))
+		"'lock>+10%' or 'all:total>+5%', and 4 if that is inconclusive; repeatable", f.failIf.Set)
 	fs.Var(&f.against, "against", "compare with this `trace` of an old version, or a quoted pattern; repeatable")
 	fs.StringVar(&f.region, "region", "", "a request is a region of this `type`, or of those that match a pattern")
-	fs.Var((*cli.List)(&f.request), "request",
+	fs.Var(&f.request, "request",
 		"a request is what follows each wait in this `function`, such as main.(*pool).worker; repeatable")
 	fs.StringVar(&f.class, "class", "", "explain the requests of this `class`, or of a pattern; - for those without one")
 	fs.BoolVar(&f.noProfile, "no-profile", false, "take no CPU profile with the trace of a URL")
@@ -106,20 +108,13 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if reason := f.wrong(fs, names); reason != "" {
 		return a.Wrong(fs, "%s", reason)
 	}
+	limits, err := explain.ParseLimits(f.failIf, f.against != nil)
+	if err != nil {
+		return a.Wrong(fs, "%v", err)
+	}
 	o := reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest}
 	if f.against != nil {
-		return against(ctx, a, fs, &f, names, o)
-	}
-	var failIf explain.Limits
-	for _, text := range f.failIf {
-		l, err := explain.ParseLimit(text)
-		if _, beside := explain.ParseChangeLimit(text); err != nil && beside == nil || strings.Contains(text, ">+") {
-			err = errors.New("it is a limit of a difference; name the old version's traces with -against")
-		}
-		if err != nil {
-			return a.Wrong(fs, "-fail-if %q: %v", text, err)
-		}
-		failIf = append(failIf, l)
+		return against(ctx, a, fs, &f, names, limits, o)
 	}
 	if err := cli.CanSave(names, f.html, f.perfetto); err != nil {
 		return err
@@ -135,13 +130,17 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 		return wrongOption(a, fs, source, err)
 	}
 	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(explain.Page(a, newExplained(names[0], source), v, f.html),
-		explain.Tracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
+	err = errors.Join(
+		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, newExplained(names[0], source), v) }),
+		a.SaveAs(f.perfetto, "open it at https://ui.perfetto.dev or in chrome://tracing", func(w io.Writer) error {
+			return perfetto.Write(w, source, v.Report())
+		}),
+		printVerdict(a, source, v, &f))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
 	}
-	hit, limitErr := failIf.Check(v)
+	hit, limitErr := limits.Check(v)
 	a.Say("explain", hit...)
 	switch err = errors.Join(err, limitErr); {
 	case err != nil:
@@ -213,17 +212,6 @@ func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 	return err
 }
 
-// checkLimit lets a -fail-if pass that is one without -against, or beside it.
-func checkLimit(text string) (string, error) {
-	_, err := explain.ParseLimit(text)
-	if err != nil {
-		if _, beside := explain.ParseChangeLimit(text); beside == nil {
-			err = nil
-		}
-	}
-	return text, err
-}
-
 func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags) error {
 	switch {
 	case f.json:
@@ -231,7 +219,7 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	case f.html == cli.ToStdout, f.perfetto == cli.ToStdout:
 		return nil
 	}
-	o := explain.TextOptions(a)
+	o := verdict.Options{Color: a.Style.Color, Width: a.Width}
 	if f.demo {
 		o.Rows = demoRows
 	}
@@ -250,11 +238,10 @@ func verdictOn(
 	return demoName, v, err
 }
 
-// newExplained says what trace a verdict is on: where it is a file, pages lead into it.
+// newExplained names the trace. A page leads into it if it is a file.
 func newExplained(name, source string) page.Trace {
-	t := page.Trace{Name: source}
-	if name == source && name != cli.StdinName && name != demoName { // no URL either
-		t.File = name
+	if name != source || name == demoName { // standard input, a URL
+		return page.Trace{Name: source}
 	}
-	return t
+	return page.Trace{Name: source, File: name}
 }

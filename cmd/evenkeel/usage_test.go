@@ -138,7 +138,7 @@ func TestUsage(t *testing.T) {
 		{"explain -slowest x a", cli.ExitUsage, "", "-slowest: write a whole number"},
 		{"explain -slowest 1001 a", cli.ExitUsage, "", "from 1 to 1000"},
 		{"explain -fail-if gc a", cli.ExitUsage, "", "no > in it; write it as [BAND:]CAUSE"},
-		{"explain -fail-if x>1% a", cli.ExitUsage, "", "there are assist assist-wait"},
+		{"explain -fail-if x>1% a", cli.ExitUsage, "", "there are unknown running assist"},
 		{"explain -json -html - a", cli.ExitUsage, "", "give the page a file"},
 		{"explain -html /no/such/folder/page a", cli.ExitFailed, "", "cannot write"},
 		{"explain /", cli.ExitFailed, "", "/ is a folder; name the file of a trace"},

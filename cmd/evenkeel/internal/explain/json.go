@@ -9,22 +9,15 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// version is the version of what WriteJSON writes. It rises when a field changes its meaning;
-// new fields do not raise it.
+// version is that of both JSON forms. It rises when a field changes its meaning.
 const version = 1
 
-// changeVersion is the version of what WriteChange writes, as version is of WriteJSON's.
-const changeVersion = 1
-
-// WriteJSON writes a verdict and the report that it is on as indented JSON, which
-// docs/reference/explain-json.md describes.
+// WriteJSON writes a verdict and its report, as docs/reference/explain-json.md describes.
 func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	r := *v.Report()
 	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
 		notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(struct {
+	return write(w, struct {
 		Version int              `json:"version"`
 		Tool    string           `json:"tool"`
 		Source  string           `json:"source"`
@@ -34,22 +27,21 @@ func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 }
 
 // notNil has an empty list written as [], not as null.
-func notNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
+func notNil[T any](s []T) []T { return append([]T{}, s...) }
 
-// WriteChange writes a change as indented JSON, which docs/reference/explain-json.md describes.
+// WriteChange writes a change, as docs/reference/explain-json.md describes.
 func WriteChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(struct {
+	return write(w, struct {
 		Version int      `json:"version"`
 		Tool    string   `json:"tool"`
 		Old     []string `json:"old_sources"`
 		New     []string `json:"new_sources"`
 		Change  any      `json:"change"`
-	}{changeVersion, runfile.Tool(), sides[0], sides[1], c})
+	}{version, runfile.Tool(), sides[0], sides[1], c})
+}
+
+func write(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(v)
 }

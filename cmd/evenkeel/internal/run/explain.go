@@ -3,12 +3,12 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
-	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -81,11 +81,13 @@ func (r *Runner) lastExplanations() (list []explained) {
 // differs between the two.
 func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
-		err = errors.Join(err, explain.ChangePage(r.app, c, r.flags.explainHTML))
+		err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error { return page.Change(w, c) }))
 	}
 	if len(r.variants) == 1 {
 		for _, x := range r.lastExplanations() {
-			err = errors.Join(err, explain.Page(r.app, page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
+			err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error {
+				return page.Explain(w, page.Trace{Name: x.source}, x.verdict)
+			}))
 		}
 	}
 	return err
@@ -94,7 +96,7 @@ func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 // printExplanations writes the verdicts below the table, and what differs between the variants
 // before them.
 func (r *Runner) printExplanations(changes []*verdict.Change) error {
-	o := explain.TextOptions(r.app)
+	o := verdict.Options{Color: r.app.Style.Color, Width: r.app.Width}
 	for _, c := range changes {
 		fmt.Fprintf(r.app.Stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
 		if err := c.WriteText(r.app.Stdout, o); err != nil {
