@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -83,16 +82,9 @@ func runCompare(_ context.Context, a *cli.App, args []string) error {
 }
 
 func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
-	var files []*runfile.File
-	for i, n := range names {
-		f, err := readRunFile(n)
-		if err != nil {
-			return nil, err
-		}
-		if n == "-" {
-			names[i] = cli.StdinName
-		}
-		files = append(files, f)
+	files, names, err := readRunFiles(names)
+	if err != nil {
+		return nil, err
 	}
 	var events []*runfile.Events
 	for _, n := range f.events {
@@ -129,15 +121,23 @@ func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) 
 	return c.Text(a.Stdout, a.Style)
 }
 
-func readRunFile(name string) (*runfile.File, error) {
-	if name != "-" {
-		return runfile.ReadFile(name)
+// readRunFiles reads the files of these names, and returns how messages name them. Its error says
+// what is wrong with each.
+func readRunFiles(names []string) (files []*runfile.File, shown []string, err error) {
+	for _, n := range names {
+		in, name, openErr := cli.Open(n)
+		if openErr != nil {
+			err = errors.Join(err, openErr)
+			continue
+		}
+		f, readErr := runfile.Read(in)
+		in.Close()
+		if readErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, readErr))
+		}
+		files, shown = append(files, f), append(shown, name)
 	}
-	f, err := runfile.Read(os.Stdin)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cli.StdinName, err)
-	}
-	return f, nil
+	return files, shown, err
 }
 
 func readEvents(name string) (*runfile.Events, error) {

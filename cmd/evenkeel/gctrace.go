@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
-	"os"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
@@ -44,17 +42,12 @@ func runGCTrace(ctx context.Context, a *cli.App, args []string) error {
 	case part.To != 0 && part.To <= part.From:
 		return a.Wrong(fs, "-to %v is not after -from %v", &part.To, &part.From)
 	}
-	in, name, ends := io.Reader(os.Stdin), "standard input", false // a pipe has no end while somebody may write to it
-	if len(names) == 1 && names[0] != "-" {
-		f, err := os.Open(names[0])
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		fi, err := f.Stat()
-		in, name, ends = f, names[0], err == nil && fi.Mode().IsRegular()
+	in, name, err := cli.Open(append(names, "-")[0])
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	ctx, release := a.Catch(ctx)
 	defer release()
-	return gclog.Show(ctx, a, in, name, gclog.Options{Part: part, Follow: *follow, Ends: ends, JSON: *asJSON})
+	return gclog.Show(ctx, a, in, name, gclog.Options{Part: part, Follow: *follow, JSON: *asJSON})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -43,20 +42,8 @@ func runMerge(_ context.Context, a *cli.App, args []string) error {
 	if err := cli.CanSave(names, *output); err != nil {
 		return err
 	}
-	var files []*runfile.File
-	var errs []error // of each file, so that all are mended at once
-	for i, n := range names {
-		f, err := readRunFile(n)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if n == "-" {
-			names[i] = cli.StdinName
-		}
-		files = append(files, f)
-	}
-	if err := errors.Join(errs...); err != nil {
+	files, names, err := readRunFiles(names)
+	if err != nil {
 		return err
 	}
 	f, err := runfile.Merge(files, names, runfile.MergeOptions{Skew: time.Duration(skew), AllowLate: *allowLate})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"math"
 	"time"
@@ -71,9 +70,7 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	if *asJSON {
-		e := json.NewEncoder(a.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(p)
+		return cli.WriteJSON(a.Stdout, p)
 	}
 	_, err = io.WriteString(a.Stdout, p.Text(a.Style))
 	return err

@@ -50,7 +50,7 @@ func runTop(ctx context.Context, a *cli.App, args []string) error {
 	ctx, release := a.Catch(ctx)
 	defer release()
 	if *once || *asJSON || !a.View && !cli.Given(fs, "every") {
-		return v.Once(ctx, *asJSON)
+		return v.Report(ctx, "", "", *asJSON)
 	}
 	return v.Follow(ctx, time.Duration(every))
 }

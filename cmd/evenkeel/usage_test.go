@@ -38,10 +38,10 @@ func TestUsage(t *testing.T) {
 		{"plan -rate 5 -times 2 a", cli.ExitUsage, "", "leave one out"},
 		{"plan -for 10ms a", cli.ExitUsage, "", "write at least 1s"},
 		{"plan /no/such/file", cli.ExitFailed, "", "/no/such/file"},
-		{"plan ftp://x/", cli.ExitFailed, "", "begins with http://"},
+		{"plan ftp://x/", cli.ExitFailed, "", "no http or https URL"},
 		{"watch", cli.ExitUsage, "", "no URL; name the status page"},
 		{"watch -every 1ms x", cli.ExitUsage, "", "write at least 100ms"},
-		{"watch http://", cli.ExitUsage, "", "names no host"},
+		{"watch http://", cli.ExitUsage, "", "no http or https URL of a host"},
 		{"watch -haproxy 127.0.0.1:9199 x", cli.ExitUsage, "", "write ADDR,BACKEND"},
 		{"watch -haproxy nowhere,be x", cli.ExitUsage, "", "is no address"},
 		{"demo now", cli.ExitUsage, "", `it reads nothing; leave out "now"`},
@@ -141,7 +141,7 @@ func TestUsage(t *testing.T) {
 		{"explain -fail-if x>1% a", cli.ExitUsage, "", "there are unknown running assist"},
 		{"explain -json -html - a", cli.ExitUsage, "", "give the page a file"},
 		{"explain -html /no/such/folder/page a", cli.ExitFailed, "", "cannot write"},
-		{"explain /", cli.ExitFailed, "", "/ is a folder; name the file of a trace"},
+		{"explain /", cli.ExitFailed, "", "/ is a folder; name a file"},
 		{"explain /no/such/file", cli.ExitFailed, "", "/no/such/file"},
 		{"explain 127.0.0.1:1", cli.ExitFailed, "", "http://127.0.0.1:1/debug/pprof/trace"},
 		{"explain http:///debug/pprof/trace", cli.ExitFailed, "", "no URL of a trace"},
@@ -245,7 +245,7 @@ func TestUsage(t *testing.T) {
 		{"compare /no/such/file", cli.ExitFailed, "", "/no/such/file"},
 		{"gctrace a b", cli.ExitUsage, "", "it reads one"},
 		{"gctrace /no/such/file", cli.ExitFailed, "", "/no/such/file"},
-		{"gctrace /", cli.ExitFailed, "", "directory"},
+		{"gctrace /", cli.ExitFailed, "", "is a folder"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			r := call(strings.Fields(tt.args)...)

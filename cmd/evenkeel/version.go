@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -29,9 +28,7 @@ func runVersion(_ context.Context, a *cli.App, args []string) error {
 		_, err := fmt.Fprintln(a.Stdout, runfile.Tool())
 		return err
 	}
-	e := json.NewEncoder(a.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return cli.WriteJSON(a.Stdout, struct {
 		Tool    string          `json:"tool"`
 		Machine runfile.Machine `json:"machine"`
 	}{runfile.Tool(), runfile.ThisMachine()})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,22 @@ func Open(name string) (in io.ReadCloser, shown string, err error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), StdinName, nil
 	}
-	in, err = os.Open(name)
-	return in, name, err
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, name, err
+	}
+	if fi, err := f.Stat(); err == nil && fi.IsDir() {
+		f.Close()
+		return nil, name, fmt.Errorf("%s is a folder; name a file", name)
+	}
+	return f, name, nil
+}
+
+// WriteJSON writes v as indented JSON.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(v)
 }
 
 // CanSave looks at where results shall go before they are worked for: not over what is read, nor

@@ -1,9 +1,9 @@
 package explain
 
 import (
-	"encoding/json"
 	"io"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -17,7 +17,7 @@ func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	r := *v.Report()
 	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
 		notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
-	return write(w, struct {
+	return cli.WriteJSON(w, struct {
 		Version int              `json:"version"`
 		Tool    string           `json:"tool"`
 		Source  string           `json:"source"`
@@ -31,17 +31,11 @@ func notNil[T any](s []T) []T { return append([]T{}, s...) }
 
 // WriteChange writes a change, as docs/reference/explain-json.md describes.
 func WriteChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
-	return write(w, struct {
+	return cli.WriteJSON(w, struct {
 		Version int      `json:"version"`
 		Tool    string   `json:"tool"`
 		Old     []string `json:"old_sources"`
 		New     []string `json:"new_sources"`
 		Change  any      `json:"change"`
 	}{version, runfile.Tool(), sides[0], sides[1], c})
-}
-
-func write(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(v)
 }

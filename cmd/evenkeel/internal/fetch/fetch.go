@@ -2,14 +2,18 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -48,6 +52,37 @@ func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
 // IsURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds
 // out.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
+
+// ParseURL reads a URL that a user wrote. HOST:PORT/PATH stands for http://HOST:PORT/PATH.
+func ParseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(WithScheme(text))
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
+		err = errors.New("no http or https URL of a host")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/PATH", text, err)
+	}
+	return u, nil
+}
+
+// WithScheme adds http:// to what has no scheme.
+func WithScheme(name string) string {
+	if IsURL(name) {
+		return name
+	}
+	return "http://" + name
+}
+
+// Address returns the host and the port of a URL.
+func Address(u *url.URL) string {
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// NewClient returns a client that leaves no connection open at the service.
+func NewClient(timeout time.Duration, c *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}, Timeout: timeout}
+}
 
 // fetchError says what an error of c means.
 func fetchError(ctx context.Context, c *http.Client, err error) error {

@@ -9,9 +9,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
@@ -95,27 +93,8 @@ func (s *Stats) MemoryLimit() float64 {
 	return float64(s.Limit)
 }
 
-// URL makes a URL of what a user writes: host:port stands for the status page at its root.
-func URL(text string) (string, error) {
-	if !strings.Contains(text, "://") {
-		text = "http://" + text
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return "", err
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%s: a status page's URL begins with http:// or https://", text)
-	case u.Host == "":
-		return "", fmt.Errorf("%s names no host: write http://HOST:PORT/PATH", text)
-	}
-	return u.String(), nil
-}
-
-// NewClient returns a client that keeps no connection open: a replica counts none of ours.
-func NewClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: statsTimeout}
-}
+// NewClient returns a client for status pages.
+func NewClient() *http.Client { return fetch.NewClient(statsTimeout, nil) }
 
 // Fetch reads the statistics of a gate, which may be a member of what the page says, too.
 func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {

@@ -1,10 +1,10 @@
 package gclog
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 )
@@ -73,9 +73,7 @@ func (v *view) json(r *Report, stats *gctrace.Stats) error {
 	if r.Total == 1 {
 		one = &r.Processes[0].Summary
 	}
-	e := json.NewEncoder(v.app.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return cli.WriteJSON(v.app.Stdout, struct {
 		Summary   *gctrace.Summary `json:"summary,omitempty"`
 		Processes []Process        `json:"processes"`
 		Log       *gctrace.Stats   `json:"log"`

@@ -28,18 +28,20 @@ const (
 type Options struct {
 	Part   Part
 	Follow bool // the last minute again and again, while the log grows
-	Ends   bool // it is a file, and no pipe
 	JSON   bool
 }
 
 // Show shows what a log of gctrace lines tells; name is the log's in errors.
 func Show(ctx context.Context, a *cli.App, in io.Reader, name string, o Options) error {
-	if o.Follow && in != os.Stdin {
+	ends := false // a pipe does not, while somebody may write to it
+	if f, ok := in.(*os.File); ok && o.Follow {
+		fi, err := f.Stat()
+		ends = err == nil && fi.Mode().IsRegular()
 		in = &Tail{Context: ctx, File: in, Poll: followPoll}
 	}
 	v := &view{
 		app: a, screen: cli.Screen{App: a}, log: scan(in),
-		follow: o.Follow && !o.JSON, toEnd: o.Follow && o.Ends,
+		follow: o.Follow && !o.JSON, toEnd: ends,
 	}
 	r := o.Part.Summarize(v.cycles(ctx))
 	err := v.end(name, r, o.JSON)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/loadgen"
 )
 
@@ -58,13 +60,9 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	protocols.SetHTTP1(o.Protocol != loadgen.ProtocolHTTP2)
 	protocols.SetHTTP2(o.Protocol != loadgen.ProtocolHTTP1)
 	protocols.SetUnencryptedHTTP2(o.Protocol == loadgen.ProtocolHTTP2)
-	idle := o.Connections
-	if idle == 0 {
-		idle = defaultOpen
-	}
 	o.Transport = &following{max: c.redirects, transport: &http.Transport{
 		DialContext: o.DialContext, TLSClientConfig: o.TLS, Protocols: protocols,
-		MaxIdleConnsPerHost: idle, DisableKeepAlives: o.DisableKeepAlive, DisableCompression: true,
+		MaxIdleConnsPerHost: cmp.Or(o.Connections, defaultOpen), DisableKeepAlives: o.DisableKeepAlive, DisableCompression: true,
 	}}
 	o.Protocol, o.DialContext, o.TLS, o.DisableKeepAlive = loadgen.ProtocolAuto, nil, nil, false
 	return nil
@@ -104,14 +102,11 @@ func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if parseErr != nil || u.Scheme != "http" {
 		return err
 	}
-	dial, address := o.DialContext, u.Host
+	dial := o.DialContext
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), "80")
-	}
-	if speaksHTTP2(dial, address) {
+	if speaksHTTP2(dial, fetch.Address(u)) {
 		return fmt.Errorf("%w; the server speaks HTTP/2 without TLS (h2c): write -http2", err)
 	}
 	return err

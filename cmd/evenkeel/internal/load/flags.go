@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +16,8 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/loadgen"
 )
 
@@ -186,12 +187,20 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 	return nil
 }
 
-// withScheme lets HOST:PORT/PATH stand for http://HOST:PORT/PATH.
-func withScheme(u string) string {
-	if strings.Contains(u, "://") {
-		return u
+// PProfAt completes the URL of -pprof. Without a host it is the first target's. Without a path it
+// is that of net/http/pprof.
+func PProfAt(s string, first *url.URL) (string, error) {
+	u := &url.URL{Scheme: first.Scheme, Host: first.Host}
+	if s != "" {
+		var err error
+		if u, err = fetch.ParseURL(s); err != nil {
+			return "", fmt.Errorf("-pprof %w", err)
+		}
 	}
-	return "http://" + u
+	if u.Path == "" || u.Path == "/" {
+		u.Path = observe.PProfPath
+	}
+	return u.String(), nil
 }
 
 // flagOf names the flags by the fields of loadgen.Options that they set.
@@ -247,10 +256,7 @@ func (l *Flags) readBody() ([]byte, error) {
 		return nil, fmt.Errorf("-D: %w", err)
 	}
 	defer in.Close()
-	b, err := io.ReadAll(io.LimitReader(in, maxBodyBytes+1))
-	if err == nil && len(b) > maxBodyBytes {
-		err = fmt.Errorf("over %d bytes", maxBodyBytes)
-	}
+	b, err := fetch.AtMost(in, maxBodyBytes)
 	if err != nil {
 		return nil, fmt.Errorf("-D %s: %w", l.BodyFile, err)
 	}

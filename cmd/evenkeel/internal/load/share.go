@@ -30,15 +30,15 @@ type ShareFlags struct {
 func (s *ShareFlags) Register(fs *flag.FlagSet) {
 	fs.Func("share",
 		"put on share `I/N` of the load, I from 0 to N-1, of what -rate, -n and -c say", func(text string) error {
-		i, n, ok := strings.Cut(text, "/")
-		index, err1 := strconv.Atoi(i)
-		of, err2 := strconv.Atoi(n)
-		if !ok || err1 != nil || err2 != nil || index < 0 || index >= of {
-			return errors.New("write it as I/N with I from 0 to N-1: of four machines 0/4, 1/4, 2/4 and 3/4")
-		}
-		s.Share = &runfile.Share{Index: index, Of: of}
-		return nil
-	})
+			i, n, ok := strings.Cut(text, "/")
+			index, err1 := strconv.Atoi(i)
+			of, err2 := strconv.Atoi(n)
+			if !ok || err1 != nil || err2 != nil || index < 0 || index >= of {
+				return errors.New("write it as I/N with I from 0 to N-1: of four machines 0/4, 1/4, 2/4 and 3/4")
+			}
+			s.Share = &runfile.Share{Index: index, Of: of}
+			return nil
+		})
 	fs.Func("start", "start at this `time`, such as 2026-11-22T10:00:00Z or seconds since 1970", func(text string) error {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			s.Start = time.Unix(n, 0)

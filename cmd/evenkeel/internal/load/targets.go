@@ -19,6 +19,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
@@ -106,7 +107,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 	var specs []spec
 	for _, u := range urls {
 		t := base
-		t.URL = withScheme(u)
+		t.URL = fetch.WithScheme(u)
 		specs = append(specs, spec{at: strconv.Quote(u), target: t})
 	}
 	if m.File != "" {
@@ -178,7 +179,7 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	defer in.Close()
 	p := targetParser{name: name, base: base, bodies: map[string][]byte{}}
 	if len(urls) == 1 {
-		p.below = strings.TrimSuffix(withScheme(urls[0]), "/")
+		p.below = strings.TrimSuffix(fetch.WithScheme(urls[0]), "/")
 	}
 	if err := p.parse(in); err != nil {
 		return nil, err
@@ -309,7 +310,7 @@ func (p *targetParser) target(method, url string) (loadgen.Target, error) {
 	}
 	switch {
 	case !strings.HasPrefix(url, "/"):
-		t.URL = withScheme(url)
+		t.URL = fetch.WithScheme(url)
 	case p.below == "":
 		return t, fmt.Errorf("%q is below no URL; give one on the command line, or write it whole", url)
 	default:

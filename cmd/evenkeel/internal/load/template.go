@@ -179,7 +179,7 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	}
 	n := m.distinct
 	if n == 0 {
-		n = min(requestsOf(o), defaultDistinct)
+		n = int(max(1, min(Planned(o), defaultDistinct)))
 	}
 	index, of := int64(0), int64(1)
 	if m.Share != nil { // the machines together send what one generator makes
@@ -205,8 +205,8 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	return made, nil
 }
 
-// requestsOf returns how many requests a load sends, as far as that is known.
-func requestsOf(o *loadgen.Options) int {
+// Planned returns how many requests a load sends. +Inf means that this depends on the service.
+func Planned(o *loadgen.Options) float64 {
 	n := math.Inf(1)
 	switch {
 	case o.Requests > 0:
@@ -214,15 +214,17 @@ func requestsOf(o *loadgen.Options) int {
 	case loadDuration(o) == 0:
 		n = DefaultRequests
 	}
-	if o.Rate > 0 && o.Duration > 0 {
-		n = min(n, math.Ceil(o.Rate*o.Duration.Seconds()))
-	}
-	if d := loadDuration(o); d > 0 && len(o.Stages)+len(o.Times) > 0 {
+	switch {
+	case len(o.Times) > 0:
+		n = min(n, float64(len(o.Times)))
+	case len(o.Stages) > 0:
 		mean := *o
 		Steady(&mean)
-		n = min(n, math.Ceil(mean.Rate*d.Seconds()))
+		n = min(n, mean.Rate*loadDuration(o).Seconds())
+	case o.Rate > 0 && o.Duration > 0:
+		n = min(n, o.Rate*o.Duration.Seconds())
 	}
-	return int(max(1, min(n, loadgen.MaxTargets)))
+	return math.Ceil(n - 1e-6) // at constant gaps the first is due at once
 }
 
 // bounded takes no more than so many bytes.

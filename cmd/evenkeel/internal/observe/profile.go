@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 )
 
 const (
@@ -49,11 +51,7 @@ type Profiler struct {
 
 // NewProfiler returns a profiler of the service whose /debug/pprof/ is at base.
 func NewProfiler(base string, c *tls.Config) *Profiler {
-	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c} // no connection of ours is left at the server
-	return &Profiler{
-		Base:   strings.TrimSuffix(base, "/") + "/",
-		client: &http.Client{Transport: t, Timeout: profileTimeout},
-	}
+	return &Profiler{Base: strings.TrimSuffix(base, "/") + "/", client: fetch.NewClient(profileTimeout, c)}
 }
 
 // take has the service collect, since a profile holds what was allocated up to the last

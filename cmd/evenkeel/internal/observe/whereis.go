@@ -1,13 +1,13 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/listeners"
 	"evenkeel.dev/loadgen"
@@ -46,7 +46,8 @@ func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 
 // Here returns the addresses of this machine that a URL leads to.
 func Here(ctx context.Context, u *url.URL) (here []netip.AddrPort, err error) {
-	port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
+	_, text, _ := net.SplitHostPort(fetch.Address(u))
+	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return nil, err
 	}

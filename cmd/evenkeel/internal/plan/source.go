@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -169,10 +170,11 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 
 // ofStatus watches a replica's status page.
 func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, error) {
-	url, err := gatestats.URL(name)
+	at, err := fetch.ParseURL(name)
 	if err != nil {
 		return nil, err
 	}
+	url := at.String()
 	client := gatestats.NewClient()
 	before, err := gatestats.Fetch(ctx, client, url)
 	if err != nil {

@@ -2,7 +2,6 @@ package replicas
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -34,30 +33,12 @@ func New(a *cli.App, names []string, files bool) (*View, error) {
 // Close closes what is open to the replicas.
 func (v *View) Close() { v.client.CloseIdleConnections() }
 
-// Once shows it once.
-func (v *View) Once(ctx context.Context, asJSON bool) error {
-	m, err := merge(v.ask(ctx))
-	if ctx.Err() != nil {
-		return cli.ErrInterrupted
-	}
-	if err != nil {
-		return err
-	}
-	if !asJSON {
-		_, err = fmt.Fprint(v.app.Stdout, v.text(m, time.Now()))
-		return err
-	}
-	return historyJSON(v.app, m)
-}
-
 // historyJSON prints what replicas say together, and says on standard error who is not in it.
 func historyJSON(a *cli.App, m *merged) error {
 	for _, line := range m.missing {
 		fmt.Fprintf(a.Stderr, "! %s\n", textfmt.Printable(line))
 	}
-	e := json.NewEncoder(a.Stdout)
-	e.SetIndent("", " ")
-	return e.Encode(m.history)
+	return cli.WriteJSON(a.Stdout, m.history)
 }
 
 func (v *View) text(m *merged, now time.Time) string {

@@ -40,10 +40,13 @@ func (r *Runner) checkJudging() error {
 // enoughRequests finds a -fail-if whose figure takes more requests than each run sends.
 func (r *Runner) enoughRequests() error {
 	o := &r.load
-	sent, known := plannedRequests(o)
+	sent := load.Planned(o)
+	if o.Arrivals == loadgen.ArrivalsPoisson && sent != float64(o.Requests) && !math.IsInf(sent, 1) {
+		sent = math.Ceil(max(sent-poissonMargin*math.Sqrt(sent), 0))
+	}
 	for _, l := range r.flags.judging.FailIf {
 		least := float64(compare.Least(l.Figure))
-		if !known || least <= sent {
+		if least <= sent {
 			continue
 		}
 		raise := "load for longer"
@@ -66,31 +69,6 @@ func (r *Runner) enoughRequests() error {
 // poissonMargin is by how many standard deviations fewer requests of random arrivals may come than
 // on average.
 const poissonMargin = 4
-
-// plannedRequests returns how many requests a run sends, if the flags say that.
-func plannedRequests(o *loadgen.Options) (n float64, known bool) {
-	n = math.Inf(1)
-	switch {
-	case len(o.Times) > 0:
-		n = float64(len(o.Times))
-	case len(o.Stages) > 0:
-		n = 0
-		for _, s := range o.Stages {
-			n += (s.From + s.To) / 2 * s.Duration.Seconds()
-		}
-	case o.Rate > 0 && o.Duration > 0:
-		n = o.Rate * o.Duration.Seconds()
-	case o.Duration == 0 && o.Requests == 0:
-		n = load.DefaultRequests
-	}
-	if o.Arrivals == loadgen.ArrivalsPoisson && !math.IsInf(n, 1) {
-		n -= poissonMargin * math.Sqrt(n)
-	}
-	if o.Requests > 0 {
-		n = min(n, float64(o.Requests))
-	}
-	return math.Ceil(max(n, 0) - 1e-6), !math.IsInf(n, 1) // at constant gaps the first is due at once
-}
 
 // enoughRounds finds a -fail-if that so few rounds cannot tell, however clear the answer is.
 func (r *Runner) enoughRounds() error {

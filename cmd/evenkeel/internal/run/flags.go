@@ -13,6 +13,7 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
@@ -109,9 +110,13 @@ func (r *Runner) prepare() error {
 	if err != nil {
 		return err
 	}
-	if f.ready, err = load.Absolute("-ready", f.ready, first); err != nil {
-		return err
+	ready := first
+	if f.ready != "" {
+		if ready, err = fetch.ParseURL(f.ready); err != nil {
+			return fmt.Errorf("-ready %w", err)
+		}
 	}
+	f.ready = ready.String()
 	if f.pprof != "off" {
 		if f.pprof, err = load.PProfAt(f.pprof, first); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,14 +49,14 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	if r.flags.pprof != "off" {
 		m.Profiler = observe.NewProfiler(r.flags.pprof, r.load.TLS)
 	}
-	command := append(append([]string(nil), r.command...), v.args...)
+	command := slices.Concat(r.command, v.args)
 	m.Run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.Mix.Made}
 
 	ready := newReadiness(r.flags.ready, r.load.TLS)
 	if err := ready.free(ctx); err != nil {
 		return nil, err
 	}
-	m.progress.Say("starting %s", strings.Join(append(append([]string(nil), v.env...), command...), " "))
+	m.progress.Say("starting %s", strings.Join(slices.Concat(v.env, command), " "))
 	server, err := proc.Start(proc.Options{
 		Args: command, Env: withGCTrace(v.env),
 		Stderr: func(r io.Reader) { m.Trace.Read(r, m.pass) },
@@ -105,7 +106,7 @@ func withGCTrace(env []string) []string {
 	if debug != "" {
 		debug += ","
 	}
-	return append(append([]string(nil), env...), "GODEBUG="+debug+"gctrace=1")
+	return append(slices.Clone(env), "GODEBUG="+debug+"gctrace=1")
 }
 
 // loadServer puts the load on, with the allocation profile taken right before and after.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 )
 
@@ -27,11 +28,9 @@ type readiness struct {
 }
 
 func newReadiness(url string, c *tls.Config) *readiness {
-	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}
-	return &readiness{url, &http.Client{
-		Transport: t, Timeout: readyTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	client := fetch.NewClient(readyTimeout, c)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &readiness{url, client}
 }
 
 // free reports an error when somebody listens where the service should: it would be measured
@@ -60,10 +59,7 @@ func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	if err != nil {
 		return "", err
 	}
-	addr = u.Host
-	if u.Port() == "" {
-		addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	}
+	addr = fetch.Address(u)
 	d := net.Dialer{Timeout: readyTimeout}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err == nil {

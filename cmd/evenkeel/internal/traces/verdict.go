@@ -5,7 +5,6 @@ package traces
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -20,8 +19,7 @@ import (
 func Verdict(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
-	switch {
-	case fetch.IsURL(name):
+	if fetch.IsURL(name) {
 		s, err := newEndpoint(name, nil)
 		if err != nil {
 			return "", nil, err
@@ -47,21 +45,15 @@ func Verdict(
 		}
 		v, err = Analyze(ctx, s.url, b, o)
 		return s.url, v, err
-	case name == "-":
-		v, err = Analyze(ctx, cli.StdinName, os.Stdin, o)
-		return cli.StdinName, v, err
 	}
-	f, err := os.Open(name)
+	in, source, err := cli.Open(name)
 	if err != nil {
 		if strings.Contains(name, observe.PProfPath) {
 			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
 		}
 		return "", nil, err
 	}
-	defer f.Close()
-	if fi, err := f.Stat(); err == nil && fi.IsDir() {
-		return "", nil, fmt.Errorf("%s is a folder; name the file of a trace", name)
-	}
-	v, err = Analyze(ctx, name, f, o)
-	return name, v, err
+	defer in.Close()
+	v, err = Analyze(ctx, source, in, o)
+	return source, v, err
 }

@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 )
 
@@ -50,11 +50,11 @@ func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
 	w := &Watcher{app: a, screen: cli.Screen{App: a}, client: gatestats.NewClient()}
 	w.client.Timeout = patience
 	for _, name := range pages {
-		u, err := gatestats.URL(name)
+		u, err := fetch.ParseURL(name)
 		if err != nil {
 			return nil, err
 		}
-		w.replicas = append(w.replicas, &replica{URL: u, host: hostOf(u)})
+		w.replicas = append(w.replicas, &replica{URL: u.String(), host: fetch.Address(u)})
 	}
 	if balancer != "" {
 		var err error
@@ -269,16 +269,4 @@ func (w *Watcher) show() error {
 		text += "\n"
 	}
 	return w.screen.Draw(text)
-}
-
-// hostOf returns host:port of a URL.
-func hostOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	if u.Port() == "" {
-		return u.Hostname() + map[bool]string{true: ":443", false: ":80"}[u.Scheme == "https"]
-	}
-	return u.Host
 }
