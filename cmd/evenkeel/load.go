@@ -88,7 +88,7 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	defer release()
 	if c.find.Text != "" {
 		f := load.NewFinder(a, c.find, c.options, observe.WhereIs(ctx, c.options.Targets))
-		return f.Find(ctx, c.load.Rate, c.load.Output)
+		return f.Find(ctx, c.load.Output)
 	}
 	f, err := c.measure(ctx)
 	if err != nil {

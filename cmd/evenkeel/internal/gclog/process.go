@@ -3,6 +3,7 @@
 package gclog
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"time"
@@ -44,86 +45,74 @@ type Process struct {
 	until time.Duration // end of the last of them
 }
 
-// Summarize reads a log's cycles once and sums up each process. Those of one prefix come one after
-// the other, and those of several at once.
+// source is the processes whose lines have one prefix, one after the other.
+type source struct {
+	name      string
+	last      gctrace.Cycle
+	cycles    chan gctrace.Cycle // of the process under way
+	summary   chan Process       // of that
+	processes []Process          // that have ended, the last maxProcesses of them
+}
+
+// Summarize reads a log's cycles once and sums up each process.
 func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
-	type source struct {
-		name   string
-		cycles chan gctrace.Cycle
-		report *Report
-		done   chan struct{}
-	}
+	r := &Report{part: part, Processes: []Process{}}
 	var list []*source
 	at := map[string]*source{}
 	for c := range cycles {
 		s := at[c.Source]
 		if s == nil {
-			s = &source{c.Source, make(chan gctrace.Cycle, 64), nil, make(chan struct{})}
+			s = &source{name: c.Source}
 			list, at[c.Source] = append(list, s), s
-			go func() {
-				defer close(s.done)
-				s.report = part.ofSource(func(yield func(gctrace.Cycle) bool) {
-					for c := range s.cycles {
-						yield(c) // ofSource takes all
-					}
-				})
-			}()
 		}
+		if s.cycles == nil || Restarted(s.last, c) {
+			s.end()
+			s.begin(part)
+			r.Total++
+		}
+		s.last = c
 		s.cycles <- c
 	}
-	all := &Report{part: part, Processes: []Process{}, sources: len(list)}
 	for _, s := range list {
-		close(s.cycles)
-		<-s.done
-		for _, p := range s.report.Processes {
-			p.Source = s.name
-			all.Processes = append(all.Processes, p)
-		}
-		all.Total += s.report.Total
+		s.end()
+		r.Processes = append(r.Processes, s.processes...)
 	}
-	return all
-}
-
-// ofSource sums up the processes of one prefix, which come one after the other.
-func (part Part) ofSource(cycles iter.Seq[gctrace.Cycle]) *Report {
-	r := &Report{part: part}
-	next, stop := iter.Pull(cycles)
-	defer stop()
-	for c, ok := next(); ok; {
-		r.Total++
-		if len(r.Processes) == maxProcesses {
-			r.Processes = append(r.Processes[:0], r.Processes[1:]...)
-		}
-		var p Process
-		p, c, ok = part.process(c, next)
-		r.Processes = append(r.Processes, p)
-	}
+	r.sources = len(list)
 	return r
 }
 
-// process sums up the process whose first cycle is c; it returns the first one of the next.
+func (s *source) begin(part Part) {
+	cycles, summary := make(chan gctrace.Cycle, 64), make(chan Process, 1)
+	s.cycles, s.summary = cycles, summary
+	go func() { summary <- part.process(s.name, cycles) }()
+}
+
+func (s *source) end() {
+	if s.cycles == nil {
+		return
+	}
+	close(s.cycles)
+	s.processes = append(s.processes[max(len(s.processes)-maxProcesses+1, 0):], <-s.summary)
+}
+
+// process sums up a process, which has a cycle at least.
 //
 // A log without its beginning says nothing of what came before its first line, so the window
-// begins there, and not at the program's start. Behind collections that are skipped it begins
-// at the end of the last of them.
-func (part Part) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (Process, gctrace.Cycle, bool) {
-	var p Process
-	ok := true
+// begins there. After skipped collections it begins at the end of the last of them.
+func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
+	p := Process{Source: source}
 	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
+	see := func(c gctrace.Cycle) {
+		p.read++
+		p.until = max(p.until, c.End())
+	}
+	c, more := <-cycles
 	if c.N > 1 {
 		w.From = max(w.From, c.At)
 	}
-	// take moves on to the next cycle of this process.
-	take := func() bool {
-		last := c
-		p.read++
-		p.until = max(p.until, c.End())
-		c, ok = next()
-		return ok && !Restarted(last, c)
-	}
 	var skipped []gctrace.Cycle // the last of them: its heap tells what the next has allocated
-	more := true
-	for ; more && p.read < int64(part.Skip); more = take() {
+	for ; more && p.read < int64(part.Skip); c, more = <-cycles {
+		see(c)
 		w.From = max(w.From, c.End())
 		skipped = append(skipped[:0], c)
 	}
@@ -131,23 +120,19 @@ func (part Part) process(c gctrace.Cycle, next func() (gctrace.Cycle, bool)) (Pr
 		for _, s := range skipped {
 			yield(s)
 		}
-		for ; more; more = take() {
+		for ; more; c, more = <-cycles {
+			see(c)
 			if w.Holds(c) {
-				if p.First == 0 {
-					p.First = c.N
-				}
-				p.Last, p.Util = c.N, c.UtilPercent
+				p.First, p.Last, p.Util = cmp.Or(p.First, c.N), c.N, c.UtilPercent
 			}
-			if !yield(c) {
-				return
-			}
+			yield(c) // Summarize takes all
 		}
 	}, w)
 	p.From, p.To = w.From, w.To
 	if w.To == 0 {
 		p.To = max(w.From, p.until)
 	}
-	return p, c, ok
+	return p
 }
 
 // Restarted reports whether c is of another process than the cycle before it: a process counts

@@ -133,8 +133,9 @@ func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *
 }
 
 // Find searches, says each step, and writes all of them to the output.
-func (f *Finder) Find(ctx context.Context, start float64, output string) error {
+func (f *Finder) Find(ctx context.Context, output string) error {
 	o := &f.load
+	start := o.Rate
 	if o.Duration == 0 {
 		o.Duration, o.Drain = findStep, drain
 	}

@@ -23,12 +23,7 @@ import (
 
 // Flags are the flags that load and run share; hey's names where hey has them.
 type Flags struct {
-	requests    int
-	connections int
-	duration    cli.Period
-	Rate        float64
-	warmup      cli.Period
-	timeout     cli.Period
+	options loadgen.Options // what has a flag of its own
 
 	method      string
 	headers     cli.List
@@ -38,11 +33,10 @@ type Flags struct {
 	basicAuth   string
 	hostHeader  string
 
-	noKeepAlive bool
-	insecure    bool
-	Shape       shapeFlags
-	Drawn       bool // the order of something that is loaded is drawn by the seed
-	fewer       int  // connections than the default, since there are no more descriptors; 0: as many
+	insecure bool
+	Shape    shapeFlags
+	Drawn    bool // the order of something that is loaded is drawn by the seed
+	fewer    int  // connections than the default, since there are no more descriptors; 0: as many
 
 	Mix mixFlags
 
@@ -68,14 +62,15 @@ var Groups = []string{
 }
 
 func (l *Flags) Register(fs *flag.FlagSet) {
-	l.timeout = cli.Period(20 * time.Second)
-	fs.Var((*cli.Whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
-	fs.Var((*cli.Whole)(&l.connections), "c", "use so many `connections` (default 50; with -rate at most 1000)")
-	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds")
-	fs.Var((*cli.Decimal)(&l.Rate), "rate",
+	o := &l.options
+	o.Timeout = 20 * time.Second
+	fs.Var((*cli.Whole)(&o.Requests), "n", "end after `N` requests (default 200 without -z)")
+	fs.Var((*cli.Whole)(&o.Connections), "c", "use so many `connections` (default 50; with -rate at most 1000)")
+	fs.Var((*cli.Period)(&o.Duration), "z", "end after this `duration`, such as 30s; a bare number is seconds")
+	fs.Var((*cli.Decimal)(&o.Rate), "rate",
 		"open loop: send so many `requests` per second, whatever the service does (default: closed loop)")
-	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
-	fs.Var(&l.timeout, "t", "`timeout` of one request")
+	fs.Var((*cli.Period)(&o.Warmup), "warmup", "load for this `duration` before measuring")
+	fs.Var((*cli.Period)(&o.Timeout), "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
 	fs.Var(&l.headers, "H", "send this `header`, such as 'Accept: text/html'; repeatable")
 	fs.StringVar(&l.body, "d", "", "request `body`")
@@ -84,9 +79,9 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
 	l.Mix.register(fs)
-	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
+	fs.BoolVar(&o.DisableKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
-	l.Shape.register(fs)
+	l.Shape.register(fs, o)
 	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`; - writes them in place of the table")
 }
 
@@ -116,16 +111,8 @@ func CheckGiven(fs *flag.FlagSet) (err error) {
 
 // Options makes loadgen's options for these URLs.
 func (l *Flags) Options(urls []string) (loadgen.Options, error) {
-	o := loadgen.Options{
-		Connections:      l.connections,
-		Requests:         l.requests,
-		Duration:         time.Duration(l.duration),
-		Rate:             l.Rate,
-		Warmup:           time.Duration(l.warmup),
-		Timeout:          time.Duration(l.timeout),
-		DisableKeepAlive: l.noKeepAlive,
-	}
-	if l.duration > 0 {
+	o := l.options
+	if o.Duration > 0 {
 		o.Drain = drain
 	}
 	if l.insecure {

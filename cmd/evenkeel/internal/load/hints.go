@@ -16,7 +16,7 @@ func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 			l.body, l.body))
 		if cli.Given(fs, "t") {
 			list = append(list, fmt.Sprintf("-t %v is the timeout of one request; wrk's -t is not needed here",
-				time.Duration(l.timeout)))
+				l.options.Timeout))
 		}
 	}
 	if l.fewer > 0 {

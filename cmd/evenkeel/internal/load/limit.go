@@ -20,17 +20,9 @@ type Limit struct {
 	figure string
 	less   bool // the figure must not be below bound, instead of above
 	bound  float64
-	unit   limitUnit
+	count  bool // bound is a number of requests, not a share of them
+	format func(float64) string
 }
-
-type limitUnit int
-
-const (
-	unitSeconds limitUnit = iota
-	unitShare             // 0 to 1
-	unitCount
-	unitRate // a second
-)
 
 const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', " +
 	"'rate<1000/s' or 'search:p99.9>50ms'; " +
@@ -72,7 +64,7 @@ func ParseLimit(s string) (Limit, error) {
 			return l, fmt.Errorf("late is known of all requests together only: leave out %q", l.class)
 		}
 	case what == "rate":
-		l.unit = unitRate
+		l.format = func(x float64) string { return textfmt.Count(x) + "/s" }
 		l.bound, err = number(strings.TrimSpace(strings.TrimSuffix(value, "/s")))
 		if err != nil {
 			err = fmt.Errorf("%q is no rate; write it as 1000/s", value)
@@ -88,7 +80,7 @@ func (l *Limit) duration(value string) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("%q is no duration; write it with its unit, such as 20ms or 1.5s", value)
 	}
-	l.unit, l.bound = unitSeconds, d.Seconds()
+	l.bound, l.format = d.Seconds(), func(x float64) string { return textfmt.Duration(time.Duration(x * 1e9)) }
 	return nil
 }
 
@@ -97,9 +89,9 @@ func (l *Limit) countOrShare(value string) (err error) {
 	if l.bound, err = number(strings.TrimSpace(digits)); err != nil || percent && l.bound > 100 {
 		return fmt.Errorf("%q is neither a share nor a count; write 0.1%% or 10", value)
 	}
-	l.unit = unitCount
+	l.count, l.format = !percent, textfmt.Count
 	if percent {
-		l.unit, l.bound = unitShare, l.bound/100
+		l.bound, l.format = l.bound/100, func(x float64) string { return textfmt.Percent(x * 100) }
 	}
 	return nil
 }
@@ -164,7 +156,7 @@ func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 		}
 	}
 	share := func(n, of int64) (float64, bool) {
-		if l.unit == unitCount {
+		if l.count {
 			return float64(n), true
 		}
 		return float64(n) / float64(max(of, 1)), of > 0
@@ -191,16 +183,4 @@ func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 	}
 	q, _ := l.quantile()
 	return latency.Quantile(q).Seconds(), latency.Count() > 0
-}
-
-func (l *Limit) format(x float64) string {
-	switch l.unit {
-	case unitSeconds:
-		return textfmt.Duration(time.Duration(x * 1e9))
-	case unitShare:
-		return textfmt.Percent(x * 100)
-	case unitRate:
-		return textfmt.Count(x) + "/s"
-	}
-	return textfmt.Count(x)
 }

@@ -20,23 +20,19 @@ import (
 // shapeFlags say over which protocol the requests go and how they follow each other.
 type shapeFlags struct {
 	http1, http2 bool
-	streams      int
 	caFile       string
-
-	arrivals loadgen.Arrivals
-	Seed     uint64
-	stages   stages
-	times    string
+	Seed         uint64
+	times        string
 }
 
-func (s *shapeFlags) register(fs *flag.FlagSet) {
+func (s *shapeFlags) register(fs *flag.FlagSet, o *loadgen.Options) {
 	fs.BoolVar(&s.http1, "http1", false, "HTTP/1.1 only (default: HTTP/2 if all servers offer it over TLS)")
 	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only, also without TLS (h2c)")
-	fs.Var((*cli.Whole)(&s.streams), "streams", "HTTP/2: send so many `requests` at a time per connection (default 1)")
+	fs.Var((*cli.Whole)(&o.Streams), "streams", "HTTP/2: send so many `requests` at a time per connection (default 1)")
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
-	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` or poisson (random) gaps")
+	fs.TextVar(&o.Arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` or poisson (random) gaps")
 	fs.Uint64Var(&s.Seed, "seed", 0, "repeat the random choices of the run with this `number` (default: a new one)")
-	fs.Var(&s.stages, "stages", "open loop: `list` of DURATION:RATE or DURATION:FROM-TO, such as 10s:500,1m:500-5000")
+	fs.Var((*stages)(&o.Stages), "stages", "open loop: `list` of DURATION:RATE or DURATION:FROM-TO, such as 10s:500,1m:500-5000")
 	fs.StringVar(&s.times, "times", "", "open loop: `file` with the time of a request per line, in seconds")
 }
 
@@ -50,11 +46,10 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	case s.http2:
 		o.Protocol = loadgen.ProtocolHTTP2
 	}
-	o.Streams, o.Arrivals, o.Stages = s.streams, s.arrivals, s.stages
-	if s.arrivals == loadgen.ArrivalsPoisson {
+	if o.Arrivals == loadgen.ArrivalsPoisson {
 		o.Seed = s.Seed
 	}
-	if s.arrivals == loadgen.ArrivalsTimes && s.times == "" {
+	if o.Arrivals == loadgen.ArrivalsTimes && s.times == "" {
 		return errors.New("-arrivals times: give the file of them, -times FILE")
 	}
 	if s.times != "" {

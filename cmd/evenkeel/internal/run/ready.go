@@ -33,6 +33,11 @@ func newReadiness(url string, c *tls.Config) *readiness {
 	return &readiness{url, client}
 }
 
+// AwaitReady waits until a URL answers, the process ends, or the time is up.
+func AwaitReady(ctx context.Context, url string, c *tls.Config, p *proc.Process, timeout time.Duration) error {
+	return newReadiness(url, c).wait(ctx, p, timeout)
+}
+
 // free reports an error when somebody listens where the service should: it would be measured
 // in the service's place.
 func (r *readiness) free(ctx context.Context) error {

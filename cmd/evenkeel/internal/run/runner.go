@@ -71,8 +71,7 @@ func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*ve
 		return nil, err
 	}
 	defer func() { _ = r.stop(server) }() // killed, if it must be
-	err = newReadiness(r.flags.ready, r.load.TLS).wait(ctx, server, time.Duration(r.flags.readyTimeout))
-	if err != nil {
+	if err := AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout)); err != nil {
 		return nil, err
 	}
 	p := load.NewProgress(r.app, "")
