@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -105,10 +106,8 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 			list[i] = addressed(list[i])
 		}
 	}
-	if reason := f.wrong(fs, names); reason != "" {
-		return a.Wrong(fs, "%s", reason)
-	}
 	limits, err := explain.ParseLimits(f.failIf, f.against != nil)
+	err = cmp.Or(cli.Exclusive(fs, "against", "perfetto", "slowest", "cpu-stat"), f.wrong(names), err)
 	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
@@ -158,32 +157,26 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 
 // wrong says what is wrong with the flags and the names of traces; "": nothing. What would do
 // nothing is wrong.
-func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
+func (f *explainFlags) wrong(names []string) error {
 	switch {
 	case len(names) == 0 && f.against != nil:
-		return "no trace of the new version; write it after those of -against, whose patterns are quoted"
+		return errors.New("no trace of the new version; write it after those of -against, whose patterns are quoted")
 	case len(names) == 0:
-		return "no trace; write a file, - for standard input, or HOST:PORT of a server that imports net/http/pprof"
+		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server that imports net/http/pprof")
 	case len(names) > 1 && f.against == nil:
-		return fmt.Sprintf("%d traces; it reads one, or with -against those of two versions", len(names))
+		return fmt.Errorf("%d traces; it reads one, or with -against those of two versions", len(names))
 	case f.slowest < 1 || f.slowest > 1000:
-		return fmt.Sprintf("-slowest %d; it must be from 1 to 1000", f.slowest)
-	case f.against != nil && f.perfetto != "":
-		return "-perfetto is of one trace, and -against compares several; give it without -against"
-	case f.against != nil && cli.Given(fs, "slowest"):
-		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
+		return fmt.Errorf("-slowest %d; it must be from 1 to 1000", f.slowest)
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):
-		return "-no-profile is of a URL, and these traces are files"
-	case f.cpuStat != "" && f.against != nil:
-		return "-cpu-stat is for one trace, and -against compares several; give it without -against"
+		return errors.New("-no-profile is of a URL, and these traces are files")
 	case traces.CPUProcess(f.cpuStat) != 0 && !slices.ContainsFunc(names, fetch.IsURL):
-		return "-cpu-stat names a process, and this trace is a file; give the file that was written during the trace"
+		return errors.New("-cpu-stat names a process, and this trace is a file; give the file that was written during the trace")
 	case f.json && f.html == cli.ToStdout:
-		return "-json and -html - both go to standard output; give the page a file"
+		return errors.New("-json and -html - both go to standard output; give the page a file")
 	case f.perfetto == cli.ToStdout && (f.json || f.html == cli.ToStdout):
-		return "-perfetto - goes to standard output, as another result does; give one of them a file"
+		return errors.New("-perfetto - goes to standard output, as another result does; give one of them a file")
 	}
-	return ""
+	return nil
 }
 
 // addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a

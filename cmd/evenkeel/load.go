@@ -77,7 +77,10 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(load.CheckGiven(fs), c.prepare(fs, urls)); err != nil {
+	err = cmp.Or(load.CheckGiven(fs),
+		cli.Exclusive(fs, "find", "stages", "times", "n", "share", "start", "fail-if", "html", "gctrace"),
+		c.prepare(fs, urls))
+	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
 	a.Say(fs.Name(), c.load.Hints(fs)...)
@@ -128,17 +131,8 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 		return err
 	}
 	checked := c.options
-	if c.find.Text != "" {
-		switch {
-		case len(checked.Stages)+len(checked.Times) > 0 || checked.Requests > 0:
-			return errors.New("-find chooses the rates itself, in steps of -z; leave out -stages, -times and -n")
-		case c.part.Share != nil || !c.part.Start.IsZero():
-			return errors.New("-find searches by itself; leave out -share and -start")
-		case len(c.failIf) > 0 || c.html != "" || c.gctrace != "":
-			return errors.New("-find says which rate holds, and no more; leave out -fail-if, -html and -gctrace")
-		case checked.Rate == 0:
-			checked.Rate = 1 // any: it will have one
-		}
+	if c.find.Text != "" && checked.Rate == 0 {
+		checked.Rate = 1 // any: it will have one
 	}
 	if err := loadgen.Check(checked); err != nil {
 		return load.FlagError(err)
@@ -174,10 +168,7 @@ func classNames(targets []loadgen.Target) (names []string) {
 
 // measure puts the load on, and takes what the service tells around it.
 func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
-	o, stop, err := observe.ObserveRunning(ctx, observe.Running{
-		Load: &c.options, PProf: c.pprof, Certain: c.pprofGiven,
-		GCTrace: c.gctrace,
-	})
+	o, stop, err := observe.ObserveRunning(ctx, &c.options, c.pprof, c.pprofGiven, c.gctrace)
 	if err != nil {
 		return nil, err
 	}

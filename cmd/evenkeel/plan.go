@@ -54,8 +54,6 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.Times))
 	case cli.Given(fs, "rate") && !positive(float64(f.Rate)):
 		return a.Wrong(fs, "-rate %v; write requests a second, such as 2000", float64(f.Rate))
-	case cli.Given(fs, "rate") && cli.Given(fs, "times"):
-		return a.Wrong(fs, "-rate and -times both say for which load; leave one out")
 	case f.Watch < cli.Period(time.Second):
 		return a.Wrong(fs, "-for %v is too short to see what is allocated; write at least 1s", &f.Watch)
 	case cli.Given(fs, "held") && f.Held == 0:
@@ -64,6 +62,9 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 		return a.Wrong(fs, "-for watches a status page, and %s is none", names[0])
 	case f.Label != "" && fetch.IsURL(names[0]):
 		return a.Wrong(fs, "-label is of a run.json, and %s is none", names[0])
+	}
+	if err := cli.Exclusive(fs, "rate", "times"); err != nil {
+		return a.Wrong(fs, "%v", err)
 	}
 	p, err := plan.Of(ctx, names[0], f)
 	if err != nil {

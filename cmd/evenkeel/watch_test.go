@@ -57,7 +57,7 @@ func TestWatchOnce(t *testing.T) {
 	call("watch", "-once", lingers.URL, alone.URL).check(t, cli.ExitOK,
 		[]string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
 	both := call("watch", "-once", away.URL, away.URL)
-	both.check(t, cli.ExitOK, []string{"! 2 replicas are away at once, and there is 1 turn"}, nil)
+	both.check(t, cli.ExitOK, []string{"! 2 replicas are away at once with 1 turn"}, nil)
 }
 
 // TestWatchOnceInterrupted: a look that was cut short says nothing of the replicas.

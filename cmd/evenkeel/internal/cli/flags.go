@@ -63,6 +63,16 @@ func Given(fs *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
+// Exclusive finds a flag on the command line that does not go together with the first.
+func Exclusive(fs *flag.FlagSet, first string, others ...string) error {
+	for _, name := range others {
+		if Given(fs, first) && Given(fs, name) {
+			return fmt.Errorf("-%s and -%s exclude each other; leave one out", first, name)
+		}
+	}
+	return nil
+}
+
 // List is a flag that may be given several times.
 type List []string
 

@@ -196,37 +196,33 @@ const (
 // said that it does.
 const probeTimeout = 2 * time.Second
 
-// Running is a service that runs already, and where it tells of itself.
-type Running struct {
-	Load    *loadgen.Options
-	PProf   string // URL of its /debug/pprof/, or off
-	Certain bool   // that it serves its profiles, since the user says so
-	GCTrace string // its log; "": none
-}
-
-// ObserveRunning is an observer of a service that runs already. stop ends it.
-func ObserveRunning(ctx context.Context, s Running) (o *Observer, stop func(), err error) {
+// ObserveRunning returns an observer of a service that runs already and has its profiles at pprof,
+// or "off". If that is certain, their lack is an error. log is the service's gctrace log, or "".
+// stop ends the observer.
+func ObserveRunning(
+	ctx context.Context, load *loadgen.Options, pprof string, certain bool, log string,
+) (o *Observer, stop func(), err error) {
 	o, stop = &Observer{}, func() {}
-	o.Service = WhereIs(ctx, s.Load.Targets)
-	if s.PProf != "off" {
-		o.Profiler = NewProfiler(s.PProf, s.Load.TLS)
+	o.Service = WhereIs(ctx, load.Targets)
+	if pprof != "off" {
+		o.Profiler = NewProfiler(pprof, load.TLS)
 		probe, cancel := ctx, context.CancelFunc(func() {})
-		if !s.Certain {
-			probe, cancel = context.WithTimeout(ctx, min(probeTimeout, s.Load.Timeout))
+		if !certain {
+			probe, cancel = context.WithTimeout(ctx, min(probeTimeout, load.Timeout))
 		}
 		_, err := o.Profiler.memStats(probe)
 		cancel()
 		switch {
 		case err == nil:
 			o.Run.PProf = o.Profiler.Base
-		case s.Certain:
+		case certain:
 			return nil, nil, fmt.Errorf("-pprof: %w", err)
 		default:
 			o.Profiler = nil
 		}
 	}
-	if s.GCTrace != "" {
-		if stop, err = o.Trace.follow(ctx, s.GCTrace); err != nil {
+	if log != "" {
+		if stop, err = o.Trace.follow(ctx, log); err != nil {
 			return nil, nil, fmt.Errorf("-gctrace: %w", err)
 		}
 		o.Traced, o.Run.GCTrace = true, o.Trace.log

@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -105,7 +104,7 @@ func (f *findings) explain(ctx context.Context, k keeper, since time.Time, n *co
 	defer cancel()
 	for _, s := range slices.Backward(list) {
 		err := f.explainOne(ctx, k, s.Snapshot)
-		n.done.Add(1)
+		n.add()
 		switch {
 		case ctx.Err() != nil || errors.Is(err, fs.ErrNotExist):
 			continue
@@ -224,34 +223,30 @@ func (d folder) read(_ context.Context, name string, most int64) ([]byte, error)
 	return fetch.AtMost(f, most)
 }
 
-// counter counts snapshots, for a progress line.
-type counter struct{ all, done atomic.Int64 }
+// counter counts snapshots, and shows on a terminal how many are analysed.
+type counter struct {
+	all, done atomic.Int64
+	begun     time.Time
+	progress  *load.Progress // nil: there is no terminal
+}
 
-// show shows on a terminal how many snapshots are analysed, until end is called.
-func (n *counter) show(a *cli.App) (end func()) {
-	if !a.Terminal {
-		return func() {}
+func newCounter(a *cli.App) *counter {
+	n := &counter{begun: time.Now()}
+	if a.Terminal {
+		n.progress = load.NewProgress(a, "")
 	}
-	p := load.NewProgress(a, "")
-	ended := make(chan bool)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		t := time.NewTicker(quietAnalysis)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				if all, done := n.all.Load(), n.done.Load(); done < all {
-					p.Say("analysing snapshots: %d of %d", done, all)
-				}
-			case <-ended:
-				p.Clear()
-				return
-			}
-		}
-	})
-	return func() {
-		close(ended)
-		wg.Wait()
+	return n
+}
+
+func (n *counter) add() {
+	done := n.done.Add(1)
+	if n.progress != nil && time.Since(n.begun) > quietAnalysis {
+		n.progress.Say("analysing snapshots: %d of %d", done, n.all.Load())
+	}
+}
+
+func (n *counter) end() {
+	if n.progress != nil {
+		n.progress.Clear()
 	}
 }

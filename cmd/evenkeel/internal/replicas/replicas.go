@@ -98,15 +98,15 @@ func newClient() *http.Client {
 // ask asks all replicas.
 func (v *View) ask(ctx context.Context) []answer {
 	answers := make([]answer, len(v.replicas))
-	var n counter
-	defer n.show(v.app)()
+	n := newCounter(v.app)
+	defer n.end()
 	turns := make(chan bool, atOnce)
 	var wg sync.WaitGroup
 	for i, r := range v.replicas {
 		wg.Go(func() {
 			turns <- true
 			defer func() { <-turns }()
-			h, err := r.history(ctx, v.client, v.Since, &n)
+			h, err := r.history(ctx, v.client, v.Since, n)
 			answers[i] = answer{r, h, r.kept.failed, err}
 		})
 	}

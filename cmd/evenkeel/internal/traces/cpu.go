@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path"
 	"slices"
@@ -79,13 +78,9 @@ func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...an
 // command line is the one that the service reports. Behind a proxy or a port-forward another
 // process listens.
 func (s *endpoint) service(ctx context.Context) (pid int, err error) {
-	u, err := url.Parse(s.url)
-	if err != nil {
-		return 0, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, cmdlineTimeout)
 	defer cancel()
-	here, err := observe.Here(ctx, u)
+	here, err := observe.Here(ctx, s.at)
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +91,7 @@ func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 	if len(pids) == 0 {
 		return 0, errors.New("found no process that listens there")
 	}
-	line, err := s.commandLine(ctx, u)
+	line, err := s.commandLine(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -111,9 +106,9 @@ func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 }
 
 // commandLine returns the command line that the service says it has.
-func (s *endpoint) commandLine(ctx context.Context, u *url.URL) ([]byte, error) {
-	at := *u
-	at.Path, at.RawQuery = path.Join(path.Dir(u.Path), "cmdline"), ""
+func (s *endpoint) commandLine(ctx context.Context) ([]byte, error) {
+	at := *s.at
+	at.Path, at.RawQuery = path.Join(path.Dir(at.Path), "cmdline"), ""
 	line, err := fetch.Page(ctx, s.client, at.String(), maxCmdline, "it must be the service's /debug/pprof/cmdline")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at.String(), err)

@@ -34,7 +34,8 @@ const RecorderPath = "/debug/evenkeel/"
 // endpoint is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is
 // fetched before it is read: the service may be on the same machine, and reading takes processors.
 type endpoint struct {
-	url      string
+	at       *url.URL
+	url      string  // the same
 	seconds  float64 // that are traced from now on; 0: of a recorder, which has them
 	client   *http.Client
 	patience time.Duration // without a byte, beyond seconds
@@ -74,31 +75,31 @@ func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"),
 			maxTraceWindow.Seconds())
 	}
-	return newEndpointOf(u.String(), seconds, c), nil
+	return newEndpointOf(u, seconds, c), nil
 }
 
-func newEndpointOf(at string, seconds float64, c *tls.Config) *endpoint {
+func newEndpointOf(at *url.URL, seconds float64, c *tls.Config) *endpoint {
 	t := &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
 	}
 	return &endpoint{
-		url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience,
+		at: at, url: at.String(), seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience,
 		longest: 10 * tracePatience, most: maxTraceBytes,
 	}
 }
 
 // snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually
 // is, or a snapshot, taken now or kept.
-func snapshotURL(u *url.URL) (at string, ok bool) {
+func snapshotURL(u *url.URL) (at *url.URL, ok bool) {
 	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
 	switch {
 	case dir+name+"/" == RecorderPath:
-		return u.JoinPath("snapshot").String(), true
+		return u.JoinPath("snapshot"), true
 	case name == "snapshot", path.Base(dir) == "snapshot":
-		return u.String(), true
+		return u, true
 	}
-	return "", false
+	return nil, false
 }
 
 // fetch takes the trace. It gives up when nothing comes for some time.

@@ -62,7 +62,11 @@ func roundsBetween(host string, before, after *gatestats.Stats) []string {
 	var why []string
 	for reason, n := range after.Collections {
 		if more := n - before.Collections[reason]; n > before.Collections[reason] {
-			why = append(why, fmt.Sprintf("%s%s", textfmt.Visible(reason, 40), times(more)))
+			text := textfmt.Visible(reason, 40)
+			if more > 1 {
+				text += fmt.Sprintf(" (%d times)", more)
+			}
+			why = append(why, text)
 		}
 	}
 	phase := func(name string) time.Duration {
@@ -86,13 +90,6 @@ func roundsBetween(host string, before, after *gatestats.Stats) []string {
 		text += fmt.Sprintf(", %s met it", textfmt.Plural(int(met), "request"))
 	}
 	return []string{text}
-}
-
-func times(n uint64) string {
-	if n == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d times)", n)
 }
 
 // warnings says what needs an operator.
@@ -135,8 +132,8 @@ func (w *Watcher) warnings() (texts []string) {
 		}
 	}
 	if away, turns := w.away(); w.crowded >= leftLooks {
-		say("%d replicas are away at once, and there %s, at each look: some collect without a turn, or they do not "+
-			"share the same turns", away, areTurns(turns))
+		say("%d replicas are away at once with %s, at each look: some collect without a turn, or they do not "+
+			"share the same turns", away, textfmt.Plural(turns, "turn"))
 	}
 	for _, s := range w.servers {
 		if s.LeftBehind {
@@ -175,11 +172,4 @@ func (w *Watcher) whyWithoutTurn(r *replica) string {
 		return "the turns do not suffice"
 	}
 	return "its log says why"
-}
-
-func areTurns(n int) string {
-	if n == 1 {
-		return "is 1 turn"
-	}
-	return fmt.Sprintf("are %d turns", n)
 }
