@@ -44,7 +44,7 @@ func (f *compareFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 }
 
-// check finds flags that do not go together, and fills in the figures that are judged.
+// check also fills in the figures that are judged.
 func (f *compareFlags) check(names []string) error {
 	switch i := slices.Index(f.events, "-"); {
 	case len(names) == 0:
@@ -106,7 +106,6 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 	return c, nil
 }
 
-// write writes the page, and the comparison to standard output in the form that was asked for.
 func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) error {
 	err := a.SavePage(f.html, func(w io.Writer) error { return page.Compare(w, c) })
 	if err != nil || f.html == cli.ToStdout {
@@ -121,8 +120,7 @@ func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) 
 	return c.Text(a.Stdout, a.Style)
 }
 
-// readRunFiles reads the files of these names, and returns how messages name them. Its error says
-// what is wrong with each.
+// readRunFiles reads files, and returns how messages name them. Its error names each bad file.
 func readRunFiles(names []string) (files []*runfile.File, shown []string, err error) {
 	for _, n := range names {
 		in, name, openErr := cli.Open(n)

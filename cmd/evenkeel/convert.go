@@ -86,7 +86,6 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	return nil
 }
 
-// readForeign reads a file of any format.
 func readForeign(name string, o exchange.Options) (*runfile.File, error) {
 	in, name, err := cli.Open(name)
 	if err != nil {
@@ -100,7 +99,7 @@ func readForeign(name string, o exchange.Options) (*runfile.File, error) {
 	return f, nil
 }
 
-// chooseRun finds the run that -run names; without it there must be one alone.
+// chooseRun finds the run that which names. "" means the only run.
 func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	var found []*runfile.Run
 	var all []string
@@ -119,8 +118,7 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	return found[0], nil
 }
 
-// sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not
-// take.
+// sayNotes says what a conversion lost.
 func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
 	if format != exchange.FormatRun {
 		a.Say("convert", exchange.LeftOut(run, format))

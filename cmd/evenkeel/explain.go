@@ -40,16 +40,15 @@ standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a r
 docs/guides/explain.md says how to read the report.
 `
 
-// demoTrace is four seconds of examples/search under 300 requests/s, with -alloc=lean
-// -refresh=locked -ttl=1500ms and a feed that takes 200 ms, as that of serveFeed. It is built with
-// -trimpath, which keeps the machine's paths out.
+// demoTrace is four seconds of examples/search under 300 requests/s with -alloc=lean
+// -refresh=locked -ttl=1500ms and a feed that takes 200 ms. It is built with -trimpath.
 //
 //go:embed demo.trace.gz
 var demoTrace []byte
 
 const (
 	demoName = "the recorded trace of -demo"
-	demoPage = "evenkeel-demo.html" // unless -html names another file
+	demoPage = "evenkeel-demo.html"
 	demoRows = 3
 )
 
@@ -128,7 +127,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return wrongOption(a, fs, source, err)
 	}
-	// Files first: printing may be ended by a closed pipe.
+	// Files first, because a closed pipe may end the printing.
 	err = errors.Join(
 		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, newExplained(names[0], source), v) }),
 		a.SaveAs(f.perfetto, "open it at https://ui.perfetto.dev or in chrome://tracing", func(w io.Writer) error {
@@ -149,14 +148,13 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	case r.Broken != "" && len(f.failIf) == 0:
 		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source,
 			reqtrace.ErrBroken, r.Broken)
-	case r.Broken != "": // a limit that a part of the trace keeps is not kept
+	case r.Broken != "": // a limit that part of the trace keeps may be exceeded
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
 }
 
-// wrong says what is wrong with the flags and the names of traces; "": nothing. What would do
-// nothing is wrong.
+// wrong finds flags and traces that do not go together, and flags that would do nothing.
 func (f *explainFlags) wrong(names []string) error {
 	switch {
 	case len(names) == 0 && f.against != nil:
@@ -179,8 +177,7 @@ func (f *explainFlags) wrong(names []string) error {
 	return nil
 }
 
-// addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a
-// file's name stays what it is.
+// addressed returns the URL that HOST:PORT stands for. A file keeps its name.
 func addressed(name string) string {
 	at, _, _ := strings.Cut(name, "/")
 	host, port, err := net.SplitHostPort(at)
@@ -193,7 +190,6 @@ func addressed(name string) string {
 	return "http://" + name
 }
 
-// wrongOption names the flag that an option is from.
 func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 	var option *evenkeel.OptionError
 	switch {
@@ -219,8 +215,7 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	return v.WriteText(a.Stdout, o)
 }
 
-// verdictOn passes the verdict on the trace of that name, as traces.Verdict does, or on that of
-// -demo.
+// verdictOn is traces.Verdict that also knows the trace of -demo.
 func verdictOn(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -233,7 +228,7 @@ func verdictOn(
 
 // newExplained names the trace. A page leads into it if it is a file.
 func newExplained(name, source string) page.Trace {
-	if name != source || name == demoName { // standard input, a URL
+	if name != source || name == demoName {
 		return page.Trace{Name: source}
 	}
 	return page.Trace{Name: source, File: name}

@@ -20,7 +20,6 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// against compares the traces of two versions of a service, and says what made the new one slower.
 func against(
 	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, limits explain.Limits,
 	o reqtrace.Options,
@@ -60,22 +59,20 @@ func against(
 	if err != nil {
 		return err
 	}
-	// the page first: printing may be ended by a closed pipe
 	err = errors.Join(a.SavePage(f.html, func(w io.Writer) error { return page.Change(w, c) }), printChange(a, c, sides, f))
 	lines, limitErr := limits.CheckChange(c)
 	a.Say("explain", lines...)
-	// A limit that a part of a trace keeps may be exceeded by the rest.
+	// A limit that part of a trace keeps may be exceeded by the rest.
 	return cmp.Or(errors.Join(err, broken), limitErr)
 }
 
-// expand returns the files that patterns stand for. A name that no file matches may be a URL, or
-// wrong: who opens it says so.
+// expand returns the files that patterns stand for. A name without a file may be a URL.
 func expand(patterns []string) (names []string, err error) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
 		_, notThere := os.Stat(p)
 		switch {
-		case fetch.IsURL(p), notThere == nil: // also where that reads as a pattern of others
+		case fetch.IsURL(p), notThere == nil: // even if it reads as a pattern
 			found = []string{p}
 		case err != nil:
 			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
@@ -84,7 +81,7 @@ func expand(patterns []string) (names []string, err error) {
 		case found == nil:
 			found = []string{p}
 		}
-		for _, name := range found { // a file that two patterns match is one trace; a URL is asked anew
+		for _, name := range found { // a file counts once, a URL is asked anew
 			if fetch.IsURL(name) || !slices.Contains(names, name) {
 				names = append(names, name)
 			}

@@ -32,14 +32,13 @@ sends at that rate even while the service stalls, so a stall shows in the tail. 
 docs/guides/load.md has more.
 `
 
-// loadCommand is what evenkeel load is to do.
 type loadCommand struct {
 	app     *cli.App
 	load    load.Flags
 	options loadgen.Options
 
 	label      string
-	pprof      string // URL of a /debug/pprof/, or off
+	pprof      string
 	pprofGiven bool
 	gctrace    string // log; "": none
 	top        int
@@ -100,7 +99,6 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	return c.report(f)
 }
 
-// prepare works out what the flags say.
 func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	stdin := 0
 	for _, name := range []string{c.load.BodyFile, c.load.Mix.File, c.gctrace} {
@@ -132,7 +130,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	}
 	checked := c.options
 	if c.find.Text != "" && checked.Rate == 0 {
-		checked.Rate = 1 // any: it will have one
+		checked.Rate = 1
 	}
 	if err := loadgen.Check(checked); err != nil {
 		return load.FlagError(err)
@@ -140,7 +138,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err := c.failIf.Known(classNames(c.options.Targets)); err != nil {
 		return err
 	}
-	// one of many, each of which would have the service collect
+	// Each share would have the service collect.
 	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.client.Unix != "") {
 		c.pprof = "off"
 		return nil
@@ -153,7 +151,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	return err
 }
 
-// classNames are the classes that loadgen will keep figures of.
+// classNames returns the classes that loadgen keeps figures of.
 func classNames(targets []loadgen.Target) (names []string) {
 	seen := map[string]bool{}
 	for i := range targets {
@@ -166,7 +164,6 @@ func classNames(targets []loadgen.Target) (names []string) {
 	return names
 }
 
-// measure puts the load on, and takes what the service tells around it.
 func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	o, stop, err := observe.ObserveRunning(ctx, &c.options, c.pprof, c.pprofGiven, c.gctrace)
 	if err != nil {
@@ -201,7 +198,7 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	}, nil
 }
 
-// report writes what was measured, files first: printing may be ended by a closed pipe.
+// report writes files first, because a closed pipe may end the printing.
 func (c *loadCommand) report(f *runfile.File) error {
 	err := errors.Join(c.app.Save(f, c.load.Output), c.app.SavePage(c.html, func(w io.Writer) error {
 		return page.Compare(w, compare.Files([]*runfile.File{f}, []string{c.load.Output}))

@@ -1,5 +1,5 @@
 // Command evenkeel measures a Go service's latency under load, and says what its garbage collector
-// costs and why its slowest requests are slow. evenkeel -h lists its subcommands and exit codes.
+// costs and why its slowest requests are slow. evenkeel -h lists the subcommands.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 type subcommand struct {
 	name, what string
-	example    string // of an everyday command
+	example    string
 	run        func(context.Context, *cli.App, []string) error
 }
 

@@ -13,9 +13,8 @@ const (
 	helpIndent  = 22 // of what a flag does
 )
 
-// writeHelp writes a subcommand's text, and its flags in groups. A group is a title and the names
-// of its flags, as in "Load: c n z". The first group that names a flag shows it. The last group has
-// the flags that are in no other.
+// writeHelp writes text, and the flags in groups. The first group that names a flag shows it. A
+// last group has the rest.
 func writeHelp(w io.Writer, fs *flag.FlagSet, text string, groups []string) {
 	fmt.Fprintln(w, strings.TrimSpace(text))
 	rest := "Flags:"
@@ -34,7 +33,6 @@ func writeHelp(w io.Writer, fs *flag.FlagSet, text string, groups []string) {
 	}
 }
 
-// writeFlag writes what a flag does, and its default where that is not zero.
 func writeFlag(w io.Writer, f *flag.Flag) {
 	value, usage := flag.UnquoteUsage(f)
 	if !slices.Contains([]string{"", "0", "0s", "0%", "false"}, f.DefValue) {

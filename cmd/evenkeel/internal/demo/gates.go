@@ -19,8 +19,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// gates puts load on two replicas that collect under live traffic, and then on two that first have
-// their client send its requests to the other one.
+// gates loads two replicas that collect under live traffic, and then two with gates.
 func (d *Demo) gates(ctx context.Context) error {
 	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s",
 		liveMiB, replicaRate))
@@ -57,18 +56,16 @@ func (d *Demo) gates(ctx context.Context) error {
 	return nil
 }
 
-// pair is what two replicas did under load.
 type pair struct {
 	load       *loadgen.Result
-	overlapped uint64 // requests, with a collection
+	overlapped uint64
 }
 
 func (p *pair) p99() time.Duration { return p.load.Latency.Quantile(.99) }
 
-// late returns how late the machine lets a timer fire, in one of a hundred cases.
+// late returns how late timers fire, in one of a hundred cases.
 func (p *pair) late() time.Duration { return p.load.Pacer.Quantile(.99) }
 
-// pair starts two replicas with these flags, loads them, and stops them.
 func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	dir, err := os.MkdirTemp("", "evenkeel-demo-")
 	if err != nil {
@@ -116,7 +113,7 @@ func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	return &pair{load, after - before}, nil
 }
 
-// overlapped asks the replicas' gates how many requests overlapped a collection.
+// overlapped returns how many requests overlapped a collection.
 func overlapped(ctx context.Context, replicas []*replica) (n uint64, err error) {
 	c := gatestats.NewClient()
 	for _, r := range replicas {
@@ -129,14 +126,13 @@ func overlapped(ctx context.Context, replicas []*replica) (n uint64, err error) 
 	return n, nil
 }
 
-// replica is a hello under way.
 type replica struct {
 	process *proc.Process
 	url     string
 }
 
-// startReplica starts a hello with these flags, and returns when it serves. After an error the
-// replica is not nil if it runs.
+// startReplica starts hello and returns when it serves. After an error the replica is not nil if it
+// runs.
 func (d *Demo) startReplica(ctx context.Context, flags []string) (*replica, error) {
 	addr, err := freeAddress()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// machine is what keeps a machine from the figures of a quiet one.
+// machine is what keeps a machine from being quiet.
 type machine struct {
-	quota          float64 // processors that a control group allows; 0: all
-	others, stolen float64 // largest shares of the processors' time, in percent
+	quota          float64 // CPUs; 0: no quota
+	others, stolen float64 // largest percentages of the processors
 }
 
 func (m *machine) add(d *runfile.Disturbance) {
@@ -27,7 +27,7 @@ func (m *machine) add(d *runfile.Disturbance) {
 	}
 }
 
-// String says so in words; "" on a quiet machine.
+// String says that in words. "" means a quiet machine.
 func (m *machine) String() string {
 	var why []string
 	if n := runtime.NumCPU(); m.quota > 0 && m.quota < float64(n) {

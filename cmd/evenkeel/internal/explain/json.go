@@ -12,7 +12,7 @@ import (
 // version is that of both JSON forms. It rises when a field changes its meaning.
 const version = 1
 
-// WriteJSON writes a verdict and its report, as docs/reference/explain-json.md describes.
+// WriteJSON writes a verdict as docs/reference/explain-json.md describes.
 func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	r := *v.Report()
 	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
@@ -26,10 +26,10 @@ func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	}{version, runfile.Tool(), source, v, &r})
 }
 
-// notNil has an empty list written as [], not as null.
+// notNil writes an empty list as [], not null.
 func notNil[T any](s []T) []T { return append([]T{}, s...) }
 
-// WriteChange writes a change, as docs/reference/explain-json.md describes.
+// WriteChange writes a change as docs/reference/explain-json.md describes.
 func WriteChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
 	return cli.WriteJSON(w, struct {
 		Version int      `json:"version"`

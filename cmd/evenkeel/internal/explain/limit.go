@@ -1,4 +1,4 @@
-// Package explain has the limits of evenkeel explain, and writes what it found as JSON.
+// Package explain has the limits and the JSON of evenkeel explain.
 package explain
 
 import (
@@ -16,13 +16,13 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Limit is a -fail-if: how much of a band's excess over the median a cause may be. With -against it
-// is how much more the cause may take than before, in percent of the old mean.
+// Limit is a -fail-if: a cause's share of a band's excess over the median. With -against it is how
+// much more the cause takes, in percent of the old mean.
 type Limit struct {
-	text    string // as the user wrote it
+	text    string
 	band    string
 	cause   string
-	causes  []reqtrace.Cause // nil: all of them together
+	causes  []reqtrace.Cause // nil: all of them
 	percent float64
 }
 
@@ -88,7 +88,6 @@ func parseLimit(text string, against bool) (Limit, error) {
 	return l, nil
 }
 
-// causesOf returns the causes of a group, or the cause of that name.
 func causesOf(name string) []reqtrace.Cause {
 	for _, g := range verdict.Groups() {
 		if g.Name == name {
@@ -102,7 +101,7 @@ func causesOf(name string) []reqtrace.Cause {
 	return []reqtrace.Cause{c}
 }
 
-// Check says which limits are exceeded, and by how much. Its error names one that has no requests.
+// Check returns the exceeded limits. Its error names a limit without requests.
 func (l Limits) Check(v *verdict.Verdict) (hit []string, err error) {
 	for _, x := range l {
 		share, err := x.share(v)
@@ -133,8 +132,7 @@ func (l *Limit) share(v *verdict.Verdict) (float64, error) {
 	return 0, fmt.Errorf("no request is in that band, of %d; take a longer trace", r.Requests)
 }
 
-// CheckChange compares a change with the limits. A limit is exceeded, or kept, if the whole interval
-// is.
+// CheckChange compares with the limits. A limit is decided if the whole interval is on one side.
 func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
 	for _, x := range l {
 		d, mean := x.of(c)
@@ -156,7 +154,7 @@ func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
 	return lines, err
 }
 
-// of returns the difference that a limit is of, and the old mean.
+// of returns the limited difference, and the old mean.
 func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
 	slow, all := c.Slow, c.All
 	if l.causes != nil {

@@ -1,5 +1,4 @@
-// Package gclog sums up the collections in logs of GODEBUG=gctrace=1, process by process, and
-// follows such logs while they grow.
+// Package gclog summarises logs of GODEBUG=gctrace=1 for each process, and follows growing logs.
 package gclog
 
 import (
@@ -13,10 +12,10 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// maxProcesses of one log are kept, the last ones.
+// maxProcesses is how many processes of a prefix are kept, the last ones.
 const maxProcesses = 100
 
-// Part is which of a process's collections count.
+// Part selects a process's collections.
 type Part struct {
 	From, To cli.Period // since the program's start; to 0: no bound
 	Skip     int        // collections at the front
@@ -25,36 +24,35 @@ type Part struct {
 // Report is what a log holds.
 type Report struct {
 	part      Part
-	Processes []Process // the last maxProcesses of them
-	Total     int       // processes
-	sources   int       // prefixes of lines, none being one
+	Processes []Process
+	Total     int
+	sources   int // prefixes of lines
 }
 
-// Process is one process of a log.
+// Process is a process in a log.
 type Process struct {
-	Source string        `json:"source,omitempty"` // the prefix of its lines
-	First  int64         `json:"first_gc"`         // number of the first collection that counts
-	Last   int64         `json:"last_gc"`          // and of the last; both 0 without any
-	From   time.Duration `json:"from_ns"`          // the window, since the program's start
-	To     time.Duration `json:"to_ns"`            // its end
-	// what the runtime says in the last of them: since the program's start
+	Source  string          `json:"source,omitempty"` // the prefix of its lines
+	First   int64           `json:"first_gc"`         // number of the first counted collection; 0: none
+	Last    int64           `json:"last_gc"`          // number of the last
+	From    time.Duration   `json:"from_ns"`          // since the program's start
+	To      time.Duration   `json:"to_ns"`            // since the program's start
 	Util    int             `json:"util_percent"`
 	Summary gctrace.Summary `json:"summary"`
 
-	read  int64         // collections, counted or not
+	read  int64         // collections
 	until time.Duration // end of the last of them
 }
 
-// source is the processes whose lines have one prefix, one after the other.
+// source is the processes of one prefix, which follow one another.
 type source struct {
 	name      string
 	last      gctrace.Cycle
-	cycles    chan gctrace.Cycle // of the process under way
-	summary   chan Process       // of that
-	processes []Process          // that have ended, the last maxProcesses of them
+	cycles    chan gctrace.Cycle // of the running process
+	summary   chan Process
+	processes []Process // that ended
 }
 
-// Summarize reads a log's cycles once and sums up each process.
+// Summarize reads cycles once, and summarises each process.
 func (part Part) Summarize(cycles iter.Seq[gctrace.Cycle]) *Report {
 	r := &Report{part: part, Processes: []Process{}}
 	var list []*source
@@ -95,10 +93,9 @@ func (s *source) end() {
 	s.processes = append(s.processes[max(len(s.processes)-maxProcesses+1, 0):], <-s.summary)
 }
 
-// process sums up a process, which has a cycle at least.
-//
-// A log without its beginning says nothing of what came before its first line, so the window
-// begins there. After skipped collections it begins at the end of the last of them.
+// process summarises a process with at least one cycle. The window begins at the first line of the
+// log, because the log says nothing of earlier collections. It begins after the last skipped
+// collection, if any.
 func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	p := Process{Source: source}
 	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
@@ -110,7 +107,7 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	if c.N > 1 {
 		w.From = max(w.From, c.At)
 	}
-	var skipped []gctrace.Cycle // the last of them: its heap tells what the next has allocated
+	var skipped []gctrace.Cycle // the last one, whose heap shows what the next allocated
 	for ; more && p.read < int64(part.Skip); c, more = <-cycles {
 		see(c)
 		w.From = max(w.From, c.End())
@@ -135,14 +132,12 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	return p
 }
 
-// Restarted reports whether c is of another process than the cycle before it: a process counts
-// its collections up, and so does its clock.
+// Restarted reports whether c is of a later process than the cycle before it.
 func Restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
 
-// maxSourceName is how much of a prefix is shown.
+// maxSourceName is the shown length of a prefix.
 const maxSourceName = 60
 
-// head says which collections a summary is of, and what the runtime itself says of them.
 func (p *Process) head() string {
 	source := ""
 	if p.Source != "" {
@@ -157,7 +152,6 @@ func (p *Process) head() string {
 		p.First, p.Last, textfmt.Duration(p.From), textfmt.Duration(p.To), p.Util)
 }
 
-// extent says what there is to choose from.
 func (r *Report) extent() string {
 	p := &r.Processes[len(r.Processes)-1]
 	s := fmt.Sprintf("%s collections up to %s after the program's start", textfmt.Count(float64(p.read)),

@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// end prints the summaries of the whole log.
 func (v *view) end(name string, r *Report, asJSON bool) error {
 	v.screen.Erase()
 	var stats gctrace.Stats
@@ -58,7 +57,7 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	return nil
 }
 
-// lineUnless returns an empty line unless the text that follows is the first.
+// lineUnless returns an empty line, or "" before the first text.
 func lineUnless(first bool) string {
 	if first {
 		return ""
@@ -66,8 +65,8 @@ func lineUnless(first bool) string {
 	return "\n"
 }
 
-// json prints all as JSON. summary is there for a log of one process only, so that nobody takes
-// a part of a longer one for the whole.
+// json leaves summary out if there are several processes, so that a part is not taken for the
+// whole.
 func (v *view) json(r *Report, stats *gctrace.Stats) error {
 	var one *gctrace.Summary
 	if r.Total == 1 {
@@ -80,7 +79,6 @@ func (v *view) json(r *Report, stats *gctrace.Stats) error {
 	}{one, r.Processes, stats})
 }
 
-// notes says what a reader must know before believing the figures.
 func (v *view) notes(r *Report, stats *gctrace.Stats) {
 	note := func(format string, a ...any) { fmt.Fprintf(v.app.Stdout, "! "+format+"\n", a...) }
 	switch {

@@ -1,4 +1,4 @@
-// Package judge has the flags by which run and compare choose what is judged, and their limits.
+// Package judge has the flags and limits of compared runs.
 package judge
 
 import (
@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
-// Flags are the flags of run and compare that choose what is judged, and against what.
+// Flags choose what is judged, and against what.
 type Flags struct {
 	Base    string
 	Figures string
@@ -26,7 +26,7 @@ func (j *Flags) Register(fs *flag.FlagSet) {
 		"commas; fewer figures have narrower intervals")
 }
 
-// Check finds figures that are not, or not judged, and fills in those of -fail-if.
+// Check finds wrong figures, and fills in those of -fail-if.
 func (j *Flags) Check() error {
 	limited := j.FailIf.Figures()
 	if j.Figures == "" {
@@ -41,7 +41,7 @@ func (j *Flags) Check() error {
 	return nil
 }
 
-// Names returns the figures that were chosen, nil for none.
+// Names returns the chosen figures, or nil.
 func (j *Flags) Names() (names []string) {
 	if j.Figures == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// CheckRuns says whether the runs were any good.
+// CheckRuns returns an error if the runs measured nothing useful.
 func CheckRuns(f *runfile.File) error {
 	for _, r := range f.Runs {
 		switch {
@@ -32,7 +32,7 @@ func CheckRuns(f *runfile.File) error {
 	return nil
 }
 
-// ErrGenerator says that the load generator was at its own limit, so that nothing is judged.
+// ErrGenerator means that the load generator was at its own limit.
 var ErrGenerator = errors.New("the load generator is at its own limit, and not the service")
 
 func generatorLimit(l *loadgen.Result) error {
@@ -43,7 +43,6 @@ func generatorLimit(l *loadgen.Result) error {
 		l.Failures[i].Example)
 }
 
-// anyGood reports whether any answer did what was asked for.
 func anyGood(l *loadgen.Result) bool {
 	for status := range l.Statuses {
 		if status >= 200 && status < 400 {

@@ -19,7 +19,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// dialUnix connects to a Unix socket, whatever the address.
 func dialUnix(name string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", name)
@@ -28,8 +27,8 @@ func dialUnix(name string) func(context.Context, string, string) (net.Conn, erro
 
 // ClientFlags say how a load reaches the service.
 type ClientFlags struct {
-	Unix      string // socket to connect to; "": the URL's host
-	redirects int    // to follow at most
+	Unix      string // "": connect to the URL's host
+	redirects int
 }
 
 func (c *ClientFlags) Register(fs *flag.FlagSet) {
@@ -38,7 +37,7 @@ func (c *ClientFlags) Register(fs *flag.FlagSet) {
 		"follow at most `N` redirects and measure them as one request (default: a redirect is an answer)")
 }
 
-// Apply has a load go over a Unix socket and follow redirects, as the flags say.
+// Apply applies the flags to o.
 func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	if c.Unix != "" {
 		if fi, err := os.Stat(c.Unix); err != nil {
@@ -68,8 +67,7 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	return nil
 }
 
-// following is a transport that follows redirects. The answer behind the last one that it may
-// follow counts.
+// following follows redirects. The answer after the last permitted redirect counts.
 type following struct {
 	max       int
 	transport *http.Transport
@@ -89,11 +87,10 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes what no request uses.
+// CloseIdleConnections closes unused connections.
 func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
 
-// HintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS,
-// if it does.
+// HintHTTP2 adds to the error of a load without answers that the server speaks h2c, if it does.
 func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
 		return err
@@ -112,8 +109,8 @@ func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	return err
 }
 
-// speaksHTTP2 reports whether a server answers the preface of HTTP/2 with its settings (RFC 9113,
-// 3.4). It sends no request.
+// speaksHTTP2 reports whether a server answers the HTTP/2 preface with settings (RFC 9113, 3.4). It
+// sends no request.
 func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), h2cPatience)
 	defer cancel()
@@ -132,5 +129,4 @@ func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), a
 	return err == nil && head[3] == 4 && head[5]|head[6]|head[7]|head[8] == 0
 }
 
-// h2cPatience is how long a server may take to answer the preface of HTTP/2.
 const h2cPatience = 2 * time.Second

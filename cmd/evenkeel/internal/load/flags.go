@@ -1,5 +1,5 @@
-// Package load has what puts load on a service from the command line: the flags that load and run
-// share, the targets and templates, limits, the progress line, and the search for a rate.
+// Package load has the flags, targets, templates, limits and progress of the commands that put load
+// on a service.
 package load
 
 import (
@@ -21,9 +21,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Flags are the flags that load and run share; hey's names where hey has them.
+// Flags are the flags of load and run, named as hey's.
 type Flags struct {
-	options loadgen.Options // what has a flag of its own
+	options loadgen.Options
 
 	method      string
 	headers     cli.List
@@ -35,26 +35,26 @@ type Flags struct {
 
 	insecure bool
 	Shape    shapeFlags
-	Drawn    bool // the order of something that is loaded is drawn by the seed
-	fewer    int  // connections than the default, since there are no more descriptors; 0: as many
+	Drawn    bool // the seed also orders variants
+	fewer    int  // connections than the default, for lack of descriptors; 0: as many
 
 	Mix mixFlags
 
 	Output string
 }
 
-// DefaultRequests is how many requests a closed loop sends without -n and -z, as loadgen has it.
+// DefaultRequests is how many requests a closed loop sends without -n and -z.
 const DefaultRequests = 200
 
-// defaultOpen is how many connections an open loop has at most without -c, as loadgen has it.
+// defaultOpen is how many connections an open loop opens at most without -c.
 const defaultOpen = 1000
 
 const maxBodyBytes = 1 << 30
 
-// drain is how long a load goes on after -z for what was due and could not be sent in time.
+// drain is how long a load goes on after -z to send what was due.
 const drain = time.Second
 
-// Groups are those of the flags of load and run, as -h shows them.
+// Groups are the flags of load and run as -h groups them.
 var Groups = []string{
 	"Rate: warmup arrivals stages times seed",
 	"Requests: m H d D T a host t targets class template distinct",
@@ -85,7 +85,7 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`; - writes them in place of the table")
 }
 
-// notZero are the flags of which 0 would silently stand for the default.
+// notZero are flags whose 0 would mean the default.
 var notZero = map[string]string{
 	"n": "end after 1 request or more, or leave it out",
 	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
@@ -98,7 +98,7 @@ var notZero = map[string]string{
 	"budget":   "write how long -until may take, such as 5m, or leave it out for 10m",
 }
 
-// CheckGiven finds a flag of load or run that was given as 0 and must not be.
+// CheckGiven finds a flag that was given as 0 and must not be.
 func CheckGiven(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(f *flag.Flag) {
 		do, listed := notZero[f.Name]
@@ -109,7 +109,7 @@ func CheckGiven(fs *flag.FlagSet) (err error) {
 	return err
 }
 
-// Options makes loadgen's options for these URLs.
+// Options returns loadgen's options for these URLs.
 func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	o := l.options
 	if o.Duration > 0 {
@@ -139,16 +139,15 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	}
 	err = l.Mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.Mix.seed != nil {
-		o.Seed = *l.Mix.seed // one for both, so that it can be given again
+		o.Seed = *l.Mix.seed // one seed for both
 	}
 	return o, err
 }
 
-// ownDescriptors are those that evenkeel may need besides the connections.
+// ownDescriptors is how many descriptors evenkeel needs besides connections.
 const ownDescriptors = 32
 
-// Fit finds more connections than this process may have descriptors. Of the default's it takes
-// fewer.
+// Fit refuses more connections than this process may have descriptors. It lowers the default.
 func (l *Flags) Fit(o *loadgen.Options) error {
 	limit, known := descriptorLimit()
 	hosts := map[string]bool{}
@@ -174,8 +173,8 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 	return nil
 }
 
-// PProfAt completes the URL of -pprof. Without a host it is the first target's. Without a path it
-// is that of net/http/pprof.
+// PProfAt completes the URL of -pprof. The default is net/http/pprof's path on the first target's
+// host.
 func PProfAt(s string, first *url.URL) (string, error) {
 	u := &url.URL{Scheme: first.Scheme, Host: first.Host}
 	if s != "" {
@@ -190,12 +189,11 @@ func PProfAt(s string, first *url.URL) (string, error) {
 	return u.String(), nil
 }
 
-// flagOf names the flags by the fields of loadgen.Options that they set.
 var flagOf = map[string]string{
 	"Requests": "-n", "Connections": "-c", "Duration": "-z", "Rate": "-rate", "Warmup": "-warmup", "Timeout": "-t",
 }
 
-// FlagError puts an error of loadgen's options in terms of the command line.
+// FlagError names flags in an error of loadgen.
 func FlagError(err error) error {
 	var oe *evenkeel.OptionError
 	if !errors.As(err, &oe) {

@@ -8,8 +8,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
-// Hints say where a flag of load and run means another thing than in hey, wrk or vegeta, and was
-// probably meant as there.
+// Hints say where a flag probably has its meaning in hey, wrk or vegeta.
 func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 	if _, err := time.ParseDuration(l.body); err == nil {
 		list = append(list, fmt.Sprintf("-d %s is the body of each request; -z %s loads for so long, as wrk's -d does",

@@ -13,14 +13,14 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Limit is a -fail-if of a load: a bound that a figure must keep.
+// Limit is a -fail-if of a load.
 type Limit struct {
-	text   string // as it was given
-	class  string // "": all requests
+	text   string
+	class  string
 	figure string
-	less   bool // the figure must not be below bound, instead of above
+	less   bool
 	bound  float64
-	count  bool // bound is a number of requests, not a share of them
+	count  bool // bound is a number of requests, not a share
 	format func(float64) string
 }
 
@@ -32,8 +32,8 @@ const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>
 // Limits are those of a command.
 type Limits []Limit
 
-// ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. A class may hold any of these signs: the last
-// comparison and the last colon before it count.
+// ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. The last such signs count, because a class may
+// contain them.
 func ParseLimit(s string) (Limit, error) {
 	l := Limit{text: s}
 	i := strings.LastIndexAny(s, "<>")
@@ -104,14 +104,13 @@ func number(s string) (float64, error) {
 	return x, err
 }
 
-// quantile is that of pN.
 func (l *Limit) quantile() (q float64, ok bool) {
 	digits, isQuantile := strings.CutPrefix(l.figure, "p")
 	x, err := number(digits)
 	return x / 100, isQuantile && err == nil && x > 0 && x < 100
 }
 
-// Known says of a class that no target has.
+// Known refuses a class that no target has.
 func (l Limits) Known(classes []string) error {
 	for _, x := range l {
 		found := x.class == ""
@@ -126,7 +125,7 @@ func (l Limits) Known(classes []string) error {
 	return nil
 }
 
-// Check says which limits a run does not keep; its error, which of them cannot be known.
+// Check returns the limits that a run exceeds. Its error names those without requests.
 func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
 	for _, x := range l {
 		got, ok := x.of(r.Load)
@@ -141,7 +140,6 @@ func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
 	return hit, err
 }
 
-// of returns the figure of a load.
 func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 	answered, failed, statuses, latency := r.Answered, r.Failed, r.Statuses, &r.Latency
 	if l.class != "" && len(r.Classes) > 0 {

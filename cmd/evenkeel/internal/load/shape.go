@@ -17,7 +17,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// shapeFlags say over which protocol the requests go and how they follow each other.
+// shapeFlags choose the protocol and the arrivals.
 type shapeFlags struct {
 	http1, http2 bool
 	caFile       string
@@ -36,7 +36,6 @@ func (s *shapeFlags) register(fs *flag.FlagSet, o *loadgen.Options) {
 	fs.StringVar(&s.times, "times", "", "open loop: `file` with the time of a request per line, in seconds")
 }
 
-// apply puts them into o.
 func (s *shapeFlags) apply(o *loadgen.Options) error {
 	switch {
 	case s.http1 && s.http2:
@@ -78,7 +77,6 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	return nil
 }
 
-// shapeFlagOf names these flags by the fields of loadgen.Options that they set.
 func shapeFlagOf(option string) string {
 	option, _, _ = strings.Cut(option, "[")
 	return map[string]string{
@@ -87,7 +85,7 @@ func shapeFlagOf(option string) string {
 	}[option]
 }
 
-// loadDuration is how long a load with these options is planned to be; 0: no bound in time.
+// loadDuration is the planned time of a load. 0 means unbounded.
 func loadDuration(o *loadgen.Options) time.Duration {
 	d := o.Duration
 	for _, s := range o.Stages {
@@ -99,7 +97,7 @@ func loadDuration(o *loadgen.Options) time.Duration {
 	return d
 }
 
-// Steady makes the load one of a constant rate: the mean, where it changes.
+// Steady replaces a changing rate by its mean.
 func Steady(o *loadgen.Options) {
 	if len(o.Stages) > 0 {
 		sum := 0.0
@@ -108,7 +106,7 @@ func Steady(o *loadgen.Options) {
 		}
 		o.Rate = sum / loadDuration(o).Seconds()
 	} else if len(o.Times) > 0 {
-		d := min(loadDuration(o), o.Times[len(o.Times)-1]+1) // -z may end it before, or after
+		d := min(loadDuration(o), o.Times[len(o.Times)-1]+1) // -z may end it early
 		n, _ := slices.BinarySearch(o.Times, d)
 		o.Rate = min(max(loadgen.MinRate, float64(n)/d.Seconds()), loadgen.MaxRate)
 	}
@@ -118,7 +116,6 @@ func Steady(o *loadgen.Options) {
 	o.Stages, o.Times = nil, nil
 }
 
-// stages is a flag of rates that change.
 type stages []loadgen.Stage
 
 func (s *stages) String() string {
@@ -157,10 +154,10 @@ func (s *stages) Set(text string) error {
 	return nil
 }
 
-// maxTimesBytes bounds a file of times.
+// maxTimesBytes bounds the file of -times.
 const maxTimesBytes = 1 << 30
 
-// readTimes reads when requests were made, a line each: it counts them from the earliest.
+// readTimes reads a time per line, and counts from the earliest.
 func readTimes(name string) ([]time.Duration, error) {
 	f, err := os.Open(name)
 	if err != nil {

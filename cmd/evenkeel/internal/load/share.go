@@ -15,15 +15,13 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// maxWait is how far ahead -start may be.
 const maxWait = 24 * time.Hour
 
-// ShareFlags are the flags of a load that several machines put on together. There is no server
-// among them: what they agree on is a number each, which who starts them gives out, and a time, for
-// which their clocks are near enough.
+// ShareFlags are the flags of a load on several machines. They share a number, and a start by their
+// clocks. There is no server.
 type ShareFlags struct {
 	Share *runfile.Share // nil: the whole load
-	Start time.Time      // zero: at once
+	Start time.Time
 	Quiet bool
 }
 
@@ -55,7 +53,7 @@ func (s *ShareFlags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&s.Quiet, "quiet", false, "show no progress")
 }
 
-// Apply takes the share of what the other flags say.
+// Apply reduces o to this machine's share.
 func (s *ShareFlags) Apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	if !s.Start.IsZero() {
 		switch left := time.Until(s.Start); {
@@ -94,8 +92,8 @@ func (s *ShareFlags) Apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	return nil
 }
 
-// arrivals takes the share of what is no constant rate. Poisson processes add up to one; of a
-// recorded trace each takes every Nth.
+// arrivals divides changing rates. Poisson processes add up to one. Of a recorded trace each
+// machine takes every Nth request.
 func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	i, n := s.Share.Index, s.Share.Of
 	switch {
@@ -125,9 +123,8 @@ func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	return nil
 }
 
-// Wait returns at the start of this share. In the open loop the shares take turns: each begins one
-// interval of the whole rate after the one before it, so that the service sees the requests of all
-// of them evenly spaced.
+// Wait returns at the start of this share. In the open loop each share starts one interval of the
+// whole rate after the one before it, so that requests stay evenly spaced.
 func (s *ShareFlags) Wait(ctx context.Context, p *Progress, rate float64) error {
 	start := s.Start
 	if start.IsZero() {

@@ -24,20 +24,19 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// mixFlags say which requests a load is made of, beside the URLs of the command line.
+// mixFlags choose the requests in addition to URLs.
 type mixFlags struct {
 	File     string
 	template bool
 	seed     *uint64 // nil: a new one
 	distinct int
 	classes  []classPattern
-	Share    *runfile.Share // of what templates make; nil: all
+	Share    *runfile.Share // nil: all requests
 
-	Made  *runfile.Mix // what came of them; nil: the URLs as they stand
-	named []string     // files that the requests name: bodies, and those of {{line}}
+	Made  *runfile.Mix // nil: the URLs as given
+	named []string     // files that requests name
 }
 
-// classPattern is a -class: what it matches is of that class.
 type classPattern struct {
 	name    string
 	pattern *regexp.Regexp
@@ -72,7 +71,6 @@ func (m *mixFlags) addClass(s string) error {
 	return nil
 }
 
-// check finds flags that do nothing as they stand.
 func (m *mixFlags) check() error {
 	switch {
 	case m.distinct != 0 && !m.template:
@@ -83,14 +81,13 @@ func (m *mixFlags) check() error {
 	return nil
 }
 
-// spec is a target as it was written, and where.
+// spec is a target, and where it was written.
 type spec struct {
-	at     string // FILE:LINE, or what of the command line
+	at     string // FILE:LINE, or a URL
 	target loadgen.Target
-	class  string // where neither the target nor a -class says otherwise
+	class  string
 }
 
-// fail says what is wrong with it and where.
 func (s *spec) fail(err error) error {
 	var oe *evenkeel.OptionError
 	if errors.As(err, &oe) {
@@ -99,7 +96,6 @@ func (s *spec) fail(err error) error {
 	return fmt.Errorf("%s: %w", s.at, err)
 }
 
-// targets makes the targets of a load: of the file or of the URLs, each with what it lacks of base.
 func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Target) error {
 	if err := m.check(); err != nil {
 		return err
@@ -143,7 +139,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 	return nil
 }
 
-// complete gives a target the method and the type of its body, where nobody said.
+// complete sets the default method and content type.
 func complete(t *loadgen.Target) {
 	if t.Method == "" {
 		t.Method = http.MethodGet
@@ -156,7 +152,6 @@ func complete(t *loadgen.Target) {
 	}
 }
 
-// classOf returns the class of a target by the patterns; "" where none matches.
 func (m *mixFlags) classOf(t *loadgen.Target) string {
 	for _, c := range m.classes {
 		if c.pattern.MatchString(t.Method + " " + t.URL) {
@@ -166,7 +161,6 @@ func (m *mixFlags) classOf(t *loadgen.Target) string {
 	return ""
 }
 
-// read reads the file of targets.
 func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	if len(urls) > 1 {
 		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are "+
@@ -199,8 +193,8 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 //	# ...                              nothing
 type targetParser struct {
 	name  string
-	base  loadgen.Target // what a target has that does not say otherwise
-	below string         // URL for those that begin with /
+	base  loadgen.Target
+	below string // URL of targets that begin with /
 
 	line   int
 	specs  []spec
@@ -249,7 +243,6 @@ var (
 	methodWord = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
 )
 
-// text reads a line that is not JSON.
 func (p *targetParser) text(line string) error {
 	var last *loadgen.Target
 	if n := len(p.specs); n > 0 {
@@ -298,7 +291,6 @@ func (p *targetParser) text(line string) error {
 	return nil
 }
 
-// target is one with what base has.
 func (p *targetParser) target(method, url string) (loadgen.Target, error) {
 	t := p.base
 	t.Header = t.Header.Clone()
@@ -339,13 +331,13 @@ func (p *targetParser) body(name string) ([]byte, error) {
 	return b, nil
 }
 
-// jsonTarget is a line of JSON; method, url, header and body are vegeta's.
+// jsonTarget is a target in JSON. method, url, header and body are vegeta's.
 type jsonTarget struct {
 	Method   string                     `json:"method"`
 	URL      string                     `json:"url"`
 	Header   map[string]json.RawMessage `json:"header"`
 	Body     []byte                     `json:"body"` // in base64
-	Text     *string                    `json:"text"` // a body as it is
+	Text     *string                    `json:"text"`
 	BodyFile string                     `json:"body_file"`
 	Weight   int                        `json:"weight"`
 	Class    string                     `json:"class"`
@@ -417,7 +409,7 @@ func stringOrList(b json.RawMessage) (list []string, err error) {
 	return list, json.Unmarshal(b, &list)
 }
 
-// splitTemplateWords splits at blanks that stand in no {{...}}.
+// splitTemplateWords splits at blanks outside {{...}}.
 func splitTemplateWords(line string) (words []string) {
 	word, inside := "", false
 	for i := 0; i < len(line); i++ {
@@ -441,7 +433,7 @@ func splitTemplateWords(line string) (words []string) {
 	return words
 }
 
-// Inputs are the files that a load has read; "" for none, - for standard input.
+// Inputs are the files that a load reads.
 func (l *Flags) Inputs() []string {
 	return append([]string{l.BodyFile, l.Shape.times, l.Shape.caFile, l.Mix.File}, l.Mix.named...)
 }

@@ -1,5 +1,4 @@
-// Package observe takes what tells of a service's collector around the measured window of a load:
-// its profiles, its gctrace lines, and the state of the machine.
+// Package observe records a service's profiles, gctrace lines and machine around a measured load.
 package observe
 
 import (
@@ -25,15 +24,15 @@ import (
 //	end     profile (it collects again)
 //	fill    when the log is complete: the parts of the run
 type Observer struct {
-	Profiler *Profiler       // nil: off
-	Trace    trace           // of the service's standard error, or of its log
-	Traced   bool            // there is one
-	Service  runfile.Watched // where its processes are
+	Profiler *Profiler // nil: off
+	Trace    trace
+	Traced   bool
+	Service  runfile.Watched
 
 	before, after *allocations
-	Unprofiled    error // why one of them is missing
+	Unprofiled    error
 
-	// Numbers of collections known of when measuring began and ended.
+	// How many collections were known when measuring began and ended.
 	seenBefore, seenAfter int
 
 	watch *runfile.Watch
@@ -78,7 +77,7 @@ func (o *Observer) Note(format string, a ...any) {
 	o.Run.Notes = append(o.Run.Notes, fmt.Sprintf(format, a...))
 }
 
-// Fill puts the collector's parts into the run, with the top places that allocate.
+// Fill writes the collector's figures into the run, with the top places that allocate.
 func (o *Observer) Fill(top int) {
 	if o.after != nil && !o.after.follows(o.before) {
 		o.Note("%v", errOtherProcess)
@@ -100,8 +99,6 @@ func (o *Observer) Fill(top int) {
 	}
 }
 
-// fillGC keeps the collections of the window: those of the trace, or what the profile's figures
-// tell.
 func (o *Observer) fillGC() {
 	if o.Traced {
 		o.fillTrace()
@@ -117,12 +114,11 @@ func (o *Observer) fillGC() {
 		}
 		return
 	}
-	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few may be at the window's ends
+	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few are at the ends of the window
 		o.Note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
 	}
 }
 
-// fillTrace keeps the collections of the trace.
 func (o *Observer) fillTrace() {
 	t := &o.Trace
 	t.mu.Lock()
@@ -162,10 +158,9 @@ func (o *Observer) fillTrace() {
 	o.Run.GC = gc
 }
 
-// window returns the measured window in the server's own time, and the collections without
-// the one that the allocation profile after it asked for. The server's clock is known to a few
-// milliseconds only, since its lines round down and take time to arrive. What was read before
-// measuring began had ended by then; that bounds it. Called with the trace's mu held.
+// window returns the measured window in the server's own time, and the collections without the one
+// of the final profile. The server's clock is known to some milliseconds only. Collections read
+// before measuring began bound it. The caller holds the trace's mu.
 func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	t, load := &o.Trace, o.Run.Load
 	from := load.Started.Sub(t.start)
@@ -184,21 +179,18 @@ func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	return cycles, gctrace.Window{From: from, To: from + load.Duration}
 }
 
-// How long a log may take to have the line of the collection that the profile after the load asked
-// for, and how long it is given where there is no such line.
+// How long to wait for the log line of the final profile's collection, or without such a line.
 const (
 	logPatience = 2 * time.Second
 	logRest     = 300 * time.Millisecond
 	logPoll     = 5 * time.Millisecond
 )
 
-// probeTimeout is how long a service may take to show that it serves its profiles, where nobody
-// said that it does.
+// probeTimeout bounds the search for profiles that the user did not name.
 const probeTimeout = 2 * time.Second
 
-// ObserveRunning returns an observer of a service that runs already and has its profiles at pprof,
-// or "off". If that is certain, their lack is an error. log is the service's gctrace log, or "".
-// stop ends the observer.
+// ObserveRunning returns an observer of a running service with profiles at pprof, or "off". If
+// certain, missing profiles are an error. log is its gctrace log, or "". stop ends the observer.
 func ObserveRunning(
 	ctx context.Context, load *loadgen.Options, pprof string, certain bool, log string,
 ) (o *Observer, stop func(), err error) {
@@ -230,7 +222,7 @@ func ObserveRunning(
 	return o, stop, nil
 }
 
-// AwaitLog waits until the log has what it is to have of the window.
+// AwaitLog waits for the log of the window.
 func (o *Observer) AwaitLog(ctx context.Context) {
 	if !o.Traced {
 		return
@@ -242,7 +234,7 @@ func (o *Observer) AwaitLog(ctx context.Context) {
 	o.Trace.awaitForced(ctx, o.seenAfter, rest)
 }
 
-// FillRunning puts the parts of a service that ran already into the run.
+// FillRunning is Fill for a service that evenkeel did not start.
 func (o *Observer) FillRunning(top int) {
 	if pids := o.processes(); len(pids) > 0 {
 		if n := proc.PeakRSSOf(pids); n > 0 {
@@ -262,13 +254,12 @@ func (o *Observer) processes() []int {
 	return o.Service.Processes()
 }
 
-// errOtherProcess says that the figures before and after are not of one process.
 var errOtherProcess = errors.New("the profiles before and after the load are of different processes, so the " +
 	"collector's figures are left out: " +
 	"name one replica with -pprof, not a balancer; or was the service started again?")
 
-// follows reports whether a is a later state of the process of before: nothing that it counts can
-// go back, and the collection that was the last then has ended when it had ended.
+// follows reports whether a is a later state of the same process: no counter went back, and the
+// then last pause ended at the same time.
 func (a *allocations) follows(before *allocations) bool {
 	if a.total < before.total || a.numGC < before.numGC || a.forced < before.forced {
 		return false
@@ -281,9 +272,8 @@ func (a *allocations) follows(before *allocations) bool {
 	return a.pauseEnd[last] == before.pauseEnd[last]
 }
 
-// collections sums up what runtime.MemStats tells of the collections since before: how many, and
-// their pauses where the ring of the last 256 still has all of them. Neither the collector's CPU
-// time in a window nor its clock time nor heap sizes can be told from it.
+// collections summarises what runtime.MemStats knows: the number of collections, and their pauses
+// while its ring of 256 still has all. It knows no CPU time, wall time or heap sizes.
 func (a *allocations) collections(before *allocations, window time.Duration) gctrace.Summary {
 	n := a.numGC - before.numGC
 	s := gctrace.Summary{
@@ -303,7 +293,6 @@ func (a *allocations) collections(before *allocations, window time.Duration) gct
 	return s
 }
 
-// parseRing reads "[1 2 3]".
 func parseRing(text string) []int64 {
 	fields := strings.Fields(strings.Trim(text, "[]"))
 	ring := make([]int64, 0, len(fields))

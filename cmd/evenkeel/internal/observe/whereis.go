@@ -13,11 +13,10 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// maxHosts is how many hosts of the targets are looked up.
+// maxHosts is how many hosts are looked up.
 const maxHosts = 16
 
-// WhereIs tells which processes of this machine listen where the targets are, or that all of them
-// are elsewhere.
+// WhereIs finds the local processes that listen at the targets.
 func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -44,7 +43,7 @@ func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 	return runfile.Watched{Processes: func() []int { return pids }}
 }
 
-// Here returns the addresses of this machine that a URL leads to.
+// Here returns the local addresses that a URL leads to.
 func Here(ctx context.Context, u *url.URL) (here []netip.AddrPort, err error) {
 	_, text, _ := net.SplitHostPort(fetch.Address(u))
 	port, err := strconv.ParseUint(text, 10, 16)

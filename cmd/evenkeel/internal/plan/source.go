@@ -18,7 +18,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// ofRuns takes the runs with a label, which may be left out where all have the same: their means.
+// ofRuns takes the means of the runs with a label. "" means the only label.
 func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
 	file, err := runfile.Read(in)
 	if err != nil {
@@ -46,16 +46,15 @@ func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
 	return sum.plan(source)
 }
 
-// runSum adds runs up.
 type runSum struct {
 	runs                       float64
 	seconds                    float64
 	requests, allocated        float64
 	live, cycles, marking      float64 // marking in seconds of CPU
-	wall                       float64 // seconds in which a collection ran
-	service                    float64 // seconds of CPU, the collector's included
+	wall                       float64 // seconds with a collection
+	service                    float64
 	beside                     float64
-	traced, profiled, measured float64 // runs that know of collections, allocations, CPU
+	traced, profiled, measured float64 // runs with collections, allocations, CPU
 	procs                      int
 }
 
@@ -124,15 +123,14 @@ func (s *runSum) plan(source string) (*Plan, error) {
 	return p, nil
 }
 
-// marked is the CPU time that collections took, idle processors' included: where the load is
-// higher, or behind a gate, the same marking takes others.
+// marked is the CPU time of collections with idle processors', because under more load the same
+// marking takes busy ones.
 func marked(s *gctrace.Summary) (time.Duration, bool) {
 	total, ok := s.CPU.Total.Get()
 	idle, _ := s.CPU.Idle.Get()
 	return total + idle, ok
 }
 
-// ofLog takes the last process of a gctrace log.
 func ofLog(source string, in io.Reader) (*Plan, error) {
 	log := gctrace.NewScanner(in)
 	r := gclog.Part{}.Summarize(func(yield func(gctrace.Cycle) bool) {
@@ -168,7 +166,6 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 	return p, nil
 }
 
-// ofStatus watches a replica's status page.
 func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, error) {
 	at, err := fetch.ParseURL(name)
 	if err != nil {
@@ -210,7 +207,7 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 	return p, nil
 }
 
-// work takes the CPU time between two readings of a status page, so many seconds apart.
+// work computes CPU time between two readings of a status page.
 func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	if before.Process.CPU == 0 {
 		p.note("this page does not know what CPU requests take, as that of httpgate.Status does: neither the " +
@@ -230,6 +227,5 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	}
 }
 
-// enoughCycles is how many collections must end for one that began before, or ends after, to make
-// little of a difference.
+// enoughCycles is how many collections make one that overlaps an end of the window negligible.
 const enoughCycles = 5

@@ -10,7 +10,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// judge says what does not suffice, and what to change.
 func (p *Plan) judge() {
 	for _, o := range p.Ways {
 		if o.TooLarge {
@@ -44,9 +43,8 @@ func (p *Plan) judge() {
 	}
 }
 
-// Line is what runs of one variant say of the replicas for their load, by themselves and behind
-// gates that take turns, and of the requests that met a collection: "" where they do not know of
-// collections, allocations and CPU.
+// Line says what a variant's load needs, alone and behind gates. "" means that the runs lack
+// collections, allocations or CPU.
 func Line(runs []*runfile.Run) string {
 	var sum runSum
 	for _, r := range runs {
@@ -76,7 +74,7 @@ func Line(runs []*runfile.Run) string {
 	return line
 }
 
-// Text is the plan as people read it.
+// Text is the plan as a table.
 func (p *Plan) Text(st textfmt.Style) string {
 	var b strings.Builder
 	var facts []string
@@ -137,7 +135,6 @@ func (p *Plan) Text(st textfmt.Style) string {
 	return b.String()
 }
 
-// round drops the fraction of a figure that is no count of small things.
 func round(x float64) float64 {
 	if x < 10 {
 		return x
@@ -145,7 +142,7 @@ func round(x float64) float64 {
 	return float64(int64(x + 0.5))
 }
 
-// rangeText writes a range, "-" for a figure that is not known.
+// rangeText formats a range. "-" means not known.
 func rangeText(r capacity.Range, format func(float64) string) string {
 	if r.IsZero() {
 		return "-"
@@ -160,7 +157,6 @@ func rangeText(r capacity.Range, format func(float64) string) string {
 	return low + " to " + high
 }
 
-// unitOf is the unit at the end of a figure, with the space before it.
 func unitOf(figure string) string {
 	if i := strings.LastIndexByte(figure, ' '); i >= 0 {
 		return figure[i:]

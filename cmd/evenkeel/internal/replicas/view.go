@@ -16,12 +16,11 @@ type View struct {
 	app      *cli.App
 	client   *http.Client
 	replicas []replica
-	Since    time.Duration // 0: all
+	Since    time.Duration
 	Rows     int
 }
 
-// New returns a view of the replicas that operands name. Files are refused where only what is live
-// makes sense.
+// New returns a view. It refuses files unless files is set.
 func New(a *cli.App, names []string, files bool) (*View, error) {
 	list, err := parseAll(names, files)
 	if err != nil {
@@ -30,10 +29,9 @@ func New(a *cli.App, names []string, files bool) (*View, error) {
 	return &View{app: a, client: newClient(), replicas: list}, nil
 }
 
-// Close closes what is open to the replicas.
+// Close closes connections.
 func (v *View) Close() { v.client.CloseIdleConnections() }
 
-// historyJSON prints what replicas say together, and says on standard error who is not in it.
 func historyJSON(a *cli.App, m *merged) error {
 	for _, line := range m.missing {
 		fmt.Fprintf(a.Stderr, "! %s\n", textfmt.Printable(line))
@@ -80,7 +78,6 @@ func (v *View) Follow(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// printableLines is textfmt.Printable line by line.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

@@ -16,8 +16,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// checkJudging finds, before anything is measured, a -base that is no variant, and a -fail-if that
-// nothing could tell.
+// checkJudging finds, before measuring, a wrong -base and a -fail-if that cannot be decided.
 func (r *Runner) checkJudging() error {
 	f, base := r.flags, r.flags.judging.Base
 	switch {
@@ -37,7 +36,7 @@ func (r *Runner) checkJudging() error {
 	return fmt.Errorf("-base %q is no -variant's label", base)
 }
 
-// enoughRequests finds a -fail-if whose figure takes more requests than each run sends.
+// enoughRequests finds a -fail-if that needs more requests than a run sends.
 func (r *Runner) enoughRequests() error {
 	o := &r.load
 	sent := load.Planned(o)
@@ -66,11 +65,10 @@ func (r *Runner) enoughRequests() error {
 	return nil
 }
 
-// poissonMargin is by how many standard deviations fewer requests of random arrivals may come than
-// on average.
+// poissonMargin is how many standard deviations fewer requests may come than on average.
 const poissonMargin = 4
 
-// enoughRounds finds a -fail-if that so few rounds cannot tell, however clear the answer is.
+// enoughRounds finds a -fail-if that so few rounds cannot decide.
 func (r *Runner) enoughRounds() error {
 	f := r.flags
 	verdicts := len(f.judging.FailIf.Figures()) * (len(r.variants) - 1)
@@ -81,7 +79,7 @@ func (r *Runner) enoughRounds() error {
 		}
 		return nil
 	}
-	round := time.Duration(len(r.variants)) * (r.load.Warmup + r.load.Duration) // and the service's start
+	round := time.Duration(len(r.variants)) * (r.load.Warmup + r.load.Duration) // without the service's start
 	budget := time.Duration(cmp.Or(f.until.budget, cli.Period(defaultBudget)))
 	if round == 0 {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// New returns what the command line of evenkeel run asks for; help is what -h prints.
+// New returns what the command line asks for. help is for -h.
 func New(a *cli.App, help string, args []string) (*Runner, error) {
 	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second), repeat: 1}
 	groups := slices.Concat([]string{
@@ -92,7 +92,6 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	return r, nil
 }
 
-// prepare works out what the flags leave open.
 func (r *Runner) prepare() error {
 	f := r.flags
 	f.load.Drawn = len(f.variants) > 1 || f.aa
@@ -148,7 +147,7 @@ func (r *Runner) prepare() error {
 	return nil
 }
 
-// Run measures all, interleaved, and reports what there is even when it is cut short.
+// Run measures in rounds, and reports even if interrupted.
 func (r *Runner) Run(ctx context.Context) error {
 	ctx, release := r.app.Catch(ctx)
 	defer release()
@@ -157,7 +156,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	c := r.Compared()
-	// Files first: printing may be ended by a closed pipe.
+	// Files first, because a closed pipe may end the printing.
 	err = errors.Join(err, r.app.Save(&r.File, r.flags.load.Output),
 		r.app.SavePage(r.flags.html, func(w io.Writer) error { return page.Compare(w, c) }))
 	changes, changesErr := r.changes()
@@ -171,15 +170,13 @@ func (r *Runner) Run(ctx context.Context) error {
 	return cmp.Or(errors.Join(err, r.unexplained), r.judge(c))
 }
 
-// judge holds what was measured against each -fail-if.
 func (r *Runner) judge(c *compare.Comparison) error {
 	lines, outcome := r.flags.judging.FailIf.Check(c)
 	r.app.Say("run", lines...)
 	return outcome
 }
 
-// print writes the table, what replicas would need for the base's load, and where each variant
-// allocated.
+// print writes the table, what the base's load needs, and where each variant allocated.
 func (r *Runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
 		return err
@@ -200,7 +197,6 @@ func (r *Runner) print(c *compare.Comparison) error {
 	return nil
 }
 
-// checkExplain looks at the flags of evenkeel run that concern -explain.
 func (r *Runner) checkExplain(repeatGiven bool) error {
 	f := r.flags
 	if f.explainHTML != "" || f.traces != "" {

@@ -18,7 +18,7 @@ import (
 
 const (
 	readyPoll    = 20 * time.Millisecond
-	readyTimeout = 2 * time.Second // of one attempt
+	readyTimeout = 2 * time.Second // of an attempt
 )
 
 // readiness waits until a service answers.
@@ -38,8 +38,7 @@ func AwaitReady(ctx context.Context, url string, c *tls.Config, p *proc.Process,
 	return newReadiness(url, c).wait(ctx, p, timeout)
 }
 
-// free reports an error when somebody listens where the service should: it would be measured
-// in the service's place.
+// free fails if something listens already, because it would be measured instead.
 func (r *readiness) free(ctx context.Context) error {
 	addr, err := r.dial(ctx)
 	if addr == "" {
@@ -52,13 +51,12 @@ func (r *readiness) free(ctx context.Context) error {
 		"server and -url another port", addr)
 }
 
-// refused reports whether nobody listens where the service did.
 func (r *readiness) refused(ctx context.Context) bool {
 	_, err := r.dial(ctx)
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// dial connects to where the service is, and no more. addr is "" for a URL that is none.
+// dial connects, and no more. addr is "" if the URL is wrong.
 func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	u, err := url.Parse(r.url)
 	if err != nil {
@@ -73,8 +71,8 @@ func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// wait polls the URL until it answers with a status below 500, the process ends, or the time
-// is up. The first look is taken to its end, so that there is something to say.
+// wait polls until the status is below 500, the process ends, or the time is up. The first look is
+// finished, so that the error has a cause.
 func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
 	first := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNotReady)

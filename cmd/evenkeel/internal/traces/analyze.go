@@ -14,11 +14,10 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// gzipMagic is what a file that gzip has compressed begins with.
 const gzipMagic = "\x1f\x8b"
 
-// Analyze reads a trace, one that gzip has compressed too, and returns at once when ctx ends: a
-// read of standard input cannot be interrupted.
+// Analyze reads a trace, gzipped or not. It returns at once when ctx ends, because a read of
+// standard input cannot be interrupted.
 func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
 	type result struct {
 		report *reqtrace.Report
@@ -51,7 +50,6 @@ func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 	}
 }
 
-// noRequests says in the words of the command line what to do about a trace without requests.
 func noRequests(err *reqtrace.NoRequestsError, region string) string {
 	if region != "" {
 		return fmt.Sprintf("no region of type %q has begun and ended in it; look at the type that "+
@@ -71,7 +69,6 @@ func noRequests(err *reqtrace.NoRequestsError, region string) string {
 	return b.String()
 }
 
-// unpack returns what in holds, decompressed where gzip has compressed it.
 func unpack(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(in)
 	if magic, _ := b.Peek(2); string(magic) != gzipMagic {

@@ -17,9 +17,9 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service,
-// whose samples are in the trace then, and how this machine does, if the service is on it. say
-// tells what is missing. What a recorder has already has nothing beside it.
+// fetchBeside takes the trace. At the same time it takes a CPU profile, whose samples land in the
+// trace, and watches the machine if the service runs here. say tells what is missing. A snapshot of
+// a recorder is fetched alone.
 func (s *endpoint) fetchBeside(
 	ctx context.Context, profiled bool, say func(format string, a ...any),
 ) (*spool, *reqtrace.Beside, error) {
@@ -50,9 +50,8 @@ func (s *endpoint) fetchBeside(
 	return b, beside, err
 }
 
-// profile begins a CPU profile that would last longer than the trace, so that it is never a whole
-// request within it. end stops it, and says why there was none. What it answers is thrown away: its
-// samples are in the trace.
+// profile starts a CPU profile that outlasts the trace. end stops it, and says why it failed. The
+// samples are in the trace, so the profile is discarded.
 func (s *endpoint) profile(ctx context.Context) (end func() error) {
 	u := *s.at
 	if path.Base(u.Path) != "trace" {
@@ -70,10 +69,10 @@ func (s *endpoint) profile(ctx context.Context) (end func() error) {
 		select {
 		case err := <-done:
 			return err
-		default: // it runs still
+		default:
 		}
 		cancel()
-		<-done // the server has ended it, or the connection is gone
+		<-done // the server ended it
 		return nil
 	}
 }
@@ -106,11 +105,10 @@ func (s *endpoint) getProfile(ctx context.Context, at string) error {
 const (
 	heartbeat = 2 * time.Millisecond
 	heartLate = 10 * time.Millisecond // of a beat
-	mostLate  = 10_000                // times that are kept
+	mostLate  = 10_000
 )
 
-// watchMachine keeps a heartbeat until the function that it returns is called, which returns what
-// was seen.
+// watchMachine keeps a heartbeat. end returns what it saw.
 func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan []reqtrace.Interval, 1)

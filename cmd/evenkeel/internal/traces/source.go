@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	traceSeconds   = 5 // of a trace, where the URL does not say
+	traceSeconds   = 5 // of a trace, by default
 	maxTraceBytes  = 1 << 30
 	traceConnect   = 10 * time.Second
 	tracePatience  = 30 * time.Second
 	maxTraceWindow = time.Hour
 )
 
-// RecorderPath is where a recorder is, if a URL has no path.
+// RecorderPath is the default path of a recorder.
 const RecorderPath = "/debug/evenkeel/"
 
-// endpoint is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is
-// fetched before it is read: the service may be on the same machine, and reading takes processors.
+// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. A trace is fetched before it is
+// read, because reading takes processors from a local service.
 type endpoint struct {
 	at       *url.URL
-	url      string  // the same
-	seconds  float64 // that are traced from now on; 0: of a recorder, which has them
+	url      string
+	seconds  float64 // to trace; 0: a snapshot
 	client   *http.Client
-	patience time.Duration // without a byte, beyond seconds
-	longest  time.Duration // for all of it, beyond seconds
+	patience time.Duration // without a byte, after seconds
+	longest  time.Duration // for the whole, after seconds
 	most     int64         // bytes
-	process  int           // that serves it on this machine; 0: the one that listens at the URL's address
+	process  int           // that serves it; 0: the one that listens there
 }
 
 var (
@@ -49,7 +49,6 @@ var (
 	errLong   = errors.New("it did not end in time")
 )
 
-// newEndpoint completes a URL with the seconds that it lacks.
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Hostname() == "" {
@@ -89,8 +88,7 @@ func newEndpointOf(at *url.URL, seconds float64, c *tls.Config) *endpoint {
 	}
 }
 
-// snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually
-// is, or a snapshot, taken now or kept.
+// snapshotURL returns the snapshot's URL if u is a recorder or a snapshot.
 func snapshotURL(u *url.URL) (at *url.URL, ok bool) {
 	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
 	switch {
@@ -102,7 +100,6 @@ func snapshotURL(u *url.URL) (at *url.URL, ok bool) {
 	return nil, false
 }
 
-// fetch takes the trace. It gives up when nothing comes for some time.
 func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	window := time.Duration(s.seconds * 1e9)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -127,7 +124,6 @@ func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	return nil, err
 }
 
-// get reads the answer; progress is called as it comes.
 func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -171,7 +167,6 @@ func adviceOn(status int) string {
 	return "it must answer 200"
 }
 
-// watched calls progress after each read that gave something.
 type watched struct {
 	r        io.Reader
 	progress func()

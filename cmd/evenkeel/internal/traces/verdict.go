@@ -1,5 +1,4 @@
-// Package traces fetches execution traces, from a server or a recorder, and passes a verdict on
-// them.
+// Package traces fetches execution traces from files, servers and recorders, and analyses them.
 package traces
 
 import (
@@ -14,8 +13,8 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Verdict passes the verdict on the trace of that name. source is what a report calls it. pid is
-// the process that serves a URL; 0: the one that listens there.
+// Verdict analyses a trace. source is its name in reports. pid is the process behind a URL. 0 means
+// the one that listens there.
 func Verdict(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -37,7 +36,7 @@ func Verdict(
 			return "", nil, err
 		}
 		defer b.Close()
-		if o.Beside != nil && beside != nil { // of -cpu-stat
+		if o.Beside != nil && beside != nil {
 			beside.CPU = o.Beside.CPU
 		}
 		if beside != nil {

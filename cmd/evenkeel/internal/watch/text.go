@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// text is the last look as people read it.
 func (w *Watcher) text(st textfmt.Style) string {
 	var b strings.Builder
 	t := textfmt.NewTable(9)
@@ -54,7 +53,6 @@ func (w *Watcher) text(st textfmt.Style) string {
 	return b.String()
 }
 
-// roundsBetween says what a replica has collected between two looks.
 func roundsBetween(host string, before, after *gatestats.Stats) []string {
 	if before == nil || after == nil || after.Collected() <= before.Collected() {
 		return nil
@@ -92,7 +90,6 @@ func roundsBetween(host string, before, after *gatestats.Stats) []string {
 	return []string{text}
 }
 
-// warnings says what needs an operator.
 func (w *Watcher) warnings() (texts []string) {
 	say := func(format string, a ...any) { texts = append(texts, fmt.Sprintf(format, a...)) }
 	for _, r := range w.replicas {
@@ -148,7 +145,6 @@ func (w *Watcher) warnings() (texts []string) {
 	return texts
 }
 
-// heldUp says who holds the turn up, or the wait for it.
 func (r *replica) heldUp() string {
 	s := r.Stats
 	if r.holds() {
@@ -163,7 +159,6 @@ func (r *replica) heldUp() string {
 	return fmt.Sprintf("has waited for the turn for %s%s: %s", waited, heap, s.Turn.HeldUpBy)
 }
 
-// whyWithoutTurn says why a replica has collected without a turn.
 func (w *Watcher) whyWithoutTurn(r *replica) string {
 	switch {
 	case w.heldUp != "":
