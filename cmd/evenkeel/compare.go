@@ -52,8 +52,7 @@ func (f *compareFlags) check(names []string) error {
 	case i >= 0 && (slices.Contains(names, "-") || slices.Contains(f.events[i+1:], "-")):
 		return errors.New("-events - and another - both read standard input; give one of them as a file")
 	case f.json && f.markdown || f.html == cli.ToStdout && (f.json || f.markdown):
-		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page " +
-			"a file")
+		return errors.New("-json, -markdown and -html - each write to standard output; choose one")
 	}
 	return f.judging.Check()
 }
@@ -99,8 +98,8 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 		return nil, err
 	}
 	if len(f.judging.FailIf) > 0 && len(c.Columns) < 2 {
-		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the "+
-			"other one, too", c.Columns[0].Label)
+		return nil, fmt.Errorf("-fail-if compares variants, and there is only %q; name another file",
+			c.Columns[0].Label)
 	}
 	c.SetEvents(events)
 	return c, nil

@@ -33,7 +33,8 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	to := fs.String("to", "",
 		"write this `format`: hgrm, hlog, csv or prometheus (default: run)")
 	output := fs.String("o", "", "write to this `file` (default: standard output)")
-	fs.Func("unit", "values are multiples of this `duration` (default 1ms in a .hgrm, 1ns in an .hlog)", func(s string) (err error) {
+	unit := "values are multiples of this `duration` (default 1ms in a .hgrm, 1ns in an .hlog)"
+	fs.Func("unit", unit, func(s string) (err error) {
 		if o.Unit, err = time.ParseDuration(s); err != nil || o.Unit <= 0 || o.Unit > time.Hour {
 			return errors.New("write a duration from 1ns to 1h, such as 1us or 1ms")
 		}

@@ -82,7 +82,7 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	fs.StringVar(&f.region, "region", "", "a request is a region of this `type`, or of those that match a pattern")
 	fs.Var(&f.request, "request",
 		"a request is what follows each wait in this `function`, such as main.(*pool).worker; repeatable")
-	fs.StringVar(&f.class, "class", "", "explain the requests of this `class`, or of a pattern; - for those without one")
+	fs.StringVar(&f.class, "class", "", "explain requests of this `class` or pattern; - for those without one")
 	fs.BoolVar(&f.noProfile, "no-profile", false, "take no CPU profile with the trace of a URL")
 	fs.StringVar(&f.cpuStat, "cpu-stat", "",
 		"read CPU times of this `process`, or from a file (default: the process that listens at the URL)")
@@ -160,7 +160,7 @@ func (f *explainFlags) wrong(names []string) error {
 	case len(names) == 0 && f.against != nil:
 		return errors.New("no trace of the new version; write it after those of -against, whose patterns are quoted")
 	case len(names) == 0:
-		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server that imports net/http/pprof")
+		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server with net/http/pprof")
 	case len(names) > 1 && f.against == nil:
 		return fmt.Errorf("%d traces; it reads one, or with -against those of two versions", len(names))
 	case f.slowest < 1 || f.slowest > 1000:
@@ -168,7 +168,7 @@ func (f *explainFlags) wrong(names []string) error {
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):
 		return errors.New("-no-profile is of a URL, and these traces are files")
 	case traces.CPUProcess(f.cpuStat) != 0 && !slices.ContainsFunc(names, fetch.IsURL):
-		return errors.New("-cpu-stat names a process, and this trace is a file; give the file that was written during the trace")
+		return errors.New("-cpu-stat names a process, and this trace is a file; give the file of its CPU times")
 	case f.json && f.html == cli.ToStdout:
 		return errors.New("-json and -html - both go to standard output; give the page a file")
 	case f.perfetto == cli.ToStdout && (f.json || f.html == cli.ToStdout):

@@ -59,7 +59,8 @@ func against(
 	if err != nil {
 		return err
 	}
-	err = errors.Join(a.SavePage(f.html, func(w io.Writer) error { return page.Change(w, c) }), printChange(a, c, sides, f))
+	err = errors.Join(a.SavePage(f.html, func(w io.Writer) error { return page.Change(w, c) }),
+		printChange(a, c, sides, f))
 	lines, limitErr := limits.CheckChange(c)
 	a.Say("explain", lines...)
 	// A limit that part of a trace keeps may be exceeded by the rest.

@@ -110,8 +110,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	case stdin > 1:
 		return errors.New("only one of -D, -targets and -gctrace can read standard input; give the others a file")
 	case c.html == cli.ToStdout:
-		return errors.New("-html - would mix with the table; write the run with -o, then: " +
-			"evenkeel compare -html - FILE")
+		return errors.New("-html - would mix with the table; use -o FILE, then evenkeel compare -html - FILE")
 	case c.top < 0:
 		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
 	}

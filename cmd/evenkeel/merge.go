@@ -32,8 +32,7 @@ func runMerge(_ context.Context, a *cli.App, args []string) error {
 		return err
 	}
 	if len(names) < 2 {
-		return a.Wrong(fs, "%d files; name those of all machines, "+
-			"as evenkeel load -share I/N -o I.json has written them",
+		return a.Wrong(fs, "%d files; name one of each machine, from evenkeel load -share I/N -o I.json",
 			len(names))
 	}
 	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {

@@ -29,8 +29,8 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("plan", planHelp)
 	fs.Var((*cli.Whole)(&f.Replicas), "n", "there are `N` replicas (default: the status page's, or as many as needed)")
 	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default: the status page's, or 1)")
-	fs.Var(&f.Memory, "memory", "memory limit of a replica, a `size` such as 2GiB (default: the status page's, or none)")
-	fs.Var(&f.Times, "times", "plan for so many `times` the load (default 1; of a status page the number of replicas)")
+	fs.Var(&f.Memory, "memory", "memory limit of a replica, such as `2GiB` (default: the status page's, or none)")
+	fs.Var(&f.Times, "times", "plan for so many `times` the load (default 1, or all replicas of a status page)")
 	fs.Var(&f.Rate, "rate", "plan for so many `requests` per second in all (default: the source's)")
 	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: as measured, or an estimate)")
 	fs.Var(&f.Watch, "for", "watch a status page for this `time`")
@@ -42,8 +42,7 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	}
 	switch {
 	case len(names) == 0:
-		return a.Wrong(fs, "no source; name a run.json, a gctrace log, - for standard input, "+
-			"or the URL of a status page")
+		return a.Wrong(fs, "no source; name a run.json, a gctrace log, or the URL of a status page")
 	case len(names) > 1:
 		return a.Wrong(fs, "%d sources; it reads one", len(names))
 	case f.Replicas < 0 || cli.Given(fs, "n") && f.Replicas == 0:

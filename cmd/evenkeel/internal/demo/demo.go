@@ -74,8 +74,7 @@ func (d *Demo) Run(ctx context.Context) error {
 	parts := []func(context.Context) error{d.why, d.fix, d.gates, d.next}
 	if d.Record != "" {
 		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
-			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it "+
-				"by make build", tool)
+			return fmt.Errorf("-record: %s is not of a clean commit; commit the changes, and run make build", tool)
 		}
 		if err := cli.CanSave(nil, d.Record); err != nil {
 			return err

@@ -109,8 +109,7 @@ func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {
 	return s, nil
 }
 
-var errNoStats = errors.New("no gate's statistics in the answer: serve them with httpgate.Status, or gcgate's Stats " +
-	"as JSON")
+var errNoStats = errors.New("no gate's statistics in the answer; serve them with httpgate.Status")
 
 // parseStats searches a JSON object and its members.
 func parseStats(text []byte) (*Stats, error) {
@@ -125,8 +124,7 @@ func parseStats(text []byte) (*Stats, error) {
 		}
 		s := new(Stats)
 		if err := json.Unmarshal(object, s); err != nil {
-			return nil, fmt.Errorf("statistics of a gate that cannot be read: %w; is this evenkeel as new as the "+
-				"service's?", err)
+			return nil, fmt.Errorf("cannot read the gate's statistics: %w; is the service newer than evenkeel?", err)
 		}
 		s.Policy, s.State, s.Advice = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40),
 			textfmt.Visible(s.Advice, 500)

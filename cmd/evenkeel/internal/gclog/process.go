@@ -147,8 +147,7 @@ func (p *Process) head() string {
 		return fmt.Sprintf("%sno collection from %s to %s after the program's start", source, textfmt.Duration(p.From),
 			textfmt.Duration(p.To))
 	}
-	return source + fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; the last line says %d%% "+
-		"since that start",
+	return source + fmt.Sprintf("gc %d to gc %d, from %s to %s after the program's start; %d%% in GC since that start",
 		p.First, p.Last, textfmt.Duration(p.From), textfmt.Duration(p.To), p.Util)
 }
 

@@ -21,16 +21,13 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	switch {
 	case r.Total > 0:
 	case stats.FivePhases > 0:
-		return fmt.Errorf("%s: %s gctrace lines of Go 1.5, which have five phases, and are not read here: build the "+
-			"program with a newer Go",
+		return fmt.Errorf("%s: %s gctrace lines of Go 1.5 have five phases; build the program with a newer Go",
 			name, textfmt.Count(float64(stats.FivePhases)))
 	case stats.Lost > 0:
-		return fmt.Errorf("%s: %s lines begin like gctrace lines, and none of them is whole; keep the program's "+
-			"standard error as it is, without breaking its lines",
+		return fmt.Errorf("%s: none of %s gctrace lines is whole; keep standard error unchanged",
 			name, textfmt.Count(float64(stats.Lost)))
 	default:
-		return fmt.Errorf("%s: no gctrace line in it; start the program with GODEBUG=gctrace=1 and keep its standard "+
-			"error", name)
+		return fmt.Errorf("%s: no gctrace line; start the program with GODEBUG=gctrace=1 and keep its stderr", name)
 	}
 	counted := int64(0)
 	for i := range r.Processes {

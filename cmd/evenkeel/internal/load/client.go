@@ -61,7 +61,8 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	protocols.SetUnencryptedHTTP2(o.Protocol == loadgen.ProtocolHTTP2)
 	o.Transport = &following{max: c.redirects, transport: &http.Transport{
 		DialContext: o.DialContext, TLSClientConfig: o.TLS, Protocols: protocols,
-		MaxIdleConnsPerHost: cmp.Or(o.Connections, defaultOpen), DisableKeepAlives: o.DisableKeepAlive, DisableCompression: true,
+		MaxIdleConnsPerHost: cmp.Or(o.Connections, defaultOpen), DisableKeepAlives: o.DisableKeepAlive,
+		DisableCompression: true,
 	}}
 	o.Protocol, o.DialContext, o.TLS, o.DisableKeepAlive = loadgen.ProtocolAuto, nil, nil, false
 	return nil

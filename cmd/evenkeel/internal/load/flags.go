@@ -134,8 +134,7 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	case l.Mix.template:
 		l.Mix.seed = &l.Shape.Seed
 	case o.Arrivals != loadgen.ArrivalsPoisson && !l.Drawn:
-		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants; without them " +
-			"there is nothing random")
+		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants")
 	}
 	err = l.Mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.Mix.seed != nil {
@@ -163,8 +162,7 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 	switch {
 	case o.Connections > room:
 		needed := o.Connections*len(hosts) + ownDescriptors
-		return fmt.Errorf("-c %d takes some %d descriptors, and this process may have %d: raise the limit with "+
-			"ulimit -n %d, or write -c %d",
+		return fmt.Errorf("-c %d takes %d descriptors of %d; raise the limit with ulimit -n %d, or write -c %d",
 			o.Connections, needed, limit, needed, max(room, 1))
 	case o.Connections == 0 && o.Open() && room < defaultOpen:
 		l.fewer = max(room, 1)

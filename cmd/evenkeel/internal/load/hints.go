@@ -19,8 +19,8 @@ func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 		}
 	}
 	if l.fewer > 0 {
-		list = append(list, fmt.Sprintf("at most %d connections, and not %d: this process may have no more "+
-			"descriptors; ulimit -n raises the limit", l.fewer, defaultOpen))
+		list = append(list, fmt.Sprintf("at most %d connections instead of %d; ulimit -n raises this",
+			l.fewer, defaultOpen))
 	}
 	if l.Output == "csv" {
 		list = append(list, "-o csv writes a run to a file named csv; evenkeel convert -to csv makes CSV of a run")

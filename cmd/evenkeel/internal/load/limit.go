@@ -24,10 +24,8 @@ type Limit struct {
 	format func(float64) string
 }
 
-const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', " +
-	"'rate<1000/s' or 'search:p99.9>50ms'; " +
-	"figures are pN, max and mean (of the latency), failed, bad (a status other than 2xx or 3xx) and late (by more " +
-	"than 1 ms; in percent, or how many), and rate (answers)"
+const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms' or 'rate<1000/s'; " +
+	"figures are pN, max, mean, failed, bad (not 2xx or 3xx), late (by over 1 ms) and rate"
 
 // Limits are those of a command.
 type Limits []Limit

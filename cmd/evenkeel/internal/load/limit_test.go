@@ -153,7 +153,8 @@ func TestFewDescriptors(t *testing.T) {
 		!strings.Contains(err.Error(), fmt.Sprintf("or write -c %d", limit-ownDescriptors)) {
 		t.Errorf("-c %d of %d descriptors: %v", limit, limit, err)
 	}
-	if err := fitted(&Flags{options: loadgen.Options{Connections: limit - ownDescriptors}}, "http://127.0.0.1:1/"); err != nil {
+	few := Flags{options: loadgen.Options{Connections: limit - ownDescriptors}}
+	if err := fitted(&few, "http://127.0.0.1:1/"); err != nil {
 		t.Error(err)
 	}
 	hosts := limit/defaultOpen + 2

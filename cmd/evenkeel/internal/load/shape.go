@@ -32,7 +32,7 @@ func (s *shapeFlags) register(fs *flag.FlagSet, o *loadgen.Options) {
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
 	fs.TextVar(&o.Arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` or poisson (random) gaps")
 	fs.Uint64Var(&s.Seed, "seed", 0, "repeat the random choices of the run with this `number` (default: a new one)")
-	fs.Var((*stages)(&o.Stages), "stages", "open loop: `list` of DURATION:RATE or DURATION:FROM-TO, such as 10s:500,1m:500-5000")
+	fs.Var((*stages)(&o.Stages), "stages", "open loop: `list` of DURATION:RATE or :FROM-TO, such as 10s:5,1m:5-50")
 	fs.StringVar(&s.times, "times", "", "open loop: `file` with the time of a request per line, in seconds")
 }
 

@@ -37,15 +37,14 @@ func (s *ShareFlags) Register(fs *flag.FlagSet) {
 			s.Share = &runfile.Share{Index: index, Of: of}
 			return nil
 		})
-	fs.Func("start", "start at this `time`, such as 2026-11-22T10:00:00Z or seconds since 1970", func(text string) error {
+	fs.Func("start", "start at this `time`, 2026-11-22T10:00:00Z or seconds since 1970", func(text string) error {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			s.Start = time.Unix(n, 0)
 			return nil
 		}
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			return errors.New("write a time with its zone, such as 2026-11-22T10:00:00Z, or seconds since 1970, as " +
-				"date +%s prints them")
+			return errors.New("write a time with its zone, such as 2026-11-22T10:00:00Z, or seconds since 1970")
 		}
 		s.Start = t
 		return nil
@@ -111,8 +110,7 @@ func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 			o.Seed += uint64(i) // or all would send at the same times
 		}
 	case len(o.Stages) > 0:
-		return errors.New("-share and -stages: evenly spaced, the requests of all machines would come at the same " +
-			"times; add -arrivals poisson")
+		return errors.New("-share with -stages would send all requests at the same times; add -arrivals poisson")
 	}
 	stages := slices.Clone(o.Stages)
 	for k := range stages {

@@ -44,8 +44,7 @@ type classPattern struct {
 
 const (
 	maxTargetsBytes = 256 << 20 // of a file of targets
-	targetForm      = "write 'METHOD URL', with weight=N and class=NAME behind it if you like; below it headers as " +
-		"'Name: value', and @FILE for a body"
+	targetForm      = "write 'METHOD URL weight=N class=NAME', and below it 'Name: value' and @BODYFILE"
 )
 
 func (m *mixFlags) register(fs *flag.FlagSet) {
@@ -163,8 +162,7 @@ func (m *mixFlags) classOf(t *loadgen.Target) string {
 
 func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	if len(urls) > 1 {
-		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are "+
-			"below, or none", len(urls))
+		return nil, fmt.Errorf("%d URLs with -targets; give one, for the targets that begin with /, or none", len(urls))
 	}
 	in, name, err := cli.Open(m.File)
 	if err != nil {

@@ -97,7 +97,7 @@ func TestTargetsFile(t *testing.T) {
 func TestTargetsFileIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ text, want string }{
-		{"", "no target in it; write 'METHOD URL'"},
+		{"", "no target in it; write 'METHOD URL"},
 		{"# nothing\n", "no target in it"},
 		{"http://h/\n/b", "targets:2: \"/b\" is below no URL; give one on the command line"},
 		{"http://h/\n\nftp://h/", "targets:3: \"ftp://h/\" is no http or https URL; write it as"},

@@ -125,18 +125,16 @@ func (o *Observer) fillTrace() {
 	defer t.mu.Unlock()
 	switch {
 	case t.restarts > 0:
-		o.Note("%s: the program was started again during the load, or another one writes there, so its collections "+
-			"are left out", cmp.Or(t.log, "the server's standard error"))
+		o.Note("%s: the program was started again, or another writes there, so collections are left out",
+			cmp.Or(t.log, "the server's standard error"))
 		return
 	case t.log != "" && len(t.cycles) == o.seenBefore:
 		if o.after == nil || o.after.numGC != o.before.numGC {
-			o.Note("%s: no gctrace line came during the load: start the service with GODEBUG=gctrace=1, and see that "+
-				"its standard error is written there at once", t.log)
+			o.Note("%s: no gctrace line came during the load; start the service with GODEBUG=gctrace=1", t.log)
 		}
 		return
 	case len(t.cycles) == 0:
-		o.Note("the server printed no gctrace line: it never collected, or it is no Go program, or something between " +
-			"(a script, sudo, a container) drops GODEBUG or standard error")
+		o.Note("the server printed no gctrace line; does a script, sudo or a container drop GODEBUG or stderr?")
 		return
 	}
 	if lost := t.stats.Lost - t.lostBefore; lost > 0 {
@@ -254,9 +252,8 @@ func (o *Observer) processes() []int {
 	return o.Service.Processes()
 }
 
-var errOtherProcess = errors.New("the profiles before and after the load are of different processes, so the " +
-	"collector's figures are left out: " +
-	"name one replica with -pprof, not a balancer; or was the service started again?")
+var errOtherProcess = errors.New("the profiles before and after the load are of different processes; " +
+	"name one replica with -pprof, not a balancer")
 
 // follows reports whether a is a later state of the same process: no counter went back, and the
 // then last pause ended at the same time.

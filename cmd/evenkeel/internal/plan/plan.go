@@ -81,8 +81,7 @@ func (p *Plan) scale(f *Options) error {
 	s := &p.service
 	switch {
 	case f.Rate > 0 && s.Requests == 0:
-		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing: write -times instead, for how "+
-			"many times its load", p.Source)
+		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing; write -times", p.Source)
 	case f.Rate > 0:
 		times = float64(f.Rate) / s.Requests
 	case times == 0:

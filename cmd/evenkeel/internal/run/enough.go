@@ -74,8 +74,8 @@ func (r *Runner) enoughRounds() error {
 	verdicts := len(f.judging.FailIf.Figures()) * (len(r.variants) - 1)
 	if f.until.width == 0 {
 		if least := compare.Fewest(verdicts, 0); f.repeat < least {
-			return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants; write -repeat %d, "+
-				"or more", least, least)
+			return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants; write -repeat %d",
+				least, least)
 		}
 		return nil
 	}
@@ -86,8 +86,7 @@ func (r *Runner) enoughRounds() error {
 	}
 	looks := int(budget / round)
 	if least := compare.Fewest(verdicts, max(min(looks, tailstat.MaxRounds), 1)); looks < least {
-		return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants, and one takes %s at "+
-			"least; write -budget %s, or more",
+		return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds, and one takes %s at least; write -budget %s",
 			least, round, time.Duration(least)*round)
 	}
 	return nil

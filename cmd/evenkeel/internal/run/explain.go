@@ -77,7 +77,9 @@ func (r *Runner) lastExplanations() (list []explained) {
 // saveExplanation writes -explain-html: the verdict of one variant, or what differs between two.
 func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
-		err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error { return page.Change(w, c) }))
+		err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error {
+			return page.Change(w, c)
+		}))
 	}
 	if len(r.variants) == 1 {
 		for _, x := range r.lastExplanations() {

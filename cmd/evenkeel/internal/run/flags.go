@@ -66,13 +66,11 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --",
 			operands[0])
 	case len(command) == 0:
-		return nil, a.Wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- "+
-			"./server")
+		return nil, a.Wrong(fs, "no command; write it after --, as in evenkeel run -url URL -- ./server")
 	case len(f.urls) == 0 && f.load.Mix.File == "":
 		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == cli.ToStdout:
-		return nil, a.Wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare "+
-			"-html - FILE")
+		return nil, a.Wrong(fs, "-html - would mix with the table; use -o FILE, then evenkeel compare -html - FILE")
 	case f.repeat < 1 || f.top < 0:
 		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
@@ -133,8 +131,8 @@ func (r *Runner) prepare() error {
 		seen[v.label] = true
 		if file := r.traceFile(v.label, 1); file != "" {
 			if other, ok := traced[file]; ok {
-				return fmt.Errorf("the traces of %q and of %q would both be %s; give them labels that differ by "+
-					"letters or digits", other, v.label, file)
+				return fmt.Errorf("the traces of %q and %q would both be %s; let the labels differ in letters", other,
+					v.label, file)
 			}
 			traced[file] = v.label
 		}
@@ -215,8 +213,7 @@ func (r *Runner) checkExplain(repeatGiven bool) error {
 	case f.explainHTML == cli.ToStdout:
 		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
 	case f.explainHTML != "" && len(f.variants) > 2:
-		return fmt.Errorf("-explain-html is the page of one variant, or of what differs between two; -explain prints "+
-			"it of all %d", len(f.variants))
+		return fmt.Errorf("-explain-html is of one variant, or between two; -explain prints all %d", len(f.variants))
 	}
 	return nil
 }

@@ -186,8 +186,7 @@ func (m *measurement) withLastWords(err error) error {
 	case errors.Is(err, cli.ErrInterrupted):
 		return err
 	case len(last) == 0 && errors.Is(err, errEnded):
-		return fmt.Errorf("%w\nit wrote nothing to standard error, and its standard output is not shown: start it by "+
-			"itself to see that", err)
+		return fmt.Errorf("%w\nit wrote nothing to standard error; start it by itself to see its standard output", err)
 	case len(last) == 0:
 		return err
 	}

@@ -47,8 +47,7 @@ func (r *readiness) free(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the "+
-		"server and -url another port", addr)
+	return fmt.Errorf("something listens at %s already; stop it, or choose another port", addr)
 }
 
 func (r *readiness) refused(ctx context.Context) bool {
@@ -104,8 +103,8 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 			return fmt.Errorf("%w before it was ready: %s", errEnded, p.Exit())
 		case <-ctx.Done():
 			if context.Cause(ctx) == errNotReady {
-				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or "+
-					"give it more with -ready-timeout", timeout, last, r.url)
+				return fmt.Errorf("the server was not ready within %v (%s); check -ready %s and -ready-timeout",
+					timeout, last, r.url)
 			}
 			return cli.ErrInterrupted
 		case <-time.After(readyPoll):

@@ -225,8 +225,7 @@ func (r *Runner) fixLooks(round time.Duration) {
 	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
 	r.File.Plan.Looks = looks
 	if n := r.Compared().Fewest(); n > looks {
-		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that "+
-			"takes -budget %s at least\n",
+		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d, but %d decide; write -budget %s\n",
 			textfmt.Duration(round), budget, looks, n, (time.Duration(n) * round).Round(time.Second))
 	}
 }

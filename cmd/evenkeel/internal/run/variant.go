@@ -13,8 +13,7 @@ type variant struct {
 	args  []string
 }
 
-const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', for instance 'no gc: GOGC=off' or 'big: " +
-	"-cache=1000'"
+const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', such as 'no gc: GOGC=off'"
 
 // parseVariant reads 'LABEL: [NAME=VALUE...] [ARG...]', split into words as a shell does.
 func parseVariant(s string) (variant, error) {

@@ -52,14 +52,11 @@ func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 
 func noRequests(err *reqtrace.NoRequestsError, region string) string {
 	if region != "" {
-		return fmt.Sprintf("no region of type %q has begun and ended in it; look at the type that "+
-			"runtime/trace.StartRegion was given", region)
+		return fmt.Sprintf("no region of type %q has begun and ended in it; check the type", region)
 	}
 	var b strings.Builder
-	b.WriteString("the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the " +
-		"function that waits for work (evenkeel explain -request), " +
-		"wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions " +
-		"(evenkeel explain -region)")
+	b.WriteString("the trace has no requests of HTTP or gRPC: take it under load, name the function that waits " +
+		"(evenkeel explain -request) or regions (-region), or wrap handlers with region.Middleware")
 	if len(err.Candidates) > 0 {
 		b.WriteString("; these waited again and again:")
 	}

@@ -114,8 +114,8 @@ func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errSilent):
-		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done "+
-			"sooner", s.url, window+s.patience)
+		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? Ask for fewer seconds", s.url,
+			window+s.patience)
 	case errors.Is(cause, errLong):
 		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
 	case cause != nil:
@@ -155,8 +155,7 @@ func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 func adviceOn(status int) string {
 	switch status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof), " +
-			"or its recorder's page"
+		return "import net/http/pprof in the server, or name its /debug/pprof/ (-pprof) or its recorder"
 	case http.StatusBadRequest:
 		return "ask for fewer seconds, or give the server a longer WriteTimeout"
 	case http.StatusInternalServerError:

@@ -59,8 +59,7 @@ func (s *haproxy) drained(ctx context.Context) ([]drainedServer, error) {
 	return parseDrained(io.LimitReader(conn, gatestats.MaxBytes), s.backend)
 }
 
-var errNoTable = errors.New("no statistics in the answer: is that HAProxy's stats socket, and is the backend's name " +
-	"right?")
+var errNoTable = errors.New("no statistics in the answer; check the stats socket and the backend's name")
 
 // parseDrained reads the answer to "show stat".
 func parseDrained(in io.Reader, backend string) (drained []drainedServer, err error) {

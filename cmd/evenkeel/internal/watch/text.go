@@ -111,17 +111,14 @@ func (w *Watcher) warnings() (texts []string) {
 			say("%s: %s collections went without a turn: %s", r.host, textfmt.Count(float64(n)), w.whyWithoutTurn(r))
 		}
 		count(since.LostTurns, "%s turns were lost while they were held")
-		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says "+
-			"which limit was hit")
-		count(since.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log "+
-			"says what is likely")
+		count(since.Escaped, "%s collections were the runtime's own; the gate's log says which limit was hit")
+		count(since.Unheeded, "%s times requests came after a confirmed drain; the gate's log says why")
 		switch {
 		case s.Turn.Load > 1:
-			say("%s: the load of the turns is %.2f: collections come faster than turns are released; evenkeel plan "+
-				"says what would do", r.host, s.Turn.Load)
+			say("%s: the load of the turns is %.2f, so heaps outgrow them; evenkeel plan says what helps", r.host,
+				s.Turn.Load)
 		case s.Turn.LongestWait > 0 && s.Turn.Spare < s.Turn.LongestWait:
-			say("%s: should all replicas want the turn at once it waits for %s, and its heap takes %s from the "+
-				"trigger to the hard threshold", r.host,
+			say("%s: it may wait %s for the turn, and its heap reaches the hard threshold in %s", r.host,
 				textfmt.Duration(s.Turn.LongestWait), textfmt.Duration(s.Turn.Spare))
 		}
 		if s.Advice != "" {
@@ -129,13 +126,13 @@ func (w *Watcher) warnings() (texts []string) {
 		}
 	}
 	if away, turns := w.away(); w.crowded >= leftLooks {
-		say("%d replicas are away at once with %s, at each look: some collect without a turn, or they do not "+
-			"share the same turns", away, textfmt.Plural(turns, "turn"))
+		say("%d replicas are drained at once with %s; some collect without a turn, or do not share turns", away,
+			textfmt.Plural(turns, "turn"))
 	}
 	for _, s := range w.servers {
 		if s.LeftBehind {
-			say("HAProxy: %s at %s is in DRAIN, and no replica is away there: it was left behind by a process that "+
-				"was killed, or an operator drained it; \"set server %s state ready\" puts it back", s.Server, s.Addr,
+			say("HAProxy: %s at %s is in DRAIN, but no replica there is drained; if a killed process left it, "+
+				"\"set server %s state ready\" puts it back", s.Server, s.Addr,
 				s.Server)
 		}
 	}
@@ -148,8 +145,8 @@ func (w *Watcher) warnings() (texts []string) {
 func (r *replica) heldUp() string {
 	s := r.Stats
 	if r.holds() {
-		return fmt.Sprintf("has held the turn for %s, and no other replica can collect, because a peer does not have "+
-			"it back: %s", textfmt.Duration(s.Turn.HeldUpFor), s.Turn.HeldUpBy)
+		return fmt.Sprintf("has held the turn for %s, because a peer has not put it back: %s",
+			textfmt.Duration(s.Turn.HeldUpFor), s.Turn.HeldUpBy)
 	}
 	heap := ""
 	if s.Trigger > 0 {
