@@ -48,12 +48,6 @@ type findings struct {
 	failed []string // snapshots that failed, and why
 }
 
-func (f *findings) reset(source string) (err error) {
-	*f = findings{source: source, done: map[string]bool{}}
-	f.store, err = history.Open(history.Options{})
-	return err
-}
-
 // keeper has a replica's history and snapshots.
 type keeper interface {
 	// history also returns the names of the processes in it.
@@ -70,9 +64,7 @@ func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *co
 		return nil, err
 	}
 	if f.store == nil || f.source != source {
-		if err := f.reset(source); err != nil {
-			return nil, err
-		}
+		*f = findings{source: source, store: history.Open(history.Options{}), done: map[string]bool{}}
 	}
 	fresh, err := f.explain(ctx, k, since, n)
 	switch {

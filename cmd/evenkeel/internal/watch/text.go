@@ -112,7 +112,7 @@ func (w *Watcher) warnings() (texts []string) {
 		}
 		count(since.LostTurns, "%s turns were lost while they were held")
 		count(since.Escaped, "%s collections were the runtime's own; the gate's log says which limit was hit")
-		count(since.Unheeded, "%s times requests came after a confirmed drain; the gate's log says why")
+		count(since.IgnoredDrains, "%s times requests came after a confirmed drain; the gate's log says why")
 		switch {
 		case s.Turn.Load > 1:
 			say("%s: the load of the turns is %.2f, so heaps outgrow them; evenkeel plan says what helps", r.host,
