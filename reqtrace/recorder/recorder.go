@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +39,7 @@ type Recorder struct {
 
 	mu    sync.Mutex // guards what follows
 	stats Stats
-	hooks map[int]func(Explained)
-	hook  int
+	hooks map[*func(Explained)]bool
 }
 
 type ask struct{ answer chan<- answer }
@@ -90,7 +91,7 @@ func start(o Options, free func()) (*Recorder, error) {
 	r := &Recorder{
 		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan ask),
 		stop: make(chan context.Context, 1), ending: make(chan struct{}), done: make(chan struct{}),
-		hooks: map[int]func(Explained){},
+		hooks: map[*func(Explained)]bool{},
 	}
 	r.threshold.Store(int64(o.Slow))
 	if o.Slow == 0 {
@@ -169,22 +170,18 @@ type Explained struct {
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id := r.hook
-	r.hook++
-	r.hooks[id] = f
+	hook := &f
+	r.hooks[hook] = true
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.hooks, id)
+		delete(r.hooks, hook)
 	}
 }
 
 func (r *Recorder) tell(e Explained) {
 	r.mu.Lock()
-	hooks := make([]func(Explained), 0, len(r.hooks))
-	for _, f := range r.hooks {
-		hooks = append(hooks, f)
-	}
+	hooks := slices.Collect(maps.Keys(r.hooks))
 	r.mu.Unlock()
 	for _, f := range hooks {
 		func() {
@@ -193,7 +190,7 @@ func (r *Recorder) tell(e Explained) {
 					r.log.Warn("recorder: a function of Subscribe panics", "panic", v)
 				}
 			}()
-			f(e)
+			(*f)(e)
 		}()
 	}
 }

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
@@ -111,12 +112,7 @@ func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	if s.Failures != nil {
-		s.Failures = make(map[string]uint64, len(r.stats.Failures))
-		for why, n := range r.stats.Failures {
-			s.Failures[why] = n
-		}
-	}
+	s.Failures = maps.Clone(s.Failures)
 	s.Requests, s.Slow = r.requests.Load(), r.slow.Load()
 	if d, ok := r.Threshold(); ok {
 		s.Threshold = d
