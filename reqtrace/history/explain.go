@@ -13,7 +13,6 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// maxExplained is how many slow requests of a trace are explained.
 const maxExplained = 4096
 
 // Trace describes a trace whose requests are explained. It marshals to JSON and back.
@@ -153,7 +152,6 @@ func (x *explainer) explain(s *slowRequest) {
 	}
 }
 
-// mostBeyond returns the cause that takes most beyond the usual.
 func mostBeyond(parts, usual *reqtrace.Parts) (cause reqtrace.Cause, lost time.Duration) {
 	for c, d := range parts.All() {
 		if more := d - usual.Of(c); more > lost {
@@ -221,7 +219,6 @@ func functionOf(site string) string {
 	return f
 }
 
-// doing says what the holder did, and where; "": not known.
 func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseUnknown {
 		return ""

@@ -52,7 +52,6 @@ const (
 	measureEach  = time.Minute
 )
 
-// earn adds the share of the process's CPU time.
 func (b *budget) earn(taken, passed time.Duration) {
 	if passed <= 0 {
 		return
@@ -70,7 +69,6 @@ func (b *budget) earn(taken, passed time.Duration) {
 	b.credit = min(b.credit, time.Duration(memory*b.rate))
 }
 
-// listed returns the size of a generation's list of goroutines, in bytes.
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
 
 // measured records the bytes and requests of a time, without the lists of goroutines. If there
@@ -88,7 +86,6 @@ func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
 	return b.perRequest*float64(requests) + b.others*passed.Seconds()
 }
 
-// model estimates what tracing takes in a time.
 func (b *budget) model(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	events := b.bytes(requests, passed) / eventBytes
 	second := secondCost + b.watching + time.Duration(goroutines)*goroutineCost
@@ -129,7 +126,6 @@ func (b *budget) learn(bytes int64, took time.Duration) {
 	b.perByte += smooth * (float64(took)/float64(bytes) - b.perByte)
 }
 
-// ending returns the cost of a snapshot of so many bytes and of its analysis.
 func (b *budget) ending(bytes float64) time.Duration {
 	const fixed, written = time.Millisecond, .5 // ns per byte
 	return fixed + snapshotCost + time.Duration(bytes*written+min(bytes, maxAnalyzed)*b.perByte)

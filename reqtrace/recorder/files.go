@@ -228,7 +228,6 @@ func (s *files) list() (list []stored, sum int64) {
 	return list, sum
 }
 
-// kept returns the snapshots that wait for an analysis, the oldest first.
 func (s *files) kept() []history.Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()

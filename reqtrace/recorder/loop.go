@@ -65,7 +65,6 @@ type demand struct {
 	longest time.Duration
 }
 
-// reading is what the last tick saw.
 type reading struct {
 	ticks    int
 	at       time.Time
@@ -173,7 +172,6 @@ func (l *loop) takeNotes() {
 	}
 }
 
-// tick keeps the account, and switches on and off.
 func (l *loop) tick() {
 	now := time.Now()
 	last := &l.last

@@ -129,7 +129,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// within returns an error if an option is beyond its limits, or not a number.
 func within[T cmp.Ordered](name string, value, least, most T) error {
 	if value >= least && value <= most {
 		return nil

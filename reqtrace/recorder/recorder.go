@@ -49,7 +49,6 @@ type answer struct {
 	err  error
 }
 
-// running reports whether this process has a recorder.
 var running atomic.Bool
 
 // Start begins to record. ctx is for Start alone. [Recorder.Stop] ends the recorder. Start

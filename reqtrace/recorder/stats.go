@@ -69,7 +69,6 @@ func (s *Stats) fail(why failure, err error) {
 	s.LastFailure = string(why) + ": " + err.Error()
 }
 
-// lines are for readers of the page.
 func (s *Stats) lines() []string {
 	state := "recording"
 	if !s.On {
@@ -126,7 +125,6 @@ func (r *Recorder) update(f func(*Stats)) {
 	f(&r.stats)
 }
 
-// publish shows what the recorder's goroutine knows.
 func (l *loop) publish(now time.Time) {
 	why := ""
 	switch err := l.r.store.Err(); {

@@ -14,7 +14,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// When a difference is worth naming.
 const (
 	// of the old side's mean; less is not tested
 	changeShare  = .05
@@ -215,7 +214,6 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// notOfProgram has causes that the machine or other processes made.
 var notOfProgram = map[reqtrace.Cause]string{
 	reqtrace.CauseMachine:     "The machine stood still",
 	reqtrace.CauseDescheduled: "Other processes had the CPU",
@@ -223,7 +221,6 @@ var notOfProgram = map[reqtrace.Cause]string{
 
 func ofProgram(c reqtrace.Cause) bool { return c != reqtrace.CauseUnknown && notOfProgram[c] == "" }
 
-// name collects the rows that are worth naming.
 func (c *Change) name() {
 	for i := range c.ByCause {
 		cause := &c.ByCause[i]
@@ -289,7 +286,6 @@ func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 	return c.table.difference(sum)
 }
 
-// sentence says by how much the slowest 1% differ, and which causes take more or less.
 func (c *Change) sentence() string {
 	d := c.Slow
 	differ := fmt.Sprintf("The slowest 1%% take %s", differsBy(d, c.New.Name, c.Old.Name))
@@ -315,7 +311,6 @@ func (c *Change) sentence() string {
 	return strings.Join(list, " ")
 }
 
-// changeCauses is how many causes a sentence names.
 const changeCauses = 2
 
 // differsBy formats "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".

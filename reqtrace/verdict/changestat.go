@@ -348,7 +348,6 @@ func (t *changeTrace) mean(k lineKey, stat int) float64 {
 	return 0
 }
 
-// divisor returns how many requests a statistic is the mean of.
 func (t *changeTrace) divisor(stat int) float64 {
 	if stat == statSlow {
 		return slowest * t.all
@@ -448,7 +447,6 @@ func (t *changeTable) tested() (n int) {
 	return n
 }
 
-// sorted returns groups, the largest difference first.
 func (t *changeTable) sorted(in map[groupKey]*group) []*group {
 	return slices.SortedFunc(maps.Values(in), func(p, q *group) int {
 		return cmp.Or(cmp.Compare(math.Abs(q.stats[statSlow].more()), math.Abs(p.stats[statSlow].more())),

@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// slowest is the share of all requests that are the slowest.
 const slowest = .01
 
 // slowness says how much a request counts in the difference between two means of the slowest 1%.
