@@ -59,23 +59,6 @@ func (s *Store) change(f func(*History)) {
 	}
 }
 
-// Add counts a slow request, and reports whether it is new. A request that two traces show counts
-// once, if it is one of the last 16,384.
-func (s *Store) Add(r Request) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.add(r)
-}
-
-func (s *Store) add(r Request) bool {
-	if s.history.seen(r.ID) {
-		return false
-	}
-	r = r.bounded()
-	s.change(func(h *History) { h.insert(r) })
-	return true
-}
-
 // addAll adds what a trace says, and returns the requests that are new. Requests that were too
 // many for the analysis count as failed, of the class [Others].
 func (s *Store) addAll(e *Explained) (added []Request) {
@@ -83,12 +66,14 @@ func (s *Store) addAll(e *Explained) (added []Request) {
 	defer s.mu.Unlock()
 	at := time.Now()
 	for _, r := range e.Slow {
-		if s.add(r) {
+		if at = r.Start; !s.history.seen(r.ID) {
 			added = append(added, r)
 		}
-		at = r.Start
 	}
 	s.change(func(h *History) {
+		for _, r := range added {
+			h.insert(r.bounded())
+		}
 		h.addUsual(at, e.Usual)
 		if e.Dropped > 0 {
 			h.count(at, Others, Count{Failed: e.Dropped})
