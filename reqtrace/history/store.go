@@ -8,11 +8,9 @@ import (
 	"time"
 )
 
-// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds, so
-// a kill or a crash of the machine loses no more.
-//
-// If the disk fails, or if another process has the folder, the store goes on in memory and tries
-// again. When it can write, it adds what the folder has to its own history.
+// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds. If
+// it cannot write, or if another process has the folder, it goes on in memory and tries again.
+// Then it adds what the folder has to its own history.
 type Store struct {
 	o    Options
 	stop chan struct{}
@@ -230,9 +228,8 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. If it takes too much, it
-// drops minutes of older hours first, then the oldest hours, then the rarest causes of the last
-// hour.
+// whole returns all of the history as a line that leaves room for more. It drops minutes of older
+// hours first, then the oldest hours, then the rarest causes of the last hour.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
 	for hours, fine, keys, limit := s.o.hours, fineHours, s.o.keys, int(s.o.maxBytes*3/4); ; {

@@ -98,7 +98,7 @@ func newLoop(r *Recorder) *loop {
 		l.budget.perByte = analysisCost
 	}
 	l.slice.window, l.slice.bytes = size(&r.o, 0, listed(l.p.goroutines()))
-	l.budget.event, l.budget.watching = l.p.calibrate(), l.p.watching()
+	l.budget.event, l.budget.watching = l.p.calibrate()
 	l.last.cpu = l.p.cpu()
 	r.stats.Since = now
 	l.publish(now)

@@ -101,10 +101,9 @@ func start(o Options, free func()) (*Recorder, error) {
 	return r, nil
 }
 
-// Stop takes a last snapshot if it can be read later, switches the flight recorder off and writes
-// the history. Call it at the end of a program, when SIGTERM has come. It waits for a last
-// analysis, 5 s at most. It returns the error of ctx, or of a history that could not be written.
-// The history can still be read.
+// Stop takes a last snapshot if it can be read later, and writes the history. Call it at the end
+// of a program, when SIGTERM has come. It waits for a last analysis, 5 s at most. It returns the
+// error of ctx, or of a history that could not be written.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stopped.Do(func() {
 		r.stop <- ctx // which has room for one
@@ -118,9 +117,8 @@ func (r *Recorder) Stop(ctx context.Context) error {
 	}
 }
 
-// Snapshot writes an execution trace of the last seconds to w, for evenkeel explain or go tool
-// trace. If the recorder is off to stay within its budget, the trace is of the two seconds after
-// the call.
+// Snapshot writes an execution trace of the last seconds to w. If the recorder is off to stay
+// within its budget, the trace is of the two seconds after the call.
 func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	got := make(chan answer, 1)
 	select {
@@ -164,8 +162,8 @@ type Explained struct {
 }
 
 // Subscribe calls f once for each slow request that the service explains, so it needs
-// Options.InProcess or Options.Analyze. It calls f in the recorder's goroutine. f must return
-// soon, and must not call Stop or Snapshot. A panic in f is logged. cancel ends the subscription.
+// Options.InProcess or Options.Analyze. f must return soon, and must not call Stop or Snapshot. A
+// panic in f is logged. cancel ends the subscription.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
