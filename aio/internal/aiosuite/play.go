@@ -2,6 +2,7 @@ package aiosuite
 
 import (
 	"io"
+	"math/rand/v2"
 	"net"
 	"syscall"
 	"testing"
@@ -26,7 +27,7 @@ const (
 // comes against a simple model: each operation returned once, in order, bytes as they were sent,
 // errors that have a reason.
 func Play(t *testing.T, sys System, program []byte) {
-	run := func(t *testing.T) {
+	sys.run(t, func(t *testing.T) {
 		p := newPlayer(t, sys)
 		p.program = program[:min(len(program), 4*maxSteps)]
 		for len(p.program) > 0 && !t.Failed() {
@@ -34,12 +35,7 @@ func Play(t *testing.T, sys System, program []byte) {
 			p.settle()
 		}
 		p.finish()
-	}
-	if sys.Bubble {
-		synctest.Test(t, run)
-	} else {
-		run(t)
-	}
+	})
 }
 
 // player carries out one program.
@@ -365,55 +361,11 @@ func (p *player) peerReads(m *model, n int) {
 	}
 }
 
-// Programs returns some for [Play], for a fuzzer to begin with.
-func Programs() [][]byte {
-	const (
-		read, full, swap, write, peerWrites, peerReads, wait, sleep, rare, cancel, move, arrive = 0, 2, 3, 5, 8, 10, 11,
-			14, 15, 16, 18, 19
-		connA, connB, anew = 1, 2, 8
-		// of arrive
-		accept, dial, closeDoor, call = 1, 2, 0, 7
-		closeWrite, closeAfter, leave = 8, 11, 12 // of rare
-	)
-	return [][]byte{
-		{read, anew, 10, 0, peerWrites, connA, 5, wait, connA},
-		{1, 9, write, anew, 250, 0, wait, 1, sleep, 1, 200, peerReads, connA, 255, rare, connA, 4},
-		{3, 7, swap, anew, 0, swap, anew, 0, peerWrites, connA, 90, peerWrites, connB, 90, wait, 1, wait, 1},
-		{2, 5, full, anew, 250, 190, peerWrites, connA, 20, sleep, 1, 255, wait, 1, rare, connA, 0, wait, 1},
-		{0, 1, read, 24, 5, 0, rare, connA, 4, write, connA, 5, 0, wait, 1, rare, connA, 4, read, connA, 1, 0},
-		{2, 2, write, anew, 255, 0, write, connA, 1, 0, rare, connA, 2, wait, 1, wait, 1, read, connA, 1, 0},
-		{
-			1, 3, read, anew, 9, 0, read, connA, 9, 0, wait, 1, cancel, connA, 1, peerWrites, connA, 5, wait, 1, cancel,
-			connA, 16,
-		},
-		{
-			0, 4, full, anew, 250, 0, wait, 1, move, connA, 1, 200, sleep, 1, 255, wait, 1, write, connA, 255, 230, move,
-			connA, 2, 0, wait, 1,
-		},
-		{
-			3, 6, write, anew, 255, 0, rare, connA, closeWrite, 0, write, connA, 3, 0, wait, 1, cancel, connA, 1,
-			peerReads, connA, 255, wait, 1,
-		},
-		{
-			0, 2, arrive, accept, 0, arrive, dial, wait, 1, wait, 1, write, connA, 9, 0, peerWrites, connA, 9, read, connA,
-			9, 0, wait, 1,
-		},
-		{
-			1, 2, arrive, call, wait, 1, arrive, call, wait, 1, write, 16, 9, 0, peerWrites, connA, 9, read, connA, 9, 0,
-			wait, 1, arrive, call,
-		},
-		{
-			1, 2, arrive, dial, arrive, dial, arrive, accept, 0, arrive, accept, 0, wait, 1, arrive, accept, 200, arrive,
-			closeDoor, wait, 1, arrive, accept, 0,
-		},
-		{
-			0, 6, peerWrites, anew, 9, write, connA, 9, 0, wait, 1, rare, connA,
-			leave, 1, read, connA, 5, 0, wait, 1, rare, connA, leave, 1, read, connA, 9, 0, wait, 1, rare, connA, leave,
-			0,
-		},
-		{
-			1, 8, write, anew, 255, 0, read, connA, 9, 0, rare, connA, closeAfter, 200, wait, 1, write, connA, 3, 0,
-			peerReads, connA, 255, wait, 1,
-		},
+// Program draws a program of less than most bytes.
+func Program(rng *rand.Rand, most int) []byte {
+	program := make([]byte, rng.IntN(most))
+	for i := range program {
+		program[i] = byte(rng.Uint32())
 	}
+	return program
 }

@@ -36,7 +36,6 @@ type rig struct {
 	peers   []net.Conn    // to be closed at the end
 	rough   bool          // operations are submitted by several goroutines: no order to check
 	over    bool          // WaitIO has said that the Watcher is closed
-	clock   *ticket       // of idleOnce
 	accepts uint64        // that brought a connection
 	more    uint64        // results after which another of the operation comes
 }
@@ -97,9 +96,7 @@ func (r *rig) pair() (conn *aio.Conn, peer net.Conn) {
 	r.t.Helper()
 	own, peer := r.raw()
 	conn, err := r.w.Attach(own)
-	if err != nil {
-		r.t.Fatal("Attach:", err)
-	}
+	Must(r.t, err)
 	return conn, peer
 }
 
@@ -186,20 +183,16 @@ func (r *rig) readFull(conn *aio.Conn, n int, by time.Time) *ticket {
 	return r.must(ticket{conn: conn, buf: make([]byte, n), full: true, deadline: by})
 }
 
-func (r *rig) write(conn *aio.Conn, buf []byte) *ticket {
+// write is a Write, or with sizes of parts a Writev: see cut.
+func (r *rig) write(conn *aio.Conn, buf []byte, parts ...int) *ticket {
 	r.t.Helper()
-	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf})
+	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf, vec: cut(buf, parts...)})
 }
 
-// writev is write of a buffer that is cut into parts of these sizes, the last of which repeats.
-func (r *rig) writev(conn *aio.Conn, buf []byte, sizes ...int) *ticket {
-	r.t.Helper()
-	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf, vec: cut(buf, sizes...)})
-}
-
+// cut returns buf in parts of these sizes, the last of which repeats and is not 0. Without sizes it returns nil.
 func cut(buf []byte, sizes ...int) (vec [][]byte) {
-	for i := 0; len(buf) > 0; i++ {
-		n := min(sizes[min(i, len(sizes)-1)], len(buf)) // the last one is not 0
+	for i := 0; len(buf) > 0 && len(sizes) > 0; i++ {
+		n := min(sizes[min(i, len(sizes)-1)], len(buf))
 		vec, buf = append(vec, buf[:n]), buf[n:]
 	}
 	return vec
@@ -233,6 +226,16 @@ func (r *rig) wait() ([]aio.Result, error) {
 		r.t.Error("WaitIO returned neither a result nor an error")
 	}
 	return results, err
+}
+
+// results is wait, and ends the test at an error.
+func (r *rig) results() []aio.Result {
+	r.t.Helper()
+	results, err := r.wait()
+	if err != nil {
+		r.t.Fatal("WaitIO:", err)
+	}
+	return results
 }
 
 // enter enters a result into the ledger. The caller holds mu.
@@ -338,9 +341,7 @@ func (r *rig) until(these ...*ticket) {
 	r.t.Helper()
 	for _, k := range these {
 		for r.times(k) == 0 {
-			if _, err := r.wait(); err != nil {
-				r.t.Fatalf("waiting for operation %d: WaitIO: %v", k.number, err)
-			}
+			r.results()
 		}
 	}
 }

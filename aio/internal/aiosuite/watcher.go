@@ -20,12 +20,18 @@ type Waiter[R any] interface {
 	Close() error
 }
 
-// Open returns a Watcher without a log. It skips the test where the backend is not available.
+// Open returns a Watcher without a log. It skips the test if the backend is not available.
 func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	return open(t, o)
+}
+
+// open is Open with the Logger of o.
+func open(t testing.TB, o aio.Options) *aio.Watcher {
+	t.Helper()
 	w, err := aio.New(o)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("needs %v: %v", o.Backend, err)
