@@ -42,7 +42,7 @@ func (r *rig) acceptMultishot(l *aio.Listener) *ticket {
 	return r.must(ticket{op: aio.OpAccept, listener: l, multishot: true})
 }
 
-// accepted waits for an accept or a dial, and returns its connection.
+// accepted returns the connection of an accept or a dial.
 func (r *rig) accepted(k *ticket) *aio.Conn {
 	r.t.Helper()
 	r.ends(k, 0, nil)
@@ -52,8 +52,8 @@ func (r *rig) accepted(k *ticket) *aio.Conn {
 	return k.result.Conn
 }
 
-// wantAddress checks that one end says of itself what the other end says of it. A unix socket that has dialled has no
-// name, and connections in memory have no addresses of their own.
+// wantAddress checks that both ends have the same address for one of them. A unix socket that has
+// dialled has no name, and neither has a connection in memory.
 func (r *rig) wantAddress(dialled bool, a, b net.Addr) {
 	r.t.Helper()
 	if r.sys.Bubble {
@@ -131,24 +131,6 @@ func acceptBurst(r *rig) {
 	r.wantPeers(conns, peers)
 }
 
-// acceptNothing: a connection without an operation waits for the next one.
-func acceptNothing(r *rig) {
-	l, dial := r.listener()
-	k := r.accept(l)
-	dial()
-	r.accepted(k)
-	for range 40 {
-		dial()
-	}
-	r.idle(soon)
-	if s := r.w.Stats(); s.Accepted != 1 {
-		r.t.Errorf("%d connections were accepted, for one operation", s.Accepted)
-	}
-	for range 40 {
-		r.accepted(r.accept(l))
-	}
-}
-
 // acceptDeadline: an accept ends at its deadline, and takes no connection.
 func acceptDeadline(r *rig) {
 	l, dial := r.listener()
@@ -202,7 +184,6 @@ func listenerClosed(r *rig) {
 	}
 }
 
-// refused checks that no peer can connect.
 func (r *rig) refused(dial func() (net.Conn, error)) {
 	r.t.Helper()
 	if peer, err := dial(); err == nil {
@@ -281,7 +262,7 @@ func acceptRefused(r *rig) {
 	r.refuse(aio.ErrQueueFull, ticket{op: aio.OpAccept, listener: l})
 }
 
-// brought waits until a multishot accept has brought n connections, and returns them.
+// brought waits for n connections of a multishot accept.
 func (r *rig) brought(k *ticket, n int) []*aio.Conn {
 	r.t.Helper()
 	for len(k.conns) < n {
@@ -312,8 +293,8 @@ func acceptMultishot(r *rig) {
 	}
 }
 
-// acceptMultishotEnds: Cancel, the listener's Close, and the Watcher's end a multishot accept. Its last result says
-// so, and the accept behind it has its turn.
+// acceptMultishotEnds: Cancel, the listener's Close, and the Watcher's end a multishot accept. Its
+// last result says so, and the accept behind it has its turn.
 func acceptMultishotEnds(r *rig) {
 	l, dial := r.listener()
 	k, next := r.acceptMultishot(l), r.accept(l)

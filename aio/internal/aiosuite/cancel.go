@@ -108,7 +108,8 @@ func cancelBeforeItBegins(r *rig) {
 	r.same("at the peer", got, []byte("y"))
 }
 
-// cancelWhatIsOver: Cancel and SetDeadline do not find an operation that is over, before and after a Close.
+// cancelWhatIsOver: Cancel and SetDeadline do not find an operation that is over, before and after
+// a Close.
 func cancelWhatIsOver(r *rig) {
 	conn, peer := r.pair()
 	r.send(peer, []byte("a"))
@@ -136,7 +137,8 @@ func cancelWrite(r *rig) {
 	r.delivered(got, append(sent[:len(sent):len(sent)], writes[1].buf...))
 }
 
-// cancelRace: one goroutine cancels operations while their bytes arrive. Each is returned once, no byte is lost.
+// cancelRace: one goroutine cancels operations while their bytes arrive. Each is returned once, no
+// byte is lost.
 func cancelRace(r *rig) {
 	const rounds = 300
 	conn, peer := r.pair()
@@ -175,7 +177,8 @@ func cancelRace(r *rig) {
 	r.same("read", got, sent)
 }
 
-// setDeadline moves deadlines forward and back, removes one, and moves one that WaitIO has not seen.
+// setDeadline moves deadlines forward and back, removes one, and moves one that WaitIO has not
+// seen.
 func setDeadline(r *rig) {
 	conn, peer := r.pair()
 	by := func(d time.Duration) time.Time { return time.Now().Add(d) }

@@ -24,7 +24,8 @@ func (r *rig) busy(parts ...int) (conn *aio.Conn, peer net.Conn, reads, writes [
 	return conn, peer, reads, writes
 }
 
-// wantCut checks that the operations of busy ended with err, and returns what the first write has sent.
+// wantCut checks that the operations of busy ended with err, and returns what the first write has
+// sent.
 func (r *rig) wantCut(reads, writes []*ticket, err error) (sent []byte) {
 	r.t.Helper()
 	r.ends(reads[0], 10, err)
@@ -35,7 +36,8 @@ func (r *rig) wantCut(reads, writes []*ticket, err error) (sent []byte) {
 	return sent
 }
 
-// connClosePending: Close of a connection ends its operations with ErrClosed. Their results say how far they came.
+// connClosePending: Close of a connection ends its operations with ErrClosed. Their results say how
+// far they came.
 func connClosePending(r *rig) {
 	for _, parts := range writeForms {
 		conn, peer, reads, writes := r.busy(parts...)
@@ -49,8 +51,8 @@ func connClosePending(r *rig) {
 	}
 }
 
-// connCloseBehindMany: Close first tries all operations that were submitted before it. A read that has to wait does
-// not delay a write.
+// connCloseBehindMany: Close first tries all operations that were submitted before it. A read that
+// has to wait does not delay a write.
 func connCloseBehindMany(r *rig) {
 	if r.sys.Faulty {
 		return // each of them may have to wait
@@ -79,7 +81,8 @@ func connCloseBehindMany(r *rig) {
 	}
 }
 
-// connCloseAtOnceWhenFull: the same, while a read of the connection waits for room in the swap buffer.
+// connCloseAtOnceWhenFull: the same, while a read of the connection waits for room in the swap
+// buffer.
 func connCloseAtOnceWhenFull(r *rig) {
 	const size = 8
 	r.open(aio.Options{SwapSize: size})
@@ -156,7 +159,8 @@ func closePending(r *rig) {
 	r.closed(conn)
 }
 
-// endWhileWaiting returns a test of a Close, or of a Shutdown, while WaitIO waits for reads or for nothing.
+// endWhileWaiting returns a test of a Close, or of a Shutdown, while WaitIO waits for reads or for
+// nothing.
 func endWhileWaiting(end func(*aio.Watcher) error, conns int) func(*rig) {
 	return func(r *rig) {
 		var ks []*ticket

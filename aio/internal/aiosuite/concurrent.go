@@ -1,17 +1,16 @@
 package aiosuite
 
 import (
-	"io"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"evenkeel.dev/aio"
 )
 
-// wakes: a WaitIO that waits returns what another goroutine begins, ends, or gives an earlier deadline.
+// wakes: a WaitIO that waits returns what another goroutine begins, ends, or gives an earlier
+// deadline.
 func wakes(r *rig) {
 	submit := func(k ticket) *ticket {
 		got, err := r.submit(k)
@@ -60,7 +59,8 @@ func wakes(r *rig) {
 	}
 }
 
-// submissionBeforeWaiting: WaitIO begins what another goroutine submits at any moment before it waits.
+// submissionBeforeWaiting: WaitIO begins what another goroutine submits at any moment before it
+// waits.
 func submissionBeforeWaiting(r *rig) {
 	const rounds = 30 // up to 10 ms each, as it spins: the runtime looks for events then
 	w := r.w
@@ -99,61 +99,8 @@ func submissionBeforeWaiting(r *rig) {
 	r.open(aio.Options{}) // for the ledger, which has none of these
 }
 
-// manySubmitters: many goroutines submit while one is in WaitIO.
-func manySubmitters(r *rig) {
-	const submitters, rounds = 8, 40
-	r.rough = true
-	var wg sync.WaitGroup
-	shared, sharedPeer := r.pair()
-	delivered := sink(sharedPeer)
-	conns := []*aio.Conn{shared}
-	for id := range submitters {
-		conn, peer := r.pair()
-		conns = append(conns, conn)
-		wg.Go(func() { _, _ = io.Copy(peer, peer) })
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(id), 4))
-			for range rounds {
-				n := 1 + rng.IntN(300)
-				for _, k := range []ticket{
-					{conn: conn, buf: make([]byte, n), full: true},
-					{op: aio.OpWrite, conn: conn, buf: pattern(id, 0, n)},
-					{op: aio.OpWrite, conn: shared, buf: []byte{byte(id)}},
-				} {
-					if _, err := r.submit(k); err != nil {
-						r.t.Error(err)
-					}
-				}
-				time.Sleep(upTo(rng, 300*time.Microsecond))
-			}
-		})
-	}
-	for returned := 0; returned < 3*submitters*rounds; {
-		results := r.results()
-		returned += len(results)
-		for _, res := range results {
-			if res.Error != nil {
-				r.t.Errorf("%+v", res)
-			}
-		}
-	}
-	for _, c := range conns {
-		_ = c.Close() // its peer reads its end
-	}
-	wg.Wait()
-	data, _ := delivered()
-	counts := make([]int, submitters)
-	for _, id := range data {
-		counts[id]++
-	}
-	for id, n := range counts {
-		if n != rounds {
-			r.t.Errorf("%d bytes of submitter %d came, want %d", n, id, rounds)
-		}
-	}
-}
-
-// concurrentWaitIO: while one goroutine is in WaitIO, others get ErrWaiting and take no result of it.
+// concurrentWaitIO: while one goroutine is in WaitIO, others get ErrWaiting and take no result of
+// it.
 func concurrentWaitIO(r *rig) {
 	conn, peer := r.pair()
 	for i := range byte(5) {
@@ -172,24 +119,21 @@ func concurrentWaitIO(r *rig) {
 	}
 }
 
-// post: it is over at once, whatever else is pending, in the order of the submissions.
-func post(r *rig) {
-	conn, _ := r.pair()
-	pending := r.read(conn, 1)
-	r.until(r.must(ticket{op: aio.OpPost}), r.write(conn, []byte("x")), r.must(ticket{op: aio.OpPost}))
-	r.wantPending(pending)
-}
-
-// postsBounded: the Watcher refuses one Post more than MaxQueued, until they were returned.
-func postsBounded(r *rig) {
+// posts: a Post is over at once, whatever is pending, in the order of the submissions. The Watcher
+// refuses one more than MaxQueued, until they were returned.
+func posts(r *rig) {
 	const limit = 4
 	r.open(aio.Options{MaxQueued: limit})
+	conn, _ := r.pair()
+	pending := r.read(conn, 1)
 	for range 3 {
 		var ks []*ticket
 		for range limit {
 			ks = append(ks, r.must(ticket{op: aio.OpPost}))
 		}
+		ks = append(ks, r.write(conn, []byte("x")))
 		r.refuse(aio.ErrQueueFull, ticket{op: aio.OpPost})
 		r.until(ks...)
 	}
+	r.wantPending(pending)
 }

@@ -102,24 +102,3 @@ func refusedAtOnce(r *rig) {
 		r.t.Errorf("a refused operation is pending: %+v", s)
 	}
 }
-
-// stats: an operation is pending from its submission to its end.
-func stats(r *rig) {
-	conn, peer := r.pair()
-	first, second := r.read(conn, 5), r.read(conn, 5)
-	check := func(pending int) {
-		r.t.Helper()
-		if s := r.w.Stats(); s.Pending != pending || s.Conns == 0 || s.Backend == "" {
-			r.t.Errorf("%+v, want %d pending", s, pending)
-		}
-	}
-	check(2)
-	r.idle(soon)
-	check(2)
-	r.send(peer, []byte("x"))
-	r.until(first)
-	check(1)
-	Must(r.t, conn.Close())
-	r.ends(second, 0, aio.ErrClosed)
-	check(0)
-}

@@ -8,7 +8,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// pastDeadline: an operation is tried even if its deadline has passed, and the connection stays usable.
+// pastDeadline: an operation is tried even if its deadline has passed, and the connection stays
+// usable.
 func pastDeadline(r *rig) {
 	past := time.Now().Add(-time.Hour)
 	conn, peer := r.pair()
@@ -37,7 +38,8 @@ func pastDeadline(r *rig) {
 	r.works(conn, peer)
 }
 
-// pastDeadlineOfMany: this holds for more operations than one WaitIO ends, next to one that is over at once.
+// pastDeadlineOfMany: this holds for more operations than one WaitIO ends, next to one that is over
+// at once.
 func pastDeadlineOfMany(r *rig) {
 	past := time.Now().Add(-time.Hour)
 	conns := make([]*aio.Conn, 264)

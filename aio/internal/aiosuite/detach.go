@@ -86,7 +86,8 @@ func (r *rig) talk(c, peer net.Conn, toPeer, toUs string) {
 	_ = peer.SetDeadline(time.Time{})
 }
 
-// detachPending: Detach fails until all operations were returned. They have read nothing of what follows.
+// detachPending: Detach fails until all operations were returned. They have read nothing of what
+// follows.
 func detachPending(r *rig) {
 	conn, peer := r.pair()
 	refused := func(why string) {

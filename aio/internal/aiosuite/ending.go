@@ -20,7 +20,8 @@ func (r *rig) blocked() (conn *aio.Conn, peer net.Conn, writes []*ticket, all []
 	return conn, peer, writes, all
 }
 
-// readBesideBlockedWrite: a write that waits delays no read, of the same connection or of another one.
+// readBesideBlockedWrite: a write that waits delays no read, of the same connection or of another
+// one.
 func readBesideBlockedWrite(r *rig) {
 	conn, peer, writes, all := r.blocked()
 	other, otherPeer := r.pair()
@@ -42,22 +43,8 @@ func readBesideBlockedWrite(r *rig) {
 	r.delivered(got, all)
 }
 
-// writeBesideBlockedRead: a read that waits delays no write.
-func writeBesideBlockedRead(r *rig) {
-	conn, peer := r.pair()
-	reads := []*ticket{r.readFull(conn, 9, time.Time{}), r.readSwap(conn)}
-	r.idle(soon)
-	for i := range 20 {
-		k := r.write(conn, pattern(i, 0, 64))
-		r.allSent(k)
-		got := make([]byte, 64)
-		_, _ = io.ReadFull(peer, got)
-		r.same("at the peer", got, k.buf)
-	}
-	r.wantPending(reads...)
-}
-
-// closeWriteBehindWrites: the peer finds the end behind all that was written. The Watcher still reads what it sends.
+// closeWriteBehindWrites: the peer finds the end behind all that was written. The Watcher still
+// reads what it sends.
 func closeWriteBehindWrites(r *rig) {
 	conn, peer, writes, all := r.blocked()
 	end, late := r.closeWrite(conn, time.Time{}), r.write(conn, []byte("late"))
@@ -74,8 +61,8 @@ func closeWriteBehindWrites(r *rig) {
 	r.ends(r.read(conn, 1), 0, io.EOF)
 }
 
-// closeWriteCutShort: a CloseWrite that Cancel or its deadline ends has no effect. Cancel does not find a
-// CloseAfterWrites.
+// closeWriteCutShort: a CloseWrite that Cancel or its deadline ends has no effect. Cancel does not
+// find a CloseAfterWrites.
 func closeWriteCutShort(r *rig) {
 	for _, want := range []error{aio.ErrDeadline, aio.ErrCancelled} {
 		conn, peer, writes, all := r.blocked()
@@ -120,8 +107,8 @@ func closeAfterWrites(r *rig) {
 	_ = conn.Close()
 }
 
-// closeAfterWritesCutShort: its deadline, SetDeadline, and Close of the connection end a CloseAfterWrites together
-// with the writes.
+// closeAfterWritesCutShort: its deadline, SetDeadline, and Close of the connection end a
+// CloseAfterWrites together with the writes.
 func closeAfterWritesCutShort(r *rig) {
 	for _, tt := range []struct {
 		in  time.Duration // its deadline
@@ -167,7 +154,8 @@ func closeAfterWritesWhenFull(r *rig) {
 	r.delivered(got, all)
 }
 
-// closeAfterWritesThenClose: a CloseAfterWrites with nothing to wait for is over at once, even if a Close follows.
+// closeAfterWritesThenClose: a CloseAfterWrites with nothing to wait for is over at once, even if a
+// Close follows.
 func closeAfterWritesThenClose(r *rig) {
 	conn, peer := r.pair()
 	end := r.closeAfterWrites(conn, time.Time{})

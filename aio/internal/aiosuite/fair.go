@@ -47,8 +47,8 @@ func (r *rig) soonBeside(k *ticket, others []*ticket) {
 	r.until(others...)
 }
 
-// besideQueued: a write, reads of data that is there, and a connection that is attached later do not wait for all that
-// other connections have queued before.
+// besideQueued: a write, reads of data that is there, and a connection that is attached later do
+// not wait for all that other connections have queued before.
 func besideQueued(r *rig) {
 	conn, peer := r.pair()
 	r.sendThere(conn, peer, []byte("xy"))
@@ -66,8 +66,8 @@ func besideQueued(r *rig) {
 	}
 }
 
-// pingBesideBulk: the next two turns read what has arrived for one connection, though another one is read all the
-// time, with a buffer that takes all that is there.
+// pingBesideBulk: the next two turns read what has arrived for one connection, though another one
+// is read all the time, with a buffer that takes all that is there.
 func pingBesideBulk(r *rig) {
 	const pings, most = 20, 3
 	bulk, bulkPeer := r.pair()

@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// send writes at the peer, which has room for it.
+// send is a Write of the peer, which has room for it.
 func (r *rig) send(peer net.Conn, data []byte) {
 	r.t.Helper()
 	if n, err := peer.Write(data); err != nil {
@@ -19,8 +19,7 @@ func (r *rig) send(peer net.Conn, data []byte) {
 	}
 }
 
-// sendThere is send, and returns when the data can be read. The test reads one byte in front of it, which
-// arrives together with it.
+// sendThere is send, and returns when the data can be read. One byte more arrives together with it.
 func (r *rig) sendThere(conn *aio.Conn, peer net.Conn, data []byte) {
 	r.t.Helper()
 	r.send(peer, append([]byte{'-'}, data...))
@@ -49,33 +48,23 @@ func (r *rig) pairThatTells() (conn *aio.Conn, peer net.Conn, arrived func(n int
 	return conn, peer, arrived
 }
 
-// waits returns a function that waits until a WaitIO, which begins after this call, waits for an event.
-func (r *rig) waits() (wait func()) {
-	before := r.w.Stats().Waits
-	return func() {
-		for r.w.Stats().Waits == before {
-			time.Sleep(time.Millisecond)
-		}
-	}
-}
-
-// whileWaiting has another goroutine call f as soon as a WaitIO waits. done waits for its return.
+// whileWaiting calls f when a later WaitIO waits. done waits for f.
 func (r *rig) whileWaiting(f func()) (done func()) {
-	waits, returned := r.waits(), make(chan struct{})
-	go func() {
-		defer close(returned)
-		waits()
-		f()
-	}()
-	return func() { <-returned }
+	before := r.w.Stats().Waits
+	return when(func() bool { return r.w.Stats().Waits > before }, f)
 }
 
-// afterStall has another goroutine call f when an accept waits for room.
+// afterStall calls f when an accept waits for room. done waits for f.
 func (r *rig) afterStall(f func()) (done func()) {
+	return when(func() bool { return r.w.Stats().AcceptStalls > 0 }, f)
+}
+
+// when has another goroutine call f once cond is true.
+func when(cond func() bool, f func()) (done func()) {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
-		for r.w.Stats().AcceptStalls == 0 {
+		for !cond() {
 			time.Sleep(time.Millisecond)
 		}
 		f()
@@ -83,21 +72,21 @@ func (r *rig) afterStall(f func()) (done func()) {
 	return func() { <-returned }
 }
 
-// idle is in WaitIO for that long. The ledger has what arrives.
+// idle is in WaitIO for that long.
 func (r *rig) idle(long time.Duration) {
 	r.t.Helper()
 	clock, _ := r.pair()
 	r.ends(r.must(ticket{conn: clock, buf: make([]byte, 1), deadline: time.Now().Add(long)}), 0, aio.ErrDeadline)
 }
 
-// ends waits for an operation and checks how it ended.
+// ends waits for an operation, and checks how it ended.
 func (r *rig) ends(k *ticket, size int, err error) {
 	r.t.Helper()
 	r.until(k)
 	r.want(k, size, err)
 }
 
-// allEnd waits for operations, each of which ends with err and has transferred nothing.
+// allEnd waits for operations, which end with err and have transferred nothing.
 func (r *rig) allEnd(err error, ks ...*ticket) {
 	r.t.Helper()
 	r.until(ks...)
@@ -106,7 +95,7 @@ func (r *rig) allEnd(err error, ks ...*ticket) {
 	}
 }
 
-// allSent waits for writes, and checks that they have sent all.
+// allSent waits for writes, which have sent all.
 func (r *rig) allSent(ks ...*ticket) {
 	r.t.Helper()
 	r.until(ks...)
@@ -115,7 +104,7 @@ func (r *rig) allSent(ks ...*ticket) {
 	}
 }
 
-// brings waits for a read and checks what it has read.
+// brings waits for a read, which has read that.
 func (r *rig) brings(k *ticket, want []byte) {
 	r.t.Helper()
 	r.until(k)
@@ -145,7 +134,7 @@ func (r *rig) cutShort(k *ticket, err error) []byte {
 	return k.buf[:k.result.Size]
 }
 
-// readAll reads until an error, and returns it with what came before.
+// readAll reads until an error.
 func (r *rig) readAll(conn *aio.Conn) ([]byte, error) {
 	r.t.Helper()
 	var got []byte
@@ -159,7 +148,6 @@ func (r *rig) readAll(conn *aio.Conn) ([]byte, error) {
 	}
 }
 
-// same checks that data came as it was sent.
 func (r *rig) same(what string, got, want []byte) {
 	r.t.Helper()
 	if bytes.Equal(got, want) {
@@ -172,14 +160,12 @@ func (r *rig) same(what string, got, want []byte) {
 	r.t.Errorf("%s: %d bytes, want %d; they differ from byte %d on", what, len(got), len(want), at)
 }
 
-// wantData checks that a read ended without an error, and has read that.
 func (r *rig) wantData(k *ticket, want []byte) {
 	r.t.Helper()
 	r.want(k, len(want), nil)
 	r.same("a read", k.data, want)
 }
 
-// wantPending checks that operations are not over.
 func (r *rig) wantPending(ks ...*ticket) {
 	r.t.Helper()
 	for _, k := range ks {
@@ -197,7 +183,7 @@ func (r *rig) wantClosed(conn *aio.Conn) {
 		ticket{op: aio.OpCloseWrite, conn: conn}, ticket{op: aio.OpClose, conn: conn})
 }
 
-// sink reads what comes to a peer until its end. The function that it returns waits for that.
+// sink reads all that a peer gets. The function that it returns waits for the end.
 func sink(peer net.Conn) func() ([]byte, error) {
 	var data []byte
 	var err error
@@ -212,7 +198,7 @@ func sink(peer net.Conn) func() ([]byte, error) {
 	}
 }
 
-// delivered waits for a sink, and checks what came until the end.
+// delivered checks what a sink has read.
 func (r *rig) delivered(got func() ([]byte, error), want []byte) {
 	r.t.Helper()
 	data, err := got()
@@ -238,17 +224,8 @@ func (r *rig) reset(peer net.Conn) {
 	}
 }
 
-// source writes at a peer, and then ends its side.
-func source(peer net.Conn, data []byte) {
-	go func() {
-		_, _ = peer.Write(data)
-		_ = closeWrite(peer)
-	}()
-}
-
 func closeWrite(peer net.Conn) error { return peer.(interface{ CloseWrite() error }).CloseWrite() }
 
-// upTo draws a time below limit.
 func upTo(rng *rand.Rand, limit time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(limit)))
 }

@@ -27,7 +27,8 @@ func (r *rig) wantFull(conns ...*aio.Conn) {
 	r.refuse(aio.ErrQueueFull, ks...)
 }
 
-// maxQueuedBytes: the Watcher refuses writes beyond the limit, until one was returned. It never refuses the first.
+// maxQueuedBytes: the Watcher refuses writes beyond the limit, until one was returned. It never
+// refuses the first.
 func maxQueuedBytes(r *rig) {
 	const limit = 1000
 	r.open(aio.Options{MaxQueuedBytes: limit})
@@ -83,7 +84,8 @@ func maxConnections(r *rig) {
 	r.works(c, peer)
 }
 
-// atMaxConns returns a test of an accept that waits at MaxConns, until release has freed a connection.
+// atMaxConns returns a test of an accept that waits at MaxConns, until release has freed a
+// connection.
 func atMaxConns(multishot bool, release func(*rig, *aio.Conn) error) func(*rig) {
 	return func(r *rig) {
 		r.open(aio.Options{MaxConns: 2, Logger: slog.New(slog.DiscardHandler)})

@@ -9,28 +9,21 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// peerEnds: a read brings the data first, then size 0 and io.EOF, as often as it is asked.
+// peerEnds: a read brings the data first, then size 0 and io.EOF. All pending reads end.
 func peerEnds(r *rig) {
 	conn, peer := r.pair()
 	data := pattern(1, 0, 500)
 	r.send(peer, data)
-	_ = peer.Close()
-	got, err := r.readAll(conn)
-	if err != io.EOF {
-		r.t.Errorf("at the end: %v", err)
+	r.brings(r.readFull(conn, len(data), time.Time{}), data)
+	for round := range 2 {
+		ks := []*ticket{r.read(conn, 9), r.readSwap(conn), r.readFull(conn, 9, time.Time{}), r.read(conn, 9)}
+		if round == 0 {
+			r.idle(soon)
+			r.wantPending(ks...)
+			_ = peer.Close()
+		}
+		r.allEnd(io.EOF, ks...)
 	}
-	r.same("before the end", got, data)
-	r.allEnd(io.EOF, r.read(conn, 1), r.readSwap(conn), r.readFull(conn, 1, time.Time{}))
-}
-
-// peerEndsWhileWaiting: all pending reads end.
-func peerEndsWhileWaiting(r *rig) {
-	conn, peer := r.pair()
-	ks := []*ticket{r.read(conn, 9), r.readSwap(conn), r.readFull(conn, 9, time.Time{}), r.read(conn, 9)}
-	r.idle(soon)
-	r.wantPending(ks...)
-	_ = peer.Close()
-	r.allEnd(io.EOF, ks...)
 }
 
 // halfClosed: a peer that has ended its side still gets what is written to it.

@@ -22,8 +22,8 @@ func stormThenShutdown(r *rig) {
 	})
 }
 
-// storm: several goroutines do everything at once, close to the limits, while peers connect. Then the Watcher ends.
-// Every operation is returned once, and no descriptor stays open.
+// storm: several goroutines do everything at once, close to the limits, while peers connect. Then
+// the Watcher ends. Every operation is returned once, and no descriptor stays open.
 func (r *rig) storm(end func(*aio.Watcher)) {
 	const conns, dials = 8, 30
 	_ = r.w.Close()

@@ -14,17 +14,17 @@ import (
 
 // System is a backend, with connections for it: see [Run].
 type System struct {
-	// New makes a Watcher over the backend. It ends the test when it cannot.
+	// New makes a Watcher over the backend, or ends the test.
 	New func(t *testing.T, o aio.Options) *aio.Watcher
 
-	// Pair makes a connection. One end is for the Watcher, and the other is its peer, which blocks and has a
+	// Pair makes a connection. One end is for the Watcher. The other is its peer, which has a
 	// CloseWrite.
 	Pair func(t *testing.T) (conn, peer net.Conn)
 
 	// Listener makes a listener for the Watcher, and a function that connects to it.
 	Listener func(t *testing.T) (ln net.Listener, dial func() (peer net.Conn, err error))
 
-	// Bubble has each test run in a bubble of testing/synctest.
+	// Bubble runs each test in a bubble of testing/synctest.
 	Bubble bool
 
 	// Faulty says that transfers may be late, or move less than they could.
@@ -75,7 +75,8 @@ func Over(network string, watcher func(*testing.T, aio.Options) *aio.Watcher) Sy
 	}
 }
 
-// Listening returns a listener over loopback "tcp" or over "unix", and a function that connects to it.
+// Listening returns a listener over loopback "tcp" or over "unix", and a function that connects to
+// it.
 func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, error)) {
 	t.Helper()
 	at := testutil.Loopback() + ":0"
@@ -98,7 +99,6 @@ func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, er
 	}
 }
 
-// shrink sets the buffers of a connection to realBuffer.
 func shrink(c net.Conn) {
 	if b, ok := c.(interface {
 		SetReadBuffer(int) error
@@ -130,8 +130,8 @@ func Sockets(t testing.TB, network string) (conn, peer net.Conn) {
 	return conn, peer
 }
 
-// reset ends a connection. The other end finds ECONNRESET if it has sent something that peer did not read. It
-// returns false if peer cannot be reset.
+// reset ends a connection. The other end finds ECONNRESET if it has sent something that peer did
+// not read. It returns false if peer cannot be reset.
 func reset(peer net.Conn) bool {
 	switch c := peer.(type) {
 	case interface{ Reset() error }:
@@ -143,7 +143,7 @@ func reset(peer net.Conn) bool {
 		if runtime.GOOS != "linux" {
 			return false
 		}
-		_ = c.Close() // a reset when there is something that it has not read
+		_ = c.Close() // resets with unread data
 	default:
 		return false
 	}
@@ -157,12 +157,11 @@ func Run(t *testing.T, sys System) {
 			sys.run(t, func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) })
 		})
 	}
-	t.Run("SubmissionBeforeWaiting", func(t *testing.T) { // its goroutines spin, which a bubble would wait for
+	t.Run("SubmissionBeforeWaiting", func(t *testing.T) { // a bubble would wait for goroutines that spin
 		submissionBeforeWaiting(newRig(t, sys, aio.Options{}))
 	})
 }
 
-// run runs a test, in a bubble if the System has bubbles.
 func (sys *System) run(t *testing.T, test func(*testing.T)) {
 	if sys.Bubble {
 		synctest.Test(t, test)

@@ -9,7 +9,8 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// swapBuffer: a read without a buffer gets a part of the Watcher's. It is valid until the next WaitIO.
+// swapBuffer: a read without a buffer gets a part of the Watcher's. It is valid until the next
+// WaitIO.
 func swapBuffer(r *rig) {
 	conn, peer := r.pair()
 	all := pattern(9, 0, 200)
@@ -31,8 +32,8 @@ func swapBuffer(r *rig) {
 	r.ends(r.readSwap(conn), 0, io.EOF)
 }
 
-// swapBufferLimited: a read brings no more than its tag says, also next to the end of the swap memory. The next read
-// gets the rest.
+// swapBufferLimited: a read brings no more than its tag says, also next to the end of the swap
+// memory. The next read gets the rest.
 func swapBufferLimited(r *rig) {
 	r.open(aio.Options{SwapSize: 1 << 10})
 	conn, peer := r.pair()
@@ -52,7 +53,8 @@ func swapBufferLimited(r *rig) {
 	}
 }
 
-// swapBufferFull: the reads of one WaitIO share the swap buffer. A read that finds it full waits for the next WaitIO.
+// swapBufferFull: the reads of one WaitIO share the swap buffer. A read that finds it full waits
+// for the next WaitIO.
 func swapBufferFull(r *rig) {
 	const size, conns, each = 64, 12, 40
 	r.open(aio.Options{SwapSize: size})
@@ -91,7 +93,8 @@ func swapBufferFull(r *rig) {
 	}
 }
 
-// swapBufferFair: a read that found the swap buffer full has its turn before later ones, each of which would fill it.
+// swapBufferFair: a read that found the swap buffer full has its turn before later ones, each of
+// which would fill it.
 func swapBufferFair(r *rig) {
 	const size = 8
 	turns := 10
@@ -120,8 +123,8 @@ func swapBufferFair(r *rig) {
 	r.t.Errorf("a read without a buffer had no turn in %d WaitIO: %+v", turns, r.w.Stats())
 }
 
-// swapBufferInTurn: the peers of many connections send the next message as soon as one was read. No connection gets
-// far ahead of another.
+// swapBufferInTurn: the peers of many connections send the next message as soon as one was read. No
+// connection gets far ahead of another.
 func swapBufferInTurn(r *rig) {
 	if r.sys.Faulty || r.w.Stats().Backend == "fake "+Completion.String() {
 		return // a read may take longer than it must; that backend is asked anew, behind what it has
@@ -185,8 +188,8 @@ func swapBufferLate(r *rig) {
 	}
 }
 
-// swapBufferWhole: one read gets a message of up to half the swap buffer, wherever in it the last one ended, and
-// however many connections share it.
+// swapBufferWhole: one read gets a message of up to half the swap buffer, wherever in it the last
+// one ended, and however many connections share it.
 func swapBufferWhole(r *rig) {
 	if r.sys.Faulty {
 		return // its reads end short
@@ -210,8 +213,8 @@ func swapBufferWhole(r *rig) {
 	}
 }
 
-// swapBufferReadByClose: Close of a connection begins operations of others. What they read stays valid until WaitIO
-// has returned it.
+// swapBufferReadByClose: Close of a connection begins operations of others. What they read stays
+// valid until WaitIO has returned it.
 func swapBufferReadByClose(r *rig) {
 	a, aPeer := r.pair()
 	b, bPeer := r.pair()

@@ -29,8 +29,8 @@ func (r *rig) enterDirect(conn *aio.Conn, sent []byte) {
 	r.direct++
 }
 
-// sendNow has TryWrite send while there is room, and returns how much it sent. It tries again if a fault may have
-// hidden the room.
+// sendNow has TryWrite send while there is room, and returns how much it sent. It tries again if a
+// fault may have hidden the room.
 func (r *rig) sendNow(conn *aio.Conn, buf []byte) (sent int) {
 	r.t.Helper()
 	tries := 1
@@ -59,7 +59,8 @@ func (r *rig) wantNoRoom(what string, conn *aio.Conn, want error) {
 	}
 }
 
-// tryWritev sends the beginning of all buffers together. One call sends no more than 64 KiB of the last one.
+// tryWritev sends the beginning of all buffers together. One call sends no more than 64 KiB of the
+// last one.
 func tryWritev(r *rig) {
 	conn, peer := r.pair()
 	all := pattern(4, 0, 300<<10)
@@ -80,7 +81,8 @@ func tryWritev(r *rig) {
 	r.delivered(got, all)
 }
 
-// tryWriteBehind: TryWrite sends nothing while an earlier write is not over, begun or not. Reads do not matter.
+// tryWriteBehind: TryWrite sends nothing while an earlier write is not over, begun or not. Reads do
+// not matter.
 func tryWriteBehind(r *rig) {
 	conn, peer := r.pair()
 	all := pattern(2, 0, 300)
@@ -128,8 +130,8 @@ func tryWriteInParts(r *rig) {
 	r.delivered(got, all)
 }
 
-// tryWriteToAccepted: an accepted connection, to which nothing was submitted, has room again once its peer has
-// read.
+// tryWriteToAccepted: an accepted connection, to which nothing was submitted, has room again once
+// its peer has read.
 func tryWriteToAccepted(r *rig) {
 	l, dial := r.listener()
 	k := r.accept(l)

@@ -63,8 +63,8 @@ func writevInParts(r *rig) {
 	}
 }
 
-// writeCutShort: Size says how much a write has sent when its deadline passes or Cancel ends it. The next one
-// continues there.
+// writeCutShort: Size says how much a write has sent when its deadline passes or Cancel ends it.
+// The next one continues there.
 func writeCutShort(r *rig) {
 	for _, parts := range writeForms {
 		for _, want := range []error{aio.ErrDeadline, aio.ErrCancelled} {
