@@ -116,8 +116,8 @@ func (s *Signal) nobody() error {
 const advice = "give the clients the service configuration of contrib/grpcgate/client (round_robin and " +
 	"healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
 
-// WhyUnheeded implements [gcgate.Explainer]. It names the clients that call without a Watch.
-func (s *Signal) WhyUnheeded() string {
+// WhyIgnored implements [gcgate.Explainer]. It names the clients that call without a Watch.
+func (s *Signal) WhyIgnored() string {
 	if s.callers.names() == "" {
 		return ""
 	}

@@ -39,7 +39,7 @@ type question struct {
 
 	// WithoutTurn: the asker is about to collect without the turn. After: it leads, has no turn, and
 	// waits for this member to collect first.
-	WithoutTurn bool `json:"alone,omitempty"`
+	WithoutTurn bool `json:"without_turn,omitempty"`
 	After       bool `json:"after,omitempty"`
 }
 
@@ -65,7 +65,7 @@ func (w wish) before(id string, v wish, other string) bool {
 type report struct {
 	Go       bool    `json:"go"`            // the asker may collect
 	Why      string  `json:"why,omitempty"` // it may not
-	Busy     bool    `json:"away"`          // this member is about to collect, or collects
+	Busy     bool    `json:"busy"`          // this member is about to collect, or collects
 	Collects bool    `json:"collects"`      // it collects, or has the turn
 	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 at the trigger
 }

@@ -1,6 +1,6 @@
-// Package turnsuite has the tests that all turns by leases of a server pass: those of
-// contrib/etcdturn and contrib/k8sturn. They are about what goes wrong: a holder or a server that
-// dies, and messages that are lost. gcgate/turntest, which they include, is about what goes well.
+// Package turnsuite has the tests that implementations of gcgate.Turns pass. [Check] is for all of
+// them. [Suite] is for turns by leases of a server, as in contrib/etcdturn and contrib/k8sturn. It
+// covers a holder or a server that dies, and messages that are lost.
 package turnsuite
 
 import (
@@ -14,7 +14,6 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
-	"evenkeel.dev/gcgate/turntest"
 	"evenkeel.dev/internal/leaks"
 )
 
@@ -68,7 +67,7 @@ func (s Suite) parallel(t *testing.T) {
 // Run runs the tests.
 func (s Suite) Run(t *testing.T) {
 	s.parallel(t)
-	t.Run("Turntest", s.turntest)
+	t.Run("Check", s.check)
 	t.Run("NobodyThere", s.nobodyThere)
 	t.Run("Holder", s.holder)
 	t.Run("ManySlots", s.manySlots)
@@ -80,11 +79,11 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("Unheard", s.unheard)
 }
 
-// turntest runs the suite of all Turns.
-func (s Suite) turntest(t *testing.T) {
+// check runs the suite of all Turns.
+func (s Suite) check(t *testing.T) {
 	a := s.Shared(t)
 	for _, k := range []int{1, 2} {
-		if err := turntest.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
+		if err := Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
 			return a.New(t, Options{Group: fmt.Sprint(group, k), K: k, TTL: time.Minute}), nil
 		}); err != nil {
 			t.Error(err)

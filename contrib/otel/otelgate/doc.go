@@ -18,7 +18,7 @@
 //	evenkeel.gate.requests.refused                {request}
 //	evenkeel.gate.collections{evenkeel.gate.reason}  {collection}
 //	evenkeel.gate.collections.escaped             {collection}
-//	evenkeel.gate.collections.unheeded            {collection}
+//	evenkeel.gate.drains.ignored                  {collection}
 //	evenkeel.gate.collections.without_turn        {collection}
 //	evenkeel.gate.collection.expected             s
 //	evenkeel.gate.collection.next                 s

@@ -19,7 +19,7 @@
 //	evenkeel_gate_refused_requests_total
 //	evenkeel_gate_collections_total{reason}
 //	evenkeel_gate_escaped_collections_total
-//	evenkeel_gate_unheeded_collections_total
+//	evenkeel_gate_ignored_drains_total
 //	evenkeel_gate_collections_without_turn_total
 //	evenkeel_gate_lost_turns_total
 //	evenkeel_gate_phase_seconds{state}
