@@ -147,7 +147,8 @@ func TestMessagesAreNoIgnoredDrain(t *testing.T) {
 		}()
 		time.Sleep(time.Minute)
 		stats := g.Stats()
-		if d := stats.Phases[gcgate.StateDraining]; stats.IgnoredDrains > 0 || d.Count < 5 || d.Max > 105*time.Millisecond {
+		d := stats.Phases[gcgate.StateDraining]
+		if stats.IgnoredDrains > 0 || d.Count < 5 || d.Max > 105*time.Millisecond {
 			t.Errorf("%d drains were ignored; drained %+v", stats.IgnoredDrains, d)
 		}
 		if err := g.Stop(context.Background()); err != nil {
