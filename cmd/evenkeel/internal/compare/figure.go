@@ -37,12 +37,7 @@ var Figures = []Figure{
 	{"duration", "from the first measured request to the last answer", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Duration.Seconds(), true
 	}},
-	{
-		"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent,
-		func(r *runfile.Run) (float64, bool) {
-			return gcPercent(r)
-		},
-	},
+	{"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent, gcPercent},
 	{"collections", "that ended in the window", textfmt.Count, collections},
 	{"total GC time", "time in GC x duration, as the study counts it", seconds, func(r *runfile.Run) (float64, bool) {
 		p, ok := gcPercent(r)
@@ -50,13 +45,12 @@ var Figures = []Figure{
 	}},
 	{
 		"GC wall clock", "sum of the collections' clock phases, most of it beside the program", seconds,
-		func(r *runfile.Run) (float64, bool) {
-			return gcDuration(r, wallTotal)
-		},
+		gcWall(func(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }),
 	},
-	{"GC pause, total", "stop-the-world phases of all collections", seconds, func(r *runfile.Run) (float64, bool) {
-		return gcDuration(r, wallPause)
-	}},
+	{
+		"GC pause, total", "stop-the-world phases of all collections", seconds,
+		gcWall(func(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Pause }),
+	},
 	{"average pace", "duration / collections", seconds, func(r *runfile.Run) (float64, bool) {
 		n, ok := collections(r)
 		return r.Load.Duration.Seconds() / n, ok && n > 0
@@ -94,7 +88,10 @@ var Figures = []Figure{
 	{
 		"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes,
 		func(r *runfile.Run) (float64, bool) {
-			return serverBytes(r)
+			if r.Server == nil {
+				return 0, false
+			}
+			return float64(r.Server.PeakRSSBytes), r.Server.PeakRSSBytes > 0
 		},
 	},
 	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999), slowest(.01),
@@ -168,22 +165,14 @@ func gcPercent(r *runfile.Run) (float64, bool) {
 	return r.GC.Summary.CPUPercent.Get()
 }
 
-func wallTotal(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }
-func wallPause(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Pause }
-
-func gcDuration(r *runfile.Run, of func(gctrace.Wall) gctrace.Value[time.Duration]) (float64, bool) {
-	if r.GC == nil {
-		return 0, false
+func gcWall(of func(gctrace.Wall) gctrace.Value[time.Duration]) func(*runfile.Run) (float64, bool) {
+	return func(r *runfile.Run) (float64, bool) {
+		if r.GC == nil {
+			return 0, false
+		}
+		d, ok := of(r.GC.Summary.Wall).Get()
+		return d.Seconds(), ok
 	}
-	d, ok := of(r.GC.Summary.Wall).Get()
-	return d.Seconds(), ok
-}
-
-func serverBytes(r *runfile.Run) (float64, bool) {
-	if r.Server == nil || r.Server.PeakRSSBytes == 0 {
-		return 0, false
-	}
-	return float64(r.Server.PeakRSSBytes), true
 }
 
 // Cell is a figure over the repeats of one variant.

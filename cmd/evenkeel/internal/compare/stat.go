@@ -15,26 +15,15 @@ import (
 // confidence is the probability with which all intervals of a comparison hold together.
 const confidence = .95
 
-// quantiles need requests beyond them, or they say nothing of a run.
-var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99, "p99.9": .999}
-
-// beyond is the share of the requests that a figure of the latency is about.
-func beyond(figure string) (share float64, ok bool) {
-	if q, is := quantiles[figure]; is {
-		return 1 - q, true
-	}
-	for _, share := range []float64{.01, .001} {
-		if tailstat.Slowest(share).Name == figure {
-			return share, true
-		}
-	}
-	return 0, false
+// slowShare is the share of the slowest requests that a figure is about.
+var slowShare = map[string]float64{
+	"p50": .5, "p90": .1, "p99": .01, "p99.9": .001, "slowest 1%": .01, "slowest 0.1%": .001,
 }
 
 // Least returns how many requests a run needs so that a figure is judged, 0 if their number does
 // not matter.
 func Least(figure string) int64 {
-	share, ok := beyond(figure)
+	share, ok := slowShare[figure]
 	if !ok {
 		return 0
 	}
@@ -76,22 +65,14 @@ func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 		}
 		s := tailstat.Run{Round: r.Round, Values: map[string]float64{}}
 		for i := range figures {
-			if x, ok := figures[i].Of(r); ok && x > 0 && !math.IsInf(x, 0) && enough(&figures[i], r) {
+			if x, ok := figures[i].Of(r); ok && x > 0 && !math.IsInf(x, 0) &&
+				r.Load.Latency.Count() >= Least(figures[i].Name) {
 				s.Values[figures[i].Name] = x
 			}
 		}
 		list = append(list, s)
 	}
 	return list
-}
-
-func enough(f *Figure, r *runfile.Run) bool {
-	q, is := quantiles[f.Name]
-	if !is {
-		return true
-	}
-	_, err := tailstat.Quantile(q).Of(&tailstat.Run{Latency: &r.Load.Latency})
-	return err == nil
 }
 
 // Ratio returns a result's ratio as people read it: "~" where 1 lies within its interval.

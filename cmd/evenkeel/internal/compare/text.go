@@ -26,12 +26,8 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		cells, marks := []string{r.Name}, map[int]func(string) string{}
-		for k, cell := range r.Cells {
-			value := "-"
-			if cell.Known {
-				value = r.Format(cell.Median)
-			}
-			cells = append(cells, value)
+		for k := range r.Cells {
+			cells = append(cells, r.valueText(k))
 			if c.against[k] != nil {
 				marks[len(cells)], marks[len(cells)+1] = r.style(s, k), s.Dim
 				cells = append(cells, Ratio(r.results[k]), Bounds(r.results[k]))
