@@ -60,9 +60,8 @@ func (a Axis) ticks(values []float64, label func(float64) string, turn func(floa
 	return ts
 }
 
-// The 1-2-5 series: ..., 1, 2, 5, 10, 20, ... by index, 0 for 1.
-
-func series125(i int) float64 {
+// Series125 returns a number of the series ..., 1, 2, 5, 10, 20, ... Index 0 is 1.
+func Series125(i int) float64 {
 	decade := int(math.Floor(float64(i) / 3))
 	m := [3]float64{1, 2, 5}[i-3*decade]
 	if decade < 0 {
@@ -71,44 +70,44 @@ func series125(i int) float64 {
 	return m * math.Pow10(decade)
 }
 
-// index125 returns the index of the largest of the series that v reaches, v > 0.
-func index125(v float64) int {
+// Index125 returns the index of the largest of the series that v reaches, v > 0.
+func Index125(v float64) int {
 	const near = 1 - 1e-9 // for what rounding took
 	i := 3 * int(math.Floor(math.Log10(v)))
-	for series125(i+1)*near <= v {
+	for Series125(i+1)*near <= v {
 		i++
 	}
-	for series125(i)*near > v {
+	for Series125(i)*near > v {
 		i--
 	}
 	return i
 }
 
 func powerOfTen(v float64) bool {
-	i := index125(v)
-	return i%3 == 0 && math.Abs(series125(i)/v-1) < 1e-6
+	i := Index125(v)
+	return i%3 == 0 && math.Abs(Series125(i)/v-1) < 1e-6
 }
 
 // LogAxis returns the axis between numbers of the 1-2-5 series that holds lo and hi, and is
 // at least as wide as from 1 to 4.
 func LogAxis(lo, hi float64) Axis {
-	i, k := index125(lo), index125(hi)
-	if series125(k) < hi*(1-1e-9) {
+	i, k := Index125(lo), Index125(hi)
+	if Series125(k) < hi*(1-1e-9) {
 		k++
 	}
-	for series125(k)/series125(i) < 4 {
+	for Series125(k)/Series125(i) < 4 {
 		i--
 		k++
 	}
-	return Axis{Lo: series125(i), Hi: series125(k), Log: true}
+	return Axis{Lo: Series125(i), Hi: Series125(k), Log: true}
 }
 
 // LogTicks returns the numbers of the 1-2-5 series from lo to hi, and only the powers of ten
 // when those are more than most.
 func LogTicks(lo, hi float64, most int) []float64 {
 	var all, tens []float64
-	for i := index125(lo); series125(i) <= hi*(1+1e-9); i++ {
-		v := series125(i)
+	for i := Index125(lo); Series125(i) <= hi*(1+1e-9); i++ {
+		v := Series125(i)
 		if v < lo*(1-1e-9) {
 			continue
 		}
@@ -151,11 +150,11 @@ func TimeStep(span float64, n int) float64 {
 
 // RoundStep returns the smallest step of the 1-2-5 series that divides span into at most n.
 func RoundStep(span float64, n int) float64 {
-	i := index125(span / float64(n))
-	for series125(i)*float64(n) < span*(1-1e-9) {
+	i := Index125(span / float64(n))
+	for Series125(i)*float64(n) < span*(1-1e-9) {
 		i++
 	}
-	return series125(i)
+	return Series125(i)
 }
 
 // ByteStep returns the smallest power of two that divides span into at most n.

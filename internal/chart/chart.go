@@ -104,6 +104,15 @@ func (p *Path) Line(x, y int) {
 	p.x, p.y = x, y
 }
 
+// To draws to x, y, or moves there if nothing was drawn yet.
+func (p *Path) To(x, y int) {
+	if len(p.b) == 0 {
+		p.Move(x, y)
+		return
+	}
+	p.Line(x, y)
+}
+
 // Step draws to x and then to y.
 func (p *Path) Step(x, y int) {
 	if x != p.x {

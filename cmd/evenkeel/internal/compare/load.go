@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
@@ -133,47 +134,20 @@ type logBin struct {
 }
 
 // logBins groups durations in bins of a 1-2-5 sequence, from the shortest to the longest.
-func logBins(h *loadgen.Histogram) []logBin {
-	var bins []logBin
+func logBins(h *loadgen.Histogram) (bins []logBin) {
+	first := 0
 	for d, n := range h.All() {
+		i := chart.Index125(float64(max(d, 1)))
 		if len(bins) == 0 {
-			from := floor125(d)
-			bins = append(bins, logBin{From: from, To: next125(from)})
+			first = i
 		}
-		for d >= bins[len(bins)-1].To && bins[len(bins)-1].To < math.MaxInt64 {
-			from := bins[len(bins)-1].To
-			bins = append(bins, logBin{From: from, To: next125(from)})
+		for k := first + len(bins); k <= i; k++ {
+			from, to := time.Duration(chart.Series125(k)), time.Duration(chart.Series125(k+1))
+			bins = append(bins, logBin{From: from, To: to})
 		}
-		bins[len(bins)-1].Count += n
+		bins[i-first].Count += n
 	}
 	return bins
-}
-
-// floor125 returns the largest of 1, 2, 5, 10, ... ns that d is not below.
-func floor125(d time.Duration) time.Duration {
-	f := time.Duration(1)
-	for n := next125(f); n <= d && n > f; n = next125(f) {
-		f = n
-	}
-	return f
-}
-
-// next125 returns the next of the sequence after one of it; the last is the longest duration.
-func next125(d time.Duration) time.Duration {
-	lead := d
-	for lead >= 10 {
-		lead /= 10
-	}
-	if lead == 2 {
-		if d > math.MaxInt64/5*2 {
-			return math.MaxInt64
-		}
-		return d / 2 * 5
-	}
-	if d > math.MaxInt64/2 {
-		return math.MaxInt64
-	}
-	return 2 * d
 }
 
 // histogramText draws a bar a bin. A bin that holds anything shows at least a dot: the tail is

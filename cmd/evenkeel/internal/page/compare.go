@@ -126,7 +126,8 @@ func newPageData(c *compare.Comparison) *pageData {
 			d.Top = max(d.Top, s)
 		}
 		col.Series = newPageSeries(&run.Load.Series)
-		col.GC = newPageGC(mergeCollections(run.GC, d.End))
+		col.spans = mergeCollections(run.GC, d.End)
+		col.GC = newPageGC(col.spans)
 	}
 	d.addLanes(c)
 	return d

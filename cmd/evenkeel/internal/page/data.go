@@ -37,6 +37,8 @@ type pageColumn struct {
 	Series pageSeries `json:"series"`
 	GC     pageGC     `json:"gc"`
 	Lanes  []pageLane `json:"lanes,omitempty"`
+
+	spans []gcSpan
 }
 
 // pageCCDF is a falling staircase: Share[i] of the requests took longer than X[i].
@@ -85,7 +87,7 @@ func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	}
 	a := chart.LogAxis(max(float64(lo), 1)/microsecond, max(float64(hi), 1)/microsecond)
 	d.Latency = pageRange{a.Lo, a.Hi}
-	d.Floor = math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(most))-1e-9)), 2), 5))
+	d.Floor = leastShare(most)
 	switch {
 	case most < 1000:
 		d.Bins = 30
@@ -94,6 +96,11 @@ func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	default:
 		d.Bins = 120
 	}
+}
+
+// leastShare returns the power of ten that a share of n requests hardly falls below.
+func leastShare(n int64) float64 {
+	return math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(n))-1e-9)), 2), 5))
 }
 
 func (d *pageData) latencyAxis() chart.Axis {

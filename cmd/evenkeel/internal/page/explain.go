@@ -198,6 +198,6 @@ func ccdfData(r *reqtrace.Report) *pageData {
 	a := chart.LogAxis(float64(lo)/microsecond, float64(hi)/microsecond)
 	return &pageData{
 		Latency: pageRange{a.Lo, a.Hi}, Columns: []pageColumn{col},
-		Floor: math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(r.Requests))-1e-9)), 2), 5)),
+		Floor: leastShare(int64(r.Requests)),
 	}
 }

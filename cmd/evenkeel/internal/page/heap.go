@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -72,12 +74,7 @@ func (s *gcSpan) add(t gcSpan) {
 }
 
 func merged(spans []gcSpan) bool {
-	for i := range spans {
-		if spans[i].count > 1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(spans, func(s gcSpan) bool { return s.count > 1 })
 }
 
 func newPageGC(spans []gcSpan) pageGC {
@@ -144,15 +141,11 @@ func heapAxis(c *compare.Comparison) chart.Axis {
 		top = 4 << 20
 	}
 	step := chart.ByteStep(float64(top), 3)
-	a := chart.Axis{Hi: step}
-	for a.Hi < float64(top) {
-		a.Hi += step
-	}
-	return a
+	return chart.Axis{Hi: math.Ceil(float64(top)/step) * step}
 }
 
-func heapPanel(d *pageData, column int, run *runfile.Run, spans []gcSpan, y chart.Axis) *chart.Chart {
-	x := d.timeAxis()
+func heapPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) *chart.Chart {
+	x, spans := d.timeAxis(), d.Columns[column].spans
 	c := &chart.Chart{
 		ID: fmt.Sprintf("heap-%d", column), Kind: "heap", Group: "time", Class: "panel low",
 		Title:  "Heap over time: " + d.Columns[column].Label,
@@ -184,13 +177,9 @@ func heapPanel(d *pageData, column int, run *runfile.Run, spans []gcSpan, y char
 // falls to what was live.
 func sawtooth(spans []gcSpan, x, y chart.Axis) string {
 	var p chart.Path
-	for i, s := range spans {
+	for _, s := range spans {
 		from, to := chart.PlotX(x.Frac(s.at)), chart.PlotX(x.Frac(s.end))
-		if before := chart.PlotY(y.Frac(float64(s.before))); i == 0 {
-			p.Move(from, before)
-		} else {
-			p.Line(from, before)
-		}
+		p.To(from, chart.PlotY(y.Frac(float64(s.before))))
 		p.Line(to, chart.PlotY(y.Frac(float64(s.after))))
 		p.Line(to, chart.PlotY(y.Frac(float64(s.live))))
 	}
@@ -200,16 +189,10 @@ func sawtooth(spans []gcSpan, x, y chart.Axis) string {
 // envelope draws the area between the smallest and the largest heap of each span.
 func envelope(spans []gcSpan, x, y chart.Axis) string {
 	var p chart.Path
-	for i, s := range spans {
-		px, py := chart.PlotX(x.Frac((s.at+s.end)/2)), chart.PlotY(y.Frac(float64(s.high)))
-		if i == 0 {
-			p.Move(px, py)
-		} else {
-			p.Line(px, py)
-		}
+	for _, s := range spans {
+		p.To(chart.PlotX(x.Frac((s.at+s.end)/2)), chart.PlotY(y.Frac(float64(s.high))))
 	}
-	for i := len(spans) - 1; i >= 0; i-- {
-		s := spans[i]
+	for _, s := range slices.Backward(spans) {
 		p.Line(chart.PlotX(x.Frac((s.at+s.end)/2)), chart.PlotY(y.Frac(float64(s.low))))
 	}
 	p.Close()
@@ -222,10 +205,8 @@ func liveLine(spans []gcSpan, x, y chart.Axis) string {
 		px, py := chart.PlotX(x.Frac(s.end)), chart.PlotY(y.Frac(float64(s.live)))
 		if i == 0 {
 			p.Move(px, py)
-			p.Line(px, py)
-		} else {
-			p.Line(px, py)
 		}
+		p.Line(px, py)
 	}
 	return p.String()
 }

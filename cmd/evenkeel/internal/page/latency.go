@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"evenkeel.dev/internal/chart"
@@ -69,10 +70,7 @@ func histChart(d *pageData) chart.Chart {
 	x := d.latencyAxis()
 	top := max(d.Top, .01)
 	step := chart.RoundStep(top, 5)
-	y := chart.Axis{Hi: step}
-	for y.Hi < top*(1-1e-9) {
-		y.Hi += step
-	}
+	y := chart.Axis{Hi: math.Ceil(top/step*(1-1e-9)) * step}
 	c := chart.Chart{
 		ID: "hist", Kind: "hist", Group: "latency", Class: "middle",
 		Title:  "Distribution of latency",

@@ -72,3 +72,18 @@ func rangeText(lo, hi string) string {
 	}
 	return lo + "–" + hi
 }
+
+// pageClasses is a table of the classes of one variant's requests.
+type pageClasses struct {
+	pageVariant
+	compare.ClassTable
+	Columns []string
+}
+
+func classesOf(c *compare.Comparison) (tables []pageClasses) {
+	variants := pageVariants(c)
+	for _, t := range c.Classes() {
+		tables = append(tables, pageClasses{variants[t.Column], t, compare.ClassColumns})
+	}
+	return tables
+}

@@ -28,13 +28,12 @@ func panels(c *compare.Comparison, d *pageData) []panel {
 	ps := make([]panel, len(c.Columns))
 	for i := range c.Columns {
 		run := c.Columns[i].Median()
-		gc := mergeCollections(run.GC, d.End)
 		p := panel{pageVariant: variants[i], Caption: panelCaption(&c.Columns[i], run)}
 		p.Lanes = lanesPanel(d, c, i)
-		p.Latency = latencyPanel(d, i, run, gc, latency)
+		p.Latency = latencyPanel(d, i, run, latency)
 		if hasGC(c) {
 			p.Latency.Class += " above"
-			p.Heap = heapPanel(d, i, run, gc, heap)
+			p.Heap = heapPanel(d, i, run, heap)
 		}
 		ps[i] = p
 	}
@@ -121,7 +120,7 @@ func (s *pageSeries) at(i int, x chart.Axis) int {
 	return chart.PlotX(x.Frac((float64(i) + .5) * s.Step))
 }
 
-func latencyPanel(d *pageData, column int, run *runfile.Run, gc []gcSpan, y chart.Axis) chart.Chart {
+func latencyPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) chart.Chart {
 	x, s := d.timeAxis(), &d.Columns[column].Series
 	label := d.Columns[column].Label
 	c := chart.Chart{
@@ -138,7 +137,7 @@ func latencyPanel(d *pageData, column int, run *runfile.Run, gc []gcSpan, y char
 			c.Lines = append(c.Lines, chart.Line{Class: class + " " + variantClass(column), Series: column, D: d})
 		}
 	}
-	c.Lines = append(c.Lines, collectionMarks(gc, x, column)...)
+	c.Lines = append(c.Lines, collectionMarks(d.Columns[column].spans, x, column)...)
 	drawn := s.draw(s.P50, x, y)
 	add("max", s.draw(s.Max, x, y))
 	add("p99", s.draw(s.P99, x, y))
