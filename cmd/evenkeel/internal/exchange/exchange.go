@@ -3,6 +3,7 @@ package exchange
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,29 +55,58 @@ type Options struct {
 	Rate  float64 // requests/s that were asked for, where the file does not say it; default 0: not known
 }
 
-var readers = map[Format]func(io.Reader, Options) ([]runfile.Run, error){
-	FormatHgrm: readHgrm, FormatHlog: readHlog, FormatWrk2: readWrk2, FormatK6: readK6, FormatVegeta: readVegeta,
-	FormatGoBench: readGoBench,
-	FormatHey:     readHey, FormatAB: readAB, FormatList: readList,
+// format is what can be done with files of a format. Read and Write handle FormatRun themselves.
+type format struct {
+	name    Format
+	read    func(io.Reader, Options) ([]runfile.Run, error)
+	write   func(io.Writer, *runfile.Run) error
+	leftOut string // what it takes of a run
 }
 
-var writers = map[Format]func(io.Writer, *runfile.Run) error{
-	FormatHgrm: writeHgrm, FormatHlog: writeHlog, FormatCSV: writeCSV, FormatPrometheus: writePrometheus,
+// formats are in the order in which messages list them.
+var formats = []format{
+	{name: FormatRun},
+	{FormatHgrm, readHgrm, writeHgrm, "a .hgrm takes percentiles of the latency in milliseconds, and the number " +
+		"of requests: some percentiles alone, so that nothing can be added to it"},
+	{FormatHlog, readHlog, writeHlog, "a histogram log takes the latency in nanoseconds, whole, and the window"},
+	{name: FormatWrk2, read: readWrk2},
+	{name: FormatK6, read: readK6},
+	{name: FormatVegeta, read: readVegeta},
+	{name: FormatGoBench, read: readGoBench},
+	{name: FormatHey, read: readHey},
+	{name: FormatAB, read: readAB},
+	{name: FormatList, read: readList},
+	{FormatCSV, nil, writeCSV, "this CSV takes the buckets of the latency, whole"},
+	{FormatPrometheus, nil, writePrometheus, "a native histogram takes the latency in seconds, in buckets that " +
+		"are 0.27% apart, and the end of the window"},
 }
 
-// Readable and Writable are the formats that Read and Write know.
-func Readable() []Format {
-	return []Format{
-		FormatRun, FormatHgrm, FormatHlog, FormatWrk2, FormatK6, FormatVegeta, FormatGoBench, FormatHey,
-		FormatAB, FormatList,
+// formatOf returns what can be done with a format, nothing for an unknown one.
+func formatOf(name Format) format {
+	for _, f := range formats {
+		if f.name == name {
+			return f
+		}
 	}
+	return format{}
 }
 
-func Writable() []Format {
-	return []Format{FormatRun, FormatHgrm, FormatHlog, FormatCSV, FormatPrometheus}
+// readable and writable list the formats that Read and Write know.
+func readable() string { return listed(func(f format) bool { return f.read != nil }) }
+
+func writable() string { return listed(func(f format) bool { return f.write != nil }) }
+
+func listed(has func(format) bool) string {
+	var names []string
+	for _, f := range formats {
+		if f.name == FormatRun || has(f) {
+			names = append(names, string(f.name))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
-// Read reads a file of any format that Readable lists.
+// Read reads a file of any format but FormatCSV and FormatPrometheus.
 func Read(r io.Reader, o Options) (*runfile.File, error) {
 	in := bufio.NewReaderSize(&limited{r, maxBytes}, sniffBytes)
 	if o.Format == "" {
@@ -86,15 +116,15 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 		}
 		if o.Format = sniff(head); o.Format == "" {
 			return nil, fmt.Errorf("it is in no format that is known here (%s): say with -from which it is",
-				list(Readable()))
+				readable())
 		}
 	}
 	if o.Format == FormatRun {
 		return runfile.Read(in)
 	}
-	read := readers[o.Format]
+	read := formatOf(o.Format).read
 	if read == nil {
-		return nil, fmt.Errorf("format %q cannot be read; these can: %s", o.Format, list(Readable()))
+		return nil, fmt.Errorf("format %q cannot be read; these can: %s", o.Format, readable())
 	}
 	if o.Label == "" {
 		o.Label = string(o.Format)
@@ -114,15 +144,15 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 	return &runfile.File{Version: runfile.Version, Tool: runfile.Tool() + " convert", Runs: runs}, nil
 }
 
-// Write writes the histogram of a run in a format that Writable lists.
+// Write writes the histogram of a run.
 func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error {
 	if format == FormatRun {
 		return f.Write(w)
 	}
-	write := writers[format]
+	write := formatOf(format).write
 	switch {
 	case write == nil:
-		return fmt.Errorf("format %q cannot be written; these can: %s", format, list(Writable()))
+		return fmt.Errorf("format %q cannot be written; these can: %s", format, writable())
 	case run.Load.Latency.Count() == 0:
 		return errors.New("its histogram is empty: there is nothing to write")
 	}
@@ -131,17 +161,6 @@ func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error 
 		return err
 	}
 	return out.Flush()
-}
-
-func list(formats []Format) string {
-	var b strings.Builder
-	for i, f := range formats {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(f))
-	}
-	return b.String()
 }
 
 // sniff finds the format by a file's beginning; "" where it cannot.
@@ -288,15 +307,7 @@ type known struct {
 // known.
 func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	h := newFine()
-	slices.SortFunc(list, func(a, b known) int {
-		switch {
-		case a.q < b.q:
-			return -1
-		case a.q > b.q:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(list, func(a, b known) int { return cmp.Compare(a.q, b.q) })
 	var qs []float64
 	done := int64(0)
 	for i, k := range list {
@@ -338,14 +349,7 @@ func percents(qs []float64) string {
 
 // LeftOut says what a format that was written does not take of a run.
 func LeftOut(run *runfile.Run, format Format) string {
-	left := map[Format]string{
-		FormatHgrm: "a .hgrm takes percentiles of the latency in milliseconds, and the number of requests: " +
-			"some percentiles alone, so that nothing can be added to it",
-		FormatHlog: "a histogram log takes the latency in nanoseconds, whole, and the window",
-		FormatCSV:  "this CSV takes the buckets of the latency, whole",
-		FormatPrometheus: "a native histogram takes the latency in seconds, in buckets that are 0.27% apart, and the " +
-			"end of the window",
-	}[format] + "; left out are failures, statuses, rate, targets, figures over time"
+	left := formatOf(format).leftOut + "; left out are failures, statuses, rate, targets, figures over time"
 	if run.Import != nil && !run.Import.Exact {
 		left += "; the run was imported from " + run.Import.Format +
 			", and has percentiles only, so that many of its buckets hold what belongs below them"

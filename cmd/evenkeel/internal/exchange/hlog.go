@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -159,15 +160,7 @@ func (l *histogramLog) comment(s string) error {
 
 // run makes one run of the intervals of a tag.
 func (l *histogramLog) run(all []interval) (runfile.Run, error) {
-	slices.SortStableFunc(all, func(a, b interval) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
 	load := &loadgen.Result{}
 	end := all[0].start
 	for i := range all {

@@ -29,17 +29,11 @@ func ThisMachine() Machine {
 		m.Kernel = strings.TrimSpace(string(b))
 	}
 	m.CPU = procField("/proc/cpuinfo", "model name")
-	m.MemoryBytes = memInfo("MemTotal")
-	return m
-}
-
-// memInfo returns a field of /proc/meminfo in bytes, 0 where there is none.
-func memInfo(field string) int64 {
 	var kib int64
-	if _, err := fmt.Sscanf(procField("/proc/meminfo", field), "%d kB", &kib); err != nil {
-		return 0
+	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%d kB", &kib); err == nil {
+		m.MemoryBytes = kib << 10
 	}
-	return kib << 10
+	return m
 }
 
 // procField returns the value of the first "name : value" line of a file of proc(5).
