@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Figure is one row of the table: a number that each run may have.
+// Figure is a number that each run may have. It is a row of the table.
 type Figure struct {
 	Name   string
 	Note   string // what it means exactly
@@ -19,7 +19,7 @@ type Figure struct {
 	Of     func(*runfile.Run) (float64, bool)
 }
 
-// Figures are the table's rows in order: the study's first, then latency, then memory.
+// Figures are the rows of the table in order.
 var Figures = []Figure{
 	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) {
 		return float64(r.Load.Answered), true
@@ -136,7 +136,6 @@ func slowest(share float64) Figure {
 	}
 }
 
-// More reports whether more of a figure is better.
 func (f *Figure) More() bool {
 	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
@@ -175,7 +174,6 @@ func gcWall(of func(gctrace.Wall) gctrace.Value[time.Duration]) func(*runfile.Ru
 	}
 }
 
-// Cell is a figure over the repeats of one variant.
 type Cell struct {
 	Known            bool // in at least one repeat
 	Median, Min, Max float64

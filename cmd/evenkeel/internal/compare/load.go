@@ -53,7 +53,6 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	return err
 }
 
-// listedTargets is how many targets a terminal shows.
 const listedTargets = 10
 
 func targetLines(l *loadgen.Result) string {
@@ -65,7 +64,6 @@ func targetLines(l *loadgen.Result) string {
 	return lines
 }
 
-// sourceLines say where requests are from, and the figures of a service that ran already.
 func sourceLines(r *runfile.Run) (lines []string) {
 	if t := MixText(r.Mix); t != "" {
 		lines = append(lines, "requests: "+t)
@@ -76,7 +74,7 @@ func sourceLines(r *runfile.Run) (lines []string) {
 	return lines
 }
 
-// MixText says where the requests of a run are from; "" for those of the command line.
+// MixText says where the requests of a run are from. It is "" for those of the command line.
 func MixText(m *runfile.Mix) string {
 	if m == nil {
 		return ""
@@ -92,8 +90,8 @@ func MixText(m *runfile.Mix) string {
 	return strings.Join(parts, ", ")
 }
 
-// ObservedText says where the collector's rows of a service that ran already are from; "" where
-// there are none, or where evenkeel started it.
+// ObservedText says where the collector's rows of a service are from that evenkeel did not start.
+// It is "" without any.
 func ObservedText(r *runfile.Run) string {
 	var parts []string
 	traced := r.GC != nil && r.GC.Source == runfile.GCFromTrace
@@ -112,7 +110,6 @@ func ObservedText(r *runfile.Run) string {
 	return strings.Join(parts, "; ")
 }
 
-// loadLine says in one line how a load was put on.
 func loadLine(l *loadgen.Result) string {
 	t := LoadText(l)
 	if l.Rate > 0 {
@@ -127,13 +124,12 @@ func loadLine(l *loadgen.Result) string {
 	return t + ", timeout " + textfmt.Duration(l.Timeout)
 }
 
-// logBin is a bar of a histogram on a log axis.
 type logBin struct {
 	From, To time.Duration
 	Count    int64
 }
 
-// logBins groups durations in bins of a 1-2-5 sequence, from the shortest to the longest.
+// logBins groups durations in bins of a 1-2-5 series.
 func logBins(h *loadgen.Histogram) (bins []logBin) {
 	first := 0
 	for d, n := range h.All() {
@@ -150,8 +146,8 @@ func logBins(h *loadgen.Histogram) (bins []logBin) {
 	return bins
 }
 
-// histogramText draws a bar a bin. A bin that holds anything shows at least a dot: the tail is
-// what matters.
+// histogramText draws a bar for each bin. A bin that holds anything shows at least a dot, because
+// the tail is what matters.
 func histogramText(b *strings.Builder, h *loadgen.Histogram) {
 	bins := logBins(h)
 	most := int64(1)

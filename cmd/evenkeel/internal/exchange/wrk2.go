@@ -44,12 +44,12 @@ var wrkUnits = map[string]time.Duration{
 // wrk2 reads the output line by line.
 type wrk2 struct {
 	run      runfile.Run
-	open     bool // the latencies are wrk2's, which count from when requests were due
+	open     bool // latencies count from when requests were due
 	answered bool // the line with the number of requests has come
 	known    []known
 	table    distribution
 	inTable  bool
-	over     bool // what follows is of latencies from sending (-U)
+	over     bool // latencies from sending follow (-U)
 }
 
 func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	gcSpans = 500 // on a time line at most; more collections are merged into them
+	gcSpans = 500 // on a time line at most
 	gcBands = 120 // collections that are marked one by one
 )
 
 // gcSpan is a collection, or those of one stretch of the time line.
 type gcSpan struct {
-	at, end   float64 // seconds: of the collection, or of the stretch
+	at, end   float64 // seconds
 	count     int
 	busy      float64 // seconds in collections
 	before    int64
@@ -27,8 +27,8 @@ type gcSpan struct {
 	low, high int64
 }
 
-// mergeCollections returns a span for each collection, or gcSpans stretches of the time line where
-// there are more collections than can be told apart.
+// mergeCollections returns a span for each collection, or for each of gcSpans stretches if there
+// are more collections.
 func mergeCollections(gc *runfile.GC, end float64) []gcSpan {
 	if gc == nil {
 		return nil
@@ -89,8 +89,8 @@ func newPageGC(spans []gcSpan) pageGC {
 	return g
 }
 
-// collectionMarks draws bands behind the latencies, or where those would cover everything a
-// strip above them, darker where more of the time was in collections.
+// collectionMarks draws bands behind the latencies. If these would cover everything, it draws a
+// strip above them, which is darker where collections took more of the time.
 func collectionMarks(spans []gcSpan, x chart.Axis, column int) []chart.Line {
 	if len(spans) == 0 {
 		return nil
@@ -127,7 +127,6 @@ func collectionMarks(spans []gcSpan, x chart.Axis, column int) []chart.Line {
 	return lines
 }
 
-// heapAxis holds the largest heap of every run drawn.
 func heapAxis(c *compare.Comparison) chart.Axis {
 	top := int64(0)
 	for i := range c.Columns {
@@ -173,8 +172,7 @@ func heapPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) *chart.C
 	return c
 }
 
-// sawtooth draws each collection: the heap grows to its start, on to the end of its mark, and
-// falls to what was live.
+// sawtooth draws how the heap grows to the start and end of each mark, and falls to what was live.
 func sawtooth(spans []gcSpan, x, y chart.Axis) string {
 	var p chart.Path
 	for _, s := range spans {
@@ -186,7 +184,6 @@ func sawtooth(spans []gcSpan, x, y chart.Axis) string {
 	return p.String()
 }
 
-// envelope draws the area between the smallest and the largest heap of each span.
 func envelope(spans []gcSpan, x, y chart.Axis) string {
 	var p chart.Path
 	for _, s := range spans {

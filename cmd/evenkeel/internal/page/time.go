@@ -12,13 +12,12 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// panel is the time line of one variant.
 type panel struct {
 	pageVariant
 	Caption string
-	Lanes   *chart.Chart // nil where no event was placed
+	Lanes   *chart.Chart // nil without an event
 	Latency chart.Chart
-	Heap    *chart.Chart // nil where no variant has collections measured
+	Heap    *chart.Chart // nil if no variant has collections
 }
 
 // panels draws the median run of each column, all on the same axes.
@@ -101,7 +100,7 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 	r := pageSeries{Step: s.Interval.Seconds()}
 	us := func(d time.Duration) float64 { return chart.Significant(float64(d)/microsecond, 3) }
 	for i, p := range s.Points {
-		if p.Count == 0 { // no latency to show
+		if p.Count == 0 {
 			p.P50, p.P99, p.Max = 0, 0, 0
 		}
 		r.P50, r.P99, r.Max = append(r.P50, us(p.P50)), append(r.P99, us(p.P99)), append(r.Max, us(p.Max))
@@ -115,7 +114,7 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 	return r
 }
 
-// at returns where point i is on the time axis: the middle of its interval.
+// at returns the middle of interval i on the time axis.
 func (s *pageSeries) at(i int, x chart.Axis) int {
 	return chart.PlotX(x.Frac((float64(i) + .5) * s.Step))
 }
@@ -179,7 +178,6 @@ func (s *pageSeries) draw(values []float64, x, y chart.Axis) string {
 	return p.String()
 }
 
-// drawFailed marks intervals with failures at the bottom.
 func (s *pageSeries) drawFailed(x chart.Axis) string {
 	var p chart.Path
 	for i := range s.P50 {

@@ -11,7 +11,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Machine is where runs were measured.
 type Machine struct {
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
@@ -19,10 +18,10 @@ type Machine struct {
 	CPU         string `json:"cpu,omitempty"`
 	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memory_bytes,omitempty"`
-	Go          string `json:"go"` // that evenkeel was built with
+	Go          string `json:"go"` // of this build
 }
 
-// ThisMachine describes the machine, as far as it tells (Linux: proc(5)).
+// ThisMachine describes the machine as far as it tells (Linux: proc(5)).
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
