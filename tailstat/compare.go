@@ -40,9 +40,9 @@ type Options struct {
 	// Confidence is the probability with which all intervals hold together (default 0.95).
 	Confidence float64
 
-	// Rounds is at most how many rounds you measure (limit 200) if you compare after each and stop
+	// Rounds is how many rounds you measure at most (limit 200), if you compare after each and stop
 	// when the answer is clear. Then the intervals of all rounds hold together. It must be the same
-	// each time, and needs runs in rounds. 0 means that you compare once.
+	// each time, and needs runs in rounds (default 0: you compare once).
 	Rounds int
 }
 
