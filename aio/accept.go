@@ -39,34 +39,34 @@ func (w *Watcher) accepted(op *proactor.Op) bool {
 	return op.Err != nil
 }
 
-// accept takes a connection that waits at l into w.arrived.
+// accept takes a connection that waits at l into w.accepts.arrived.
 func (w *Watcher) accept(l *Listener) error {
 	if w.connsFull() {
 		return syscall.EMFILE // as good as that
 	}
-	c := w.unused
+	c := w.accepts.unused
 	if c == nil {
 		c = &Conn{}
 	}
-	w.unused = nil
+	w.accepts.unused = nil
 	remote, err := w.backend.Accept(&l.desc, &c.desc)
 	if err != nil {
 		c.desc = proactor.Desc{}
-		w.unused = c
+		w.accepts.unused = c
 		return err
 	}
 	c.setRemote(remote)
 	c.at = l.placeOf(&c.desc)
 	w.enter(&c.desc, c)
 	w.stats.Accepted++
-	w.arrived = c
+	w.accepts.arrived = c
 	return nil
 }
 
 // arrive has an Accept that took a connection be that connection's operation, to be returned.
 func (w *Watcher) arrive(op *proactor.Op) {
-	c := w.arrived
-	w.arrived = nil
+	c := w.accepts.arrived
+	w.accepts.arrived = nil
 	atomic.AddInt32(&op.Desc.Queued, -1)
 	op.Desc, c.desc.Queued = &c.desc, 1
 }
@@ -74,11 +74,11 @@ func (w *Watcher) arrive(op *proactor.Op) {
 // pass has an operation of its own return the connection that a multishot Accept took, which goes
 // on.
 func (w *Watcher) pass(op *proactor.Op) {
-	c := w.arrived
-	w.arrived = nil
-	w.subMu.Lock()
+	c := w.accepts.arrived
+	w.accepts.arrived = nil
+	w.subs.mu.Lock()
 	one := w.operation()
-	w.subMu.Unlock()
+	w.subs.mu.Unlock()
 	*one = proactor.Op{Desc: &c.desc, Kind: proactor.Accept, Tag: op.Tag, Mode: proactor.More, Index: -1}
 	c.desc.Queued = 1
 	w.ended.Push(one)
@@ -87,27 +87,27 @@ func (w *Watcher) pass(op *proactor.Op) {
 // stall has the accepts of d rest: the connection stays in the kernel's queue.
 func (w *Watcher) stall(d *proactor.Desc) {
 	d.Starved[proactor.In] = true
-	w.stalled = append(w.stalled, d)
-	w.stalledUntil = w.now() + acceptRest
+	w.accepts.stalled = append(w.accepts.stalled, d)
+	w.accepts.until = w.now() + acceptRest
 	w.stats.AcceptStalls++
 }
 
 // unstall tries again the accepts that rest, when it is time.
 func (w *Watcher) unstall() {
-	if len(w.stalled) == 0 || w.now() < w.stalledUntil {
+	if len(w.accepts.stalled) == 0 || w.now() < w.accepts.until {
 		return
 	}
-	for _, d := range w.stalled {
+	for _, d := range w.accepts.stalled {
 		d.Starved[proactor.In] = false
-		w.list(d, &w.again)
+		w.list(d, &w.fair.again)
 	}
-	clear(w.stalled)
-	w.stalled = w.stalled[:0]
+	clear(w.accepts.stalled)
+	w.accepts.stalled = w.accepts.stalled[:0]
 }
 
 // warnStalled says once that accepts rest. The caller holds mu, which is released meanwhile.
 func (w *Watcher) warnStalled() {
-	w.stallWarned = true
+	w.accepts.warned = true
 	w.mu.Unlock()
 	defer w.mu.Lock() // where the Logger panics, too
 	w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, " +

@@ -75,7 +75,7 @@ func (w *Watcher) list(d *proactor.Desc, l *line) {
 }
 
 // listed returns how many descriptors wait for their turn.
-func (w *Watcher) listed() int { return w.fresh.len() + w.again.len() }
+func (w *Watcher) listed() int { return w.fair.fresh.len() + w.fair.again.len() }
 
 // serve gives those that wait for it their turns, until the budget is spent. Those that have come anew
 // and those that had a turn and have more to do begin as many transfers each: neither waits for the whole
@@ -83,18 +83,18 @@ func (w *Watcher) listed() int { return w.fresh.len() + w.again.len() }
 func (w *Watcher) serve() (begun int) {
 	left := budget{turnTransfers, turnBytes}
 	for !left.spent() && w.listed() > 0 {
-		before, fresh := left.transfers, w.lead <= 0
-		if w.fresh.len() == 0 || w.again.len() == 0 {
-			w.lead, fresh = 0, w.fresh.len() > 0
+		before, fresh := left.transfers, w.fair.ahead <= 0
+		if w.fair.fresh.len() == 0 || w.fair.again.len() == 0 {
+			w.fair.ahead, fresh = 0, w.fair.fresh.len() > 0
 		}
-		from, transfers, sign := &w.again, connTransfers, -1
+		from, transfers, sign := &w.fair.again, connTransfers, -1
 		if fresh {
-			from, transfers, sign = &w.fresh, freshTransfers, 1
+			from, transfers, sign = &w.fair.fresh, freshTransfers, 1
 		}
 		d := from.pop()
 		d.Listed = false
 		w.share(d, transfers, &left)
-		w.lead += sign * (before - left.transfers)
+		w.fair.ahead += sign * (before - left.transfers)
 	}
 	return turnTransfers - left.transfers
 }
@@ -110,7 +110,7 @@ func (w *Watcher) share(d *proactor.Desc, transfers int, left *budget) {
 		left.transfers -= transfers - b.transfers
 		left.bytes -= connBytes - b.bytes
 	}
-	w.list(d, &w.again)
+	w.list(d, &w.fair.again)
 }
 
 // retry begins what there was no memory for, before others can take it. What there is none for again
@@ -118,10 +118,10 @@ func (w *Watcher) share(d *proactor.Desc, transfers int, left *budget) {
 // how many transfers were begun.
 func (w *Watcher) retry() (begun int) {
 	left := budget{turnTransfers / 2, turnBytes / 2}
-	for n := w.retried.len() + w.starved.len(); n > 0 && !left.spent() && !w.swapFull(); n-- {
-		d := w.retried.pop()
+	for n := w.memory.retried.len() + w.memory.starved.len(); n > 0 && !left.spent() && !w.swapFull(); n-- {
+		d := w.memory.retried.pop()
 		if d == nil {
-			d = w.starved.pop()
+			d = w.memory.starved.pop()
 		}
 		d.Starved = [2]bool{}
 		w.share(d, connTransfers, &left)

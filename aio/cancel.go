@@ -90,8 +90,8 @@ func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, b
 	w.revive(d)
 	visit(&d.Queues[proactor.In], true)
 	visit(&d.Queues[proactor.Out], true)
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
 	visit(&d.Subs, false)
 	return n
 }

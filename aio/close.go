@@ -26,12 +26,12 @@ func (w *Watcher) Close() error {
 func (w *Watcher) end() (leaked uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.ending.closed {
 		return 0
 	}
 	w.refuse()
-	for len(w.conns) > 0 {
-		w.release(w.conns[len(w.conns)-1], proactor.WatcherClosed)
+	for len(w.table.descs) > 0 {
+		w.release(w.table.descs[len(w.table.descs)-1], proactor.WatcherClosed)
 	}
 	w.intakeAll() // finds its connections gone
 	for _, op := range w.backend.Close(nil) {
@@ -41,14 +41,15 @@ func (w *Watcher) end() (leaked uint64) {
 		if w.over(op) {
 			w.finish(op)
 		}
-		w.list(op.Desc, &w.again)
+		w.list(op.Desc, &w.fair.again)
 	}
 	for w.listed() > 0 {
 		w.serve() // ends what is behind
 	}
-	w.closed = true
-	w.leaving = nil
-	w.swap = nil // connections that are still referenced keep the watcher
+	w.ending.closed = true
+	w.cleanup.Stop()
+	w.table.leaving = nil
+	w.swap.buf = nil // connections that are still referenced keep the watcher
 	w.stats.Leaked = leaked
 	w.checkDrained()
 	return leaked
@@ -56,16 +57,16 @@ func (w *Watcher) end() (leaked uint64) {
 
 // refusing reports whether submissions have ended.
 func (w *Watcher) refusing() bool {
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
-	return w.refuses
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	return w.subs.closed
 }
 
 // refuse ends submissions.
 func (w *Watcher) refuse() {
-	w.subMu.Lock()
-	w.refuses = true
-	w.subMu.Unlock()
+	w.subs.mu.Lock()
+	w.subs.closed = true
+	w.subs.mu.Unlock()
 }
 
 // Shutdown refuses new operations, closes the listeners, ends the pending reads, accepts and dials
@@ -93,18 +94,18 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 func (w *Watcher) drain() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.drained != nil {
-		return w.drained
+	if w.ending.drained != nil {
+		return w.ending.drained
 	}
-	w.drained = make(chan struct{})
+	w.ending.drained = make(chan struct{})
 	w.refuse()
 	w.intakeAll()
-	for i := len(w.conns) - 1; i >= 0; i-- { // from behind, as the last one takes the place of one that goes
-		if _, ok := w.conns[i].Owner.(*Listener); ok {
-			w.release(w.conns[i], proactor.WatcherClosed)
+	for i := len(w.table.descs) - 1; i >= 0; i-- { // from behind, as the last one takes the place of one that goes
+		if _, ok := w.table.descs[i].Owner.(*Listener); ok {
+			w.release(w.table.descs[i], proactor.WatcherClosed)
 		}
 	}
-	for _, d := range w.conns {
+	for _, d := range w.table.descs {
 		w.runAll(d) // what was submitted before is tried
 		w.revive(d) // also what is silent since
 		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {
@@ -119,17 +120,17 @@ func (w *Watcher) drain() <-chan struct{} {
 	}
 	w.checkDrained()
 	w.wake()
-	return w.drained
+	return w.ending.drained
 }
 
 // checkDrained ends a Shutdown's waiting when nothing is pending any more. The caller holds mu.
 func (w *Watcher) checkDrained() {
-	if w.drained == nil || !w.closed && (w.pending > 0 || w.ended.Head != nil) {
+	if w.ending.drained == nil || !w.ending.closed && (w.pending > 0 || w.ended.Head != nil) {
 		return
 	}
 	select {
-	case <-w.drained:
+	case <-w.ending.drained:
 	default:
-		close(w.drained)
+		close(w.ending.drained)
 	}
 }

@@ -70,10 +70,10 @@ func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	if err := w.take(conn, &c.desc, c); err != nil {
 		return err
 	}
-	if w.last == nil || !sameAddr(w.last.local, local) {
-		w.last = &place{w, local}
+	if w.table.last == nil || !sameAddr(w.table.last.local, local) {
+		w.table.last = &place{w, local}
 	}
-	c.at = w.last
+	c.at = w.table.last
 	return nil
 }
 
@@ -90,12 +90,12 @@ func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
 }
 
 // connsFull reports whether there may be no more connections. The caller holds mu.
-func (w *Watcher) connsFull() bool { return len(w.conns)-w.listeners >= w.options.MaxConns }
+func (w *Watcher) connsFull() bool { return len(w.table.descs)-w.table.listeners >= w.options.MaxConns }
 
 // enter enters d into the table. The caller holds mu.
 func (w *Watcher) enter(d *proactor.Desc, owner any) {
-	d.Owner, d.Index = owner, int32(len(w.conns))
-	w.conns = append(w.conns, d)
+	d.Owner, d.Index = owner, int32(len(w.table.descs))
+	w.table.descs = append(w.table.descs, d)
 }
 
 // setRemote keeps the peer's address.
@@ -228,9 +228,9 @@ func (w *Watcher) closeDesc(d *proactor.Desc) {
 	if d.Gone != proactor.None {
 		return
 	}
-	w.subMu.Lock()
+	w.subs.mu.Lock()
 	d.Closed = true // what intake takes is all that there will be
-	w.subMu.Unlock()
+	w.subs.mu.Unlock()
 	w.intakeOf(d)
 	w.runAll(d)
 	w.settle(d)
@@ -280,7 +280,7 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	w.runAll(d)
 	w.backend.Release(d)
 	if l, ok := d.Owner.(*Listener); ok {
-		w.listeners--
+		w.table.listeners--
 		if l.kept != nil {
 			l.kept.done()
 		}
@@ -290,9 +290,9 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 // forget takes d off the table. The caller holds mu.
 func (w *Watcher) forget(d *proactor.Desc, cause proactor.Cause) {
 	d.Gone = cause
-	last := w.conns[len(w.conns)-1]
-	w.conns[d.Index], last.Index = last, d.Index
-	w.conns[len(w.conns)-1] = nil
-	w.conns = w.conns[:len(w.conns)-1]
-	w.stalledUntil = 0 // there is room, or a descriptor, now
+	last := w.table.descs[len(w.table.descs)-1]
+	w.table.descs[d.Index], last.Index = last, d.Index
+	w.table.descs[len(w.table.descs)-1] = nil
+	w.table.descs = w.table.descs[:len(w.table.descs)-1]
+	w.accepts.until = 0 // there is room, or a descriptor, now
 }

@@ -39,11 +39,11 @@ func (c *Conn) CloseAfterWrites(tag any, deadline time.Time) error {
 // leave releases what waited for its writes. The caller holds mu, and no operation that the backend has
 // returned waits to be looked at.
 func (w *Watcher) leave() {
-	for _, d := range w.leaving {
+	for _, d := range w.table.leaving {
 		if d.Gone == proactor.None {
 			w.release(d, proactor.ConnClosed)
 		}
 	}
-	clear(w.leaving)
-	w.leaving = w.leaving[:0]
+	clear(w.table.leaving)
+	w.table.leaving = w.table.leaving[:0]
 }

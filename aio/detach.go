@@ -22,8 +22,8 @@ func (c *Conn) Detach() (net.Conn, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.subMu.Lock()
-	defer w.subMu.Unlock() // nothing is submitted meanwhile
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock() // nothing is submitted meanwhile
 	switch {
 	case d.Gone != proactor.None:
 		return nil, errOf(d.Gone)

@@ -141,7 +141,7 @@ func (w *Watcher) attachListener(s *socket) (*Listener, error) {
 		l.kept.done()
 	}
 	if err == nil {
-		w.listeners++
+		w.table.listeners++
 	}
 	return l, err
 }

@@ -33,24 +33,24 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 		return nil, ErrWaiting
 	}
 	defer w.waiting.Unlock()
-	w.unyielded += len(w.results)
+	w.loop.moved += len(w.loop.results)
 	w.yield()
-	clear(w.results) // they keep tags and buffers alive
-	w.results = w.results[:0]
+	clear(w.loop.results) // they keep tags and buffers alive
+	w.loop.results = w.loop.results[:0]
 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
 		var idle bool
 		var err error
-		if !w.closed {
+		if !w.ending.closed {
 			idle, err = w.turn()
 			w.leave()
 		}
 		if w.ended.Head != nil {
 			return w.collect(), nil
 		}
-		if w.closed {
+		if w.ending.closed {
 			return nil, ErrWatcherClosed
 		}
 		switch {
@@ -62,7 +62,7 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 			w.yield()
 			w.mu.Lock()
 		}
-		if err != nil && !w.closed {
+		if err != nil && !w.ending.closed {
 			return nil, err
 		}
 	}
@@ -71,24 +71,24 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 // turn begins what was submitted, continues what the kernel has finished, and ends what is late.
 // It was idle when it has given the backend nothing that the next Poll would have to submit.
 func (w *Watcher) turn() (idle bool, err error) {
-	if !w.swapHeld { // reads may have ended in Conn.Close
-		w.swapUsed = 0
+	if !w.swap.held { // reads may have ended in Conn.Close
+		w.swap.used = 0
 		w.backend.Recycle()
 	}
-	w.unyielded += w.retry() // before others can take the memory
+	w.loop.moved += w.retry() // before others can take the memory
 	w.unstall()
 	w.intake()
-	w.unyielded += w.serve()
+	w.loop.moved += w.serve()
 	// What could be done at once is over; then the kernel is asked the next time, so that a few
 	// busy connections do not keep the others waiting.
-	if w.skipped = w.ended.Head != nil && !w.skipped; !w.skipped {
+	if w.loop.skipped = w.ended.Head != nil && !w.loop.skipped; !w.loop.skipped {
 		var polled []*proactor.Op
 		polled, err = w.backend.Poll(w.polled[:0])
-		if w.busy = err == syscall.EAGAIN; w.busy {
+		if w.memory.refused = err == syscall.EAGAIN; w.memory.refused {
 			err = nil
 		}
 		w.land(polled)
-		w.unyielded += len(polled)
+		w.loop.moved += len(polled)
 		w.stats.Polls++
 		idle = len(polled) == 0
 	}
@@ -102,7 +102,7 @@ func (w *Watcher) land(polled []*proactor.Op) {
 		if w.over(op) {
 			w.finish(op)
 		}
-		w.list(d, &w.again)
+		w.list(d, &w.fair.again)
 	}
 	clear(polled)
 	w.polled = polled
@@ -110,52 +110,52 @@ func (w *Watcher) land(polled []*proactor.Op) {
 
 // wait waits until there is something to do. The caller holds mu, which is released meanwhile.
 func (w *Watcher) wait() error {
-	if len(w.stalled) > 0 && !w.stallWarned {
+	if len(w.accepts.stalled) > 0 && !w.accepts.warned {
 		w.warnStalled()
 		return nil // what happened meanwhile has woken nobody
 	}
-	w.subMu.Lock()
-	if w.subs.len() > 0 || w.refused.Head != nil {
-		w.subMu.Unlock()
+	w.subs.mu.Lock()
+	if w.subs.descs.len() > 0 || w.subs.refused.Head != nil {
+		w.subs.mu.Unlock()
 		return nil
 	}
-	w.asleep = true
-	w.subMu.Unlock()
+	w.subs.asleep = true
+	w.subs.mu.Unlock()
 
 	timeout := time.Duration(-1)
 	if at, any := w.deadlines.first(); any {
 		timeout = max(at-w.now(), 0)
 	}
-	if (w.retried.len()+w.starved.len() > 0 || w.busy) && (timeout < 0 || timeout > starvedRetry) {
+	if (w.memory.retried.len()+w.memory.starved.len() > 0 || w.memory.refused) && (timeout < 0 || timeout > starvedRetry) {
 		timeout = starvedRetry
 	}
-	if rest := max(w.stalledUntil-w.now(), 0); len(w.stalled) > 0 && (timeout < 0 || timeout > rest) {
+	if rest := max(w.accepts.until-w.now(), 0); len(w.accepts.stalled) > 0 && (timeout < 0 || timeout > rest) {
 		timeout = rest
 	}
 	w.stats.Waits++
 	w.mu.Unlock()
 	err := w.backend.Wait(timeout)
-	w.subMu.Lock()
-	w.asleep = false
-	submitted := w.subs.len() > 0
-	w.subMu.Unlock()
+	w.subs.mu.Lock()
+	w.subs.asleep = false
+	submitted := w.subs.descs.len() > 0
+	w.subs.mu.Unlock()
 	if submitted { // by a goroutine that may be one of many: what is runnable submits first, and all goes together
-		w.passing.pass()
+		w.loop.passing.pass()
 	}
 	w.mu.Lock()
-	w.unyielded = 0
+	w.loop.moved = 0
 	return err
 }
 
 // yield lets other goroutines run, now and then. A wait does, but under load there is none.
 func (w *Watcher) yield() {
-	if w.unyielded < yieldCount {
+	if w.loop.moved < yieldCount {
 		return
 	}
-	w.unyielded = 0
-	if now := w.now(); now-w.yielded > yieldAfter {
+	w.loop.moved = 0
+	if now := w.now(); now-w.loop.yielded > yieldAfter {
 		w.backend.Yield()
-		w.yielded = w.now()
+		w.loop.yielded = w.now()
 	}
 }
 
@@ -186,7 +186,7 @@ func (w *Watcher) collect() []Result {
 		if op.Kind == proactor.Sendv {
 			w.recycle(op)
 		}
-		w.results = append(w.results, r)
+		w.loop.results = append(w.loop.results, r)
 		atomic.AddInt32(&op.Desc.Queued, -1)
 		op.Desc.Bytes.Add(-written)
 		*op = proactor.Op{}
@@ -194,15 +194,15 @@ func (w *Watcher) collect() []Result {
 		n++
 	}
 	w.stats.Results += uint64(n)
-	w.swapHeld = false
-	w.subMu.Lock()
-	w.queuedBytes -= bytes
-	if w.spares < maxFree {
-		spare.Append(&w.spare) // the hottest first
-		w.spare = spare
-		w.spares += n
+	w.swap.held = false
+	w.subs.mu.Lock()
+	w.subs.bytes -= bytes
+	if w.subs.spares < maxFree {
+		spare.Append(&w.subs.spare) // the hottest first
+		w.subs.spare = spare
+		w.subs.spares += n
 	}
-	w.subMu.Unlock()
+	w.subs.mu.Unlock()
 	w.checkDrained()
-	return w.results
+	return w.loop.results
 }

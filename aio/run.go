@@ -25,7 +25,7 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 			if d.Ready&(proactor.CanRead<<dir) != 0 {
 				b.bytes -= rest // it is about to move
 			} else {
-				w.doze(op)
+				w.sleep(op)
 			}
 			continue
 		}
@@ -88,10 +88,10 @@ func (w *Watcher) over(op *proactor.Op) bool {
 			w.stats.SwapFull++
 		}
 		if d.Starved == [2]bool{} && d.Waited {
-			w.retried.push(d)
+			w.memory.retried.push(d)
 		} else if d.Starved == [2]bool{} {
 			d.Waited = true
-			w.starved.push(d)
+			w.memory.starved.push(d)
 		}
 		d.Starved[op.Kind.Dir()] = true
 	}
@@ -99,12 +99,12 @@ func (w *Watcher) over(op *proactor.Op) bool {
 }
 
 // swapFull reports whether less than half of the swap buffer is left: a message might not come whole.
-func (w *Watcher) swapFull() bool { return 2*(len(w.swap)-w.swapUsed) < len(w.swap) }
+func (w *Watcher) swapFull() bool { return 2*(len(w.swap.buf)-w.swap.used) < len(w.swap.buf) }
 
 // readSwap reads into the swap buffer. It reports false when that is full (ENOBUFS), or when nothing
 // was there after all: the operation goes on waiting.
 func (w *Watcher) readSwap(op *proactor.Op) bool {
-	buf := w.swap[w.swapUsed:]
+	buf := w.swap.buf[w.swap.used:]
 	if w.swapFull() {
 		op.Err = syscall.ENOBUFS
 		return false
@@ -117,7 +117,7 @@ func (w *Watcher) readSwap(op *proactor.Op) bool {
 		return false
 	}
 	op.Buf, op.Size, op.Swap, op.Err = buf[:n:n], n, true, err
-	w.swapUsed += n
+	w.swap.used += n
 	return true
 }
 
@@ -127,7 +127,7 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.deadlines.remove(op)
 	op.Desc.Waited = op.Desc.Starved != [2]bool{}
 	w.pending--
-	w.swapHeld = w.swapHeld || op.Swap
+	w.swap.held = w.swap.held || op.Swap
 	if op.Kind.Dir() == proactor.Out {
 		w.stats.BytesWritten += uint64(op.Size)
 	} else {
@@ -135,9 +135,9 @@ func (w *Watcher) finish(op *proactor.Op) {
 	}
 	ends := op.Kind == proactor.Closing || op.Kind == proactor.Connect && op.Err != nil
 	if ends && op.Desc.Gone == proactor.None {
-		w.leaving = append(w.leaving, op.Desc)
+		w.table.leaving = append(w.table.leaving, op.Desc)
 	}
-	if w.arrived != nil {
+	if w.accepts.arrived != nil {
 		w.arrive(op)
 	}
 	w.ended.Push(op)
@@ -184,5 +184,5 @@ func (w *Watcher) cancel(op *proactor.Op, cause proactor.Cause) {
 	}
 	op.Err = errOf(cause)
 	w.finish(op)
-	w.list(op.Desc, &w.again)
+	w.list(op.Desc, &w.fair.again)
 }

@@ -25,9 +25,9 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	o.Index = -1
 	o.Deadline = w.due(deadline)
 	_, waits := o.Tag.(proactor.Waiter)
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
-	if w.refuses {
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	if w.subs.closed {
 		return ErrWatcherClosed
 	}
 	if o.Err == nil {
@@ -41,7 +41,7 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	atomic.AddInt32(&d.Queued, 1)
 	if o.Err != nil {
 		op.Mode = proactor.Rejected
-		w.refused.Push(op)
+		w.subs.refused.Push(op)
 		w.wakeLocked()
 		return nil
 	}
@@ -49,17 +49,17 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 		d.Closed = true
 	}
 	d.Bytes.Add(n)
-	w.queuedBytes += n
+	w.subs.bytes += n
 	if d.Subs.Head == nil {
-		w.subs.push(d)
+		w.subs.descs.push(d)
 	}
 	d.Subs.Push(op)
-	w.submitted++
+	w.subs.count++
 	w.wakeLocked()
 	return nil
 }
 
-// refusal returns why o, which sends n bytes, cannot be queued, or nil. The caller holds subMu.
+// refusal returns why o, which sends n bytes, cannot be queued, or nil. The caller holds subs.mu.
 func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	d := o.Desc
 	switch {
@@ -75,9 +75,9 @@ func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	return nil
 }
 
-// fitsAll reports whether n bytes more of d may be queued. The caller holds subMu.
+// fitsAll reports whether n bytes more of d may be queued. The caller holds subs.mu.
 func (w *Watcher) fitsAll(d *proactor.Desc, n int64) bool {
-	return fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.queuedBytes, n, w.options.MaxWatcherBytes)
+	return fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.subs.bytes, n, w.options.MaxWatcherBytes)
 }
 
 // fits reports whether n bytes more may be queued. Where nothing is queued all may: else it could never be sent.
@@ -100,24 +100,24 @@ func due(deadline, now time.Time, elapsed time.Duration) time.Duration {
 	return max(elapsed+min(deadline.Sub(now), 1<<62), 1)
 }
 
-// operation returns one that is free. The caller holds subMu.
+// operation returns one that is free. The caller holds subs.mu.
 func (w *Watcher) operation() *proactor.Op {
-	op := w.spare.Pop()
+	op := w.subs.spare.Pop()
 	if op == nil {
 		op = w.refill()
 	}
-	w.spares--
+	w.subs.spares--
 	return op
 }
 
 // refill allocates operations, of which it returns one. Together they share no memory page with
-// what becomes garbage when a connection is attached. The caller holds subMu.
+// what becomes garbage when a connection is attached. The caller holds subs.mu.
 func (w *Watcher) refill() *proactor.Op {
 	ops := make([]proactor.Op, 36) // 4 KiB
 	for i := range ops[1:] {
-		w.spare.Push(&ops[i+1])
+		w.subs.spare.Push(&ops[i+1])
 	}
-	w.spares += len(ops)
+	w.subs.spares += len(ops)
 	return &ops[0]
 }
 
@@ -127,24 +127,24 @@ func (w *Watcher) intake() {
 	for left := intakeTurn; ; {
 		var taken proactor.Queue
 		n := 0
-		w.subMu.Lock()
-		for left > 0 && n < intakeLock && w.subs.len() > 0 {
-			d := w.subs.pop()
+		w.subs.mu.Lock()
+		for left > 0 && n < intakeLock && w.subs.descs.len() > 0 {
+			d := w.subs.descs.pop()
 			for k := 0; k < intakeConn && d.Subs.Head != nil; k++ {
 				taken.Push(d.Subs.Pop())
 				n++
 			}
 			if d.Subs.Head != nil {
-				w.subs.push(d)
+				w.subs.descs.push(d)
 			}
 		}
-		w.submitted -= n
+		w.subs.count -= n
 		if n == 0 {
-			w.ended.Append(&w.refused)
-			w.subMu.Unlock()
+			w.ended.Append(&w.subs.refused)
+			w.subs.mu.Unlock()
 			return
 		}
-		w.subMu.Unlock()
+		w.subs.mu.Unlock()
 		left -= n
 		w.begin(&taken)
 	}
@@ -153,19 +153,19 @@ func (w *Watcher) intake() {
 // intakeOf takes in all that was submitted to d. The caller holds mu.
 func (w *Watcher) intakeOf(d *proactor.Desc) {
 	var taken proactor.Queue
-	w.subMu.Lock()
+	w.subs.mu.Lock()
 	for op := d.Subs.Pop(); op != nil; op = d.Subs.Pop() {
 		taken.Push(op)
-		w.submitted--
+		w.subs.count--
 	}
-	w.subMu.Unlock()
+	w.subs.mu.Unlock()
 	w.begin(&taken)
 }
 
 // intakeAll takes in all that was submitted, of which there comes no more. The caller holds mu.
 func (w *Watcher) intakeAll() {
 	w.intake() // what was refused, at least
-	for w.subs.len() > 0 {
+	for w.subs.descs.len() > 0 {
 		w.intake()
 	}
 }
@@ -195,6 +195,6 @@ func (w *Watcher) begin(ops *proactor.Queue) {
 				d.Ready |= proactor.CanRead | proactor.CanWrite // try it in any case
 			}
 		}
-		w.list(d, &w.fresh)
+		w.list(d, &w.fair.fresh)
 	}
 }

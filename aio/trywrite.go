@@ -77,10 +77,10 @@ func (w *Watcher) wrote(n int, err error) (int, error) {
 // writable reports whether nothing that was submitted to d stands before a write, or why there can
 // be none. The caller holds mu.
 func (w *Watcher) writable(d *proactor.Desc) (bool, error) {
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
 	switch {
-	case w.refuses:
+	case w.subs.closed:
 		return false, ErrWatcherClosed
 	case d.Closed:
 		return false, ErrClosed

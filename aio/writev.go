@@ -41,14 +41,14 @@ func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 
 // vec returns a list of buffers to be filled.
 func (w *Watcher) vec() *proactor.Vec {
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
-	last := len(w.vecs) - 1
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	last := len(w.subs.vecs) - 1
 	if last < 0 {
 		return new(proactor.Vec)
 	}
-	v := w.vecs[last]
-	w.vecs = w.vecs[:last]
+	v := w.subs.vecs[last]
+	w.subs.vecs = w.subs.vecs[:last]
 	return v
 }
 
@@ -57,10 +57,10 @@ func (w *Watcher) keep(v *proactor.Vec) {
 	if v.Clear() > vecKept {
 		return
 	}
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
-	if len(w.vecs) < maxVecs {
-		w.vecs = append(w.vecs, v)
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	if len(w.subs.vecs) < maxVecs {
+		w.subs.vecs = append(w.subs.vecs, v)
 	}
 }
 

@@ -39,8 +39,8 @@ func (s *server) begins() {
 		ln := s.real.(socket)
 		if l, err := s.watcher.AttachListener(kept{ln}); err == nil {
 			s.mu.Lock()
-			s.loop = l
-			closed := s.closed
+			s.accepting.loop = l
+			closed := s.accepting.closed
 			s.more()
 			s.mu.Unlock()
 			if closed {
@@ -89,8 +89,8 @@ func (s *server) look(raw syscall.RawConn) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed {
-		s.looks = time.AfterFunc(closedLook, func() { s.look(raw) })
+	if !s.accepting.closed {
+		s.conns.looks = time.AfterFunc(closedLook, func() { s.look(raw) })
 	}
 }
 
@@ -103,8 +103,8 @@ func (s *server) acceptError(err error) error {
 // fail ends the accepting for a reason, which Serve returns.
 func (s *server) fail(err error) {
 	s.mu.Lock()
-	if !s.closed {
-		s.failed = err
+	if !s.accepting.closed {
+		s.accepting.failed = err
 	}
 	s.mu.Unlock()
 	_ = (*listener)(s).Close()
@@ -115,7 +115,7 @@ func (s *server) arrived(r *aio.Result) {
 	if r.Error == nil && !s.inherited {
 		s.inherited = inherits(r.Conn)
 	}
-	switch c := (&conn{server: s, handle: r.Conn, traffic: &still}); {
+	switch c := (&conn{server: s, handle: r.Conn, traffic: &noTraffic}); {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return
 	case r.Error != nil: // neither of one connection, nor for lack of descriptors: these aio tries again
@@ -123,9 +123,9 @@ func (s *server) arrived(r *aio.Result) {
 		return
 	default:
 		s.mu.Lock()
-		s.accepts--
-		s.open++
-		if s.more(); s.accepts == 0 {
+		s.accepting.pending--
+		s.conns.open++
+		if s.more(); s.accepting.pending == 0 {
 			s.counts.AcceptStalls++
 		}
 		s.mu.Unlock()
@@ -140,11 +140,12 @@ func (s *server) arrived(r *aio.Result) {
 // more has the loop accept as many connections as there may be: what comes beyond waits in the
 // kernel, and nobody looks at it. mu is held.
 func (s *server) more() {
-	for s.loop != nil && !s.closed && s.accepts < acceptTurn && s.open+s.accepts < s.most {
-		if s.loop.Accept(nil, aio.NoDeadline) != nil {
+	a := &s.accepting
+	for a.loop != nil && !a.closed && a.pending < acceptTurn && s.conns.open+a.pending < s.most {
+		if s.accepting.loop.Accept(nil, aio.NoDeadline) != nil {
 			return // the watcher is closed
 		}
-		s.accepts++
+		s.accepting.pending++
 	}
 }
 
@@ -164,7 +165,7 @@ func (s *server) accept() {
 			s.fail(err)
 			return
 		}
-		c := &conn{server: s, traffic: &still}
+		c := &conn{server: s, traffic: &noTraffic}
 		switch nc.(type) {
 		case *net.TCPConn, *net.UnixConn:
 			c.handle, err = s.watcher.Attach(nc)
@@ -178,7 +179,7 @@ func (s *server) accept() {
 				go s.drive()
 			}
 			s.mu.Lock()
-			s.open++
+			s.conns.open++
 			s.mu.Unlock()
 			s.begin(c)
 		case errors.Is(err, aio.ErrNoDescriptor):
@@ -186,11 +187,11 @@ func (s *server) accept() {
 				nc = tls.Server(nc, s.config)
 			}
 			s.mu.Lock()
-			if s.closed {
-				s.later = append(s.later, func() { _ = nc.Close() })
+			if s.accepting.closed {
+				s.callbacks.later = append(s.callbacks.later, func() { _ = nc.Close() })
 			} else {
-				s.others = append(s.others, nc)
-				s.needed.Signal()
+				s.conns.others = append(s.conns.others, nc)
+				s.work.needed.Signal()
 			}
 			s.unlock()
 		default:
@@ -211,11 +212,11 @@ func (s *server) accept() {
 func (s *server) room() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open >= s.most {
+	if s.conns.open >= s.most {
 		s.counts.AcceptStalls++
 	}
-	for s.open >= s.most && !s.closed {
-		s.ended.Wait()
+	for s.conns.open >= s.most && !s.accepting.closed {
+		s.conns.ended.Wait()
 	}
 }
 
@@ -239,7 +240,7 @@ func (s *server) begin(c *conn) {
 	switch {
 	case c.ended:
 		return
-	case s.closed:
+	case s.accepting.closed:
 		c.end()
 		return
 	}

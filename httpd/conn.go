@@ -38,17 +38,17 @@ type conn struct {
 	before, behind *conn         // in the list of parked ones
 	until          time.Duration // its deadline, from the server's start on; 0: none
 	out            int           // bytes that are queued to be sent
-	*traffic                     // still, or its own: see moving
+	*traffic                     // noTraffic, or its own: see moving
 
-	parked, reading, ended, hijacked, forgotten bool
-	leaving                                     bool // Hijack waits until aio has done with it
-	served                                      bool // it has sent a request
-	posted                                      bool // its last request was a POST
+	parked, reading, ended, hijacked, dropped bool
+	leaving                                   bool // Hijack waits until aio has done with it
+	served                                    bool // it has sent a request
+	posted                                    bool // its last request was a POST
 	// a part of its next header has come, and is waited for in the loop
 	held bool
 	// it has ended, and what is queued is sent for as long as the client takes some of it
-	flushes bool
-	told    bool // ConnState knows of its end
+	flushes  bool
+	reported bool // ConnState knows of its end
 
 	now    bool // a Read of tls finds what there is, and does not wait: see readNow
 	ending bool // tls.Close was called, or is about to be
@@ -65,13 +65,13 @@ type traffic struct {
 }
 
 // still is that of all connections that have none. Nobody writes to it.
-var still traffic
+var noTraffic traffic
 
 var traffics = sync.Pool{New: func() any { return new(traffic) }}
 
 // moving returns c's own traffic. mu is held, also for rest.
 func (c *conn) moving() *traffic {
-	if c.traffic == &still {
+	if c.traffic == &noTraffic {
 		c.traffic = traffics.Get().(*traffic)
 	}
 	return c.traffic
@@ -79,9 +79,9 @@ func (c *conn) moving() *traffic {
 
 // rest gives c's traffic back, if there is nothing in it.
 func (c *conn) rest() {
-	if t := c.traffic; t != &still && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil &&
+	if t := c.traffic; t != &noTraffic && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil &&
 		t.real == nil {
-		c.traffic = &still
+		c.traffic = &noTraffic
 		traffics.Put(t)
 	}
 }
@@ -169,12 +169,12 @@ func (c *conn) done(r *aio.Result) {
 		lent := c.worker != nil && c.worker.hasLent(r.Buffer)
 		if r.Buffer == nil { // of a Writev; or the kernel kept it: see aio.Watcher.Close
 			over, lent = c.out, true
-			if w := c.worker; w != nil && w.joint > 0 {
-				over, w.joint = w.joint, 0
+			if w := c.worker; w != nil && w.output.joint > 0 {
+				over, w.output.joint = w.output.joint, 0
 			}
 		}
 		c.out -= over
-		c.server.queued -= over
+		c.server.bytes.queued -= over
 		if !lent {
 			c.server.holds(-over)
 		}
@@ -231,7 +231,7 @@ func (c *conn) keep(b []byte) {
 // own has c hold in, and counts its memory.
 func (c *conn) own(in []byte) {
 	c.in, c.memory = in, cap(in)
-	c.server.unread += c.memory
+	c.server.bytes.unread += c.memory
 	c.server.holds(c.memory)
 }
 
@@ -249,7 +249,7 @@ func (c *conn) drop() {
 	if c.in == nil {
 		return
 	}
-	c.server.unread -= c.memory
+	c.server.bytes.unread -= c.memory
 	c.server.holds(-c.memory)
 	c.in, c.memory = nil, 0
 	if c.piece != nil {
@@ -293,23 +293,24 @@ func (c *conn) end() {
 	}
 	if c.tls != nil && !c.ending {
 		c.ending = true
-		s.later = append(s.later, func() { _ = c.tls.Close() }) // says so to the peer, and then closes its wire
+		// It says so to the peer, and then closes its wire.
+		s.callbacks.later = append(s.callbacks.later, func() { _ = c.tls.Close() })
 		return
 	}
 	c.ended = true
 	if c.worker != nil {
-		if c.worker.sending != nil {
-			_ = c.worker.sending.SetWriteDeadline(aborts)
+		if c.worker.output.file != nil {
+			_ = c.worker.output.file.SetWriteDeadline(aborts)
 		}
 		c.worker.unpark()
 		c.worker.wake()
 	}
 	c.drop()
-	if c.out > 0 && c.outErr == nil && (c.worker == nil || c.worker.writing == 0) {
+	if c.out > 0 && c.outErr == nil && (c.worker == nil || c.worker.output.writing == 0) {
 		until := time.Now().Add(flushLimit)
-		if w := c.worker; w != nil && c.tls == nil && !w.outUntil.IsZero() && w.outUntil.Before(until) {
+		if w := c.worker; w != nil && c.tls == nil && !w.deadlines.out.IsZero() && w.deadlines.out.Before(until) {
 			// crypto/tls has set it to now
-			until = w.outUntil
+			until = w.deadlines.out
 		} else {
 			c.flushes = true
 		}
@@ -324,8 +325,8 @@ func (c *conn) end() {
 // away notes that the user has c from here on.
 func (c *conn) away() {
 	c.hijacked = true
-	if !c.forgotten {
-		c.server.taken++
+	if !c.dropped {
+		c.server.conns.hijacked++
 		c.server.checkEmpty()
 	}
 }
@@ -333,16 +334,16 @@ func (c *conn) away() {
 // gone forgets a connection that is closed.
 func (c *conn) gone() {
 	s := c.server
-	if c.forgotten {
+	if c.dropped {
 		return
 	}
-	c.forgotten = true
-	s.open--
-	s.ended.Signal()
+	c.dropped = true
+	s.conns.open--
+	s.conns.ended.Signal()
 	s.more()
 	switch {
 	case c.hijacked:
-		s.taken--
+		s.conns.hijacked--
 	case c.worker == nil: // else net/http tells of the worker's end
 		c.tell()
 	}
@@ -351,8 +352,8 @@ func (c *conn) gone() {
 
 // tell tells the user's ConnState of the end, once.
 func (c *conn) tell() {
-	if !c.told {
-		c.told = true
+	if !c.reported {
+		c.reported = true
 		c.server.after(func() { c.server.hooks.state(c, http.StateClosed) })
 	}
 }

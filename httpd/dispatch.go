@@ -22,27 +22,27 @@ const batchRate = 5000
 
 // offer has a worker serve a connection that has bytes.
 func (s *server) offer(c *conn) {
-	s.ready = append(s.ready, c)
+	s.work.ready = append(s.work.ready, c)
 	s.wake()
 }
 
 // wake sees to it that a worker looks for what is ready. One at a time is woken, which wakes the next one before
 // it goes on: so a worker that ends a request meanwhile takes what is ready, without a switch.
 func (s *server) wake() {
-	if len(s.ready) == 0 || s.waking {
+	if len(s.work.ready) == 0 || s.work.waking {
 		return
 	}
-	s.waking = true
-	n := len(s.idle)
+	s.work.waking = true
+	n := len(s.work.idle)
 	if n == 0 {
-		s.asked = true
-		s.needed.Signal()
+		s.work.asked = true
+		s.work.needed.Signal()
 		return
 	}
-	w := s.idle[n-1]
-	s.idle = s.idle[:n-1]
-	s.unused = min(s.unused, n-1)
-	w.resting, w.woken = false, true
+	w := s.work.idle[n-1]
+	s.work.idle = s.work.idle[:n-1]
+	s.work.unused = min(s.work.unused, n-1)
+	w.pool.resting, w.pool.woken = false, true
 	w.wake()
 }
 
@@ -50,17 +50,17 @@ func (s *server) wake() {
 // one that finds nothing does, as net/http's time for its first request runs already.
 func (s *server) next(w *worker) (*conn, error) {
 	for {
-		if w.woken {
-			w.woken, s.waking = false, false
+		if w.pool.woken {
+			w.pool.woken, s.work.waking = false, false
 		}
-		if len(s.ready) > 0 && !w.closed && !w.spoilt {
-			if now := time.Now(); now.Sub(s.sliced) >= sliceFor {
-				s.direct = 0
-				if s.batches && float64(s.given) > batchRate*now.Sub(s.sliced).Seconds() {
-					s.direct = pieceSize
+		if len(s.work.ready) > 0 && !w.closed && !w.pool.spoilt {
+			if now := time.Now(); now.Sub(s.slice.began) >= sliceFor {
+				s.bytes.direct = 0
+				if s.batches && float64(s.slice.given) > batchRate*now.Sub(s.slice.began).Seconds() {
+					s.bytes.direct = pieceSize
 				}
-				s.sliced, s.given = now, 0
-				if len(s.ready) > 1 { // else nobody waits
+				s.slice.began, s.slice.given = now, 0
+				if len(s.work.ready) > 1 { // else nobody waits
 					s.wake() // it goes on, or who is woken already
 					s.mu.Unlock()
 					newSlice()
@@ -68,31 +68,31 @@ func (s *server) next(w *worker) (*conn, error) {
 					continue
 				}
 			}
-			s.given++
-			c := s.ready[0]
-			s.ready[0] = nil
-			if s.ready = s.ready[1:]; len(s.ready) == 0 {
-				s.ready = s.few[:0]
+			s.slice.given++
+			c := s.work.ready[0]
+			s.work.ready[0] = nil
+			if s.work.ready = s.work.ready[1:]; len(s.work.ready) == 0 {
+				s.work.ready = s.work.few[:0]
 			}
 			s.unrest(w)
 			c.worker = w
 			s.wake()
 			return c, nil
 		}
-		if w.fresh || w.closed || w.surplus || w.spoilt || s.closed {
+		if w.fresh || w.closed || w.pool.surplus || w.pool.spoilt || s.accepting.closed {
 			s.unrest(w)
 			s.wake()
 			return nil, io.EOF
 		}
-		if !w.resting {
-			w.resting = true
-			s.idle = append(s.idle, w)
-			if s.decays == nil {
-				s.unused = 0
-				s.decays = time.AfterFunc(decay, s.decay)
+		if !w.pool.resting {
+			w.pool.resting = true
+			s.work.idle = append(s.work.idle, w)
+			if s.work.decays == nil {
+				s.work.unused = 0
+				s.work.decays = time.AfterFunc(decay, s.decay)
 			}
 		}
-		if len(s.later)+len(s.hooked) > 0 {
+		if len(s.callbacks.later)+len(s.callbacks.hooked) > 0 {
 			// by release: Wait lets go of mu, and would leave them to whoever unlocks it next
 			s.unlock()
 			s.mu.Lock()
@@ -114,10 +114,10 @@ func newSlice() {
 
 // unrest takes w off the idle ones.
 func (s *server) unrest(w *worker) {
-	if w.resting {
-		w.resting = false
-		at := slices.Index(s.idle, w)
-		s.idle = slices.Delete(s.idle, at, at+1)
+	if w.pool.resting {
+		w.pool.resting = false
+		at := slices.Index(s.work.idle, w)
+		s.work.idle = slices.Delete(s.work.idle, at, at+1)
 	}
 }
 
@@ -125,13 +125,13 @@ func (s *server) unrest(w *worker) {
 func (s *server) decay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decays = nil
-	n := (min(s.unused, len(s.idle)-spare) + 1) / 2
+	s.work.decays = nil
+	n := (min(s.work.unused, len(s.work.idle)-spare) + 1) / 2
 	for i := range max(n, 0) {
-		s.idle[i].surplus = true // the first has waited for longest
-		s.idle[i].wake()
+		s.work.idle[i].pool.surplus = true // the first has waited for longest
+		s.work.idle[i].wake()
 	}
-	if s.unused = len(s.idle); s.unused > spare {
-		s.decays = time.AfterFunc(decay, s.decay)
+	if s.work.unused = len(s.work.idle); s.work.unused > spare {
+		s.work.decays = time.AfterFunc(decay, s.decay)
 	}
 }

@@ -91,8 +91,8 @@ func (w *worker) duplicate() (*os.File, error) {
 	if c == nil || c.tls != nil || w.closed {
 		return nil, nil
 	}
-	w.writing++
-	defer func() { w.writing-- }()
+	w.output.writing++
+	defer func() { w.output.writing-- }()
 	if err := c.room(w, true); err != nil {
 		return nil, err
 	}
@@ -100,18 +100,18 @@ func (w *worker) duplicate() (*os.File, error) {
 	if err != nil {
 		return nil, nil
 	}
-	if err := to.SetWriteDeadline(w.outUntil); err != nil {
+	if err := to.SetWriteDeadline(w.deadlines.out); err != nil {
 		_ = to.Close()
 		return nil, nil
 	}
-	w.sending = to
+	w.output.file = to
 	return to, nil
 }
 
 // sentFile ends what duplicate began.
 func (w *worker) sentFile(to *os.File) {
 	w.server.mu.Lock()
-	w.sending = nil
+	w.output.file = nil
 	w.server.mu.Unlock()
 	_ = to.Close()
 }

@@ -226,18 +226,18 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	case c == nil:
 	case to == http.StateActive:
 		c.served, c.held, c.until = true, false, 0
-		w.unasked = w.heading
+		w.request.unasked = w.request.heading
 		w.head(false)
 	case to == http.StateIdle:
-		w.phase, w.unasked = answered, false
+		w.phase, w.request.unasked = answered, false
 	case to == http.StateClosed:
-		if c.told {
+		if c.reported {
 			c = nil
 		} else {
-			c.told = true
+			c.reported = true
 		}
 	case to == http.StateHijacked:
-		s.workers--
+		s.work.count--
 		c.away()
 	}
 	s.unlock()
@@ -324,8 +324,8 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		}
 		returned := false
 		defer h.recovered(c, &returned)
-		w.posted = r.Method == http.MethodPost
-		c.posted = w.posted
+		w.request.posted = r.Method == http.MethodPost
+		c.posted = w.request.posted
 		if c.tls != nil {
 			state := c.tls.ConnectionState() // not kept: an idle connection needs none
 			r.TLS = &state

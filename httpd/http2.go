@@ -19,11 +19,11 @@ func (c *conn) prefaced() bool {
 func (c *conn) give(nc net.Conn) {
 	s := c.server
 	own := newWorker(s) // that no net/http serves, and which never lets the connection go
-	own.phase, own.fresh, own.woken, own.got, own.conn = inRequest, false, false, peeked, c
+	own.phase, own.fresh, own.pool.woken, own.request.got, own.conn = inRequest, false, false, peeked, c
 	c.worker, c.served, c.until = own, true, 0
-	c.told = true // net/http tells of it from here on
-	s.others = append(s.others, nc)
-	s.needed.Signal()
+	c.reported = true // net/http tells of it from here on
+	s.conns.others = append(s.conns.others, nc)
+	s.work.needed.Signal()
 }
 
 // givenOf returns the connection that was given to net/http as nc, or nil.

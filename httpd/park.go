@@ -126,12 +126,12 @@ func (c *Conn) parks(f func()) bool {
 // park has f called when there is something to be read. It reports false where there is. mu is held.
 func (w *worker) park(f func()) bool {
 	c := w.conn
-	if len(c.in) > 0 || c.err != nil || c.ended || !w.inUntil.IsZero() && !w.inUntil.After(time.Now()) {
+	if len(c.in) > 0 || c.err != nil || c.ended || !w.deadlines.in.IsZero() && !w.deadlines.in.After(time.Now()) {
 		return false
 	}
 	w.then = f
-	if !w.inUntil.IsZero() {
-		c.handle.SetDeadline(c, w.inUntil)
+	if !w.deadlines.in.IsZero() {
+		c.handle.SetDeadline(c, w.deadlines.in)
 	}
 	return true
 }

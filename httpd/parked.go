@@ -117,9 +117,9 @@ func (s *server) park(c *conn) {
 	}
 	c.parked = true
 	c.rest()
-	if c.served && !s.guarded {
-		s.guarded = true
-		s.needed.Signal()
+	if c.served && !s.standIns.asked {
+		s.standIns.asked = true
+		s.work.needed.Signal()
 	}
 	s.parked.n++
 	s.parked.list(c).push(c)
@@ -136,21 +136,21 @@ func (s *server) unpark(c *conn) {
 
 // expireAt has expire called at t, or before.
 func (s *server) expireAt(t time.Duration) {
-	if s.expires != nil {
-		if t >= s.expiry {
+	if s.expiry.timer != nil {
+		if t >= s.expiry.at {
 			return
 		}
-		s.expires.Stop()
+		s.expiry.timer.Stop()
 	}
-	s.expiry = t
-	s.expires = time.AfterFunc(t-time.Since(s.start), s.expire)
+	s.expiry.at = t
+	s.expiry.timer = time.AfterFunc(t-time.Since(s.start), s.expire)
 }
 
 // expire ends the parked connections whose time is over.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.unlock()
-	s.expires = nil
+	s.expiry.timer = nil
 	for c := range s.parked.over(time.Since(s.start)) {
 		s.expired(c)
 	}
@@ -175,7 +175,7 @@ func (s *server) expired(c *conn) {
 
 // hold keeps a connection parked that has sent a part of a header. It reports false when a worker may read it.
 func (s *server) hold(c *conn) bool {
-	if s.config != nil || c.err != nil || !c.short() && (s.heading+len(s.ready) < headers || whole(c.in)) {
+	if s.config != nil || c.err != nil || !c.short() && (s.work.heading+len(s.work.ready) < headers || whole(c.in)) {
 		return false
 	}
 	if c.piece != nil {
@@ -203,24 +203,24 @@ func whole(b []byte) bool {
 // endIdle ends the connections that are between requests, as net/http closes those that are idle.
 func (s *server) endIdle() {
 	for c := range s.parked.all() {
-		if c.served || s.closed { // others are new, not idle
+		if c.served || s.accepting.closed { // others are new, not idle
 			c.end()
 		}
 	}
 	var fresh []*conn
-	for _, c := range s.ready {
-		if c.served || s.closed {
+	for _, c := range s.work.ready {
+		if c.served || s.accepting.closed {
 			c.end()
 		} else {
 			fresh = append(fresh, c)
 		}
 	}
-	s.ready = fresh
-	clear(s.few[:])
-	if s.guard != nil {
-		s.guard.wake()
+	s.work.ready = fresh
+	clear(s.work.few[:])
+	if s.standIns.guard != nil {
+		s.standIns.guard.wake()
 	}
-	for _, w := range s.idle {
+	for _, w := range s.work.idle {
 		w.wake()
 	}
 }

@@ -78,8 +78,8 @@ func (s *server) stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.counts
-	n.Conns, n.Parked, n.Hijacked, n.Workers = s.open, s.parked.n, s.taken, s.workers
-	n.QueuedBytes, n.UnreadBytes = int64(s.queued), int64(s.unread)
+	n.Conns, n.Parked, n.Hijacked, n.Workers = s.conns.open, s.parked.n, s.conns.hijacked, s.work.count
+	n.QueuedBytes, n.UnreadBytes = int64(s.bytes.queued), int64(s.bytes.unread)
 	n.AcceptStalls += stalls
 	return n
 }

@@ -187,9 +187,9 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 		return 0, nil, false
 	}
 	w.phase = inRequest
-	w.got = max(w.got, peeked) // of plain bytes it may be less: then inUntil says until when
+	w.request.got = max(w.request.got, peeked) // of plain bytes it may be less: then inUntil says until when
 	if c.served && c.until > 0 {
-		w.inUntil = s.start.Add(c.until) // until net/http has seen enough, and sets another
+		w.deadlines.in = s.start.Add(c.until) // until net/http has seen enough, and sets another
 	}
 	return n, err, true
 }
@@ -202,11 +202,11 @@ func (c *conn) greet(w *worker) bool {
 	c.tls = tls.Server(wire{c}, s.config)
 	w.hello = &hello{from: readerFunc(w.read)}
 	if c.until > 0 {
-		w.outUntil = s.start.Add(c.until)
+		w.deadlines.out = s.start.Add(c.until)
 	}
 	protocol, err := c.shake(w)
-	w.hello, w.outUntil = nil, time.Time{}
-	if err != nil || s.closed { // nobody would take one of HTTP/2 any more
+	w.hello, w.deadlines.out = nil, time.Time{}
+	if err != nil || s.accepting.closed { // nobody would take one of HTTP/2 any more
 		if err != nil {
 			c.ending = true
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -217,7 +217,7 @@ func (c *conn) greet(w *worker) bool {
 		}
 		c.worker = nil // no net/http tells of its end
 		c.end()
-		if c.forgotten { // before
+		if c.dropped { // before
 			c.tell()
 		}
 		return false
@@ -267,7 +267,7 @@ func (c *conn) fail(err error) {
 	if c.parked {
 		s.unpark(c)
 	}
-	s.later = append(s.later, func() {
+	s.callbacks.later = append(s.callbacks.later, func() {
 		s.blame(c, err)
 		s.mu.Lock()
 		defer s.unlock()

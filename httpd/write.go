@@ -18,7 +18,7 @@ func (w *worker) Write(p []byte) (int, error) {
 	if w.conn == nil || w.closed {
 		return 0, net.ErrClosed
 	}
-	if w.heading {
+	if w.request.heading {
 		w.refuses()
 	}
 	if t := w.conn.tls; t != nil {
@@ -37,7 +37,7 @@ func (w *worker) Write(p []byte) (int, error) {
 // worker's second and further ones are read: it tells of none that is active then. But a
 // connection's first one is.
 func (w *worker) refuses() {
-	w.unasked = true
+	w.request.unasked = true
 	if !w.conn.served {
 		w.server.mu.Unlock()
 		defer w.server.mu.Lock()
@@ -49,15 +49,15 @@ func (w *worker) refuses() {
 func (w *worker) gather() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	w.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records, of each Write
+	w.output.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records, of each Write
 }
 
 // gathered ends that. What is kept, as no other Write has followed, is sent now.
 func (w *worker) gathered() {
 	w.server.mu.Lock()
 	defer w.server.unlock()
-	w.gathers = false
-	if w.kept != nil {
+	w.output.gathers = false
+	if w.output.kept != nil {
 		if _, err := w.conn.write(w, nil); err != nil && w.conn.outErr == nil {
 			w.conn.moving().outErr = err // as this piece is missing, also where the next Write would have more time
 		}
@@ -83,18 +83,18 @@ func (w *worker) CloseWrite() error {
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	if c.hijacked { // net/http and crypto/tls write one after the other
 		c.server.mu.Unlock()
-		w.writes.Lock()
-		defer w.writes.Unlock()
+		w.output.mu.Lock()
+		defer w.output.mu.Unlock()
 		c.server.mu.Lock()
 	}
-	w.writing++
-	defer func() { w.writing-- }()
-	if w.gathers && w.kept == nil && len(p) == pieceSize {
-		w.kept = pieces.Get().(*[pieceSize]byte)
-		return copy(w.kept[:], p), nil
+	w.output.writing++
+	defer func() { w.output.writing-- }()
+	if w.output.gathers && w.output.kept == nil && len(p) == pieceSize {
+		w.output.kept = pieces.Get().(*[pieceSize]byte)
+		return copy(w.output.kept[:], p), nil
 	}
-	if kept := w.kept; kept != nil {
-		w.kept = nil
+	if kept := w.output.kept; kept != nil {
+		w.output.kept = nil
 		if n, err = c.together(w, kept, p); err != nil {
 			return 0, err
 		}
@@ -104,7 +104,7 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 			return n, err
 		}
 		raceRelease()
-		if len(p) >= c.server.direct && c.out == 0 {
+		if len(p) >= c.server.bytes.direct && c.out == 0 {
 			if k := c.send(p); k > 0 || c.outErr != nil {
 				n, p = n+k, p[k:]
 				continue
@@ -131,17 +131,17 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 
 // lend has p sent, which is the caller's memory, and waits for the end of that.
 func (c *conn) lend(w *worker, p []byte) (n int) {
-	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
+	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		c.moving().outErr = err
 		return 0
 	}
 	c.out += cost(p)
-	c.server.queued += cost(p)
-	w.lent = p
+	c.server.bytes.queued += cost(p)
+	w.output.lent = p
 	for c.out > 0 {
 		w.moves.Wait()
 	}
-	w.lent = nil
+	w.output.lent = nil
 	if c.outErr != nil {
 		return 0
 	}
@@ -150,7 +150,7 @@ func (c *conn) lend(w *worker, p []byte) (n int) {
 
 // queue queues p to be sent, which is c's from here on.
 func (c *conn) queue(w *worker, p []byte) error {
-	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
+	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		return err
 	}
 	c.queued(p)
@@ -160,7 +160,7 @@ func (c *conn) queue(w *worker, p []byte) error {
 // queued counts p, which was queued.
 func (c *conn) queued(p []byte) {
 	c.out += cost(p)
-	c.server.queued += cost(p)
+	c.server.bytes.queued += cost(p)
 	c.server.holds(cost(p))
 }
 
@@ -181,13 +181,13 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	case k > 0 || len(p) < bigWrite:
 		return 0, c.queue(w, piece[:copy(piece[:], piece[k:])])
 	default:
-		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.outUntil); err != nil {
+		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.deadlines.out); err != nil {
 			pieces.Put(piece)
 			return 0, err
 		}
-		w.joint = pieceSize + len(p)
-		c.out += w.joint
-		c.server.queued += w.joint
+		w.output.joint = pieceSize + len(p)
+		c.out += w.output.joint
+		c.server.bytes.queued += w.output.joint
 		for c.out > 0 {
 			w.moves.Wait()
 		}
@@ -242,14 +242,14 @@ func (c *conn) room(w *worker, all bool) error {
 			return net.ErrClosed
 		case c.outErr != nil:
 			return c.outErr
-		case !w.outUntil.IsZero() && !w.outUntil.After(time.Now()):
+		case !w.deadlines.out.IsZero() && !w.deadlines.out.After(time.Now()):
 			return os.ErrDeadlineExceeded
 		case int64(c.out) <= limit:
 			return nil
-		case w.outUntil.IsZero():
+		case w.deadlines.out.IsZero():
 			w.moves.Wait()
 		default:
-			late := time.AfterFunc(time.Until(w.outUntil), func() {
+			late := time.AfterFunc(time.Until(w.deadlines.out), func() {
 				c.server.mu.Lock()
 				defer c.server.mu.Unlock()
 				w.wake()

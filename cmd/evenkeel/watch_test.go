@@ -21,7 +21,7 @@ func TestWatchOnce(t *testing.T) {
 	ok := statsServer(t, nil)
 	away := statsServer(t, func(_ uint64, s map[string]any) { s["State"] = "collecting"; s["Overlapped"] = 3 })
 	waits := statsServer(t, func(_ uint64, s map[string]any) {
-		s["State"], s["WithoutTurn"], s["Unheeded"], s["Advice"] = "wanting", 2, 1, "a second replica\x1b[2J would help"
+		s["State"], s["WithoutTurn"], s["IgnoredDrains"], s["Advice"] = "wanting", 2, 1, "a second replica\x1b[2J would help"
 		s["Turn"] = map[string]any{"Turns": 1, "Load": 1.25}
 	})
 	r := call("watch", "-once", ok.URL, away.URL, waits.URL+"/debug/gate")

@@ -115,8 +115,8 @@ func (f *chattyStream) RecvMsg(any) error {
 	}
 }
 
-// TestMessagesAreNoUnheededDrain: a client that has heard of the drain cannot move an open stream.
-func TestMessagesAreNoUnheededDrain(t *testing.T) {
+// TestMessagesAreNoIgnoredDrain: a client that has heard of the drain cannot move an open stream.
+func TestMessagesAreNoIgnoredDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := New(Options{Messages: func(string) bool { return true }})
 		if err != nil {
@@ -147,8 +147,8 @@ func TestMessagesAreNoUnheededDrain(t *testing.T) {
 		}()
 		time.Sleep(time.Minute)
 		stats := g.Stats()
-		if d := stats.Phases[gcgate.StateDraining]; stats.Unheeded > 0 || d.Count < 5 || d.Max > 105*time.Millisecond {
-			t.Errorf("%d drains were not heeded; drained %+v", stats.Unheeded, d)
+		if d := stats.Phases[gcgate.StateDraining]; stats.IgnoredDrains > 0 || d.Count < 5 || d.Max > 105*time.Millisecond {
+			t.Errorf("%d drains were ignored; drained %+v", stats.IgnoredDrains, d)
 		}
 		if err := g.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -214,7 +214,7 @@ func TestRefuses(t *testing.T) {
 		heap.Rate = 0
 		g, err := gcgate.Start(t.Context(), gcgate.Options{
 			Collector: heap, Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"},
-			DisablePeriod: true, OnEvent: look, Logger: quiet,
+			Period: -1, OnEvent: look, Logger: quiet,
 		})
 		if err != nil {
 			t.Fatal(err)

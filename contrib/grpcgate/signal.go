@@ -124,9 +124,9 @@ func (s *Signal) nobody() error {
 const advice = "give the clients the service configuration of contrib/grpcgate/client (round_robin and " +
 	"healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
 
-// WhyUnheeded implements [gcgate.Explainer]: who calls without a Watch while this process is away,
+// WhyIgnored implements [gcgate.Explainer]: who calls without a Watch while this process is away,
 // and what to do; "" where nobody does.
-func (s *Signal) WhyUnheeded() string {
+func (s *Signal) WhyIgnored() string {
 	if s.callers.names() == "" {
 		return ""
 	}

@@ -41,7 +41,7 @@ type question struct {
 
 	// WithoutTurn says that the asker is about to collect without the turn. After says that it leads,
 	// cannot have the turn, and waits for this member to collect first.
-	WithoutTurn bool `json:"alone,omitempty"`
+	WithoutTurn bool `json:"without_turn,omitempty"`
 	After       bool `json:"after,omitempty"`
 }
 
@@ -67,7 +67,7 @@ func (w wish) before(id string, v wish, other string) bool {
 type report struct {
 	Go       bool    `json:"go"`            // as far as this member is concerned, who asks may collect now
 	Why      string  `json:"why,omitempty"` // not
-	Busy     bool    `json:"away"`          // this member is about to collect, or collects
+	Busy     bool    `json:"busy"`          // this member is about to collect, or collects
 	Collects bool    `json:"collects"`      // it does so already, or has the turn
 	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 when the next one is due
 }

@@ -1,5 +1,5 @@
-// Package turnsuite tests turns by leases of a server: a holder or a server that dies, and lost
-// messages. It includes gcgate/turntest.
+// Package turnsuite tests implementations of gcgate.Turns. [Check] is for all of them. [Suite] is
+// for turns by leases of a server: a holder or a server that dies, and lost messages.
 package turnsuite
 
 import (
@@ -13,7 +13,6 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
-	"evenkeel.dev/gcgate/turntest"
 	"evenkeel.dev/internal/leaks"
 )
 
@@ -64,7 +63,7 @@ func (s Suite) parallel(t *testing.T) {
 
 func (s Suite) Run(t *testing.T) {
 	s.parallel(t)
-	t.Run("Turntest", s.turntest)
+	t.Run("Check", s.check)
 	t.Run("NobodyThere", s.nobodyThere)
 	t.Run("Holder", s.holder)
 	t.Run("ManySlots", s.manySlots)
@@ -76,10 +75,10 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("Unheard", s.unheard)
 }
 
-func (s Suite) turntest(t *testing.T) {
+func (s Suite) check(t *testing.T) {
 	a := s.Shared(t)
 	for _, k := range []int{1, 2} {
-		if err := turntest.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
+		if err := Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
 			return a.New(t, Options{Group: fmt.Sprint(group, k), K: k, TTL: time.Minute}), nil
 		}); err != nil {
 			t.Error(err)

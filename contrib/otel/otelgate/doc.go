@@ -18,7 +18,7 @@
 //	evenkeel.gate.requests.refused                {request}, under PolicyShed
 //	evenkeel.gate.collections{evenkeel.gate.reason}  {collection}, the gate's own
 //	evenkeel.gate.collections.escaped             {collection}, that the runtime began by itself
-//	evenkeel.gate.collections.unheeded     {collection}, before or during which requests kept coming
+//	evenkeel.gate.drains.ignored           {collection}, before or during which requests kept coming
 //	evenkeel.gate.collections.without_turn        {collection}
 //	evenkeel.gate.collection.expected             s, that the next one takes, from its announcement
 //	evenkeel.gate.collection.next                 s, from now until it

@@ -19,7 +19,7 @@
 //	evenkeel_gate_refused_requests_total              refused under PolicyShed
 //	evenkeel_gate_collections_total{reason}           the gate's own, by why
 //	evenkeel_gate_escaped_collections_total           that the runtime began by itself
-//	evenkeel_gate_unheeded_collections_total          before or during which requests kept coming
+//	evenkeel_gate_ignored_drains_total                before or during which requests kept coming
 //	evenkeel_gate_collections_without_turn_total
 //	evenkeel_gate_lost_turns_total                    turns that were lost while they were held
 //	evenkeel_gate_phase_seconds{state}           summary: time in a state, of collections that ended

@@ -34,7 +34,7 @@ type Stats struct {
 	Phases      map[string]Duration
 
 	Entered, Overlapped, OverlappedOther, Stragglers, Refused uint64
-	WithoutTurn, LostTurns, Unheeded                          uint64
+	WithoutTurn, LostTurns, IgnoredDrains                     uint64
 
 	InFlight                         int
 	Live, Heap, Trigger, Hard, Limit uint64
@@ -84,7 +84,7 @@ func (s *Stats) Collected() (n uint64) {
 func (s *Stats) IsOfLaterProcess(last *Stats) bool {
 	return s.Entered < last.Entered || s.Allocated < last.Allocated || s.Collected() < last.Collected() ||
 		s.WithoutTurn < last.WithoutTurn || s.LostTurns < last.LostTurns || s.Escaped < last.Escaped ||
-		s.Unheeded < last.Unheeded
+		s.IgnoredDrains < last.IgnoredDrains
 }
 
 // MemoryLimit is the memory limit in bytes, 0 without one.

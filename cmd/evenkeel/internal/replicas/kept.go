@@ -49,13 +49,6 @@ type findings struct {
 	failed []string        // snapshots that cannot be analysed, and why
 }
 
-// reset forgets all.
-func (f *findings) reset(source string) (err error) {
-	*f = findings{source: source, done: map[string]bool{}}
-	f.store, err = history.Open(history.Options{})
-	return err
-}
-
 // keeper is where a replica's history and snapshots are.
 type keeper interface {
 	// history returns the history, and the names of the processes in it.
@@ -72,9 +65,7 @@ func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *co
 		return nil, err
 	}
 	if f.store == nil || f.source != source {
-		if err := f.reset(source); err != nil {
-			return nil, err
-		}
+		*f = findings{source: source, store: history.Open(history.Options{}), done: map[string]bool{}}
 	}
 	fresh, err := f.explain(ctx, k, since, n)
 	switch {

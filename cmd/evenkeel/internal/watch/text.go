@@ -119,7 +119,7 @@ func (w *Watcher) warnings() (texts []string) {
 		count(since.LostTurns, "%s turns were lost while they were held")
 		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says "+
 			"which limit was hit")
-		count(since.Unheeded, "%s times requests kept coming although the balancer had confirmed the drain: its log "+
+		count(since.IgnoredDrains, "%s times requests kept coming although the balancer had confirmed the drain: its log "+
 			"says what is likely")
 		switch {
 		case s.Turn.Load > 1:

@@ -83,7 +83,7 @@ func (r *replica) since(once bool) gatestats.Stats {
 		s.WithoutTurn -= r.first.WithoutTurn
 		s.LostTurns -= r.first.LostTurns
 		s.Escaped -= r.first.Escaped
-		s.Unheeded -= r.first.Unheeded
+		s.IgnoredDrains -= r.first.IgnoredDrains
 	}
 	return s
 }

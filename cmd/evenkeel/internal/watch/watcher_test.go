@@ -14,7 +14,7 @@ import (
 // TestWatchCountsFromItsFirstLook: what was last week needs no operator now.
 func TestWatchCountsFromItsFirstLook(t *testing.T) {
 	at := func(alone, allocated uint64) *gatestats.Stats {
-		return &gatestats.Stats{WithoutTurn: alone, Unheeded: 9, Allocated: allocated}
+		return &gatestats.Stats{WithoutTurn: alone, IgnoredDrains: 9, Allocated: allocated}
 	}
 	w := &Watcher{replicas: []*replica{{host: "a"}}}
 	r := w.replicas[0]
@@ -101,9 +101,9 @@ func TestWatchNoticesARestart(t *testing.T) {
 	w := &Watcher{replicas: []*replica{{host: "a"}}}
 	r := w.replicas[0]
 	for _, s := range []*gatestats.Stats{
-		{Entered: 5000, Allocated: 1 << 30, WithoutTurn: 2, Unheeded: 1},
+		{Entered: 5000, Allocated: 1 << 30, WithoutTurn: 2, IgnoredDrains: 1},
 		nil,
-		{Entered: 9000, Allocated: 2 << 30, Unheeded: 3},
+		{Entered: 9000, Allocated: 2 << 30, IgnoredDrains: 3},
 	} {
 		r.Stats = s
 		r.remember()
