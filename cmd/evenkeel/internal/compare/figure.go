@@ -37,7 +37,10 @@ var Figures = []Figure{
 	{"duration", "from the first measured request to the last answer", seconds, func(r *runfile.Run) (float64, bool) {
 		return r.Load.Duration.Seconds(), true
 	}},
-	{"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent, gcPercent},
+	{
+		"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent,
+		gcPercent,
+	},
 	{"collections", "that ended in the window", textfmt.Count, collections},
 	{"total GC time", "time in GC x duration, as the study counts it", seconds, func(r *runfile.Run) (float64, bool) {
 		p, ok := gcPercent(r)
