@@ -135,7 +135,8 @@ func matches(pattern, name string) bool {
 }
 
 func checkRequests(patterns []string) error {
-	const how = "write a function as stacks have it, such as main.(*pool).worker, or a pattern of path.Match: *.(*pool).work*"
+	const how = "write a function as stacks have it, such as main.(*pool).worker, " +
+		"or a pattern of path.Match: *.(*pool).work*"
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); p == "" || errors.Is(err, path.ErrBadPattern) {
 			return evenkeel.NewOptionError("reqtrace.Options", "Requests", "%q is no pattern of functions; %s", p, how)

@@ -23,8 +23,8 @@ import (
 // Invariants:
 //   - Events and segments are in order of time. A segment that takes no time is replaced.
 //   - A generation of the trace repeats the states of goroutines. That is no transition.
-//   - prune forgets what no request needs any more, so memory is bounded by what is under way.
-//     A waker is kept while a segment may name it, also after its end (dead).
+//   - prune forgets what no request needs any more, so memory is bounded by what is under way. A
+//     waker is kept while a segment may name it, also after its end (dead).
 type model struct {
 	region        string
 	regionPattern bool
