@@ -39,6 +39,11 @@ const (
 // has reports whether a function on the stack has the role.
 func (i *stackInfo) has(r role) bool { return i.roles&r != 0 }
 
+// between reports whether a connection of net/http's server is between two requests.
+func (i *stackInfo) between() bool {
+	return i.has(roleConn) && !i.has(roleHandler) && i.has(rolePeek|roleHeader)
+}
+
 var entries = map[string]role{
 	// HTTP/2 of the standard library, up to Go 1.26 in src/net/http/h2_bundle.go, and later in
 	// src/net/http/internal/http2/server.go. Both call "go sc.runHandler".

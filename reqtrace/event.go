@@ -185,7 +185,7 @@ func (m *model) calls(g *goroutine, info *stackInfo, began, t int64) {
 	m.kernel.starts(g.thread, true, t)
 	m.commits(g, info, t)
 	m.turns.calls(g, info, t)
-	if g.serve && info.has(roleConn) && !info.has(roleHandler) && info.has(rolePeek|roleHeader) {
+	if g.serve && info.between() {
 		m.turns.reads(g, info, t)
 	}
 }

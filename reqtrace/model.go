@@ -31,12 +31,12 @@ type model struct {
 	origin        int64
 	now           int64
 	events        int
-	pruneAt       int   // number of events
+	pruneAt       int
 	horizon       int64 // no request needs what was before it
 	goroutines    map[int64]*goroutine
 	dead          []*goroutine // over, but a wait may still name them
 	spare         []*goroutine
-	recent        [maxRecent]*goroutine // by their ids, because most events are of few goroutines
+	recent        [maxRecent]*goroutine
 	clock         clock
 	sites         *sites
 	turns         turns
@@ -53,7 +53,6 @@ type model struct {
 	heap          heap
 }
 
-// heap adds up allocations, which make the heap larger.
 type heap struct{ last, allocated uint64 }
 
 func (h *heap) now(bytes uint64) {
