@@ -178,7 +178,8 @@ func (p *plant) judge(r *harness.Run, v *verdict.Verdict, report *reqtrace.Repor
 	r.Set("collector named, and none ran", number(accused))
 	if len(t.causes) == 0 {
 		r.Set("nothing", 1)
-		r.Set("named", number(v.Named || !words))
+		busyHost := r.Load == busy && first.Cause == reqtrace.CauseDescheduled // the loops are the cause then
+		r.Set("named", number(v.Named && !busyHost || !words))
 		return
 	}
 	among := func(list []string, what string) bool { return len(list) == 0 || slices.Contains(list, what) }
