@@ -150,6 +150,7 @@ func (h *Harness) Judge(name string) error {
 	}
 	var saved struct {
 		Benchmark string
+		Figures   []figure
 		Raw       struct{ Runs []*Run }
 	}
 	if err := json.NewDecoder(z).Decode(&saved); err != nil {
@@ -163,5 +164,8 @@ func (h *Harness) Judge(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is of case %s, which there is not any more", name, saved.Benchmark)
+	for _, f := range saved.Figures { // of a case of a test
+		(&set{out: h.Out}).add(f)
+	}
+	return nil
 }
