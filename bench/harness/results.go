@@ -101,19 +101,10 @@ func (s *set) file() string {
 	if text, ok := s.Machine.(json.RawMessage); ok {
 		_ = json.Unmarshal(text, &m) // a machine that is not known has no name
 	}
-	slug := strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-			return c
-		case c >= 'A' && c <= 'Z':
-			return c - 'A' + 'a'
-		}
-		return '-'
-	}, cmp.Or(m.CPU, "unknown"))
-	for strings.Contains(slug, "--") {
-		slug = strings.ReplaceAll(slug, "--", "-")
-	}
-	return fmt.Sprintf("%s.%s-%d.json.gz", strings.ReplaceAll(s.Benchmark, "/", "-"), strings.Trim(slug, "-"), m.Cores)
+	words := strings.FieldsFunc(strings.ToLower(cmp.Or(m.CPU, "unknown")), func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < '0' || c > '9')
+	})
+	return fmt.Sprintf("%s.%s-%d.json.gz", strings.ReplaceAll(s.Benchmark, "/", "-"), strings.Join(words, "-"), m.Cores)
 }
 
 func (s *set) save(dir string) error {
@@ -139,29 +130,19 @@ func (s *set) save(dir string) error {
 
 // Judge prints the tables and claims of a file of results.
 func (h *Harness) Judge(name string) error {
-	f, err := os.Open(name)
+	saved, err := readSaved(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w; write the name of a file of bench/results that ends in .json.gz", name, err)
+	s := &set{out: h.Out}
+	if c := h.caseOf(saved); c != nil {
+		res := &Result{Case: c, Runs: saved.Raw.Runs, Out: &Output{h.Out}}
+		res.table()
+		s.judge(res)
+		return nil
 	}
-	var saved struct {
-		Benchmark string
-		Raw       struct{ Runs []*Run }
+	for _, f := range saved.Figures { // of a case of a test
+		s.add(f)
 	}
-	if err := json.NewDecoder(z).Decode(&saved); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	for i := range h.Cases {
-		if c := &h.Cases[i]; c.Name == saved.Benchmark {
-			res := &Result{Case: c, Runs: saved.Raw.Runs, Out: &Output{h.Out}}
-			res.table()
-			(&set{out: h.Out}).judge(res)
-			return nil
-		}
-	}
-	return fmt.Errorf("%s is of case %s, which there is not any more", name, saved.Benchmark)
+	return nil
 }
