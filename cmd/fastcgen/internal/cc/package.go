@@ -25,11 +25,9 @@ type Package struct {
 	Fset       *token.FileSet
 	Files      []*ast.File // the ordinary ones, and other generated ones
 	CFiles     []string
-	SFiles     []string // assembly, which cgo gives to the C compiler
 	cFlags     []string
 	cppFlags   []string
-	PkgConfig  []string
-	LdFlags    []string
+	pkgConfig  []string
 }
 
 // Load reads the package around a declaration file.
@@ -68,8 +66,7 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
 	pkg := &Package{
 		Shell: Shell{dir, temp}, holds: slices.Contains(names, base), Fset: token.NewFileSet(),
-		CFiles: bp.CFiles, SFiles: bp.SFiles,
-		cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, PkgConfig: bp.CgoPkgConfig, LdFlags: bp.CgoLDFLAGS,
+		CFiles: bp.CFiles, cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig,
 	}
 	for _, n := range names {
 		f, err := parser.ParseFile(pkg.Fset, filepath.Join(near, n), nil,

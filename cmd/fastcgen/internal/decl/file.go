@@ -59,7 +59,7 @@ type Func struct {
 	Params   []Param
 	Results  []Param // without the error; unnamed ones have no name
 	HasError bool
-	errName  string
+	ErrName  string
 	Named    bool // the results have names
 
 	Call     Call
@@ -250,5 +250,5 @@ func (f *Func) NameTaken(name string) bool {
 			return true
 		}
 	}
-	return f.Param(name) != nil || f.errName == name
+	return f.Param(name) != nil || f.ErrName == name
 }

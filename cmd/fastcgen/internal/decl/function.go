@@ -98,7 +98,7 @@ func (p *fileParser) results(f *Func, list *ast.FieldList) {
 				p.refuse(id.Pos(), "a second "+id.Name, "rename one")
 			}
 			if isError {
-				f.HasError, f.errName = true, id.Name
+				f.HasError, f.ErrName = true, id.Name
 			} else {
 				f.Results = append(f.Results, Param{id.Name, t, p.at(id.Pos())})
 			}

@@ -94,6 +94,5 @@ func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 
 // Search looks for calls that leaf functions must not make.
 func Search(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) *reach.Report {
-	s := &reach.Search{Toolchain: tc, Package: pkg, Decl: g.Decl, Source: g.Trial(), Shim: g.Shim(g.Decl.Funcs[0])}
-	return s.Run(ctx)
+	return reach.Search(ctx, tc, pkg, g.Decl, g.Trial(), g.Shim(g.Decl.Funcs[0]))
 }

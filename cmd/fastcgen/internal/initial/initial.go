@@ -186,7 +186,7 @@ func (in *initializer) guess(ctx context.Context) error {
 		switch c := (&decl.Type{CName: name}); {
 		case names.types[name]:
 			d.Types = append(d.Types, c)
-		case names.functions[name] && !token.IsKeyword(name):
+		case names.functions[name]:
 			functions = append(functions, name)
 			d.Funcs = append(d.Funcs, &decl.Func{Call: decl.Call{CName: name}})
 		}
@@ -201,14 +201,14 @@ func (in *initializer) guess(ctx context.Context) error {
 		}
 	}
 	functions = slices.DeleteFunc(functions, func(n string) bool { return !names.functions[n] })
-	own2, err := askPreamble(ctx, in.tc, preamble, functions)
+	global, state, err := askPreamble(ctx, in.tc, preamble, functions)
 	if err != nil {
 		return err
 	}
-	if err := in.twice(own2); err != nil {
+	if err := in.twice(global, state); err != nil {
 		return err
 	}
-	g := newGuesser(facts, uses, typeCheck(in.pkg), in.pkg, names, own2)
+	g := newGuesser(facts, uses, typeCheck(in.pkg), in.pkg, names)
 	in.list = g.all()
 	for _, name := range functions {
 		if at, ok := uses.values[name]; ok {
@@ -225,25 +225,33 @@ func (in *initializer) guess(ctx context.Context) error {
 	return nil
 }
 
-// twice refuses preambles that define what may be defined once.
-func (in *initializer) twice(own *ownOfPreamble) error {
+// twice refuses preambles of which a program may have one copy only.
+func (in *initializer) twice(global, state []string) error {
 	var bad decl.Problems
-	for _, name := range own.global {
-		at := in.files[0].at()
-		mentions := regexp.MustCompile(`\b` + name + `\b`)
-		for _, f := range in.files {
-			for _, p := range f.preambles {
-				for i, l := range strings.Split(p.text, "\n") {
-					if at.Line == 1 && mentions.MatchString(l) {
-						at = token.Position{Filename: f.path, Line: p.at.Line + i, Column: 1}
-					}
+	for _, name := range global {
+		bad.Add(in.mentions(name), "the preamble defines "+name+", and its copy in the declaration file would define it "+
+			"again", "write static in front of it, or move it to a .c file of the package")
+	}
+	for _, name := range state {
+		bad.Add(in.mentions(name), "the preamble has the variable "+name+", and its copy in the declaration file would "+
+			"have another one of that name", "move it to a .c file of the package")
+	}
+	return bad.Err()
+}
+
+// mentions returns the first line of a preamble that mentions a name, or the first line of all.
+func (in *initializer) mentions(name string) token.Position {
+	word := regexp.MustCompile(`\b` + name + `\b`)
+	for _, f := range in.files {
+		for _, p := range f.preambles {
+			for i, l := range strings.Split(p.text, "\n") {
+				if word.MatchString(l) {
+					return token.Position{Filename: f.path, Line: p.at.Line + i, Column: 1}
 				}
 			}
 		}
-		bad.Add(at, "the preamble defines "+name+", and its copy in the declaration file would define it again",
-			"write static in front of it, or move it to a .c file of the package")
 	}
-	return bad.Err()
+	return in.files[0].at()
 }
 
 // report says what the user has to know on standard error.
@@ -254,28 +262,26 @@ func (in *initializer) report(stderr io.Writer) {
 	for _, s := range in.warned {
 		fmt.Fprintf(stderr, "%s\n", s)
 	}
-	reach := map[string]int{} // functions of which nothing else is asked, by libraries
+	outside := 0 // functions of which nothing else is asked
 	for _, u := range in.list {
 		at := u.sites[0].at
 		switch {
 		case u.refused != "":
 			fmt.Fprintf(stderr, "%s: C.%s stays as it is: %s\n", at, u.cName, u.refused)
-		case len(u.questions) > 0 && len(u.questions) == len(u.libraries):
-			for _, l := range u.libraries {
-				reach[l]++
-			}
+		case u.outside && len(u.questions) == 1:
+			outside++
 		case len(u.questions) > 0:
 			for _, q := range u.questions {
 				fmt.Fprintf(stderr, "%s: C.%s is left to you: %s\n", at, u.cName, q)
 			}
-		case len(u.slow) > 0:
-			fmt.Fprintf(stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, strings.Join(u.slow, "; "))
+		case u.slow != "":
+			fmt.Fprintf(stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, u.slow)
 		}
 	}
-	for _, l := range sortedNames(reach) {
-		fmt.Fprintf(stderr, "fastcgen: %s of %s or by way of it, which fastcgen cannot look into, left to you: "+
-			"take the declarations of those that neither wait, take long nor call back into Go\n",
-			decl.Plural(reach[l], "function"), l)
+	if outside > 0 {
+		fmt.Fprintf(stderr, "fastcgen: %s that reach code outside this package, which fastcgen cannot look into, left to "+
+			"you: take the declarations of those that neither wait, take long nor call back into Go\n",
+			decl.Plural(outside, "function"))
 	}
 }
 

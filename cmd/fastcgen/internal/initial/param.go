@@ -152,9 +152,11 @@ func (p *parameters) refuseType(i int) {
 		i+1, p.facts.Describe(p.fn.ParamType[i]))
 }
 
+func param(name, typ string) decl.Param { return decl.Param{Name: name, Typ: &decl.GoType{Name: typ}} }
+
 // pass adds a parameter that C gets.
 func (p *parameters) pass(name, typ string) {
-	p.u.params = append(p.u.params, guessParam{name, typ})
+	p.u.decl.Params = append(p.u.decl.Params, param(name, typ))
 	p.u.args = append(p.u.args, name)
 }
 
@@ -245,10 +247,7 @@ func (p *parameters) text(i int) {
 func (p *parameters) written(i int, typ string) {
 	name := p.name(i)
 	p.u.args = append(p.u.args, "&"+name)
-	p.u.results = append(p.u.results, guessParam{name, typ})
-	if all(p.at(i), func(o origin) bool { return o.zero }) {
-		return // it begins as 0 here, too
-	}
+	p.u.decl.Results = append(p.u.decl.Results, param(name, typ))
 	p.u.ask("Does C read %s before it writes it? Then add //fastc:inout %[1]s = VALUE. If not, this is right.", name)
 }
 
@@ -311,11 +310,11 @@ func (p *parameters) result() {
 		}
 	}
 	if direct != "" {
-		p.u.results = append([]guessParam{{p.unique("ret"), direct}}, p.u.results...)
+		p.u.decl.Results = append([]decl.Param{param(p.unique("ret"), direct)}, p.u.decl.Results...)
 	}
 	p.keeps()
 	if slices.ContainsFunc(p.u.sites, func(c *cgoCall) bool { return c.errno }) {
-		p.u.hasError = true
+		p.u.decl.HasError, p.u.decl.ErrName = true, "err"
 		p.u.clauses = append(p.u.clauses, "fails errno != 0")
 	}
 }
@@ -326,15 +325,14 @@ func (p *parameters) keeps() {
 	opaque := func(typ string) bool {
 		return slices.ContainsFunc(p.u.types, func(t *guessType) bool { return t.opaque && typ == "*"+t.goName })
 	}
-	if !slices.ContainsFunc(p.u.results, func(r guessParam) bool { return opaque(r.typ) }) {
+	if !slices.ContainsFunc(p.u.decl.Results, func(r decl.Param) bool { return opaque(r.Typ.Name) }) {
 		return
 	}
-	for _, param := range p.u.params {
-		ofGo := param.typ == "string" || strings.HasPrefix(param.typ, "[]") ||
-			strings.HasPrefix(param.typ, "*") && !opaque(param.typ)
-		if ofGo {
+	for _, param := range p.u.decl.Params {
+		typ := param.Typ.Name
+		if typ == "string" || strings.HasPrefix(typ, "[]") || strings.HasPrefix(typ, "*") && !opaque(typ) {
 			p.u.ask("Does what it returns keep a pointer to %s, which is memory of Go? Then leave C.%s() as it is. "+
-				"If C has a copy, this is right.", param.name, p.u.cName)
+				"If C has a copy, this is right.", param.Name, p.u.cName)
 		}
 	}
 }

@@ -128,9 +128,8 @@ func (t *guessType) declaration() string {
 func (u *guess) declaration() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
-	for _, s := range u.slow {
-		way, _, _ := strings.Cut(s, "; ") // the first is enough to look for
-		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, because "+way+". Leave //fastc:slow out if you know "+
+	if u.slow != "" {
+		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, because "+u.slow+". Leave //fastc:slow out if you know "+
 			"that it does not wait there."))
 	}
 	b.WriteString("//\n")
@@ -146,47 +145,21 @@ func (u *guess) bare() string {
 		b.WriteString("//fastc:" + c + "\n")
 	}
 	switch {
-	case len(u.slow) > 0:
+	case u.slow != "":
 		b.WriteString("//fastc:slow\n")
 	case u.length: // what grows with its input may take long
 		b.WriteString("//fastc:budget\n")
 	}
-	fmt.Fprintf(b, "func %s(%s)%s\n", u.goName, joined(u.params), u.resultText())
-	return b.String()
-}
-
-// joined writes parameters, those of one type together.
-func joined(list []guessParam) string {
-	var b strings.Builder
-	for i, p := range list {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(p.name)
-		if i+1 == len(list) || list[i+1].typ != p.typ {
-			b.WriteString(" " + p.typ)
+	f := &u.decl
+	f.Named = slices.ContainsFunc(u.args, func(a string) bool { return strings.HasPrefix(a, "&") })
+	if !f.Named { // C writes none of them
+		f.ErrName = ""
+		for i := range f.Results {
+			f.Results[i].Name = ""
 		}
 	}
+	fmt.Fprintf(b, "func %s(%s)%s\n", u.goName, decl.GoParams(f), decl.GoResults(f))
 	return b.String()
-}
-
-// resultText writes the results. They have names when one of them is written by C through its
-// address.
-func (u *guess) resultText() string {
-	results := slices.Clone(u.results)
-	named := slices.ContainsFunc(u.args, func(a string) bool { return strings.HasPrefix(a, "&") })
-	if u.hasError {
-		results = append(results, guessParam{"err", "error"})
-	}
-	switch {
-	case len(results) == 0:
-		return ""
-	case named:
-		return " (" + joined(results) + ")"
-	case len(results) == 1:
-		return " " + results[0].typ
-	}
-	return " (" + results[0].typ + ", error)"
 }
 
 // asked writes a function that is left to decide: in words, and as a declaration that is a comment.
@@ -296,19 +269,19 @@ func (in *initializer) place(r *reach.Report, of map[int][]*guess) {
 // may lead into Go in none of the program's calls, and a library's function may be a leaf: only the
 // user can know.
 func (u *guess) gets(f reach.Finding) {
-	said := fmt.Sprintf("%s: %s", f, strings.Join(f.Ways, "; "))
+	said := fmt.Sprintf("%s: %s", f, f.Way)
 	switch {
 	case f.Kind == reach.Library:
-		what := fmt.Sprintf("reaches %s of %s (%s)", reach.Some(f.Symbols), f.Library, strings.Join(f.Ways, "; "))
+		what := fmt.Sprintf("reaches %s outside this package (%s)", reach.Some(f.Symbols), f.Way)
 		if slices.Equal(f.Symbols, []string{u.cName}) {
-			what = "is a function of " + f.Library
+			what = "is outside this package"
 		}
-		u.libraries = append(u.libraries, f.Library)
+		u.outside = true
 		u.ask("It %s. Does that wait, take long or call back into Go? If so, leave the calls to cgo.", what)
 	case f.Kind == reach.IntoGo && !f.Sure:
 		u.ask("%s. If the pointer leads there in none of the calls, and never will, this is right.", said)
 	case f.Kind == reach.Blocks:
-		u.slow = append(u.slow, said)
+		u.slow = said
 	case f.Kind == reach.IntoGo:
 		u.refuse("a leaf function cannot call Go, and %s", said)
 	default:
