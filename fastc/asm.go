@@ -32,8 +32,8 @@ func asmcall(fn, arg unsafe.Pointer) int32
 //go:noescape
 func probe(pc uintptr, fn, arg unsafe.Pointer) int32
 
-// leafFrame is the frame of leaf, which is assembly of C's calling convention. leaf stores its stack
-// pointer in sp and returns in + 1.
+// leafFrame is the frame of leaf, which is assembly of C's calling convention. leaf stores its
+// stack pointer in sp and returns in + 1.
 type leafFrame struct {
 	in int32
 	sp uintptr
@@ -97,8 +97,8 @@ const (
 	maxSteps   = 64 // functions between the two; 12 on amd64, 5 on arm64 in Go 1.26
 )
 
-// discover walks from goexit back to entry, over at most that many functions. The compiler's wrapper
-// for Go's other calling convention has the same name, and is in no assembly file.
+// discover walks from goexit back to entry, over at most that many functions. The compiler's
+// wrapper for Go's other calling convention has the same name, and is in no assembly file.
 func discover(entry string, most int) (pc uintptr, source string, err error) {
 	pcs := make([]uintptr, 16)
 	pcs = pcs[:runtime.Callers(0, pcs)]

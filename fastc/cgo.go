@@ -1,7 +1,7 @@
 //go:build cgo
 
-// Invariant: runtime.cgocall has this signature, is open to linkname (go.dev/issue/67401), and keeps
-// fn and arg alive.
+// Invariant: runtime.cgocall has this signature, is open to linkname (go.dev/issue/67401), and
+// keeps fn and arg alive.
 
 package fastc
 
@@ -16,8 +16,8 @@ import (
 //go:linkname cgocall runtime.cgocall
 func cgocall(fn, arg unsafe.Pointer) int32
 
-// cgocallLeaf leaves arg in place. Without a callback the stack does not move during the call, because
-// the goroutine is in a system call (runtime/stack.go, isShrinkStackSafe).
+// cgocallLeaf leaves arg in place. Without a callback the stack does not move during the call,
+// because the goroutine is in a system call (runtime/stack.go, isShrinkStackSafe).
 //
 //go:linkname cgocallLeaf runtime.cgocall
 //go:noescape

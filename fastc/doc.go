@@ -12,8 +12,9 @@
 // time is added to the pause. Up to some 200 µs other goroutines are better off than with cgo. From
 // a millisecond on they are worse off.
 //
-// A [Site] measures the calls of one function and sends them through cgo if they exceed a budget. It
-// does not bound a single call. If the time depends on the input, choose [Slow] from some size on.
+// A [Site] measures the calls of one function and sends them through cgo if they exceed a budget.
+// It does not bound a single call. If the time depends on the input, choose [Slow] from some size
+// on.
 //
 // # Use
 //
@@ -22,15 +23,15 @@
 //
 // # How it works
 //
-// Neither linkname nor assembly may name asmcgocall (golang/go#79702). At its first call the package
-// walks the function table from runtime.goexit back to asmcgocall, and tries it. If that fails,
-// under FASTC=off or with the build tag nofastc, every call goes through cgo with the same results.
-// [Source] says which it is.
+// Neither linkname nor assembly may name asmcgocall (golang/go#79702). At its first call the
+// package walks the function table from runtime.goexit back to asmcgocall, and tries it. If that
+// fails, under FASTC=off or with the build tag nofastc, every call goes through cgo with the same
+// results. [Source] says which it is.
 //
 // The short way exists on amd64 and arm64 under Linux, macOS and the BSDs, and on ppc64le under
 // Linux. With CGO_ENABLED=0 the package builds, and there is no C to call.
 //
-// On the short way there are no pointer checks of cgo (GODEBUG=cgocheck), and -race does not see two
-// goroutines that share data only in C. A segmentation fault in C ends the program with the trace of
-// the Go caller, as with cgo.
+// On the short way there are no pointer checks of cgo (GODEBUG=cgocheck), and -race does not see
+// two goroutines that share data only in C. A segmentation fault in C ends the program with the
+// trace of the Go caller, as with cgo.
 package fastc

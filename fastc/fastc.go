@@ -6,8 +6,8 @@ import "unsafe"
 // other goroutine gets this processor, and no stop of the world completes, until fn returns. So fn
 // must be a leaf, also if [Available] is false and Call goes through cgo.
 //
-// arg does not escape. The frame, and the Go memory that it points to, stay in place during the call.
-// C must keep no pointer to them. Any number of goroutines may use Call at a time.
+// arg does not escape. The frame, and the Go memory that it points to, stay in place during the
+// call. C must keep no pointer to them. Any number of goroutines may use Call at a time.
 //
 // Call is never inlined, because the goroutine can be preempted only where it begins. A loop of
 // inlined calls would hold up every stop of the world.
@@ -15,9 +15,9 @@ import "unsafe"
 //go:noinline
 func Call(fn, arg unsafe.Pointer) int32 { return call(fn, arg) }
 
-// Slow runs fn as ordinary cgo does, so fn may block, take any time, and call back into Go. arg, and
-// all that it points to, escape to the heap. C must keep no pointer to them. Slow returns -1 if the
-// program was built without cgo.
+// Slow runs fn as ordinary cgo does, so fn may block, take any time, and call back into Go. arg,
+// and all that it points to, escape to the heap. C must keep no pointer to them. Slow returns -1 if
+// the program was built without cgo.
 func Slow(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
 
 // leafByCgo calls a leaf through cgo and leaves its frame on the stack. It panics if the stack has

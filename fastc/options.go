@@ -28,9 +28,9 @@ type Options struct {
 	// be 0 with it.
 	DisableBudget bool
 
-	// Hold is how long calls go through cgo after they exceeded the budget. It doubles each time that
-	// they do so again within the last hold's length, up to 16 times. Zero means 10 s. At most 24 h,
-	// or HoldForever.
+	// Hold is how long calls go through cgo after they exceeded the budget. It doubles each time
+	// that they do so again within the last hold's length, up to 16 times. Zero means 10 s. At most
+	// 24 h, or HoldForever.
 	Hold time.Duration
 
 	// Logger gets Warn when calls begin to go through cgo, and Debug when they stop. Nil means

@@ -20,16 +20,16 @@ const (
 // countdowns say when to time a call again. Each cell has a cache line, and the address of a
 // goroutine's stack chooses its cell (siteCall), so that cores do not contend for one counter.
 //
-// siteCall counts without atomics. Two goroutines in one cell may lose a count or a new start, which
-// moves a sample by some calls.
+// siteCall counts without atomics. Two goroutines in one cell may lose a count or a new start,
+// which moves a sample by some calls.
 type countdowns [32]struct {
 	left  atomic.Int32 // first: siteCall's
 	start atomic.Int32
 	_     [56]byte
 }
 
-// restart begins every countdown that is over, and returns how many calls those were. The new ones are
-// random about mean, so that samples do not fall into step with a program's own period.
+// restart begins every countdown that is over, and returns how many calls those were. The new ones
+// are random about mean, so that samples do not fall into step with a program's own period.
 func (c *countdowns) restart(mean int32) (calls int32) {
 	for i := range c {
 		if c[i].left.Load() <= 0 {
@@ -41,7 +41,8 @@ func (c *countdowns) restart(mean int32) (calls int32) {
 	return calls
 }
 
-// pace is how quickly the calls of a function follow one another, roughly if several goroutines call.
+// pace is how quickly the calls of a function follow one another, roughly if several goroutines
+// call.
 type pace struct {
 	last, elapsed, calls atomic.Int64 // ns, ns, and calls in elapsed
 }

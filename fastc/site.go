@@ -64,8 +64,8 @@ type Stats struct {
 	Diverted   bool          // now
 }
 
-// NewSite returns a Site for calls of the C function fn, which logs call name. Its errors are of type
-// [*evenkeel.OptionError].
+// NewSite returns a Site for calls of the C function fn, which logs call name. Its errors are of
+// type [*evenkeel.OptionError].
 func NewSite(fn unsafe.Pointer, name string, opts Options) (*Site, error) {
 	opts, err := opts.normal()
 	if err != nil {
@@ -85,7 +85,8 @@ func MustSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	return s
 }
 
-// Call is the package's [Call] of the function. While the function is diverted, it goes through cgo.
+// Call is the package's [Call] of the function. While the function is diverted, it goes through
+// cgo.
 //
 //go:noinline
 func (s *Site) Call(arg unsafe.Pointer) int32 { return siteCall(s, arg) }

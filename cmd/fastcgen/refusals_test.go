@@ -5,7 +5,8 @@ import "strings"
 const refusalHead = "//go:build fastcgen\n\npackage p\n\n// #include <x.h>\nimport \"C\"\n\n"
 
 // refusals has a case for each thing that is wrong whatever C says. src follows refusalHead, from
-// line 8 on, unless it starts with a !. to in place of from is the edit that the first message names.
+// line 8 on, unless it starts with a !. to in place of from is the edit that the first message
+// names.
 var refusals = []struct{ src, want, from, to string }{
 	{"", "3:9: declares no function; declare one under a //fastc:call line", "!APPEND", "//fastc:call f()\nfunc F()\n"},
 	{"func F(\n", "8:9: expected ')', found 'EOF'", "", ""},

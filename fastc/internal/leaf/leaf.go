@@ -135,8 +135,8 @@ type SpinFrame struct {
 // DeepFrame is the frame of [Deep], which uses Bytes of the C stack.
 type DeepFrame struct{ Bytes, Sum int64 }
 
-// GateFrame is the frame of [Gate], which sets Entered, waits until Open is set or NS nanoseconds are
-// over, and sets Left. Access the three by sync/atomic.
+// GateFrame is the frame of [Gate], which sets Entered, waits until Open is set or NS nanoseconds
+// are over, and sets Left. Access the three by sync/atomic.
 type GateFrame struct {
 	NS                  int64
 	Entered, Open, Left int32

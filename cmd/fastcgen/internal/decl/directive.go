@@ -17,7 +17,7 @@ const DirectivePrefix = "//fastc:"
 // NearDirective matches what was meant as a directive and is a comment.
 var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 
-// directive is a line //fastc:WORD REST. What REST is, by its word:
+// directive is a line //fastc:WORD REST. Its word says what the rest is:
 //
 //	call NAME(ARG, ...)     the C function and what it gets: an expression of Go (parseArg)
 //	require CONDITION       of Go, checked before the call; any number of them
@@ -30,10 +30,8 @@ var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 //	copy                    a string that C keeps is copied
 //	opaque                  above a type: Go knows its name only
 //
-// Conditions of Go are parsed here, and compiled with the generated file. Expressions of C are not
-// parsed by anybody but the C compiler, so here it is only made sure that they are one expression:
-// what closes a bracket too many or holds a semicolon would change the code around it
-// (expressionOfC).
+// Only the C compiler parses expressions of C. expressionOfC refuses what would change the code
+// around one.
 type directive struct {
 	word, rest string
 	at, restAt token.Position

@@ -106,12 +106,11 @@ func (p *fileParser) results(f *Func, list *ast.FieldList) {
 	}
 }
 
-// consistent checks what can be said before C is asked. Nothing may be lost between Go and C:
+// consistent checks what needs no C:
 //
 //	each parameter of Go       gets to C: itself, its length, or as what a result begins as
 //	each result of Go          is C's own, which at most one can be, or one whose address C gets
 //	an error                   is there where //fastc:fails says when, and last
-//	each directive's result    is one whose address C gets
 func (p *fileParser) consistent(f *Func) {
 	for _, q := range f.Params {
 		if !f.passes(q.Name) {

@@ -2,7 +2,6 @@ package decl
 
 import (
 	"go/ast"
-	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"strconv"
@@ -12,7 +11,7 @@ import (
 // maxDeclaration bounds a declaration file, in bytes.
 const maxDeclaration = 1 << 20
 
-// Parse reads a declaration file. What it returns is complete only without an error.
+// Parse reads a declaration file.
 //
 //	//go:build fastcgen                    header      Go never compiles the file
 //	package vec                            header
@@ -23,14 +22,11 @@ const maxDeclaration = 1 << 20
 //	//fastc:call v_dot(a, len(a))          directive   what Go cannot say
 //	func Dot(a []float64) float64          function    what Go's callers see
 //
-// Go's own parser reads the syntax, so that only meaning is left to refuse. A problem does not end
-// the reading: all of a file's problems are said in one run. That is why a function with a problem
-// is kept in part: later checks of it are left out, but its name is declared, so that nothing else
-// is blamed for what it lacks.
+// One run reports all problems of a file. A function with a problem stays in part, so that its name
+// is known to the rest.
 //
-// Each directive is read exactly once: by the declaration below it, which marks it in done, or by
-// strays, for which it is a mistake. So a misspelt or misplaced one is never taken for an ordinary
-// comment and lost.
+// Either the declaration below a directive reads it, or strays refuses it. So no misplaced
+// directive is lost as an ordinary comment.
 func Parse(path string, src []byte) (*File, error) {
 	if len(src) > maxDeclaration {
 		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
@@ -59,31 +55,21 @@ func Parse(path string, src []byte) (*File, error) {
 	return p.d, nil
 }
 
-// header reads the build constraint, the package comment and the package clause.
-//
-// The constraint has to be false without the tag fastcgen and possible with it: both are asked of
-// go/build/constraint, for all values of the other tags. The generated file gets the same line
-// without that tag, for which the tag must stand alone or joined by &&: see plainOperand.
+// header reads the build constraint, the package comment and the package clause. The constraint has
+// to be false without the tag fastcgen and possible with it. The tag must be alone or joined by &&.
 func (p *fileParser) header() {
 	p.d.Pkg, p.d.PkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
 	p.d.Doc = commentLines(p.file.Doc)
-	for _, g := range p.file.Comments {
-		for _, c := range g.List {
-			if c.Pos() > p.file.Package || !constraint.IsGoBuild(c.Text) {
-				continue
-			}
-			x, err := constraint.Parse(c.Text)
-			if err != nil {
-				p.refuse(c.Pos(), err.Error(), "write //go:build fastcgen")
-				return
-			}
-			p.d.Build = x
-		}
+	x, at, err := BuildConstraint(p.file)
+	if err != nil {
+		p.refuse(at, err.Error(), "write //go:build fastcgen")
+		return
 	}
+	p.d.Build = x
 	if p.d.Build == nil || p.d.Build.Eval(func(tag string) bool { return tag != DeclarationTag }) ||
 		p.d.Build.Eval(func(string) bool { return false }) {
 		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause")
-	} else if !plainOperand(p.d.Build) {
+	} else if !asks(p.d.Build) {
 		p.refuse(p.file.Package, "fastcgen is hidden in the //go:build line",
 			"write //go:build fastcgen, or fastcgen && OTHERS")
 	}

@@ -17,8 +17,8 @@ type File struct {
 	Match      *match.Result
 }
 
-// Shim returns the name of a function's C shim. It is not static, since cgo gives no address of
-// a static function; the hash of the import path keeps two packages of one name apart.
+// Shim returns the name of a function's C shim, with a hash of the import path. It is not static,
+// because cgo gives no address of a static function.
 func (g *File) Shim(f *decl.Func) string {
 	sum := sha256.Sum256([]byte(g.ImportPath))
 	return "fastc_" + cPart(g.Decl.Pkg) + "_" + hex.EncodeToString(sum[:4]) + "_" + cPart(f.Name)

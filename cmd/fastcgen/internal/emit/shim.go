@@ -9,10 +9,8 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// c returns the generated C, with line marks for the C compiler's messages or without.
-//
-// The marks name lines of the declaration file (#line): so what the compiler says of a shim is
-// placed at the directive that it was made from, and generate.tryC needs no table of lines.
+// c returns the generated C. With marks, #line places what the C compiler says of a shim at the
+// directive that it was made from.
 func (g *File) c(marks bool) string {
 	b := &strings.Builder{}
 	mark := func(line int) {

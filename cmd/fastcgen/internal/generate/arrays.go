@@ -14,13 +14,12 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// unchecked refuses arrays of which nothing says how much C writes to them. How much that is stands
-// in no debugging information: "uint8_t sum[static 32]" and "uint8_t *sum" are the same there. But
-// the compiler compares it with what a call passes. So a call is compiled with an array of one
-// element: where it complains, it knows more, and will complain too when the result is too short;
-// where it does not, the declaration has to say it.
+// unchecked refuses arrays of which nothing says how much C writes to them. Debugging information
+// does not tell "uint8_t sum[static 32]" from "uint8_t *sum", but the compiler compares it with
+// what a call passes. So unchecked compiles a call with an array of one element. If the compiler
+// complains, it will also complain about a result that is too short.
 //
-// The element is not the last of its frame: there compilers take it for an array without a length.
+// The element is not the last of its frame, where compilers take it for an array without a length.
 func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	type trial struct {
 		p *match.Plan
@@ -74,11 +73,10 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	return bad.Err()
 }
 
-// overrun refuses inline functions of which the C compiler sees that they write more to an array
-// than its declaration and //fastc:writes say. For that each array stands alone in a trial, where
-// its end is known, and all that the function calls is compiled into the trial (flatten), at -O3,
-// where loops of a known number of steps are unrolled into stores that the compiler compares with
-// the array's end. gcc does; clang says nothing here.
+// overrun refuses inline functions that write more to an array than its declaration and
+// //fastc:writes say. Each array is alone in a trial, into which gcc compiles all that the function
+// calls (flatten). At -O3 gcc unrolls loops into stores that it compares with the array's end.
+// clang says nothing here.
 func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	var trials []match.OutArray
 	var calls []*match.Plan

@@ -133,32 +133,5 @@ func collapsed(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// preamblesFail places what the C compiler said about the preambles in the files that they stand
-// in.
-func preamblesFail(files []*cgoFile, err error) error {
-	var bad decl.Problems
-	for _, c := range cc.Complaints(err) {
-		at, what := files[0].at(), "the C compiler says: "+c.Text
-		found := false
-		for _, f := range files {
-			if c.File == filepath.Base(f.path) {
-				at.Filename, at.Line, at.Column, found = f.path, c.Line, 1, true
-			}
-		}
-		if !found {
-			what += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
-		}
-		do := "mend the preamble, or the package's #cgo lines"
-		if len(files) > 1 {
-			do += "; preambles that do not go together need a -init each"
-		}
-		bad.Add(at, what, do)
-	}
-	if len(bad) == 0 {
-		return fmt.Errorf("%s: the C compiler failed:\n%w", files[0].path, err)
-	}
-	return bad
-}
-
 // sortedNames returns the names of a map in order.
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io"
@@ -25,7 +24,8 @@ const initSuffix = "_leaf.go"
 
 // initializer writes the declaration file for the C functions that ordinary files call.
 type initializer struct {
-	out     string // as it was named, or made from the first file's name
+	out     string   // as it was named, or made from the first file's name
+	paths   []string // of files
 	files   []*cgoFile
 	pkg     *cc.Package
 	tc      *cc.Toolchain
@@ -38,10 +38,10 @@ type initializer struct {
 // at is where a file begins.
 func (f *cgoFile) at() token.Position { return token.Position{Filename: f.path, Line: 1, Column: 1} }
 
-// Run writes the declarations of the C functions that the files of these names call to the file
-// out, or to one named after the first of them, and says on stderr what they leave to decide.
+// Run writes the declarations of the C functions that the files call to out, or to a file named
+// after the first of them. It says on stderr what they leave to decide.
 func Run(ctx context.Context, names []string, out string, stderr io.Writer) error {
-	in := &initializer{out: out}
+	in := &initializer{out: out, paths: names}
 	if in.out == "" {
 		in.out = strings.TrimSuffix(names[0], ".go") + initSuffix
 	}
@@ -130,9 +130,7 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 		case !importsC(f):
 			return decl.Problems{{At: at, What: `no import "C"`, Do: "name the file that calls C"}}
 		}
-		if c := readCgo(n, fset, f); c.build != nil {
-			tags = append(tags, decl.UserTags(c.build)...)
-		}
+		tags = append(tags, decl.UserTags(readCgo(n, fset, f).build)...)
 	}
 	pkg, err := cc.ReadPackage(ctx, names[0], tags, in.out, temp)
 	if err != nil {
@@ -178,7 +176,11 @@ func (in *initializer) guess(ctx context.Context) error {
 	}
 	names, err := askNames(ctx, in.tc, preamble, sortedNames(asked))
 	if err != nil {
-		return preamblesFail(in.files, err)
+		do := "mend the preamble, or the package's #cgo lines"
+		if len(in.files) > 1 {
+			do += "; preambles that do not go together need a -init each"
+		}
+		return cc.PreambleProblems(err, in.files[0].at(), do, in.paths...)
 	}
 	d := &decl.File{Path: in.files[0].path, Preamble: preamble, PreambleAt: in.files[0].at()}
 	var functions []string
@@ -297,7 +299,7 @@ func (in *initializer) counts() (n [3]int) {
 func (in *initializer) constraint() string {
 	parts := []string{decl.DeclarationTag}
 	add := func(s string) {
-		if s != "" && !slices.Contains(parts, s) {
+		if !slices.Contains(parts, s) {
 			parts = append(parts, s)
 		}
 	}
@@ -305,28 +307,11 @@ func (in *initializer) constraint() string {
 		for _, tag := range platformTags(filepath.Base(f.path)) {
 			add(tag)
 		}
-		if f.build != nil {
-			add(withoutCgo(f.build))
+		for _, t := range decl.Terms(f.build) {
+			if text := decl.TermText(t); text != decl.GeneratedTag { // which the generated file has anyway
+				add(text)
+			}
 		}
 	}
 	return strings.Join(parts, " && ")
-}
-
-// withoutCgo writes a constraint without the tag cgo, which the generated file has anyway.
-func withoutCgo(x constraint.Expr) string {
-	switch x := x.(type) {
-	case *constraint.TagExpr:
-		if x.Tag == decl.GeneratedTag {
-			return ""
-		}
-	case *constraint.AndExpr:
-		l, r := withoutCgo(x.X), withoutCgo(x.Y)
-		if l == "" || r == "" {
-			return l + r
-		}
-		return l + " && " + r
-	case *constraint.OrExpr:
-		return "(" + x.String() + ")"
-	}
-	return x.String()
 }

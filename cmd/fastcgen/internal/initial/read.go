@@ -73,13 +73,7 @@ func IsOrdinary(f *ast.File) bool {
 // readCgo reads the preambles and the build constraint of an ordinary file.
 func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	c := &cgoFile{path: path, file: f}
-	for _, g := range f.Comments {
-		for _, line := range g.List {
-			if line.Pos() < f.Package && constraint.IsGoBuild(line.Text) {
-				c.build, _ = constraint.Parse(line.Text) // go build has read it
-			}
-		}
-	}
+	c.build, _, _ = decl.BuildConstraint(f) // go build has read it
 	for _, declared := range f.Decls {
 		g, ok := declared.(*ast.GenDecl)
 		if !ok || g.Tok != token.IMPORT {

@@ -265,9 +265,7 @@ func (in *initializer) place(r *reach.Report, of map[int][]*guess) {
 	}
 }
 
-// gets decides what becomes of a function that gets to calls which a leaf must not make. A pointer
-// may lead into Go in none of the program's calls, and a library's function may be a leaf: only the
-// user can know.
+// gets decides what becomes of a function that reaches calls which a leaf must not make.
 func (u *guess) gets(f reach.Finding) {
 	said := fmt.Sprintf("%s: %s", f, f.Way)
 	switch {

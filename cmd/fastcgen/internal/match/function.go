@@ -49,10 +49,9 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 //	[n]E                      const E *                 void *, to q          fastc_f->arg
 //	string                    const char *, and len     void *                fastc_f->arg
 //
-// A struct goes by its address, and C copies it from there. What an opaque type's pointer holds is
-// C's, so the collector must not look at it: it goes as a number. A string or an array is passed
-// only where C promises by const not to write: Go's strings never change, and of an array the
-// caller would not see what C wrote.
+// A pointer to an opaque type goes as a number, because the collector must not look at it. A string
+// or an array needs C's const, because Go's strings never change, and the caller of an array would
+// not see what C wrote.
 func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field string) (what, do string) {
 	b, _ := m.facts.Bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)

@@ -12,12 +12,9 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// literal passes a literal or a constant of C. It returns what is wrong.
-//
-// It is written into the C call and takes no place in the frame. C would convert whatever stands
-// there in silence, so a literal is compared with the type's range here, and a constant of C, whose
-// value only the compiler knows, by an assertion in the generated file: (type)(CONSTANT) ==
-// (CONSTANT).
+// literal passes a literal or a constant of C, and returns what is wrong. C would convert it in
+// silence. So literal compares a literal with the type's range, and has C assert (type)(CONSTANT)
+// == (CONSTANT).
 func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 	b, _ := m.facts.Bare(c)
 	n, isNumber := m.facts.Number(c)

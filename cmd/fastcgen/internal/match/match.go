@@ -158,13 +158,9 @@ func (r *resolver) declare(t *decl.Type) {
 	r.order = append(r.order, g)
 }
 
-// match makes a function's plan; what is wrong goes to r.bad.
-//
-// It goes through the arguments of the C call, not through the parameters of Go: their number and
-// order are C's, and one parameter may give several (x and len(x)). Each argument adds to Args
-// exactly once, in order; to Fields and Sets only where Go hands a value over, so a literal has no
-// field. A plan is returned only where nothing was refused: then Args has as many entries as C has
-// parameters, and Values as many as Go has results.
+// match makes a function's plan. It goes through the arguments of the C call. Each adds to Args
+// once, and to Fields and Sets only if Go hands a value over. The plan is nil if something was
+// refused.
 func (r *resolver) match(f *decl.Func) *Plan {
 	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
 	b, _ := r.facts.Bare(r.facts.Funcs[f.Call.CName])

@@ -9,9 +9,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// outParam passes the address of a place in the frame, from which the result is read. C never gets
-// the address of a variable of Go for it: the frame is C's struct, so that what C writes there has
-// C's type and length.
+// outParam passes the address of a field of the frame, from which Go reads the result.
 func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	q := m.f.Result(a.Text)
 	if _, twice := m.p.Outs[a.Text]; twice {
@@ -54,8 +52,8 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	}
 }
 
-// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write; it is
-// empty where C can. declared is g's field of the frame, empty where it has none.
+// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write. declared
+// is g's field of the frame, empty if it has none.
 func (m *matcher) outRefused(
 	i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string,
 ) (what, do string) {
@@ -103,17 +101,14 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 	m.p.Args = append(m.p.Args, address)
 }
 
-// results compares the Go results with C's. Each result of Go is read from one place:
+// results compares the Go results with C's. Each result of Go has one source:
 //
 //	(q, r int32, err error)     //fastc:call v_div(a, b, &q, &r)
 //	 │  │        └── what the shim returns: 0, or errno if //fastc:fails holds
-//	 └──┴─────────── Outs: fields of the frame that C got the address of (outParam, before this)
+//	 └──┴─────────── Outs: fields of the frame whose address C got (outParam)
 //
 //	(n int, err error)          //fastc:call v_count(a)
-//	 └────────────── C's own result, kept in the field ret (direct)
-//
-// What C returns must not be lost by mistake: a function whose result Go leaves out has to say by
-// //fastc:fails what it means, and an error has to have something that sets it.
+//	 └────────────── C's own result, in the field ret (direct)
 func (m *matcher) results(c dwarf.Type) {
 	b, _ := m.facts.Bare(c)
 	_, m.p.voidC = b.(*dwarf.VoidType)
