@@ -134,7 +134,6 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	return n, fits && aligned <= n.Size
 }
 
-// isWide reports whether t is wchar_t, or a typedef of it.
 func isWide(t dwarf.Type) bool {
 	for {
 		switch u := t.(type) {

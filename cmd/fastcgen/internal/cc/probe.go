@@ -25,7 +25,6 @@ type probe struct {
 	do       string
 }
 
-// probes returns the lines for the functions, types and constants of a declaration file.
 func probes(d *decl.File) []probe {
 	var list []probe
 	add := func(kind, format string, n decl.Name, missing, do string) {
@@ -85,8 +84,7 @@ func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 // meant matches the name that a compiler thinks was meant.
 var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 
-// blame finds out which probes the C compiler refused: the preamble alone first, since nothing else
-// can be right where it is wrong, then each probe with it.
+// blame compiles the preamble alone, then each probe with it, to find what the C compiler refused.
 func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
 	var bad decl.Problems
 	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {
@@ -121,8 +119,8 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 	return bad
 }
 
-// PreambleProblems places what the C compiler said about preambles in the files that they are in. at is
-// the place of what it said about other files.
+// PreambleProblems places what the C compiler said about preambles in the files that they are in.
+// at is the place of what it said about other files.
 func PreambleProblems(err error, at token.Position, do string, paths ...string) error {
 	var bad decl.Problems
 	for _, c := range Complaints(err) {
@@ -186,7 +184,6 @@ func answers(data *dwarf.Data, list []probe) (*Facts, error) {
 	}
 }
 
-// readDWARF reads the debugging information of an object file.
 func readDWARF(name string) (*dwarf.Data, error) {
 	if f, err := elf.Open(name); err == nil {
 		defer f.Close()

@@ -24,7 +24,6 @@ type Toolchain struct {
 	Silent bool // -w is among the package's flags
 }
 
-// goEnv is what go env says.
 type goEnv struct {
 	CC        string
 	PkgConfig string `json:"PKG_CONFIG"`
@@ -75,7 +74,6 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 	return tc, nil
 }
 
-// pkgConfig asks pkg-config for the compiler's flags.
 func pkgConfig(ctx context.Context, program string, pkg *Package) ([]string, error) {
 	if len(pkg.pkgConfig) == 0 {
 		return nil, nil

@@ -118,7 +118,6 @@ func ExprText(e ast.Expr) string { return types.ExprString(e) }
 // CIdentifier matches a name in C.
 var CIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// constantsOfC returns the C.NAMEs in an expression.
 func constantsOfC(e ast.Expr, at func(token.Pos) token.Position) []Name {
 	var uses []Name
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -67,8 +67,8 @@ func BuildLine(x constraint.Expr) string {
 	return strings.Join(list, " && ")
 }
 
-// UserTags returns the tags that a file asks for and that go build gets with -tags, as in fastcgen &&
-// libdeflate. Those of the platform and the toolchain are as they are.
+// UserTags returns the tags that a file asks for and that go build gets with -tags, as in fastcgen
+// && libdeflate. Those of the platform and the toolchain are as they are.
 func UserTags(x constraint.Expr) []string {
 	var tags []string
 	for _, t := range Terms(x) {

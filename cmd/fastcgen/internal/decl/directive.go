@@ -61,7 +61,6 @@ func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
 	return list
 }
 
-// moved returns the position n bytes on in the same line.
 func moved(at token.Position, n int) token.Position {
 	at.Column += n
 	at.Offset += n
@@ -144,7 +143,6 @@ func (p *fileParser) directive(f *Func, dir directive) {
 	}
 }
 
-// expression parses a Go expression at a place in the file.
 func (p *fileParser) expression(dir directive) (e ast.Expr, at func(token.Pos) token.Position, ok bool) {
 	fset := token.NewFileSet()
 	e, err := parser.ParseExprFrom(fset, "", dir.rest, parser.SkipObjectResolution)
@@ -278,7 +276,6 @@ func (p *fileParser) budgetDirective(f *Func, dir directive) {
 	f.Budget.Limit = d
 }
 
-// inoutDirective reads what a result begins as: //fastc:inout n = len(dst).
 func (p *fileParser) inoutDirective(f *Func, dir directive) {
 	name, value, ok := strings.Cut(dir.rest, "=")
 	name = strings.TrimSpace(name)
@@ -309,7 +306,6 @@ func (p *fileParser) inoutDirective(f *Func, dir directive) {
 	f.atOf = append(f.atOf, Clause{dir.word, name, dir.restAt})
 }
 
-// writesDirective reads how much C writes: //fastc:writes sum DIGEST_LENGTH.
 func (p *fileParser) writesDirective(f *Func, dir directive) {
 	const do = "write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C"
 	name, text, _ := strings.Cut(strings.ReplaceAll(dir.rest, "\t", " "), " ")

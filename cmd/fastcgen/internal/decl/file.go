@@ -143,7 +143,6 @@ func (a Arg) String() string {
 	return a.Text
 }
 
-// passes reports whether C gets the parameter of that name.
 func (f *Func) passes(name string) bool {
 	for _, a := range f.Call.Args {
 		if a.Kind != ArgResult && a.Text == name {
@@ -178,7 +177,6 @@ func (f *Func) Result(name string) Param {
 	return Param{}
 }
 
-// out reports whether the result of that name is an out parameter of the C call.
 func (f *Func) out(name string) bool {
 	for _, a := range f.Call.Args {
 		if a.Kind == ArgResult && a.Text == name && name != "" {

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 )
 
-// function reads a function declaration.
 func (p *fileParser) function(decl *ast.FuncDecl) {
 	f := &Func{
 		Name: decl.Name.Name, At: p.at(decl.Name.Pos()), Doc: commentLines(decl.Doc), given: map[string]bool{},
@@ -149,7 +148,6 @@ func (p *fileParser) consistent(f *Func) {
 	}
 }
 
-// ofResults checks the directives that name a result, or are about one.
 func (p *fileParser) ofResults(f *Func) {
 	for _, c := range f.atOf {
 		if !f.out(c.result) {

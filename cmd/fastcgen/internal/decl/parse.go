@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// maxDeclaration bounds a declaration file, in bytes.
 const maxDeclaration = 1 << 20
 
 // Parse reads a declaration file.
@@ -75,7 +74,6 @@ func (p *fileParser) header() {
 	}
 }
 
-// imports reads import "C" and its preamble.
 func (p *fileParser) imports() {
 	seen := false
 	for _, decl := range p.file.Decls {
@@ -107,7 +105,6 @@ func (p *fileParser) imports() {
 	}
 }
 
-// preamble takes the C out of the comment above import "C".
 func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
 	p.d.PreambleAt = p.at(pos)
 	if doc == nil {
@@ -117,7 +114,6 @@ func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
 	p.d.Preamble, p.d.PreambleAt = ReadPreamble(p.fset, doc)
 }
 
-// general reads a type or const declaration.
 func (p *fileParser) general(g *ast.GenDecl) {
 	switch g.Tok {
 	case token.VAR:
@@ -173,7 +169,6 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	p.d.Types = append(p.d.Types, t)
 }
 
-// constants copies a const declaration.
 func (p *fileParser) constants(g *ast.GenDecl) {
 	c := Const{}
 	for _, spec := range g.Specs {

@@ -24,7 +24,6 @@ func (g *File) Shim(f *decl.Func) string {
 	return "fastc_" + cPart(g.Decl.Pkg) + "_" + hex.EncodeToString(sum[:4]) + "_" + cPart(f.Name)
 }
 
-// cPart writes a Go name with the letters of C.
 func cPart(name string) string {
 	var b strings.Builder
 	for _, ch := range name {
@@ -37,7 +36,6 @@ func cPart(name string) string {
 	return b.String()
 }
 
-// frame returns the name of a function's frame.
 func frame(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_frame" }
 
 // looksAtResult reports whether the condition of //fastc:fails looks at what C returned, and not at

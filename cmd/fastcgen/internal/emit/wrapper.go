@@ -116,7 +116,6 @@ func (g *File) GoTypes(b io.Writer, layout bool) {
 	}
 }
 
-// doc writes a doc comment, or what stands in for a missing one.
 func doc(b io.Writer, lines []string, missing string) {
 	if len(lines) == 0 {
 		lines = []string{"// " + missing}
@@ -205,7 +204,6 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	b.WriteString("}\n")
 }
 
-// call writes the call of the shim, fast or slow.
 func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 	f := p.Func
 	call := func(how, arg string) string {
@@ -240,7 +238,6 @@ func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 	}
 }
 
-// require writes a check before the call.
 func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
 	text := full + ": requires " + cond
 	fmt.Fprintf(b, "\tif !(%s) {\n", cond)
@@ -268,7 +265,6 @@ func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
 	b.WriteString("\t}\n")
 }
 
-// returns writes what follows the call.
 func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
 	values := make([]string, len(p.Values))
 	for i, s := range p.Values {

@@ -14,15 +14,14 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// cNames says what the names that Go uses are in C.
 type cNames struct {
 	functions map[string]bool // and variables, which have an address too
 	types     map[string]bool
 	unknown   map[string]string // with what the C compiler said
 }
 
-// askNames asks the C compiler what names are, as cgo does: each in two lines that only one kind of
-// name gets through. The names are cgo's (struct_x, uchar).
+// askNames asks the C compiler what names are, by lines that only one kind of name gets through.
+// The names are cgo's (struct_x, uchar).
 func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []string) (*cNames, error) {
 	n := &cNames{functions: map[string]bool{}, types: map[string]bool{}, unknown: map[string]string{}}
 	if _, err := tc.Compile(ctx, preamble, "-fsyntax-only"); err != nil {
@@ -64,9 +63,8 @@ func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []st
 	return n, nil
 }
 
-// askPreamble returns what a preamble defines and a copy of it would define again: functions and
-// variables that other files see, and the static variables, which hold state, of the functions that
-// Go calls.
+// askPreamble returns what a preamble defines for other files, and the static variables of the
+// functions that Go calls. A copy of the preamble would define them again.
 func askPreamble(
 	ctx context.Context, tc *cc.Toolchain, preamble string, functions []string,
 ) (global, state []string, err error) {
@@ -133,5 +131,4 @@ func collapsed(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// sortedNames returns the names of a map in order.
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

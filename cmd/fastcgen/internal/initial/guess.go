@@ -13,7 +13,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// guess is what -init makes of a C function that Go calls.
 type guess struct {
 	cName, goName string
 	sites         []*cgoCall
@@ -29,13 +28,11 @@ type guess struct {
 	length        bool     // C gets the length of something
 }
 
-// guessType is a type of C that declarations need.
 type guessType struct {
 	goName, cName string
 	opaque        bool
 }
 
-// guesser makes the guesses.
 type guesser struct {
 	facts     *cc.Facts
 	uses      *cgoUses
@@ -138,7 +135,6 @@ func (u *guess) refuse(format string, args ...any) {
 	}
 }
 
-// guess fills in one function.
 func (g *guesser) guess(u *guess) {
 	b, _ := g.facts.Bare(g.facts.Funcs[u.cName])
 	fn, ok := b.(*dwarf.FuncType)
@@ -182,7 +178,6 @@ func (g *guesser) guess(u *guess) {
 	p.result()
 }
 
-// number returns the Go type of a number of C, empty when c is none.
 func (g *guesser) number(c dwarf.Type) string {
 	n, ok := g.facts.Number(c)
 	b, _ := g.facts.Bare(c)
@@ -216,14 +211,12 @@ func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
 	return name, b.Size()
 }
 
-// structOf returns the struct behind a type, nil when there is none.
 func (g *guesser) structOf(c dwarf.Type) *dwarf.StructType {
 	b, _ := g.facts.Bare(c)
 	s, _ := b.(*dwarf.StructType)
 	return s
 }
 
-// cgoName returns what stands behind C. for a struct.
 func cgoName(c dwarf.Type) string {
 	switch t := cc.Unqualified(c).(type) {
 	case *dwarf.TypedefType:

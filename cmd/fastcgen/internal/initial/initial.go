@@ -22,7 +22,6 @@ import (
 
 const initSuffix = "_leaf.go"
 
-// initializer writes the declaration file for the C functions that ordinary files call.
 type initializer struct {
 	out     string   // as it was named, or made from the first file's name
 	paths   []string // of files
@@ -35,7 +34,6 @@ type initializer struct {
 	notable []string // about the files: values, generated code
 }
 
-// at is where a file begins.
 func (f *cgoFile) at() token.Position { return token.Position{Filename: f.path, Line: 1, Column: 1} }
 
 // Run writes the declarations of the C functions that the files call to out, or to a file named
@@ -106,7 +104,6 @@ func (in *initializer) names(names []string) error {
 	return nil
 }
 
-// read reads the files and their package.
 func (in *initializer) read(ctx context.Context, names []string, temp string) error {
 	var tags []string
 	for _, n := range names {
@@ -156,7 +153,6 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 	return err
 }
 
-// guess finds the C functions that are called, and guesses their declarations.
 func (in *initializer) guess(ctx context.Context) error {
 	preamble, own := preamblesOf(in.files)
 	in.own = own
@@ -256,7 +252,6 @@ func (in *initializer) mentions(name string) token.Position {
 	return in.files[0].at()
 }
 
-// report says what the user has to know on standard error.
 func (in *initializer) report(stderr io.Writer) {
 	for _, s := range in.notable {
 		fmt.Fprintf(stderr, "%s\n", s)
@@ -287,7 +282,6 @@ func (in *initializer) report(stderr io.Writer) {
 	}
 }
 
-// counts returns the number of functions that are declared, left to decide, and left as they are.
 func (in *initializer) counts() (n [3]int) {
 	for _, u := range in.list {
 		n[u.state()]++

@@ -31,8 +31,8 @@ type origin struct {
 	str  bool   // of a string
 }
 
-// tracer reads arguments. It follows no variable and no function: a wrong length makes C write
-// beyond Go's memory.
+// tracer reads arguments. It follows no variable and no function, because a wrong length makes C
+// write beyond Go's memory.
 type tracer struct {
 	info *types.Info
 	isC  func(name string) bool // whether C.NAME is a function
@@ -66,7 +66,6 @@ func (t *tracer) trace(e ast.Expr) origin {
 	return origin{}
 }
 
-// call reads a conversion, and what gives addresses and lengths.
 func (t *tracer) call(fun, arg ast.Expr) origin {
 	if name, ok := cc.PlainC(fun); ok {
 		if cgoOwn[name] || t.isC(name) {
@@ -92,7 +91,6 @@ func (t *tracer) call(fun, arg ast.Expr) origin {
 	return origin{}
 }
 
-// address is what &x points to.
 func (t *tracer) address(x ast.Expr) origin {
 	name := ""
 	switch x := x.(type) {
@@ -162,7 +160,6 @@ func under(of types.Type) types.Type {
 	return of.Underlying()
 }
 
-// sizeOf returns the size of a number or bool of Go, -1 for others and for what is C's.
 func sizeOf(of types.Type) int64 {
 	b, ok := under(of).(*types.Basic)
 	if ok && b.Info()&(types.IsNumeric|types.IsBoolean) != 0 && b.Info()&types.IsUntyped == 0 {

@@ -12,7 +12,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// parameters guesses the parameters and results of one function.
 type parameters struct {
 	*guesser
 	u       *guess
@@ -23,7 +22,6 @@ type parameters struct {
 	unknown []string       // pointers of which nothing says how much C touches there
 }
 
-// at returns the origins of argument i, without nil.
 func (p *parameters) at(i int) (list []origin) {
 	for _, row := range p.u.origins {
 		if row[i].kind != isNil {
@@ -33,7 +31,6 @@ func (p *parameters) at(i int) (list []origin) {
 	return list
 }
 
-// name returns a name for argument i that no other has.
 func (p *parameters) name(i int) string {
 	name := ""
 	for _, row := range p.u.origins {
@@ -72,14 +69,12 @@ func (p *parameters) isType(name string) bool {
 	return false
 }
 
-// pointer returns argument i as a pointer, nil when it is not one.
 func (p *parameters) pointer(i int) *dwarf.PtrType {
 	b, _ := p.facts.Bare(p.fn.ParamType[i])
 	ptr, _ := b.(*dwarf.PtrType)
 	return ptr
 }
 
-// canCount reports whether argument j is an integer that may say how much memory C touches.
 func (p *parameters) canCount(j int) bool {
 	n, ok := p.facts.Number(p.fn.ParamType[j])
 	return ok && n.Class != decl.Float && n.Enum == nil && n.Size >= 4 && p.lengths[j] == ""
@@ -118,7 +113,6 @@ func (p *parameters) pair(i int) {
 	}
 }
 
-// parameter declares argument i.
 func (p *parameters) parameter(i int) {
 	if length := p.lengths[i]; length != "" {
 		p.u.args = append(p.u.args, length)
@@ -146,7 +140,6 @@ func (p *parameters) parameter(i int) {
 	p.refuseType(i)
 }
 
-// refuseType refuses a function because of the type of argument i.
 func (p *parameters) refuseType(i int) {
 	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too",
 		i+1, p.facts.Describe(p.fn.ParamType[i]))
@@ -154,7 +147,6 @@ func (p *parameters) refuseType(i int) {
 
 func param(name, typ string) decl.Param { return decl.Param{Name: name, Typ: &decl.GoType{Name: typ}} }
 
-// pass adds a parameter that C gets.
 func (p *parameters) pass(name, typ string) {
 	p.u.decl.Params = append(p.u.decl.Params, param(name, typ))
 	p.u.args = append(p.u.args, name)
@@ -171,7 +163,6 @@ func (p *parameters) askLengths() {
 // elements stands for a length that only a person knows.
 const elements = "ELEMENTS"
 
-// pointerTo declares a pointer.
 func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 	list := p.at(i)
 	if len(list) == 0 {
@@ -227,7 +218,6 @@ func all(list []origin, is func(origin) bool) bool {
 	return !slices.ContainsFunc(list, func(o origin) bool { return !is(o) })
 }
 
-// unknownLength declares a pointer of which nothing says how much C touches there.
 func (p *parameters) unknownLength(i int, elem string) {
 	name := p.name(i)
 	p.pass(name, "[]"+elem)
@@ -251,8 +241,8 @@ func (p *parameters) written(i int, typ string) {
 	p.u.ask("Does C read %s before it writes it? Then add //fastc:inout %[1]s = VALUE. If not, this is right.", name)
 }
 
-// structPointer declares a pointer to a struct: to Go's mirror when Go has values of it, and
-// otherwise to what C keeps to itself.
+// structPointer declares a pointer to a mirror if Go has values of the struct, or to an opaque
+// type.
 func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	s := p.structOf(ptr.Type)
 	if cgoName(ptr.Type) == "" || strings.HasPrefix(s.StructName, "__") {
@@ -279,7 +269,6 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	}
 }
 
-// counts reports whether an argument may say how much memory C touches.
 func (p *parameters) counts() bool {
 	for j := range p.fn.ParamType {
 		if p.canCount(j) {
@@ -289,7 +278,6 @@ func (p *parameters) counts() bool {
 	return false
 }
 
-// result declares what the function returns, and errno.
 func (p *parameters) result() {
 	c := p.fn.ReturnType
 	b, _ := p.facts.Bare(c)
@@ -337,7 +325,6 @@ func (p *parameters) keeps() {
 	}
 }
 
-// pointerResult returns the Go type of a pointer that C returns, empty when there is none.
 func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
 	if s := p.structOf(ptr.Type); s != nil && cgoName(ptr.Type) != "" {
 		return "*" + p.handle(p.u, ptr.Type).goName

@@ -15,7 +15,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/generate"
 )
 
-// cgoFile is an ordinary Go file that uses cgo.
 type cgoFile struct {
 	path      string
 	file      *ast.File
@@ -37,7 +36,6 @@ type cgoCall struct {
 	errno bool // r, err := C.NAME()
 }
 
-// cgoUses is what the files say about C.
 type cgoUses struct {
 	calls     []*cgoCall
 	values    map[string]token.Position // names that are not called: types, constants, functions as values
@@ -49,7 +47,6 @@ var cgoOwn = map[string]bool{
 	"CString": true, "CBytes": true, "GoString": true, "GoStringN": true, "GoBytes": true, "malloc": true, "free": true,
 }
 
-// importsC reports whether a file imports "C".
 func importsC(f *ast.File) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
 }
@@ -70,7 +67,6 @@ func IsOrdinary(f *ast.File) bool {
 	})
 }
 
-// readCgo reads the preambles and the build constraint of an ordinary file.
 func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	c := &cgoFile{path: path, file: f}
 	c.build, _, _ = decl.BuildConstraint(f) // go build has read it
@@ -107,7 +103,6 @@ func platformTags(base string) []string {
 	return tags
 }
 
-// collect finds what a file says about C.
 func (u *cgoUses) collect(fset *token.FileSet, f *ast.File, calls bool) {
 	var stack []ast.Node
 	parent := func(n int) ast.Node {
@@ -177,7 +172,6 @@ func typeCheck(pkg *cc.Package) *types.Info {
 	return info
 }
 
-// unsafeImporter gives packages without contents, and unsafe.
 type unsafeImporter struct{ generate.EmptyImporter }
 
 func (i unsafeImporter) Import(path string) (*types.Package, error) {

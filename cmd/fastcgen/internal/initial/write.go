@@ -40,7 +40,6 @@ type block struct {
 	of   []*guess
 }
 
-// blocks returns the pieces of the declaration file.
 func (in *initializer) blocks() []block {
 	var names []string
 	for _, f := range in.files {
@@ -94,7 +93,6 @@ func (in *initializer) aboutElements() string {
 		". A wrong one lets C write over Go's memory. If C gets its own memory there, wrap the function.")
 }
 
-// typeBlocks declares the types of the functions that are declared.
 func (in *initializer) typeBlocks() []block {
 	var list []block
 	of := map[*guessType]int{}
@@ -114,7 +112,6 @@ func (in *initializer) typeBlocks() []block {
 	return list
 }
 
-// declaration writes a type.
 func (t *guessType) declaration() string {
 	s := fmt.Sprintf("// %s is C's %s", t.goName, (&decl.Type{CName: t.cName}).CText())
 	if t.opaque {
@@ -124,7 +121,6 @@ func (t *guessType) declaration() string {
 	return s + fmt.Sprintf(".\ntype %s C.%s\n", t.goName, t.cName)
 }
 
-// declaration writes a function with its directives.
 func (u *guess) declaration() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
@@ -137,7 +133,6 @@ func (u *guess) declaration() string {
 	return b.String()
 }
 
-// bare writes the directives and the function.
 func (u *guess) bare() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "//fastc:call %s(%s)\n", u.cName, strings.Join(u.args, ", "))
@@ -202,8 +197,8 @@ func (in *initializer) text() (text []byte, of map[int][]*guess) {
 	return []byte(b.String()), of
 }
 
-// settle has fastcgen itself read what is to be written. What it refuses of a function becomes a
-// question, and what gets to a call that blocks goes by ordinary cgo.
+// settle has the other stages read the text. What they refuse becomes a question, and a function
+// that reaches a call that blocks goes by ordinary cgo.
 func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 	looked := false
 	for {
@@ -226,7 +221,6 @@ func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// generated runs the stages of fastcgen over a declaration file that is not written yet.
 func (in *initializer) generated(ctx context.Context, text []byte) (*emit.File, error) {
 	d, err := decl.Parse(in.out, text)
 	if err != nil {
@@ -287,7 +281,6 @@ func (u *guess) gets(f reach.Finding) {
 	}
 }
 
-// writeNew puts text into a file that must not be there.
 func writeNew(out string, text []byte) error {
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

@@ -10,7 +10,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// argument adds argument i of the C call, of type c.
 func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 	field := "arg" + strconv.Itoa(i)
 	switch a.Kind {
@@ -93,7 +92,6 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 	return "", ""
 }
 
-// pointerParameter passes what C takes by address.
 func (m *matcher) pointerParameter(
 	q *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, field, is, suggestion string,
 ) (what, do string) {

@@ -30,7 +30,6 @@ type Field struct {
 
 const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 
-// mirror makes the Go struct for a declared C one.
 func (r *resolver) mirror(t *decl.Type) *Mirror {
 	s := r.cType(t).(*dwarf.StructType)
 	mr := &Mirror{Decl: t, Size: s.ByteSize}
@@ -167,7 +166,6 @@ func (r *resolver) fieldType(
 	return "", 0, 0, "is " + r.facts.Describe(c) + ", which Go does not have", opaque
 }
 
-// structField returns the Go type of a struct within a struct.
 func (r *resolver) structField(
 	t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64, indent string,
 ) (text string, size, align int64, what, do string) {
@@ -274,7 +272,6 @@ func fieldName(c string) string {
 	return name
 }
 
-// initialisms are written in capitals, as linters ask.
 var initialisms = map[string]bool{
 	"API": true, "CPU": true, "DNS": true, "EOF": true, "GID": true, "HTTP": true, "ID": true, "IP": true, "JSON": true,
 	"PID": true,

@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// passesLen reports whether C gets the length of a parameter too.
 func (m *matcher) passesLen(name string) bool {
 	for _, a := range m.f.Call.Args {
 		if a.Kind == decl.ArgLen && a.Text == name {
@@ -18,7 +17,6 @@ func (m *matcher) passesLen(name string) bool {
 	return false
 }
 
-// asVoid reports whether a parameter is passed as a void pointer.
 func (m *matcher) asVoid(name string) bool {
 	for i, a := range m.f.Call.Args {
 		b, _ := m.facts.Bare(m.c.ParamType[i])

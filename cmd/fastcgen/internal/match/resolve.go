@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// resolver knows what the type names in a declaration file stand for.
 type resolver struct {
 	facts    *cc.Facts
 	declared map[string]*decl.GoType // by Go name
@@ -18,7 +17,6 @@ type resolver struct {
 	bad      decl.Problems
 }
 
-// cType returns the C type behind a declared one, without typedefs.
 func (r *resolver) cType(t *decl.Type) dwarf.Type {
 	c := r.facts.Types[t.CText()]
 	if s := r.stands[t.CText()]; s != nil {
@@ -28,7 +26,6 @@ func (r *resolver) cType(t *decl.Type) dwarf.Type {
 	return b
 }
 
-// maxDepth bounds the chain of names behind a type.
 const maxDepth = 16
 
 // resolve replaces the names in a type by what they stand for. ok is false if one is unknown.
@@ -105,14 +102,12 @@ func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 	return false
 }
 
-// pointer returns c as a pointer, nil when it is none.
 func (r *resolver) pointer(c dwarf.Type) *dwarf.PtrType {
 	b, _ := r.facts.Bare(c)
 	ptr, _ := b.(*dwarf.PtrType)
 	return ptr
 }
 
-// isVoid reports whether c is void.
 func (r *resolver) isVoid(c dwarf.Type) bool {
 	b, _ := r.facts.Bare(c)
 	_, is := b.(*dwarf.VoidType)

@@ -148,7 +148,6 @@ func (m *matcher) results(c dwarf.Type) {
 	}
 }
 
-// direct reads the C function's own result.
 func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 	cName := m.f.Call.CName
 	if m.p.voidC {

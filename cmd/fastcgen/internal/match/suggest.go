@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// suggest says what to declare in Go for C's c.
 func (r *resolver) suggest(c dwarf.Type) string {
 	if text := r.goFor(c); text != "" {
 		return "declare " + text
@@ -43,7 +42,6 @@ func (r *resolver) suggest(c dwarf.Type) string {
 	return cc.WrapIt
 }
 
-// goFor returns the Go type for c, empty when there is none.
 func (r *resolver) goFor(c dwarf.Type) string {
 	b, _ := r.facts.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
@@ -98,7 +96,6 @@ func (r *resolver) suggestOut(c dwarf.Type) string {
 	return "pass a parameter, not a result: " + r.suggest(c)
 }
 
-// suggestResult says what to declare for C's own result.
 func (r *resolver) suggestResult(c dwarf.Type) string {
 	b, _ := r.facts.Bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)

@@ -44,7 +44,6 @@ var callers = strings.Fields(`qsort qsort_r bsearch lfind lsearch tsearch tfind 
 	ftw nftw fts_open scandir glob atexit on_exit signal sigaction pthread_create pthread_once pthread_key_create
 	pthread_atfork call_once thrd_create tss_create dl_iterate_phdr makecontext clone`)
 
-// isCallback reports whether a symbol is a way back into Go.
 func isCallback(symbol string) bool {
 	return symbol == "crosscall2" || strings.HasPrefix(symbol, "_cgoexp_") || strings.HasPrefix(symbol, "_cgo_")
 }
@@ -83,7 +82,6 @@ func cLibrary(ctx context.Context, tc *cc.Toolchain) map[string]bool {
 	return all
 }
 
-// exports returns the names in C of the functions that a package exports.
 func exports(pkg *cc.Package) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range pkg.Files {

@@ -17,7 +17,6 @@ type graph struct {
 	found func(symbol string) (Kind, bool) // says what an undefined symbol is
 }
 
-// node is a function.
 type node struct {
 	name     string          // its key also has the number of its file if it is static
 	calls    map[string]bool // keys
@@ -30,7 +29,6 @@ type unit struct {
 	function, global map[string]bool // by name
 }
 
-// add reads the assembly of one compiled file.
 func (g *graph) add(text string) {
 	g.units++
 	u := &unit{g, map[string]bool{}, map[string]bool{}}
@@ -63,7 +61,6 @@ func (g *graph) add(text string) {
 // addresses are the directives that put an address into a variable.
 var addresses = []string{".quad", ".xword", ".8byte", ".dword", ".long", ".word"}
 
-// declare notes what a line says about a name.
 func (u *unit) declare(word, rest string) {
 	name, kind, _ := strings.Cut(rest, ",")
 	switch word {
