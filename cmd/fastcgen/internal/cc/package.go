@@ -154,16 +154,3 @@ func (pkg *Package) Clashes(d *decl.File) decl.Problems {
 	}
 	return bad
 }
-
-// PlainC returns NAME for C.NAME.
-func PlainC(e ast.Node) (string, bool) {
-	if p, ok := e.(*ast.ParenExpr); ok {
-		return PlainC(p.X)
-	}
-	sel, ok := e.(*ast.SelectorExpr)
-	if !ok {
-		return "", false
-	}
-	x, ok := sel.X.(*ast.Ident)
-	return sel.Sel.Name, ok && x.Name == "C"
-}

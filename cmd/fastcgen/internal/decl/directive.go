@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,28 +85,33 @@ func (p *fileParser) strays() {
 }
 
 // directive reads one directive of a function.
+// forms are a function's directives, with what has to follow each.
+var forms = map[string]struct {
+	rest    string
+	repeats bool
+}{
+	"call": {"NAME(ARGUMENTS)", false}, "require": {"CONDITION", true}, "fails": {"CONDITION of C over ret", false},
+	"inout": {"RESULT = VALUE", true}, "writes": {"RESULT NUMBER", true},
+	"slow": {}, "yield": {}, "budget": {}, "copy": {},
+}
+
 func (p *fileParser) directive(f *Func, dir directive) {
-	const words = "write call, require, slow, yield, budget, fails, copy, inout or writes"
-	switch dir.word {
-	case "call", "require", "slow", "yield", "budget", "fails", "copy", "inout", "writes":
-	case "opaque":
+	form, known := forms[dir.word]
+	switch {
+	case dir.word == "opaque":
 		p.bad.Add(dir.at, "//fastc:opaque on a function", "put it on a type")
 		return
-	default:
-		p.bad.Add(dir.at, "no directive //fastc:"+dir.word, words)
+	case !known:
+		p.bad.Add(dir.at, "no directive //fastc:"+dir.word,
+			"write call, require, slow, yield, budget, fails, copy, inout or writes")
 		return
-	}
-	if f.given[dir.word] && dir.word != "require" && dir.word != "inout" && dir.word != "writes" {
+	case f.given[dir.word] && !form.repeats:
 		p.bad.Add(dir.at, "a second //fastc:"+dir.word, "leave one out")
 		return
 	}
 	f.given[dir.word] = true
-	if dir.rest == "" && !slices.Contains([]string{"slow", "yield", "budget", "copy"}, dir.word) {
-		do := map[string]string{
-			"call": "NAME(ARGUMENTS)", "require": "CONDITION", "fails": "CONDITION of C over ret",
-			"inout": "RESULT = VALUE", "writes": "RESULT NUMBER",
-		}
-		p.bad.Add(dir.at, "//fastc:"+dir.word+" says nothing", "write //fastc:"+dir.word+" "+do[dir.word])
+	if dir.rest == "" && form.rest != "" {
+		p.bad.Add(dir.at, "//fastc:"+dir.word+" says nothing", "write //fastc:"+dir.word+" "+form.rest)
 		return
 	}
 	switch dir.word {

@@ -134,14 +134,7 @@ func (p *fileParser) general(g *ast.GenDecl) {
 
 func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	const do = "write type NAME C.NAME, as in type Point C.struct_point"
-	sel, ok := s.Type.(*ast.SelectorExpr)
-	x, isIdent := ast.Expr(nil), false
-	if ok {
-		x = sel.X
-		var id *ast.Ident
-		id, isIdent = x.(*ast.Ident)
-		isIdent = isIdent && id.Name == "C"
-	}
+	cName, ofC := PlainC(s.Type)
 	switch {
 	case s.TypeParams != nil:
 		p.refuse(s.Pos(), s.Name.Name+" has type parameters", do)
@@ -149,12 +142,12 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	case s.Assign.IsValid():
 		p.refuse(s.Pos(), s.Name.Name+" is an alias", do+", without =")
 		return
-	case !isIdent:
+	case !ofC:
 		p.refuse(s.Type.Pos(), s.Name.Name+" is not a type of C",
 			do+"; Go types belong in an ordinary file of the package")
 		return
 	}
-	t := &Type{Name: s.Name.Name, CName: sel.Sel.Name, Doc: commentLines(doc), At: p.at(s.Name.Pos())}
+	t := &Type{Name: s.Name.Name, CName: cName, Doc: commentLines(doc), At: p.at(s.Name.Pos())}
 	for _, dir := range p.directives(doc) {
 		switch {
 		case dir.word != "opaque":

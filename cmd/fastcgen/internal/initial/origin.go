@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"go/types"
 
-	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
@@ -51,7 +50,7 @@ func (t *tracer) trace(e ast.Expr) origin {
 		}
 		return origin{name: e.Name}
 	case *ast.SelectorExpr:
-		if _, ok := cc.PlainC(e); !ok {
+		if _, ok := decl.PlainC(e); !ok {
 			return origin{name: e.Sel.Name}
 		}
 	case *ast.UnaryExpr:
@@ -67,7 +66,7 @@ func (t *tracer) trace(e ast.Expr) origin {
 }
 
 func (t *tracer) call(fun, arg ast.Expr) origin {
-	if name, ok := cc.PlainC(fun); ok {
+	if name, ok := decl.PlainC(fun); ok {
 		if cgoOwn[name] || t.isC(name) {
 			return origin{}
 		}

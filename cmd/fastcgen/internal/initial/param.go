@@ -56,10 +56,8 @@ func (p *parameters) unique(name string) string {
 // isType reports whether a type of C in the signature would get that name.
 func (p *parameters) isType(name string) bool {
 	for _, c := range append(slices.Clone(p.fn.ParamType), p.fn.ReturnType) {
-		b, _ := p.facts.Bare(c)
-		for ptr, ok := b.(*dwarf.PtrType); ok; ptr, ok = b.(*dwarf.PtrType) {
+		for ptr := p.facts.Pointer(c); ptr != nil; ptr = p.facts.Pointer(c) {
 			c = ptr.Type
-			b, _ = p.facts.Bare(c)
 		}
 		of := goName(cgoName(c))
 		if p.structOf(c) != nil && slices.Contains([]string{of, of + "C", of + "Handle", of + "Value"}, name) {
@@ -67,12 +65,6 @@ func (p *parameters) isType(name string) bool {
 		}
 	}
 	return false
-}
-
-func (p *parameters) pointer(i int) *dwarf.PtrType {
-	b, _ := p.facts.Bare(p.fn.ParamType[i])
-	ptr, _ := b.(*dwarf.PtrType)
-	return ptr
 }
 
 func (p *parameters) canCount(j int) bool {
@@ -86,7 +78,7 @@ func sameElements(o origin, size int64) bool { return !o.cast || o.size == size 
 // pair finds the argument that is the length of argument i: wherever C gets x, it gets len(x)
 // there, too.
 func (p *parameters) pair(i int) {
-	ptr := p.pointer(i)
+	ptr := p.facts.Pointer(p.fn.ParamType[i])
 	if ptr == nil {
 		return
 	}
@@ -118,7 +110,7 @@ func (p *parameters) parameter(i int) {
 		p.u.args = append(p.u.args, length)
 		return
 	}
-	if ptr := p.pointer(i); ptr != nil {
+	if ptr := p.facts.Pointer(p.fn.ParamType[i]); ptr != nil {
 		p.pointerTo(i, ptr)
 		return
 	}
@@ -186,8 +178,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 		return
 	}
 	elem, size := p.element(ptr)
-	_, isVoid := target.(*dwarf.VoidType)
-	isVoid = isVoid || target == nil
+	isVoid := p.facts.IsVoid(ptr.Type) || target == nil
 	n, _ := p.facts.Number(ptr.Type)
 	isConst := cc.IsConst(ptr.Type)
 	switch {

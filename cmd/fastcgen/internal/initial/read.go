@@ -122,17 +122,13 @@ func (u *cgoUses) collect(fset *token.FileSet, f *ast.File, calls bool) {
 			return true
 		}
 		stack = append(stack, n)
-		sel, ok := n.(*ast.SelectorExpr)
-		name, isC := "", false
-		if ok {
-			name, isC = cc.PlainC(sel)
-		}
+		name, isC := decl.PlainC(n)
 		if !isC {
 			return true
 		}
-		at := fset.PositionFor(sel.Pos(), false)
+		at := fset.PositionFor(n.Pos(), false)
 		call, ok := parent(1).(*ast.CallExpr)
-		if !ok || ast.Unparen(call.Fun) != sel {
+		if !ok || ast.Unparen(call.Fun) != n {
 			if _, star := parent(1).(*ast.StarExpr); !star {
 				u.allocated[name] = true
 			}

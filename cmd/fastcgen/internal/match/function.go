@@ -95,8 +95,7 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 func (m *matcher) pointerParameter(
 	q *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, field, is, suggestion string,
 ) (what, do string) {
-	target, _ := m.facts.Bare(ptr.Type)
-	_, toVoid := target.(*dwarf.VoidType)
+	toVoid := m.facts.IsVoid(ptr.Type)
 	if g.Kind == decl.GoString {
 		n, ok := m.facts.Number(ptr.Type)
 		switch {

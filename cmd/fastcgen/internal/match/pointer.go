@@ -19,12 +19,9 @@ func (m *matcher) passesLen(name string) bool {
 
 func (m *matcher) asVoid(name string) bool {
 	for i, a := range m.f.Call.Args {
-		b, _ := m.facts.Bare(m.c.ParamType[i])
-		if ptr, ok := b.(*dwarf.PtrType); ok && a.Kind == decl.ArgParam && a.Text == name {
-			target, _ := m.facts.Bare(ptr.Type)
-			if _, ok := target.(*dwarf.VoidType); ok {
-				return true
-			}
+		ptr := m.facts.Pointer(m.c.ParamType[i])
+		if ptr != nil && a.Kind == decl.ArgParam && a.Text == name && m.facts.IsVoid(ptr.Type) {
+			return true
 		}
 	}
 	return false

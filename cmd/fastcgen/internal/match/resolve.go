@@ -101,15 +101,3 @@ func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 	}
 	return false
 }
-
-func (r *resolver) pointer(c dwarf.Type) *dwarf.PtrType {
-	b, _ := r.facts.Bare(c)
-	ptr, _ := b.(*dwarf.PtrType)
-	return ptr
-}
-
-func (r *resolver) isVoid(c dwarf.Type) bool {
-	b, _ := r.facts.Bare(c)
-	_, is := b.(*dwarf.VoidType)
-	return is
-}

@@ -20,13 +20,13 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	g, ok := m.resolve(q.Typ, 0)
 	if !ok {
 		do := "pass a parameter, not a result"
-		if m.pointer(c) != nil {
+		if m.facts.Pointer(c) != nil {
 			do = m.suggestOut(c)
 		}
 		m.bad.Add(q.At, "the type "+g.String()+" is not known, or cannot come from C", do)
 		return
 	}
-	ptr := m.pointer(c)
+	ptr := m.facts.Pointer(c)
 	if ptr == nil || cc.IsConst(ptr.Type) {
 		why := ""
 		if ptr != nil {
@@ -42,7 +42,7 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 		m.bad.Add(q.At, what, do)
 		return
 	}
-	if g.Kind != decl.GoPointer && !m.isVoid(ptr.Type) {
+	if g.Kind != decl.GoPointer && !m.facts.IsVoid(ptr.Type) {
 		m.numberSize(ptr.Type)
 	}
 	m.out(i, a, q, g, declared)
@@ -57,17 +57,17 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 func (m *matcher) outRefused(
 	i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string,
 ) (what, do string) {
-	fits := !m.isVoid(ptr.Type) && m.sameData(g, ptr.Type)
+	fits := !m.facts.IsVoid(ptr.Type) && m.sameData(g, ptr.Type)
 	switch {
 	case declared == "":
 		return "the result " + q.Name + " is " + g.String(), m.suggestOut(c)
 	case g.Kind == decl.GoArray && g.Len == 1: // C compilers take it for one without a length
 		return "the result " + q.Name + " is an array of one element", "declare " + g.Elem.String()
 	case g.Kind == decl.GoPointer:
-		inner := m.pointer(ptr.Type)
+		inner := m.facts.Pointer(ptr.Type)
 		fits = inner != nil && m.sameData(g.Elem, inner.Type)
 	case g.Kind == decl.GoArray:
-		fits = m.isVoid(ptr.Type) || m.points(g, ptr.Type)
+		fits = m.facts.IsVoid(ptr.Type) || m.points(g, ptr.Type)
 	}
 	if fits {
 		return "", ""
@@ -111,7 +111,7 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 //	 └────────────── C's own result, in the field ret (direct)
 func (m *matcher) results(c dwarf.Type) {
 	b, _ := m.facts.Bare(c)
-	_, m.p.voidC = b.(*dwarf.VoidType)
+	m.p.voidC = m.facts.IsVoid(c)
 	cName := m.f.Call.CName
 	var direct *decl.Param
 	for i, r := range m.f.Results {
@@ -160,8 +160,8 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 		return ""
 	}
 	declared, value := m.place(g, "ret")
-	b, _ := m.facts.Bare(c)
-	ptr, isPtr := b.(*dwarf.PtrType)
+	ptr := m.facts.Pointer(c)
+	isPtr := ptr != nil
 	if g.Kind == decl.GoString && isPtr {
 		return m.text(r, g, ptr, c)
 	}
