@@ -34,9 +34,8 @@
 //     that no request overlaps a collection. [evenkeel.dev/gcgate/httpgate] counts the requests of a
 //     net/http server for it; [evenkeel.dev/gcgate/haproxy] and [evenkeel.dev/gcgate/health] tell
 //     balancers, [evenkeel.dev/gcgate/client] is a Go client that needs none;
-//     [evenkeel.dev/gcgate/capacity] says by formulas what replicas need. For adapters of one's
-//     own there are [evenkeel.dev/gcgate/polled], [evenkeel.dev/gcgate/gcgatetest] and
-//     [evenkeel.dev/gcgate/turntest].
+//     [evenkeel.dev/gcgate/capacity] says by formulas what replicas need. Tests of
+//     adapters use [evenkeel.dev/gcgate/gcgatetest].
 //   - [evenkeel.dev/contrib/etcdturn], a module of its own: replicas behind gates take turns, by
 //     leases of etcd.
 //   - [evenkeel.dev/contrib/grpcgate], a module of its own: the gate for gRPC servers, whose clients hear of

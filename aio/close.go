@@ -6,13 +6,12 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Close closes all connections and ends a WaitIO. What is pending is returned by WaitIO with
-// ErrWatcherClosed. It always returns nil, and may be called again.
+// Close closes all connections and ends a WaitIO. WaitIO returns pending operations with
+// ErrWatcherClosed. Close always returns nil, and may be called again.
 //
-// On io_uring no operation waits in the kernel. Should a kernel keep one all the same, WaitIO has failed
-// with an error that says so, and the operation is returned with a nil Buffer and Size 0: the kernel may
-// still use the one submitted, so it is never freed, nor to be used again. Stats.Leaked counts these;
-// Logger gets a Warn.
+// With io_uring, no operation waits in the kernel. If a kernel keeps one all the same, WaitIO
+// fails, and the Result has a nil Buffer. That buffer is never freed, because the kernel may use
+// it. Stats.Leaked counts these, and Logger gets a Warn.
 func (w *Watcher) Close() error {
 	if leaked := w.end(); leaked > 0 {
 		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never "+
@@ -22,18 +21,18 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// end closes the watcher, if it is open, and returns how many operations were leaked.
+// end closes the watcher if it is open, and returns how many operations leaked.
 func (w *Watcher) end() (leaked uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.ending.closed {
 		return 0
 	}
 	w.refuse()
-	for len(w.conns) > 0 {
-		w.release(w.conns[len(w.conns)-1], proactor.WatcherClosed)
+	for len(w.table.descs) > 0 {
+		w.release(w.table.descs[len(w.table.descs)-1], proactor.WatcherClosed)
 	}
-	w.intakeAll() // finds its connections gone
+	w.intakeAll() // their connections are gone
 	for _, op := range w.backend.Close(nil) {
 		if op.Leaked {
 			leaked++
@@ -41,38 +40,36 @@ func (w *Watcher) end() (leaked uint64) {
 		if w.over(op) {
 			w.finish(op)
 		}
-		w.list(op.Desc, &w.again)
+		w.list(op.Desc, &w.fair.again)
 	}
 	for w.listed() > 0 {
-		w.serve() // ends what is behind
+		w.serve() // ends what is queued behind
 	}
-	w.closed = true
-	w.leaving = nil
-	w.swap = nil // connections that are still referenced keep the watcher
+	w.ending.closed = true
+	w.cleanup.Stop()
+	w.table.leaving = nil
+	w.swap.buf = nil // connections that are still referenced keep the watcher
 	w.stats.Leaked = leaked
 	w.checkDrained()
 	return leaked
 }
 
-// refusing reports whether submissions have ended.
 func (w *Watcher) refusing() bool {
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
-	return w.refuses
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	return w.subs.closed
 }
 
-// refuse ends submissions.
 func (w *Watcher) refuse() {
-	w.subMu.Lock()
-	w.refuses = true
-	w.subMu.Unlock()
+	w.subs.mu.Lock()
+	w.subs.closed = true
+	w.subs.mu.Unlock()
 }
 
-// Shutdown refuses new operations, closes the listeners, ends the pending reads, accepts and dials
-// with ErrWatcherClosed, lets the pending writes finish, and closes the Watcher when WaitIO has
-// returned all of them: a goroutine has to call it meanwhile. When ctx ends first the Watcher is
-// closed as by Close, and ctx's error is returned. It may be called again, and then waits for the
-// same.
+// Shutdown refuses new operations, closes the listeners, ends pending reads, accepts and dials with
+// ErrWatcherClosed, and lets pending writes finish. Then it closes the Watcher. A goroutine must
+// call WaitIO during that time. If ctx ends first, Shutdown closes the Watcher at once and returns
+// ctx's error. It may be called again.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	drained := w.drain()
 	var err error
@@ -80,7 +77,7 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 	case <-drained:
 	case <-ctx.Done():
 		select {
-		case <-drained: // too
+		case <-drained:
 		default:
 			err = ctx.Err()
 		}
@@ -93,20 +90,20 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 func (w *Watcher) drain() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.drained != nil {
-		return w.drained
+	if w.ending.drained != nil {
+		return w.ending.drained
 	}
-	w.drained = make(chan struct{})
+	w.ending.drained = make(chan struct{})
 	w.refuse()
 	w.intakeAll()
-	for i := len(w.conns) - 1; i >= 0; i-- { // from behind, as the last one takes the place of one that goes
-		if _, ok := w.conns[i].Owner.(*Listener); ok {
-			w.release(w.conns[i], proactor.WatcherClosed)
+	for i := len(w.table.descs) - 1; i >= 0; i-- { // backwards, because the last one takes the place of one that goes
+		if _, ok := w.table.descs[i].Owner.(*Listener); ok {
+			w.release(w.table.descs[i], proactor.WatcherClosed)
 		}
 	}
-	for _, d := range w.conns {
-		w.runAll(d) // what was submitted before is tried
-		w.revive(d) // also what is silent since
+	for _, d := range w.table.descs {
+		w.runAll(d)
+		w.revive(d)
 		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {
 			op.Cause = proactor.WatcherClosed
 		}
@@ -119,17 +116,17 @@ func (w *Watcher) drain() <-chan struct{} {
 	}
 	w.checkDrained()
 	w.wake()
-	return w.drained
+	return w.ending.drained
 }
 
-// checkDrained ends a Shutdown's waiting when nothing is pending any more. The caller holds mu.
+// checkDrained ends the wait of Shutdown if nothing is pending. The caller holds mu.
 func (w *Watcher) checkDrained() {
-	if w.drained == nil || !w.closed && (w.pending > 0 || w.ended.Head != nil) {
+	if w.ending.drained == nil || !w.ending.closed && (w.pending > 0 || w.ended.Head != nil) {
 		return
 	}
 	select {
-	case <-w.drained:
+	case <-w.ending.drained:
 	default:
-		close(w.drained)
+		close(w.ending.drained)
 	}
 }

@@ -2,20 +2,20 @@ package aio
 
 import "evenkeel.dev/aio/internal/proactor"
 
-// maxBeds is how many operations of connections that became silent are kept for those that are no
-// longer, before submissions get them.
-const maxBeds = 64
+// maxIdleSpares is how many operations of silent connections are kept for those that wake up.
+// Submissions get the rest.
+const maxIdleSpares = 64
 
-// untagged stands for the tag of a read that has none.
+// untagged replaces a nil tag.
 var untagged any = new(byte)
 
-// doze has op, of which Start has just said false, be its tag alone, if it is a read that waits for
-// the first byte of a silent connection: an operation is as large as the rest of such a connection.
-// The caller holds mu.
-func (w *Watcher) doze(op *proactor.Op) {
+// sleep replaces op, if it is a read that waits for the first byte of a silent connection, by its
+// tag. An operation is as large as the rest of an idle connection. Start has just returned false
+// for op. The caller holds mu.
+func (w *Watcher) sleep(op *proactor.Op) {
 	d := op.Desc
 	q := &d.Queues[proactor.In]
-	if w.sleeper == nil || op != q.Head || op.Next != nil || op.Deadline != 0 || !w.sleeper.Sleeps(op) {
+	if w.idle.sleeper == nil || op != q.Head || op.Next != nil || op.Deadline != 0 || !w.idle.sleeper.Sleeps(op) {
 		return
 	}
 	q.Remove(op)
@@ -23,32 +23,32 @@ func (w *Watcher) doze(op *proactor.Op) {
 		d.Dormant = untagged
 	}
 	*op = proactor.Op{}
-	w.beds.Push(op)
-	if w.empty++; w.empty < maxBeds {
+	w.idle.spare.Push(op)
+	if w.idle.spares++; w.idle.spares < maxIdleSpares {
 		return
 	}
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
-	if w.spares < maxFree {
-		w.spare.Append(&w.beds)
-		w.spares += w.empty
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	if w.subs.spares < maxFree {
+		w.subs.spare.Append(&w.idle.spare)
+		w.subs.spares += w.idle.spares
 	}
-	w.beds, w.empty = proactor.Queue{}, 0
+	w.idle.spare, w.idle.spares = proactor.Queue{}, 0
 }
 
-// revive has the read of d that is dormant, if there is one, be an operation again, in flight as it
-// was. The caller holds mu.
+// revive makes the dormant read of d an operation in flight again, if there is one. The caller
+// holds mu.
 func (w *Watcher) revive(d *proactor.Desc) {
 	if d.Dormant == nil {
 		return
 	}
-	op := w.beds.Pop()
+	op := w.idle.spare.Pop()
 	if op != nil {
-		w.empty--
+		w.idle.spares--
 	} else {
-		w.subMu.Lock()
+		w.subs.mu.Lock()
 		op = w.operation()
-		w.subMu.Unlock()
+		w.subs.mu.Unlock()
 	}
 	*op = proactor.Op{Desc: d, Kind: proactor.Readable, Index: -1, InFlight: true}
 	if d.Dormant != untagged {

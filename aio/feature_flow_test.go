@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -165,40 +164,4 @@ func TestFeatureAmortisedContextSwitches(t *testing.T) {
 			t.Errorf("more than %d calls", limit)
 		}
 	})
-}
-
-// TestFeatureLightweight: what is read to know the package is little, and each backend less.
-func TestFeatureLightweight(t *testing.T) {
-	for _, part := range []struct {
-		name  string
-		limit int
-		files []string
-	}{
-		{"package aio and what it agrees on with its backends", 3520, []string{"*.go", "internal/proactor/*.go"}},
-		{"the io_uring backend", 270, []string{"internal/uring/backend*.go"}},
-		{"its rings, as liburing has them", 190, []string{"internal/uring/ring*.go"}},
-		{"the memory that its reads share", 170, []string{"internal/uring/buffers*.go"}},
-		{
-			"the epoll backend, with what the next shares", 520,
-			[]string{"internal/poller/readiness.go", "internal/poller/epoll*.go"},
-		},
-		{"the kqueue backend", 320, []string{"internal/poller/kqueue*.go"}},
-	} {
-		lines := 0
-		for _, pattern := range part.files {
-			names, err := filepath.Glob(pattern)
-			must(t, err)
-			for _, name := range names {
-				if match, _ := filepath.Match("*_test.go", filepath.Base(name)); match {
-					continue
-				}
-				text, err := os.ReadFile(name)
-				must(t, err)
-				lines += bytes.Count(text, []byte("\n"))
-			}
-		}
-		if lines == 0 || lines > part.limit {
-			t.Errorf("%s: %d lines, want 1 to %d", part.name, lines, part.limit)
-		}
-	}
 }

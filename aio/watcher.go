@@ -1,6 +1,8 @@
 package aio
 
 import (
+	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -10,110 +12,134 @@ import (
 // Result is an operation that is over.
 type Result struct {
 	Op   Op
-	Tag  any   // what it was submitted with
-	Conn *Conn // whose operation it was; of an accept or a dial the new one, nil with an error; nil of a post
+	Tag  any   // of the submission
+	Conn *Conn // of the operation. For an accept or a dial the new one. Nil for a post, and with an error
 
-	// Buffer is the caller's buffer, theirs again. For a read without one, it is the part of the
-	// watcher's swap buffer that was read into (Swap), valid until the next WaitIO. Buffer[:Size]
-	// was transferred. It is nil of a Writev, and where the kernel kept the caller's: see Watcher.Close.
+	// Buffer is the buffer of the submission, which the caller owns again. Buffer[:Size] was
+	// transferred. After a read with a nil buffer, Swap is set and Buffer is part of the swap
+	// buffer, valid until the next WaitIO. It is nil after a Writev, and if the kernel kept the
+	// buffer. See Watcher.Close.
 	Buffer []byte
 	Swap   bool
 	Size   int
 
-	// Error is nil, io.EOF when the peer has ended, ErrDeadline, ErrCancelled, ErrClosed or ErrWatcherClosed when
-	// the connection or the watcher was closed meanwhile, or a syscall.Errno such as ECONNRESET. It
-	// is not wrapped. Of an operation that was refused it is the reason: see Conn.Read.
+	// Error is nil, io.EOF at the peer's end, ErrDeadline, ErrCancelled, ErrClosed,
+	// ErrWatcherClosed, or a syscall.Errno such as ECONNRESET. It is not wrapped. For a refused
+	// operation it is the reason. See Conn.Read.
 	Error error
 
-	// More says that the operation goes on, and that other Results of it follow: of an
-	// AcceptMultishot.
+	// More says that the operation, an AcceptMultishot, goes on and has other Results.
 	More bool
 }
 
 // Stats counts what a Watcher did since it was made.
 type Stats struct {
-	Backend     string // the one in use
-	Conns       int    // attached, accepted or dialled, and not closed
-	Listeners   int    // not closed
-	Pending     int    // operations submitted and not yet over
-	QueuedBytes int64  // of writes that WaitIO has not returned: see Options.MaxWatcherBytes
+	Backend     string
+	Conns       int   // open connections
+	Listeners   int   // open listeners
+	Pending     int   // operations submitted and not yet over
+	QueuedBytes int64 // of writes that WaitIO has not returned. See Options.MaxWatcherBytes
 
-	Operations, Results     uint64 // begun, and returned by WaitIO: with each connection of an AcceptMultishot
-	Refused                 uint64 // of Results, those that were not begun: see Conn.Read
+	Operations, Results     uint64 // begun, and returned by WaitIO. Each connection of an AcceptMultishot counts
+	Refused                 uint64 // results of operations that were not begun. See Conn.Read
 	BytesRead, BytesWritten uint64
 	Accepted, Dialled       uint64 // connections
-	AcceptStalls            uint64 // how often one waited to be accepted for lack of descriptors or memory
+	AcceptStalls            uint64 // accepts that waited because descriptors or memory were missing
 	Cancelled               uint64 // at their deadline, by Cancel or by Shutdown
 	Expired                 uint64 // at their deadline
-	// how long after their deadline these were ended: all together, and the latest
+	// time from the deadline to the end of these: the sum and the maximum
 	Late, LateMax time.Duration
-	SwapFull      uint64 // how often a read found the swap buffer full and waited for the next WaitIO
-	Leaked        uint64 // whose memory the kernel did not return: see Close
-	Polls, Waits  uint64 // how often the kernel was asked, and how often waited for
+	SwapFull      uint64 // reads that found the swap buffer full and waited for the next WaitIO
+	Leaked        uint64 // operations whose memory the kernel did not return. See Close
+	Polls, Waits  uint64 // times the kernel was asked for events, and waited for
 }
 
-// Watcher carries out operations on the connections that are attached to it. Its methods may be
-// called by any goroutine, WaitIO by one at a time. New makes one; Close or Shutdown ends it.
+// Watcher carries out operations on the connections that are attached to it. Any goroutine may call its
+// methods, but only one at a time is in WaitIO. New makes one. Close or Shutdown ends it. A Watcher that
+// nothing refers to any more is closed by the garbage collector, which logs a warning.
 //
-// Lock order: waiting, mu, subMu.
+// Lock order: waiting, mu, subs.mu.
 type Watcher struct {
 	options Options
 	backend proactor.Backend
-	start   time.Time     // deadlines count from it
-	posts   proactor.Desc // whose operations Post's are. It has no descriptor
+	start   time.Time // deadlines count from it
+	cleanup runtime.Cleanup
+	posts   proactor.Desc // the operations of Post belong to it. It has no descriptor
 
-	waiting   sync.Mutex // held by the goroutine in WaitIO, to which the next five belong
-	results   []Result
-	unyielded int           // transfers since the clock was looked at
-	yielded   time.Duration // when other goroutines last had their turn
-	skipped   bool          // the last turn did not ask the kernel
-	passing   passing
+	waiting sync.Mutex // held by the goroutine in WaitIO
+	loop    struct {   // guarded by waiting
+		results []Result
+		moved   int           // transfers since WaitIO looked at the clock
+		yielded time.Duration // when other goroutines last ran
+		skipped bool          // the last turn did not ask the kernel
+		passing passing
+	}
 
-	mu           sync.Mutex
-	ended        proactor.Queue // to be returned
-	fresh        line           // what waits for its turn: has come anew,
-	again        line           // had one and has more to do
-	lead         int            // transfers that fresh has begun more than again, while both had some
-	pending      int            // begun, not ended
-	polled       []*proactor.Op
-	late         []*proactor.Op // expire's
-	deadlines    deadlines
-	sleeper      proactor.Sleeper // the backend, or nil
-	beds         proactor.Queue   // operations of those that doze, for those that wake up
-	empty        int              // how many
-	starved      line             // for whose transfers there was no memory,
-	retried      line             // and again as they were retried
-	leaving      []*proactor.Desc // to be released, as their Closing is over, or their Connect failed
-	busy         bool             // the backend could not submit all, for lack of memory
-	swap         []byte
-	swapUsed     int
-	swapHeld     bool             // by operations that have ended and were not returned
-	conns        []*proactor.Desc // each at its Index
-	listeners    int              // of conns, those of a Listener
-	unused       *Conn            // for the next connection to accept, if there is one
-	arrived      *Conn            // accepted: from over to finish
-	stalled      []*proactor.Desc // listeners for whose connections there were no descriptors
-	stalledUntil time.Duration    // when these are tried again, since start
-	stallWarned  bool             // the Logger was told
-	last         *place           // of the connection that was attached last: many have the same
-	closed       bool             // the backend is closed
-	drained      chan struct{}    // not nil: Shutdown waits until nothing is pending, which closes it
-	stats        Stats
+	mu        sync.Mutex
+	ended     proactor.Queue // WaitIO returns these
+	pending   int            // operations that have begun and have not ended
+	polled    []*proactor.Op
+	deadlines deadlines
+	late      []*proactor.Op // scratch of expire
+	stats     Stats
 
-	subMu       sync.Mutex
-	subs        line           // with submissions
-	refused     proactor.Queue // submitted, and over with an error
-	submitted   int            // how many
-	queuedBytes int64          // of writes that were not returned
-	spare       proactor.Queue // operations for reuse
-	spares      int
-	vecs        []*proactor.Vec // for reuse
-	asleep      bool            // the goroutine in WaitIO has to be woken
-	refuses     bool            // no more submissions
+	fair struct { // guarded by mu: descriptors that wait for their turn
+		fresh line // these have a new operation
+		again line // these had a turn and have more to do
+		ahead int  // transfers that fresh has begun more than again, while neither was empty
+	}
+	idle struct { // guarded by mu
+		sleeper proactor.Sleeper // the backend, or nil
+		spare   proactor.Queue   // operations of silent connections, for those that wake up
+		spares  int
+	}
+	memory struct { // guarded by mu: what lacked memory, the kernel's or the swap buffer's
+		starved line // for a transfer
+		retried line // for the same transfer, again
+		refused bool // for all that the backend was to submit
+	}
+	swap struct { // guarded by mu
+		buf  []byte
+		used int
+		held bool // an operation that was not returned has a part of it
+	}
+	table struct { // guarded by mu
+		descs     []*proactor.Desc // each at its Index
+		listeners int              // how many of them are listeners
+		leaving   []*proactor.Desc // to be released: their Closing is over, or their Connect failed
+		last      *place           // of the newest connection: many have the same
+	}
+	accepts struct { // guarded by mu
+		unused  *Conn            // for the next connection, if there is one
+		arrived *Conn            // accepted: from over to finish
+		stalled []*proactor.Desc // listeners that lack descriptors for their connections
+		until   time.Duration    // when these are tried again, since start
+		warned  bool             // the Logger has a warning
+	}
+	ending struct { // guarded by mu
+		closed  bool          // the backend is closed
+		drained chan struct{} // Shutdown waits for its close, when nothing is pending. Or nil
+	}
+
+	subs submissions
 }
 
-// New returns a Watcher. It fails with an *evenkeel.OptionError, with an *UnsupportedError where the system
-// lacks the backend, and with a syscall.Errno when the process has no more descriptors.
+// submissions are operations on their way to WaitIO, and the memory for them.
+type submissions struct {
+	mu      sync.Mutex
+	descs   line           // with submissions
+	count   int            // of their submissions
+	refused proactor.Queue // submitted, and over with an error
+	bytes   int64          // of writes that were not returned
+	spare   proactor.Queue // operations for reuse
+	spares  int
+	vecs    []*proactor.Vec // for reuse
+	asleep  bool            // the goroutine in WaitIO has to be woken
+	closed  bool            // no more submissions
+}
+
+// New returns a Watcher. It fails with an *evenkeel.OptionError, with an *UnsupportedError if the
+// system lacks the backend, and with a syscall.Errno if the process has no more descriptors.
 func New(o Options) (*Watcher, error) {
 	o, err := o.normal()
 	if err != nil {
@@ -126,17 +152,30 @@ func New(o Options) (*Watcher, error) {
 	return newWatcher(o, b), nil
 }
 
-// newWatcher returns a Watcher over a backend.
 func newWatcher(o Options, b proactor.Backend) *Watcher {
 	w := &Watcher{options: o, backend: b, start: time.Now()}
 	if !b.Recycle() {
-		w.swap = make([]byte, o.SwapSize)
+		w.swap.buf = make([]byte, o.SwapSize)
 	}
 	if s, ok := b.(proactor.Sleeper); ok {
-		w.sleeper = s
+		w.idle.sleeper = s
 		s.OnEdge(w.revive)
 	}
+	if h, ok := b.(proactor.Holder); ok {
+		w.cleanup = runtime.AddCleanup(w, closeForgotten, forgotten{h.Holds(), o.Logger})
+	}
 	return w
+}
+
+// forgotten is what is left of a Watcher that nothing refers to and that was not closed.
+type forgotten struct {
+	held   *proactor.Held
+	logger *slog.Logger
+}
+
+func closeForgotten(f forgotten) {
+	n := f.held.Close()
+	f.logger.Warn("aio: a Watcher was garbage collected before it was closed; call its Close", "closed", n)
 }
 
 func init() {
@@ -149,39 +188,37 @@ func init() {
 	}
 }
 
-// Stats returns counters since the Watcher was made. It costs a lock that WaitIO holds while it
-// works.
+// Stats returns counters since New. It takes a lock that WaitIO holds while it works.
 func (w *Watcher) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.stats
-	s.Backend, s.Conns, s.Pending = w.backend.Name(), len(w.conns)-w.listeners, w.pending
-	s.Listeners = w.listeners
-	w.subMu.Lock()
-	defer w.subMu.Unlock()
-	s.Pending += w.submitted
-	s.QueuedBytes = w.queuedBytes
+	s.Backend, s.Conns, s.Pending = w.backend.Name(), len(w.table.descs)-w.table.listeners, w.pending
+	s.Listeners = w.table.listeners
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock()
+	s.Pending += w.subs.count
+	s.QueuedBytes = w.subs.bytes
 	return s
 }
 
 func (w *Watcher) now() time.Duration { return time.Since(w.start) }
 
-// wake ends a wait: there may be something to return, or a cancellation to submit. The caller
-// holds mu.
+// wake ends a wait. The caller holds mu.
 func (w *Watcher) wake() {
-	if w.closed {
+	if w.ending.closed {
 		return
 	}
-	w.subMu.Lock()
+	w.subs.mu.Lock()
 	w.wakeLocked()
-	w.subMu.Unlock()
+	w.subs.mu.Unlock()
 }
 
-// wakeLocked ends a wait. The caller holds subMu and knows that the watcher is open: the backend
-// could not be woken after its Close.
+// wakeLocked is wake for a caller that holds subs.mu and knows that the watcher is open. The
+// backend must not be woken after its Close.
 func (w *Watcher) wakeLocked() {
-	if w.asleep {
-		w.asleep = false
+	if w.subs.asleep {
+		w.subs.asleep = false
 		w.backend.Wake()
 	}
 }

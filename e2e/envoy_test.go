@@ -149,7 +149,7 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 		inAnswers bool
 		rounds    int
 		edit      func(*testing.T, string) string
-		heeded    bool
+		followed    bool
 		slow      bool // each turn is held for seconds
 	}{
 		{"polled", false, 20, func(_ *testing.T, text string) string { return text }, true, false},
@@ -177,18 +177,18 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 			}
 			n := rounds(c.rounds)
 			sent := together(t, through, n, replicas, nil)
-			var met, unheeded uint64
+			var met, ignored uint64
 			var logs string
 			for _, g := range replicas {
 				now := g.stats(t)
 				if met += now.Overlapped; now.Announced < uint64(n) {
 					t.Errorf("%d of %d collections were announced", now.Announced, n)
 				}
-				unheeded += now.Unheeded
+				ignored += now.IgnoredDrains
 				_, log := g.Output()
 				logs += log
-				t.Logf("polled %d times; %d requests met a collection, %d drains were not heeded", now.Polls,
-					now.Overlapped, now.Unheeded)
+				t.Logf("polled %d times; %d requests met a collection, %d drains were ignored", now.Polls,
+					now.Overlapped, now.IgnoredDrains)
 			}
 			if met*20 > uint64(sent) {
 				// each of Envoy's threads hears of a drain when it runs, and on a busy machine may
@@ -196,8 +196,8 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 				t.Errorf("%d of %d requests met a collection", met, sent)
 			}
 			if warned := strings.Contains(logs, "requests keep coming") &&
-				strings.Contains(logs, "update_merge_window"); warned != (unheeded > 0) || !c.heeded && !warned {
-				t.Errorf("%d drains were not heeded, and the log names update_merge_window: %v", unheeded, warned)
+				strings.Contains(logs, "update_merge_window"); warned != (ignored > 0) || !c.followed && !warned {
+				t.Errorf("%d drains were ignored, and the log names update_merge_window: %v", ignored, warned)
 			}
 		})
 	}

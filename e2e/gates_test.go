@@ -50,7 +50,7 @@ type gatedSetup struct {
 // gatedStats is what a replica tells of itself.
 type gatedStats struct {
 	Polls                                        int64
-	Collections, Announced, Overlapped, Unheeded uint64
+	Collections, Announced, Overlapped, IgnoredDrains uint64
 }
 
 // runGated serves: / counted by the gate, /health, /collect and /stats.
@@ -60,7 +60,7 @@ func runGated(setup string) error {
 		return err
 	}
 	o := gcgate.Options{
-		Policy: gcgate.PolicyDrain, AnnounceTimeout: s.AnnounceTimeout, DisablePeriod: true,
+		Policy: gcgate.PolicyDrain, AnnounceTimeout: s.AnnounceTimeout, Period: -1,
 		MemoryLimitBytes: math.MaxInt64,
 		Logger:           slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
@@ -115,7 +115,7 @@ func runGated(setup string) error {
 		json.NewEncoder(w).Encode(gatedStats{
 			polls.Load(),
 			now.Collections[gcgate.ReasonRequested], now.Phases[gcgate.StateAnnouncing].Count, now.Overlapped,
-			now.Unheeded,
+			now.IgnoredDrains,
 		})
 	})
 	m, err := httpgate.New(g, wrap)
@@ -471,7 +471,7 @@ func (h *haproxyServer) twoAtOnce(t *testing.T, replicas [2]*gated, rounds int, 
 			t.Errorf("%d of %d collections were announced", s.Announced, rounds)
 		case silent != "" && (s.Announced > 0 ||
 			strings.Count(log, silent) != 1 || !strings.Contains(log, "let it poll more often") &&
-			!strings.Contains(log, "nobody polls")):
+			!strings.Contains(log, "no polls")):
 			t.Errorf("%d collections were announced by polls that are too slow, or the log does not say once that %q:\n%s", s.Announced, silent, log)
 		}
 	}

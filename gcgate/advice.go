@@ -2,12 +2,10 @@ package gcgate
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"time"
 )
 
-// What an adviser looks at.
 const (
 	adviceFirst   = 500 * time.Millisecond // of requests and collections, at least, before the first advice
 	adviceEvery   = time.Minute            // between two
@@ -15,11 +13,10 @@ const (
 	adviceEntered = 100                    // requests, likewise
 )
 
-// adviser says what another replica and a balancer would give a process without signals.
-// Owned by the control goroutine.
+// adviser tells a process without signals what a second replica would give. The control goroutine
+// owns it.
 type adviser struct {
 	heap *heapWatch
-	log  *slog.Logger
 
 	// At the start of the time that the next advice is about.
 	begin    time.Time // zero: not begun
@@ -32,7 +29,6 @@ type adviser struct {
 	logged bool // the log has had an advice
 }
 
-// look advises when enough has been seen.
 func (a *adviser) look() {
 	h, t := a.heap, a.heap.requests
 	if a.begin.IsZero() || a.policy != h.policy {
@@ -49,7 +45,7 @@ func (a *adviser) look() {
 	h.status.update(func(s *Stats) { s.Advice = advice })
 	if !a.logged {
 		a.logged = true
-		a.log.Info("gcgate: advice: " + advice)
+		h.log.Info("gcgate: advice: " + advice)
 	}
 	a.restart()
 }
@@ -60,19 +56,16 @@ func (a *adviser) restart() {
 	a.entered, a.overlaps = t.total, a.overlapsNow()
 }
 
-// overlapsNow counts the overlaps of requests with cycles so far, the gate's or others.
 func (a *adviser) overlapsNow() float64 {
 	t := a.heap.requests
 	return float64(t.overlapped()) + t.overlappedOther
 }
 
-// advise puts it in a sentence or two.
 func (a *adviser) advise(seen, marked time.Duration, cycles uint64, share float64) string {
 	h := a.heap
 	s := fmt.Sprintf("%.2g%% of the requests overlapped a collection, each of which marked for %v, one in %v",
 		100*share, marked.Round(100*time.Microsecond), (seen / time.Duration(cycles)).Round(time.Millisecond))
-	s += ": with a second replica, behind a balancer that the gate tells (Options.Signals, and " +
-		"Turns), next to none would"
+	s += ": with a second replica behind a balancer, and Options.Signals and Turns set, almost none would"
 	if h.policy == PolicyMemory && h.roomy || h.options.MaxTriggerBytes != 0 {
 		return s
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// Times of the announcements.
 const (
 	drainTimeout = time.Second            // of one call of Signal.Drain
 	backTimeout  = 5 * time.Second        // of one call of Signal.Ready
@@ -18,31 +17,26 @@ const (
 	checkFor     = 10 * time.Second // how long a peer may take to appear after the start
 	checkEvery   = 500 * time.Millisecond
 
-	// returnTimeout is how long the gate holds the turn for a peer that answers and does not have this
-	// process back. One that polls a drained process every ten seconds takes minutes. A gate that
-	// stops waits for stopTimeout only.
+	// returnTimeout bounds how long the gate holds the turn for a peer that answers. A gate that
+	// stops waits for stopTimeout.
 	returnTimeout = 5 * time.Minute
 	stopTimeout   = time.Minute
 
-	// A peer that has drained this process and does not answer any more may be restarting, and may
-	// come back with it drained. Two drained replicas fail requests, so the gate holds the turn for
-	// such a peer, but not for long, because the heaps of the other replicas grow. They carry the
-	// same load as this one. So the bound is half of the time that this heap takes from the trigger
-	// to the hard threshold, and the other half is left for their own turns. A restart takes a second
-	// or so, hence the limits of the bound. A gate that stops waits for less, because the next
-	// process asks to be put back when it starts.
+	// Two drained replicas fail requests, so the gate holds the turn for a peer that does not
+	// answer and may be restarting. But the other heaps grow. The bound is half of the time from
+	// the trigger to the hard threshold, and the other half is for their turns.
 	silentMost, silentLeast = 10 * time.Second, time.Second
 	silentAtStop            = 3 * time.Second
 
 	returnLook = 100 * time.Millisecond // between two looks at a peer that the gate waits for
 
-	// The log and the statistics say who holds the turn up after heldUpAfter: the first Ready has
-	// returned by then, and says why.
+	// The log and the statistics name the peer or the holder after heldUpAfter, when the first
+	// Ready has returned.
 	heldUpAfter = backTimeout + 2*returnLook
 )
 
-// silentBound is how long the gate holds the turn for a peer that does not answer. spare is the
-// time from the trigger to the hard threshold, 0 if it is not known.
+// silentBound is how long the gate holds the turn for a silent peer. spare is the time from the
+// trigger to the hard threshold, 0 if it is not known.
 func silentBound(spare time.Duration) time.Duration {
 	if spare == 0 {
 		return silentMost
@@ -53,18 +47,17 @@ func silentBound(spare time.Duration) time.Duration {
 // notice is what the gate asks of a peer: to drain this process, or to put it back.
 type notice struct {
 	drain bool
-	first bool          // a Ready before this process has ever drained
+	first bool          // a Ready before the first drain of this process
 	until time.Time     // of a drain: when this process expects to be back
-	begun chan struct{} // closed at its first call: no call for an earlier notice runs any more
+	begun chan struct{} // closed at its first call, when no call for an earlier notice runs any more
 	done  chan struct{} // closed when the peer has acted on it
 
 	posted  time.Time
 	contact time.Time // when it was posted, or when the peer last answered ErrNotBack; guarded by announcer.mu
 	err     error     // of the last call; guarded by announcer.mu
-	failed  bool      // a call failed, and the log has counted it; owned by announcer.run
+	failed  bool      // the log has counted that a call failed; owned by announcer.run
 }
 
-// acted reports whether the peer has acted on it.
 func (n *notice) acted() bool { return isClosed(n.done) }
 
 func newNotice() *notice {
@@ -72,15 +65,15 @@ func newNotice() *notice {
 	return &notice{begun: make(chan struct{}), done: make(chan struct{}), posted: now, contact: now}
 }
 
-// announcer calls the signal of one peer, in a goroutine of its own. A slow peer holds up nothing
-// else.
+// announcer calls the signal of one peer, in a goroutine of its own, so that a slow peer delays
+// nothing else.
 type announcer struct {
 	signal  Signal
 	is      Description
 	log     *slog.Logger
 	calls   *calls
 	posted  chan struct{} // there is a new notice; capacity 1
-	used    bool          // it could be used at the last collection; control goroutine
+	used    bool          // at the last collection; owned by the control goroutine
 	failing bool          // no Drain has succeeded since one failed; owned by run
 
 	warnings *warnings
@@ -102,8 +95,8 @@ func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	return a
 }
 
-// usableWithoutTurn reports whether to announce a collection that has no turn through this signal,
-// and for how long to wait for that at least.
+// usableWithoutTurn reports whether this signal announces a collection without the turn, and the
+// least time to wait for it.
 func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
 	switch {
 	case a.is.SafeWithoutTurn:
@@ -119,12 +112,10 @@ func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
 	return min(patience, maxAnnounceTimeout), err == nil
 }
 
-// call notes a call of the signal's method until end is called.
 func (a *announcer) call(method string) (end func()) {
 	return a.calls.begin(method + " of signal " + a.signal.String())
 }
 
-// usable returns why not to announce through this signal now, nil where nothing is against it.
 func (a *announcer) usable(within time.Duration) (err error) {
 	if c, ok := a.signal.(Confirmer); ok {
 		end := a.call("CanConfirm")
@@ -137,8 +128,6 @@ func (a *announcer) usable(within time.Duration) (err error) {
 	return err
 }
 
-// use notes whether a collection is announced through this signal, and tells the log when that
-// changes.
 func (a *announcer) use(err error) {
 	if a.used = err == nil; a.used {
 		a.warnings.over("gcgate: the signal is used again", "unused")
@@ -148,10 +137,9 @@ func (a *announcer) use(err error) {
 		"gcgate: a signal cannot be used now; collecting without it", "error", err)
 }
 
-// errNotBack is why a signal is silent whose last Ready has not returned nil.
+// errNotBack is the error of a signal whose last Ready has not returned nil.
 var errNotBack = errors.New("its peer has not confirmed yet that it has this process back: is it there?")
 
-// unconfirmed reports whether the peer has not yet confirmed that it has this process back.
 func (a *announcer) unconfirmed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,9 +154,8 @@ func (a *announcer) unconfirmed() bool {
 	}
 }
 
-// awaitReturn waits until the peer has this process back, as the notice says. It returns false if
-// givesUp says so, or when over is closed. bound is for a peer that does not answer. While it waits
-// it calls late with the time since the notice was posted and the error of the last call.
+// awaitReturn waits until the peer has acted on the notice. It returns false when over is closed,
+// or after bound if the peer does not answer. It calls late now and then.
 func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-chan struct{},
 	late func(time.Duration, error),
 ) bool {
@@ -195,7 +182,6 @@ func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-cha
 	}
 }
 
-// awaitStopped is awaitReturn for a gate that stops, and asks nothing new of the peer.
 func (a *announcer) awaitStopped(bound context.Context, stop <-chan struct{}) {
 	a.mu.Lock()
 	n := a.newest
@@ -216,7 +202,6 @@ func (a *announcer) outstanding(n *notice) (out bool, err error) {
 	return a.out, n.err
 }
 
-// givesUp reports whether the gate waits for the peer no longer, and the error of the last call.
 func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -232,7 +217,7 @@ func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error
 	}
 }
 
-// post replaces what the gate asks of the peer, and interrupts the call that says otherwise.
+// post replaces what the gate asks of the peer, and interrupts the call for the old notice.
 func (a *announcer) post(drain bool, until time.Time) *notice {
 	n := newNotice()
 	n.drain, n.until = drain, until
@@ -247,8 +232,8 @@ func (a *announcer) post(drain bool, until time.Time) *notice {
 	return n
 }
 
-// withdraw ends a drain that is posted, for good, because the control goroutine may hang, or go on
-// later. Any goroutine may call it, more than once.
+// withdraw ends a drain for good, because the control goroutine may hang, or go on later. Any
+// goroutine may call it, more than once.
 func (a *announcer) withdraw() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -258,7 +243,6 @@ func (a *announcer) withdraw() {
 	}
 }
 
-// postLocked makes n the newest notice. mu is held.
 func (a *announcer) postLocked(n *notice) {
 	a.newest = n
 	if a.cancel != nil {
@@ -270,7 +254,6 @@ func (a *announcer) postLocked(n *notice) {
 	}
 }
 
-// run calls the signal for the newest notice until ctx ends.
 func (a *announcer) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -303,8 +286,7 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// send calls the signal once, and closes the notice if the peer has acted on it. It returns a nil
-// notice if there is none, or if another took its place during the call.
+// send calls the signal once. It returns nil if there is no notice, or if another took its place.
 func (a *announcer) send(ctx context.Context) (*notice, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -312,7 +294,7 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 	n := a.newest
 	a.cancel = cancel
 	select {
-	case <-a.posted: // of n, which came since run looked: else the signal would be called twice at once
+	case <-a.posted: // of n: else the signal would be called twice at once
 	default:
 	}
 	a.mu.Unlock()
@@ -338,13 +320,12 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 		}
 	}
 	a.failed = err != nil && !errors.Is(err, ErrNotBack)
-	a.mu.Unlock() // Stop takes it, and a Logger may hang
+	a.mu.Unlock() // before report: a Logger may hang, and Stop takes mu
 	a.report(n, err)
 	return n, err
 }
 
-// learnLocked takes in what a call has returned, also for a notice that has been replaced. mu is
-// held.
+// learnLocked notes what a call has returned, also for a notice that has been replaced. mu is held.
 func (a *announcer) learnLocked(n *notice, err error) {
 	n.err = err
 	switch {
@@ -357,7 +338,6 @@ func (a *announcer) learnLocked(n *notice, err error) {
 	}
 }
 
-// do calls the signal.
 func (a *announcer) do(ctx context.Context, n *notice) error {
 	if n.drain {
 		ctx, cancel := context.WithTimeout(ctx, drainTimeout)
@@ -371,9 +351,8 @@ func (a *announcer) do(ctx context.Context, n *notice) error {
 	return a.signal.Ready(ctx)
 }
 
-// report tells the log that the calls fail, once for each notice, and when they succeed again. A
-// Ready that succeeds after a Drain that failed proves nothing, because it may have found nothing
-// to do.
+// report logs that the calls fail, and when they succeed again. A Ready that succeeds after a
+// failed Drain proves nothing.
 func (a *announcer) report(n *notice, err error) {
 	what := "ready"
 	if n.drain {
@@ -385,7 +364,7 @@ func (a *announcer) report(n *notice, err error) {
 	case err != nil && !n.failed:
 		n.failed = true
 		a.warnings.lasting("tell", warnEvery,
-			"gcgate: cannot tell a peer; trying again, and collecting all the same", "wanted", what, "error", err)
+			"gcgate: cannot reach a peer; trying again, and collecting anyway", "wanted", what, "error", err)
 	case err == nil && !a.failing:
 		a.warnings.over("gcgate: the peer takes calls again", "tell")
 	}
@@ -394,8 +373,8 @@ func (a *announcer) report(n *notice, err error) {
 	}
 }
 
-// checkPeer looks for the peer after the start, and tells the log if it is not there. It asks the
-// peer to put this process back, because the one before may have died while it was drained.
+// checkPeer warns after the start if the peer is not there. Then it asks the peer to put this
+// process back, because a predecessor may have died while it was drained.
 func (a *announcer) checkPeer(ctx context.Context) {
 	c, ok := a.signal.(Checker)
 	if ok && !check(ctx, func(ctx context.Context) error {
@@ -404,7 +383,7 @@ func (a *announcer) checkPeer(ctx context.Context) {
 	}, a.log, "gcgate: a signal without a peer; looking for it for some seconds") {
 		return
 	}
-	a.postFirst() // a peer that was not there may be there all the same
+	a.postFirst() // even if the peer did not answer
 }
 
 // check calls f until it returns nil or checkFor is over, and logs its first error at once. It
@@ -434,7 +413,6 @@ func check(ctx context.Context, f func(context.Context) error, log *slog.Logger,
 	}
 }
 
-// postFirst asks the peer to put this process back, unless the gate has asked anything of it yet.
 func (a *announcer) postFirst() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -94,7 +94,7 @@ func TestSignalThatPauses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &pausingSignal{}
-			inTime(t, Options{Signals: []Signal{s}, DisableJitter: true}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: []Signal{s}, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = c.rate * mib })
 				r.traffic()
 				collect := func(pause time.Duration) (waited time.Duration, drained bool) {

@@ -6,30 +6,27 @@ import (
 	"time"
 )
 
-// What PolicyAuto looks for.
 const (
-	observeCycles = 3 // of the stock runtime, where there is no memory to spend
+	observeCycles = 3 // of the stock runtime, if there is no memory to spend
 	observeFor    = 500 * time.Millisecond
 
-	// While the stock runtime stays, it is watched again after a pause, doubled each time.
+	// While the stock runtime stays, the gate watches it again after a pause, doubled each time.
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
 )
 
-// observer watches the stock runtime for PolicyAuto. Owned by the control goroutine.
+// observer watches the stock runtime for PolicyAuto. The control goroutine owns it.
 type observer struct {
 	heap *heapWatch
-	log  *slog.Logger
 
 	begin   time.Time
 	cycles  uint64
-	looked  uint64 // cycles since begin when memory was looked at
+	looked  uint64 // cycles since begin at the last look at the memory
 	entered uint32
-	again   time.Time     // nothing is watched before
+	again   time.Time     // it watches nothing before
 	pause   time.Duration // before again; 0: nothing was decided yet
 }
 
-// observe watches the runtime collect by itself, and decides. It does so at the first cycle if
-// there is memory to spend, and after some cycles otherwise.
+// observe decides at the first cycle if there is memory to spend, and after some cycles otherwise.
 func (o *observer) observe() {
 	h := o.heap
 	if h.sampled.Before(o.again) {
@@ -69,25 +66,23 @@ func (o *observer) observe() {
 
 func (o *observer) logChoice(level slog.Level, choice Policy, cycles, goal uint64) {
 	h := o.heap
-	o.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect",
+	h.log.Log(context.Background(), level, "gcgate: auto: watched the runtime collect",
 		"policy", choice, "why", why(choice), "cycles", cycles, "live", h.thresholds.live, "goal", goal,
 		limitAttr("limit", h.allowed.limit), "limit_from", h.allowed.from)
 }
 
-// review gives PolicyMemory up when there is no memory to spend any more.
 func (o *observer) review() {
 	h := o.heap
 	if h.policy != PolicyMemory || h.roomy {
 		return
 	}
-	o.log.Info("gcgate: auto: watching the runtime again", "instead_of", h.policy, "live", h.thresholds.live)
+	h.log.Info("gcgate: auto: watching the runtime again", "instead_of", h.policy, "live", h.thresholds.live)
 	h.policy = PolicyStock
 	h.rebase(h.last)
 	o.restart()
 	o.again = h.sampled.Add(againMin)
 }
 
-// interval is the time to the next sample of the stock runtime.
 func (o *observer) interval() time.Duration {
 	if o.heap.sampled.Before(o.again) || o.heap.silent() {
 		return sampleRest
@@ -95,16 +90,14 @@ func (o *observer) interval() time.Duration {
 	return sampleMax
 }
 
-// restart begins another observation.
 func (o *observer) restart() {
 	h := o.heap
 	*o = observer{
-		heap: h, log: o.log, pause: o.pause,
+		heap: h, pause: o.pause,
 		begin: h.sampled, cycles: h.last.cycles, entered: h.requests.entered,
 	}
 }
 
-// logAuto says what PolicyAuto does before it has seen anything.
 func logAuto(log *slog.Logger, p Policy) {
 	if p == PolicyDrain {
 		log.Info("gcgate: auto: there is a signal", "policy", p, "why", why(p))

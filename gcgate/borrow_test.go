@@ -9,7 +9,7 @@ import (
 // TestBorrowTurn takes the turn for another purpose than to collect.
 func TestBorrowTurn(t *testing.T) {
 	s, turns := &fakeSignal{}, &fakeTurns{}
-	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		end, err := r.BorrowTurn(t.Context())
 		if err != nil || turns.holders() != 1 || r.Stats().Turn.Holding != 1 {

@@ -3,21 +3,21 @@ package gcgate
 import "time"
 
 const (
-	// limitTries is how often the gate tries to set its limit while the program sets another one at
-	// the same moment.
+	// limitTries bounds the tries to set a limit while the program sets another one at the same
+	// moment.
 	limitTries = 3
 
-	memoryEvery = 10 * time.Second // between two looks at what memory there is
+	memoryEvery = 10 * time.Second // between two looks at the available memory
 )
 
-// settle sets all that follows from a live heap in bytes and from the limits. It returns false if
-// the program has set the memory limit at the same moment. Then call it again.
+// settle sets all that follows from a live heap and from the limits. It returns false if the
+// program has set the memory limit at the same moment. Then call it again.
 func (h *heapWatch) settle(live uint64) bool {
 	limit, changed := h.pacing.programLimit()
 	if changed && h.safetyLimit != 0 {
 		h.safetyLimit = limit
 	}
-	if lower := lowerLimit(h.options, limit); lower != h.requested {
+	if lower := h.options.lowerLimit(limit); lower != h.requested {
 		h.log.Info("gcgate: the program has set another memory limit (debug.SetMemoryLimit), which holds from now on",
 			limitAttr("limit", limit), limitAttr("before", h.requested))
 		h.requested, h.memoryRead = lower, time.Time{}
@@ -34,9 +34,9 @@ func (h *heapWatch) settle(live uint64) bool {
 	overhead := h.collector.Overhead()
 	h.thresholds = thresholdsFor(h.options, h.allowed, live, overhead)
 	h.thresholds.needRoom(h.leastRatio())
-	h.growth.crowd(h.thresholds.noRoom, live)
+	h.growth.noteRoom(h.thresholds.noRoom, live)
 	if h.thresholds.noRoom && h.drains() && h.givesUpGroup() {
-		h.thresholds.stretch(h.allowed.heap(overhead), h.requested)
+		h.thresholds.useWholeLimit(h.allowed.heap(overhead), h.requested)
 	}
 	h.follow()
 	h.warnTurns()
@@ -45,9 +45,8 @@ func (h *heapWatch) settle(live uint64) bool {
 	return h.takeCharge(overhead)
 }
 
-// leastRatio is the lowest trigger, in multiples of the live heap, with which the gate is in
-// charge. If the live heap grows and the gate's collections overlap requests, they must not come
-// sooner than the runtime's.
+// leastRatio is the lowest trigger, in multiples of the live heap. If the live heap grows and the
+// gate's collections overlap requests, they must not come sooner than the runtime's.
 func (h *heapWatch) leastRatio() float64 {
 	switch drains := h.drains(); {
 	case drains && !h.growth.known():
@@ -58,17 +57,14 @@ func (h *heapWatch) leastRatio() float64 {
 	return minTriggerRatio
 }
 
-// drains reports whether collections of the gate's own overlap no request.
+// drains reports whether the gate's own collections overlap no request.
 func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
 
-// givesUpGroup reports whether the control group's limit is not set as the runtime's. While the
-// live heap grows, that limit would have the runtime collect without end until the kernel kills the
-// process. The kernel does that all the same.
+// givesUpGroup reports whether the runtime's limit ignores the control group's. While the live heap
+// grows, that limit would have the runtime collect without end.
 func (h *heapWatch) givesUpGroup() bool { return h.growth.grows() && h.allowed.limit < h.requested }
 
-// cede returns the limit to set if the runtime stays in charge for want of room. It is the
-// process's, or what was set without the control group's.
-func (h *heapWatch) cede(overhead uint64) (limit int64) {
+func (h *heapWatch) limitWithoutRoom(overhead uint64) (limit int64) {
 	live := h.thresholds.live
 	figures := []any{
 		"limit", h.allowed.limit, "from", h.allowed.from, "live", live, "enough", limitFor(h.options, live, overhead),
@@ -84,18 +80,18 @@ func (h *heapWatch) cede(overhead uint64) (limit int64) {
 	return h.allowed.runtimeLimit(live, overhead)
 }
 
-// takeCharge switches the runtime's own pacing off, or on again if the limit leaves no room, and
-// sets the runtime's limit. It returns false if the program has set that at the same moment.
+// takeCharge switches the runtime's pacing off, or on if there is no room, and sets its limit. It
+// returns false if the program has set that at the same moment.
 func (h *heapWatch) takeCharge(overhead uint64) bool {
 	limit := int64(h.thresholds.safetyLimit)
 	switch {
 	case h.policy == PolicyStock:
-		h.pacing.lower()
-		limit = h.requested // the rest is the runtime's business
+		h.pacing.giveBack()
+		limit = h.requested // the runtime decides
 	case h.policy == PolicyMemory:
 		limit = h.spendMemory(overhead)
 	case h.thresholds.noRoom:
-		limit = h.cede(overhead)
+		limit = h.limitWithoutRoom(overhead)
 	default:
 		h.warnings.over("gcgate: the memory limit leaves room again; the gate is in charge", "no room", "grows")
 	}
@@ -115,14 +111,13 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	if want {
 		h.pacing.switchOff()
 	} else {
-		h.pacing.switchOn()
+		h.pacing.giveBack()
 	}
 	return true
 }
 
-// setLimit sets the runtime's limit. That stops the world, so it leaves out a change that does not
-// matter, but keeps to the limit of the process exactly. It returns false if the program has set
-// another one at the same moment.
+// setLimit sets the runtime's limit. That stops the world, so it skips small changes. It returns
+// false if the program has set another one at the same moment.
 func (h *heapWatch) setLimit(limit int64) bool {
 	was := h.safetyLimit
 	exact := (limit == h.allowed.limit || limit == h.allowed.whole) && limit != was
@@ -131,4 +126,56 @@ func (h *heapWatch) setLimit(limit int64) bool {
 	}
 	h.safetyLimit = limit
 	return !h.pacing.setLimit(limit)
+}
+
+const (
+	growthCycles = 4       // that are looked at, with the oldest as the base
+	growthShare  = 1. / 20 // of what was allocated during them must be live, at least
+	growthLeast  = 1. / 64 // of the live heap, likewise: less is chance
+	growthSlow   = 1. / 8  // of the live heap at which the gate ran out of room: a slow leak
+
+	// firstRatio is minTriggerRatio until it is known whether the live heap grows. A drained
+	// collection tells that, and overlaps no request.
+	firstRatio = 1.05
+)
+
+// growth watches whether the live heap grows from cycle to cycle. A memory limit does not help
+// then. The control goroutine owns it.
+type growth struct {
+	seen     []reading // of the last cycles, the newest last
+	noRoomAt uint64    // the live heap at which the gate ran out of room; 0: it has room
+}
+
+// see notes what a cycle has left. It may see the same one again.
+func (g *growth) see(r reading) {
+	switch n := len(g.seen); {
+	case n > 0 && g.seen[n-1].cycles == r.cycles:
+		return
+	case n == growthCycles:
+		g.seen = append(g.seen[:0], g.seen[1:]...)
+	}
+	g.seen = append(g.seen, r)
+}
+
+func (g *growth) known() bool { return len(g.seen) > 1 }
+
+func (g *growth) grows() bool {
+	if !g.known() {
+		return false
+	}
+	first, last := g.seen[0], g.seen[len(g.seen)-1]
+	if g.noRoomAt > 0 && float64(last.live) >= (1+growthSlow)*float64(g.noRoomAt) {
+		return true
+	}
+	more := float64(last.live) - float64(first.live)
+	return more >= growthShare*float64(last.allocated-first.allocated) && more >= growthLeast*float64(last.live)
+}
+
+func (g *growth) noteRoom(noRoom bool, live uint64) {
+	switch {
+	case !noRoom:
+		g.noRoomAt = 0
+	case g.noRoomAt == 0:
+		g.noRoomAt = live
+	}
 }

@@ -9,51 +9,45 @@ import (
 	"time"
 )
 
-// A Collector is what a [Gate] is in charge of: the garbage collector of this process, or in a
-// test or a simulation a stand-in for it, such as gcgatetest.Heap. See [Options].Collector.
-//
-// The gate calls all its methods from one goroutine, with two exceptions. It calls them while
-// Collect runs. [Gate.Stop] may call GOGC, SetPercent and SetLimit too, but never at the same time.
-// Sizes are in bytes.
+// A Collector is what a [Gate] is in charge of. See [Options].Collector. The gate calls its methods
+// from one goroutine, also while Collect runs. [Gate.Stop] may call GOGC, SetPercent and SetLimit,
+// but never at the same time. Sizes are in bytes.
 type Collector interface {
-	// Read returns the collector's counters: cycles that have ended, of them those that it began
-	// by itself, bytes allocated since the process began, and the bytes that the last cycle
-	// left, those allocated during it included. It is called up to a thousand times a second.
+	// Read returns counters: cycles that have ended, of them those that the collector began by
+	// itself, bytes allocated, and the bytes that the last cycle left. It is called up to 1,000
+	// times per second.
 	Read() (cycles, automatic, allocated, live uint64)
 
-	// Collect runs one whole cycle, and returns when it is over, its sweep included.
+	// Collect runs one whole cycle, its sweep included.
 	Collect()
 
-	// GOGC returns the percent that was set last; negative: the pacing is off.
+	// GOGC returns the percent that was set last. Negative: the pacing is off.
 	GOGC() (percent int)
 
-	// SetPercent is [debug.SetGCPercent]: a negative percent switches the pacing off.
+	// SetPercent is [debug.SetGCPercent].
 	SetPercent(percent int) (old int)
 
-	// SetLimit is [debug.SetMemoryLimit]: a negative limit changes nothing.
+	// SetLimit is [debug.SetMemoryLimit]. A negative limit changes nothing.
 	SetLimit(bytes int64) (old int64)
 
 	// Overhead is what the limit counts in addition to the heap's objects.
 	Overhead() uint64
 
-	// Mapped is what Go has from the system now, and the limit counts. Free memory that it has not
-	// given back is in it.
+	// Mapped is the memory that the limit counts, free memory that Go has not returned included.
 	Mapped() uint64
 
-	// Roots are stacks and globals. The goal grows with them, by GOGC percent, as with the live heap.
+	// Roots are stacks and globals. The goal grows with them, by GOGC percent.
 	Roots() uint64
 
-	// Memory returns what the memory limit of the control group leaves to Go in this process, and that
-	// limit itself. Both are math.MaxInt64 if there is none. available is what the machine can give to
-	// new work, 0 if that is not known.
+	// Memory returns what the control group's memory limit leaves to Go in this process, and the
+	// limit itself, math.MaxInt64 if there is none. available is what the machine can give, 0 if
+	// not known.
 	Memory() (groupLeft, groupLimit int64, available uint64)
 
-	// Marked returns how long the mark phases of all cycles took that have ended, about. If it
-	// falls, the gate takes the difference for zero.
+	// Marked returns about how long the mark phases of all ended cycles took.
 	Marked() time.Duration
 }
 
-// reading is a sample of a Collector's counters.
 type reading struct{ cycles, automatic, allocated, live uint64 }
 
 func readCollector(c Collector) (r reading) {
@@ -61,8 +55,8 @@ func readCollector(c Collector) (r reading) {
 	return r
 }
 
-// Names in runtime/metrics. /memory/classes/heap/objects would tell the heap at once, but
-// counts dead objects until they are swept, which may be long after the cycle ended.
+// Names in runtime/metrics. /memory/classes/heap/objects would tell the heap directly, but counts
+// dead objects until they are swept.
 const (
 	metricCycles    = "/gc/cycles/total:gc-cycles"
 	metricAutomatic = "/gc/cycles/automatic:gc-cycles"
@@ -82,7 +76,6 @@ const (
 	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds" // fractional workers included
 )
 
-// goRuntime is the collector of this process.
 type goRuntime struct {
 	samples, classes, roots, workers, percent []metrics.Sample
 
@@ -119,14 +112,14 @@ func (r *goRuntime) Collect()                   { runtime.GC() }
 func (r *goRuntime) SetPercent(percent int) int { return debug.SetGCPercent(percent) }
 func (r *goRuntime) SetLimit(bytes int64) int64 { return debug.SetMemoryLimit(bytes) }
 
-// GOGC stops nothing, unlike SetGCPercent. The runtime has -1 for off.
+// GOGC does not stop the world, unlike SetGCPercent. The runtime has -1 for off.
 func (r *goRuntime) GOGC() int {
 	metrics.Read(r.percent)
 	return int(int32(r.percent[0].Value.Uint64()))
 }
 
-// Overhead is stacks, metadata and memory lost to fragmentation. Free spans do not count: the
-// heap grows into them.
+// Overhead is stacks, metadata and fragmentation. Free spans do not count, because the heap grows
+// into them.
 func (r *goRuntime) Overhead() uint64 {
 	metrics.Read(r.classes)
 	total := r.classes[0].Value.Uint64()
@@ -141,21 +134,19 @@ func (r *goRuntime) Mapped() uint64 {
 	return total - min(released, total)
 }
 
-// Roots is as the pacer has it (runtime/mgcpacer.go, commit).
+// Roots is as in the pacer (runtime/mgcpacer.go, commit).
 func (r *goRuntime) Roots() uint64 {
 	metrics.Read(r.roots)
 	return r.roots[0].Value.Uint64() + r.roots[1].Value.Uint64()
 }
 
-// Memory reads some files. It deducts from the group's limit what this process has from C or mmap,
-// and what other processes have in the group.
+// Memory deducts what this process has from C or mmap, and what other processes have in the group.
 func (r *goRuntime) Memory() (groupLeft, groupLimit int64, available uint64) {
 	m := readMemory(os.DirFS("/"))
 	r.groupFile = m.file
 	return m.goGroup(r.Mapped()), m.whole, m.available
 }
 
-// memoryOf asks a collector what memory there is.
 func memoryOf(c Collector) (m memory) {
 	m.group, m.whole, m.available = c.Memory()
 	if r, ok := c.(*goRuntime); ok {
@@ -164,29 +155,28 @@ func memoryOf(c Collector) (m memory) {
 	return m
 }
 
-// Marked derives from the CPU time of the mark workers. The runtime runs so many that they take
-// about a quarter of the Ps while it marks. Idle Ps and assists come on top of them.
+// Marked derives from the CPU time of the mark workers, which take about a quarter of the Ps. Idle
+// Ps and assists come on top.
 func (r *goRuntime) Marked() time.Duration {
 	metrics.Read(r.workers)
 	return r.marked.add(r.workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
 }
 
-// markTime is how long mark phases took in all. GOMAXPROCS follows the control group since Go 1.25,
-// so it is a sum of differences, each divided by the workers that there were.
+// markTime is how long mark phases took. It sums up differences, each divided by the workers of its
+// time, because GOMAXPROCS follows the control group.
 type markTime struct {
 	cpu, took float64 // in seconds
 }
 
-// add takes in the CPU time of the mark workers in all, in seconds, and returns how long mark
-// phases took.
+// add takes the total CPU time of the mark workers, in seconds.
 func (m *markTime) add(cpu, workers float64) time.Duration {
 	m.took += max(cpu-m.cpu, 0) / workers
 	m.cpu = cpu
 	return time.Duration(m.took * float64(time.Second))
 }
 
-// markWorkers is how many Ps mark, fractional workers included (runtime/mgcpacer.go, startCycle): a
-// quarter, or the nearest whole number where that is within 30% of it.
+// markWorkers is how many Ps mark (runtime/mgcpacer.go, startCycle): a quarter of them, or the
+// nearest whole number within 30% of that.
 func markWorkers(procs int) float64 {
 	quarter := float64(procs) / 4
 	if whole := math.Floor(quarter + 0.5); math.Abs(whole/quarter-1) <= 0.3 {

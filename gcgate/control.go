@@ -2,47 +2,51 @@ package gcgate
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
 
-// control is the control goroutine: it alone watches the heap and takes the gate through its
-// states. Its parts are owned by it.
-type control struct {
-	options  Options // with defaults
-	pacing   *pacing // safe for all goroutines
+// shared is what all parts of the control goroutine use. It does not change.
+type shared struct {
+	options  *Options // with defaults
+	log      *slog.Logger
+	warnings *warnings
+	pacing   *pacing
+	requests *traffic
+	status   *status
 	waiters  *waiters
+	calls    *calls
 	stop     <-chan struct{} // closed when the gate stops
-	wake     chan struct{}   // someone waits for a collection; capacity 1
-	others   sync.WaitGroup  // goroutines beside this one that Stop waits for
+}
+
+// control is the control goroutine. It alone watches the heap and takes the gate through its
+// states. It owns its parts.
+type control struct {
+	*shared
 	heap     *heapWatch
 	turns    *turnTaker
 	rounds   *rounds
 	observer *observer
 	adviser  *adviser
+
+	wake   chan struct{}  // a caller waits for a collection; capacity 1
+	others sync.WaitGroup // other goroutines that Stop waits for
 }
 
-// newControl returns one for a gate with options o and a memory limit to keep.
 func newControl(o Options, limit int64, g *Gate) *control {
-	c := &control{
-		options: o, pacing: newPacing(o.Collector), waiters: g.waiters, stop: g.stop, wake: make(chan struct{}, 1),
+	s := &shared{
+		options: &o, log: o.Logger, warnings: newWarnings(o.Logger), pacing: newPacing(o.Collector),
+		requests: &traffic{counter: g.requests}, status: g.status, waiters: g.waiters, calls: g.calls, stop: g.stop,
 	}
-	requests := &traffic{counter: g.requests}
+	c := &control{shared: s, wake: make(chan struct{}, 1)}
 	c.heap = &heapWatch{
-		options: &c.options, log: o.Logger, collector: o.Collector, pacing: c.pacing,
-		requests: requests, status: g.status, stop: g.stop, policy: o.Policy, requested: limit,
-		turns: newTurnLoad(&c.options), warnings: newWarnings(o.Logger),
+		shared: s, collector: o.Collector, turns: newTurnLoad(&o), policy: o.Policy, requested: limit,
 	}
-	c.turns = &turnTaker{
-		turns: o.Turns, hold: o.HoldTurn, heap: c.heap, log: o.Logger, waiters: g.waiters, calls: g.calls,
-		others: &c.others, stop: g.stop,
-	}
-	c.rounds = &rounds{
-		options: &c.options, log: o.Logger, requests: requests, status: g.status, waiters: g.waiters, calls: g.calls,
-		events: &events{}, heap: c.heap, turns: c.turns, stop: g.stop,
-	}
-	c.observer = &observer{heap: c.heap, log: o.Logger}
-	c.adviser = &adviser{heap: c.heap, log: o.Logger}
+	c.turns = &turnTaker{shared: s, turns: o.Turns, heap: c.heap, others: &c.others}
+	c.rounds = &rounds{shared: s, events: &events{}, heap: c.heap, turns: c.turns}
+	c.observer = &observer{heap: c.heap}
+	c.adviser = &adviser{heap: c.heap}
 	return c
 }
 
@@ -54,7 +58,7 @@ func (c *control) begin(took time.Duration) {
 		if len(c.rounds.announcers) > 0 {
 			c.heap.policy = PolicyDrain
 		}
-		logAuto(c.options.Logger, c.heap.policy)
+		logAuto(c.log, c.heap.policy)
 	}
 	if c.heap.policy.announces() && divertsRequests(c.rounds.announcers) {
 		c.heap.turns.assumed = lateAtMost
@@ -62,12 +66,11 @@ func (c *control) begin(took time.Duration) {
 	c.heap.begin(took)
 }
 
-// run samples the heap and collects until Stop.
 func (c *control) run() {
 	defer c.heap.timer.Stop()
 	for d := time.Duration(0); ; d = c.interval() {
 		c.heap.sleep(d, c.wake)
-		c.heap.warnings.settle(c.heap.sampled)
+		c.warnings.settle(c.heap.sampled)
 		if isClosed(c.stop) {
 			return
 		}
@@ -91,15 +94,13 @@ func (c *control) run() {
 	}
 }
 
-// wakeUp has the control goroutine look who waits. Any goroutine may call it.
 func (c *control) wakeUp() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it will look
+	default:
 	}
 }
 
-// interval is the time to the next sample.
 func (c *control) interval() time.Duration {
 	if c.heap.policy == PolicyStock {
 		return c.observer.interval()
@@ -110,11 +111,10 @@ func (c *control) interval() time.Duration {
 	return c.heap.interval()
 }
 
-// due says whether to collect now, and why.
 func (c *control) due() (Reason, bool) {
 	h := c.heap
 	if !h.returned() && !h.marked {
-		return 0, false // its sweep needs no waiting for: the next collection ends it
+		return 0, false // the next collection ends the sweep
 	}
 	switch {
 	case c.waiters.any():
@@ -133,8 +133,8 @@ func (c *control) due() (Reason, bool) {
 	return 0, false
 }
 
-// awaitPeers waits until all turns are released, and all peers know that this process is ready:
-// they must go on hearing until then. The bound is one for all peers.
+// awaitPeers waits until all turns are released and all peers have this process back. The bound is
+// for all peers together.
 func (c *control) awaitPeers() {
 	bound, done := context.WithTimeout(context.Background(), stopTimeout)
 	defer done()

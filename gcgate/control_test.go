@@ -119,7 +119,7 @@ func TestTriggerFollowsTheAllocation(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.o.Policy, c.o.DisableJitter = PolicyThrough, true
+			c.o.Policy, c.o.Jitter = PolicyThrough, -1
 			h := func() *gcgatetest.Heap {
 				h := gcgatetest.NewHeap()
 				h.Rate, h.Live, h.Mark, h.Available = 0, c.live*mib, time.Millisecond, c.available*mib
@@ -189,7 +189,7 @@ func TestTriggerMovesWithoutStoppingTheWorld(t *testing.T) {
 // collect without the turn.
 func TestTriggerSinksAfterABurst(t *testing.T) {
 	turns := &fakeTurns{}
-	inTimeOver(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true}, roomy,
+	inTimeOver(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1}, roomy,
 		func(t *testing.T, r *rig) {
 			defer r.Enter().Exit() // no gap
 			r.heap.Do(func() { r.heap.Rate = 150 * mib })
@@ -378,7 +378,7 @@ func TestCyclesOfOthersAreExplained(t *testing.T) {
 			if c.o.Signals == nil {
 				c.o.Policy = PolicyThrough
 			}
-			c.o.DisableJitter = true
+			c.o.Jitter = -1
 			inTime(t, c.o, func(t *testing.T, r *rig) {
 				defer r.Enter().Exit()
 				r.until(t, StateCollecting)

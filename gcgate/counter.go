@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A Ticket stands for a request in flight, from [Gate.Enter] to Exit.
+// A Ticket is a request in flight, from [Gate.Enter] to Exit.
 type Ticket struct{ n *atomic.Uint64 }
 
-// Exit ends the request. Call it exactly once, from any goroutine. More calls of Exit than of
-// [Gate.Enter] panic. The zero Ticket stands for no request: its Exit does nothing.
+// Exit ends the request. Call it exactly once, from any goroutine. More calls than of [Gate.Enter]
+// panic. The zero Ticket does nothing.
 func (t Ticket) Exit() {
 	if t.n == nil {
 		return
 	}
 	if uint32(t.n.Add(^uint64(0))) == math.MaxUint32 {
-		t.n.Add(1) // a handler's panic may be recovered, and each drain would wait for this request
+		t.n.Add(1) // a handler's panic may be recovered
 		panic("gcgate: more calls of Ticket.Exit than of Enter: one of them ends its request twice")
 	}
 }
@@ -39,11 +39,11 @@ type shard struct {
 
 const oneEntered = 1<<32 + 1
 
-// counter counts requests. Any goroutine may use it. See traffic for what becomes of the counts.
+// counter counts requests. Any goroutine may use it.
 //
-// A sync.Pool hands the shards out, because it keeps one for each P. When it drops one, the next in
-// turn takes its place, so the shards stay few. Requests that no peer can send elsewhere are
-// messages of streams. Their protocol costs far more than the next shard in turn does.
+// A sync.Pool hands the shards out, because it keeps one for each P. If it drops one, the next in
+// turn takes its place. Requests that no peer can send elsewhere are rare, and take the next shard
+// in turn.
 type counter struct {
 	shards []shard
 	kept   []shard // of requests that no peer can send elsewhere
@@ -53,7 +53,7 @@ type counter struct {
 	side   atomic.Uint32 // of the words that requests enter now
 	turned time.Time     // when side changed; owned by the control goroutine
 
-	watched atomic.Bool   // the gate rests: the next request wakes it
+	watched atomic.Bool   // the gate rests, and the next request wakes it
 	wake    chan struct{} // capacity 1
 }
 
@@ -75,7 +75,6 @@ func (c *counter) enter() Ticket {
 	return Ticket{n}
 }
 
-// enterKept is enter for a request that no peer can send elsewhere.
 func (c *counter) enterKept() Ticket {
 	n := &c.kept[c.next.Add(1)%uint32(len(c.kept))].n[c.side.Load()&1]
 	n.Add(oneEntered)
@@ -85,39 +84,36 @@ func (c *counter) enterKept() Ticket {
 	return Ticket{n}
 }
 
-// wakeGate wakes the gate that rests.
 func (c *counter) wakeGate() {
 	if c.watched.Swap(false) {
 		c.wakeSleeper()
 	}
 }
 
-// wakeSleeper wakes the gate, whatever it waits for.
 func (c *counter) wakeSleeper() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it wakes already
+	default:
 	}
 }
 
-// watch lets the next request wake the gate. It reports false when requests have entered since
-// the count was entered.
+// watch lets the next request wake the gate. It returns false if requests have entered since the
+// count was entered.
 func (c *counter) watch(entered uint32) bool {
 	c.watched.Store(true)
 	_, now := c.read()
 	return now == entered
 }
 
-// unwatch ends what watch began, without a write to the requests' cache line where there is
-// nothing to end.
+// unwatch ends watch. It does not write to the requests' cache line if there is nothing to end.
 func (c *counter) unwatch() {
 	if c.watched.Load() {
 		c.watched.Store(false)
 	}
 }
 
-// read returns the requests in flight, and a count of all that entered, modulo 2^32. It is no
-// snapshot: a request that enters during the call may be missing.
+// read returns the requests in flight, and how many have entered, modulo 2^32. It is not a
+// snapshot.
 func (c *counter) read() (inFlight int, entered uint32) {
 	inFlight, entered = sum(c.shards)
 	kept, enteredKept := sum(c.kept)
@@ -138,9 +134,9 @@ func sum(shards []shard) (inFlight int, entered uint32) {
 	return inFlight, entered
 }
 
-// age returns how old one of the requests in flight is, at least. 0 means not known. Once in
-// ageLook requests begin to enter the other words, if nothing is in flight there. Requests that are
-// left in the words of before are as old as that. The control goroutine calls it.
+// age returns the least age of the oldest request in flight, 0 if it is not known. Every ageLook
+// the words swap roles, if the other ones are empty. Requests in the old words are at least as old
+// as that.
 func (c *counter) age(now time.Time) time.Duration {
 	other := 1 - c.side.Load()
 	if c.inFlight(other) > 0 {
@@ -155,7 +151,6 @@ func (c *counter) age(now time.Time) time.Duration {
 
 const ageLook = time.Second
 
-// inFlight counts the requests in flight that entered the words of one side.
 func (c *counter) inFlight(side uint32) (n int) {
 	for _, shards := range [][]shard{c.shards, c.kept} {
 		for i := range shards {

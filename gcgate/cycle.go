@@ -2,11 +2,12 @@ package gcgate
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"time"
 )
 
-// beginCycle has the collector collect, in a goroutine of its own because it may block for long
-// after marking. The channel is closed when it has returned.
+// beginCycle starts a collection in its own goroutine, because it may block for long after marking.
+// The channel is closed when it has returned.
 func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	done := make(chan struct{})
 	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
@@ -17,11 +18,10 @@ func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	return done
 }
 
-// cycleEnded reports whether the cycle that beginCycle began has ended, or its marking at least. If
-// the runtime had begun one by itself, runtime.GC waits for that and runs the gate's then. So the
-// end of the first one counts as escaped, and as nothing else.
+// cycleEnded reports whether the marking of beginCycle's cycle has ended. runtime.GC first waits
+// for a cycle of the runtime's own, whose end only counts as escaped.
 func (h *heapWatch) cycleEnded() bool {
-	returned := h.returned() // before the reading: all that Collect did is in that
+	returned := h.returned() // before the reading, which then has all that Collect did
 	now := readCollector(h.collector)
 	cycles, automatic := now.cycles-h.last.cycles, now.automatic-h.last.automatic
 	if cycles > 0 {
@@ -53,26 +53,25 @@ func (h *heapWatch) returned() bool {
 	}
 }
 
-// escaped counts cycles of the runtime's own while the gate is in charge, and logs why. was are the
-// thresholds of then, heap is what the heap had grown to.
+// escaped counts cycles of the runtime's own while the gate is in charge, and logs why.
 func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	h.status.update(func(s *Stats) { s.Escaped += n })
 	overhead := h.collector.Overhead()
 	switch {
-	case h.overruled: // the log says so
+	case h.overruled: // rebase has logged it
 	case int64(was.safetyLimit) >= h.allowed.limit:
-		h.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
+		h.warnings.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
 			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
 			"limit", h.allowed.limit, "from", h.allowed.from, "heap", heap, "live", h.thresholds.live,
 			"enough", limitFor(h.options, h.thresholds.live, overhead))
 	case heap < was.hard:
-		h.warn("escaped",
+		h.warnings.warn("escaped",
 			"gcgate: the runtime collected by itself because memory outside the heap grew; the gate has "+
 				"moved its safety limit",
 			"fix", "nothing; if this is said often, look for goroutines that pile up",
 			"safety_limit", was.safetyLimit, "heap", heap, "outside", overhead)
 	default:
-		h.warn("escaped",
+		h.warnings.warn("escaped",
 			"gcgate: the runtime collected by itself because the heap outgrew hard; no memory limit is "+
 				"near; raise HardRatio",
 			"fix", "or shorten AnnounceTimeout and DrainTimeout",
@@ -87,7 +86,7 @@ func (h *heapWatch) rebase(r reading) {
 	h.requests.cycleEnded(h.collector.Marked())
 	percent, overruled := h.pacing.programPercent()
 	if h.overruled = overruled; overruled {
-		h.warn("percent",
+		h.warnings.warn("percent",
 			"gcgate: the program has set GOGC (debug.SetGCPercent) while the gate is in charge of "+
 				"it; set it before Start",
 			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")
@@ -99,7 +98,47 @@ func (h *heapWatch) rebase(r reading) {
 	}
 }
 
-// overdueEnded tells the log that the gate's last collection has ended.
 func (h *heapWatch) overdueEnded() {
 	h.warnings.over("gcgate: the collection that took too long has ended", "overdue")
+}
+
+// predictor tells how long the next collection will take, because marking is linear in the live
+// heap. It keeps moving averages of both.
+type predictor struct {
+	seconds, bytes float64
+}
+
+const (
+	predictWeight = 0.3  // of the newest collection in the averages
+	predictMargin = 1.25 // the longest of some collections is up to 1.35 of their mean
+
+	// A first guess of one nanosecond per byte and core, because a process that has just started
+	// tells little.
+	priorBytes   = 32 << 20
+	priorPerByte = 1e-9
+
+	predictMin, predictMax = time.Millisecond, 10 * time.Second
+)
+
+func newPredictor() predictor {
+	return predictor{
+		seconds: priorBytes * priorPerByte / float64(min(runtime.GOMAXPROCS(0), 4)),
+		bytes:   priorBytes,
+	}
+}
+
+func (p *predictor) seed(took time.Duration, live uint64) {
+	p.seconds += took.Seconds()
+	p.bytes += float64(live)
+}
+
+func (p *predictor) learn(took time.Duration, live uint64) {
+	p.seconds += predictWeight * (took.Seconds() - p.seconds)
+	p.bytes += predictWeight * (float64(live) - p.bytes)
+}
+
+// expect returns how long a collection of live bytes will take at most, nearly always.
+func (p *predictor) expect(live uint64) time.Duration {
+	s := p.seconds / max(p.bytes, 1) * float64(live) * predictMargin
+	return max(time.Duration(min(s, predictMax.Seconds())*float64(time.Second)), predictMin)
 }

@@ -6,40 +6,32 @@ import (
 	"time"
 )
 
-// Bounds of the waits for requests to end.
 const (
 	// quietSpacing times the usual time between two requests is quiet, within bounds. Chance makes
-	// one pause in e^10 = 22,000 as long. At 10,000 requests a second the lower bound is far less
-	// likely still. At 10 a second no pause that the gate could wait for proves anything, and a
-	// collection overlaps a handful of requests at most.
+	// one pause in e^10 = 22,000 as long.
 	quietSpacing       = 10
 	quietMin, quietMax = 2 * time.Millisecond, 50 * time.Millisecond
 
-	// The longer requests have kept coming, in this drain or in recent ones, the longer is the pause
-	// that proves their end. It is a quietGrows-th of that time, up to quietMax. While the gate waits
-	// a second for a late balancer, the balancer or a client may well stall for a moment.
+	// The longer requests have kept coming, the longer is the pause that proves their end: a
+	// quietGrows-th of that time.
 	quietGrows = 20
 
-	// lateLimit bounds the waits for peers that confirm a drain and go on sending requests. Such a
-	// balancer acts a second or two later than it says. If waits of lateLimit in all do not help, the
-	// gate leaves them out for lateAgain. One wait that the hard threshold ends proves nothing,
-	// because the peer may act a moment later.
+	// lateLimit bounds the waits for peers that confirm a drain and go on sending requests. If that
+	// does not help, the gate leaves such waits out for lateAgain.
 	lateLimit = 10 * time.Second
 	lateAgain = time.Minute
 
 	// afterDrainLeast requests, and afterDrainShare of the usual ones, are more than some that were
-	// under way. Those arrive late on an overloaded machine. If fewer are usual within a collection,
-	// they add up over several.
+	// on their way.
 	afterDrainLeast = 3
 	afterDrainShare = 1. / 10
 )
 
-// quiet watches for a time without requests.
 type quiet struct {
 	read    func() (inFlight int, entered uint32) // of a counter
 	wanted  time.Duration
 	grows   time.Time // wanted grows with the time since then; zero: it does not
-	since   time.Time // when the pause began, had this process run all the time
+	since   time.Time // when the pause began, without the times in which this process stalled
 	entered uint32    // at the last look
 	looked  time.Time
 }
@@ -50,9 +42,8 @@ func newQuiet(read func() (inFlight int, entered uint32), wanted time.Duration) 
 	return &quiet{read: read, wanted: wanted, since: now, entered: entered, looked: now}
 }
 
-// look reports whether there has been no request for as long as wanted. That takes two looks at
-// least. After a time without a processor this goroutine may run first, before those that have yet
-// to read their sockets.
+// look reports whether there has been no request for as long as wanted. After a stall it looks
+// again, because other goroutines have yet to read their sockets.
 func (q *quiet) look() bool {
 	now := time.Now()
 	inFlight, entered := q.read()
@@ -69,7 +60,6 @@ func (q *quiet) look() bool {
 	return now.Sub(q.since) >= wanted
 }
 
-// quiet watches for the end of requests that came at a rate before the announcement, a second.
 func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), rate float64) *quiet {
 	q := newQuiet(read, rs.quietFor(rate))
 	if rs.options.QuietFor == 0 && !r.refused && divertsRequests(r.asked) {
@@ -91,9 +81,8 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
 }
 
-// drain waits until it is quiet, for DrainTimeout at most. If requests keep coming after that
-// although the peers have confirmed the drain, it waits on within other bounds. It does nothing if
-// nothing was announced.
+// drain waits until it is quiet, for DrainTimeout at most, or longer if requests keep coming
+// although the peers have confirmed the drain.
 func (rs *rounds) drain(r *round) {
 	if r.announced.IsZero() {
 		return
@@ -101,13 +90,13 @@ func (rs *rounds) drain(r *round) {
 	rs.to(StateDraining, r)
 	q := rs.quiet(r, rs.requests.read, r.rate)
 	if t := rs.requests; !r.refused && !divertsRequests(r.asked) && t.entered == q.entered && !t.silentSince.IsZero() {
-		q.since, q.looked = t.silentSince, t.looked // no peer stops requests, so the pause of before counts
+		q.since, q.looked = t.silentSince, t.looked // no peer stops requests, so the pause before counts
 	}
 	half := rs.options.DrainTimeout / 2
 	isQuiet := rs.awaitQuiet(r, q, half)
-	rs.expectNone(r) // what was under way has arrived
+	rs.expectNone(r) // requests on their way have arrived
 	isQuiet = isQuiet || rs.awaitQuiet(r, q, half)
-	more := time.Duration(0) // that the drain would have needed, at a guess
+	more := time.Duration(0) // an estimate of what the drain would have needed
 	if !isQuiet && rs.keepComing(r) {
 		if isQuiet = rs.awaitLatePeers(r); !isQuiet {
 			more = time.Since(r.announced) / 2
@@ -124,31 +113,28 @@ func (rs *rounds) drain(r *round) {
 	}
 }
 
-// awaitQuiet waits until it is quiet, at most for the bound or until the heap is pressed. It
-// reports whether it is.
 func (rs *rounds) awaitQuiet(r *round, q *quiet, bound time.Duration) bool {
 	for end := time.Now().Add(bound); !isLost(r.lease); {
 		switch {
 		case q.look():
 			return true
-		case rs.pressed(r) || !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
+		case rs.isUrgent(r) || !time.Now().Before(end) || !rs.pause(min(tick, q.wanted)):
 			return false
 		}
 	}
 	return false
 }
 
-// warnUnended tells the log of requests from before the announcement that are in flight when the
-// drain is over. These are all in flight less those that have entered since. The oldest may be
-// older than is known.
+// warnUnended warns of requests from before the announcement that are still in flight: all in
+// flight less those that have entered since.
 func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	inFlight, entered := rs.requests.read()
 	unended := inFlight - int(entered-r.before)
 	switch took := time.Since(r.announced); {
 	case isQuiet:
-		rs.heap.warnings.over("gcgate: requests end within the drain again", "unended")
+		rs.warnings.over("gcgate: requests end within the drain again", "unended")
 	case unended > 0 && took >= rs.options.DrainTimeout:
-		rs.heap.warnings.lasting("unended", lastsEvery,
+		rs.warnings.lasting("unended", lastsEvery,
 			"gcgate: requests did not end within DrainTimeout, so they overlap a collection",
 			"requests", unended, "oldest_at_least", max(rs.requests.oldest, took).Round(time.Millisecond),
 			"fix", "give handlers that hang a timeout; raise DrainTimeout for slow ones; "+
@@ -164,8 +150,8 @@ type latePeers struct {
 
 func (l *latePeers) skips(now time.Time) bool { return now.Before(l.skipUntil) }
 
-// awaitLatePeers waits for peers that act later than they say, until it is quiet, up to the hard
-// threshold and within bounds. It reports false if that was not long enough.
+// awaitLatePeers waits until it is quiet, up to the hard threshold and lateLimit. It returns false
+// if that was not long enough.
 func (rs *rounds) awaitLatePeers(r *round) bool {
 	q := rs.quiet(r, rs.requests.readMovable, r.movableRate)
 	if rs.late.skips(q.looked) {
@@ -189,16 +175,15 @@ func (rs *rounds) awaitLatePeers(r *round) bool {
 	return false
 }
 
-// afterDrain counts what enters after each peer has confirmed the drain, from half of the drain or
-// its quiet end on, to the end of the collection. It adds up several collections while requests are
-// few.
+// afterDrain counts what enters after a confirmed drain. It adds up several collections while
+// requests are few.
 type afterDrain struct {
 	entered uint32
 	usual   float64 // requests that would have entered without a drain
 	within  time.Duration
 }
 
-// tooMany reports whether these are more than some that were under way.
+// tooMany reports whether more have entered than some that were on their way.
 func (d *afterDrain) tooMany() bool {
 	return d.entered >= afterDrainLeast && float64(d.entered) >= afterDrainShare*d.usual
 }
@@ -215,11 +200,10 @@ func (rs *rounds) expectNone(r *round) {
 }
 
 // keepComing reports whether too many requests have entered although each peer has confirmed the
-// drain. Once in a round it tells the log and the statistics. It leaves out requests that no peer
-// can send elsewhere.
+// drain. It logs and counts that once in a round.
 func (rs *rounds) keepComing(r *round) bool {
-	if r.unheeded || r.confirmed.IsZero() {
-		return r.unheeded
+	if r.ignored || r.confirmed.IsZero() {
+		return r.ignored
 	}
 	now := time.Now()
 	_, movable := rs.requests.readMovable()
@@ -231,34 +215,33 @@ func (rs *rounds) keepComing(r *round) bool {
 	r.movable, r.confirmed = movable, now
 	switch {
 	case d.tooMany():
-		r.unheeded = true
-		rs.status.update(func(s *Stats) { s.Unheeded++ })
-		rs.warnUnheeded(r, d)
+		r.ignored = true
+		rs.status.update(func(s *Stats) { s.IgnoredDrains++ })
+		rs.warnIgnored(r, d)
 		*d = afterDrain{}
 	case d.proves():
 		*d = afterDrain{}
-		rs.heap.warnings.over("gcgate: requests cease again when a drain is confirmed", "unheeded")
+		rs.warnings.over("gcgate: requests cease again when a drain is confirmed", "ignored")
 	}
-	return r.unheeded
+	return r.ignored
 }
 
-// warnUnheeded asks the signals for likely causes, and tells the log.
-func (rs *rounds) warnUnheeded(r *round, d *afterDrain) {
+func (rs *rounds) warnIgnored(r *round, d *afterDrain) {
 	var names, why []string
 	for _, a := range r.asked {
 		names = append(names, a.signal.String())
 		if e, ok := a.signal.(Explainer); ok {
-			end := a.call("WhyUnheeded")
-			if text := e.WhyUnheeded(); text != "" {
+			end := a.call("WhyIgnored")
+			if text := e.WhyIgnored(); text != "" {
 				why = append(why, text)
 			}
 			end()
 		}
 	}
 	why = append(why, "clients that keep connections to this process past the balancer")
-	rs.heap.warnings.lasting("unheeded", lastsEvery,
+	rs.warnings.lasting("ignored", lastsEvery,
 		"gcgate: requests keep coming although each peer has confirmed the drain; remove the likely cause",
-		"signals", strings.Join(names, ", "), "requests", d.entered, "within", d.within,
+		"signals", strings.Join(names, ", "), "requests", d.entered, "within", d.within.Round(time.Millisecond),
 		"likely", strings.Join(why, "; or "))
 }
 
@@ -268,7 +251,6 @@ func (r *round) isConfirmed() bool {
 	return divertsRequests(r.asked) && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !n.acted() })
 }
 
-// divertsRequests reports whether there are peers that stop requests.
 func divertsRequests(peers []*announcer) bool {
 	return slices.ContainsFunc(peers, func(a *announcer) bool { return !a.is.KeepsRequests })
 }

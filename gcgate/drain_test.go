@@ -13,7 +13,7 @@ import (
 // ineffectiveSignal confirms a drain at once, and its peer goes on sending.
 type ineffectiveSignal struct{ fakeSignal }
 
-func (*ineffectiveSignal) WhyUnheeded() string { return "update_merge_window" }
+func (*ineffectiveSignal) WhyIgnored() string { return "update_merge_window" }
 
 // send sends a short request each pause until the gate stops, to a process in rotation, and to
 // one that is for as long as deaf says.
@@ -70,7 +70,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: []Signal{c.signal}, DisableJitter: true}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: []Signal{c.signal}, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
 				r.send(time.Millisecond, c.deaf)
 				r.until(t, StateCollecting)
@@ -84,7 +84,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 				if drained := s.Phases[StateDraining].Total; drained < c.from || drained > c.to {
 					t.Errorf("drained for %v, want %v to %v", drained, c.from, c.to)
 				}
-				if s.Unheeded != map[bool]uint64{true: 1}[c.warned] ||
+				if s.IgnoredDrains != map[bool]uint64{true: 1}[c.warned] ||
 					(s.Overlapped > 0) != c.overlaps || s.Heap > s.Hard {
 					t.Errorf("stats %+v", s)
 				}
@@ -97,7 +97,7 @@ func TestDrainWithoutEffect(t *testing.T) {
 // it, which are three collections here, did not help, so that the turn is not held for seconds for
 // nothing, and each collection is counted.
 func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(time.Millisecond, func(time.Duration) bool { return true })
 		drained := func() time.Duration {
@@ -119,13 +119,13 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 		if waited := untilHeedless(); waited < lateLimit || waited > lateLimit+time.Second {
 			t.Errorf("waited for %v, want %v and the usual bounds", waited, lateLimit)
 		}
-		unheeded := time.Now()
+		ignored := time.Now()
 		for drained() <= 105*time.Millisecond {
-			if time.Since(unheeded) > 2*lateAgain {
+			if time.Since(ignored) > 2*lateAgain {
 				t.Fatal("it never waits again")
 			}
 		}
-		if after := time.Since(unheeded); after < lateAgain-10*time.Second {
+		if after := time.Since(ignored); after < lateAgain-10*time.Second {
 			t.Errorf("it waits again after %v, want a minute", after)
 		}
 		var collections uint64
@@ -133,8 +133,8 @@ func TestHeedlessPeerIsNotWaitedForEachTime(t *testing.T) {
 		for _, n := range s.Collections {
 			collections += n
 		}
-		if s.Unheeded != collections {
-			t.Errorf("of %d collections %d were not followed", collections, s.Unheeded)
+		if s.IgnoredDrains != collections {
+			t.Errorf("of %d collections %d were not followed", collections, s.IgnoredDrains)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 	const late = 1600 * time.Millisecond
 	for _, announcing := range []time.Duration{0, 40 * time.Millisecond, 90 * time.Millisecond} {
 		s := &ineffectiveSignal{fakeSignal{takes: announcing}}
-		inTime(t, Options{Signals: []Signal{s}, DisableJitter: true}, func(t *testing.T, r *rig) {
+		inTime(t, Options{Signals: []Signal{s}, Jitter: -1}, func(t *testing.T, r *rig) {
 			r.heap.Do(func() { r.heap.Rate = 80 * mib }) // 0.94 s from the trigger to the hard threshold
 			r.send(time.Millisecond, func(out time.Duration) bool { return out < announcing+late })
 			first := uint64(0)
@@ -168,7 +168,7 @@ func TestPeerThatActsAfterTheHardThreshold(t *testing.T) {
 // TestPauseIsNoEnd: a pause of the clients', in a long wait for a peer that acts late, is not taken
 // for the end of the requests.
 func TestPauseIsNoEnd(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 50 * mib })
 		var pause atomic.Int64 // when
 		pause.Store(int64(500 * time.Millisecond))
@@ -191,12 +191,12 @@ func TestPauseIsNoEnd(t *testing.T) {
 // TestFewRequestsThatNobodyStops: at ten a second no pause before a collection tells anything, but
 // those that come during it do.
 func TestFewRequestsThatNobodyStops(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Mark = 500 * time.Millisecond })
 		r.send(100*time.Millisecond, func(time.Duration) bool { return true })
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		if s := r.Stats(); s.Unheeded != 1 || s.Overlapped < 4 ||
+		if s := r.Stats(); s.IgnoredDrains != 1 || s.Overlapped < 4 ||
 			!strings.Contains(r.logged.String(), "requests keep coming") {
 			t.Errorf("stats %+v\n%s", s, r.logged.String())
 		}
@@ -207,15 +207,15 @@ func TestFewRequestsThatNobodyStops(t *testing.T) {
 // tell; and where they stop, the few that come all the same over many collections do not.
 func TestFewRequestsInShortCollections(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		stop     bool
-		unheeded bool
+		name    string
+		stop    bool
+		ignored bool
 	}{
 		{"they keep coming", false, true},
 		{"they stop, but for a late one now and then", true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true, DisablePeriod: true},
+			inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1, Period: -1},
 				func(t *testing.T, r *rig) {
 					r.heap.Do(func() { r.heap.Rate, r.heap.Mark = 0, 20*time.Millisecond })
 					r.send(35*time.Millisecond, func(time.Duration) bool { return !c.stop }) // 29 a second
@@ -232,15 +232,15 @@ func TestFewRequestsInShortCollections(t *testing.T) {
 						if err := r.Collect(t.Context()); err != nil {
 							t.Fatal(err)
 						}
-						if warned = r.Stats().Unheeded; warned > 0 {
+						if warned = r.Stats().IgnoredDrains; warned > 0 {
 							if n == 1 {
 								t.Error("one collection was enough: this test shows nothing")
 							}
 							break
 						}
 					}
-					if log := r.logged.String(); (warned > 0) != c.unheeded ||
-						strings.Contains(log, "requests keep coming") != c.unheeded {
+					if log := r.logged.String(); (warned > 0) != c.ignored ||
+						strings.Contains(log, "requests keep coming") != c.ignored {
 						t.Errorf("%d not followed, and the log says:\n%s", warned, log)
 					}
 				})
@@ -285,7 +285,7 @@ func TestStandstillIsNoFutileWait(t *testing.T) {
 		h.Heap.Rate = 20 * mib
 		return h.Heap
 	}
-	inTimeOver(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true, Collector: h}, heap,
+	inTimeOver(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1, Collector: h}, heap,
 		func(t *testing.T, r *rig) {
 			r.send(time.Millisecond, func(out time.Duration) bool { return out < late })
 			r.until(t, StateDraining)
@@ -321,7 +321,7 @@ func TestQuietForFollowsTheRate(t *testing.T) {
 		{10, time.Millisecond, time.Millisecond, false},
 		{10, time.Millisecond, time.Millisecond, true},
 	} {
-		rs := &rounds{options: &Options{QuietFor: c.set}, heap: &heapWatch{}, status: &status{}}
+		rs := &rounds{shared: &shared{options: &Options{QuietFor: c.set}, status: &status{}}, heap: &heapWatch{}}
 		rs.status.refusing.Store(c.refusing)
 		if got := rs.quietFor(c.perSecond); got != c.want {
 			t.Errorf("at %g a second, %v set: %v, want %v", c.perSecond, c.set, got, c.want)
@@ -338,11 +338,11 @@ func (*keepingSignal) Describe() Description { return Description{KeepsRequests:
 // flight: the peer is not to send them elsewhere, or cannot. Others that come beside them are one.
 func TestRequestsThatStay(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		signals  []Signal
-		kept     bool // messages of streams come
-		late     time.Duration
-		unheeded bool
+		name    string
+		signals []Signal
+		kept    bool // messages of streams come
+		late    time.Duration
+		ignored bool
 	}{
 		{"a signal that keeps them", []Signal{&keepingSignal{}}, false, time.Hour, false},
 		{
@@ -354,7 +354,7 @@ func TestRequestsThatStay(t *testing.T) {
 		{"messages, and requests", []Signal{&ineffectiveSignal{}}, true, time.Second, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: c.signals, DisableJitter: true}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: c.signals, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.heap.Do(func() { r.heap.Rate = 20 * mib }) // 3.75 s from the trigger to the hard threshold
 				r.send(time.Millisecond, func(out time.Duration) bool { return out < c.late })
 				if c.kept {
@@ -369,13 +369,13 @@ func TestRequestsThatStay(t *testing.T) {
 				r.until(t, StateCollecting)
 				r.until(t, StateServing)
 				most := 105 * time.Millisecond
-				if c.unheeded {
+				if c.ignored {
 					most += c.late
 				}
 				s := r.Stats()
-				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.unheeded ||
-					(s.Unheeded > 0) != c.unheeded {
-					t.Errorf("%d not followed, the log:\n%s", s.Unheeded, r.logged.String())
+				if warned := strings.Contains(r.logged.String(), "requests keep coming"); warned != c.ignored ||
+					(s.IgnoredDrains > 0) != c.ignored {
+					t.Errorf("%d not followed, the log:\n%s", s.IgnoredDrains, r.logged.String())
 				}
 				if d := s.Phases[StateDraining].Total; d > most {
 					t.Errorf("drained for %v, want %v at most", d, most)
@@ -401,7 +401,7 @@ func TestSilenceOfBefore(t *testing.T) {
 		{"both", []Signal{&keepingSignal{}, &fakeSignal{}}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inTime(t, Options{Signals: c.with, DisableJitter: true, Policy: PolicyDrain, IdleRatio: 2},
+			inTime(t, Options{Signals: c.with, Jitter: -1, Policy: PolicyDrain, IdleRatio: 2},
 				func(t *testing.T, r *rig) {
 					r.until(t, StateCollecting)
 					if d := r.Stats().Phases[StateDraining].Total; d < 2*tick != c.quick {
@@ -426,12 +426,12 @@ func TestSilenceOfBefore(t *testing.T) {
 // time.
 func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 	for _, c := range []struct {
-		name     string
-		o        Options
-		hangs    bool // a request runs for ever
-		takes    time.Duration
-		traffic  bool
-		unheeded bool // requests come all the same
+		name    string
+		o       Options
+		hangs   bool // a request runs for ever
+		takes   time.Duration
+		traffic bool
+		ignored bool // requests come all the same
 	}{
 		{"a long poll", Options{DrainTimeout: 10 * time.Second}, true, 0, false, false},
 		{"a long poll, and requests", Options{DrainTimeout: 10 * time.Second}, true, 0, true, false},
@@ -449,7 +449,7 @@ func TestDrainEndsAtTheHardThreshold(t *testing.T) {
 				if c.traffic {
 					r.traffic()
 				}
-				if c.unheeded {
+				if c.ignored {
 					r.send(time.Millisecond, func(time.Duration) bool { return true })
 				}
 				begin := time.Now()

@@ -9,33 +9,30 @@ import (
 // An Event is one change of state.
 type Event struct {
 	Time     time.Time
-	State    State         // the state that begins
-	Reason   Reason        // why, from StateWanting to StateReadying
+	State    State         // that begins
+	Reason   Reason        // from StateWanting to StateReadying
 	Heap     uint64        // bytes of objects, live and dead
 	InFlight int           // requests
 	Expected time.Duration // how long the collection is expected to take
 
-	// WithoutTurn says that there are Turns, and that this collection goes without one.
+	// WithoutTurn says that there are Turns, and that this collection has none.
 	WithoutTurn bool
 
-	// Overlapped are the requests that overlapped the mark phase of this collection, in the events
-	// after StateCollecting. See [Stats].
+	// Overlapped are the requests that overlapped the mark phase, in the events after
+	// StateCollecting.
 	Overlapped uint64
 }
 
-// events are those who want to hear of each. The zero value is ready.
 type events struct {
 	mu   sync.Mutex
 	list []*listener // guarded by mu; in the order in which they came
 }
 
-// listener is one of them.
 type listener struct {
 	name string // of the call, for the log
 	f    func(Event)
 }
 
-// add has f called at each event from now on, until remove is called.
 func (e *events) add(name string, f func(Event)) (remove func()) {
 	l := &listener{name, f}
 	e.mu.Lock()
@@ -58,4 +55,36 @@ func (e *events) notify(calls *calls, event Event) {
 		l.f(event)
 		end()
 	}
+}
+
+// calls are the calls of the user's code that run now, so that Stop can name one that hangs. The
+// zero value is ready.
+type calls struct {
+	mu      sync.Mutex
+	running map[*string]struct{} // guarded by mu; their names
+}
+
+func (c *calls) begin(name string) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == nil {
+		c.running = make(map[*string]struct{})
+	}
+	c.running[&name] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.running, &name)
+	}
+}
+
+func (c *calls) names() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for name := range c.running {
+		names = append(names, *name)
+	}
+	slices.Sort(names)
+	return names
 }

@@ -12,28 +12,22 @@ import (
 	"time"
 )
 
-// FileTurns are the [Turns] of replicas that share a host: who holds an exclusive flock(2) on
-// the file has the turn. It needs no server, and the kernel gives the turn of a process that
-// died to the next. It is a [Queue]: those who wait have files in the directory PATH.queue, as
-// docs/reference/protocol.md says, and the turn goes to who came first.
-//
-// It needs flock: Linux, macOS and the BSDs; elsewhere TryAcquire fails with an error that is
-// errors.ErrUnsupported. Its methods may be called from any goroutine.
+// FileTurns are the [Turns] of replicas that share a host. An exclusive flock(2) on a file is the
+// turn, so the kernel releases that of a process that dies. It is a [Queue]
+// (docs/reference/protocol.md). It needs Linux, macOS or a BSD. Its methods may be called from any
+// goroutine.
 type FileTurns struct {
-	// Path is the file, the same for all replicas, on a local file system (a lock over NFS can
-	// be lost unnoticed). It is made when missing, readable by this user alone, and never
-	// removed. Put it where no other user can write and nothing cleans up, such as
-	// /run/NAME/gcgate.lock, not /tmp. Its folder has to be there. RuntimeDirectory=NAME and
-	// RuntimeDirectoryPreserve=yes in systemd's unit make it and keep it. No default.
+	// Path is the file, the same for all replicas, on a local file system. It is made if it is
+	// missing, in a folder that exists and nothing cleans up, such as /run/NAME (systemd:
+	// RuntimeDirectory=NAME and RuntimeDirectoryPreserve=yes). No default.
 	Path string
 
-	// K is how many may collect at once. It must be the same in all replicas, else the largest counts.
-	// The files of further turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
+	// K is how many replicas may collect at once, the same for all replicas. The files of further
+	// turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
 	K int
 
-	// Last, while it returns true, lets all others go first that wait. It is for the leader of a group
-	// in which the leader's collection costs the most. The gate calls it each time that this replica
-	// looks whether it is next, so it must not block. Default: nil, in order of arrival.
+	// Last, while it returns true, lets all other waiting replicas go first. It must not block.
+	// Default: nil, in order of arrival.
 	Last func() bool
 }
 
@@ -47,12 +41,11 @@ var (
 	_ Validator   = FileTurns{}
 )
 
-// TurnCount returns K. See [TurnCounter].
+// TurnCount implements [TurnCounter].
 func (t FileTurns) TurnCount() int { return min(max(t.K, 1), maxFileTurns) }
 
-// TryAcquire takes the lock without waiting. It returns [ErrHeld] when another has it, in this
-// process or another one, and when another waits for it in [FileTurns.Acquire]. It does not block,
-// so ctx only counts when it is over already.
+// TryAcquire takes the lock without waiting. It returns [ErrHeld] if another replica has it or
+// waits for it in [FileTurns.Acquire]. Only the error of a ctx that has ended counts.
 func (t FileTurns) TryAcquire(ctx context.Context) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("gcgate: FileTurns: %w", err)
@@ -78,7 +71,7 @@ func (t FileTurns) check() error {
 	return nil
 }
 
-// Validate implements [Validator]: it opens the files, and takes a place in the queue for a moment.
+// Validate implements [Validator]. It opens the files, and takes a place in the queue for a moment.
 func (t FileTurns) Validate() error {
 	if err := t.check(); err != nil {
 		return err
@@ -98,7 +91,6 @@ func (t FileTurns) Validate() error {
 	return nil
 }
 
-// lockAny takes a turn that is free, or fails with ErrHeld.
 func (t FileTurns) lockAny() (l Lease, err error) {
 	for i := range t.TurnCount() {
 		if l, err = lockPath(t.path(i)); !errors.Is(err, ErrHeld) {
@@ -108,7 +100,6 @@ func (t FileTurns) lockAny() (l Lease, err error) {
 	return nil, err
 }
 
-// path is the file of the i-th turn.
 func (t FileTurns) path(i int) string {
 	if i == 0 {
 		return t.Path
@@ -116,9 +107,8 @@ func (t FileTurns) path(i int) string {
 	return fmt.Sprintf("%s.%d", t.Path, i)
 }
 
-// openLock opens the file of a turn, and makes it if it is not there.
 func openLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // with O_CLOEXEC, as all of os
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		const fix = "make the folder %s, and run all replicas as a user who may write there"
 		return nil, fmt.Errorf("gcgate: FileTurns: %w: "+fix, err, filepath.Dir(path))
@@ -137,13 +127,12 @@ func lockPath(path string) (Lease, error) {
 		f.Close()
 		return nil, err
 	}
-	if err := f.Truncate(0); err == nil { // a full disk costs the name of the holder, and not the turn
+	if err := f.Truncate(0); err == nil { // a full disk costs the holder's name, and not the turn
 		_, _ = f.WriteAt([]byte(holderName()+"\n"), 0)
 	}
 	return &fileLease{f}, nil
 }
 
-// holderName is what the file says of this process while it has the turn.
 func holderName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -152,7 +141,7 @@ func holderName() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// Holders implements [HolderNamer]: it reads the names that the holders have written into the
+// Holders implements [HolderNamer]. It reads the names that the holders have written into the
 // files.
 func (t FileTurns) Holders() string {
 	var names []string
@@ -174,16 +163,15 @@ func (t FileTurns) Holders() string {
 	return strings.Join(names, ", ")
 }
 
-// fileLease holds the lock: the kernel keeps it as long as f is open.
+// fileLease holds the lock. The kernel keeps it as long as f is open.
 type fileLease struct{ f *os.File }
 
-// Lost implements [Lease]. It never fires: no process can take a lock from its holder. Who removes
-// the file lets two replicas collect at once, which costs latency and breaks nothing.
+// Lost implements [Lease]. It is nil, because no process can take a lock from its holder.
 func (l *fileLease) Lost() <-chan struct{} { return nil }
 
 // Release implements [Lease]. A second one fails with os.ErrClosed.
 func (l *fileLease) Release(context.Context) error {
-	_ = l.f.Truncate(0)    // no process has it; a second Release fails here, too
+	_ = l.f.Truncate(0)    // a second Release fails here, too
 	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
 	if err := l.f.Close(); err != nil {
 		return err

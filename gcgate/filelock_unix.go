@@ -8,7 +8,6 @@ import (
 	"syscall"
 )
 
-// lockFile takes the exclusive lock on f, or fails with ErrHeld.
 func lockFile(f *os.File) error {
 	switch err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err {
 	case nil:

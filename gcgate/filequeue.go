@@ -11,40 +11,37 @@ import (
 	"time"
 )
 
-// The queue of [FileTurns] is the directory PATH.queue. Who waits has a file there, its ticket, on
-// which it holds an exclusive flock(2) from before the file has its name:
+// The queue of [FileTurns] is the directory PATH.queue. A waiting process has a file there, its
+// ticket, and holds an exclusive flock(2) on it:
 //
 //	new-R      it is being made
-//	N-R        N is a number of 20 digits, one above the highest that was there; R tells those apart that came at once
+//	N-R        N has 20 digits, and is one above the highest; R tells simultaneous ones apart
 //	N-R.last   all others go first
 //
-// The lowest ticket is the next; it alone tries the turn. A ticket whose lock is free is of a
-// process that has exited, and any process that sees it removes it. A process that waits touches
-// its ticket each time it looks. One that is stopped (SIGSTOP) is passed over: who sees that first
-// sets the ticket's time to passedOver, and it counts no more, until its process goes on and
-// touches it.
+// The lowest ticket is the next. Only its process tries the turn. A ticket without a lock is of a
+// process that has exited, and any process removes it. A waiting process touches its ticket at each
+// look. If one is stopped (SIGSTOP), the first to see that sets the ticket's time to passedOver.
+// The ticket does not count until its process touches it again.
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"
 	lastTicket   = ".last"
 	ticketDigits = 20
 
-	newFor = time.Minute // after which a file new-R is of a process that has exited
+	newFor = time.Minute // then a file new-R is of a process that has exited
 
-	// A look comes after a 64th of the time waited so far: the turn is free for no longer than that
-	// between two holders, and who waits for minutes wakes up four times a second.
+	// The turn is free between two holders for a 64th of the time waited so far.
 	looksPerWait     = 64
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )
 
-// stoppedAfter is how long a process that waits is without a touch when it is taken to be stopped.
+// stoppedAfter is how long a stopped process has not touched its ticket.
 var stoppedAfter = 2 * time.Second
 
 // passedOver is the time of a ticket that does not count.
 var passedOver = time.Unix(0, 0)
 
-// Acquire waits for the turn in order of arrival, among all processes that use the same Path. See
-// [Queue].
+// Acquire implements [Queue]. It waits in order of arrival among all processes with the same Path.
 func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 	if l, err := t.TryAcquire(ctx); !errors.Is(err, ErrHeld) {
 		return l, err
@@ -75,7 +72,7 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 
 func (t FileTurns) goesLast() bool { return t.Last != nil && t.Last() }
 
-// ticket is a place in the queue. It is owned by one call of Acquire.
+// ticket is a place in the queue. One call of Acquire owns it.
 type ticket struct {
 	dir, name string
 	f         *os.File // holds the lock
@@ -86,10 +83,9 @@ type ticket struct {
 // sighting is how long a ticket ahead has not been touched.
 type sighting struct {
 	touched time.Time
-	idle    time.Duration // in which this process looked: one that is stopped itself learns nothing of others
+	idle    time.Duration // while this process looked: a stopped one learns nothing about others
 }
 
-// enlist takes the last place.
 func (t FileTurns) enlist() (*ticket, error) {
 	dir := t.Path + queueSuffix
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -123,7 +119,6 @@ func (t FileTurns) enlist() (*ticket, error) {
 	return w, nil
 }
 
-// ticketNumber returns the number of a ticket; ok is false for another file.
 func ticketNumber(name string) (n uint64, ok bool) {
 	digits, _, ok := strings.Cut(name, "-")
 	if !ok || len(digits) != ticketDigits {
@@ -144,7 +139,7 @@ func (w *ticket) rename(name string) error {
 	return nil
 }
 
-// isNext reports whether no other goes before this one, which goes last or not from now on.
+// isNext reports whether no other goes before this one. last says that all others go first.
 func (w *ticket) isNext(last bool) (bool, error) {
 	name := strings.TrimSuffix(w.name, lastTicket)
 	if last {
@@ -173,23 +168,21 @@ func (w *ticket) isNext(last bool) (bool, error) {
 		if seen.idle < stoppedAfter {
 			return true
 		}
-		// So no other process has to find out. If its process goes on just now, others may go
-		// before it until it looks again.
+		// So no other process has to find out. A process that goes on just now looks again soon.
 		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver) // it may have left
 		return false
 	})
 	return !ahead, err
 }
 
-// leave gives the place up.
 func (w *ticket) leave() {
 	os.Remove(filepath.Join(w.dir, w.name)) // else somebody finds its lock free
 	_ = unlockFile(w.f)                     // Close alone would leave it to a child between fork and exec
 	w.f.Close()
 }
 
-// waiting reports whether a process waits in dir that is not passed over and whose ticket counts.
-// It removes tickets whose processes have exited.
+// waiting reports whether a process waits in dir whose ticket counts. It removes tickets of
+// processes that have exited.
 func waiting(dir string, counts func(name string, touched time.Time) bool) (is bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -209,8 +202,8 @@ func waiting(dir string, counts func(name string, touched time.Time) bool) (is b
 	return is, err
 }
 
-// look reports whether the process of a ticket waits, and when it has touched it. It removes one
-// whose process has exited.
+// look reports whether the process of a ticket waits, and when it touched it. It removes the ticket
+// of a process that has exited.
 func look(name string) (touched time.Time, waits bool) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

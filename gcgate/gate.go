@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,22 +16,20 @@ type Gate struct {
 	status   *status
 	waiters  *waiters
 	signals  []Signal
-	control  *control // its fields belong to the control goroutine
+	control  *control // owned by the control goroutine
 	calls    *calls
 	events   *events
-	log      *slog.Logger // that of the options, whose warnings kept remembers
+	log      *slog.Logger // Options.Logger, with kept
 	kept     *keptLog
 
 	stopping atomic.Bool
 	stop     chan struct{} // closed by Stop
-	done     chan struct{} // closed when nothing of the gate runs any more
+	done     chan struct{} // closed when no goroutine of the gate runs any more
 	free     func()        // restores the collector and lets another gate start; once
 }
 
-// An Attacher is a [Signal], or are [Turns], that need the gate: for its logger, say, or to tell
-// clients in the answers to their requests. [Start] calls Attach before any other method,
-// Validate and TurnCount apart. The methods of the gate may be called from then on, except Stop
-// and Collect, which wait for Start to return.
+// An Attacher is a [Signal], or [Turns], that needs the gate. [Start] calls Attach before all other
+// methods but Validate and TurnCount. Attach must not call Stop nor Collect.
 type Attacher interface {
 	Attach(g *Gate)
 }
@@ -40,11 +37,9 @@ type Attacher interface {
 // running says that a gate is in charge of the process's collector.
 var running atomic.Bool
 
-// Start takes over the garbage collector of this process and returns the gate in charge. It
-// collects once, to learn how long that takes; ctx bounds that, and nothing after it. It returns an
-// [*evenkeel.OptionError] when the options cannot work, the error of a [Validator] among them, [ErrRunning]
-// when there is a gate already, and ctx's error when ctx ends first: then nothing has changed.
-// [Gate.Stop] ends the gate.
+// Start takes over the garbage collector of this process, and collects once. ctx bounds that. It
+// returns an [*evenkeel.OptionError] or the error of a [Validator], [ErrRunning] if there is a gate
+// already, and ctx's error if ctx ends first. [Gate.Stop] ends the gate.
 func Start(ctx context.Context, o Options) (*Gate, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -68,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	kept := &keptLog{}
 	o.Logger = slog.New(&keepingHandler{Handler: o.Logger.Handler(), kept: kept})
-	limit, err := memoryLimit(&o)
+	limit, err := o.memoryLimit()
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +108,6 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	return g, nil
 }
 
-// collectOnce runs the collection at the start, and returns how long it took.
 func collectOnce(ctx context.Context, c Collector) (took time.Duration, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -131,30 +125,8 @@ func collectOnce(ctx context.Context, c Collector) (took time.Duration, err erro
 	}
 }
 
-// memoryLimit returns the memory limit to keep: that of the options or of the runtime, the lower.
-func memoryLimit(o *Options) (int64, error) {
-	limit := o.Collector.SetLimit(-1)
-	if set := o.MemoryLimitBytes; set > 0 {
-		if set > limit && set != math.MaxInt64 {
-			o.Logger.Warn(
-				"gcgate: Options.MemoryLimitBytes is above the runtime's own limit (GOMEMLIMIT): the lower one holds",
-				"option", set, "runtime", limit)
-		}
-	}
-	limit = lowerLimit(o, limit)
-	return limit, checkLimit(o, limit)
-}
-
-// lowerLimit returns the lower of the options' memory limit, if there is one, and the runtime's.
-func lowerLimit(o *Options, runtime int64) int64 {
-	if o.MemoryLimitBytes > 0 {
-		return min(runtime, o.MemoryLimitBytes)
-	}
-	return runtime
-}
-
-// run is the control goroutine. It ends the announcers when the turns are released and all peers
-// have this process back.
+// run is the control goroutine. The announcers end when the turns are released and all peers have
+// this process back.
 func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	g.control.run()
 	g.control.pacing.restore()
@@ -166,16 +138,12 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	close(g.done)
 }
 
-// Stop gives the collector back to the runtime with the GOGC and memory limit of before. It asks
-// peers that have drained this process to put it back, and waits until they have, for a minute at
-// most. Then it releases the turn, if the gate holds one, after [Options].HoldTurn. Call it before
-// the server's Shutdown, so that a peer that polls gets its answers.
+// Stop gives the collector back to the runtime, waits until the peers have this process back, for a
+// minute at most, and releases the turn. Call it before the server's Shutdown, so that peers that
+// poll get answers.
 //
-// If ctx ends first, Stop returns its error. The collector has been given back all the same,
-// another gate may start, no request is refused any more, and the peers are asked to put this
-// process back. The log names calls of a Signal, of Turns or of OnEvent that hang. Stop leaves them
-// behind, with the turn if one of them holds it. Requests are counted as before. Stop may be called
-// again.
+// If ctx ends first, Stop returns its error. The collector has been given back nevertheless. The
+// log names calls of the user's code that have not returned. Stop may be called again.
 func (g *Gate) Stop(ctx context.Context) error {
 	if g.stopping.CompareAndSwap(false, true) {
 		close(g.stop)
@@ -185,14 +153,14 @@ func (g *Gate) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		select {
-		case <-g.done: // both: it has stopped
+		case <-g.done:
 			return nil
 		default:
 		}
 	}
 	g.free()
 	g.status.abandon()
-	for _, a := range g.control.rounds.announcers { // they do not change
+	for _, a := range g.control.rounds.announcers {
 		a.withdraw()
 	}
 	if hang := g.calls.names(); len(hang) > 0 {
@@ -203,42 +171,37 @@ func (g *Gate) Stop(ctx context.Context) error {
 }
 
 // Enter counts a request in. Call [Ticket.Exit] when its answer is written. It costs some ten
-// nanoseconds, and allocates nothing.
+// nanoseconds, and does not allocate.
 func (g *Gate) Enter() Ticket { return g.requests.enter() }
 
 // EnterKept is Enter for a request that no peer can send elsewhere, such as a message of an open
-// stream. It counts like any other, except for [Stats].Unheeded.
+// stream. [Stats].IgnoredDrains leaves it out.
 func (g *Gate) EnterKept() Ticket { return g.requests.enterKept() }
 
-// Requests returns how many requests are in flight, and a count of all that entered so far, modulo
-// 2^32. A [Signal] sees by it whether its peer goes on sending some. It costs some nanoseconds a
-// core. It is not a snapshot, so a request that enters during the call may be missing.
+// Requests returns how many requests are in flight, and how many have entered, modulo 2^32. It is
+// not a snapshot, and costs some nanoseconds per core.
 func (g *Gate) Requests() (inFlight int, entered uint32) { return g.requests.read() }
 
-// Refusing reports whether new requests shall be refused: under [PolicyShed], from the
-// announcement until this process is back. It is for adapters, which ask it for each request
-// before [Gate.Enter]: one that it says true for is answered with the protocol's own word for
-// "try elsewhere" (503, UNAVAILABLE), is counted with [Gate.CountRefused], and not entered. It
-// costs a nanosecond.
+// Refusing reports whether to refuse new requests, under [PolicyShed]. An adapter asks before
+// [Gate.Enter], answers "try elsewhere" (503, UNAVAILABLE), and calls [Gate.CountRefused]. It costs
+// a nanosecond.
 func (g *Gate) Refusing() bool { return g.status.refusing.Load() }
 
 // CountRefused counts a request that was refused, for [Stats].Refused.
 func (g *Gate) CountRefused() { g.status.refused.Add(1) }
 
-// Remaining returns how long this process expects to be out of rotation yet. A refusal names it as
-// the time to try again. It is at least 1 ms until the gate asks the peers to put this process
-// back, however late it is, and 0 otherwise.
+// Remaining returns how much longer this process expects to be out of rotation, at least 1 ms, and
+// 0 if it is in rotation.
 func (g *Gate) Remaining() time.Duration { return g.status.remaining() }
 
 // State returns the state of the gate.
 func (g *Gate) State() State { return State(g.status.state.Load()) }
 
 // Heap returns the bytes of objects, dead ones included, as of the last sample. It costs a
-// nanosecond; [Gate.Stats] has more.
+// nanosecond.
 func (g *Gate) Heap() uint64 { return g.status.heap.Load() }
 
-// Signals returns those of [Options], in their order: an adapter finds by it the one that belongs
-// to it, as httpgate finds its InBand.
+// Signals returns those of [Options], so that an adapter finds its own.
 func (g *Gate) Signals() []Signal { return slices.Clone(g.signals) }
 
 // Stats returns what the gate did since its start. It allocates, and costs about a microsecond.
@@ -255,42 +218,32 @@ func (g *Gate) Stats() Stats {
 	return s
 }
 
-// Warnings returns the last warnings that the gate has logged, five at most, the newest last. Of
-// those with the same message it has the newest one.
+// Warnings returns the last five warnings that the gate has logged, each message once, the newest
+// last.
 func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
 
-// Logger returns what the gate logs to, for its signals and adapters: [Options].Logger, whose
-// warnings [Gate.Warnings] has, too.
+// Logger returns [Options].Logger for signals and adapters. [Gate.Warnings] has its warnings, too.
 func (g *Gate) Logger() *slog.Logger { return g.log }
 
-// Observe calls f at each change of state from now on, until stop is called. There may be any
-// number of observers, in addition to [Options].OnEvent. The gate's goroutine calls them in the
-// order in which they came, so f must not block. A [Signal] that calls Observe in Attach hears of
-// every event. stop may be called more than once, by f too. An event that is under way may come
-// after it.
+// Observe calls f at each change of state, from the gate's goroutine, until stop is called. f must
+// not block. A [Signal] that calls Observe in Attach gets every event.
 func (g *Gate) Observe(f func(Event)) (stop func()) {
 	return g.events.add("an observer of Gate.Observe", f)
 }
 
-// BorrowTurn takes the turn, if there are [Turns], until end is called. It returns [ErrHeld] if
-// another replica has it or this one waits for it. It is for a [Watcher] that must not act while
-// another replica collects, such as one that takes a replica for dead after a long drain. While
-// this replica has the only turn, it returns that.
+// BorrowTurn takes the turn until end is called, for a [Watcher] that must not act while another
+// replica collects. It returns [ErrHeld] if another replica has it or this one waits for it.
 func (g *Gate) BorrowTurn(ctx context.Context) (end func(), err error) {
 	return g.control.turns.borrow(ctx)
 }
 
-// Collect asks for a collection, with all that belongs to it, and waits until it has ended. It
-// returns ctx's error when that comes first (the collection may still take place), and
-// [ErrStopped] when the gate stops.
+// Collect asks for a collection, announced like any other, and waits until it has ended. It returns
+// ctx's error if ctx ends first, and [ErrStopped] if the gate stops.
 func (g *Gate) Collect(ctx context.Context) error { return g.collect(ctx, false) }
 
-// CollectWithoutTurn is Collect, but does not wait for the turn. If the gate does not get the turn
-// within 10 ms, or is waiting for it already, it collects without the turn, as at the hard
-// threshold (see [Description.DrainWithoutTurn]). It is for a [Signal] whose peers ask this process
-// to collect before they do, and know that none of them is drained. In
-// evenkeel.dev/contrib/raftgate, a follower collects this way before the leader. If ctx ends first,
-// the collection may still wait for the turn.
+// CollectWithoutTurn is Collect, but goes without the turn if the gate does not get it within 10
+// ms. It is for a [Signal] whose peers ask this process to collect before they do, as in
+// evenkeel.dev/contrib/raftgate.
 func (g *Gate) CollectWithoutTurn(ctx context.Context) error { return g.collect(ctx, true) }
 
 func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {

@@ -17,7 +17,7 @@ import (
 
 func TestRoundGoesThroughAllStates(t *testing.T) {
 	s, turns := &fakeSignal{takes: 3 * time.Millisecond}, &fakeTurns{}
-	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.traffic()
 		r.until(t, StateCollecting)
 		if !s.isDrained() || turns.holders() != 1 {
@@ -160,7 +160,7 @@ func TestPeerThatForgotIsToldAgain(t *testing.T) {
 
 func TestHeldTurnIsAwaited(t *testing.T) {
 	turns := &fakeTurns{}
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.traffic()
 		other, _ := turns.TryAcquire(t.Context())
 		r.until(t, StateWanting)
@@ -189,7 +189,7 @@ func TestHardThresholdDoesNotWaitForTurn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			blind, sighted := &fakeSignal{}, &safeSignal{}
 			turns := c.turns
-			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, DisableJitter: true},
+			inTime(t, Options{Signals: []Signal{blind, sighted}, Turns: turns, Jitter: -1},
 				func(t *testing.T, r *rig) {
 					r.traffic()
 					short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -319,7 +319,7 @@ func TestStopInEachState(t *testing.T) {
 	} {
 		t.Run(state.String(), func(t *testing.T) {
 			s, turns := &fakeSignal{takes: 20 * time.Millisecond}, &fakeTurns{}
-			inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, func(t *testing.T, r *rig) {
+			inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, func(t *testing.T, r *rig) {
 				r.traffic()
 				var other Lease
 				if state == StateWanting {
@@ -348,7 +348,7 @@ func TestStopInEachState(t *testing.T) {
 }
 
 func TestCollectsInGaps(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 0 })
 		for range 40 {
 			r.heap.Do(func() { r.heap.Rate = 400 * mib })
@@ -368,7 +368,7 @@ func TestCollectsInGaps(t *testing.T) {
 }
 
 func TestDrainDoesNotTakeEachPauseForGap(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		for range 2000 { // a request each 10 ms: mostly idle
 			r.Enter().Exit()
 			time.Sleep(10 * time.Millisecond)
@@ -540,7 +540,7 @@ func TestAutoWithoutRequests(t *testing.T) {
 				r.Enter().Exit()
 			}
 			time.Sleep(2 * time.Minute)
-			if n := strings.Count(r.logged.String(), "no request has entered"); n != want {
+			if n := strings.Count(r.logged.String(), "no request was counted"); n != want {
 				t.Errorf("after %d requests it is logged %d times, want %d:\n%s", entered, n, want, r.logged.String())
 			}
 		})

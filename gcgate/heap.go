@@ -1,7 +1,6 @@
 package gcgate
 
 import (
-	"log/slog"
 	"math"
 	"time"
 )
@@ -14,28 +13,19 @@ const (
 	sampleRest    = 250 * time.Millisecond // after as long without a request; the next one wakes the gate
 	sampleRestMin = 150 * time.Millisecond // each sample wakes the whole runtime: 0.3 ms of CPU
 
-	// burstRate is what a process may begin to allocate without a request, in bytes a second: of
-	// objects up to a kilobyte a core allocates 1 to 3 GiB. The gate rests for as long as that
-	// takes to the hard threshold, sampleRestMin at least. Nearly: the sample before may have seen
-	// the burst's beginning, a ninth of the way, and not how fast it is.
+	// burstRate is what a core may begin to allocate without a request, in bytes per second. The
+	// gate rests for as long as that takes to the hard threshold.
 	burstRate = 3 << 30
 )
 
-// heapWatch samples the heap, keeps the thresholds, and runs the collector. It also switches the
-// runtime's own pacing off or on, because that follows from the thresholds. With no room between
-// them the runtime stays in charge. The control goroutine owns its fields.
+// heapWatch samples the heap, keeps the thresholds, and runs the collector. The control goroutine
+// owns it.
 type heapWatch struct {
-	options   *Options
-	log       *slog.Logger
-	warnings  *warnings
+	*shared
 	collector Collector
-	pacing    *pacing
-	requests  *traffic
 	turns     *turnLoad
-	status    *status
-	stop      <-chan struct{} // closed when the gate stops
 
-	// As of the last sample. Rates are in bytes allocated a second.
+	// As of the last sample. Rates are in bytes allocated per second.
 	sampled time.Time
 	last    reading
 	used    uint64  // bytes of objects, dead ones included
@@ -61,21 +51,21 @@ type heapWatch struct {
 
 	// Who is in charge, and the memory limits (charge.go).
 	policy      Policy // never PolicyAuto
-	inCharge    bool   // the gate is: the runtime's pacing is off
+	inCharge    bool   // the runtime's pacing is off
 	fresh       bool   // in charge, and no cycle has ended since: one may have begun before
 	roomy       bool   // under PolicyMemory: there is memory to spend
 	overruled   bool   // the program had set GOGC in the last cycle
 	requested   int64  // limit of the options or of GOMEMLIMIT
 	allowed     allowance
 	memoryRead  time.Time // when allowed was found
-	safetyLimit int64     // the runtime's limit as the gate has set it; 0: it has not set any
+	safetyLimit int64     // the runtime's limit as the gate has set it; 0: it has not
 
 	// Sleep.
 	timer *time.Timer
 	step  time.Duration // bound of the time to the next sample since a request came
 }
 
-// begin takes the collection at the start in, and takes charge.
+// begin notes the collection at the start, and takes charge.
 func (h *heapWatch) begin(took time.Duration) {
 	h.step, h.timer = sampleMin, time.NewTimer(0)
 	h.predict = newPredictor()
@@ -91,7 +81,6 @@ func (h *heapWatch) begin(took time.Duration) {
 	h.warnOff()
 }
 
-// logRule tells the log the rule that the trigger follows, and its figures.
 func (h *heapWatch) logRule() {
 	highest, why := h.allowed.highestTrigger(h.options, h.collector.Overhead())
 	if lowest := float64(h.options.MinTriggerBytes); highest < lowest {
@@ -112,8 +101,6 @@ func (h *heapWatch) logRule() {
 	}
 }
 
-// warnOff tells that the gate keeps GOGC=off under a policy that leaves the runtime in charge, and
-// what that costs.
 func (h *heapWatch) warnOff() {
 	if !h.policy.takesCharge() && h.allowed.limit != math.MaxInt64 && h.pacing.stock() == math.MaxInt {
 		h.log.Warn("gcgate: GOGC is off, so the heap grows up to the memory limit, where requests assist without end",
@@ -174,7 +161,7 @@ func (h *heapWatch) sample() {
 		case automatic > 0:
 			h.escaped(automatic, was, heap)
 		case swept:
-			h.warn("forced", "gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
+			h.warnings.warn("forced", "gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
 				"why", "requests may have overlapped that collection")
 		}
 	}
@@ -183,57 +170,46 @@ func (h *heapWatch) sample() {
 	h.publish()
 }
 
-// follow moves the trigger to where the allocation and the turns want it.
 func (h *heapWatch) follow() {
 	h.thresholds.follow(h.pace, h.jitter)
 	h.turns.trigger = h.thresholds.trigger
 	held := max(h.turns.held(h.expected()), h.turns.assumed)
 	drained := max(held, h.turns.drainedWithoutTurns(h.expected()))
-	h.thresholds.goEarly(h.carriedRate(), drained, h.turns.untilCollection(held))
+	h.thresholds.leaveTime(h.carriedRate(), drained, h.turns.untilCollection(held))
 }
 
-// pastHard reports whether to collect at once.
 func (h *heapWatch) pastHard() bool { return h.inCharge && h.used >= h.thresholds.hard }
 
-// farFromHard reports whether the hard threshold is more than farFor away at the present rate, so
-// that the turn may as well come a little later.
 func (h *heapWatch) farFromHard() bool {
 	return !h.inCharge || float64(h.used)+h.rate*farFor.Seconds() < float64(h.thresholds.hard)
 }
 
 const farFor = time.Minute
 
-// seeksGap reports whether the gate would collect in a gap now. It doesn't before it has counted a
-// request, because the handlers may not be wrapped, and a collection at the idle threshold is
-// expensive.
+// seeksGap reports whether the gate would collect in a gap now. It does not before the first
+// request, because the handlers may not be wrapped.
 func (h *heapWatch) seeksGap() bool {
 	return h.inCharge && h.policy.announces() && h.requests.total > 0 && h.used >= h.thresholds.idle
 }
 
-// inGap reports whether this looks like a gap long enough to collect in.
 func (h *heapWatch) inGap() bool { return h.seeksGap() && h.requests.silence() >= h.gap() }
 
-// gap is the silence that the gate takes for a gap. With peers to carry the load there is no hurry.
-// At a low rate any two requests have a gap between them, and a collection at the idle threshold is
-// worth less than one at the trigger.
+// gap is the silence that the gate takes for a gap. At a low rate any two requests have one between
+// them.
 func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
-// warnUncounted says once that some collections have ended and the gate has never counted a
-// request. It is for policies that wait for requests.
 func (h *heapWatch) warnUncounted() {
 	if h.warnings.has("uncounted") || h.requests.total > 0 || h.last.cycles-h.firstCycles < observeCycles {
 		return // the handlers are wrapped, or nothing has come yet
 	}
-	h.warn("uncounted",
-		"gcgate: collections, but no request has entered: wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+	h.warnings.warn("uncounted",
+		"gcgate: collections ended, but no request was counted; wrap the handlers with httpgate.Wrap, or call Gate.Enter")
 }
 
-// expected is how long the next collection will take at most, nearly always.
+// expected is how long the next collection takes at most, nearly always.
 func (h *heapWatch) expected() time.Duration { return h.predict.expect(h.thresholds.live) }
 
-// interval is the time to the next sample, so that the trigger is not passed unseen. It is less
-// while the gate seeks a gap, but not for long if nothing changes, because a request may hang, or
-// another replica may hold the turn.
+// interval is the time to the next sample. It grows while the gate seeks a gap and nothing changes.
 func (h *heapWatch) interval() time.Duration {
 	d := h.ahead(h.thresholds.trigger)
 	if h.seeksGap() {
@@ -242,14 +218,12 @@ func (h *heapWatch) interval() time.Duration {
 	return d
 }
 
-// wantingInterval is the time to the next sample while the gate waits for the turn.
 func (h *heapWatch) wantingInterval() time.Duration {
 	return max(h.ahead(h.thresholds.hard), sampleIdle)
 }
 
-// ahead is the time to a sample before the heap passes a threshold. It is an eighth of the time to
-// there at the present rate. After a silence the gate samples a millisecond after the first
-// request, then after two, and so on, up to sampleMax.
+// ahead is an eighth of the time in which the heap reaches a threshold, at the present rate. After
+// a silence the gate samples after 1 ms, then after 2, and so on, up to sampleMax.
 func (h *heapWatch) ahead(threshold uint64) time.Duration {
 	d := min(h.step, sampleMax)
 	h.step = min(2*h.step, sampleMax)
@@ -271,7 +245,6 @@ func (h *heapWatch) ahead(threshold uint64) time.Duration {
 	return max(d, sampleMin)
 }
 
-// publish shows other goroutines what is known.
 func (h *heapWatch) publish() {
 	h.status.mu.Lock()
 	defer h.status.mu.Unlock()
@@ -288,6 +261,3 @@ func (h *heapWatch) publish() {
 		s.Next = h.sampled.Add(time.Duration(min(max(left, 0)/h.rate, 1e6) * float64(time.Second)))
 	}
 }
-
-// warn logs an event; see [warnings.warn].
-func (h *heapWatch) warn(kind, message string, args ...any) { h.warnings.warn(kind, message, args...) }

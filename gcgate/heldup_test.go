@@ -33,7 +33,7 @@ func inTimeTwo(t *testing.T, a, b Signal, rate float64, f func(a, b *rig, turns 
 		for i, s := range []Signal{a, b} {
 			h := gcgatetest.NewHeap()
 			h.Rate = rate
-			rigs[i] = startRig(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true}, h)
+			rigs[i] = startRig(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1}, h)
 			rigs[i].traffic()
 		}
 		f(rigs[0], rigs[1], turns)
@@ -180,7 +180,7 @@ func TestHolderIsNamed(t *testing.T) {
 		{"the turns say", namingTurns{}, ErrHeld, "db-1:812"},
 		{"the turns say while they wait", namingTurns{}, nil, "db-1:812"},
 	} {
-		if got := (&turnTaker{turns: c.t, calls: new(calls)}).holderName(c.err); got != c.want {
+		if got := (&turnTaker{shared: &shared{calls: new(calls)}, turns: c.t}).holderName(c.err); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}

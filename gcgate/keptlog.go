@@ -21,8 +21,7 @@ type Warning struct {
 	Text string // message and attributes, 1,000 bytes at most
 }
 
-// keptLog remembers the last warnings, each message once. Its methods may be called from any
-// goroutine.
+// keptLog remembers the last warnings, each message once. Any goroutine may use it.
 type keptLog struct {
 	mu   sync.Mutex
 	list []keptWarning // guarded by mu; the newest is the last
@@ -52,7 +51,7 @@ func (k *keptLog) warnings() (list []Warning) {
 	return list
 }
 
-// keepingHandler passes records on to another handler, and has a keptLog remember the warnings.
+// keepingHandler passes records on, and has a keptLog remember the warnings.
 type keepingHandler struct {
 	slog.Handler
 	kept  *keptLog
@@ -93,7 +92,6 @@ func (h *keepingHandler) WithGroup(name string) slog.Handler {
 	return &keepingHandler{h.Handler.WithGroup(name), h.kept, h.attrs}
 }
 
-// attrText is " key=value", with quotes where the value has spaces.
 func attrText(a slog.Attr) string {
 	value := a.Value.Resolve().String()
 	if strings.ContainsAny(value, " \t\n") {

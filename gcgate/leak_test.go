@@ -102,10 +102,10 @@ func TestLeakUnderAControlGroup(t *testing.T) {
 				}{
 					{Options{}, 0},
 					// while it is drained
-					{Options{Signals: []Signal{&fakeSignal{}}, DisableJitter: true}, math.MaxInt32},
+					{Options{Signals: []Signal{&fakeSignal{}}, Jitter: -1}, math.MaxInt32},
 					// which finds that the heap grows
-					{Options{Policy: PolicyThrough, DisableJitter: true}, 1},
-					{Options{Signals: []Signal{&lastSignal{fakeSignal{err: errPeer}}}, DisableJitter: true}, 1},
+					{Options{Policy: PolicyThrough, Jitter: -1}, 1},
+					{Options{Signals: []Signal{&lastSignal{fakeSignal{err: errPeer}}}, Jitter: -1}, 1},
 				} {
 					with := l.run(t, &c.o)
 					name := fmt.Sprintf("policy %v, %g and %g MiB of garbage and leak a second, limit "+

@@ -10,17 +10,16 @@ import (
 	"strings"
 )
 
-// memory is what there is for this process, in bytes.
+// memory is what there is for this process, in bytes. math.MaxInt64: no limit, or not known.
 type memory struct {
-	group     int64  // what its control group's limit leaves to it; math.MaxInt64: all, or not known
-	whole     int64  // that limit itself; math.MaxInt64: none, or not known
-	file      string // that has the limit, such as memory.high; "": none, or not known
+	group     int64  // what its control group's limit leaves to it
+	whole     int64  // that limit itself
+	file      string // that has the limit, such as memory.high; "": not known
 	available uint64 // what the machine can give to new work; 0: not known
 	resident  uint64 // anonymous memory of this process; 0: not known
 }
 
-// readMemory asks Linux. root is the root of the file system; what is not there, as on other
-// systems, is not known.
+// readMemory asks Linux. root is the root of the file system. Missing files mean not known.
 func readMemory(root fs.FS) memory {
 	const machine = "proc/meminfo"
 	m := memory{
@@ -35,14 +34,12 @@ func readMemory(root fs.FS) memory {
 }
 
 // groupLimit returns the lowest memory limit of the process's control groups and of those above
-// them, in cgroup v1 and v2. whole is the limit itself. left is the least that a limit leaves when
-// what other processes have in that group is deducted, because two that share a group would each
-// take all of it. The kernel kills a group at memory.max, and stops its processes at memory.high.
-// The lower counts, and file is which.
+// them, in cgroup v1 and v2: whole, and what it leaves when other processes' memory is deducted.
+// The kernel kills at memory.max, and stops processes at memory.high. file is which one counts.
+// resident is the anonymous memory of this process, 0 if not known.
 //
-// resident is the anonymous memory of this process; 0: not known. Inside a container /proc may name
-// a path of the host's that is not mounted there. Then the last step, to the root of the mount,
-// finds the container's own.
+// In a container /proc may name a path that is not mounted. The root of the mount is the
+// container's own.
 func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	left, whole = math.MaxInt64, math.MaxInt64
 	list, _ := fs.ReadFile(root, "proc/self/cgroup")
@@ -78,10 +75,8 @@ func groupLimit(root fs.FS, resident uint64) (left, whole int64, file string) {
 	return left, whole, file
 }
 
-// others returns the memory in bytes that a control group counts, those below it included, other
-// than the anonymous memory of this process. It is anonymous memory, and all tmpfs and shared
-// memory, because Go has none. The kernel gives back what files take when it is needed, so that
-// does not count.
+// others returns the bytes of a control group that are not anonymous memory of this process. File
+// caches do not count, because the kernel gives them back.
 func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	anonymous, shared := "anon", "shmem"
 	if v1 {
@@ -105,8 +100,8 @@ func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 	return anon + min(shmem, math.MaxInt64-anon)
 }
 
-// goGroup is what the control group leaves to Go. The group also counts what this process has from
-// C or mmap. mapped is what the Go runtime has from the system, in bytes.
+// goGroup deducts from the group's limit what this process has from C or mmap. mapped is what the
+// Go runtime has from the system, in bytes.
 func (m memory) goGroup(mapped uint64) int64 {
 	if m.group == math.MaxInt64 || m.resident <= mapped {
 		return m.group
@@ -114,7 +109,7 @@ func (m memory) goGroup(mapped uint64) int64 {
 	return max(m.group-int64(m.resident-mapped), 1)
 }
 
-// kibibytes returns a figure of a file such as /proc/meminfo in bytes, 0 when it is not there.
+// kibibytes returns a figure of a file such as /proc/meminfo in bytes, 0 if it is missing.
 func kibibytes(root fs.FS, file, name string) uint64 {
 	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {
@@ -126,7 +121,6 @@ func kibibytes(root fs.FS, file, name string) uint64 {
 	return 0
 }
 
-// limitAttr is a memory limit in the log, in bytes.
 func limitAttr(key string, limit int64) slog.Attr {
 	if limit == math.MaxInt64 {
 		return slog.String(key, "none")

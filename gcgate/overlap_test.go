@@ -180,7 +180,7 @@ func TestOverlappedUnderARealRuntime(t *testing.T) {
 	var o oracle
 	g, err := Start(t.Context(), Options{
 		Policy: PolicyThrough, Collector: &watchedRuntime{newGoRuntime(), &o},
-		MinTriggerBytes: 1 << 32, DisablePeriod: true,
+		MinTriggerBytes: 1 << 32, Period: -1,
 		MemoryLimitBytes: math.MaxInt64,
 	})
 	if err != nil {

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// pacing is the settings of a Collector. Stop can restore them at any time, also while the control
-// goroutine hangs in the user's code. After that pacing changes nothing any more.
+// pacing is the settings of a Collector. Stop can restore them at any time. After that pacing
+// changes nothing. mu guards all fields.
 type pacing struct {
 	collector Collector
 
 	mu       sync.Mutex
-	limit    int64 // the memory limit of the program; guarded by mu
-	set      int64 // the one that was set last, by it or by the gate; guarded by mu
-	off      bool  // guarded by mu
-	raised   int   // GOGC as the gate has set it, 0: it has not; guarded by mu
-	percent  int   // GOGC of the program; guarded by mu
-	put      int   // the one that was set last, by it or by the gate; guarded by mu
-	restored bool  // guarded by mu
+	limit    int64 // the memory limit of the program
+	set      int64 // the one that was set last, by the program or by the gate
+	off      bool  // GOGC is
+	raised   int   // GOGC as the gate has set it; 0: it has not
+	percent  int   // GOGC of the program
+	put      int   // the one that was set last, by the program or by the gate
+	restored bool
 }
 
 func newPacing(c Collector) *pacing {
@@ -25,8 +25,8 @@ func newPacing(c Collector) *pacing {
 	return &pacing{collector: c, limit: limit, set: limit, percent: percent, put: percent}
 }
 
-// programLimit returns the memory limit that the program has set, and whether it has since the last
-// call. Then that is the one in force.
+// programLimit returns the memory limit that the program has set, and whether it changed since the
+// last call. Then it is the one in force.
 func (p *pacing) programLimit() (limit int64, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +41,7 @@ func (p *pacing) programLimitLocked() (limit int64, changed bool) {
 }
 
 // programPercent returns the GOGC that the program has set, and whether that replaced the gate's
-// own since the last call. Then GOGC is off again, or may be raised again.
+// own since the last call.
 func (p *pacing) programPercent() (percent int, overruled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,14 +73,7 @@ func (p *pacing) setPercentLocked(percent int) {
 	p.put = percent
 }
 
-// returnPercentLocked sets the program's GOGC.
-func (p *pacing) returnPercentLocked() {
-	if p.setPercentLocked(p.percent); p.put != p.percent { // the program has set another one
-		p.setPercentLocked(p.percent)
-	}
-}
-
-// switchOff leaves nothing but the memory limit to start a cycle.
+// switchOff leaves only the memory limit to start a cycle.
 func (p *pacing) switchOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,8 +84,7 @@ func (p *pacing) switchOff() {
 	p.off, p.raised = true, 0
 }
 
-// raise sets GOGC to about percent. That stops the world, so it leaves out a change that does not
-// matter.
+// raise sets GOGC to about percent. It skips small changes, because each stops the world.
 func (p *pacing) raise(percent int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,21 +95,24 @@ func (p *pacing) raise(percent int) {
 	p.raised = percent
 }
 
-// lower ends raise.
-func (p *pacing) lower() {
+// giveBack ends switchOff and raise.
+func (p *pacing) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lowerLocked()
+	p.giveBackLocked()
 }
 
-func (p *pacing) lowerLocked() {
-	if !p.restored && p.raised != 0 {
-		p.raised = 0
-		p.returnPercentLocked()
+func (p *pacing) giveBackLocked() {
+	if p.restored || !p.off && p.raised == 0 {
+		return
+	}
+	p.off, p.raised = false, 0
+	if p.setPercentLocked(p.percent); p.put != p.percent { // the program has set another one
+		p.setPercentLocked(p.percent)
 	}
 }
 
-// stock is the program's GOGC; off is more than any.
+// stock is the program's GOGC, math.MaxInt if it is off.
 func (p *pacing) stock() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,22 +123,8 @@ func (p *pacing) stock() int {
 	return p.percent
 }
 
-// switchOn restores GOGC, and nothing else.
-func (p *pacing) switchOn() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.switchOnLocked()
-}
-
-func (p *pacing) switchOnLocked() {
-	if !p.restored && p.off {
-		p.off = false
-		p.returnPercentLocked()
-	}
-}
-
 // setLimit sets the memory limit. It reports whether the program has set another one since the last
-// programLimit. Then programLimit returns that.
+// programLimit, which returns that then.
 func (p *pacing) setLimit(bytes int64) (overtaken bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,8 +146,7 @@ func (p *pacing) restore() {
 	if p.restored {
 		return
 	}
-	p.switchOnLocked()
-	p.lowerLocked()
+	p.giveBackLocked()
 	if limit, changed := p.programLimitLocked(); !changed {
 		if was := p.collector.SetLimit(limit); was != p.set { // the program has set it since that was read
 			p.collector.SetLimit(was)

@@ -34,7 +34,7 @@ func (s *boundedSignal) drainWithoutTurn() (time.Duration, error) {
 // TestDrainWithoutTurn: the signal decides for each collection without the turn, and for no other.
 func TestDrainWithoutTurn(t *testing.T) {
 	s, turns := &boundedSignal{}, &fakeTurns{err: ErrHeld}
-	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, DisableJitter: true},
+	inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: turns, Jitter: -1},
 		func(t *testing.T, r *rig) {
 			r.traffic()
 			collect := func(drained bool, asked int) {
@@ -128,7 +128,7 @@ func TestCollectWithoutTurn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &boundedSignal{}
-			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, DisablePeriod: true},
+			inTime(t, Options{Policy: PolicyDrain, Signals: []Signal{s}, Turns: c.turns, Period: -1},
 				func(t *testing.T, r *rig) {
 					r.heap.Do(func() { r.heap.Rate = 0 })
 					if c.wanting {
@@ -183,7 +183,7 @@ func TestLoneRoundWaitsPastTheHardThreshold(t *testing.T) {
 			s := &boundedSignal{fakeSignal: fakeSignal{takes: c.takes}, patience: time.Minute}
 			o := Options{
 				Policy: PolicyDrain, Signals: []Signal{s},
-				Turns: &fakeTurns{err: ErrHeld}, DisableJitter: true,
+				Turns: &fakeTurns{err: ErrHeld}, Jitter: -1,
 			}
 			inTime(t, o, func(t *testing.T, r *rig) {
 				r.until(t, StateAnnouncing)

@@ -16,7 +16,7 @@ func TestRealRuntime(t *testing.T) {
 	defer debug.SetGCPercent(percent)
 	limit := debug.SetMemoryLimit(-1)
 	for range 3 {
-		g, err := Start(t.Context(), Options{Policy: PolicyThrough, DisableJitter: true, MaxTriggerBytes: 32 * mib})
+		g, err := Start(t.Context(), Options{Policy: PolicyThrough, Jitter: -1, MaxTriggerBytes: 32 * mib})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -281,7 +281,7 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 	}{
 		// a trigger at twice the live heap: 20
 		{"auto with a signal", Options{Signals: []Signal{&fakeSignal{}}}, 18, 24, 1},
-		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, DisableHoldTurn: true}, 18, 24, 1},
+		{"shed", Options{Policy: PolicyShed, Turns: &fakeTurns{}, HoldTurn: -1}, 18, 24, 1},
 		{"a follower of a quorum", Options{Signals: []Signal{&keepingSignal{}}}, 18, 24, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestRequestsThatAreNotCounted(t *testing.T) {
 				if n < c.least || n > c.most || s.Escaped > 0 || s.WithoutTurn > 0 {
 					t.Errorf("%d collections in a minute, want %d to %d: %+v", n, c.least, c.most, s)
 				}
-				if lines := strings.Count(r.logged.String(), "no request has entered"); lines != c.lines {
+				if lines := strings.Count(r.logged.String(), "no request was counted"); lines != c.lines {
 					t.Errorf("the log says so %d times:\n%s", lines, r.logged.String())
 				}
 				r.Enter().Exit()

@@ -1,7 +1,6 @@
 package gcgate
 
 import (
-	"log/slog"
 	"slices"
 	"time"
 )
@@ -9,12 +8,12 @@ import (
 // Times of a collection.
 const (
 	tick         = time.Millisecond // between two looks while waiting
-	markTick     = tick / 4         // and while marking: its end is between two looks, and so are requests
+	markTick     = tick / 4         // and while marking
 	readyTimeout = time.Second      // of StateReadying; the gate holds the turn for longer if it has to
 	heapLook     = 10 * time.Millisecond
 
-	// hardGrace is how long the gate announces and drains whatever the heap. It is the sum of both
-	// timeouts' defaults, and the safety limit leaves room for it.
+	// hardGrace is how long the gate announces and drains whatever the heap. The safety limit
+	// leaves room for it.
 	hardGrace = 200 * time.Millisecond
 
 	usableLimit = time.Second           // of a wait for a signal that the last collection could use
@@ -23,7 +22,7 @@ const (
 	slowReturn   = 2 * time.Second  // of a peer that puts this process back, is worth a warning
 	overdueAfter = 10 * time.Second // or ten times what was expected
 
-	// longestLook is the most that a wait counts of the time between two looks. In the rest of it this
+	// longestLook is the most that a wait counts of the time between two looks. In the rest this
 	// process stalled.
 	longestLook = time.Second
 )
@@ -35,7 +34,7 @@ type round struct {
 
 	// The turn.
 	lease       Lease // nil: none
-	withoutTurn bool  // there are Turns, and this collection does not have one
+	withoutTurn bool  // there are Turns, and this collection has none
 
 	// The announcement.
 	asked       []*announcer  // the peers that were asked to drain this process
@@ -44,32 +43,25 @@ type round struct {
 	patience    time.Duration // the least AnnounceTimeout for them
 	refused     bool          // new requests, for a time
 	announced   time.Time     // zero: there was no peer to ask
-	rate        float64       // requests a second before it
+	rate        float64       // requests per second before it
 	movableRate float64       // of them, those that a peer can send elsewhere
 	before      uint32        // requests that had entered by then
 
 	// The drain. From confirmed on no request should enter; see rounds.expectNone.
 	confirmed time.Time // zero: not yet
 	movable   uint32    // requests that had entered by then, of those that a peer can send elsewhere
-	unheeded  bool      // too many have entered since
+	ignored   bool      // too many have entered since
 
 	overlapped uint64 // requests that overlapped the mark phase
 }
 
-// rounds goes through one collection after the other. Its fields are owned by the control
-// goroutine, or do not change once that runs.
+// rounds goes through one collection after the other. The control goroutine owns it.
 type rounds struct {
-	options    *Options
-	log        *slog.Logger
-	requests   *traffic
-	status     *status
-	waiters    *waiters
-	calls      *calls
+	*shared
 	events     *events
 	heap       *heapWatch
 	turns      *turnTaker
 	announcers []*announcer
-	stop       <-chan struct{} // closed when the gate stops
 
 	entered    time.Time     // when the state began
 	usualDrain time.Duration // from an announcement to the collection, moving average
@@ -109,7 +101,6 @@ func (rs *rounds) run(reason Reason) {
 	}
 }
 
-// to changes the state.
 func (rs *rounds) to(s State, r *round) {
 	now := time.Now()
 	old := State(rs.status.state.Swap(uint32(s)))
@@ -130,7 +121,6 @@ func (rs *rounds) to(s State, r *round) {
 	})
 }
 
-// pause waits, and reports whether the gate goes on.
 func (rs *rounds) pause(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -142,10 +132,9 @@ func (rs *rounds) pause(d time.Duration) bool {
 	}
 }
 
-// pressed reports whether the heap has reached the hard threshold in a round that takes longer than
-// usual. It takes a sample now and then. A collection without the turn begins at that threshold, so
-// a higher one holds for it.
-func (rs *rounds) pressed(r *round) bool {
+// isUrgent reports whether the heap has reached the hard threshold in a round that takes longer
+// than usual. A higher threshold holds for a collection without the turn.
+func (rs *rounds) isUrgent(r *round) bool {
 	now := time.Now()
 	if now.Sub(r.announced) < hardGrace {
 		return false
@@ -159,7 +148,7 @@ func (rs *rounds) pressed(r *round) bool {
 	return rs.heap.pastHard()
 }
 
-// takeTurn waits until this replica may collect. It reports false if the gate stops, or has no
+// takeTurn waits until this replica may collect. It returns false if the gate stops, or has no
 // reason to collect any more.
 func (rs *rounds) takeTurn(r *round) (ok bool) {
 	r.lease, r.withoutTurn, ok = rs.turns.take(&r.reason)
@@ -169,8 +158,7 @@ func (rs *rounds) takeTurn(r *round) (ok bool) {
 	return ok
 }
 
-// announce asks the peers to drain this process, and waits until all have acted, or the bound. It
-// does nothing if there is no peer to ask, by policy or because it would need the turn.
+// announce asks the peers to drain this process, and waits until all have acted, or the bound.
 func (rs *rounds) announce(r *round) {
 	if !rs.heap.policy.announces() {
 		return
@@ -179,7 +167,7 @@ func (rs *rounds) announce(r *round) {
 		if r.withoutTurn {
 			patience, ok := a.usableWithoutTurn()
 			if !ok {
-				continue // if another replica is drained too, the peer has no replica left
+				continue // if another replica is drained too, the peer has none left
 			}
 			r.patience = max(r.patience, patience)
 		}
@@ -204,9 +192,8 @@ func (rs *rounds) announce(r *round) {
 	rs.awaitActed(r)
 }
 
-// awaitUsable reports whether to announce through a signal. If the last collection could use it and
-// this one can't, the gate waits for it, up to the hard threshold and usableLimit. The polls of a
-// balancer that has no processor for a moment are late, and come again.
+// awaitUsable reports whether to announce through a signal. It waits for one that the last
+// collection used, because a balancer's polls may be late.
 func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	for begin := time.Now(); ; rs.heap.sample() {
 		err := a.usable(rs.options.AnnounceTimeout)
@@ -219,7 +206,6 @@ func (rs *rounds) awaitUsable(r *round, a *announcer) bool {
 	}
 }
 
-// awaitActed waits until the peers have acted, or the bound.
 func (rs *rounds) awaitActed(r *round) {
 	timer := time.NewTimer(max(rs.options.AnnounceTimeout, r.patience))
 	defer timer.Stop()
@@ -234,7 +220,7 @@ func (rs *rounds) awaitActed(r *round) {
 		case <-left[0].done:
 			left = left[1:]
 		case <-look.C:
-			if rs.pressed(r) {
+			if rs.isUrgent(r) {
 				return
 			}
 		case <-timer.C:
@@ -247,8 +233,8 @@ func (rs *rounds) awaitActed(r *round) {
 	}
 }
 
-// collect runs the collector until its marking is over. It reports false if it was not within
-// bounds, or if the gate stops or has lost the turn.
+// collect runs the collector until its marking is over. It returns false if that exceeds its bound,
+// or if the gate stops or has lost the turn.
 func (rs *rounds) collect(r *round) (ended bool) {
 	rs.heap.undrained = rs.heap.policy.announces() && !r.refused &&
 		!slices.ContainsFunc(r.drains, (*notice).acted)
@@ -268,9 +254,9 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		rs.heap.overdueEnded()
 		rs.heap.predict.learn(time.Since(rs.heap.cycleBegan)-stalled, rs.heap.thresholds.live)
 	} else if !isClosed(rs.stop) {
-		rs.heap.warnings.lasting("overdue", warnEvery,
-			"gcgate: a collection does not end; serving in the meantime, and collecting no more until it has",
-			"took", time.Since(begin), "expected", r.expected)
+		rs.warnings.lasting("overdue", warnEvery,
+			"gcgate: a collection does not end; serving, and not collecting again until it has",
+			"took", time.Since(begin).Round(time.Millisecond), "expected", r.expected.Round(time.Millisecond))
 	}
 	_, after := rs.requests.read()
 	rs.keepComing(r)
@@ -284,8 +270,8 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	return ended
 }
 
-// awaitMarked waits until the cycle has marked, or the bound. It returns how many requests had
-// entered at the last two looks, and for how long this process stalled since the cycle began.
+// awaitMarked waits until the cycle has marked, or the bound. It returns the requests that had
+// entered at the last two looks, and for how long this process stalled.
 func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalled time.Duration, ended bool) {
 	bound := max(overdueAfter, 10*r.expected)
 	last, now = before, before
@@ -304,10 +290,9 @@ func (rs *rounds) awaitMarked(r *round, before uint32) (last, now uint32, stalle
 	return last, now, stalled, ended
 }
 
-// awaitSwept waits until a drained process has swept. runtime.GC sweeps a span per Gosched, and
-// while some goroutine is always runnable on the only P, the runtime looks at the network each 10
-// ms only (runtime/proc.go, sysmon). Under load the sweep may take very long, so its bound is what
-// the marking took.
+// awaitSwept waits until a drained process has swept, for as long as the marking took. While a
+// goroutine is always runnable on the only P, the sweep delays polling of the network
+// (runtime/proc.go, sysmon).
 func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	if !rs.status.out() {
 		return
@@ -321,9 +306,8 @@ func (rs *rounds) awaitSwept(returned <-chan struct{}) {
 	}
 }
 
-// ready asks the peers to put this process back. It waits for a moment for those that had acted on
-// the announcement; awaitReturn waits for the others, while this process serves. Before the gate
-// stops ready waits for all, because a peer may have acted although its answer did not come.
+// ready asks the peers to put this process back. It waits for a moment for those that had acted,
+// and for all if the gate stops.
 func (rs *rounds) ready(r *round) {
 	rs.status.comeBack()
 	if len(r.asked) == 0 {
@@ -352,15 +336,15 @@ func (rs *rounds) ready(r *round) {
 	}
 }
 
-// releaseTurn has the turn released, if there is one, once the peers have this process back. The
-// round does not wait for that. A gate that stops does.
+// releaseTurn has the turn released once the peers have this process back. The round does not wait
+// for that, but a gate that stops does.
 func (rs *rounds) releaseTurn(r *round) {
 	if r.lease == nil {
 		return
 	}
 	if isLost(r.lease) {
 		rs.status.update(func(s *Stats) { s.LostTurns++ })
-		rs.heap.warn("lost",
+		rs.warnings.warn("lost",
 			"gcgate: the turn was lost while it was held; another replica may have collected at the same time")
 	}
 	bound := silentBound(rs.heap.turnStats().Spare)
@@ -368,9 +352,8 @@ func (rs *rounds) releaseTurn(r *round) {
 	rs.turns.releaseAfter(r.lease, drained, func() bool { return rs.awaitReturn(r, bound) })
 }
 
-// awaitReturn waits until all peers that must not lose two replicas have this one back. It gives up
-// a peer that is silent for the bound, and returns when the turn is lost. It reports whether all
-// have it back that may have had it out. The round does not change any more.
+// awaitReturn waits until all peers that must not lose two replicas have this one back, and reports
+// whether they have. The bound is for a silent peer.
 func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
 	defer rs.turns.heldUp.clear()
 	returned = true
@@ -382,7 +365,6 @@ func (rs *rounds) awaitReturn(r *round, bound time.Duration) (returned bool) {
 	return returned && !isLost(r.lease)
 }
 
-// awaitPeer is awaitReturn for one peer.
 func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Duration) (returned bool) {
 	returned = a.awaitReturn(ready, bound, rs.stop, r.lease.Lost(), func(waited time.Duration, err error) {
 		if waited < heldUpAfter {
@@ -398,7 +380,8 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Du
 	switch {
 	case returned && took > slowReturn:
 		a.warnings.lasting("slow", lastsEvery,
-			"gcgate: a peer took long to have this process back, and no other replica could collect", "took", took,
+			"gcgate: a peer took long to have this process back, and no other replica could collect",
+			"took", took.Round(time.Millisecond),
 			"fix", "let it poll faster while a server is down (HAProxy: downinter and fastinter; Envoy: "+
 				"unhealthy_interval), "+
 				"and let no monitor or HEALTHCHECK use its path, because the gate waits for these, too")
@@ -412,7 +395,6 @@ func (rs *rounds) awaitPeer(r *round, a *announcer, ready *notice, bound time.Du
 	return returned || !out
 }
 
-// holdsUp says that a peer holds the turn up, and why.
 func holdsUp(s Signal, err error) string {
 	if err == nil {
 		return s.String()

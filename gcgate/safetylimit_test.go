@@ -86,7 +86,7 @@ func TestHardComesBeforeTheRealRuntime(t *testing.T) {
 	}
 	const limit = 256 * mib
 	g, err := Start(t.Context(), Options{
-		Policy: PolicyThrough, Turns: takenTurns(), DisableJitter: true, HardRatio: 4, MemoryLimitBytes: limit,
+		Policy: PolicyThrough, Turns: takenTurns(), Jitter: -1, HardRatio: 4, MemoryLimitBytes: limit,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -89,7 +89,7 @@ func (l *logText) String() string {
 func TestUsersSignal(t *testing.T) {
 	s, l := &ownSignal{}, &logText{}
 	g, err := gcgate.Start(t.Context(), gcgate.Options{
-		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisableTurns: true, DisablePeriod: true,
+		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{s}, DisableTurns: true, Period: -1,
 		AnnounceTimeout: 10 * time.Second,
 		Logger:          slog.New(slog.NewTextHandler(l, nil)),
 	})
@@ -180,7 +180,7 @@ func TestStartWantsTurns(t *testing.T) {
 		{"both", gcgate.Options{Turns: heldTurns{}, DisableTurns: true}, "leave one of them out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.options.Logger, c.options.DisablePeriod = slog.New(slog.DiscardHandler), true
+			c.options.Logger, c.options.Period = slog.New(slog.DiscardHandler), -1
 			g, err := gcgate.Start(t.Context(), c.options)
 			if err == nil {
 				defer g.Stop(t.Context())

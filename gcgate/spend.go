@@ -2,33 +2,29 @@ package gcgate
 
 import "math"
 
-// What PolicyMemory spends.
 const (
-	// spendShare of what the limit leaves to the heap is the most that the goal is set to. The rest is
-	// for what is allocated while a cycle marks, for fragmentation, and for a live heap that grows
-	// until the next look: at the limit itself requests would assist without end.
+	// spendShare of what the limit leaves to the heap is the highest goal. At the limit itself
+	// requests would assist without end.
 	spendShare = 0.7
 
-	// spendRatio is the goal in multiples of the live heap, as under GOGC=400; above that a collection
-	// less is hardly worth its memory.
+	// spendRatio is the goal in multiples of the live heap, as under GOGC=400. More memory is
+	// hardly worth it.
 	spendRatio = 5
 
-	// spendPercent is the least GOGC that is worth the two stops of the world to set it: where memory
-	// allows no more, all stays as it is.
+	// spendPercent is the least GOGC that is worth the two stops of the world to set it.
 	spendPercent = 125
 
 	// autoPercent is that for PolicyAuto to choose it, so that a live heap that varies a little
-	// does not change the choice each time.
+	// does not change the choice.
 	autoPercent = 150
 
-	// heapMinimum is the least goal of the runtime at GOGC=100, in bytes (runtime/mgcpacer.go); it
-	// grows with GOGC.
+	// heapMinimum is the runtime's least goal at GOGC=100, in bytes (runtime/mgcpacer.go). It grows
+	// with GOGC.
 	heapMinimum = 4 << 20
 )
 
-// spend returns the goal for a live heap in bytes, and the GOGC that leads to it, under a rate of
-// allocation in bytes a second. It returns 0 where there is no memory to spend. roots and overhead
-// are those of the Collector.
+// spend returns the goal for a live heap in bytes, and the GOGC that leads to it, 0 if there is no
+// memory to spend.
 func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
@@ -47,14 +43,13 @@ func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) 
 	return uint64(want), int(min(p, math.MaxInt32))
 }
 
-// spendMemory raises the runtime's goal as far as memory allows, or leaves it where it was, and
-// returns the limit to set. That is a safety limit above the goal, because the live heap may grow
-// much before the gate looks at it again.
+// spendMemory raises the runtime's goal as far as memory allows. It returns a safety limit above
+// the goal.
 func (h *heapWatch) spendMemory(overhead uint64) (limit int64) {
 	goal, percent := spend(h.options, h.allowed, h.thresholds.live, h.collector.Roots(), overhead, h.pace)
 	if base := h.pacing.stock(); percent == 0 || base >= percent {
 		h.roomy = false
-		h.pacing.lower()
+		h.pacing.giveBack()
 		return h.requested
 	}
 	h.roomy, h.jitter = true, 0

@@ -50,7 +50,7 @@ func TestStopWhileMarking(t *testing.T) {
 // released takes no other one.
 func TestOneTurnAtATime(t *testing.T) {
 	turns := &fakeTurns{k: 2}
-	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second},
+	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1, HoldTurn: 3 * time.Second},
 		func(t *testing.T, r *rig) {
 			most := 0
 			stop := r.Observe(func(Event) { most = max(most, turns.holders()) })
@@ -86,7 +86,7 @@ func TestTurnHeldForLong(t *testing.T) {
 // TestMessagesHideNoUnheededDrain: requests that keep coming show by their own rate, however
 // many messages come beside them.
 func TestMessagesHideNoUnheededDrain(t *testing.T) {
-	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, DisableJitter: true}, func(t *testing.T, r *rig) {
+	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(10*time.Millisecond, func(time.Duration) bool { return true })
 		go func() {
@@ -97,8 +97,8 @@ func TestMessagesHideNoUnheededDrain(t *testing.T) {
 		}()
 		r.until(t, StateCollecting)
 		r.until(t, StateServing)
-		if s := r.Stats(); s.Unheeded != 1 || s.Phases[StateDraining].Total < time.Second {
-			t.Errorf("%d without effect, drained for %v", s.Unheeded, s.Phases[StateDraining].Total)
+		if s := r.Stats(); s.IgnoredDrains != 1 || s.Phases[StateDraining].Total < time.Second {
+			t.Errorf("%d without effect, drained for %v", s.IgnoredDrains, s.Phases[StateDraining].Total)
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestHeapIsWatchedWhileReadying(t *testing.T) {
 		h.Group, h.Rate = 512*mib, 400*mib
 		return h
 	}
-	inTimeOver(t, Options{Signals: []Signal{&slowSignal{}}, DisableJitter: true}, heap, func(t *testing.T, r *rig) {
+	inTimeOver(t, Options{Signals: []Signal{&slowSignal{}}, Jitter: -1}, heap, func(t *testing.T, r *rig) {
 		time.Sleep(10 * time.Second)
 		if s := r.Stats(); s.Escaped > 0 || s.Collections[ReasonHard]+s.Collections[ReasonTrigger] < 5 {
 			t.Errorf("the runtime collected %d times by itself, the gate %v\n%s", s.Escaped,

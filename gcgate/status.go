@@ -30,7 +30,6 @@ func newStatus() *status {
 	}
 }
 
-// update changes the statistics.
 func (s *status) update(f func(*Stats)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +42,6 @@ func (s *status) leave(back time.Time) {
 	s.keepAbandoned()
 }
 
-// refuse notes whether new requests shall be refused.
 func (s *status) refuse(yes bool) {
 	s.refusing.Store(yes)
 	s.keepAbandoned()
@@ -62,17 +60,16 @@ func (s *status) abandon() {
 	s.comeBack()
 }
 
-// keepAbandoned takes back what the control goroutine has just noted, if it is late.
+// keepAbandoned reverts what the control goroutine has just noted, if it is late.
 func (s *status) keepAbandoned() {
 	if s.abandoned.Load() {
 		s.comeBack()
 	}
 }
 
-// out reports whether the peers were asked to take this process out of rotation.
 func (s *status) out() bool { return s.back.Load() != 0 }
 
-// remaining returns how long this process expects to be out of rotation yet; 0 if it is not.
+// remaining returns how much longer this process expects to be out of rotation, 0 if it is not.
 func (s *status) remaining() time.Duration {
 	back := s.back.Load()
 	if back == 0 {
@@ -88,13 +85,11 @@ type waiters struct {
 	ended map[uint64]waitingCall // guarded by mu
 }
 
-// waitingCall is a caller, who hears when a collection has ended.
 type waitingCall struct {
-	ended       chan<- error // capacity 1
+	ended       chan<- error // gets the result; capacity 1
 	withoutTurn bool         // it does not wait for the turn
 }
 
-// add takes a waiter.
 func (w *waiters) add(waits waitingCall) (id uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,7 +107,6 @@ func (w *waiters) remove(id uint64) {
 	delete(w.ended, id)
 }
 
-// ids returns who waits now.
 func (w *waiters) ids() (ids []uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,14 +116,12 @@ func (w *waiters) ids() (ids []uint64) {
 	return ids
 }
 
-// any reports whether somebody waits.
 func (w *waiters) any() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.ended) > 0
 }
 
-// withoutTurn reports whether somebody waits for a collection that does not wait for the turn.
 func (w *waiters) withoutTurn() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +133,6 @@ func (w *waiters) withoutTurn() bool {
 	return false
 }
 
-// answer returns err to those of ids that have not given up.
 func (w *waiters) answer(ids []uint64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,14 +25,13 @@ type thresholds struct {
 	trigger uint64 // collect when the turn comes
 	hard    uint64 // collect at once
 
-	// hardWithoutTurn ends a drain without the turn, which begins at hard. It is half-way from
-	// there to where the runtime begins a cycle by itself.
+	// hardWithoutTurn ends a drain without the turn, which begins at hard. It is half-way to where
+	// the runtime begins a cycle by itself.
 	hardWithoutTurn uint64
 
-	// safetyLimit is the runtime's own limit. Near it the runtime collects, because the gate failed
-	// to.
+	// safetyLimit is the runtime's own limit, for when the gate failed to collect.
 	safetyLimit uint64
-	noRoom      bool // the limit leaves the gate no room: the runtime must stay in charge
+	noRoom      bool // the limit leaves the gate no room, and the runtime stays in charge
 
 	lowest, highest float64 // bounds of the trigger, before its jitter
 	least           float64 // bound of the trigger with it
@@ -44,21 +43,19 @@ const (
 	// where the limit may have the runtime begin a cycle by itself.
 	triggerShare, hardShare = 0.75, 0.9
 
-	// safetyRatio and safetyBytes keep the runtime clear of the hard threshold, also while the
-	// safety limit is up to a step too low. That limit counts fragmentation, and the heap grows
-	// while the gate announces and drains.
+	// safetyRatio and safetyBytes keep the runtime clear of the hard threshold. The safety limit
+	// counts fragmentation, and the heap grows while the gate drains.
 	safetyRatio, safetyBytes = 1.25, 64 << 20
 
-	// limitStep is the part of a limit by which another must differ to be set, as that stops the
-	// world. A limit that falls is always kept to; one that rises by less is not taken up.
+	// limitStep is the part of a limit by which another must differ to be set, because that stops
+	// the world. A limit that falls always counts.
 	limitStep = 16
 
 	// minTriggerShare of the memory limit is the most that Options.MinTriggerBytes may be.
 	minTriggerShare = 0.8
 
-	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is by
-	// default. With turns it is hardGrowthTurns, because at a load of the turns of 1.5 the heap grows
-	// 1.5 times as far in the mean. Without a limit, what goes beyond hardGrowth may take
+	// hardGrowth is how many times as far from the live heap as the trigger the hard threshold is,
+	// and hardGrowthTurns with turns. Without a limit, what exceeds hardGrowth may take
 	// hardShareAvailable of the machine's available memory.
 	hardGrowth, hardGrowthTurns = 1.75, 2.5
 	hardShareAvailable          = 0.25
@@ -68,26 +65,25 @@ const (
 	// fillTime is how long the heap shall take to the trigger while there is memory for it.
 	fillTime = 2 * time.Second
 
-	// Up to where the trigger goes for that. A limit was set for this process, so half of it may be
-	// used; what the machine has available is for others, too.
+	// Up to where the trigger goes for that. A limit is for this process. What the machine has
+	// available is for others, too.
 	limitShare     = 0.5
 	availableShare = 1. / 32
 	availableLimit = 512 << 20
 
-	// groupShare of a control group's limit is this process's memory limit. The group counts
-	// more than the Go runtime knows of, and kills.
+	// groupShare of a control group's limit is this process's memory limit. The group counts more
+	// than the Go runtime knows of, and kills.
 	groupShare = 0.9
 )
 
-// allowance is the memory that the gate may use.
+// allowance is the memory that the gate may use, in bytes.
 type allowance struct {
-	limit     int64  // of the process, in bytes; math.MaxInt64: none
+	limit     int64  // of the process; math.MaxInt64: none
 	whole     int64  // the limit if no other process had a part of the control group
 	from      string // who set it
-	available uint64 // what the machine has to spare, in bytes; 0: not known
+	available uint64 // what the machine has to spare; 0: not known
 }
 
-// allow combines the limit that somebody set with what memory there is.
 func allow(o *Options, requested int64, m memory) allowance {
 	a := allowance{requested, requested, "GOMEMLIMIT", m.available}
 	switch {
@@ -106,15 +102,12 @@ func allow(o *Options, requested int64, m memory) allowance {
 }
 
 // runtimeLimit is the runtime's limit while the limit leaves the gate no room. Other processes may
-// have their part of the group for a moment only. That must not have the runtime begin below
-// minTriggerRatio times the live heap, where it would collect without end, as far as the group's
-// limit allows.
+// have their part of the group for a moment only.
 func (a allowance) runtimeLimit(live, overhead uint64) int64 {
 	room := capacity.RoomForStart(float64(live), minTriggerRatio*float64(live)) + float64(overhead)
 	return max(a.limit, min(a.whole, int64(min(room, 1<<62))))
 }
 
-// heap is what the limit leaves to objects.
 func (a allowance) heap(overhead uint64) float64 {
 	if a.limit == math.MaxInt64 {
 		return math.MaxInt64
@@ -136,8 +129,8 @@ func (a allowance) highestTrigger(o *Options, overhead uint64) (bytes float64, w
 	return 0, "neither a limit nor the machine's available memory is known: set GOMEMLIMIT or MaxTriggerBytes"
 }
 
-// thresholdsFor returns the thresholds for a live heap, with the trigger at its lowest. overhead
-// is what the limit counts beside the heap.
+// thresholdsFor returns the thresholds for a live heap, with the trigger at its lowest. overhead is
+// what the limit counts in addition to the heap.
 func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t := thresholds{live: live}
 	budget := a.heap(overhead)
@@ -170,10 +163,9 @@ func (t *thresholds) needRoom(ratio float64) {
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
 }
 
-// stretch moves the thresholds nearer to the limit of the process. They need no distance from a
-// cycle of the runtime's own, because the runtime gets another limit, in bytes. room is what the
-// process's limit leaves to the heap.
-func (t *thresholds) stretch(room float64, limit int64) {
+// useWholeLimit moves the thresholds nearer to the process's limit, while the runtime gets another
+// one. room is what the process's limit leaves to the heap.
+func (t *thresholds) useWholeLimit(room float64, limit int64) {
 	live := float64(t.live)
 	way := room - live
 	t.lowest = live + triggerShare*way
@@ -183,8 +175,8 @@ func (t *thresholds) stretch(room float64, limit int64) {
 	t.follow(0, 0)
 }
 
-// follow moves the trigger to where the heap gets within fillTime at a rate of allocation in
-// bytes a second. jitter is in [0, Options.Jitter].
+// follow moves the trigger to the heap after fillTime at a rate of allocation in bytes per second.
+// jitter is in [0, Options.Jitter].
 func (t *thresholds) follow(rate, jitter float64) {
 	live := float64(t.live)
 	trigger := min(max(t.lowest, live+rate*fillTime.Seconds()), t.highest)
@@ -192,8 +184,8 @@ func (t *thresholds) follow(rate, jitter float64) {
 	t.idle = min(t.highestIdle, t.trigger)
 }
 
-// checkLimit refuses thresholds that the memory limit cuts off. It names only what can be set. A
-// MinTriggerBytes of 0 would be the default again, and a limit above math.MaxInt64 is none.
+// checkLimit refuses a MinTriggerBytes that the memory limit cuts off, and names only what can be
+// set.
 func checkLimit(o *Options, limit int64) error {
 	if float64(o.MinTriggerBytes) <= minTriggerShare*float64(limit) {
 		return nil
@@ -209,8 +201,7 @@ func checkLimit(o *Options, limit int64) error {
 		o.MinTriggerBytes, minTriggerShare, limit, strings.Join(ways, ", or "))
 }
 
-// limitFor is the memory limit in bytes that gives a live heap all the room that it can use, but
-// for longer waits for a turn.
+// limitFor is the memory limit in bytes that gives a live heap all the room that it can use.
 func limitFor(o *Options, live, overhead uint64) uint64 {
 	trigger := o.TriggerRatio - 1
 	hard := min(o.HardRatio-1, hardGrowth*trigger)

@@ -22,7 +22,7 @@ const leastGap = 100 * time.Millisecond
 //	      +---------------+---+-----------+------------------+
 //	      v               v               v                  v
 //	    rate           silence         overlaps          afterDrain (drain.go)
-//	    what quiet     gaps, sleep     Overlapped,       Unheeded of Stats
+//	    what quiet     gaps, sleep     Overlapped,       IgnoredDrains of Stats
 //	    means                          OverlappedOther
 //	    (drain.go)                     of Stats
 type traffic struct {
@@ -34,9 +34,9 @@ type traffic struct {
 	entered  uint32        // modulo 2^32
 	movable  uint32        // of entered: a peer can send these elsewhere
 	total    uint64        // entered since the start
-	oldest   time.Duration // one of those in flight is as old, at least
+	oldest   time.Duration // the least age of the oldest request in flight
 
-	// Requests a second, silence included: means of about the last second.
+	// Requests per second, silence included: means of about the last second.
 	rate        float64
 	movableRate float64
 
@@ -44,7 +44,7 @@ type traffic struct {
 	silentSince time.Time // zero: requests are in flight
 	changed     time.Time // the last look that saw a request enter or end
 
-	// Overlaps with mark phases. Cycles of others are noticed when they are over, so
+	// Overlaps with mark phases. The gate notices cycles of others when they are over, so
 	// overlappedOther is an estimate.
 	overlapHalves   uint64 // twice the overlaps with the gate's own
 	overlappedOther float64
@@ -52,7 +52,6 @@ type traffic struct {
 	marked          time.Duration // Collector.Marked then
 }
 
-// look reads the counter.
 func (t *traffic) look(now time.Time) {
 	inFlight, entered := t.read()
 	_, movable := t.readMovable()
@@ -76,7 +75,6 @@ func (t *traffic) look(now time.Time) {
 	t.oldest = t.age(now)
 }
 
-// silence is how long there has been no request, as of the last look.
 func (t *traffic) silence() time.Duration {
 	if t.silentSince.IsZero() {
 		return 0
@@ -84,27 +82,23 @@ func (t *traffic) silence() time.Duration {
 	return t.looked.Sub(t.silentSince)
 }
 
-// unchanged is how long no request has entered or ended, as of the last look.
 func (t *traffic) unchanged() time.Duration { return t.looked.Sub(t.changed) }
 
 // overlapOther counts the overlaps with cycles that began without the gate. marked is
-// Collector.Marked now, and running is how many requests were in flight before these cycles.
+// Collector.Marked now, and running is how many requests were in flight before.
 func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int) {
 	came := min(float64(t.total-t.totalBefore), max(marked-t.marked, 0).Seconds()*t.rate)
 	t.overlappedOther += float64(cycles)*float64(running) + came
 }
 
-// cycleEnded notes that a cycle has ended, the gate's or another.
 func (t *traffic) cycleEnded(marked time.Duration) { t.totalBefore, t.marked = t.total, marked }
 
-// overlapOwn counts the overlaps with a mark phase of the gate's own. These are the requests in
-// flight at its start, those that entered until the last look that found it running, and half of
-// those between that look and the next, because it ended somewhere in between.
+// overlapOwn counts the overlaps with a mark phase of the gate's own. Half of those that entered
+// between the last two looks count.
 func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 	before := t.overlapped()
 	t.overlapHalves += 2*(uint64(inFlight)+uint64(entered)) + uint64(lately)
 	return t.overlapped() - before
 }
 
-// overlapped is Stats.Overlapped.
 func (t *traffic) overlapped() uint64 { return t.overlapHalves / 2 }

@@ -9,18 +9,14 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// maxReplicas is the limit of Options.Replicas.
-const maxReplicas = 10_000
-
 // TurnStats tell how the turns suffice. evenkeel.dev/gcgate/capacity has the formulas.
 type TurnStats struct {
-	Held Duration // for which this replica has held a turn, from taking it to its release
+	Held Duration // how long this replica has held turns, each from taking it to its release
 
-	Holding int // turns that this replica holds now, until its peers have put it back
+	Holding int // turns that this replica holds now
 
-	// HeldUpBy says who has held the turn up for five seconds or more, and HeldUpFor for how long. For
-	// a replica that holds the turn it is the peer that does not have this replica back. For one that
-	// waits it is the holder. It is "" if the turn is not held up.
+	// HeldUpBy names who has held the turn up for five seconds or more, "" otherwise. For the
+	// holder it is the peer that does not have this replica back, for a waiting replica the holder.
 	HeldUpBy  string
 	HeldUpFor time.Duration
 
@@ -28,13 +24,11 @@ type TurnStats struct {
 	Turns    int // how many may be held at once; 0: there are none
 
 	// Load is the share of the time for which the turns would be held if all Replicas allocated as
-	// this one does now and collected at their usual trigger. Above 1 they do not suffice. 0 means not
-	// known.
+	// this one does. Above 1 the turns do not suffice. 0 means not known.
 	Load float64
 
 	// LongestWait is how long this replica would wait if all wanted the turn at once. Spare is how
-	// long its heap takes from the trigger to the hard threshold, with the load of the drained
-	// replicas. If Spare is less the log warns. 0 means not known.
+	// long its heap takes from the trigger to the hard threshold. 0 means not known.
 	LongestWait, Spare time.Duration
 }
 
@@ -44,10 +38,10 @@ type turnLoad struct {
 	turns    int // 0: none; it does not change
 
 	// The control goroutine owns these.
-	trigger      uint64        // before goEarly
+	trigger      uint64        // before leaveTime
 	longestDrain time.Duration // of the recent ones
 	failedDrain  time.Duration // the last drain, if this process was not quiet after it
-	assumed      time.Duration // that an announcement may take each way, while few have shown it
+	assumed      time.Duration // time that an announcement may take each way, while few have shown it
 
 	mu      sync.Mutex
 	mean    time.Duration // moving average; 0: none was held yet; guarded by mu
@@ -62,8 +56,8 @@ func newTurnLoad(o *Options) *turnLoad {
 	return &turnLoad{replicas: o.Replicas, turns: turnCount(o.Turns)}
 }
 
-// learn takes in how long a turn was held. A turn that was given up, or lost, predicts nothing of
-// the next. Any goroutine may call it.
+// learn notes how long a turn was held. A turn that was given up or lost predicts nothing. Any
+// goroutine may call it.
 func (l *turnLoad) learn(held time.Duration, returned bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +73,7 @@ func (l *turnLoad) learn(held time.Duration, returned bool) {
 	l.mean += (held - l.mean) / 4
 }
 
-// held is how long a turn is held in the mean. Until one was, expected stands in for it.
+// held is how long a turn is held in the mean, at first expected.
 func (l *turnLoad) held(expected time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +83,7 @@ func (l *turnLoad) held(expected time.Duration) time.Duration {
 	return expected
 }
 
-// drainedWithoutTurns is how long this process is drained if there are no turns, and 0 if there
-// are, because these are held as long. A drain after which this process was quiet was worth it.
+// drainedWithoutTurns is how long this process is drained in vain if there are no turns, else 0.
 func (l *turnLoad) drainedWithoutTurns(expected time.Duration) time.Duration {
 	if l.turns > 0 || l.failedDrain == 0 {
 		return 0
@@ -98,14 +91,13 @@ func (l *turnLoad) drainedWithoutTurns(expected time.Duration) time.Duration {
 	return l.failedDrain + expected
 }
 
-// longestWait is how long the others take that may go first; 0 where it is not known.
 func (l *turnLoad) longestWait(held time.Duration) time.Duration {
 	return capacity.LongestWait(l.replicas, l.turns, held)
 }
 
-// learnDrain takes in how long a drain took, how much more it would have needed, and whether this
-// process was quiet after it. It keeps the longest rather than the mean. A balancer that batches
-// its changes takes a second for one drain and nothing for the next.
+// learnDrain notes how long a drain took, and how much more it would have needed. It keeps the
+// longest, because a balancer that batches its changes takes a second for one drain and nothing for
+// the next.
 func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 	l.longestDrain = max(took+more, l.longestDrain-l.longestDrain/8)
 	if l.failedDrain = took; isQuiet {
@@ -114,19 +106,13 @@ func (l *turnLoad) learnDrain(took, more time.Duration, isQuiet bool) {
 }
 
 // lateAtMost is what the gate assumes of peers that have not shown yet how late they act. Envoy
-// batches what its checks find for a second by default, and puts a process back as late as it
-// drains it. A first collection that comes early costs little. One that the hard threshold cuts off
-// overlaps all its requests. It also leaves no proof that the peer has this process back, so the
-// others find the turn held.
+// batches changes for a second by default.
 const lateAtMost = 1200 * time.Millisecond
 
-// halveAssumed has the gate assume less of the peers, after a collection.
 func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
 
 // untilCollection is how long it takes from the trigger until this process collects, if all
-// replicas want the turn at once. One of them may hold it for as long as any did lately, or twice
-// the mean. A balancer that batches its changes puts one replica back at once, and the next after a
-// second.
+// replicas want the turn at once.
 func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()
@@ -137,23 +123,20 @@ func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	return wait + max(l.longestDrain, l.assumed)
 }
 
-// goEarly lowers the trigger so that the heap takes at least wait from there to the hard threshold,
-// at a rate of allocation in bytes a second. But it lowers it no further than this process can be
-// drained for a fifth of the time.
-func (t *thresholds) goEarly(rate float64, drained, wait time.Duration) {
+// leaveTime lowers the trigger so that the heap takes at least wait from there to the hard
+// threshold, at a rate in bytes per second.
+func (t *thresholds) leaveTime(rate float64, drained, wait time.Duration) {
 	if early := float64(t.hard) - rate*wait.Seconds(); wait > 0 && early < float64(t.trigger) {
 		t.trigger = min(t.trigger, uint64(max(early, t.earliest(rate, drained))))
 		t.idle = min(t.highestIdle, t.trigger)
 	}
 }
 
-// earliest is the lowest trigger that goEarly sets.
 func (t *thresholds) earliest(rate float64, drained time.Duration) float64 {
 	return float64(t.live) + max((minTriggerRatio-1)*float64(t.live), rate*drained.Seconds()/4)
 }
 
-// meanRate is what this process allocates, in bytes a second. It is pace, which begins at 0,
-// without that beginning.
+// meanRate is pace, in bytes per second, corrected for its beginning at 0.
 func (h *heapWatch) meanRate() float64 {
 	if age := h.sampled.Sub(h.began).Seconds(); age > 0 {
 		return h.pace / -math.Expm1(-age)
@@ -161,9 +144,8 @@ func (h *heapWatch) meanRate() float64 {
 	return 0
 }
 
-// carriedRate is what this process allocates while others are drained, in bytes a second. If it has
-// allocated more than that since its last collection, that counts. A mean knows little of a load
-// that has just come.
+// carriedRate is what this process allocates while others are drained, in bytes per second, or
+// since its last collection if that is more.
 func (h *heapWatch) carriedRate() float64 {
 	rate := capacity.CarriedRate(h.meanRate(), h.turns.replicas, h.turns.turns)
 	if dt := h.sampled.Sub(h.collected); dt >= sampleMax/2 {
@@ -172,7 +154,6 @@ func (h *heapWatch) carriedRate() float64 {
 	return rate
 }
 
-// turnStats returns what is known of the turns.
 func (h *heapWatch) turnStats() TurnStats {
 	l := h.turns
 	l.mu.Lock()
@@ -193,21 +174,20 @@ func (h *heapWatch) turnStats() TurnStats {
 	return s
 }
 
-// room is how much is allocated from one collection to the next, in the mean, at the usual trigger.
-// That has the jitter of this cycle.
 func (h *heapWatch) room() float64 {
 	return capacity.Room(float64(h.thresholds.live), float64(h.turns.trigger), 0)
 }
 
-// turnFigures are the figures of the turns for the log.
 func (h *heapWatch) turnFigures() []any {
 	s := h.turnStats()
 	held := h.turns.held(h.expected())
 	figures := []any{
-		"held", held, "turns", s.Turns, "bytes_per_second", uint64(h.meanRate()), "from_trigger_to_hard", s.Spare,
+		"held", held.Round(time.Millisecond), "turns", s.Turns, "bytes_per_second", uint64(h.meanRate()),
+		"from_trigger_to_hard", s.Spare.Round(time.Millisecond),
 	}
 	if s.Replicas > 0 {
-		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load, "longest_wait", s.LongestWait)
+		figures = append(figures, "replicas", s.Replicas, "load_of_turns", s.Load,
+			"longest_wait", s.LongestWait.Round(time.Millisecond))
 	}
 	return figures
 }
@@ -231,7 +211,7 @@ func (h *heapWatch) hardEnough(held time.Duration) float64 {
 	return h.thresholds.earliest(rate, held) + rate*h.turns.longestWait(held).Seconds()
 }
 
-// warnTurns says when the turns do not suffice. It is called after each collection.
+// warnTurns warns if the turns do not suffice. It is called after each collection.
 func (h *heapWatch) warnTurns() {
 	s := h.turnStats()
 	if s.Replicas == 0 || s.Held.Count < turnsKnown {

@@ -340,7 +340,7 @@ func TestTurnAdviceThatHelps(t *testing.T) {
 		time.Sleep(time.Second) // the last collection ends
 	})
 	turns := &fakeTurns{}
-	inTime(t, Options{Policy: PolicyThrough, Turns: turns, Replicas: 2, DisableJitter: true},
+	inTime(t, Options{Policy: PolicyThrough, Turns: turns, Replicas: 2, Jitter: -1},
 		func(t *testing.T, r *rig) {
 			time.Sleep(10 * time.Second)
 			other, err := turns.TryAcquire(t.Context()) // for long
@@ -415,7 +415,7 @@ func TestGoEarly(t *testing.T) {
 		{2000, 300 * time.Millisecond, 300 * time.Millisecond, 200},
 	} {
 		th := thresholds{live: live, trigger: 2 * live, hard: 275 * mib, highestIdle: 130 * mib}
-		th.goEarly(tt.rate*mib, tt.held, tt.wait)
+		th.leaveTime(tt.rate*mib, tt.held, tt.wait)
 		if th.trigger/mib != tt.want || th.idle > th.trigger {
 			t.Errorf("%+v: trigger %d MiB, idle %d MiB", tt, th.trigger/mib, th.idle/mib)
 		}
@@ -426,7 +426,7 @@ func TestGoEarly(t *testing.T) {
 // back, and one that collects without a turn holds none.
 func TestHoldingUntilTheRelease(t *testing.T) {
 	s, turns := &fakeSignal{}, &fakeTurns{}
-	inTime(t, Options{Signals: []Signal{s}, Turns: turns, DisableJitter: true, HoldTurn: 3 * time.Second},
+	inTime(t, Options{Signals: []Signal{s}, Turns: turns, Jitter: -1, HoldTurn: 3 * time.Second},
 		func(t *testing.T, r *rig) {
 			want := func(when string, n int) {
 				t.Helper()

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/turntest"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 // TestFileTurnsSuite runs the suite of all Turns.
@@ -24,7 +24,7 @@ func TestFileTurnsSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range []int{1, 2} {
-		if err := turntest.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
+		if err := turnsuite.Check(t.Context(), k, func(group string) (gcgate.Turns, error) {
 			return gcgate.FileTurns{Path: filepath.Join(dir, fmt.Sprint(group, k)), K: k}, nil
 		}); err != nil {
 			t.Error(err)

@@ -61,7 +61,7 @@ func TestReasonIsGone(t *testing.T) {
 	for name, turns := range map[string]Turns{"asked again": &fakeTurns{}, "queue": &fakeQueue{k: 1}} {
 		t.Run(name, func(t *testing.T) {
 			signal := &fakeSignal{}
-			inTime(t, Options{Signals: []Signal{signal}, Turns: turns, DisableJitter: true},
+			inTime(t, Options{Signals: []Signal{signal}, Turns: turns, Jitter: -1},
 				func(t *testing.T, r *rig) {
 					r.traffic()
 					other, err := turns.TryAcquire(t.Context())

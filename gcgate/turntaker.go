@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,25 +15,19 @@ const (
 	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing is urgent
 	gapPause     = 100 * time.Millisecond // after another replica had the turn in a gap
 
-	// turnPause is the time between two calls of TryAcquire, at first and under load. A collection
-	// that does not wait for the turn gives a call as much time.
+	// turnPause is the time between two calls of TryAcquire, at first and under load.
 	turnPause = 10 * time.Millisecond
 )
 
-// turnTaker takes turns, and releases them. Fields without a remark are owned by the control
-// goroutine, or do not change.
+// turnTaker takes turns, and releases them. The control goroutine owns the fields without a remark.
 type turnTaker struct {
-	turns   Turns // nil: collect at any time
-	hold    time.Duration
-	heap    *heapWatch
-	log     *slog.Logger
-	waiters *waiters
-	calls   *calls
-	others  *sync.WaitGroup // goroutines that Stop waits for
-	stop    <-chan struct{} // closed when the gate stops
+	*shared
+	turns  Turns // nil: collect at any time
+	heap   *heapWatch
+	others *sync.WaitGroup // goroutines that Stop waits for
 
 	taken     time.Time       // when the turn that is held was taken
-	asking    sync.Mutex      // held while TryAcquire or Acquire runs: the interface promises one at a time
+	asking    sync.Mutex      // held while TryAcquire or Acquire runs, because the interface promises one at a time
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
 	heldUp    heldUp          // any goroutine may use it
@@ -42,7 +35,6 @@ type turnTaker struct {
 	releases  sync.WaitGroup  // of them
 }
 
-// turnAnswer is what TryAcquire returned.
 type turnAnswer struct {
 	lease Lease
 	err   error
@@ -50,7 +42,6 @@ type turnAnswer struct {
 
 var errNoAnswer = errors.New("TryAcquire or Acquire of Turns has not returned: it must return when its context ends")
 
-// check tells the log at the start if the turns cannot be decided.
 func (t *turnTaker) check(ctx context.Context) {
 	c, ok := t.turns.(Checker)
 	if !ok {
@@ -66,9 +57,9 @@ func (t *turnTaker) check(ctx context.Context) {
 
 var errNoLease = errors.New("Turns returned no lease and no error: it must return one of them")
 
-// take waits until this replica may collect, and returns the turn. At the hard threshold, which
-// becomes the reason then, or if a caller asks for it, it returns withoutTurn. It returns ok false
-// if the gate stops, or if the reason to collect has ended.
+// take waits until this replica may collect. At the hard threshold, which becomes the reason then,
+// or if a caller asks for it, it returns withoutTurn. It returns ok false if the gate stops, or if
+// the reason has ended.
 func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
@@ -84,7 +75,7 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 		case lease != nil:
 			t.taken = time.Now()
 			t.holding.Add(1)
-			t.heap.warnings.over("gcgate: this replica has the turn again", "waits")
+			t.warnings.over("gcgate: this replica has the turn again", "waits")
 			return lease, false, true
 		case *reason == ReasonIdleGap && !t.goesWithoutTurn():
 			t.leaveGap()
@@ -114,22 +105,19 @@ func (t *turnTaker) leaveGap() {
 	t.holdOff = time.Now().Add(pause)
 }
 
-// goesWithoutTurn reports whether the collection does not wait for the turn.
 func (t *turnTaker) goesWithoutTurn() bool { return t.heap.pastHard() || t.waiters.withoutTurn() }
 
-// tryAcquire calls TryAcquire with its deadline.
 func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnTimeout)
 	defer cancel()
 	return t.turns.TryAcquire(ctx)
 }
 
-// try asks for the turn once. It does not wait for the answer if the collection goes without the
-// turn. Then it returns answered false, and releases a turn that comes later at once. It calls look
-// now and then.
+// try asks for the turn once. It returns answered false if the collection goes without the turn. It
+// calls look now and then.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil {
-		// The last call may still run: the interface promises one at a time.
+		// The last call may still run.
 		select {
 		case <-t.acquiring:
 		default:
@@ -177,14 +165,13 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 	}
 }
 
-// borrow takes the turn while the control goroutine does not, for something that must not happen
-// while another replica has it. Any goroutine may call it.
+// borrow takes the turn while the control goroutine does not. Any goroutine may call it.
 func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	switch {
 	case t.turns == nil:
 		return func() {}, nil
 	case t.holding.Load() > 0 && turnCount(t.turns) == 1:
-		return func() {}, nil // no other replica has it
+		return func() {}, nil
 	case t.holding.Load() > 0 || !t.asking.TryLock():
 		return nil, ErrHeld // this process waits for it
 	}
@@ -206,24 +193,22 @@ func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// warnWithoutTurn says why a collection goes without the turn.
 func (t *turnTaker) warnWithoutTurn(err error, holder string) {
 	used, hard := t.heap.used, t.heap.thresholds.hard
 	peer, _ := t.heldUp.get()
 	switch {
 	case t.holding.Load() > 0:
-		t.heap.warn("without turn", "gcgate: this process holds the turn itself because a peer does not have it back; "+
+		t.warnings.warn("without turn", "gcgate: this process holds the turn itself because a peer does not have it back; "+
 			"collecting without one", "peer", peer, "heap", used, "hard", hard)
 	case errors.Is(err, ErrHeld):
-		t.heap.warn("without turn", "gcgate: another replica holds the turn for too long; collecting without it",
+		t.warnings.warn("without turn", "gcgate: another replica holds the turn for too long; collecting without it",
 			append(t.heap.turnFigures(), "holder", holder, "heap", used, "hard", hard)...)
 	default:
-		t.heap.warn("without turn", "gcgate: the turn cannot be taken; collecting without it",
+		t.warnings.warn("without turn", "gcgate: the turn cannot be taken; collecting without it",
 			"heap", used, "hard", hard, "error", err)
 	}
 }
 
-// isLost reports whether the turn was lost: another replica may be collecting.
 func isLost(lease Lease) bool {
 	if lease == nil {
 		return false
@@ -236,16 +221,15 @@ func isLost(lease Lease) bool {
 	}
 }
 
-// releaseAfter releases the turn once await has returned, which reports whether the peers have this
-// process back. If it was drained, HoldTurn follows. releaseAfter does not wait for that, but
-// [turnTaker.releases] does.
+// releaseAfter releases the turn once await has returned, and HoldTurn is over. await reports
+// whether the peers have this process back.
 func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool) {
 	taken := t.taken
 	t.releases.Go(func() {
 		defer t.holding.Add(-1)
 		returned := await()
-		if t.hold > 0 && wasDrained {
-			time.Sleep(t.hold)
+		if t.options.HoldTurn > 0 && wasDrained {
+			time.Sleep(t.options.HoldTurn)
 		}
 		t.release(lease)
 		t.heap.turns.learn(time.Since(taken), returned)

@@ -3,12 +3,13 @@ package gcgate
 import (
 	"cmp"
 	"errors"
+	"sync"
 	"time"
 )
 
 const holderLook = time.Second // between two looks at who holds the turn
 
-// turnWait is one wait for the turn. It is owned by the control goroutine.
+// turnWait is one wait for the turn. The control goroutine owns it.
 type turnWait struct {
 	taker  *turnTaker
 	reason Reason        // to collect
@@ -47,10 +48,10 @@ func (w *turnWait) ask() Lease {
 		w.err = cmp.Or(w.err, errNoAnswer)
 	case a.err == nil || held:
 		w.err = a.err
-		t.heap.warnings.over("gcgate: turns can be taken again", "turns")
+		t.warnings.over("gcgate: turns can be taken again", "turns")
 	default:
 		w.err = a.err
-		t.heap.warnings.lasting("turns", warnEvery,
+		t.warnings.lasting("turns", warnEvery,
 			"gcgate: cannot take the turn; waiting for it up to the hard threshold", "error", a.err)
 	}
 	return a.lease
@@ -72,16 +73,15 @@ func (w *turnWait) rest() {
 	}
 }
 
-// isObsolete reports whether the heap is no reason to collect any more, because a cycle that was
-// not the gate's has ended.
+// isObsolete reports whether a cycle that was not the gate's has ended the reason to collect.
 func (w *turnWait) isObsolete() bool {
 	h := w.taker.heap
 	byHeap := w.reason == ReasonTrigger || w.reason == ReasonPeriodic
 	return byHeap && h.last.cycles != w.cycles && h.used < h.thresholds.trigger
 }
 
-// look notes who holds the turn, and warns if one replica has held it for long. err is what the
-// last try returned, nil while one runs.
+// look notes who holds the turn, and warns if one replica has held it for long. err is from the
+// last try, nil while one runs.
 func (w *turnWait) look(err error) {
 	now, t := time.Now(), w.taker
 	if now.Sub(w.looked) < holderLook || t.holding.Load() > 0 {
@@ -107,16 +107,54 @@ func (w *turnWait) look(err error) {
 	w.named = true
 	if err == nil || errors.Is(err, ErrHeld) { // else take logs it
 		h := t.heap
-		h.warnings.ongoing("waits",
+		t.warnings.ongoing("waits",
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",
 			"holder", by, "held", waited.Round(time.Second),
 			"heap", h.used, "trigger", h.thresholds.trigger, "hard", h.thresholds.hard)
 	}
 }
 
-// end ends the wait.
 func (w *turnWait) end() {
 	if w.named {
 		w.taker.heldUp.clear()
 	}
+}
+
+// heldUp says who holds the turn up. The zero value says that nothing does. Any goroutine may use
+// it.
+type heldUp struct {
+	mu    sync.Mutex
+	by    string    // "": it is not held up; guarded by mu
+	since time.Time // guarded by mu
+}
+
+func (h *heldUp) set(by string, since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.by, h.since = by, since
+}
+
+func (h *heldUp) clear() { h.set("", time.Time{}) }
+
+func (h *heldUp) get() (by string, held time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.by == "" {
+		return "", 0
+	}
+	return h.by, time.Since(h.since)
+}
+
+func (t *turnTaker) holderName(err error) string {
+	if err != nil && !errors.Is(err, ErrHeld) {
+		return err.Error()
+	}
+	if n, ok := t.turns.(HolderNamer); ok {
+		defer t.calls.begin("Holders of Turns")()
+		return n.Holders()
+	}
+	if err == nil || err == ErrHeld { // not wrapped: it names no holder
+		return ""
+	}
+	return err.Error()
 }

@@ -235,7 +235,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		o    Options
 		want string // "$" is the end
 	}{
-		{Options{Policy: 9}, "Options.Policy: Policy(9) is not a policy to choose: use PolicyAuto"},
+		{Options{Policy: 9}, "Options.Policy: Policy(9) cannot be chosen: use PolicyAuto"},
 		{Options{Policy: PolicyDrain}, "add a Signal"},
 		{Options{TriggerRatio: 1.1}, "use 1.25 to 100"},
 		{Options{TriggerRatio: math.NaN()}, "Options.TriggerRatio"},
@@ -245,13 +245,10 @@ func TestOptionsThatCannotWork(t *testing.T) {
 				"at most 200: use 4.5",
 		},
 		{Options{IdleRatio: 3}, "Options.IdleRatio: 3 must be above 1"},
-		{Options{Policy: PolicyStock}, "stock is not a policy to choose"},
+		{Options{Policy: PolicyStock}, "stock cannot be chosen"},
 		{Options{Jitter: 0.6}, "at most 0.5"},
-		{Options{Jitter: -1}, "or DisableJitter"},
-		{Options{Period: -1}, "-1ns is negative: use 0 for the default, or DisablePeriod"},
-		{Options{HoldTurn: -1}, "or DisableHoldTurn"},
-		{Options{Jitter: 0.2, DisableJitter: true}, "DisableJitter is, too"},
-		{Options{HoldTurn: time.Second, DisableHoldTurn: true}, "DisableHoldTurn is, too"},
+		{Options{Jitter: 0.6}, "or -1 for none"},
+		{Options{HoldTurn: time.Hour}, "1h0m0s is out of range: use up to 1m0s"},
 		{Options{MemoryLimitBytes: -1}, "use 0"},
 		{Options{MinTriggerBytes: -1}, "use 0"},
 		{Options{DrainTimeout: -1}, "Options.DrainTimeout"},
@@ -272,7 +269,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		}
 	}
 	g, err := Start(t.Context(), Options{
-		DisableJitter: true, DisablePeriod: true,
+		Jitter: -1, Period: -1,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

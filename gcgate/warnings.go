@@ -12,8 +12,8 @@ const (
 	lastsEvery = 10 * time.Minute // likewise, while it lasts
 )
 
-// warnings log each kind of event at most once in its period, and say how often it happened.
-// Methods may be called from any goroutine.
+// warnings log each kind of event at most once in its period, and say how often it happened. Any
+// goroutine may call the methods.
 type warnings struct {
 	log *slog.Logger
 
@@ -30,7 +30,6 @@ type warning struct {
 	later  *record   // the newest event, which settle logs; nil: none
 }
 
-// record is what a warning says.
 type record struct {
 	message string
 	args    []any
@@ -40,8 +39,7 @@ func newWarnings(log *slog.Logger) *warnings {
 	return &warnings{log: log, kinds: make(map[string]*warning)}
 }
 
-// warn logs an event. If one of its kind was logged within warnEvery it waits for settle, which
-// logs the newest of those that wait.
+// warn logs an event. If its kind was logged within warnEvery, the newest event waits for settle.
 func (w *warnings) warn(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
@@ -53,7 +51,7 @@ func (w *warnings) warn(kind, message string, args ...any) {
 }
 
 // lasting logs an event of a kind that happens again and again until over is called: once in
-// lastsEvery, or sooner when it was over in between, but not within the time given.
+// lastsEvery, or after again if it was over in between.
 func (w *warnings) lasting(kind string, again time.Duration, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
@@ -70,7 +68,7 @@ func (w *warnings) ongoing(kind, message string, args ...any) {
 }
 
 // say logs an event if count says that its kind is due. It calls count with mu held. count returns
-// how many events the line stands for.
+// how many events the line is for.
 func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool), message string, args []any) {
 	w.mu.Lock()
 	k := w.kinds[kind]
@@ -85,13 +83,11 @@ func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool),
 	}
 }
 
-// happened counts an event.
 func (k *warning) happened() {
 	k.times++
 	k.since++
 }
 
-// period is the time between two lines of a kind that lasts.
 func (k *warning) period(again time.Duration) time.Duration {
 	if k.open {
 		return lastsEvery
@@ -99,8 +95,7 @@ func (k *warning) period(again time.Duration) time.Duration {
 	return again
 }
 
-// line notes that the log gets a line now, if one is due, and returns how many events it stands
-// for.
+// line notes that the log gets a line now, if one is due, and returns how many events it is for.
 func (k *warning) line(now time.Time, every time.Duration) (times int, due bool) {
 	if !k.logged.IsZero() && now.Sub(k.logged) < every {
 		return 0, false
@@ -110,8 +105,8 @@ func (k *warning) line(now time.Time, every time.Duration) (times int, due bool)
 	return times, true
 }
 
-// close notes that the events are over, and returns how often they happened. It is 0 if the log
-// does not know of them.
+// close notes that the events are over. It returns how often they happened, 0 if the log does not
+// know of them.
 func (k *warning) close() (times int) {
 	if k.open {
 		times = k.times
@@ -120,16 +115,13 @@ func (k *warning) close() (times int) {
 	return times
 }
 
-// over logs that what lasted has ended, and how often it happened, if the log knows of one of the
-// kinds.
+// over logs that what lasted has ended, if the log knows of one of the kinds.
 func (w *warnings) over(message string, kinds ...string) {
 	if times := w.close(kinds); times > 0 {
 		w.log.Warn(message, withTimes(nil, times)...)
 	}
 }
 
-// close notes that kinds of events are over, and returns how often those happened that the log
-// knows of.
 func (w *warnings) close(kinds []string) (times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +144,6 @@ func (w *warnings) settle(now time.Time) {
 	}
 }
 
-// nextLater returns one of the events that are due, or nil.
 func (w *warnings) nextLater(now time.Time) (r *record, times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,7 +158,6 @@ func (w *warnings) nextLater(now time.Time) (r *record, times int) {
 	return nil, 0
 }
 
-// withTimes adds to a line's attributes how many events it stands for.
 func withTimes(args []any, times int) []any {
 	if times < 2 {
 		return args
@@ -175,9 +165,37 @@ func withTimes(args []any, times int) []any {
 	return append(args[:len(args):len(args)], "times", times)
 }
 
-// has reports whether a warning of the kind was logged.
 func (w *warnings) has(kind string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.kinds[kind] != nil
+}
+
+// An Outage logs a failure that begins and ends again and again, at most once per minute. The
+// attribute "times" says how often it began. The zero value is ready. Its methods may be called
+// from any goroutine.
+type Outage struct {
+	mu sync.Mutex
+	of warning // guarded by mu
+}
+
+// Began warns that the failure began, unless it did so within the last minute.
+func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
+	o.mu.Lock()
+	o.of.happened()
+	times, due := o.of.line(time.Now(), o.of.period(warnEvery))
+	o.mu.Unlock() // a Logger may hang
+	if due {
+		log.Warn(message, withTimes(args, times)...)
+	}
+}
+
+// Over warns that the failure is over, if the log knows that it began.
+func (o *Outage) Over(log *slog.Logger, message string, args ...any) {
+	o.mu.Lock()
+	times := o.of.close()
+	o.mu.Unlock()
+	if times > 0 {
+		log.Warn(message, withTimes(args, times)...)
+	}
 }

@@ -129,16 +129,16 @@ func testOthersFirst(t *testing.T, b aio.Backend, secret bool) {
 		}
 	}
 	is("the other workers rest", func() bool {
-		ok := !s.waking && len(s.idle) == s.workers-1
-		s.waking = s.waking || ok // as if one was woken, and were slow to look
+		ok := !s.work.waking && len(s.work.idle) == s.work.count-1
+		s.work.waking = s.work.waking || ok // as if one was woken, and were slow to look
 		return ok
 	})
 	ask(two, "/two")
-	is("two's request has come", func() bool { return len(s.ready) == 1 })
+	is("two's request has come", func() bool { return len(s.work.ready) == 1 })
 	var before int
-	is("that is noted", func() bool { before = s.unread; return true })
+	is("that is noted", func() bool { before = s.bytes.unread; return true })
 	ask(one, "/next")
-	is("one's next request has come", func() bool { return s.unread > before })
+	is("one's next request has come", func() bool { return s.bytes.unread > before })
 	close(goOn)
 	if got, want := []string{<-served, <-served}, []string{"/two", "/next"}; !slices.Equal(got, want) {
 		t.Errorf("%v are served, want %v", got, want)

@@ -28,23 +28,24 @@ func (leaving) Read([]byte) (int, error) { return 0, io.EOF }
 // TestSpoiltByTLS: a worker of which net/http has read the end of a connection of TLS takes no
 // other one, also where more came on that than its end, and it is let go for others that wait.
 func TestSpoiltByTLS(t *testing.T) {
-	s := &server{hooks: &hooks{}, config: &tls.Config{}, open: 2, workers: 1}
+	s := &server{hooks: &hooks{}, config: &tls.Config{}}
+	s.conns.open, s.work.count = 2, 1
 	c := &conn{server: s, handle: new(aio.Conn), traffic: &traffic{in: []byte("junk")}, served: true}
 	c.tls = tls.Server(leaving{wire{c}}, s.config)
 	other := &conn{server: s, handle: new(aio.Conn), traffic: &traffic{in: []byte("GET "), err: io.EOF}}
 	other.tls = tls.Server(wire{other}, s.config)
 	w := newWorker(s)
-	w.conn, w.fresh, w.woken, w.phase = c, false, false, inRequest
+	w.conn, w.fresh, w.pool.woken, w.phase = c, false, false, inRequest
 	c.worker = w
 	if n, err := w.Read(make([]byte, 1)); n != 0 || err != io.EOF { // while the handler runs
 		t.Fatalf("%d bytes, %v; want the end", n, err)
 	}
 	w.phase = between
-	s.ready = []*conn{other}
+	s.work.ready = []*conn{other}
 	if n, err := w.Read(make([]byte, readSize)); n != 0 || err != io.EOF {
 		t.Errorf("%d bytes, %v; want the end", n, err)
 	}
-	if other.worker != nil || len(s.ready) != 2 {
+	if other.worker != nil || len(s.work.ready) != 2 {
 		t.Error("another connection was taken")
 	}
 }
@@ -53,19 +54,20 @@ func TestSpoiltByTLS(t *testing.T) {
 // connection that is closed while its worker looks for the next request, does not stay with the
 // worker.
 func TestEndingWhileReadNow(t *testing.T) {
-	s := &server{hooks: &hooks{}, config: &tls.Config{}, open: 1, workers: 1}
-	c := &conn{server: s, handle: new(aio.Conn), traffic: &still, served: true}
+	s := &server{hooks: &hooks{}, config: &tls.Config{}}
+	s.conns.open, s.work.count = 1, 1
+	c := &conn{server: s, handle: new(aio.Conn), traffic: &noTraffic, served: true}
 	c.tls = tls.Server(wire{c}, s.config)
 	w := newWorker(s)
-	w.conn, w.fresh, w.woken, w.surplus = c, false, false, true
+	w.conn, w.fresh, w.pool.woken, w.pool.surplus = c, false, false, true
 	c.worker = w
 	_ = wire{c}.SetWriteDeadline(aborts) // as tls.Close does before it closes its wire
 	if n, err := w.Read(make([]byte, readSize)); n != 0 || err != io.EOF {
 		t.Fatalf("%d bytes, %v; want the worker's end", n, err)
 	}
 	_ = wire{c}.SetWriteDeadline(aborts)
-	if c.worker != nil || !w.outUntil.IsZero() {
-		t.Errorf("Writes fail from %v on", w.outUntil)
+	if c.worker != nil || !w.deadlines.out.IsZero() {
+		t.Errorf("Writes fail from %v on", w.deadlines.out)
 	}
 }
 
@@ -75,17 +77,17 @@ func TestClosedWhileReadNow(t *testing.T) {
 	told := make(chan http.ConnState, 2)
 	s := &server{
 		hooks: &hooks{connState: func(_ net.Conn, to http.ConnState) { told <- to }}, config: &tls.Config{},
-		open: 1, workers: 1,
 	}
-	c := &conn{server: s, handle: new(aio.Conn), traffic: &still, served: true}
+	s.conns.open, s.work.count = 1, 1
+	c := &conn{server: s, handle: new(aio.Conn), traffic: &noTraffic, served: true}
 	c.tls = tls.Server(ending{wire{c}}, s.config)
 	w := newWorker(s)
-	w.conn, w.fresh, w.woken, w.surplus = c, false, false, true // it ends when it has let c go
+	w.conn, w.fresh, w.pool.woken, w.pool.surplus = c, false, false, true // it ends when it has let c go
 	c.worker = w
 	if n, err := w.Read(make([]byte, readSize)); n != 0 || err != io.EOF {
 		t.Fatalf("%d bytes, %v; want the worker's end", n, err)
 	}
-	if !c.forgotten || s.open != 0 {
+	if !c.dropped || s.conns.open != 0 {
 		t.Fatal("the connection is not forgotten")
 	}
 	select {

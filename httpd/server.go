@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	spare = 4           // workers that wait for requests at least, once there were so many
-	decay = time.Second // how often half of the workers end that were not needed meanwhile
+	spare = 4           // fewest spare workers, once there were so many
+	decay = time.Second // period after which half of the unused workers end
 
-	// fewEvents lets workers begin after so many reads, where the kernel is asked for each.
-	// Handlers that sleep would else all do so at once after the last of many reads, and the
-	// process with them.
+	// fewEvents bounds the events of a turn where each read is a system call. Handlers that sleep
+	// would otherwise all do so at once after the last of many reads.
 	fewEvents = 32
 )
 
-// ListenAndServe listens and then is [Serve].
+// ListenAndServe listens and then calls [Serve].
 func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 	ln, o, err := listen(ctx, srv, o)
 	if err != nil {
@@ -34,21 +33,21 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 	return Serve(ctx, srv, ln, o)
 }
 
-// Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what
-// srv.Serve returns: http.ErrServerClosed after a Shutdown or Close, and then not before the last
-// connection has ended, but for those that Hijack gave away, and ConnState has returned from their
-// ends, but for those that net/http tells it of when a handler returns after that. Shutdown waits
-// for the answers that are queued, which their handlers have left behind: for 30 seconds in which a
-// client takes nothing; Close does not, and a program that ends then does not send them. When ctx
-// ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
+// Serve serves the connections of ln until srv is shut down or closed or ln fails, and returns what
+// srv.Serve returns. If ctx ends, srv is closed. ln is closed in any case. Several listeners may be
+// served for one srv.
 //
-// Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
-// goroutine. So is everything where aio has no backend (Windows), or srv.Protocols is without HTTP1.
+// After a Shutdown or Close it returns when the last connection has ended, except hijacked ones.
+// Shutdown waits for queued answers, for up to 30 seconds in which a client takes nothing. Close
+// does not.
+//
+// Connections without a descriptor have a goroutine, as with srv.Serve. So does every connection if
+// aio has no backend (Windows), or if srv.Protocols lacks HTTP1.
 func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) error {
 	return serve(ctx, srv, ln, o, nil)
 }
 
-// listen listens as o says, whose defaults it fills in.
+// listen listens as o says, and fills in o's defaults.
 func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Options, error) {
 	o, err := o.normal(srv)
 	if err != nil {
@@ -59,7 +58,7 @@ func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Opt
 	return ln, o, err
 }
 
-// serve is Serve, with TLS where there is a config.
+// serve is Serve, with TLS if config is not nil.
 func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
 	o, err := o.normal(srv)
 	if err != nil {
@@ -78,7 +77,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	w, err := aio.New(aio.Options{
 		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns, MaxEvents: fewEvents,
-		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits, where those refuse
+		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits instead
 	})
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
 		return alone(ctx, srv, ln, config)
@@ -95,9 +94,9 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 		s.batches = true
 	}
 	s.unencrypted = config == nil && srv.Protocols != nil && srv.Protocols.UnencryptedHTTP2()
-	s.needed.L, s.ended.L = &s.mu, &s.mu
-	s.alive = map[*worker]struct{}{}
-	s.ready = s.few[:0]
+	s.work.needed.L, s.conns.ended.L = &s.mu, &s.mu
+	s.work.alive = map[*worker]struct{}{}
+	s.work.ready = s.work.few[:0]
 	s.hooks.begins(s)
 	defer s.hooks.ends(s)
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
@@ -110,7 +109,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	return err
 }
 
-// alone has net/http serve, as ever.
+// alone serves by net/http.
 func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.Config) error {
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
@@ -128,59 +127,75 @@ type server struct {
 	config  *tls.Config // nil: without TLS
 	most    int         // connections at a time
 	log     *slog.Logger
-	start   time.Time // of which deadlines of connections count
-	begun   bool      // connections are accepted; net/http's goroutine that accepts has it
+	start   time.Time // deadlines of connections count from it
+	begun   bool      // connections are accepted. It belongs to net/http's goroutine that accepts
 
-	batches     bool // the loop sends short answers together, where they come fast
-	unencrypted bool // HTTP/2 is served, without TLS
-	inherited   bool // a connection came after probe, as all do from there on; drive's
+	batches     bool // the loop sends short answers together, if there are many
+	unencrypted bool // HTTP/2 is served without TLS
+	inherited   bool // a connection came after the probe, and so do all others. It belongs to drive
 
 	leaving atomic.Bool // awaitWorkers waits
 
 	bounds Options      // its limits in bytes
-	memory atomic.Int64 // bytes that were read, or wait to be sent, and that nobody else keeps. Changed under mu
+	memory atomic.Int64 // bytes that were read, or wait to be sent, and that only httpd keeps. Changed under mu
 
-	mu      sync.Mutex           // guards all below, and what conns and workers have
-	loop    *aio.Listener        // accepts what connects to real; nil: that does it
-	open    int                  // connections, and
-	ended   sync.Cond            // one has; or the listener is closed
-	accepts int                  // pending in the loop
-	taken   int                  // hijacked connections
-	ready   []*conn              // have bytes, and no worker
-	few     [8]*conn             // what ready begins in
-	idle    []*worker            // wait for such; the last one is taken first
-	workers int                  // all there are
-	alive   map[*worker]struct{} // those of which net/http has told no end, guard and keeper too
-	parked  wheel                // have nothing to say, or a part of a header, and no worker
-	heading int                  // workers that wait for the rest of a header
-	waking  bool                 // a worker was woken, or asked for, and has not looked yet
-	needed  sync.Cond            // a worker is asked for; or the listener is closed
-	asked   bool
-	guarded bool          // guard is there, or asked for
-	guard   *worker       // stands for the parked ones when net/http closes what is idle
-	keeper  *worker       // stands for those that are left when the listener is closed, until they have ended
-	closed  bool          // by the listener's Close: nothing is accepted any more
-	failed  error         // why, when nobody asked for it
-	unused  int           // how many workers were idle at the least since the last decay
-	decays  *time.Timer   // nil: no worker is idle
-	expires *time.Timer   // nil: none of parked has a deadline
-	expiry  time.Duration // when that is, from start on
-	sliced  time.Time     // when workers began a slice of the scheduler's
-	given   int           // connections that workers were given since then
-	direct  int           // bytes of a Write from which on a worker sends it
-	queued  int           // bytes of answers, of all connections
-	unread  int           // memory of what was read and nobody has asked for, of all connections
-	others  []net.Conn    // without a descriptor: net/http serves them as ever
-	empty   chan struct{} // not nil: Serve waits for the last connection's end, but for hijacked ones
-	done    bool          // it need not wait any more
-	looks   *time.Timer   // of look
-	later   []func()      // what unlock calls,
-	hooked  []func()      // and of the user's code
-	telling int           // of hooked, those that have not returned
-	counts  Stats         // its counters
+	mu     sync.Mutex // guards the rest, the connections and the workers
+	counts Stats
+	parked wheel    // connections that are silent, or that have sent part of a header. They have no worker
+	expiry struct { // the first deadline of parked
+		timer *time.Timer // nil: there is none
+		at    time.Duration
+	}
+	accepting struct {
+		loop    *aio.Listener // accepts what connects to real. nil: real does that itself
+		pending int           // accepts in the loop
+		closed  bool          // by the listener's Close
+		failed  error         // why accepting ended, if nobody asked for it
+	}
+	conns struct {
+		open     int
+		hijacked int
+		others   []net.Conn    // without a descriptor: net/http serves them itself
+		ended    sync.Cond     // a connection ended, or the listener is closed
+		empty    chan struct{} // Serve waits for its close, when only hijacked connections are left. Or nil
+		over     bool          // Serve need not wait any more
+		looks    *time.Timer   // of look
+	}
+	work struct {
+		ready   []*conn              // have bytes, and no worker
+		few     [8]*conn             // the first memory of ready
+		idle    []*worker            // wait for ready. The last one is taken first
+		count   int                  // all workers
+		alive   map[*worker]struct{} // net/http has reported no end of these, nor of the standIns
+		heading int                  // workers that wait for the rest of a header
+		waking  bool                 // a worker was woken, or asked for, and has not looked yet
+		needed  sync.Cond            // a worker is asked for, or the listener is closed
+		asked   bool                 // a worker is asked for
+		unused  int                  // the fewest idle workers since the last decay
+		decays  *time.Timer          // nil: no worker is idle
+	}
+	standIns struct { // workers that stand in for connections without one
+		guard  *worker // of the parked connections, when net/http closes what is idle
+		keeper *worker // of those that are left when the listener is closed, until they have ended
+		asked  bool    // the guard is there, or asked for
+	}
+	slice struct { // of the scheduler's time
+		began time.Time
+		given int // connections that workers were given since then
+	}
+	bytes struct {
+		direct int // a worker sends a Write of this length or more by itself
+		queued int // of answers, of all connections
+		unread int // of memory that handlers have not read yet, of all connections
+	}
+	callbacks struct {
+		later   []func() // unlock calls these
+		hooked  []func() // these too, which are the user's code
+		running int      // of hooked, those that have not returned
+	}
 }
 
-// drive hands what aio has done to those that it is for, until the watcher is closed.
+// drive gives aio's results to their connections, until the watcher is closed.
 func (s *server) drive() {
 	for {
 		results, err := s.watcher.WaitIO()
@@ -191,7 +206,7 @@ func (s *server) drive() {
 			s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more",
 				"error", err)
 			s.fail(err)
-			_ = s.watcher.Close() // all that is pending comes back, for which workers wait, and Serve
+			_ = s.watcher.Close() // ends what workers and Serve wait for
 			continue
 		}
 		for i := range results {
@@ -212,32 +227,29 @@ func (s *server) drive() {
 	}
 }
 
-// holds counts memory.
 func (s *server) holds(bytes int) { s.memory.Add(int64(bytes)) }
 
-// full reports whether all connections together have as much memory as they may. Then nothing is
-// copied that a handler can wait for, and of each connection a piece may be read.
+// full reports whether all connections together use the allowed memory. Then handlers wait instead
+// of queueing copies, and a connection is read in pieces.
 func (s *server) full() bool { return s.memory.Load() >= s.bounds.MaxBytes }
 
-// await returns when there is no connection any more but for those that the user has taken over.
-// With the last of these the watcher ends.
+// await returns when only hijacked connections are left. The watcher ends with the last of these.
 func (s *server) await() {
 	s.mu.Lock()
-	s.empty = make(chan struct{})
+	s.conns.empty = make(chan struct{})
 	s.checkEmpty()
 	s.unlock()
-	<-s.empty
+	<-s.conns.empty
 }
 
-// awaitWorkers returns when net/http has ended all workers, but for those in which the user's code
-// runs: it may take for ever. So the http.Server is the user's again when the last Serve returns,
-// unless a handler still runs.
+// awaitWorkers returns when net/http has ended all workers that do not run the user's code. So the
+// http.Server is the user's again after the last Serve, unless a handler still runs.
 func (s *server) awaitWorkers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaving.Store(true)
 	ends := func() bool {
-		for w := range s.alive {
+		for w := range s.work.alive {
 			if w.running.Load() == 0 {
 				return true
 			}
@@ -245,83 +257,83 @@ func (s *server) awaitWorkers() {
 		return false
 	}
 	for ends() {
-		s.ended.Wait()
+		s.conns.ended.Wait()
 	}
 }
 
-// live notes that net/http has a worker, or has it no more.
+// live notes that net/http has a worker, or has ended it.
 func (s *server) live(w *worker, to http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch to {
 	case http.StateNew:
-		s.alive[w] = struct{}{}
+		s.work.alive[w] = struct{}{}
 	case http.StateClosed, http.StateHijacked:
-		delete(s.alive, w)
-		s.ended.Broadcast()
+		delete(s.work.alive, w)
+		s.conns.ended.Broadcast()
 	}
 }
 
-// stopTimers stops those that would keep a server in memory that is over.
+// stopTimers stops timers that refer to the server.
 func (s *server) stopTimers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range []*time.Timer{s.decays, s.expires, s.looks} {
+	for _, t := range []*time.Timer{s.work.decays, s.expiry.timer, s.conns.looks} {
 		if t != nil {
 			t.Stop()
 		}
 	}
 }
 
-// since returns t as the connections have it, 0 of none.
+// since returns t as time since the server's start, or 0 for none.
 func (s *server) since(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
 	}
-	return min(max(1, t.Sub(s.start)), 1<<62) // a tick more is no overflow
+	return min(max(1, t.Sub(s.start)), 1<<62)
 }
 
-// checkEmpty ends what waits for the last connection's end. mu is held.
+// checkEmpty ends what waits for the last connection. The caller holds mu.
 func (s *server) checkEmpty() {
-	if s.keeper != nil {
-		s.keeper.wake()
+	if s.standIns.keeper != nil {
+		s.standIns.keeper.wake()
 	}
-	if s.empty == nil {
+	if s.conns.empty == nil {
 		return
 	}
-	if s.open == s.taken && s.telling == 0 && !s.done {
-		s.done = true
-		s.later = append(s.later, func() { close(s.empty) })
+	if s.conns.open == s.conns.hijacked && s.callbacks.running == 0 && !s.conns.over {
+		s.conns.over = true
+		s.callbacks.later = append(s.callbacks.later, func() { close(s.conns.empty) })
 	}
-	if s.open == 0 {
-		s.later = append(s.later, func() { _ = s.watcher.Close() })
+	if s.conns.open == 0 {
+		s.callbacks.later = append(s.callbacks.later, func() { _ = s.watcher.Close() })
 	}
 }
 
-// after has f called when mu is released: it is the user's code.
+// after calls f, which is the user's code, when mu is released.
 func (s *server) after(f func()) {
 	if s.hooks.connState != nil {
-		s.telling++
-		s.hooked = append(s.hooked, f)
+		s.callbacks.running++
+		s.callbacks.hooked = append(s.callbacks.hooked, f)
 	}
 }
 
-// unlock releases mu, and has done what must not be done with it.
+// unlock releases mu, and then does what must not be done under it.
 func (s *server) unlock() {
-	later, hooked := s.later, s.hooked
-	s.later, s.hooked = nil, nil
+	later, hooked := s.callbacks.later, s.callbacks.hooked
+	s.callbacks.later, s.callbacks.hooked = nil, nil
 	s.mu.Unlock()
 	if len(later) > 0 {
 		go call(later)
 	}
 	if len(hooked) > 0 {
 		go func() {
-			// not here: who closes a connection may hold what the user's ConnState locks, and
-			// net/http its Server's mutex
+			// in another goroutine: the one that closes a connection may hold the user's locks, or
+			// net/http's
 			call(hooked)
 			s.mu.Lock()
 			defer s.unlock()
-			if s.telling -= len(hooked); s.telling == 0 {
+			if s.callbacks.running -= len(hooked); s.callbacks.running == 0 {
 				s.checkEmpty()
 			}
 		}()
@@ -334,42 +346,43 @@ func call(functions []func()) {
 	}
 }
 
-// listener is a server as net/http's Serve knows it: it accepts workers.
+// listener is the server as net/http's Serve sees it. It accepts workers.
 type listener server
 
 // Accept returns another worker when one is needed.
 func (l *listener) Accept() (net.Conn, error) {
 	s := (*server)(l)
-	if !s.begun { // not before: srv may have been shut down
+	if !s.begun { // not earlier, because srv may be shut down
 		s.begun = true
 		s.begins()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.asked && !s.closed && (!s.guarded || s.guard != nil) && len(s.others) == 0 {
-		s.needed.Wait()
+	hasGuard := func() bool { return !s.standIns.asked || s.standIns.guard != nil }
+	for !s.work.asked && !s.accepting.closed && hasGuard() && len(s.conns.others) == 0 {
+		s.work.needed.Wait()
 	}
 	switch {
-	case len(s.others) > 0: // those too that came before the listener failed
-		nc := s.others[0]
-		s.others = s.others[1:]
+	case len(s.conns.others) > 0: // even after the listener failed
+		nc := s.conns.others[0]
+		s.conns.others = s.conns.others[1:]
 		return nc, nil
-	case s.closed && s.keeper == nil && s.open > s.taken:
-		s.keeper = newWorker(s)
-		s.keeper.woken, s.keeper.guard = false, true
-		return secured{copying{s.keeper}}, nil
-	case s.failed != nil:
-		return nil, s.failed
-	case s.closed:
+	case s.accepting.closed && s.standIns.keeper == nil && s.conns.open > s.conns.hijacked:
+		s.standIns.keeper = newWorker(s)
+		s.standIns.keeper.pool.woken, s.standIns.keeper.guard = false, true
+		return secured{copying{s.standIns.keeper}}, nil
+	case s.accepting.failed != nil:
+		return nil, s.accepting.failed
+	case s.accepting.closed:
 		return nil, net.ErrClosed
 	}
-	if s.guarded && s.guard == nil {
-		s.guard = newWorker(s)
-		s.guard.woken, s.guard.guard = false, true
-		return secured{copying{s.guard}}, nil
+	if s.standIns.asked && s.standIns.guard == nil {
+		s.standIns.guard = newWorker(s)
+		s.standIns.guard.pool.woken, s.standIns.guard.guard = false, true
+		return secured{copying{s.standIns.guard}}, nil
 	}
-	s.asked = false
-	s.workers++
+	s.work.asked = false
+	s.work.count++
 	w := newWorker(s)
 	if s.config != nil {
 		return secured{copying{w}}, nil
@@ -380,25 +393,25 @@ func (l *listener) Accept() (net.Conn, error) {
 	return w, nil
 }
 
-// Close ends the accepting, and the connections that are idle: Shutdown and Close of the http.Server call it.
+// Close ends the accepting and the idle connections. Shutdown and Close of the http.Server call it.
 func (l *listener) Close() error {
 	s := (*server)(l)
 	s.mu.Lock()
-	first := !s.closed
-	s.closed = true
-	s.needed.Broadcast()
-	s.ended.Broadcast()
-	if s.failed == nil {
-		for _, nc := range s.others {
-			s.later = append(s.later, func() { _ = nc.Close() })
-			if c := givenOf(nc); c != nil { // net/http, which would tell, does not get it
+	first := !s.accepting.closed
+	s.accepting.closed = true
+	s.work.needed.Broadcast()
+	s.conns.ended.Broadcast()
+	if s.accepting.failed == nil {
+		for _, nc := range s.conns.others {
+			s.callbacks.later = append(s.callbacks.later, func() { _ = nc.Close() })
+			if c := givenOf(nc); c != nil { // net/http does not get it and cannot report it
 				s.after(func() { s.hooks.state(c, http.StateClosed) })
 			}
 		}
-		s.others = nil
+		s.conns.others = nil
 	}
 	s.endIdle()
-	loop := s.loop
+	loop := s.accepting.loop
 	s.unlock()
 	if !first {
 		return nil
@@ -409,5 +422,5 @@ func (l *listener) Close() error {
 	return s.real.Close()
 }
 
-// Addr returns the real listener's.
+// Addr returns the real listener's address.
 func (l *listener) Addr() net.Addr { return l.real.Addr() }

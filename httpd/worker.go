@@ -12,112 +12,122 @@ import (
 	"time"
 )
 
-// peeked is how many bytes of a request net/http awaits within the time of an idle connection (http.conn.serve).
+// peeked is how many bytes of a request net/http reads before its header timeout begins
+// (http.conn.serve).
 const peeked = 4
 
-// filling follows the few bytes that were all of a connection, up to what net/http awaits.
+// filling pads a request of fewer bytes to peeked.
 const filling = "\x00\x00\x00\x00"
 
-// aborts is the deadline by which net/http ends its own Read, that of a client that may leave (http.aLongTimeAgo).
+// aborts is the deadline by which net/http ends its background Read (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
-// errAborted is what such a Read returns, and nobody sees.
+// errAborted is the error of that Read. No user sees it.
 var errAborted error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 
-// readSize is how much net/http asks for when its buffer is empty (http.newBufioReader).
+// readSize is what net/http asks for when its buffer is empty (http.newBufioReader).
 const readSize = 4096
 
-// worker is a connection that exists in memory only, and which net/http serves: whatever real connection it has at the
-// moment. The server's mu guards it.
+// worker is a connection that exists in memory only. net/http serves it, over whatever real connection it has
+// at the moment. The server's mu guards it.
 type worker struct {
 	server *server
 	moves  sync.Cond
-	conn   *conn           // the real one; nil: it waits for one
-	base   context.Context // of ConnContext: set once, before net/http serves it
+	conn   *conn           // the real one. nil: it waits for one
+	base   context.Context // of ConnContext. Set once, before net/http serves it
+	hello  *hello          // while it carries out a handshake
 
-	inUntil, outUntil time.Time
-	timer             *time.Timer // that ends a Read at inUntil
+	phase  phase
+	guard  bool // it is one of the server's standIns, and serves nobody. Set once
+	fresh  bool // it has had no connection yet
+	closed bool
 
-	phase   phase
-	guard   bool   // it is the server's guard or keeper, and serves nobody: set once
-	fresh   bool   // it has had no connection yet
-	resting bool   // it is among the idle ones
-	woken   bool   // to look for what is ready
-	surplus bool   // it has to end, as nobody needs it
-	spoilt  bool   // it serves no other connection, as net/http has ended the context of all that it reads
-	posted  bool   // its last request was a POST, whosever that was: known to its own goroutine
-	forgive int    // bytes of empty lines that conn's next request may still begin with
-	writing int    // Writes that are under way
-	joint   int    // bytes of a Writev that is queued
-	lent    []byte // a Write that is queued, and is the caller's memory
-	got     int    // bytes of conn that net/http was given, since it is w's
-	heading bool   // net/http has the beginning of a request, and reads on to the end of its header
-	unasked bool   // net/http has a request's header, and has not called the handler
-	closed  bool
-	hello   *hello // while it carries out a handshake
+	deadlines struct {
+		in, out time.Time
+		timer   *time.Timer // ends a Read at in
+	}
+	pool struct {
+		resting bool // it is among the idle ones
+		woken   bool // to look for what is ready
+		surplus bool // it has to end, because nobody needs it
+		spoilt  bool // it serves no other connection: net/http has cancelled the context of its requests
+	}
+	request struct {
+		posted  bool // the last one was a POST, of whatever connection. It belongs to the worker's goroutine
+		blank   int  // bytes of empty lines that the next one of conn may still begin with
+		got     int  // bytes of conn that net/http has
+		heading bool // net/http has its beginning, and reads the rest of its header
+		unasked bool // net/http has its header, and has not called the handler
+	}
+	output struct {
+		mu      sync.Mutex // held for a Write of a hijacked connection, which has several writers
+		writing int        // Writes that are under way
+		joint   int        // bytes of a Writev that is queued
+		lent    []byte     // a Write that is queued, and is the caller's memory
 
-	writes   sync.Mutex   // held for a Write of a hijacked connection, which several goroutines may write to
-	running  atomic.Int32 // the user's code does: a handler, a hook, or a callback of the handshake
-	handling atomic.Bool  // a handler runs: what net/http does behind it comes from the goroutine that has set it
+		// gathers says that net/http has a long Write of the handler. What fills its buffer is in kept, for the
+		// next Write within that one.
+		gathers bool
+		kept    *[pieceSize]byte
 
-	gathers bool             // net/http has got a long Write of the handler, and what fills its buffer is kept
-	kept    *[pieceSize]byte // what was kept, for the next Write within that one
+		file interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
+	}
 
-	sending interface{ SetWriteDeadline(time.Time) error } // ReadFrom's, while a file goes past aio
-
-	then func() // Park's, until there is something to read
+	running  atomic.Int32 // the user's code that runs: a handler, a hook, or a callback of the handshake
+	handling atomic.Bool  // a handler runs. What net/http does behind it comes from the goroutine that set it
+	then     func()       // Park's, until there is something to read
 }
 
-// phase says what net/http does with a worker (http.conn.serve): a request is answered; that is
-// told by ConnState; then it sets the deadline for idle connections, and reads the first bytes of
-// the next request, where it has none yet; then it sets another deadline in any case.
+// phase is where net/http is with a worker (http.conn.serve). After an answer it calls ConnState,
+// sets the idle deadline, reads the first bytes of the next request, and sets another deadline.
 type phase uint8
 
 const (
 	inRequest phase = iota
 	answered
-	between // requests: a Read from here on is for the next one's first bytes
+	between // the next Read is for the first bytes of a request
 )
 
 func newWorker(s *server) *worker {
-	w := &worker{server: s, phase: between, fresh: true, woken: true}
+	w := &worker{server: s, phase: between, fresh: true}
+	w.pool.woken = true
 	w.moves.L = &s.mu
 	return w
 }
 
 func (w *worker) wake() { w.moves.Broadcast() }
 
-// Read reads from the real connection. When net/http asks for a new request, that goes where it
-// came from, and another one comes in its place.
+// Read reads from the real connection. When net/http asks for a new request, the worker lets its
+// connection go and takes another one.
 func (w *worker) Read(p []byte) (int, error) {
 	s := w.server
 	s.mu.Lock()
 	defer s.unlock()
 	if w.guard {
-		return w.stand(p)
+		return w.standIn(p)
 	}
 	n, err := w.fill(p)
 	if err != nil && !errors.Is(err, errAborted) {
-		w.spoilt = true
+		w.pool.spoilt = true
 	}
-	if w.forgive > 0 && n > 0 {
-		blank := min(len(p[:n])-len(bytes.TrimLeft(p[:n], "\r\n")), w.forgive)
-		if w.forgive -= blank; blank < n {
-			w.forgive = 0
+	if w.request.blank > 0 && n > 0 {
+		blank := min(len(p[:n])-len(bytes.TrimLeft(p[:n], "\r\n")), w.request.blank)
+		if w.request.blank -= blank; blank < n {
+			w.request.blank = 0
 		}
 		n = copy(p, p[blank:n])
 	}
 	return n, err
 }
 
-// fill reads what net/http is to have. The caller holds mu.
+// fill reads for net/http. The caller holds mu.
 func (w *worker) fill(p []byte) (int, error) {
 	s := w.server
 	if w.phase == between {
-		if len(p) == readSize || w.fresh { // a new one is read in part where HTTP/2 may come
+		if len(p) == readSize || w.fresh { // HTTP/2's preface of a new one is read in part
 			return w.swap(p)
 		}
-		w.head(w.conn != nil) // net/http has its first byte already, which came while the one before was answered
+		w.head(w.conn != nil) // net/http has its first byte, which came during the answer before
 	}
 	if c := w.conn; c != nil && c.tls != nil {
 		s.mu.Unlock()
@@ -127,15 +137,15 @@ func (w *worker) fill(p []byte) (int, error) {
 	return w.read(p)
 }
 
-// stand is the guard's Read: a request, which is answered by nobody, and then nothing: so it is
-// idle for net/http, whatever the workers do.
-func (w *worker) stand(p []byte) (int, error) {
+// standIn is the guard's Read. It returns one request, which nobody answers, and then nothing. So
+// the guard is idle for net/http.
+func (w *worker) standIn(p []byte) (int, error) {
 	if w.fresh {
 		w.fresh = false
 		return copy(p, "GET / HTTP/1.1\r\nHost: guard\r\n\r\n"), nil
 	}
-	for !w.closed && !w.server.closed {
-		if w.inUntil.Equal(aborts) {
+	for !w.closed && !w.server.accepting.closed {
+		if w.deadlines.in.Equal(aborts) {
 			return 0, os.ErrDeadlineExceeded
 		}
 		w.moves.Wait()
@@ -143,30 +153,30 @@ func (w *worker) stand(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// keep waits until all connections have ended. The keeper is active for net/http meanwhile, so that
-// Shutdown waits: for the answers too that are queued. Close ends it.
+// keep waits until all connections have ended. The keeper is active for net/http until then, so
+// Shutdown waits. Close ends it.
 func (w *worker) keep() {
 	s := w.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for w == s.keeper && !w.closed && s.open > s.taken {
+	for w == s.standIns.keeper && !w.closed && s.conns.open > s.conns.hijacked {
 		w.moves.Wait()
 	}
 }
 
-// swap reads the first bytes of a request: of the connection that there is, or else it lets that
-// go, and waits for one that has some.
+// swap reads the first bytes of a request from the current connection. If there are none, it lets
+// the connection go and waits for another.
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
 	w.head(false)
-	began := w.fresh // net/http reads its first request, whose time runs
+	began := w.fresh // net/http's time for its first request runs
 	for first := true; ; first = false {
-		w.phase = between // a handshake, or a part of a record, was no request
+		w.phase = between // a handshake, or part of a record, is not a request
 		if c := w.conn; c != nil {
 			switch {
 			case c.ended || w.closed:
 				return 0, net.ErrClosed
-			case first && len(s.ready) > 0 && len(c.in) > 0 && c.err == nil: // others have waited for longer
+			case first && len(s.work.ready) > 0 && len(c.in) > 0 && c.err == nil: // others waited longer
 			case c.tls != nil:
 				if n, err, some := c.readNow(w, w.past(p)); some {
 					w.head(n > 0)
@@ -177,11 +187,11 @@ func (w *worker) swap(p []byte) (int, error) {
 				n, err := w.read(w.past(p))
 				return w.remember(p, n), err
 			}
-			if first { // of the others, the time runs on
-				c.until = s.since(w.inUntil)
+			if first { // the time of the others goes on
+				c.until = s.since(w.deadlines.in)
 			}
 			w.release()
-			if began { // a handshake was all
+			if began { // there was only a handshake
 				return 0, io.EOF
 			}
 		}
@@ -190,9 +200,9 @@ func (w *worker) swap(p []byte) (int, error) {
 			return 0, err
 		}
 		fresh := w.fresh
-		w.conn, w.fresh, w.got, w.forgive = c, false, 0, 0
-		if c.posted && !w.posted {
-			w.forgive = len(forgiven)
+		w.conn, w.fresh, w.request.got, w.request.blank = c, false, 0, 0
+		if c.posted && !w.request.posted {
+			w.request.blank = len(forgiven)
 		}
 		switch {
 		case s.config != nil && c.tls == nil && !c.greet(w):
@@ -208,22 +218,22 @@ func (w *worker) swap(p []byte) (int, error) {
 	}
 }
 
-// net/http passes over empty lines before a request, where the one before was a POST: of the first
-// four bytes, CR and LF (http.conn.readRequest). A worker's was another connection's, maybe. So
-// what only that one may is used up by an empty line that nobody has sent, and what conn may, but
-// net/http would refuse, is taken away: see forgive.
+// forgiven are the empty lines that net/http skips at the start of a request after a POST: CR and
+// LF among its first four bytes (http.conn.readRequest). But the worker's POST may have been
+// another connection's. If only the worker may send empty lines, they are used up by a line that we
+// add. If only conn may, they are removed. See request.blank.
 const forgiven = "\r\n\r\n"
 
-// past returns the part of p that the first bytes of a request go to.
+// past returns the part of p for the first bytes of a request.
 func (w *worker) past(p []byte) []byte {
-	if w.posted && !w.conn.posted {
+	if w.request.posted && !w.conn.posted {
 		return p[len(forgiven):]
 	}
 	return p
 }
 
-// remember moves n bytes from where past had them go to the beginning of p, behind what net/http
-// passes over where they begin with an empty line.
+// remember moves n bytes from there to the beginning of p, behind the empty lines that net/http
+// skips.
 func (w *worker) remember(p []byte, n int) int {
 	if q := w.past(p); len(q) == len(p) || n == 0 {
 		return n
@@ -236,19 +246,19 @@ func (w *worker) remember(p []byte, n int) int {
 // head notes whether net/http reads a header.
 func (w *worker) head(now bool) {
 	switch {
-	case now && !w.heading:
-		w.server.heading++
-	case !now && w.heading:
-		w.server.heading--
+	case now && !w.request.heading:
+		w.server.work.heading++
+	case !now && w.request.heading:
+		w.server.work.heading--
 	}
-	w.heading = now
+	w.request.heading = now
 }
 
 // timedOut notes that net/http's time for a header is over, or that of an idle connection.
 func (w *worker) timedOut() {
 	switch {
-	case !w.heading:
-	case w.conn.served && w.got < peeked:
+	case !w.request.heading:
+	case w.conn.served && w.request.got < peeked:
 		w.server.counts.IdleTimeouts++
 	default:
 		w.server.counts.HeaderTimeouts++
@@ -256,20 +266,20 @@ func (w *worker) timedOut() {
 	w.head(false)
 }
 
-// release lets the connection go, which has nothing to say.
+// release lets the silent connection go.
 func (w *worker) release() {
 	s, c := w.server, w.conn
 	c.worker = nil
-	w.conn, w.inUntil, w.outUntil = nil, time.Time{}, time.Time{} // crypto/tls may have set one for c's end
+	w.conn, w.deadlines.in, w.deadlines.out = nil, time.Time{}, time.Time{} // crypto/tls may have set one
 	switch {
 	case c.ended:
-		if c.forgotten {
-			// while readNow had released mu: gone has left it to net/http, which does not know of c any more
+		if c.dropped {
+			// gone left this to net/http, which does not know c any more
 			c.tell()
 		}
-	case s.closed || c.outErr != nil:
+	case s.accepting.closed || c.outErr != nil:
 		c.end()
-	case len(c.in) > 0: // came meanwhile
+	case len(c.in) > 0: // it arrived while mu was free
 		s.offer(c)
 	case c.err != nil:
 		c.end()
@@ -282,15 +292,15 @@ func (w *worker) release() {
 func (w *worker) read(p []byte) (int, error) {
 	for {
 		c := w.conn
-		until := w.inUntil
+		until := w.deadlines.in
 		switch {
 		case c == nil || c.ended || w.closed:
 			return 0, net.ErrClosed
 		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
-			until = w.server.start.Add(c.until) // net/http's time for the first request runs from the accepting
-		case c.served && w.got < peeked:
+			until = w.server.start.Add(c.until) // the first request's time begins at the accept
+		case c.served && w.request.got < peeked:
 			if until = (time.Time{}); c.until > 0 {
-				until = w.server.start.Add(c.until) // the idle connection's
+				until = w.server.start.Add(c.until) // its idle timeout
 			}
 		}
 		late := !until.IsZero() && !until.After(time.Now())
@@ -305,7 +315,7 @@ func (w *worker) read(p []byte) (int, error) {
 		case len(c.in) > 0:
 			w.phase = inRequest
 			n := c.take(p)
-			w.got += n
+			w.request.got += n
 			return n, nil
 		case c.err == io.EOF:
 			if w.torn(c) {
@@ -319,41 +329,41 @@ func (w *worker) read(p []byte) (int, error) {
 		}
 		if !until.IsZero() {
 			d := time.Until(until)
-			if w.timer == nil {
-				w.timer = time.AfterFunc(d, func() {
+			if w.deadlines.timer == nil {
+				w.deadlines.timer = time.AfterFunc(d, func() {
 					w.server.mu.Lock()
 					defer w.server.mu.Unlock()
 					w.wake()
 				})
 			} else {
-				w.timer.Reset(d)
+				w.deadlines.timer.Reset(d)
 			}
 		}
 		w.moves.Wait()
 	}
 }
 
-// hasLent reports whether b is what lend has queued.
+// hasLent reports whether b is the Write that lend has queued.
 func (w *worker) hasLent(b []byte) bool {
-	return len(w.lent) > 0 && len(b) > 0 && &w.lent[0] == &b[0]
+	return len(w.output.lent) > 0 && len(b) > 0 && &w.output.lent[0] == &b[0]
 }
 
-// torn reports whether all that came of c, which has sent no request before, is less than net/http
-// awaits of a worker's second request. net/http would say nothing then, but of a connection's first
-// request it says that it is a bad one. See conn.short.
+// torn reports whether c ended with fewer bytes than peeked before its first request. net/http
+// answers that it is a bad request if it is its own connection's first, and says nothing otherwise.
+// See conn.short.
 func (w *worker) torn(c *conn) bool {
-	return !c.served && c.tls == nil && w.got > 0 && w.got < peeked
+	return !c.served && c.tls == nil && w.request.got > 0 && w.request.got < peeked
 }
 
-// pad has net/http read the few bytes of a torn request.
+// pad completes the few bytes of a torn request for net/http.
 func (w *worker) pad(p []byte) int {
-	n := copy(p, filling[w.got:])
-	w.got += n
+	n := copy(p, filling[w.request.got:])
+	w.request.got += n
 	return n
 }
 
-// Close ends the worker with the connection that it has. A worker that waits is closed by net/http when it closes
-// idle connections: those that are parked are meant.
+// Close ends the worker and its connection. If net/http closes a waiting worker, it means to close
+// the idle connections, which are parked.
 func (w *worker) Close() error {
 	s := w.server
 	s.mu.Lock()
@@ -363,27 +373,27 @@ func (w *worker) Close() error {
 	}
 	w.closed = true
 	w.head(false)
-	if w.unasked {
+	if w.request.unasked {
 		s.counts.BadRequests++
 	}
 	if !w.guard && (w.conn == nil || !w.conn.hijacked) {
-		s.workers--
+		s.work.count--
 	}
-	if w.timer != nil {
-		w.timer.Stop()
+	if w.deadlines.timer != nil {
+		w.deadlines.timer.Stop()
 	}
 	switch {
-	case w == s.keeper:
+	case w == s.standIns.keeper:
 	case w.guard:
 		s.endIdle()
-		s.guarded, s.guard = false, nil
+		s.standIns.asked, s.standIns.guard = false, nil
 	case w.conn != nil:
 		w.conn.end()
-	case w.resting && !w.surplus:
+	case w.pool.resting && !w.pool.surplus:
 		s.endIdle()
 	}
-	if w.woken { // it was to serve what is ready
-		w.woken, s.waking = false, false
+	if w.pool.woken { // it was about to serve a connection
+		w.pool.woken, s.work.waking = false, false
 		s.wake()
 	}
 	w.wake()
@@ -416,7 +426,7 @@ func (w *worker) current() *conn {
 func (w *worker) serves() *conn {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	w.unasked = false
+	w.request.unasked = false
 	return w.conn
 }
 
@@ -425,7 +435,7 @@ func (w *worker) runs() {
 	w.running.Add(1)
 	if s := w.server; s.leaving.Load() {
 		s.mu.Lock()
-		s.ended.Broadcast()
+		s.conns.ended.Broadcast()
 		s.mu.Unlock()
 	}
 }
@@ -436,65 +446,5 @@ func (w *worker) ran() { w.running.Add(-1) }
 func (w *worker) spoil() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	w.spoilt = true
-}
-
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
-func (w *worker) SetDeadline(t time.Time) error {
-	_ = w.SetReadDeadline(t)
-	return w.SetWriteDeadline(t)
-}
-
-// SetReadDeadline has a Read fail at t, also one that waits.
-func (w *worker) SetReadDeadline(t time.Time) error {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
-	w.readUntil(t)
-	return nil
-}
-
-func (w *worker) readUntil(t time.Time) {
-	before := w.inUntil
-	w.inUntil = t
-	switch {
-	case w.conn == nil: // wake the guard
-	case w.then != nil:
-		w.conn.handle.SetDeadline(w.conn, t)
-	case w.phase == answered:
-		w.phase = between
-		if before.Equal(aborts) { // a handler's: net/http takes back its own
-			w.spoilt = true
-		}
-	case w.phase == between:
-		w.phase = inRequest
-		w.head(true) // it had its first bytes before
-	}
-	w.wake()
-}
-
-// SetWriteDeadline makes Writes fail at t, also one that waits. If t is later than before, what is
-// queued has that time, too. What net/http queued is in the kernel already, without a deadline.
-func (w *worker) SetWriteDeadline(t time.Time) error {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
-	w.writeUntil(t)
-	return nil
-}
-
-func (w *worker) writeUntil(t time.Time) {
-	before := w.outUntil
-	w.outUntil = t
-	if w.sending != nil {
-		_ = w.sending.SetWriteDeadline(t)
-	}
-	c := w.conn
-	switch {
-	case c == nil:
-	case w.writing > 0:
-		c.handle.SetDeadline((*sender)(c), t)
-		w.wake()
-	// net/http's own zero must not keep what nobody takes
-	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && (w.handling.Load() || c.hijacked)):
-		c.handle.SetDeadline((*sender)(c), t)
-	}
+	w.pool.spoilt = true
 }

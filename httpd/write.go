@@ -18,7 +18,7 @@ func (w *worker) Write(p []byte) (int, error) {
 	if w.conn == nil || w.closed {
 		return 0, net.ErrClosed
 	}
-	if w.heading {
+	if w.request.heading {
 		w.refuses()
 	}
 	if t := w.conn.tls; t != nil {
@@ -33,11 +33,10 @@ func (w *worker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// refuses notes that net/http refuses a request whose header it had when it asked for it, as a
-// worker's second and further ones are read: it tells of none that is active then. But a
-// connection's first one is.
+// refuses counts a request that net/http refuses after its header, for a worker's second and later
+// requests. net/http reports none of these as active, but a connection's first one it does.
 func (w *worker) refuses() {
-	w.unasked = true
+	w.request.unasked = true
 	if !w.conn.served {
 		w.server.mu.Unlock()
 		defer w.server.mu.Lock()
@@ -45,26 +44,27 @@ func (w *worker) refuses() {
 	}
 }
 
-// gather has what fills net/http's buffer be sent with the Write that follows: within one Write of the handler.
+// gather lets what fills net/http's buffer be sent with the Write that follows it, within one Write
+// of the handler.
 func (w *worker) gather() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	w.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records, of each Write
+	w.output.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records of each Write
 }
 
-// gathered ends that. What is kept, as no other Write has followed, is sent now.
+// gathered ends that, and sends what is kept.
 func (w *worker) gathered() {
 	w.server.mu.Lock()
 	defer w.server.unlock()
-	w.gathers = false
-	if w.kept != nil {
+	w.output.gathers = false
+	if w.output.kept != nil {
 		if _, err := w.conn.write(w, nil); err != nil && w.conn.outErr == nil {
-			w.conn.moving().outErr = err // as this piece is missing, also where the next Write would have more time
+			w.conn.moving().outErr = err // a piece is missing, even if the next Write has more time
 		}
 	}
 }
 
-// CloseWrite ends the sending of the real connection, after what is queued.
+// CloseWrite ends sending after the queued bytes.
 func (w *worker) CloseWrite() error {
 	w.server.mu.Lock()
 	defer w.server.unlock()
@@ -79,22 +79,22 @@ func (w *worker) CloseWrite() error {
 	return w.conn.handle.CloseWrite(nil, time.Time{})
 }
 
-// write sends p, as far as there is room, or queues it, or waits until it is sent; what w has kept goes before.
+// write sends p, queues it, or waits until it is sent. What w has kept goes first.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
-	if c.hijacked { // net/http and crypto/tls write one after the other
+	if c.hijacked { // net/http and crypto/tls write one at a time
 		c.server.mu.Unlock()
-		w.writes.Lock()
-		defer w.writes.Unlock()
+		w.output.mu.Lock()
+		defer w.output.mu.Unlock()
 		c.server.mu.Lock()
 	}
-	w.writing++
-	defer func() { w.writing-- }()
-	if w.gathers && w.kept == nil && len(p) == pieceSize {
-		w.kept = pieces.Get().(*[pieceSize]byte)
-		return copy(w.kept[:], p), nil
+	w.output.writing++
+	defer func() { w.output.writing-- }()
+	if w.output.gathers && w.output.kept == nil && len(p) == pieceSize {
+		w.output.kept = pieces.Get().(*[pieceSize]byte)
+		return copy(w.output.kept[:], p), nil
 	}
-	if kept := w.kept; kept != nil {
-		w.kept = nil
+	if kept := w.output.kept; kept != nil {
+		w.output.kept = nil
 		if n, err = c.together(w, kept, p); err != nil {
 			return 0, err
 		}
@@ -104,7 +104,7 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 			return n, err
 		}
 		raceRelease()
-		if len(p) >= c.server.direct && c.out == 0 {
+		if len(p) >= c.server.bytes.direct && c.out == 0 {
 			if k := c.send(p); k > 0 || c.outErr != nil {
 				n, p = n+k, p[k:]
 				continue
@@ -129,43 +129,43 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	return n, c.outErr
 }
 
-// lend has p sent, which is the caller's memory, and waits for the end of that.
+// lend sends p, the caller's memory, and waits for the end.
 func (c *conn) lend(w *worker, p []byte) (n int) {
-	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
+	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		c.moving().outErr = err
 		return 0
 	}
 	c.out += cost(p)
-	c.server.queued += cost(p)
-	w.lent = p
+	c.server.bytes.queued += cost(p)
+	w.output.lent = p
 	for c.out > 0 {
 		w.moves.Wait()
 	}
-	w.lent = nil
+	w.output.lent = nil
 	if c.outErr != nil {
 		return 0
 	}
 	return len(p)
 }
 
-// queue queues p to be sent, which is c's from here on.
+// queue queues p, which c owns from here on.
 func (c *conn) queue(w *worker, p []byte) error {
-	if err := c.handle.Write((*sender)(c), p, w.outUntil); err != nil {
+	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		return err
 	}
 	c.queued(p)
 	return nil
 }
 
-// queued counts p, which was queued.
+// queued counts queued bytes.
 func (c *conn) queued(p []byte) {
 	c.out += cost(p)
-	c.server.queued += cost(p)
+	c.server.bytes.queued += cost(p)
 	c.server.holds(cost(p))
 }
 
-// together sends a piece and as much of p as there is room for by one call, or has the loop do it.
-// It returns how much of p was sent.
+// together sends a piece and as much of p as there is room for by one call, or by the loop. It
+// returns how much of p was sent.
 func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error) {
 	if err := c.room(w, false); err != nil {
 		pieces.Put(piece)
@@ -181,13 +181,13 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	case k > 0 || len(p) < bigWrite:
 		return 0, c.queue(w, piece[:copy(piece[:], piece[k:])])
 	default:
-		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.outUntil); err != nil {
+		if err := c.handle.Writev((*sender)(c), [][]byte{piece[:], p}, w.deadlines.out); err != nil {
 			pieces.Put(piece)
 			return 0, err
 		}
-		w.joint = pieceSize + len(p)
-		c.out += w.joint
-		c.server.queued += w.joint
+		w.output.joint = pieceSize + len(p)
+		c.out += w.output.joint
+		c.server.bytes.queued += w.output.joint
 		for c.out > 0 {
 			w.moves.Wait()
 		}
@@ -199,9 +199,8 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	return max(k-pieceSize, 0), c.outErr
 }
 
-// send sends what there is room for of bufs, by the worker's own goroutine: the way through the
-// loop gains nothing but where that sends many short answers by one call, and a long one would hold
-// up the others. mu is released meanwhile.
+// send sends what there is room for from the worker's goroutine. The loop is better only if it
+// sends many short answers by one call. The caller holds mu, which send releases for a while.
 func (c *conn) send(bufs ...[]byte) (n int) {
 	c.server.mu.Unlock()
 	var err error
@@ -217,7 +216,7 @@ func (c *conn) send(bufs ...[]byte) (n int) {
 	return n
 }
 
-// say queues what crypto/tls says when no worker has the connection: its last words.
+// say queues crypto/tls's last words, without a worker.
 func (c *conn) say(p []byte) (int, error) {
 	if c.ended || c.outErr != nil {
 		return 0, net.ErrClosed
@@ -230,7 +229,7 @@ func (c *conn) say(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// room waits until so little is queued that a Write may go on, or until all is sent.
+// room waits until a Write may go on, or until all is sent.
 func (c *conn) room(w *worker, all bool) error {
 	for {
 		limit := c.server.bounds.MaxQueuedBytes
@@ -242,14 +241,14 @@ func (c *conn) room(w *worker, all bool) error {
 			return net.ErrClosed
 		case c.outErr != nil:
 			return c.outErr
-		case !w.outUntil.IsZero() && !w.outUntil.After(time.Now()):
+		case !w.deadlines.out.IsZero() && !w.deadlines.out.After(time.Now()):
 			return os.ErrDeadlineExceeded
 		case int64(c.out) <= limit:
 			return nil
-		case w.outUntil.IsZero():
+		case w.deadlines.out.IsZero():
 			w.moves.Wait()
 		default:
-			late := time.AfterFunc(time.Until(w.outUntil), func() {
+			late := time.AfterFunc(time.Until(w.deadlines.out), func() {
 				c.server.mu.Lock()
 				defer c.server.mu.Unlock()
 				w.wake()

@@ -42,7 +42,7 @@ func TestCallsKeepAwayFromCollections(t *testing.T) {
 			t.Error("the log names clients that watch")
 		}
 	}
-	wantHeeded(t, 4, a, b)
+	wantFollowed(t, 4, a, b)
 }
 
 // report logs what came when.
@@ -135,7 +135,7 @@ func TestClientsThatDoNotWatch(t *testing.T) {
 		}(collected)
 	}
 	begin()
-	eventually(t, "the gate says who does not heed the drain", func() bool {
+	eventually(t, "the gate says who ignores the drain", func() bool {
 		text := a.log.String()
 		if strings.Contains(text, "requests keep coming") && strings.Contains(text, "do not watch health (127.0.0.1)") {
 			return true
@@ -149,8 +149,8 @@ func TestClientsThatDoNotWatch(t *testing.T) {
 	})
 	past.end(t) // else the gate waits for ten seconds
 	<-collected
-	if n := a.gate.Stats().Unheeded; n != 1 {
-		t.Errorf("%d drains were not heeded, want 1", n)
+	if n := a.gate.Stats().IgnoredDrains; n != 1 {
+		t.Errorf("%d drains were ignored, want 1", n)
 	}
 	collect(t, 2, a, b)
 	l.end(t)

@@ -67,5 +67,5 @@ func TestClientInPython(t *testing.T) {
 				r.calls.Load())
 		}
 	}
-	wantHeeded(t, 1, a, b)
+	wantFollowed(t, 1, a, b)
 }

@@ -165,7 +165,7 @@ func startService(t *testing.T, o grpcgate.Options, gate gcgate.Options, service
 	}
 	gate.Policy, gate.Signals, gate.Collector, gate.OnEvent = gcgate.PolicyDrain, []gcgate.Signal{r.signal}, heap,
 		r.onEvent
-	gate.Logger, gate.DisablePeriod = o.Logger, true
+	gate.Logger, gate.Period = o.Logger, -1
 	if r.gate, err = gcgate.Start(t.Context(), gate); err != nil {
 		t.Fatal(err)
 	}
@@ -303,18 +303,18 @@ func (r *replica) announced() uint64 { return r.gate.Stats().Phases[gcgate.State
 // met is how many calls met a collection.
 func (r *replica) met() uint64 { return r.gate.Stats().Overlapped }
 
-// wantHeeded fails the test where so many clients go on calling a replica that is about to collect,
+// wantFollowed fails the test where so many clients go on calling a replica that is about to collect,
 // or collects: without the signal they do so all the time. One that had no processor may hear of it
 // only with the answer to a call that meets the collection: that one does not count. Some that had
-// none for a tenth of a second are a drain that was not heeded.
-func wantHeeded(t *testing.T, clients uint64, replicas ...*replica) {
+// none for a tenth of a second are a drain that was ignored.
+func wantFollowed(t *testing.T, clients uint64, replicas ...*replica) {
 	t.Helper()
 	again, heard := uint64(0), uint64(0)
 	for _, r := range replicas {
 		again += uint64(r.again.Load())
 		heard += r.announced() * clients
-		if n := r.gate.Stats().Unheeded; n*4 > r.announced() {
-			t.Errorf("%d of %d drains of %s were not heeded", n, r.announced(), r.addr)
+		if n := r.gate.Stats().IgnoredDrains; n*4 > r.announced() {
+			t.Errorf("%d of %d drains of %s were not followed", n, r.announced(), r.addr)
 		}
 	}
 	if again*4 > heard {

@@ -113,7 +113,7 @@ func newSignal(t *testing.T, o Options) *Signal {
 	heap := gcgatetest.NewHeap()
 	heap.Rate = 0
 	g, err := gcgate.Start(t.Context(),
-		gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, DisablePeriod: true, Logger: quiet})
+		gcgate.Options{Collector: heap, Policy: gcgate.PolicyThrough, Period: -1, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func newSignal(t *testing.T, o Options) *Signal {
 
 func call(t *testing.T, s *Signal, ctx context.Context) {
 	t.Helper()
-	_, err := s.UnaryInterceptor(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+	_, err := s.unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 		func(context.Context, any) (any, error) { return nil, nil })
 	if err != nil {
 		t.Error(err)
@@ -272,7 +272,7 @@ func TestIdleClientsHoldUpNoCollection(t *testing.T) {
 		heap.Rate = 0
 		g, err := gcgate.Start(t.Context(), gcgate.Options{
 			Signals: []gcgate.Signal{s}, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turn"}, Collector: heap,
-			Policy: gcgate.PolicyDrain, DisablePeriod: true, QuietFor: time.Millisecond, Logger: quiet,
+			Policy: gcgate.PolicyDrain, Period: -1, QuietFor: time.Millisecond, Logger: quiet,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -367,12 +367,12 @@ func TestClientsThatDoNotWatchAreNamed(t *testing.T) {
 		}
 		for range 2 {
 			took(t, drain(s))
-			if why := s.WhyUnheeded(); why != "" {
+			if why := s.WhyIgnored(); why != "" {
 				t.Errorf("nobody calls, and it says %q", why)
 			}
 			call(t, s, watching)
 			call(t, s, client(t, 8))
-			if why := s.WhyUnheeded(); !strings.Contains(why, "(10.0.0.8)") ||
+			if why := s.WhyIgnored(); !strings.Contains(why, "(10.0.0.8)") ||
 				!strings.Contains(why, "healthCheckConfig") {
 				t.Errorf("of a client that does not watch it says %q", why)
 			}

@@ -82,7 +82,7 @@ func (g *group) start(set func(*member, *gcgate.Options)) {
 		m.heap = gcgatetest.NewHeap()
 		o := gcgate.Options{
 			Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{m.Member}, Turns: m.Member, Collector: m.heap,
-			Logger: quiet, OnEvent: m.event, DisablePeriod: true,
+			Logger: quiet, OnEvent: m.event, Period: -1,
 			IdleRatio: 2, // no request is counted, which is no idleness
 		}
 		if set != nil {

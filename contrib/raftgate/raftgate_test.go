@@ -89,8 +89,8 @@ func TestFollowersServeReads(t *testing.T) {
 		for _, id := range g.ids {
 			s := g.members[id].gate.Stats()
 			drained := s.Phases[gcgate.StateDraining]
-			if drained.Count < 5 || drained.Max > 105*time.Millisecond || s.Unheeded > 0 || s.WithoutTurn > 0 {
-				t.Errorf("%s: drained %+v, %d not heeded, %d without a turn", id, drained, s.Unheeded, s.WithoutTurn)
+			if drained.Count < 5 || drained.Max > 105*time.Millisecond || s.IgnoredDrains > 0 || s.WithoutTurn > 0 {
+				t.Errorf("%s: drained %+v, %d ignored, %d without a turn", id, drained, s.IgnoredDrains, s.WithoutTurn)
 			}
 		}
 		g.stop()
@@ -235,7 +235,7 @@ func TestWithoutTurn(t *testing.T) {
 				g := newGroup(t, "a", "b", "c")
 				g.old = tt.old
 				g.start(func(m *member, o *gcgate.Options) {
-					m.heap.Rate, o.DisableJitter = 0, true
+					m.heap.Rate, o.Jitter = 0, -1
 					if slices.Contains(tt.full, m.id) {
 						m.heap.Rate = 60 << 20
 					}
@@ -465,7 +465,7 @@ func TestEmptyBeforeSteady(t *testing.T) {
 		g.miss("a", "b")
 		lead(g, "a")
 		g.start(func(m *member, o *gcgate.Options) {
-			m.heap.Rate, o.DisableJitter = 0, true
+			m.heap.Rate, o.Jitter = 0, -1
 			if m.id == "c" {
 				m.heap.Rate = 60 << 20
 			}
@@ -484,7 +484,7 @@ func TestStoppedGateIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, "a", "b", "c")
 		g.start(func(m *member, o *gcgate.Options) {
-			m.heap.Rate, o.DisableJitter = 0, true
+			m.heap.Rate, o.Jitter = 0, -1
 			if m.id == "b" {
 				m.heap.Rate = 60 << 20
 			}

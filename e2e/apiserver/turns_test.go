@@ -19,7 +19,7 @@ import (
 
 	"evenkeel.dev/contrib/k8sturn"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/turntest"
+	"evenkeel.dev/internal/turnsuite"
 )
 
 // paths are where the objects of the manifest go.
@@ -64,7 +64,7 @@ func TestAPIServer(t *testing.T) {
 	t.Run("turns", func(t *testing.T) {
 		for _, k := range []int{1, 2, 16} {
 			group := 0
-			err := turntest.Check(t.Context(), k, func(name string) (gcgate.Turns, error) {
+			err := turnsuite.Check(t.Context(), k, func(name string) (gcgate.Turns, error) {
 				group++
 				return replica(t, c.client(t, token),
 					k8sturn.Options{

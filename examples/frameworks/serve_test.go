@@ -31,8 +31,8 @@ func startGate(t *testing.T) (g *gcgate.Gate, refusing func()) {
 	heap.Rate = 0
 	g, err := gcgate.Start(t.Context(), gcgate.Options{
 		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: filepath.Join(t.TempDir(), "turn")},
-		DisableHoldTurn: true,
-		DisablePeriod:   true, Collector: heap, Logger: slog.New(slog.DiscardHandler),
+		HoldTurn: -1,
+		Period:   -1, Collector: heap, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

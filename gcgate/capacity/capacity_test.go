@@ -250,8 +250,8 @@ func TestRefusals(t *testing.T) {
 		"MarkPerByte": {AllocRate: 1, Live: 1, MarkPerByte: Range{2, 1}},
 		"Requests":    {AllocRate: 1, Live: 1, Requests: math.Inf(1)},
 	} {
-		var fe *FieldError
-		if _, err := Compare(s, Options{}); !errors.As(err, &fe) || fe.Field != field {
+		var oe *evenkeel.OptionError
+		if _, err := Compare(s, Options{}); !errors.As(err, &oe) || oe.Option != field {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

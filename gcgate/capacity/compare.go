@@ -12,7 +12,7 @@ type Way uint32
 // The ways that [Compare] knows.
 const (
 	WayGOGC100 Way = iota // the stock runtime
-	WayGOGC400            // the stock runtime with more memory
+	WayGOGC400            // with more memory
 	WayGated              // behind a gate of evenkeel.dev/gcgate, with turns
 )
 
@@ -31,41 +31,39 @@ func (w *Way) UnmarshalText(text []byte) error { return wayNames.Parse(text, w) 
 type Outlook struct {
 	Way Way `json:"way"`
 
-	// Needed is how many replicas keep below the knee of their processors ([Knee]), behind gates
-	// while as many are drained as there are turns. Replicas is how many the other figures are for:
-	// those of the options, or else the needed ones.
+	// Needed is how many replicas keep 15% of their processors free. The other figures are for
+	// Replicas, which are those of the options, or else the needed ones.
 	Needed   Range `json:"needed,omitzero"`
 	Replicas Range `json:"replicas,omitzero"`
 
 	// Memory is what one replica takes, in bytes, and MemoryInAll all of them. TooLarge says that
-	// one does not stay below Options.Memory.
+	// one exceeds Options.Memory.
 	Memory      Range `json:"memory"`
 	MemoryInAll Range `json:"memory_in_all,omitzero"`
 	TooLarge    bool  `json:"too_large,omitempty"`
 
-	// CPU is what a request takes, the collector's work included, in seconds; Collector is the
+	// CPU is what a request takes, the collector's work included, in seconds. Collector is the
 	// collector's share of all CPU time, from 0 to 1.
 	CPU       Range `json:"cpu_per_request,omitzero"`
 	Collector Range `json:"collector_share,omitzero"`
 
-	// Headroom is by how much the load may grow until the replicas are at the knee: 1 is there, 2
-	// twice the load.
+	// Headroom is the factor by which the load may grow until the replicas are at 85% of their
+	// processors.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns is how many must be able to collect at once, at a load of the turns of [EasyLoad], and
-	// TurnLoad their load with those of the options. Of WayGated only.
+	// Turns is how many must collect at once for a load of the turns of [EasyLoad]. TurnLoad is the
+	// load with the options' turns. Of WayGated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
-	// Wait is how long the last replica waits, in seconds, when all of them want the turn at once,
-	// and Spare how long its heap takes from the trigger to the hard threshold: without a turn it
-	// goes where that is shorter. Of WayGated only.
+	// Wait is how long the last replica waits for its turn, in seconds. Spare is how long its heap
+	// takes from the trigger to the hard threshold. Of WayGated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way of collecting. It returns a [*FieldError] or an
-// [*evenkeel.OptionError] where a figure makes no sense.
+// Compare returns an [Outlook] for each way of collecting, or an [*evenkeel.OptionError] if a
+// figure makes no sense.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -78,37 +76,35 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 	return []Outlook{s.stock(o, WayGOGC100, 1), s.stock(o, WayGOGC400, 4), s.gated(o)}, nil
 }
 
-// stock is the outlook of the runtime's own pacing, which lets the heap grow by so many times what
+// stock is the outlook of the runtime's own pacing, which lets the heap grow by growth times what
 // is live.
 func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
 	collector.High *= markNearKnee
-	all := s.Work.Add(collector)
+	all := s.Work.add(collector)
 	out := Outlook{Way: w}
 	if !s.Work.IsZero() {
-		out.Needed = replicas(all.Times(1 / (Knee * float64(s.Procs))))
+		out.Needed = replicas(all.Times(1 / (knee * float64(s.Procs))))
 	}
 	out.Replicas = out.count(o)
 	out.use(s, o, collector, heap, heap)
 	if !s.Work.IsZero() && !out.Replicas.IsZero() {
-		out.Headroom = o.headroom(out.Replicas, all).Times(Knee * float64(s.Procs))
+		out.Headroom = o.headroom(out.Replicas, all).Times(knee * float64(s.Procs))
 	}
 	return out
 }
 
-// runtimeFloor is the heap below which the runtime does not collect at GOGC=100, in bytes:
-// heapMinimum of its mgcpacer.go, which grows with GOGC.
+// runtimeFloor is the least heap, in bytes, at which the runtime collects at GOGC=100 (heapMinimum
+// of mgcpacer.go). It grows with GOGC.
 const runtimeFloor = 4 << 20
 
-// gated is the outlook behind gates.
 func (s Service) gated(o Options) Outlook {
 	out := Outlook{Way: WayGated}
 	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
-		// Where the trigger follows the allocation, how often a replica collects depends on how
-		// many there are, and the other way round: from many replicas, with the lowest trigger, to
-		// fewer.
+		// The trigger depends on the number of replicas, and vice versa. Approach from the lowest
+		// trigger.
 		trigger = s.trigger(o, math.MaxFloat64)
 		for range 8 {
 			out.Needed = s.gatedReplicas(o, s.marking(Room(s.Live, trigger, gateJitter)))
@@ -122,8 +118,8 @@ func (s Service) gated(o Options) Outlook {
 	out.use(s, o, collector, trigger, trigger+rate*s.Held.High)
 	if !s.Work.IsZero() && !out.Replicas.IsZero() {
 		serving := Range{max(out.Replicas.Low-float64(o.Turns), 0), max(out.Replicas.High-float64(o.Turns), 0)}
-		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.Add(collector))
-		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(Knee * float64(s.Procs))
+		carried, all := o.headroom(serving, s.Work), o.headroom(out.Replicas, s.Work.add(collector))
+		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(knee * float64(s.Procs))
 	}
 	low, high := seconds(s.Held.Low), seconds(s.Held.High)
 	out.TurnLoad = Range{TurnLoad(s.AllocRate, room, low, o.Turns), TurnLoad(s.AllocRate, room, high, o.Turns)}
@@ -146,7 +142,7 @@ func (s Service) gated(o Options) Outlook {
 	return out
 }
 
-// What a gate does with its default options.
+// A gate's defaults.
 const (
 	gateTrigger = 2        // times the live heap
 	gateHard    = 2.5      // times as far from the live heap as the trigger, with turns
@@ -158,7 +154,7 @@ const (
 	gateLast    = 0.9      // of that way, for the hard threshold
 )
 
-// trigger is the heap at which one of so many replicas collects, in bytes, jitter left out.
+// trigger is the heap at which one of so many replicas collects, in bytes, without jitter.
 func (s Service) trigger(o Options, replicas float64) float64 {
 	trigger := max(gateTrigger*s.Live, gateFloor)
 	if o.Memory == 0 {
@@ -176,22 +172,17 @@ func (s Service) below(o Options, share float64) float64 {
 	return s.Live + share*(RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
-// gatedReplicas is how many replicas serve below the knee while those that have a turn are drained,
-// and have the processors for all work.
 func (s Service) gatedReplicas(o Options, collector Range) Range {
-	full := Knee * float64(s.Procs)
-	serving, all := s.Work.Times(1/full), s.Work.Add(collector).Times(1/full)
+	full := knee * float64(s.Procs)
+	serving, all := s.Work.Times(1/full), s.Work.add(collector).Times(1/full)
 	k := float64(o.Turns)
 	return replicas(Range{max(serving.Low+k, all.Low), max(serving.High+k, all.High)})
 }
 
-// marking is the CPU time that marking takes in all replicas together, in seconds a second, where
-// each collects when it has allocated so many bytes.
 func (s Service) marking(room float64) Range {
 	return s.MarkPerByte.Times(s.Live * s.AllocRate / max(room, 1))
 }
 
-// count is how many replicas the other figures are for.
 func (out *Outlook) count(o Options) Range {
 	if o.Replicas > 0 {
 		return Exactly(float64(o.Replicas))
@@ -211,7 +202,7 @@ func (o Options) headroom(replicas, work Range) Range {
 
 // use fills in memory and CPU, for a heap that grows to peakLow up to peakHigh.
 func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh float64) {
-	out.Memory = Range{peakLow, peakHigh * spareMemory}.Add(Exactly(s.Beside))
+	out.Memory = Range{peakLow, peakHigh * spareMemory}.add(Exactly(s.Beside))
 	out.TooLarge = o.Memory > 0 && out.Memory.Low > o.Memory
 	if !out.Replicas.IsZero() {
 		out.MemoryInAll = Range{out.Memory.Low * out.Replicas.Low, out.Memory.High * out.Replicas.High}
@@ -220,12 +211,11 @@ func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh
 		return
 	}
 	if s.Requests > 0 {
-		out.CPU = s.Work.Add(collector).Times(1 / s.Requests)
+		out.CPU = s.Work.add(collector).Times(1 / s.Requests)
 	}
 	out.Collector = Range{collector.Low / (collector.Low + s.Work.High), collector.High / (collector.High + s.Work.Low)}
 }
 
-// replicas rounds up to whole ones.
 func replicas(r Range) Range {
 	return Range{max(math.Ceil(r.Low-1e-9), 1), max(math.Ceil(r.High-1e-9), 1)}
 }

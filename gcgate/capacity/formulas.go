@@ -5,12 +5,10 @@ import (
 	"time"
 )
 
-// TurnLoad returns the share of the time for which turns to collect are held, or would have to be:
-// 1 is all of it, and above 1 collections come faster than turns. allocRate is what all replicas
-// together allocate, in bytes a second; room is how much one of them allocates from one collection
-// to the next, in bytes ([Room]); held is how long a collection holds its turn, from taking it to
-// its release; turns is how many may be held at once. It is 0 where a figure is not positive:
-// nothing is known then.
+// TurnLoad returns the share of the time for which turns to collect are held. Above 1 they do not
+// suffice. allocRate is what all replicas together allocate, in bytes per second. room is what one
+// allocates between two collections, in bytes ([Room]). held is how long a collection holds its
+// turn. It is 0 if a figure is not positive.
 func TurnLoad(allocRate, room float64, held time.Duration, turns int) float64 {
 	if !(allocRate > 0 && room > 0 && held > 0 && turns > 0) {
 		return 0
@@ -18,51 +16,45 @@ func TurnLoad(allocRate, room float64, held time.Duration, turns int) float64 {
 	return allocRate * held.Seconds() / (room * float64(turns))
 }
 
-// TurnsFor returns how many turns keep their load at most at the one given (above 0, such as
-// [EasyLoad]). It is at least 1. The other arguments are those of [TurnLoad].
+// TurnsFor returns how many turns keep their load at most at the one given (above 0). It is at
+// least 1. The other arguments are those of [TurnLoad].
 func TurnsFor(allocRate, room float64, held time.Duration, load float64) int {
 	turns := math.Ceil(TurnLoad(allocRate, room, held, 1)/load - 1e-9)
 	return int(min(max(turns, 1), math.MaxInt32))
 }
 
-// EasyLoad is a load of the turns that leaves room for chance: collections that come at random wait
-// one turn at 0.5 of capacity, two at 2/3, four at 0.8.
+// EasyLoad is a load of the turns that leaves room for chance. Random collections wait one turn at
+// 0.5 of capacity, and four at 0.8.
 const EasyLoad = 0.8
 
-// Room returns how many bytes a replica allocates, in the mean, from the end of one collection to
-// the trigger of the next. jitter is the largest share of the way by which triggers are lowered at
-// random ([0, 1]; a gate's default is 0.1).
+// Room returns how many bytes a replica allocates between two collections, in the mean. jitter is
+// the largest share of the way by which triggers are lowered.
 func Room(live, trigger, jitter float64) float64 {
 	return max(trigger-live, 0) * (1 - jitter/2)
 }
 
-// What the runtime does under GOGC=off (runtime/mgcpacer.go).
+// The runtime under GOGC=off (runtime/mgcpacer.go).
 const (
 	startShare   = 45. / 64 // of the way from the live heap to its goal: a cycle begins no earlier
 	goalShare    = 0.97     // of what the memory limit leaves to the heap: the goal
 	goalHeadroom = 1 << 20  // bytes: the goal is at least as far below that
 )
 
-// RuntimeStart returns the heap at which the runtime may begin a cycle by itself under GOGC=off, in
-// bytes: 0.7 of the way from the live heap to 0.97 of room, which is what the memory limit leaves
-// to the heap. It begins as early where requests allocate faster than one or two processors mark,
-// and later elsewhere.
+// RuntimeStart returns the lowest heap at which the runtime begins a cycle by itself under
+// GOGC=off, in bytes. room is what the memory limit leaves to the heap.
 func RuntimeStart(live, room float64) float64 {
 	goal := min(goalShare*room, room-goalHeadroom)
 	return live + startShare*max(goal-live, 0)
 }
 
 // RoomForStart returns what the memory limit must leave to the heap, in bytes, so that the runtime
-// begins no cycle by itself below start, a heap above the live one.
+// begins no cycle by itself below start.
 func RoomForStart(live, start float64) float64 {
 	goal := live + (start-live)/startShare
 	return max(goal/goalShare, goal+goalHeadroom)
 }
 
-// LongestWait returns how long the last of the replicas waits for its turn when all want one at
-// once, as those do that apply the same log: the others go first, as many at a time as there are
-// turns. The time from a trigger to the hard threshold has to be at least that, or the last one
-// collects without a turn.
+// LongestWait returns how long the last of the replicas waits for its turn if all want one at once.
 func LongestWait(replicas, turns int, held time.Duration) time.Duration {
 	if replicas < 1 || turns < 1 || held <= 0 {
 		return 0
@@ -71,8 +63,8 @@ func LongestWait(replicas, turns int, held time.Duration) time.Duration {
 	return time.Duration(min(float64(before)*float64(held), math.MaxInt64/2))
 }
 
-// CarriedRate returns what a replica allocates, in bytes a second, while as many others are drained
-// as there are turns and it carries their load, too. rate is what it allocates in the mean.
+// CarriedRate returns what a replica allocates, in bytes per second, while as many others are
+// drained as there are turns. rate is what it allocates in the mean.
 func CarriedRate(rate float64, replicas, turns int) float64 {
 	if turns < 1 || replicas <= turns {
 		return rate

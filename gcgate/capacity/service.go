@@ -1,106 +1,98 @@
 package capacity
 
 import (
-	"fmt"
 	"math"
 	"time"
 
 	"evenkeel.dev"
 )
 
-// A Service is what is known of a load and of the replica that was measured under it. Fields that
-// are zero are not known; what needs them is zero in an [Outlook].
+// A Service is what is known of a load and of the replica that was measured under it. Zero fields
+// are not known.
 type Service struct {
-	// AllocRate is what all replicas together shall allocate, in bytes a second. No default.
+	// AllocRate is what all replicas together shall allocate, in bytes per second. No default.
 	AllocRate float64
 
 	// Live is the heap of one replica after a collection, in bytes. No default.
 	Live float64
 
-	// Requests is how many requests a second all replicas together shall answer. Default: 0, not
+	// Requests is how many requests per second all replicas together shall answer. Default: 0, not
 	// known.
 	Requests float64
 
-	// Work is the CPU time that requests take in all replicas together, the collector's left out,
-	// in seconds a second. [WorkAtKnee] makes it of what was measured. Default: zero, not known.
+	// Work is the CPU time that requests take in all replicas together, without the collector's, in
+	// seconds per second. [WorkAtKnee] derives it. Default: zero, not known.
 	Work Range
 
 	// MarkPerByte is the CPU time that marking one live byte takes, in seconds. Default: zero,
-	// which is 0.75 to 2.4 ns: from plain messages to linked nodes of 64 B.
+	// which is 0.75 to 2.4 ns.
 	MarkPerByte Range
 
-	// Beside is the memory of one replica beside the objects of its heap, in bytes. Default: 0.
+	// Beside is the memory of one replica in addition to the objects of its heap, in bytes.
+	// Default: 0.
 	Beside float64
 
 	// Procs is how many processors a replica has. Default: 0, which is 1.
 	Procs int
 
-	// Held is how long a collection holds the turn, in seconds, as it was measured. Default: zero,
-	// which is the marking by all processors, and 30 to 85 ms to announce, drain and come back.
+	// Held is how long a collection holds the turn, in seconds. Default: zero, which is the
+	// marking, and 30 to 85 ms to announce, drain and come back.
 	Held Range
 }
 
 // Options say what to compare for. The zero value works.
 type Options struct {
-	// Replicas is how many there are. Default: 0, as many as each way of collecting needs.
+	// Replicas is how many there are. Default: 0, as many as each way needs. Limit: 1,000,000.
 	Replicas int
 
-	// Turns is how many replicas may collect at once. Default: 0, which is 1.
+	// Turns is how many replicas may collect at once. Default: 0, which is 1. Limit: 1,000,000.
 	Turns int
 
-	// Memory is what one replica may take, in bytes. Behind a gate the trigger follows the
-	// allocation up to half of it. Default: 0, no limit: then the trigger is at twice the live
-	// heap.
+	// Memory is what one replica may take, in bytes. Default: 0, no limit.
 	Memory float64
 }
 
-// A FieldError says which field of a [Service] cannot be used, and what would be right.
-type FieldError struct {
-	Field  string // the field's name
-	Reason string // what is wrong, and what to set instead
+func refuseField(field, format string, args ...any) error {
+	return evenkeel.NewOptionError("capacity.Service", field, format, args...)
 }
 
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("capacity: Service.%s: %s", e.Field, e.Reason)
+func refuseOption(option, format string, args ...any) error {
+	return evenkeel.NewOptionError("capacity.Options", option, format, args...)
 }
 
-// Knee is the share of the processors from which on queues in front of them grow fast: with random
-// arrivals the mean wait is rho / (1 - rho) times what a request takes, which is 6 at 0.85.
-const Knee = 0.85
+// knee is the share of the processors from which on queues grow fast. With random arrivals the mean
+// wait is 6 times what a request takes.
+const knee = 0.85
 
-// Figures that were measured (docs/guides/gcgate.md), for what is not known of a service.
+// Measured figures (docs/guides/gcgate.md), for what is not known of a service.
 const (
-	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU a live byte
-	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held beside the marking
+	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
+	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held in addition to the marking
 
-	// What a request takes falls from 181 to 124 µs as the load rises from a third of capacity to
-	// nearly all of it: there are fewer wake-ups, and caches are warmer.
+	// A request takes less CPU at a higher load, because there are fewer wake-ups, and caches are
+	// warmer.
 	idleFrom, kneeShare = 1. / 3, 124. / 181
 
 	// Near saturation marking takes up to this much more.
 	markNearKnee = 1.3
 
-	// Memory that was measured was up to this much above what the heap's size says: spans that are
-	// partly free.
+	// Memory was up to this much above what the heap's size says, because spans are partly free.
 	spareMemory = 1.22
 )
 
-// WorkAtKnee returns what Service.Work is at the knee, from the CPU time that requests took, in
-// seconds a second, in processes that had so many processors together: a request takes less where
-// the load is higher.
+// WorkAtKnee returns what Service.Work is at the knee. measured is the CPU time that requests took,
+// in seconds per second, in processes with so many processors together.
 func WorkAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
 	}
-	cost := func(load float64) float64 { // of a request, beside that at a third of capacity
-		load = min(max(load, idleFrom), Knee)
-		return 1 - (1-kneeShare)*(load-idleFrom)/(Knee-idleFrom)
+	cost := func(load float64) float64 { // of a request, relative to that at a third of capacity
+		load = min(max(load, idleFrom), knee)
+		return 1 - (1-kneeShare)*(load-idleFrom)/(knee-idleFrom)
 	}
-	return Range{measured * cost(Knee) / cost(measured/procs), measured}
+	return Range{measured * cost(knee) / cost(measured/procs), measured}
 }
 
-// withDefaults returns s with what was measured elsewhere for what is not known, or a
-// [*FieldError].
 func (s Service) withDefaults() (Service, error) {
 	for _, f := range []struct {
 		field string
@@ -113,7 +105,7 @@ func (s Service) withDefaults() (Service, error) {
 		{"Beside", s.Beside, false},
 	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
-			return s, &FieldError{f.field, fmt.Sprintf("%g is out of range: use a figure above 0", f.value)}
+			return s, refuseField(f.field, "%g is out of range: use a figure above 0", f.value)
 		}
 	}
 	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
@@ -122,21 +114,18 @@ func (s Service) withDefaults() (Service, error) {
 		}
 	}
 	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, &FieldError{
-			"Work",
-			fmt.Sprintf("%g to %g begins at 0: use a lower bound above it, or 0 to 0 for one that is not known",
-				s.Work.Low, s.Work.High),
-		}
+		return s, refuseField("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
+			s.Work.Low, s.Work.High)
 	}
 	if s.Procs < 0 {
-		return s, &FieldError{"Procs", fmt.Sprintf("%d is negative: use how many processors a replica has", s.Procs)}
+		return s, refuseField("Procs", "%d is negative: use how many processors a replica has", s.Procs)
 	}
 	s.Procs = max(s.Procs, 1)
 	if s.MarkPerByte.IsZero() {
 		s.MarkPerByte = Range{markLow, markHigh}
 	}
 	if s.Held.IsZero() {
-		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).Add(Range{turnLow, turnHigh})
+		s.Held = s.MarkPerByte.Times(s.Live / float64(s.Procs)).add(Range{turnLow, turnHigh})
 	}
 	return s, nil
 }
@@ -144,18 +133,40 @@ func (s Service) withDefaults() (Service, error) {
 func (o Options) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return evenkeel.NewOptionError("capacity.Options", "Replicas",
-			"%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
+		return refuseOption("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
 	case o.Turns < 0 || o.Turns > 1e6:
-		return evenkeel.NewOptionError("capacity.Options", "Turns", "%d is out of range: use 1 to 1000000, or 0 for 1",
-			o.Turns)
+		return refuseOption("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
-		return evenkeel.NewOptionError("capacity.Options", "Memory", "%g is out of range: use bytes, or 0 for no limit",
-			o.Memory)
+		return refuseOption("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
 	}
 	return nil
 }
 
 func seconds(s float64) time.Duration {
 	return time.Duration(min(s*float64(time.Second), math.MaxInt64/2))
+}
+
+// A Range is a figure that is known to lie between two. The zero Range is not known.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Exactly returns the range of a known figure.
+func Exactly(x float64) Range { return Range{x, x} }
+
+// IsZero reports whether the figure is not known.
+func (r Range) IsZero() bool { return r == Range{} }
+
+// Times returns the range of the product with a figure that is not negative.
+func (r Range) Times(x float64) Range { return Range{r.Low * x, r.High * x} }
+
+func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High} }
+
+func (r Range) check(field string) error {
+	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
+		return refuseField(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
+			r.Low, r.High)
+	}
+	return nil
 }

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// The bounds of watch.
 const (
-	probeFrom    = 0.7                    // of the announced time: a gate adds a margin of a quarter
+	probeFrom    = 0.7                    // of the announced time, to which a gate adds a margin of a quarter
 	probeEvery   = 20 * time.Millisecond  // pause between two probes of a drained target
-	probeSeldom  = 100 * time.Millisecond // pause when it says that it takes over a second yet
+	probeSeldom  = 100 * time.Millisecond // pause if it announces more than a second
 	probeTimeout = time.Second            // of one probe
-	probeLife    = 30 * time.Second       // from the first probe to giving up
+	probeLife    = 30 * time.Second       // from the first probe to the last
 )
 
 // leave takes g out of service for d from time sent, after an answer to req said so.
 func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed.Load() || sent < g.back.Load() { // that absence is over
+	if p.closed.Load() || sent < g.back.Load() { // that drain is over
 		return
 	}
 	g.drained.Store(sent + int64(d))
@@ -37,7 +36,6 @@ func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) 
 	})
 }
 
-// close ends the goroutines that watch targets, and waits for them.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed.Store(true)
@@ -50,7 +48,6 @@ func (p *pool) close() {
 	p.probes.Wait()
 }
 
-// comeBack puts g back into service.
 func (p *pool) comeBack(g *target) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,9 +57,7 @@ func (p *pool) comeBack(g *target) {
 	g.drained.Store(0)
 }
 
-// watch waits until from, when most of the time that g announced is over, and then probes it
-// until it is back. It gives up at ctx's end, or probeLife after the first probe: then the next
-// request finds out.
+// watch probes g from time from on until it is back, for probeLife at most.
 func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 	if !sleep(ctx, time.Duration(from-p.clock())) {
 		return
@@ -97,7 +92,6 @@ func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 	}
 }
 
-// sleep waits for d; it returns false when ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -109,7 +103,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// probe asks g whether it is back: 0 when it is, else how long it takes yet.
+// probe asks g whether it is back. It returns 0 if it is, else how much longer it takes.
 func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -132,7 +126,7 @@ func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration
 	case resp.StatusCode >= http.StatusInternalServerError:
 		return 0, errors.New(resp.Status)
 	case resp.StatusCode != http.StatusNoContent:
-		// From in front of the middleware: then the announced time has to do.
+		// The answer is from in front of the middleware, so the announced time decides.
 		return max(0, time.Duration(g.drained.Load()-p.clock())), nil
 	default:
 		return 0, nil

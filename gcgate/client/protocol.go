@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// The headers of the in-band protocol (docs/reference/protocol.md), as net/http spells them. They
-// are here for both sides: a service's adapter imports this package, and not the reverse.
+// The headers of the in-band protocol (docs/reference/protocol.md), as net/http spells them.
 const (
 	HeaderDrain      = "Gcgate-Drain"          // response: drained, for so many milliseconds
 	HeaderProbe      = "Gcgate-Probe"          // request: "1" asks whether the service is back
@@ -15,19 +14,18 @@ const (
 	HeaderRetryAfter = "Gcgate-Retry-After-Ms" // response: Retry-After in milliseconds
 )
 
-// MaxDrain is the longest time that a header may say; more is a mistake and is ignored.
+// MaxDrain is the longest time that a header may say. A longer one is ignored.
 const MaxDrain = 10 * time.Minute
 
-// MaxProbePause is the longest time that a Transport lets pass between the announced end of an
-// absence, or a probe, and the next probe. A service that waits to be seen again need not wait for
-// longer.
+// MaxProbePause is the longest time between two probes of a Transport, or between the announced end
+// of a drain and the first.
 const MaxProbePause = 500 * time.Millisecond
 
 // ParseMillis returns the duration in the one value of the header with this name, by the grammar
 //
 //	millis = %x31-39 *5DIGIT ; 1 to 600000
 //
-// Anything else, more than one value included, is no announcement: ok is false.
+// ok is false for anything else, more than one value included.
 func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
 	v := h[name]
 	if len(v) != 1 || len(v[0]) == 0 || len(v[0]) > 6 || v[0][0] == '0' {
@@ -43,7 +41,7 @@ func ParseMillis(h http.Header, name string) (d time.Duration, ok bool) {
 	return d, d <= MaxDrain
 }
 
-// FormatMillis is the inverse of ParseMillis; it rounds up, and into the grammar's range.
+// FormatMillis is the inverse of ParseMillis. It rounds up, and into the grammar's range.
 func FormatMillis(d time.Duration) string {
 	d = min(max(d, 1), MaxDrain)
 	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -13,7 +14,7 @@ import (
 // target is one replica as a Transport sees it. Times are in ns of pool.clock.
 //
 //	in service --announcement--> drained --probe says back, or 30 s--> in service
-//	in service --dial fails, or requests time out--> left out --time is over: one request tries--> in service
+//	in service --dial fails, or timeouts--> left out --time is over: one request tries--> in service
 type target struct {
 	index  int
 	scheme string
@@ -49,7 +50,6 @@ func (g *target) aim(req *http.Request, body io.ReadCloser) *http.Request {
 	return out
 }
 
-// hostOf is the Host header of req: what the caller set, else the host of its URL.
 func hostOf(req *http.Request) string {
 	if req.Host != "" {
 		return req.Host
@@ -57,13 +57,11 @@ func hostOf(req *http.Request) string {
 	return req.URL.Host
 }
 
-// fail leaves the target out, after a dial that failed or requests that it did not answer.
 func (g *target) fail(now int64) {
 	n := min(g.fails.Add(1)-1, 8)
 	g.out.Store(now + int64(min(minOut<<n, maxOut)))
 }
 
-// answered ends what fail began.
 func (g *target) answered() {
 	if g.out.Load() != 0 {
 		g.out.Store(0)
@@ -77,11 +75,9 @@ func (g *target) tries(now int64) bool {
 	return until != 0 && now >= until && g.drained.Load() == 0 && g.out.CompareAndSwap(until, now+int64(maxOut))
 }
 
-// serves reports whether the target is in service.
 func (g *target) serves() bool { return g.drained.Load() == 0 && g.out.Load() == 0 }
 
-// pool is the targets of a Transport, and what is known of them. All but what mu guards does not
-// change once it is used.
+// pool is the targets of a Transport. Only what mu guards changes.
 type pool struct {
 	epoch   time.Time // zero of clock
 	targets []*target
@@ -92,14 +88,12 @@ type pool struct {
 	probes sync.WaitGroup // of the goroutines that watch targets
 }
 
-// clock is nanoseconds since the first request, on the monotonic clock; never 0.
+// clock is nanoseconds since the first request, never 0.
 func (p *pool) clock() int64 { return int64(time.Since(p.epoch)) | 1 }
 
-// pick returns the target for the next attempt, nil when all were tried: one in service, in turn;
-// else of the drained ones the one that is back soonest, which serves all the same; else of those
-// left out the one whose time is over soonest. Only a request that could go elsewhere tries one
-// that is left out while there are others, or any once its time has been over for as long as that
-// may be: there may be none that could.
+// pick returns the target for the next attempt, nil if all were tried: one in service, in turn,
+// else the one that is back soonest. A request tries one that is left out only if it could be sent
+// again, or if no such request came for maxOut.
 func (p *pool) pick(tried []bool, again bool) *target {
 	now, n := p.clock(), uint32(0)
 	for i, g := range p.targets {
@@ -138,4 +132,60 @@ func (p *pool) soonest(tried []bool) *target {
 		}
 	}
 	return best
+}
+
+const silentLimit = 3
+
+// silence is what is known of requests that a target has let time out. pool.mu guards it.
+type silence struct {
+	row  int   // in a row, without an answer in between
+	from int64 // when the first of them was sent
+	last int64 // when the last of them was over
+	left int64 // when the target was last left out for them
+}
+
+// silent notes that a request to g timed out, and reports whether g is left out for that. g must
+// have answered nothing since the first of silentLimit was sent, and another target a later
+// request. Otherwise the handlers are slow, or the network is down.
+func (p *pool) silent(g *target, sent int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	heard := g.heard.Load()
+	if heard >= sent {
+		return false // it has answered others since
+	}
+	s, now := &g.silence, p.clock()
+	if s.row == 0 || heard > s.last {
+		s.row, s.from = 0, sent
+	}
+	s.row++
+	s.last = now
+	if s.row < silentLimit || g.out.Load() != 0 && sent < s.left || !p.answersBut(g, s.from) {
+		return false
+	}
+	s.left = now
+	g.fail(now)
+	return true
+}
+
+func (p *pool) answersBut(g *target, from int64) bool {
+	for _, other := range p.targets {
+		if other != g && other.served.Load() > from {
+			return true
+		}
+	}
+	return false
+}
+
+// isTimeout reports whether err, of req, is a timeout. A cancellation says nothing about the
+// target.
+func isTimeout(req *http.Request, err error) bool {
+	if d, ok := req.Context().Deadline(); ok && time.Until(d) <= 0 {
+		return true
+	}
+	t, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && t.Timeout()
 }

@@ -12,45 +12,32 @@ import (
 	"time"
 )
 
-// A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service
-// without a balancer, and keeps them off a replica that collects. Each must have a gate with an
-// httpgate.InBand signal, or gcgate.PolicyShed; one without a gate is never drained.
+// A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service, and
+// keeps them off a replica that collects. The replicas need an httpgate.InBand signal or
+// gcgate.PolicyShed.
 //
-// Targets take turns. One that announces an absence (Gcgate-Drain) gets no request until its
-// time is over and a probe, a GET of its "/" with the header Gcgate-Probe, says that it is back.
-// When all are drained, the one that is back soonest serves. A target that cannot be dialed is
-// left out for 100 ms, doubling up to 2 s, while there are others; then one request tries it.
+// Targets take turns. One that announces a drain gets no request until a probe, a GET of its "/",
+// says that it is back. If all are drained, the one that is back soonest serves. A target that
+// cannot be dialed is left out for 100 ms, doubling up to 2 s. So is one that lets three requests
+// in a row time out while another target answers, so give requests a deadline.
 //
-// So is a target whose machine has vanished, or is stopped: three requests in a row timed out
-// there, by the deadline of their context or a timeout of Base's, and it has answered none since
-// they were sent, while another target answered later ones. What a slow handler lets time out
-// leaves out no target that answers other requests. A cancellation does not count, so
-// give requests a deadline, or an [http.Client] its Timeout.
-//
-// A request is sent again, once to each other target at most and only when its body is available
-// again (none, or GetBody), when
+// A request is sent again, once to each other target at most, if its body is available again and
 //
 //   - the answer is 503 with Gcgate-Refused, which proves that no handler ran; or
 //   - the connection could not be dialed, so nothing was sent; or
-//   - the connection broke before the answer's header had come, and the request is idempotent:
-//     GET, HEAD, OPTIONS, TRACE, PUT, DELETE (RFC 9110, 9.2.2), or one with an Idempotency-Key.
+//   - the connection broke before the answer's header, and the request is idempotent (RFC 9110, 9.2.2)
+//     or has an Idempotency-Key.
 //
-// One goroutine runs for each drained target, until it is back, 30 s after the announced
-// time at the latest. Close ends them. A Transport may be used from many goroutines; it must not
-// be copied, nor its fields changed after the first request.
+// One goroutine runs for each drained target. Close ends them. A Transport may be used from many
+// goroutines. Do not copy it, nor change its fields after the first request.
 type Transport struct {
-	// Base sends each request to its target. Default: nil, a clone of http.DefaultTransport for
-	// each target, of this Transport's own, with up to 256 idle connections (instead of 2) and 1 s
-	// to dial. Over HTTP/2 it sends a ping after 10 s in which nothing came and waits 5 s for the
-	// answer, where http.DefaultTransport does not say otherwise. The idle connections to a target
-	// that falls silent are closed. Its errors are trusted: a *net.OpError of Op "dial" means that
-	// nothing was sent.
+	// Base sends each request to its target. A *net.OpError of Op "dial" must mean that nothing was
+	// sent. Default: nil, a clone of http.DefaultTransport for each target, with up to 256 idle
+	// connections and 1 s to dial. Over HTTP/2 it pings after 10 s without data.
 	Base http.RoundTripper
 
-	// Targets are the replicas' base URLs, as in "http://10.0.0.7:8080": scheme and host, no
-	// path. They replace scheme and host of each request's URL. The Host header stays what the
-	// caller set, which is the host of its URL by default: the service's name, not the replica's.
-	// No default. Limit: 1024.
+	// Targets are the replicas' base URLs, scheme and host, as in "http://10.0.0.7:8080". The Host
+	// header stays what the caller set. No default. Limit: 1024.
 	Targets []string
 
 	once sync.Once
@@ -64,13 +51,11 @@ const (
 	idlePerTarget = 256
 	dialTimeout   = time.Second
 
-	// Of a connection of HTTP/2: a request that waits for an answer does not notice a machine that
-	// has vanished.
-	pingEvery   = 10 * time.Second // while nothing comes
+	// Of a connection of HTTP/2. A waiting request does not notice a machine that has vanished.
+	pingEvery   = 10 * time.Second // without data
 	pingTimeout = 5 * time.Second
 )
 
-// init reads the fields, once.
 func (t *Transport) init() error {
 	t.once.Do(func() {
 		t.pool.epoch = time.Now()
@@ -85,7 +70,6 @@ func (t *Transport) init() error {
 	return t.err
 }
 
-// newBase makes the default of Base, for one target.
 func newBase() *http.Transport {
 	b := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true}
 	if d, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have put another there
@@ -102,7 +86,6 @@ func newBase() *http.Transport {
 	return b
 }
 
-// parseTargets makes the targets, or says what to set.
 func parseTargets(urls []string) ([]*target, error) {
 	if len(urls) == 0 {
 		return nil, errors.New(
@@ -180,7 +163,6 @@ func (t *Transport) usable(req *http.Request) error {
 	return nil
 }
 
-// learn takes from the outcome of req, sent at time sent, what it says about g.
 func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err error, sent int64) {
 	if err != nil {
 		switch {
@@ -196,8 +178,8 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	g.heard.Store(t.pool.clock())
 	g.served.Store(sent)
 	g.answered()
-	// The answer's header was written after the request was sent. Counting from there, at worst
-	// a probe comes early; counting from its arrival, a slow answer would keep g drained too long.
+	// Count from when the request was sent. At worst a probe comes early. From the arrival of a
+	// slow answer, g would stay drained too long.
 	if d, ok := ParseMillis(resp.Header, HeaderDrain); ok {
 		t.pool.leave(g, sent, d, req)
 	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
@@ -205,8 +187,7 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	}
 }
 
-// ofThisHop removes from resp, which may be nil, what is about this hop only. A proxy that hands
-// the answer on is not drained, and a handler of it has run.
+// ofThisHop removes headers about this hop. A proxy that hands the answer on is not drained.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
 		delete(resp.Header, HeaderDrain)
@@ -215,7 +196,6 @@ func ofThisHop(resp *http.Response) {
 	}
 }
 
-// retries reports whether another target may get req after this outcome.
 func retries(req *http.Request, resp *http.Response, err error) bool {
 	switch {
 	case req.Context().Err() != nil:
@@ -231,13 +211,12 @@ func isRefused(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusServiceUnavailable && IsOne(resp.Header, HeaderRefused)
 }
 
-// canResend reports whether req's body can be sent a second time.
 func canResend(req *http.Request) bool {
 	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
 }
 
-// isIdempotent reports whether running req twice is as good as once, or the caller says so by
-// the headers that net/http knows.
+// isIdempotent reports whether req may run twice, by its method or by the headers that net/http
+// knows.
 func isIdempotent(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -251,8 +230,8 @@ func isDial(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// isBroken reports whether the connection ended before the answer's header. A timeout is not
-// that: the target is slow, and sending more would make it slower.
+// isBroken reports whether the connection ended before the answer's header. A timeout is not that:
+// the target is slow, and sending more would make it slower.
 func isBroken(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -261,9 +240,8 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Close ends the goroutines that probe, and waits for them. Requests that run are finished; new
-// ones fail with an error that is net.ErrClosed. The idle connections of a Base of our own are
-// closed. It always returns nil, and may be called again.
+// Close ends the goroutines that probe, and waits for them. New requests fail with net.ErrClosed.
+// It always returns nil, and may be called again.
 func (t *Transport) Close() error {
 	if t.init() != nil {
 		return nil
@@ -275,7 +253,7 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// CloseIdleConnections does so in Base where Base can: [http.Client.CloseIdleConnections] calls it.
+// CloseIdleConnections is for [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() {
 	if t.init() != nil {
 		return
@@ -289,7 +267,6 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// closeIdle closes the idle connections of a base that can.
 func closeIdle(base http.RoundTripper) {
 	if c, ok := base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// A Heap stands in for a process's heap and its collector: it is a gcgate.Collector. It grows with
-// the time that passes. Make one with [NewHeap]; set its fields before the gate starts, and change
-// or read them by [Heap.Do] from then on. Its methods may be called from any goroutine.
+// A Heap is a gcgate.Collector that grows with time. Make one with [NewHeap], set its fields before
+// the gate starts, and use [Heap.Do] from then on. Its methods may be called from any goroutine.
 type Heap struct {
 	mu sync.Mutex
 
 	// How it behaves.
-	Rate      float64       // of allocation, bytes a second
+	Rate      float64       // of allocation, bytes per second
 	Live      uint64        // bytes that a collection leaves
-	Mark      time.Duration // how long a collection marks, the runtime's own ones included
+	Mark      time.Duration // how long a collection marks
 	Sweep     time.Duration // how long Collect takes after that
-	Hang      chan struct{} // not nil: marking does not end before it is closed; close it in the end
-	Beside    uint64        // bytes that the memory limit counts beside the heap's objects
-	Kept      uint64        // bytes that the process has from the system where that is more than heap and Beside
+	Hang      chan struct{} // not nil: marking does not end before it is closed
+	Beside    uint64        // bytes that the memory limit counts in addition to the heap's objects
+	Kept      uint64        // bytes that the process has from the system, if more than heap and Beside
 	Group     int64         // memory limit of the control group; math.MaxInt64: none
 	Others    int64         // bytes that other processes have of the control group
 	Available uint64        // bytes that the machine can give to new work; 0: not known
@@ -27,11 +26,11 @@ type Heap struct {
 	// What was done to it.
 	Percent   int    // GOGC
 	Limit     int64  // memory limit in bytes; math.MaxInt64: none
-	LimitsSet int    // calls of SetLimit that set one: in a real process each stops the world
-	Scavenged uint64 // bytes that it had to give back at once as a limit was set below what it had
+	LimitsSet int    // calls of SetLimit that set one
+	Scavenged uint64 // bytes that it had to give back at once when a limit was set below what it had
 	Automatic uint64 // cycles that the runtime began by itself, and that have ended
 	Running   int    // calls of Collect that have not returned
-	Reads     int    // calls of Read: a gate makes one each time it wakes up
+	Reads     int    // calls of Read
 
 	at        time.Time // of allocated
 	allocated float64   // bytes, in all
@@ -39,11 +38,11 @@ type Heap struct {
 	live      uint64    // what that cycle left
 	cycles    uint64
 	marking   int       // of Running those that mark
-	automatic time.Time // when the cycle ends that the runtime has begun by itself; zero: none marks
+	automatic time.Time // when the runtime's own cycle ends; zero: none marks
 	marked    time.Duration
 }
 
-// NewHeap returns a heap that allocates 100 MiB a second and has 100 MiB live after a collection,
+// NewHeap returns a heap that allocates 100 MiB per second and has 100 MiB live after a collection,
 // which takes 50 ms, under GOGC=100 and without limits.
 func NewHeap() *Heap {
 	now := time.Now()
@@ -53,7 +52,7 @@ func NewHeap() *Heap {
 	}
 }
 
-// Do calls f while nothing else happens to the heap: it may read and change the fields.
+// Do calls f while nothing else happens to the heap. f may read and change the fields.
 func (h *Heap) Do(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,17 +60,16 @@ func (h *Heap) Do(f func()) {
 	f()
 }
 
-// EndCycle has a cycle end for which there was no call of Collect; call it within [Heap.Do]. It is
-// the runtime's own when Automatic is counted up, too, else one of a runtime.GC somewhere. It
-// counts as one that has marked for Mark.
+// EndCycle ends a cycle without a call of Collect. Call it within [Heap.Do]. It is the runtime's
+// own if you count up Automatic, too, else that of a runtime.GC somewhere.
 func (h *Heap) EndCycle() {
 	h.base, h.live = h.allocated, h.Live
 	h.cycles++
 	h.marked += h.Mark
 }
 
-// What the runtime does (runtime/mgcpacer.go). Under a memory limit it begins as early as it may
-// where marking is slow, and a Heap's is.
+// The runtime (runtime/mgcpacer.go). Under a memory limit it begins as early as it may if marking
+// is slow, as here.
 const (
 	minAutomatic  = 4 << 20  // the smallest heap that the runtime collects by itself
 	limitedStart  = 45. / 64 // of the way from the live heap to the limit's goal: a cycle begins
@@ -108,7 +106,6 @@ func (h *Heap) advance() {
 	}
 }
 
-// allocate brings allocated up to a time. mu is held.
 func (h *Heap) allocate(to time.Time) {
 	h.allocated += h.Rate * to.Sub(h.at).Seconds()
 	h.at = to
@@ -123,8 +120,8 @@ func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	return h.cycles, h.Automatic, uint64(h.allocated), h.live
 }
 
-// Collect implements gcgate.Collector: it takes Mark and Sweep of time, and ends with Hang. Before
-// that it waits for a cycle that the runtime has begun by itself.
+// Collect implements gcgate.Collector. It waits for a cycle of the runtime's own, then takes Mark
+// and Sweep of time, and ends after Hang.
 func (h *Heap) Collect() {
 	h.mu.Lock()
 	h.Running++
@@ -181,10 +178,8 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	return old
 }
 
-// used is the heap and what is beside it. mu is held.
 func (h *Heap) used() uint64 { return h.live + uint64(h.allocated-h.base) + h.Beside }
 
-// mapped is what the limit counts. mu is held.
 func (h *Heap) mapped() uint64 { return max(h.Kept, h.used()) }
 
 // Mapped implements gcgate.Collector.
@@ -201,7 +196,7 @@ func (h *Heap) Overhead() uint64 {
 	return h.Beside
 }
 
-// Roots implements gcgate.Collector: it has none.
+// Roots implements gcgate.Collector.
 func (h *Heap) Roots() uint64 { return 0 }
 
 // Memory implements gcgate.Collector.

@@ -17,7 +17,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 var (
@@ -37,10 +37,8 @@ const (
 	acceptWarn   = 10                     // of any kind, until the log gets a line
 )
 
-// What AgentCheck answers. The end of the line counts: HAProxy 2.6 ignores an answer without.
-// Only "ready" ends a drain; "up" does not. "up" is there to end a "down" that an earlier
-// agent on this port may have left, which "ready" does not. "drain" says nothing of up or
-// down, so that a server that its health check finds down stays down.
+// HAProxy 2.6 ignores an answer without the end of the line. Only "ready" ends a drain, and only
+// "up" ends the "down" of an earlier agent.
 const (
 	agentReady = "ready up\n"
 	agentDrain = "drain\n"
@@ -49,62 +47,50 @@ const (
 var agentAdvice = polled.Advice{
 	Check: "haproxy: the agent-check",
 	Allow: "AgentCheck.Allow",
-	Nobody: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, ` +
+	NoPolls: `add "agent-check agent-port PORT agent-inter 10ms" to HAProxy's server line, ` +
 		`with the port that Serve listens on`,
 	Slow: "agent-inter 10ms",
 }
 
-// AgentCheck is a [gcgate.Signal] and a [gcgate.Checker] that answers HAProxy's agent-check:
-// HAProxy polls, every 10 ms if set so, and needs no socket that this process may write to. See
-// deploy/haproxy/agent-check.cfg. Every HAProxy process that polls hears of a drain. After a reload
-// the new worker hears the state with its first poll.
+// AgentCheck is a [gcgate.Signal] that answers HAProxy's agent-check. See
+// deploy/haproxy/agent-check.cfg.
 //
-// HAProxy must poll often, every 10 ms: when its recent polls are so far apart that it would not
-// act on a drain within [gcgate.Options].AnnounceTimeout, or too few times to tell, the signal is
-// silent, and the log names the interval. It is used again when HAProxy polls more often.
+// HAProxy must poll often, every 10 ms. Otherwise the signal is silent, and the log names the
+// interval. Drain and Ready return when each address has polled once more after its answer. Ready
+// does not wait for an address that has not polled for 30 s.
 //
-// Drain returns when each address that polls regularly has polled once more than it was answered,
-// because then it has acted. So does Ready, for each that was asked to drain. It does not wait for
-// one that has not polled for 30 s.
+// Each answer ends an operator's maintenance. To take a server out, write "disable agent B/S"
+// before "set server B/S state maint".
 //
-// "drain" and "ready" end an operator's maintenance too, within one interval. To take a
-// server out, write "disable agent B/S" before "set server B/S state maint".
-//
-// The fields must not change once the signal is in use. Where one is negative, Serve and
-// [gcgate.Start] return an [*evenkeel.OptionError]. Methods may be called from any goroutine.
-//
-// Source: HAProxy 2.6 configuration.txt, section 5.2, "agent-check", and trials of it.
+// Do not change the fields once the signal is in use. Methods may be called from any goroutine.
 type AgentCheck struct {
-	// Allow are the addresses that may poll. Default: none but this machine's loopback.
-	// A Unix socket's permissions say who may poll there.
+	// Allow are the addresses that may poll, in addition to this machine's loopback. Default: none.
 	Allow []netip.Prefix
 
-	// Pollers is how many poll from one address: HAProxy processes, times the backends with
-	// this server. With more than one, who has polled again is an estimate: each is taken to
-	// poll as often as the others. Default: 0, which is 1.
+	// Pollers is how many poll from one address: HAProxy processes, times the backends with this
+	// server. Default: 0, which is 1.
 	Pollers int
 
-	// Logger gets Debug for the first stranger, and Warn where no connection can be accepted.
-	// Default: nil, which is the gate's logger, or slog.Default() before the gate starts.
+	// Logger gets Debug for the first refused poll, and Warn if no connection can be accepted.
+	// Default: nil, the gate's logger.
 	Logger *slog.Logger
 
 	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
 
-	peers     polled.Peers
-	strangers polled.Strangers
+	peers  polled.Peers
+	access polled.Access
 
 	mu     sync.Mutex
 	closed bool                   // guarded by mu
 	open   map[io.Closer]struct{} // guarded by mu; listeners and connections
 }
 
-// Serve answers the agent-checks that come to l, until l is closed or Close is called; it closes l.
-// When it returns, so have its goroutines. Its error is never nil: net.ErrClosed, that of Accept
-// when it keeps failing, but for want of descriptors or memory, or an [*evenkeel.OptionError] at once where
-// a field is negative.
+// Serve answers the agent-checks that come to l, until l is closed or Close is called. It closes l.
+// Its error is never nil: net.ErrClosed, that of Accept if it keeps failing, or an
+// [*evenkeel.OptionError].
 func (a *AgentCheck) Serve(l net.Listener) error {
 	defer l.Close()
-	if err := a.refuse(); err != nil {
+	if err := a.Validate(); err != nil {
 		return err
 	}
 	if !a.track(l) {
@@ -132,7 +118,7 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 		}
 		failed = 0
 		refused.Over(a.logger(), "haproxy: the agent-check accepts connections again")
-		from, ok := a.strangers.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(),
+		from, ok := a.access.Admit(conn.LocalAddr().Network(), conn.RemoteAddr().String(), a.Allow, a.logger(),
 			&agentAdvice)
 		if !ok {
 			conn.Close()
@@ -153,8 +139,6 @@ func (a *AgentCheck) logger() *slog.Logger {
 	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
 }
 
-// passes reports whether an error of Accept ends by itself: there are no descriptors or memory
-// left, or a peer has left already.
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED,
@@ -162,7 +146,6 @@ func passes(err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// answer tells one peer, and closes conn.
 func (a *AgentCheck) answer(conn net.Conn, from netip.Addr) {
 	defer conn.Close()
 	if !a.track(conn) {
@@ -179,15 +162,15 @@ func (a *AgentCheck) answer(conn net.Conn, from netip.Addr) {
 		return
 	}
 	a.peers.Answered(from, draining)
-	// Read what it sent (agent-send) until it closes: a close with bytes unread is a reset,
-	// which may overtake the answer.
+	// Read what it sent (agent-send) until it closes. A close with bytes unread is a reset, which
+	// may overtake the answer.
 	if c, ok := conn.(interface{ CloseWrite() error }); ok {
 		c.CloseWrite()
 	}
 	io.CopyN(io.Discard, conn, agentInput)
 }
 
-// Close ends Serve, and with it all connections. It may be called again.
+// Close ends Serve and all connections. It may be called again.
 func (a *AgentCheck) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -218,19 +201,15 @@ func (a *AgentCheck) Check(ctx context.Context) error {
 	return a.with(func(polled.Demand) error { return a.peers.Heard(ctx) })
 }
 
-// with calls do with what HAProxy takes to act, which is one answer, by its protocol.
 func (a *AgentCheck) with(do func(polled.Demand) error) error {
-	if err := a.refuse(); err != nil {
+	if err := a.Validate(); err != nil {
 		return err
 	}
-	return a.strangers.Explain(do(polled.Demand{Pollers: a.Pollers}), &agentAdvice)
+	return a.access.Explain(do(polled.Demand{Pollers: a.Pollers}), &agentAdvice)
 }
 
-// Validate implements [gcgate.Validator]: it looks at the fields.
-func (a *AgentCheck) Validate() error { return a.refuse() }
-
-// refuse returns an error where the fields are not to be used.
-func (a *AgentCheck) refuse() error {
+// Validate implements [gcgate.Validator].
+func (a *AgentCheck) Validate() error {
 	if a.Pollers < 0 {
 		return evenkeel.NewOptionError("haproxy.AgentCheck", "Pollers", "%d is negative: write 1 or more, or 0 for 1",
 			a.Pollers)
@@ -241,10 +220,6 @@ func (a *AgentCheck) refuse() error {
 // String returns "agent-check".
 func (a *AgentCheck) String() string { return "agent-check" }
 
-// Strangers returns how many connections were closed because their address is not allowed.
-func (a *AgentCheck) Strangers() uint64 { return a.strangers.Count() }
-
-// track keeps c for Close, and reports false when that was called already.
 func (a *AgentCheck) track(c io.Closer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,5 +239,5 @@ func (a *AgentCheck) untrack(c io.Closer) {
 	delete(a.open, c)
 }
 
-// WhyUnheeded implements [gcgate.Explainer].
-func (a *AgentCheck) WhyUnheeded() string { return sticky }
+// WhyIgnored implements [gcgate.Explainer].
+func (a *AgentCheck) WhyIgnored() string { return sticky }

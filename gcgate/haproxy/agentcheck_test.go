@@ -18,7 +18,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 	"evenkeel.dev/internal/leaks"
 )
 
@@ -153,7 +153,7 @@ func TestAgentCheckWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{a.Check(ctx), a.Drain(ctx, time.Second), a.CanConfirm(time.Second)} {
-		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "agent-check agent-port") {
+		if !errors.Is(err, polled.ErrNoPolls) || !strings.Contains(err.Error(), "agent-check agent-port") {
 			t.Errorf("got %v, want the line to add", err)
 		}
 	}
@@ -254,14 +254,14 @@ func TestAgentCheckRefusesNegatives(t *testing.T) {
 	}
 }
 
-// TestAgentCheckAnswersNoStranger has a clock of its own: over a pipe an answer waits for its
+// TestAgentCheckRefusesOtherAddresses has a clock of its own: over a pipe an answer waits for its
 // reader, and agentTimeout at most.
-func TestAgentCheckAnswersNoStranger(t *testing.T) {
+func TestAgentCheckRefusesOtherAddresses(t *testing.T) {
 	leaks.Test(t)
-	synctest.Test(t, answersNoStranger)
+	synctest.Test(t, refusesOtherAddresses)
 }
 
-func answersNoStranger(t *testing.T) {
+func refusesOtherAddresses(t *testing.T) {
 	tcp := func(s string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s)) }
 	tests := []struct {
 		remote  net.Addr
@@ -286,7 +286,7 @@ func answersNoStranger(t *testing.T) {
 	l := &connListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	served := make(chan error)
 	go func() { served <- a.Serve(l) }()
-	var strangers uint64
+	var refused uint64
 	for _, tt := range tests {
 		ours, theirs := net.Pipe()
 		var local net.Addr = &net.TCPAddr{}
@@ -295,7 +295,7 @@ func answersNoStranger(t *testing.T) {
 		}
 		l.conns <- addrConn{theirs, local, tt.remote}
 		if tt.want == "" {
-			strangers++
+			refused++
 		}
 		got := make([]byte, len(tt.want))
 		if _, err := io.ReadFull(ours, got); err != nil || string(got) != tt.want {
@@ -307,8 +307,8 @@ func answersNoStranger(t *testing.T) {
 	if err := <-served; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Serve: %v", err)
 	}
-	if a.Strangers() != strangers || strings.Count(log.String(), "stranger") != 1 {
-		t.Errorf("counted %d strangers, want %d, logged once:\n%s", a.Strangers(), strangers, &log)
+	if a.access.Refused() != refused || strings.Count(log.String(), "refused a poll") != 1 {
+		t.Errorf("counted %d refused, want %d, logged once:\n%s", a.access.Refused(), refused, &log)
 	}
 }
 

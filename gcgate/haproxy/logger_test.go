@@ -30,7 +30,7 @@ func TestAgentCheckLogsToTheGate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.strangers.Admit("tcp", "192.0.2.1:1", []netip.Prefix{}, a.logger(), &agentAdvice)
+		a.access.Admit("tcp", "192.0.2.1:1", []netip.Prefix{}, a.logger(), &agentAdvice)
 		if err := g.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -38,7 +38,7 @@ func TestAgentCheckLogsToTheGate(t *testing.T) {
 		if own {
 			got, other = other, got
 		}
-		const want = "by a stranger"
+		const want = "refused a poll"
 		if strings.Count(got, want) != 1 || strings.Contains(other, want) {
 			t.Errorf("own logger: %v: %q is not once in the right log:\n%s\nthe other:\n%s", own, want, got, other)
 		}

@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Times of the watch over the other servers.
 const (
 	mendRest  = time.Second             // between two looks: each wakes an idle process
 	mendLook  = 250 * time.Millisecond  // while a server is drained
@@ -18,10 +17,8 @@ const (
 	mendAgain = time.Minute             // for a server whose process drained it again at once
 )
 
-// Watch looks at the other servers of the backend once a second until ctx ends, and puts one back
-// that was left drained, by a process that was killed during a drain and runs without a gate now,
-// or not at all. It puts none back while another replica has the turn, because that one may be
-// stopped, or have no processor. It implements [gcgate.Watcher].
+// Watch implements [gcgate.Watcher]. Once per second it puts back other servers of the backend that
+// a killed process has left drained, but not while another replica has the turn.
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
@@ -49,7 +46,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 			continue
 		}
 		end, err := g.BorrowTurn(ctx)
-		if err != nil { // who holds the turn may be drained, and stopped or starved
+		if err != nil { // the holder of the turn may be drained, and stopped or starved
 			m.forgetReadied(due)
 			continue
 		}
@@ -71,8 +68,8 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	}
 }
 
-// mendAfter is how long a server has been drained that is put back, where this gate expects as long
-// of its own collection.
+// mendAfter is how long a server must have been drained. expected is how long this gate's own
+// collection takes.
 func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
 	if h.MendAfter > 0 {
 		return h.MendAfter + expected
@@ -80,24 +77,23 @@ func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
 	return mendAfter + expected
 }
 
-// putBack ends the drain of another server of the backend.
 func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 	if strings.Trim(name, nameChars) != "" {
-		return h.errorf("%w: %q is no name", ErrNotConfirmed, name)
+		return h.errorf("%w: %q is no name", errNotConfirmed, name)
 	}
-	servers, _, err := h.lookAfter(ctx, h.set(name, "ready"))
+	servers, _, err := h.look(ctx, h.set(name, "ready"))
 	if err != nil {
 		return err
 	}
 	for _, s := range servers {
 		if s.name == name && s.isDrained() {
-			return h.errorf("%w: server %s is still drained after \"state ready\"", ErrNotConfirmed, name)
+			return h.errorf("%w: server %s is still drained after \"state ready\"", errNotConfirmed, name)
 		}
 	}
 	return nil
 }
 
-// mender knows for how long other servers have been drained. It is owned by one Watch.
+// mender knows for how long other servers have been drained. One Watch owns it.
 type mender struct {
 	own     string
 	looked  time.Time
@@ -109,9 +105,8 @@ type drainedServer struct {
 	readied time.Time // put back, and drained again by the next look; zero: not yet
 }
 
-// leftBehind returns the servers to put back now: those that have been drained at each look for so
-// long. A server that was drained again right after it was put back has a process that collects. It
-// is left as it is for mendAgain, or until it comes back.
+// leftBehind returns the servers to put back now. One that was drained again right after it was put
+// back has a process that collects, and is left out for mendAgain.
 func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
 	if now.Sub(m.looked) > 2*mendRest {
 		clear(m.drained) // HAProxy did not answer in between, or this process stalled
@@ -132,7 +127,6 @@ func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration
 	return names
 }
 
-// forgetReadied notes that these servers were not put back.
 func (m *mender) forgetReadied(names []string) {
 	for _, name := range names {
 		m.drained[name].readied = time.Time{}

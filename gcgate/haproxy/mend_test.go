@@ -198,7 +198,7 @@ func TestMendAfter(t *testing.T) {
 		{2 * time.Hour, 0, true},
 	} {
 		h := &RuntimeAPI{Addr: "/run/haproxy.sock", Backend: "be", Server: "a", MendAfter: tt.set}
-		if err := h.validate(); (err != nil) != tt.refused || err != nil &&
+		if err := h.Validate(); (err != nil) != tt.refused || err != nil &&
 			!strings.Contains(err.Error(), "MendAfter") {
 			t.Errorf("%v: error %v, refused: want %v", tt.set, err, tt.refused)
 		}

@@ -48,7 +48,7 @@ func TestCopiedServerName(t *testing.T) {
 			switch {
 			case tt.own == "" && err != nil:
 				t.Errorf("%s: %s: %v", tt.name, what, err)
-			case tt.own != "" && (!errors.Is(err, ErrOtherServer) || !errors.Is(err, gcgate.ErrUnreached) ||
+			case tt.own != "" && (!errors.Is(err, errOtherServer) || !errors.Is(err, gcgate.ErrUnreached) ||
 				!strings.Contains(err.Error(), "the address of server "+tt.own)):
 				t.Errorf("%s: %s: %v, want it to name %s", tt.name, what, err, tt.own)
 			}

@@ -24,74 +24,46 @@ var (
 	_ gcgate.Watcher   = (*RuntimeAPI)(nil)
 )
 
-// Errors of [RuntimeAPI], besides fs.ErrPermission (the socket is not at level admin),
-// fs.ErrNotExist (no such backend or server) and those of package net.
+// ErrLastServer is in the errors of [RuntimeAPI] if no other server of the backend can take
+// requests. Other errors are fs.ErrPermission (the socket is not at level admin), fs.ErrNotExist
+// (no such backend or server) and those of package net.
 var (
-	// ErrNotConfirmed is in the error when HAProxy answered, but its state is not the one
-	// asked for.
-	ErrNotConfirmed = errors.New("not confirmed")
+	// HAProxy answered, but its state is not the one asked for.
+	errNotConfirmed = errors.New("not confirmed")
 
-	// ErrLastServer is in the error when no other server of the backend can take requests: a
-	// drain would make HAProxy answer 503 to all of them.
 	ErrLastServer = errors.New("no other server is up")
 
-	// ErrOtherServer is in the error when the server is at an address where this process does not
-	// listen, and another server of the backend is where it does. Nothing is drained then.
-	ErrOtherServer = errors.New("the server is another process")
+	// This process does not listen at the server's address, but at that of another server.
+	errOtherServer = errors.New("the server is another process")
 )
 
 const (
-	answerTimeout     = 5 * time.Second // for a question and its answer, where ctx has no earlier deadline
-	unansweredTimeout = time.Minute     // for that of a command that was given up
-	maxAnswerBytes    = 1 << 20         // bytes: about 8,000 servers
+	answerTimeout     = 5 * time.Second // for a question and its answer, if ctx has no earlier deadline
+	unansweredTimeout = time.Minute     // for that of a command whose caller has left
+	maxAnswerBytes    = 1 << 20         // about 8,000 servers
 	maxLooks          = 10              // at the addresses: a process may listen some time after its gate has started
 
 	setCommand = "set server "
 )
 
-// RuntimeAPI is a [gcgate.Signal] and a [gcgate.Checker] for one server of one backend, over
-// HAProxy's runtime API ("stats socket ... level admin"): the fastest signal that there is, and one
-// that is confirmed. See deploy/haproxy/runtime-api.cfg.
+// RuntimeAPI is a [gcgate.Signal] for one server of one backend, over HAProxy's runtime API ("stats
+// socket ... level admin"). See deploy/haproxy/runtime-api.cfg. Several HAProxy processes, or
+// backends, are several signals.
 //
-// Several HAProxy processes in front of this one are several signals, as are several backends
-// with this process in them. A server that tracks another follows it: name the one tracked.
+// Ready ends any drain, so take a server out with "set server B/S state maint", which no method
+// touches.
 //
-// A server at whose address this process does not listen is another process when this one listens
-// at the address of another server of the backend: Drain and Check return [ErrOtherServer] then.
+// A killed process would stay drained if it comes back without a gate. So the gates of the other
+// replicas put such a server back ([RuntimeAPI.Watch]).
 //
-// A server in forced maintenance is the operator's: neither Drain nor Ready touches it. A drain is
-// taken for this process's own, left by one of before that crashed, say: Ready ends it. So take a
-// server out, this one or another of the backend, with "set server B/S state maint", never with
-// "drain".
+// Drain fails with [ErrLastServer] if no other server is up. That does not replace Turns, because
+// two replicas that drain within a millisecond see each other too late.
 //
-// A process that is killed while it is drained, and comes back without a gate, as after a rollback,
-// would stay drained for ever. So this one watches the other servers of its backend, and puts one
-// back that has been drained for longer than a collection takes (2.5 s more than the gate expects
-// of its own, or MendAfter), unless another replica has the turn: see [RuntimeAPI.Watch]. That
-// costs a replica that collects nothing. It repeats its Drain within 100 ms, and is then left as it
-// is.
+// After a reload (SIGUSR2) the new worker has this server ready, and the gate repeats Drain within
+// 100 ms. Without master-worker mode that needs "expose-fd listeners" in the socket's line, and -x.
 //
-// A server is not drained when no other in its backend is up, and a drain is undone when the others
-// go down meanwhile: see [ErrLastServer]. The gate then collects while it serves. That is no
-// replacement for Turns: HAProxy has no way to drain a server only if another is up, so two that
-// are drained within the same millisecond see each other too late, and requests that come before
-// one is put back get 503. It does not know of another that has just been killed either, until a
-// check or a connection to it fails. The configuration therefore has each server a second time, as
-// a backup without a check, which serves then; servers with one address count as one that is up if
-// all of them are.
-//
-// A reload (SIGUSR2 in master-worker mode) starts a new worker with the states of the
-// configuration, where this server is ready. It is drained there when the gate repeats Drain,
-// within 100 ms. The socket must be a "stats socket" line of the configuration, which the new
-// worker takes over from the old; without master-worker mode that needs "expose-fd listeners"
-// in that line and -x. For the milliseconds in which both workers take questions, the old one
-// may confirm a Ready that the new one needed: the end of the next collection mends that.
-//
-// The fields must not change once the signal is in use. Methods may be called from any
-// goroutine; each opens a connection or two and closes them. ctx bounds them, and 5 s do.
-//
-// Source: HAProxy 2.6 management.txt, section 9.3, "set server", "show servers state" and
-// "show cli level".
+// Do not change the fields once the signal is in use. Methods may be called from any goroutine.
+// Each takes 5 s at most.
 type RuntimeAPI struct {
 	// Addr is the stats socket's address: "127.0.0.1:9199", "unix:/run/haproxy.sock" or
 	// "/run/haproxy.sock".
@@ -100,30 +72,26 @@ type RuntimeAPI struct {
 	// Backend and Server are the names in the configuration.
 	Backend, Server string
 
-	// DisableMending leaves other servers drained, whoever drained them. Default: false.
+	// DisableMending leaves other servers drained. Default: false.
 	DisableMending bool
 
-	// MendAfter is how long another server must have been drained to be put back, in addition to what
-	// this gate expects of a collection of its own. Raise it if other replicas take longer: their
-	// heaps are larger, or requests stick to a drained server, for which a gate waits up to 10 s.
-	// Raise it, too, if the turn is a lease (contrib/etcdturn, contrib/k8sturn) and a replica may
-	// stop for longer than the lease lasts. A peer would put it back during that time.
-	// Default: 0, which is 2.5 s. Limit: 1 h.
+	// MendAfter is how long another server must have been drained to be put back, in addition to
+	// what this gate expects of its own collection. Raise it if other replicas take longer, or may
+	// stall for longer than their lease. Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
 
-	// Logger gets Warn for a server that was put back. Default: nil, which is the gate's logger.
+	// Logger gets Warn for a server that was put back. Default: nil, the gate's logger.
 	Logger *slog.Logger
 
 	mu    sync.Mutex
 	looks int // at which the server was not another process; guarded by mu
 
-	// unanswered are of commands that were given up. Each is closed when it is answered or its
+	// unanswered are of commands whose callers have left. Each is closed when it is answered or its
 	// connection has ended. Guarded by mu.
 	unanswered []chan struct{}
 }
 
-// ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER:
-// "127.0.0.1:9199,be/a" or "unix:/run/haproxy.sock,be/a".
+// ParseRuntimeAPI reads the form of a flag, ADDR,BACKEND/SERVER, as in "127.0.0.1:9199,be/a".
 func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 	i := strings.LastIndexByte(s, ',')
 	backend, server, ok := strings.Cut(s[i+1:], "/")
@@ -131,18 +99,18 @@ func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 		return nil, fmt.Errorf("haproxy: %q: write ADDR,BACKEND/SERVER, for example 127.0.0.1:9199,be/a", s)
 	}
 	h := &RuntimeAPI{Addr: s[:i], Backend: backend, Server: server}
-	if err := h.validate(); err != nil {
+	if err := h.Validate(); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// Drain takes the server out of load balancing and confirms it. It returns nil, and has done
-// nothing, when the server is drained already or in maintenance.
+// Drain takes the server out of load balancing and confirms it. It does nothing if the server is
+// drained already or in maintenance.
 func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	servers, me, err := h.look(ctx, "")
 	if err != nil {
-		return unreached{err} // nothing but a question was sent
+		return unreached{err} // only a question was sent
 	}
 	if me.inMaint() {
 		return nil
@@ -151,13 +119,13 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 		return err
 	}
 	if !me.isDrained() && !isLast(servers, h.Server) {
-		servers, me, err = h.look(ctx, "drain")
+		servers, me, err = h.look(ctx, h.set(h.Server, "drain"))
 		if err != nil {
 			return err
 		}
 		if !me.isDrained() {
 			return h.errorf("%w: the server's admin state is %#x after \"state drain\": is something else setting it?",
-				ErrNotConfirmed, me.admin)
+				errNotConfirmed, me.admin)
 		}
 	}
 	if isLast(servers, h.Server) {
@@ -166,7 +134,7 @@ func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	return nil
 }
 
-// refuseOther returns an error when the server is another process than this one. It looks until it
+// refuseOther returns an error if the server is another process than this one. It looks until it
 // has found this process at the server's address.
 func (h *RuntimeAPI) refuseOther(servers []server) error {
 	h.mu.Lock()
@@ -176,32 +144,29 @@ func (h *RuntimeAPI) refuseOther(servers []server) error {
 	}
 	if own := misnamed(servers, h.Server); own != "" {
 		return unreached{h.errorf("%w: this process listens at the address of server %s: name that one, "+
-			"or each of the two replicas drains the other", ErrOtherServer, own)}
+			"or each of the two replicas drains the other", errOtherServer, own)}
 	}
 	h.looks++
 	return nil
 }
 
-// Ready puts the server back and confirms it. It returns nil, and has done nothing, when the
-// server is not drained, or in maintenance. Whether a server that is not drained is up is up
-// to HAProxy's health check.
+// Ready puts the server back and confirms it. It does nothing if the server is not drained, or in
+// maintenance.
 func (h *RuntimeAPI) Ready(ctx context.Context) error {
 	_, me, err := h.look(ctx, "")
 	if err != nil || me.inMaint() || !me.isDrained() {
 		return err
 	}
-	_, me, err = h.look(ctx, "ready")
+	_, me, err = h.look(ctx, h.set(h.Server, "ready"))
 	if err == nil && me.isDrained() {
 		return h.errorf("%w: the server is still drained after \"state ready\": is something else draining it?",
-			ErrNotConfirmed)
+			errNotConfirmed)
 	}
 	return err
 }
 
 // Check verifies that HAProxy is there, lets this process change the server's state, and has
-// another server in the backend that can take its requests meanwhile. Where no other server is up
-// and this one is drained, as who ran before this process may have left it, it puts the server
-// back.
+// another server in the backend. It puts this server back if it is drained and the last one.
 func (h *RuntimeAPI) Check(ctx context.Context) error {
 	answer, err := h.ask(ctx, "show cli level; show servers state "+h.Backend)
 	if err != nil {
@@ -234,35 +199,26 @@ func (h *RuntimeAPI) String() string {
 	return "HAProxy " + h.Backend + "/" + h.Server + " at " + h.Addr
 }
 
-// WhyUnheeded implements [gcgate.Explainer].
-func (h *RuntimeAPI) WhyUnheeded() string { return sticky }
+// WhyIgnored implements [gcgate.Explainer].
+func (h *RuntimeAPI) WhyIgnored() string { return sticky }
 
-// sticky is what a drained server gets all the same (management.txt, "set server", state drain).
+// sticky is what a drained server gets nevertheless (management.txt, "set server", state drain).
 const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
 	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
-// look sets the server's state if one is given, and returns the servers of the backend
-// after that, and which one is this process.
-func (h *RuntimeAPI) look(ctx context.Context, state string) (servers []server, me server, err error) {
-	command := ""
-	if state != "" {
-		command = h.set(h.Server, state)
-	}
-	return h.lookAfter(ctx, command)
-}
-
-// set is the command that sets a server's state, for lookAfter.
-func (h *RuntimeAPI) set(server, state string) string {
-	return setCommand + h.Backend + "/" + server + " state " + state + "; "
-}
-
-// lookAfter is look after another command.
-func (h *RuntimeAPI) lookAfter(ctx context.Context, command string) (servers []server, me server, err error) {
+// look runs a command of [RuntimeAPI.set] if one is given, and returns the servers of the backend after
+// that, and which one is this process.
+func (h *RuntimeAPI) look(ctx context.Context, command string) (servers []server, me server, err error) {
 	answer, err := h.ask(ctx, command+"show servers state "+h.Backend)
 	if err != nil {
 		return nil, me, err
 	}
 	return h.read(answer)
+}
+
+// set is the command that sets a server's state, for look.
+func (h *RuntimeAPI) set(server, state string) string {
+	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
 
 // read finds the servers in an answer, or the error that HAProxy reports in it.
@@ -273,7 +229,7 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 			me = s
 		}
 	}
-	// What HAProxy says to a command that it refuses comes before the table, if that comes.
+	// HAProxy's refusal of a command comes before the table, if that comes.
 	said, _, _ := strings.Cut(answer, "# be_id")
 	switch {
 	case strings.Contains(said, "Permission denied"):
@@ -282,7 +238,7 @@ func (h *RuntimeAPI) read(answer string) (servers []server, me server, err error
 		return nil, me, h.errorf("%w: no such backend: write its name as in the configuration, after \"backend\"",
 			fs.ErrNotExist)
 	case parseErr != nil:
-		return nil, me, h.errorf("%w: HAProxy answered %.100q: %w", ErrNotConfirmed, strings.TrimSpace(said), parseErr)
+		return nil, me, h.errorf("%w: HAProxy answered %.100q: %w", errNotConfirmed, strings.TrimSpace(said), parseErr)
 	case me.name == "":
 		return nil, me,
 			h.errorf("%w: no such server in this backend: write its name as in the configuration, after \"server\"",
@@ -296,27 +252,25 @@ func (h *RuntimeAPI) permissionError() error {
 	return unreached{h.errorf("%w: %s", fs.ErrPermission, fix)}
 }
 
-// unreached is an error of a command that HAProxy cannot have carried out. It is
-// [gcgate.ErrUnreached].
+// unreached is an error of a command that HAProxy cannot have carried out: [gcgate.ErrUnreached].
 type unreached struct{ error }
 
 func (u unreached) Unwrap() error { return u.error }
 
 func (u unreached) Is(target error) bool { return target == gcgate.ErrUnreached }
 
-// last is the error of the only server that can take requests. It puts that back if it is drained.
+// last is the error of the last server. It puts that back if it is drained.
 func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err error) {
 	if me.isDrained() {
-		_, _, err = h.look(ctx, "ready")
+		_, _, err = h.look(ctx, h.set(h.Server, "ready"))
 	}
 	return errors.Join(h.errorf("%w: %s", ErrLastServer, text), err)
 }
 
-// ask sends one line of commands and returns the whole answer; HAProxy ends it by closing. A
-// command that was given up may be carried out later, by a HAProxy that was stopped. Whatever is
-// asked after it waits for its answer first, so that it is not undone by it.
+// ask sends one line of commands and returns the whole answer. A stopped HAProxy may carry out an
+// old command later, so the next question first waits for its answer.
 func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
-	if err := h.validate(); err != nil {
+	if err := h.Validate(); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -367,8 +321,6 @@ func (h *RuntimeAPI) ask(ctx context.Context, commands string) (string, error) {
 	return string(answer), nil
 }
 
-// settled waits until no command is without its answer that was given up. It reports false where
-// ctx ends first.
 func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	h.mu.Lock()
 	waited := h.unanswered
@@ -387,7 +339,6 @@ func (h *RuntimeAPI) settled(ctx context.Context) bool {
 	return true
 }
 
-// split returns Addr as package net wants it.
 func (h *RuntimeAPI) split() (network, addr string) {
 	if path, ok := strings.CutPrefix(h.Addr, "unix:"); ok {
 		return "unix", path
@@ -398,15 +349,11 @@ func (h *RuntimeAPI) split() (network, addr string) {
 	return "tcp", h.Addr
 }
 
-// Validate implements [gcgate.Validator]: it looks at the fields.
-func (h *RuntimeAPI) Validate() error { return h.validate() }
-
-// validate keeps all but names and addresses off the command line: HAProxy's own names are
-// of letters, digits and "-_.:" (configuration.txt, section 2.1).
-func (h *RuntimeAPI) validate() error {
+// Validate implements [gcgate.Validator]. It keeps all but names and addresses off the command line (configuration.txt, section 2.1).
+func (h *RuntimeAPI) Validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {
-			return fmt.Errorf("haproxy: %.100q is no name of a backend or server: write letters, "+
+			return fmt.Errorf("haproxy: %.100q is not a name of a backend or server: write letters, "+
 				"digits, \"-\", \"_\", \".\" and \":\", at most 255", name)
 		}
 	}
@@ -417,7 +364,7 @@ func (h *RuntimeAPI) validate() error {
 	network, addr := h.split()
 	if network == "tcp" {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
-			return fmt.Errorf("haproxy: %.100q is no address of a stats socket: write 127.0.0.1:9199 or "+
+			return fmt.Errorf("haproxy: %.100q is not the address of a stats socket: write 127.0.0.1:9199 or "+
 				"unix:/run/haproxy.sock",
 				h.Addr)
 		}

@@ -122,11 +122,11 @@ func TestRuntimeAPIErrorsSayWhatToDo(t *testing.T) {
 		{"severity", is("[3]:Permission denied\n\n" + table("be", two...)), "be", fs.ErrPermission, "level admin"},
 		{
 			"stuck", (&fakeHAProxy{servers: two, level: "admin", stuck: true}).answer, "be",
-			ErrNotConfirmed, "something else",
+			errNotConfirmed, "something else",
 		},
-		{"empty", is(""), "be", ErrNotConfirmed, "no table"},
-		{"not HAProxy", is("HTTP/1.1 400 Bad Request\r\n\r\n"), "be", ErrNotConfirmed, `"HTTP/1.1 400 Bad Request"`},
-		{"cut short", is(strings.TrimSuffix(table("be", two...), "\n")), "be", ErrNotConfirmed, "cut short"},
+		{"empty", is(""), "be", errNotConfirmed, "no table"},
+		{"not HAProxy", is("HTTP/1.1 400 Bad Request\r\n\r\n"), "be", errNotConfirmed, `"HTTP/1.1 400 Bad Request"`},
+		{"cut short", is(strings.TrimSuffix(table("be", two...), "\n")), "be", errNotConfirmed, "cut short"},
 		{"endless", is(strings.Repeat("x", maxAnswerBytes+1)), "be", nil, "longer than"},
 	}
 	for _, tt := range tests {

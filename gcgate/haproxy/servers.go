@@ -11,17 +11,16 @@ import (
 	"evenkeel.dev/internal/listeners"
 )
 
-// server is a line of "show servers state".
 type server struct {
 	name   string
-	addr   string // host:port; "" where the table does not tell
+	addr   string // host:port; "" if the table does not tell
 	op     uint64 // operational state: 0 stopped, 1 starting, 2 running, 3 stopping
 	admin  uint64 // administrative state, a set of the bits below
 	weight uint64 // 0 takes no requests
 }
 
-// Bits of srv_admin_state, from management.txt, "show servers state". CMAINT (0x04) is a note
-// about the configuration, and stays when the server is put back.
+// Bits of srv_admin_state (management.txt, "show servers state"). CMAINT (0x04) is a note about the
+// configuration.
 const (
 	forcedMaint    = 0x01
 	inheritedMaint = 0x02
@@ -33,14 +32,13 @@ const (
 func (s server) inMaint() bool   { return s.admin&forcedMaint != 0 }
 func (s server) isDrained() bool { return s.admin&forcedDrain != 0 }
 
-// isUsable reports whether HAProxy sends new requests to s.
 func (s server) isUsable() bool {
 	const out = forcedMaint | inheritedMaint | forcedDrain | inheritedDrain | resolveMaint
 	return s.admin&out == 0 && s.weight > 0 && (s.op == 1 || s.op == 2)
 }
 
-// isLast reports whether HAProxy sends new requests to no other server than name. One that is
-// configured twice, as it is its own backup without a check, takes them if both do.
+// isLast reports whether HAProxy sends new requests to no server but name. One that is configured
+// twice takes them if both do.
 func isLast(servers []server, name string) bool {
 	usable := map[string]bool{} // by address
 	own := ""
@@ -60,9 +58,8 @@ func isLast(servers []server, name string) bool {
 	return true
 }
 
-// misnamed returns the name of the server at whose address this process listens, if it does not
-// listen at that of the server named: the configuration was copied from another replica. It returns
-// "" when the addresses do not tell, for example behind a translation of addresses.
+// misnamed returns the server at whose address this process listens, if it does not listen at that
+// of the server named, or "" if the addresses do not tell.
 func misnamed(servers []server, name string) string {
 	local := listeners.LocalAddrs()
 	mine := func(at netip.AddrPort) bool {
@@ -81,7 +78,6 @@ func misnamed(servers []server, name string) string {
 	return own
 }
 
-// addrPort is the address of the server, if the table has one.
 func (s server) addrPort() (at netip.AddrPort, ok bool) {
 	i := strings.LastIndexByte(s.addr, ':')
 	if i < 0 {
@@ -102,8 +98,7 @@ var (
 )
 
 // parseServers returns the servers of backend in an answer to "show servers state". The table
-// starts at the line of column names, "# be_id be_name ..."; columns are found by name, as
-// later versions may add some. It ends at an empty line.
+// starts at the column names, "# be_id be_name ...", and ends at an empty line.
 func parseServers(answer, backend string) ([]server, error) {
 	var columns []string
 	var servers []server
@@ -143,5 +138,5 @@ func parseServers(answer, backend string) ([]server, error) {
 	if columns == nil {
 		return nil, errNoTable
 	}
-	return nil, errBadTable // no empty line: the end is missing
+	return nil, errBadTable // the end is missing
 }

@@ -15,7 +15,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 var (
@@ -27,79 +27,48 @@ var (
 	_ gcgate.Validator = (*Handler)(nil)
 )
 
-// Handler is a [gcgate.Signal] that answers HTTP health checks: it is the [http.Handler] of
-// the path that a balancer polls (HAProxy's "option httpchk", Envoy, and others). See
-// deploy/haproxy/health.cfg.
+// Handler is a [gcgate.Signal] and the [http.Handler] of the path that a balancer polls. See
+// deploy/haproxy/health.cfg. It answers GET and HEAD with 200 "ready" or 503 "draining", and 403 to
+// addresses that are not in Allow.
 //
-// The peer must poll fast, every 10 ms: when its recent polls are so far apart that it would not
-// act on a drain within [gcgate.Options].AnnounceTimeout, or when it has polled too few times to
-// tell, the signal is silent, and the log names the interval. It is used again when the polls are
-// fast.
+// If the polls are too slow for [gcgate.Options].AnnounceTimeout, the signal is silent, and the log
+// names the interval. Mount it outside of httpgate.Wrap, which would refuse or count the polls.
 //
-// It answers GET and HEAD, with 200 "ready" or 503 "draining", to the addresses in Allow and
-// 403 to others. Who asks is the connection's other end: headers such as X-Forwarded-For are
-// not looked at.
+// Drain returns when each address that polls regularly has polled once more after Fall answers.
+// Ready returns when each that was asked to drain has this process back:
 //
-// Mount it outside of httpgate.Wrap: under [gcgate.PolicyShed] that would refuse the polls that end
-// a drain, and elsewhere the polls would count as requests. Do not mount it where a peer forwards
-// the requests of others to it.
+//   - HAProxy says so in its polls, with "http-check send-state"; or
+//   - Rise answers, and after them at least eight requests, four times as often as while the peer had
+//     this process out. This needs a single address with one poller; or
+//   - Rise answers and 10 s, which the log says once. Without Rise it takes 30 answers at least.
 //
-// Drain returns when each address that polls regularly has polled once more than it takes to
-// make it act, Fall times. Ready returns when each that was asked to drain has this process back,
-// which takes a proof, because Rise may not be what the balancer is set to, and two replicas that
-// are out at once leave none to serve:
-//
-//   - HAProxy says so in its polls, with "http-check send-state" (X-Haproxy-Server-State). Then the
-//     handler counts no answers, in neither direction. Set Fall to HAProxy's, because it decides
-//     whether the polls are fast enough; or
-//   - Rise answers, and after them more requests than can have come past the peer: at least
-//     eight, and four times as often as while the peer had this process out, in the recent
-//     drains. This holds for one address, with one poller, and not if two were asked to drain,
-//     because it is not known which of them sends; or
-//   - Rise answers and 10 s, which the log says once. If Rise is not set it takes 30 answers at least.
-//     The gate holds the turn for as long. If a balancer needs longer than that, let it send its
-//     state, or set Rise.
-//
-// Ready does not wait for an address that has not polled for 30 s. For one that does not poll
-// regularly, and got fewer than Fall answers, that is 3 s.
-//
-// The fields must not change once the signal is in use. Where one is negative, [gcgate.Start] and
-// all methods with a result return an [*evenkeel.OptionError]. Methods may be called from any
-// goroutine.
-//
-// Source: HAProxy 2.6 configuration.txt, "option httpchk", and section 5.2, "check", "inter",
-// "rise" and "fall".
+// Do not change the fields once the signal is in use. Methods may be called from any goroutine.
 type Handler struct {
-	// Allow are the addresses that may poll. Default: none but this machine's loopback.
-	// A Unix socket's permissions say who may poll there.
+	// Allow are the addresses that may poll, in addition to this machine's loopback. Default: none.
 	Allow []netip.Prefix
 
-	// Fall and Rise are how many answers in a row it takes to make the peer act: "fall" and
-	// "rise" in HAProxy. Default: 0, which is HAProxy's default, 3 and 2; with "fall 1 rise 1"
-	// write 1 and 1: the drain then takes two polls, not four.
+	// Fall and Rise are how many answers in a row make the peer act: "fall" and "rise" in HAProxy.
+	// Default: 0, which is HAProxy's default, 3 and 2.
 	Fall, Rise int
 
-	// Pollers is how many poll from one address: HAProxy processes, times the backends with
-	// this server. With more than one, who has polled again is an estimate: each is taken to
-	// poll as often as the others. Default: 0, which is 1.
+	// Pollers is how many poll from one address: HAProxy processes, times the backends with this
+	// server. Default: 0, which is 1.
 	Pollers int
 
-	// InAnswers says that the balancer hears of a drain in the answers to requests too, and may
-	// poll slowly, every half second: Envoy, where httpgate.Options.EnvoyFail is this handler's
-	// Draining (see deploy/envoy). Drain then returns when no request has entered for 10 ms; Ready
-	// needs the polls as ever. Default: false, polls tell.
+	// InAnswers says that the balancer also hears of a drain in the answers to requests: an Envoy
+	// for which httpgate.Options.EnvoyFail is this handler's Draining. It may poll slowly then.
+	// Default: false.
 	InAnswers bool
 
-	// Logger gets Debug for the first stranger, and Warn where no balancer proves that it has this
-	// process back. Default: nil, which is the gate's logger, or slog.Default() before the gate
-	// starts.
+	// Logger gets Debug for the first refused poll, and Warn if no balancer proves that it has this
+	// process back. Default: nil, the gate's logger.
 	Logger *slog.Logger
 
-	gateLog   atomic.Pointer[slog.Logger] // nil: no gate has started
-	draining  atomic.Bool
-	peers     polled.Peers
-	strangers polled.Strangers
-	warned    sync.Once // that a peer was taken for back without a proof
+	gateLog  atomic.Pointer[slog.Logger] // nil: no gate has started
+	draining atomic.Bool
+	peers    polled.Peers
+	access   polled.Access
+	warned   sync.Once // that a peer was taken for back without a proof
 }
 
 const (
@@ -112,7 +81,7 @@ const (
 var advice = polled.Advice{
 	Check: "health: the health check",
 	Allow: "Handler.Allow",
-	Nobody: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and ` +
+	NoPolls: `in HAProxy add "option httpchk GET PATH" to the backend, with the path of this handler, and ` +
 		`"check inter 10ms fastinter 10ms downinter 10ms rise 1 fall 1" to the server line; ` +
 		`in Envoy add health_checks to the cluster, with interval and no_traffic_interval 0.010s`,
 	Slow: "inter, fastinter and downinter 10ms in HAProxy; interval and no_traffic_interval 0.010s in Envoy, " +
@@ -129,7 +98,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		network = a.Network()
 	}
-	from, ok := h.strangers.Admit(network, r.RemoteAddr, h.Allow, h.logger(), &advice)
+	from, ok := h.access.Admit(network, r.RemoteAddr, h.Allow, h.logger(), &advice)
 	if !ok {
 		w.WriteHeader(http.StatusForbidden)
 		io.WriteString(w, "forbidden\n")
@@ -160,8 +129,8 @@ func (h *Handler) Drain(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// Draining reports whether polls are answered 503: what httpgate.Options.EnvoyFail asks for each
-// request. It costs a nanosecond.
+// Draining reports whether polls are answered 503, for httpgate.Options.EnvoyFail. It costs a
+// nanosecond.
 func (h *Handler) Draining() bool { return h.draining.Load() }
 
 // Ready answers 200 from now on. See [Handler] for when it returns.
@@ -180,8 +149,7 @@ func (h *Handler) Ready(ctx context.Context) error {
 	return err
 }
 
-// Attach implements [gcgate.Attacher]: the requests that come may prove that the peer has this
-// process back.
+// Attach implements [gcgate.Attacher].
 func (h *Handler) Attach(g *gcgate.Gate) {
 	h.gateLog.Store(g.Logger())
 	h.peers.Attach(g)
@@ -194,19 +162,19 @@ func (h *Handler) CanConfirm(within time.Duration) error {
 	return h.with(h.Fall, defaultFall, func(d polled.Demand) error { return h.peers.CanConfirm(within, d) })
 }
 
-// WhyUnheeded implements [gcgate.Explainer].
-func (h *Handler) WhyUnheeded() string {
+// WhyIgnored implements [gcgate.Explainer].
+func (h *Handler) WhyIgnored() string {
 	return "in Envoy common_lb_config.update_merge_window, which holds what checks find back for a second: " +
 		"set it to 0s; " +
 		"in HAProxy a cookie or a stick-table, by which requests stick to this server: leave it out"
 }
 
-// Check waits until somebody has polled.
+// Check waits until an allowed address has polled.
 func (h *Handler) Check(ctx context.Context) error {
 	return h.with(0, 0, func(polled.Demand) error { return h.peers.Heard(ctx) })
 }
 
-// Validate implements [gcgate.Validator]: it looks at the fields.
+// Validate implements [gcgate.Validator].
 func (h *Handler) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -221,7 +189,6 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-// with calls do with what each poller takes to act, unless the fields are not to be used.
 func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error {
 	if err := h.Validate(); err != nil {
 		return err
@@ -231,7 +198,7 @@ func (h *Handler) with(answers, initial int, do func(polled.Demand) error) error
 		answers = initial
 	}
 	d := polled.Demand{Answers: answers, Pollers: h.Pollers, Prove: true, Assumed: assumed, InAnswers: h.InAnswers}
-	return h.strangers.Explain(do(d), &advice)
+	return h.access.Explain(do(d), &advice)
 }
 
 // serverState returns what HAProxy says of this server, as in "UP 2/3; name=be/a; node=lb1".
@@ -253,6 +220,3 @@ func serverState(r *http.Request) polled.Says {
 
 // String returns "health check".
 func (h *Handler) String() string { return "health check" }
-
-// Strangers returns how many polls got 403 because their address is not allowed.
-func (h *Handler) Strangers() uint64 { return h.strangers.Count() }

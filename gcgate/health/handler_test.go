@@ -18,7 +18,7 @@ import (
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/gcgatetest"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 	"evenkeel.dev/internal/leaks"
 )
 
@@ -82,8 +82,8 @@ func TestHandlerAnswers(t *testing.T) {
 		{"HEAD", "HEAD", "[::1]:1", "tcp", true, 503, "draining\n"}, // the server drops the body
 		{"allowed", "GET", "10.1.2.3:1", "tcp", false, 200, "ready\n"},
 		{"allowed, IPv4 in IPv6", "GET", "[::ffff:10.1.2.3]:1", "tcp", false, 200, "ready\n"},
-		{"stranger", "GET", "10.2.2.3:1", "tcp", true, 403, "forbidden\n"},
-		{"stranger's POST", "POST", "10.2.2.3:1", "tcp", false, 403, "forbidden\n"},
+		{"other address", "GET", "10.2.2.3:1", "tcp", true, 403, "forbidden\n"},
+		{"other address's POST", "POST", "10.2.2.3:1", "tcp", false, 403, "forbidden\n"},
 		{"POST", "POST", "127.0.0.1:1", "tcp", false, 405, "use GET or HEAD\n"},
 		{"no address", "GET", "@", "tcp", false, 403, "forbidden\n"},
 		{"Unix socket", "GET", "@", "unix", false, 200, "ready\n"},
@@ -104,7 +104,7 @@ func TestHandlerAnswers(t *testing.T) {
 			r := httptest.NewRequestWithContext(ctx, tt.method, "/health", nil)
 			r.RemoteAddr = tt.remote
 			for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded"} {
-				r.Header.Set(header, "127.0.0.1") // must not let a stranger in
+				r.Header.Set(header, "127.0.0.1") // must not let another address in
 			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
@@ -164,7 +164,7 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
-		if !errors.Is(err, polled.ErrNobody) || !strings.Contains(err.Error(), "option httpchk") ||
+		if !errors.Is(err, polled.ErrNoPolls) || !strings.Contains(err.Error(), "option httpchk") ||
 			!strings.Contains(err.Error(), "no_traffic_interval") {
 			t.Errorf("got %v, want the line to add", err)
 		}
@@ -180,14 +180,14 @@ func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	if err := h.Check(ctx); err == nil || !strings.Contains(err.Error(), "Handler.Allow") {
 		t.Errorf("got %v, want Handler.Allow", err)
 	}
-	if n := strings.Count(log.String(), "stranger"); n != 1 || h.Strangers() != 2 {
-		t.Errorf("counted %d strangers, logged %d times; want 2 and 1", h.Strangers(), n)
+	if n := strings.Count(log.String(), "refused a poll"); n != 1 || h.access.Refused() != 2 {
+		t.Errorf("refused %d polls, logged %d times; want 2 and 1", h.access.Refused(), n)
 	}
 }
 
 // TestHandlerNamesBothBalancers: it cannot know who polls.
 func TestHandlerNamesBothBalancers(t *testing.T) {
-	why := new(Handler).WhyUnheeded()
+	why := new(Handler).WhyIgnored()
 	for _, want := range []string{"in Envoy common_lb_config.update_merge_window", "in HAProxy a cookie"} {
 		if !strings.Contains(why, want) {
 			t.Errorf("%q lacks %q", why, want)

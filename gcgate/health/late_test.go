@@ -175,7 +175,7 @@ func TestBalancerThatActsLate(t *testing.T) {
 					overlapped, entered := now.Overlapped-was.Overlapped, now.Entered-was.Entered
 					t.Logf("%d collections, %d requests of %d overlapped one, %d drains had no effect at once, turns "+
 						"held for %v at most, %d went without", collections, overlapped, entered,
-						now.Unheeded, now.Turn.Held.Max, now.WithoutTurn)
+						now.IgnoredDrains, now.Turn.Held.Max, now.WithoutTurn)
 					if 1000*overlapped > entered || collections < least || now.Turn.Held.Max > 5*time.Second ||
 						now.WithoutTurn > was.WithoutTurn || now.Escaped > 0 {
 						t.Errorf("replica %d: %+v\n%s", i, now, r.log.String())

@@ -36,8 +36,8 @@ func TestHandlerLogsToTheGate(t *testing.T) {
 		if err := g.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := strings.Contains(ownLog.String(), "by a stranger"); got != own || strings.Contains(gateLog.String(),
-			"by a stranger") == own {
+		if got := strings.Contains(ownLog.String(), "refused a poll"); got != own || strings.Contains(gateLog.String(),
+			"refused a poll") == own {
 			t.Errorf("own logger: %v: own log\n%s\nthe gate's\n%s", own, ownLog.String(), gateLog.String())
 		}
 	}

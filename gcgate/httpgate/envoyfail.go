@@ -7,20 +7,17 @@ import (
 	"net/http"
 )
 
-// headerEnvoyFail is the header of Options.EnvoyFail; to Envoy its value does not matter.
-//
-// Source: Envoy's documentation, configuration of the HTTP router filter.
+// headerEnvoyFail is the header of Options.EnvoyFail, with any value (Envoy's HTTP router filter).
 const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
 
-// failWriter adds headerEnvoyFail to an answer that begins while this process drains. A request
-// that came then may take longer: its answer must not take a process out that is back.
+// failWriter adds headerEnvoyFail to an answer that begins while this process drains. A later
+// answer must not take a process out that is back.
 type failWriter struct {
 	http.ResponseWriter
 	draining func() bool
 	begun    bool // the header has been sent
 }
 
-// begin decides on the header of the answer, which is sent now.
 func (w *failWriter) begin() {
 	switch {
 	case w.begun:

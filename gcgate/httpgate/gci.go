@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate/client"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 // gci is the service's side of the header protocol of the Garbage Collector Control Interceptor
-// (the README of gcinterceptor/gci-proxy; docs/reference/protocol.md). gci-proxy exits at any
-// status but 200, so a collection that comes too soon after another is left out with 200 too.
-//
-// Its methods may be called from any goroutine.
+// (docs/reference/protocol.md). gci-proxy exits at any status but 200. Any goroutine may call its
+// methods.
 type gci struct {
 	peers    []netip.Prefix
 	heap     func() uint64 // bytes of objects now
@@ -34,20 +32,18 @@ type gci struct {
 const (
 	headerGCI = "Gci"
 
-	// gciSpacing is the least time between the starts of two collections that peers force, in
-	// expected durations of one: peers cannot keep the process drained for more than a quarter
-	// of the time.
+	// gciSpacing is the least time between the starts of two forced collections, in expected
+	// durations of one.
 	gciSpacing = 4
 
-	// gciMinSpacing is it when a collection is short, or its duration not known yet.
 	gciMinSpacing = 100 * time.Millisecond
 
-	// gciTimeout bounds one collection for a peer: gci-proxy's own timeout.
+	// gciTimeout is gci-proxy's own timeout.
 	gciTimeout = 120 * time.Second
 )
 
-// serves reports whether r is of the protocol and from a peer that may use it. A request that
-// a proxy handed on is not, since the header may be its client's.
+// serves reports whether r is of the protocol and from a peer that may use it. The header of a
+// request that a proxy handed on may be its client's.
 func (c *gci) serves(r *http.Request) bool {
 	h := r.Header
 	if len(h[headerGCI]) == 0 ||
@@ -57,9 +53,8 @@ func (c *gci) serves(r *http.Request) bool {
 	return polled.Covered(r.RemoteAddr, c.peers)
 }
 
-// ServeHTTP answers a request of the protocol: 200 with the heap's bytes in decimal for "ch",
-// 200 without a body after a collection for "gen1", "gen2" (Go has no generations) and "gc"
-// (what newer gci-proxies send), else 400.
+// ServeHTTP answers 200 with the heap's bytes in decimal for "ch", 200 without a body after a
+// collection for "gen1", "gen2" and "gc", else 400.
 func (c *gci) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -86,8 +81,8 @@ func (c *gci) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// force collects and waits for the end. While another peer's collection runs it waits for that
-// one instead. Too soon after the last it does nothing, and returns how long to wait.
+// force collects and waits for the end. It joins a collection of another peer. Too soon after the
+// last it does nothing, and returns how long to wait.
 func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 	c.mu.Lock()
 	if running := c.running; running != nil {

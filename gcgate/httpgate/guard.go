@@ -13,7 +13,7 @@ import (
 
 const (
 	guardTimeout = 30 * time.Second // of the collection at the start
-	guardLooks   = 1000             // requests that are looked at for a balancer's headers
+	guardLooks   = 1000             // requests that are searched for a balancer's headers
 )
 
 // Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called
@@ -27,30 +27,16 @@ type Guarded struct {
 	warned atomic.Bool  // that there is a balancer
 }
 
-// Guard starts a gate and returns next with its requests counted: what GCI(handler) was to the
-// original, in one line.
+// Guard starts a gate and returns next with its requests counted:
 //
 //	http.ListenAndServe(addr, httpgate.Guard(mux, gcgate.Options{}))
 //
-// Without options it does what helps a process without peers. It spends the memory that its
-// container has on fewer collections, and says in the log what it chose ([gcgate.PolicyAuto]). When
-// requests carry the headers of a balancer, it warns at the first of them that there is no signal,
-// and what to set. Envoy sends such headers by itself; HAProxy does with "option forwardfor", and
-// nginx with proxy_set_header X-Forwarded-For: without, nothing tells a balancer from any other
-// client. Behind one that tries another replica after a 503 that is
+// Without options the gate spends memory on fewer collections ([gcgate.PolicyAuto]). If requests
+// carry the headers of a balancer, it warns once and says what to set. nginx sends some with
+// "proxy_set_header X-Forwarded-For", and HAProxy with "option forwardfor".
 //
-//	turns := gcgate.FileTurns{Path: "/run/hello/gcgate.lock"}
-//	httpgate.Guard(mux, gcgate.Options{Policy: gcgate.PolicyShed, Turns: turns})
-//
-// (the folder has to be there: see [gcgate.FileTurns]), which it says when it sees that the
-// balancer tries again: Envoy counts the attempts in X-Envoy-Attempt-Count where
-// include_request_attempt_count is set (config.route.v3.VirtualHost). HAProxy and nginx tell no
-// replica. A request that is tried again enters a gate at each attempt, so that replicas count more
-// requests together than clients send.
-//
-// A gate that cannot start is no reason not to serve: then the log says why at Error, [Guarded.Err]
-// returns it, and requests are served without. Like [Wrap], put it outermost; for a second server
-// of the process use Wrap with [Guarded.Gate].
+// If the gate cannot start, the log says why at Error, [Guarded.Err] returns it, and requests are
+// served without a gate. Put it outermost, as [Wrap].
 func Guard(next http.Handler, o gcgate.Options) *Guarded {
 	g := &Guarded{next: next, log: o.Logger}
 	if g.log == nil {
@@ -60,7 +46,7 @@ func Guard(next http.Handler, o gcgate.Options) *Guarded {
 	defer cancel()
 	g.gate, g.err = gcgate.Start(ctx, o)
 	if g.err != nil {
-		g.log.Error("httpgate: no gate: serving without one, so requests meet collections as before", "error", g.err)
+		g.log.Error("httpgate: no gate: serving without one, so requests overlap collections as before", "error", g.err)
 		return g
 	}
 	g.next = Wrap(g.gate, next)
@@ -78,14 +64,15 @@ func (g *Guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// Gate returns the gate, nil where it could not start: [Wrap], [Status] and the metrics of contrib
-// take that for no gate, and its own methods do not.
+// Gate returns the gate, nil if it could not start. [Wrap], [Status] and the metrics of contrib
+// accept nil.
 func (g *Guarded) Gate() *gcgate.Gate { return g.gate }
 
-// Err returns why the gate could not start: an [*evenkeel.OptionError], [gcgate.ErrRunning], or nil.
+// Err returns why the gate could not start: an [*evenkeel.OptionError], [gcgate.ErrRunning], or
+// nil.
 func (g *Guarded) Err() error { return g.err }
 
-// Stop stops the gate, as [gcgate.Gate.Stop] does; requests are served as before.
+// Stop stops the gate, as [gcgate.Gate.Stop] does. Requests are served as before.
 func (g *Guarded) Stop(ctx context.Context) error {
 	if g.gate == nil {
 		return nil
@@ -93,7 +80,7 @@ func (g *Guarded) Stop(ctx context.Context) error {
 	return g.gate.Stop(ctx)
 }
 
-// look warns once of a balancer that has no signal, and says once if it tries requests again.
+// look warns once of a balancer that has no signal, and logs once if it tries requests again.
 func (g *Guarded) look(h http.Header) {
 	attempt := h[attemptHeader]
 	if len(attempt) > 0 && attempt[0] != "1" {
@@ -126,8 +113,6 @@ func (g *Guarded) look(h http.Header) {
 // attemptHeader is the number of the attempt, from 1, if Envoy is set to send it.
 const attemptHeader = "X-Envoy-Attempt-Count"
 
-// balancer returns a header by which a balancer in front is known, "" where there is none, and how
-// to tell that balancer.
 func balancer(h http.Header) (header, fix string) {
 	for name := range h {
 		if strings.HasPrefix(name, "X-Envoy-") {

@@ -38,7 +38,7 @@ func guard(t *testing.T, o gcgate.Options) (*Guarded, *guardLog) {
 	t.Helper()
 	log, heap := &guardLog{}, gcgatetest.NewHeap()
 	heap.Rate, heap.Mark = 0, 0
-	o.Collector, o.DisablePeriod, o.Logger = heap, true, slog.New(slog.NewTextHandler(log, nil))
+	o.Collector, o.Period, o.Logger = heap, -1, slog.New(slog.NewTextHandler(log, nil))
 	g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), o)
 	t.Cleanup(func() { _ = g.Stop(context.Background()) })
 	return g, log
@@ -118,7 +118,7 @@ func TestGuardSheds(t *testing.T) {
 	heap.Rate, heap.Mark = 0, 0
 	g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), gcgate.Options{
 		Policy: gcgate.PolicyShed, Turns: gcgate.FileTurns{Path: t.TempDir() + "/turns"},
-		DisableHoldTurn: true, DisablePeriod: true,
+		HoldTurn: -1, Period: -1,
 		Collector: heap, Logger: slog.New(slog.DiscardHandler),
 	})
 	defer g.Stop(context.Background())

@@ -21,7 +21,7 @@ func startGate(t testing.TB, o gcgate.Options) (*gcgate.Gate, *gcgatetest.Heap) 
 	t.Helper()
 	heap := gcgatetest.NewHeap()
 	heap.Rate, heap.Mark, heap.Live = 0, time.Millisecond, 1<<20
-	o.Collector, o.Logger, o.DisablePeriod, o.DisableTurns = heap, slog.New(slog.DiscardHandler), true, o.Turns == nil
+	o.Collector, o.Logger, o.Period, o.DisableTurns = heap, slog.New(slog.DiscardHandler), -1, o.Turns == nil
 	g, err := gcgate.Start(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/client"
-	"evenkeel.dev/gcgate/polled"
+	"evenkeel.dev/gcgate/internal/polled"
 )
 
 var (
@@ -20,24 +20,19 @@ var (
 	_ gcgate.Describer = (*InBand)(nil)
 )
 
-// InBand is a [gcgate.Signal] to clients that need no balancer. While this process is drained, each
+// InBand is a [gcgate.Signal] to clients without a balancer. While this process is drained, each
 // answer of a wrapped handler carries the header Gcgate-Drain with the milliseconds until it is
-// back. A [client.Transport] reads it and sends its requests elsewhere.
+// back. A [client.Transport] then sends its requests elsewhere.
 //
-// Drain returns when no request has entered for QuietFor, so clients that do not read the header
-// make it fail at its deadline, and the gate then goes on without them. Answers to requests that
-// ran before Drain may lack the header, because they may be on their way.
-//
-// Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it; of
-// several they use the first. The fields must not change after [gcgate.Start].
+// Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it. Do
+// not change the fields after [gcgate.Start].
 type InBand struct {
-	// QuietFor is how long no request must enter for the clients to count as diverted.
-	// Default: 0, which is 10 ms.
+	// QuietFor is how long no request must enter for the clients to count as diverted. Default: 0,
+	// which is 10 ms.
 	QuietFor time.Duration
 
-	// Allow are the clients that get the header, in addition to those of this host's loopback. The
-	// address is that of the connection. Default: none, which allows all. The time of a collection is
-	// no secret among services, but a server that faces the public may keep it to itself.
+	// Allow are the clients that get the header, in addition to those of this host's loopback, by
+	// the connection's address. Default: none, which allows all.
 	Allow []netip.Prefix
 
 	gate      atomic.Pointer[gcgate.Gate] // nil before Attach
@@ -53,29 +48,27 @@ type InBand struct {
 const (
 	defaultInBandQuiet = 10 * time.Millisecond
 
-	// returnPatience is how long past the announced time a client probes at the latest. It is the
-	// longest pause between the probes of a Transport, and some.
+	// returnPatience is how long past the announced time a client probes at the latest, and some.
 	returnPatience = client.MaxProbePause + 100*time.Millisecond
 )
 
 var firstMoment = time.Now()
 
-// clock is nanoseconds since the program's start, on the monotonic clock; never 0.
+// clock is nanoseconds since the program's start, never 0.
 func clock() int64 { return int64(time.Since(firstMoment)) | 1 }
 
 // Attach implements [gcgate.Attacher].
 func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 
-// Describe implements [gcgate.Describer]. If all targets are drained, a [client.Transport] uses
-// them nevertheless, so no turn is needed.
+// Describe implements [gcgate.Describer]. A [client.Transport] uses drained targets if all are
+// drained, so no turn is needed.
 func (b *InBand) Describe() gcgate.Description { return gcgate.Description{SafeWithoutTurn: true} }
 
 // String implements [gcgate.Signal].
 func (b *InBand) String() string { return "in-band (" + client.HeaderDrain + ")" }
 
 // Drain announces the collection, and returns nil when no request has entered for QuietFor. At
-// ctx's end it fails and names the requests that keep coming; the announcement stays. It may be
-// called again.
+// ctx's end it fails, and the announcement stays.
 func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	gate := b.gate.Load()
 	if gate == nil {
@@ -111,9 +104,8 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	}
 }
 
-// Ready ends the announcement, and returns nil when a client has seen it: a probe was answered,
-// or a request entered. It also returns nil if no client got the header, and if those that did have
-// not come back long after they should have.
+// Ready ends the announcement, and returns nil when a client has seen that, or after a bound. A
+// probe was answered then, or a request entered.
 func (b *InBand) Ready(ctx context.Context) error {
 	gate := b.gate.Load()
 	if gate == nil {
@@ -175,5 +167,5 @@ func (b *InBand) remaining(remoteAddr string) time.Duration {
 			return 0
 		}
 	}
-	return max(time.Duration(until-clock()), 1) // overdue: any moment
+	return max(time.Duration(until-clock()), 1) // overdue
 }

@@ -12,25 +12,23 @@ import (
 
 // Options configure a [Middleware]. The zero value works.
 type Options struct {
-	// Stream says which requests are long streams, that no collection waits for. It is called for
+	// Stream says which requests are long streams, which no collection waits for. It is called for
 	// each request, from any goroutine. Default: nil, which is [IsStream].
 	Stream func(*http.Request) bool
 
-	// GCIPeers are the addresses that may use the header protocol of the Garbage Collector
-	// Control Interceptor (docs/reference/protocol.md). Default: none, the protocol is off.
+	// GCIPeers are the addresses that may use the protocol of the Garbage Collector Control
+	// Interceptor. Default: none, the protocol is off.
 	GCIPeers []netip.Prefix
 
-	// EnvoyFail is asked for each request, and where it reports true again when the answer begins:
-	// while it does, the answer carries the header x-envoy-immediate-health-check-fail, at which an
-	// Envoy that checks this replica's health takes it out at once, and back at its next check.
-	// Give the Draining of the health.Handler that Envoy polls, with its field InAnswers set (see
-	// deploy/envoy). It must not block. Default: nil, no such header.
+	// EnvoyFail is asked for each request. While it returns true, answers carry the header
+	// x-envoy-immediate-health-check-fail, at which Envoy takes this replica out (see
+	// deploy/envoy). It must not block. Default: nil, no header.
 	EnvoyFail func() bool
 }
 
 // A Middleware wraps handlers for one gate. Its methods may be called from any goroutine.
 type Middleware struct {
-	gate   *gcgate.Gate // nil: none, and nothing is wrapped
+	gate   *gcgate.Gate // nil: nothing is wrapped
 	stream func(*http.Request) bool
 	gci    *gci    // nil: off
 	inBand *InBand // nil: no such signal
@@ -38,17 +36,14 @@ type Middleware struct {
 	envoyFail func() bool // nil: no header
 }
 
-// Wrap returns next with its requests counted by g, without options: [New] has them. Where g is nil
-// it returns next itself, so that a service can be run without a gate.
-//
-// Put it outermost, around the server's whole handler: what is in front of it is not counted, and
-// a client's probe asks for "/". Wrapping several handlers of one server is fine.
+// Wrap returns next with its requests counted by g, without options. It returns next itself if g is
+// nil. Put it outermost, around the server's whole handler, because a client's probe asks for "/".
 func Wrap(g *gcgate.Gate, next http.Handler) http.Handler {
 	return newMiddleware(g, Options{}).Wrap(next)
 }
 
-// New returns a Middleware for g, or an [*evenkeel.OptionError]. It starts nothing. Make one for all the
-// handlers of a process: what GCI's peers may do is bounded for each Middleware.
+// New returns a Middleware for g, or an [*evenkeel.OptionError]. Make one for all the handlers of a
+// process.
 func New(g *gcgate.Gate, o Options) (*Middleware, error) {
 	for _, p := range o.GCIPeers {
 		if !p.IsValid() {
@@ -90,7 +85,6 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	return &handler{m, next}
 }
 
-// handler is next, wrapped.
 type handler struct {
 	m    *Middleware
 	next http.Handler
@@ -101,7 +95,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
 	if m.envoyFail != nil && m.envoyFail() {
 		f := &failWriter{ResponseWriter: w, draining: m.envoyFail}
-		defer f.begin() // where nothing was written
+		defer f.begin() // if nothing was written
 		w = f
 	}
 	switch {
@@ -125,7 +119,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerProbe tells a client that heard of an absence whether it is over.
 func (m *Middleware) answerProbe(w http.ResponseWriter, r *http.Request) {
 	var d time.Duration
 	if m.inBand != nil {
@@ -142,8 +135,6 @@ func (m *Middleware) answerProbe(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// refuse answers 503 and says when to come again. The connection stays open: the client, or the
-// balancer in front, uses it when this process is back.
 func (m *Middleware) refuse(w http.ResponseWriter) {
 	m.gate.CountRefused()
 	d := m.gate.Remaining()

@@ -6,22 +6,24 @@ import (
 	"html"
 	"math"
 	"net/http"
+	"os"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
 
 	"evenkeel.dev/gcgate"
+	"evenkeel.dev/internal/cputime"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: the [gcgate.Stats] by their
-// names, and [Process], where the request's query is "json" or it accepts application/json and no
-// HTML. It reads nothing of the request but that and changes nothing; mount it where operators
-// reach it and others do not, outside of what g counts:
+// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats] and
+// [Process]. JSON takes the query "json", or application/json and no HTML in Accept. Mount it where
+// operators reach it and others do not:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
 //
-// Where g is nil, as [Guarded.Gate] returns it where the gate could not start, the page says so,
-// with status 404; in JSON it is an object with Error.
+// If g is nil the page says so, with status 404. In JSON it is an object with Error.
 func Status(g *gcgate.Gate) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -54,7 +56,6 @@ func Status(g *gcgate.Gate) http.Handler {
 	})
 }
 
-// noGate is what the page says where there is no gate.
 const noGate = `there is no gate here, so requests overlap collections: where one could not start, ` +
 	`the log of the start says why, at level ERROR ("httpgate: no gate"), and Guarded.Err returns it`
 
@@ -77,7 +78,6 @@ a { color: #05c }
 </style>
 `
 
-// page is the statistics as HTML.
 func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) string {
 	var b strings.Builder
 	b.WriteString(pageHead)
@@ -116,7 +116,7 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther,
 		share(s.OverlappedOther, s.Entered))
 	row("refused", "%d", s.Refused)
-	row("drains not heeded", "%d", s.Unheeded)
+	row("drains ignored", "%d", s.IgnoredDrains)
 	var reasons []string
 	for r := gcgate.ReasonHard; r <= gcgate.ReasonRequested; r++ {
 		if n := s.Collections[r]; n > 0 {
@@ -172,7 +172,6 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	return b.String()
 }
 
-// age rounds a time for people.
 func age(d time.Duration) string {
 	if d >= time.Hour {
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
@@ -184,4 +183,46 @@ func size(bytes uint64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(
 
 func share(part, of uint64) string {
 	return fmt.Sprintf("%.3g%%", 100*float64(part)/float64(max(of, 1)))
+}
+
+// A Process is what [Status] says of the process in addition to its gate.
+type Process struct {
+	// CPU is what the process has taken since it began, the kernel's part included, 0 if it is not
+	// known. Collector is the collector's share in Cycles that have ended, idle processors' marking
+	// included.
+	CPU       time.Duration
+	Collector time.Duration
+	Cycles    uint64
+
+	Procs int // GOMAXPROCS
+
+	// Busy is for how long the processors of Go have run something until the last cycle's end, by
+	// the clock of Collector.
+	Busy time.Duration
+
+	Host   string // the machine's name
+	PID    int
+	Uptime time.Duration // since the program's start
+}
+
+func process() Process {
+	samples := []metrics.Sample{
+		{Name: "/cpu/classes/gc/total:cpu-seconds"},
+		{Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/cpu/classes/total:cpu-seconds"},
+		{Name: "/cpu/classes/idle:cpu-seconds"},
+	}
+	metrics.Read(samples)
+	seconds := func(i int) float64 { return samples[i].Value.Float64() }
+	host, _ := os.Hostname()
+	return Process{
+		CPU:       cputime.Process(),
+		Collector: time.Duration(seconds(0) * float64(time.Second)),
+		Busy:      time.Duration((seconds(2) - seconds(3)) * float64(time.Second)),
+		Cycles:    samples[1].Value.Uint64(),
+		Procs:     runtime.GOMAXPROCS(0),
+		Host:      host,
+		PID:       os.Getpid(),
+		Uptime:    time.Since(firstMoment),
+	}
 }

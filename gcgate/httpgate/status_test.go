@@ -25,7 +25,7 @@ func TestStatusPage(t *testing.T) {
 			gcgate.StateAnnouncing: {Count: 44, Total: 440 * time.Millisecond, Max: 31 * time.Millisecond},
 			gcgate.StateCollecting: {Count: 44, Total: 4 * time.Second, Max: 210 * time.Millisecond},
 		},
-		Entered: 98_765, Overlapped: 12, OverlappedOther: 610, Unheeded: 2, Refused: 3, WithoutTurn: 1,
+		Entered: 98_765, Overlapped: 12, OverlappedOther: 610, IgnoredDrains: 2, Refused: 3, WithoutTurn: 1,
 		InFlight: 4, Oldest: 5 * time.Minute, Live: 300 << 20, Heap: 411 << 20, Trigger: 600 << 20, Hard: 825 << 20,
 		Turn: gcgate.TurnStats{
 			Held: gcgate.Duration{Count: 44, Total: 44 * 56 * time.Millisecond}, Holding: 1,

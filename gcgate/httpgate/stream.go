@@ -6,7 +6,7 @@ import (
 )
 
 // IsStream reports whether r asks for a long stream: a protocol upgrade (WebSocket), Server-Sent
-// Events, or CONNECT (WebSocket over HTTP/2 too). To widen it, set [Options].Stream:
+// Events, or CONNECT. To widen it, set [Options].Stream:
 //
 //	Stream: func(r *http.Request) bool {
 //		return httpgate.IsStream(r) || strings.HasPrefix(r.URL.Path, "/watch/")

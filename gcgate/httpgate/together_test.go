@@ -50,7 +50,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 // sends to the other; then to both again.
 func TestGateAndTransportTogether(t *testing.T) {
 	g, err := gcgate.Start(t.Context(), gcgate.Options{
-		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&httpgate.InBand{}}, DisablePeriod: true,
+		Policy: gcgate.PolicyDrain, Signals: []gcgate.Signal{&httpgate.InBand{}}, Period: -1,
 		MinTriggerBytes: 1 << 40,
 		Logger:          slog.New(slog.DiscardHandler),
 	})

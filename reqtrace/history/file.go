@@ -14,15 +14,15 @@ const (
 	logName  = "history.log"
 	lockName = "history.lock"
 
-	// asideName is what a log is renamed to that holds no history.
 	asideName = "history.log.damaged"
 
-	// The name of a new file has digits between these. A kill may leave one, which who takes the folder next removes.
+	// The name of a new file has digits between these. A kill may leave one.
 	tempPrefix = ".evenkeel-history-"
 	tempSuffix = ".tmp"
 )
 
-// file is the file of a store, in a folder that this process has. It is owned by who holds [Store].disk.
+// file is the file of a store, in a folder that this process has. The holder of Store.disk owns
+// it.
 type file struct {
 	dir  string
 	lock *os.File
@@ -30,11 +30,10 @@ type file struct {
 	size int64
 }
 
-// openFile takes a folder, and reads what is there, also what a store with a higher Options.MaxBytes wrote.
 func openFile(dir string) (*file, []byte, error) {
 	f := &file{dir: dir}
 	if err := f.take(); err != nil {
-		if f.lock != nil { // what a kill has left cannot be removed
+		if f.lock != nil { // sweep failed
 			err = errors.Join(err, f.close())
 		}
 		return nil, nil, err
@@ -46,7 +45,6 @@ func openFile(dir string) (*file, []byte, error) {
 	return f, b, nil
 }
 
-// take takes the folder, and makes it where it is not there, as after somebody removed it.
 func (f *file) take() error {
 	if f.lock != nil && same(f.lock, f.path(lockName)) {
 		return nil
@@ -68,7 +66,6 @@ func (f *file) take() error {
 	return wrap(errors.Join(err, f.sweep()))
 }
 
-// sweep removes what a kill has left.
 func (f *file) sweep() error {
 	list, err := os.ReadDir(f.dir)
 	for _, e := range list {
@@ -81,7 +78,6 @@ func (f *file) sweep() error {
 	return err
 }
 
-// setAside gives what is there another name, under which nobody touches it.
 func (f *file) setAside() error {
 	if _, err := os.Lstat(f.path(asideName)); err == nil {
 		return fmt.Errorf("history: %s has %s already: move it, or %s, elsewhere", f.dir, asideName, logName)
@@ -89,7 +85,7 @@ func (f *file) setAside() error {
 	return wrap(errors.Join(os.Rename(f.path(logName), f.path(asideName)), syncFolder(f.dir)))
 }
 
-// there reports whether what is appended gets into the folder.
+// there reports whether the open file is still in the folder.
 func (f *file) there() bool { return f.log != nil && same(f.log, f.path(logName)) }
 
 func same(f *os.File, name string) bool {
@@ -115,7 +111,6 @@ func readUpTo(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// append writes a line at the end, and has it on the disk.
 func (f *file) append(line []byte) error {
 	n, err := f.log.Write(line)
 	f.size += int64(n)
@@ -125,7 +120,6 @@ func (f *file) append(line []byte) error {
 	return wrap(err)
 }
 
-// replace writes a file that has this line alone, and has it take the place of what was there.
 func (f *file) replace(line []byte) error {
 	if err := f.take(); err != nil {
 		return err
@@ -140,7 +134,7 @@ func (f *file) replace(line []byte) error {
 	if err = errors.Join(err, temp.Close()); err != nil {
 		return wrap(errors.Join(err, os.Remove(temp.Name())))
 	}
-	if f.log != nil { // some systems rename over no file that is open
+	if f.log != nil { // some systems cannot rename over an open file
 		err = f.log.Close()
 		f.log = nil
 	}
@@ -154,7 +148,6 @@ func (f *file) replace(line []byte) error {
 	return nil
 }
 
-// close lets the folder go.
 func (f *file) close() error {
 	err := f.lock.Close()
 	if f.log != nil {

@@ -26,7 +26,7 @@ func (k *accepting) add(*proactor.Desc) error {
 // then one.
 func TestRegisteredWhenItWaits(t *testing.T) {
 	k := &accepting{}
-	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
+	p := &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{}}
 	var listener, conn proactor.Desc
 	if err := p.Open(nil, &listener); err != nil || k.added != 1 {
 		t.Fatalf("Open of a listener: %v, %d registrations, want one", err, k.added)

@@ -35,7 +35,7 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 		return nil, err
 	}
 	k := &epoll{fd: fd}
-	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
+	p := &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: sys.Close}}
 	if k.waiter, err = sys.NewWaiter(fd, "epoll", p.fetched, k.signal); err != nil {
 		return nil, err
 	}
@@ -47,6 +47,8 @@ func newEpoll(add func(epfd, fd int, e *sys.EpollEvent) error) (*Poller, error) 
 		k.close()
 		return nil, err
 	}
+	wakeFd := k.wakeFd
+	p.held.Rest = func() { sys.Close(wakeFd) } // the runtime closes an *os.File, the waiter's, by itself
 	return p, nil
 }
 

@@ -89,15 +89,21 @@ type kqueue struct {
 func NewKqueueOver(c KqueueCalls) (*Poller, error) {
 	k := &kqueue{connecting: c, calls: c}
 	k.ended = sync.NewCond(&k.mu)
-	k.p = &Poller{kernel: k, woken: make(chan struct{}, 1)}
-	var err error
-	if k.wakeR, k.wakeW, err = c.Pipe(); err != nil {
+	k.p = &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{CloseFd: c.CloseFd}}
+	wakeR, wakeW, err := c.Pipe()
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
+	k.wakeR, k.wakeW = wakeR, wakeW
+	k.p.held.Rest = func() {
+		c.Close()
+		c.CloseFd(wakeR)
+		c.CloseFd(wakeW)
+	}
 	k.changes[0] = Kevent{Ident: k.wakeR, Filter: EVFILT_READ, Flags: EV_ADD}
 	if err = c.Change(k.changes[:1]); err != nil {
-		k.closeCalls()
+		k.p.held.Rest()
 		return nil, err
 	}
 	return k.p, nil
@@ -262,11 +268,5 @@ func (k *kqueue) close() {
 		k.signal()
 		k.ended.Wait()
 	}
-	k.closeCalls()
-}
-
-func (k *kqueue) closeCalls() {
-	k.calls.Close()
-	k.calls.CloseFd(k.wakeR)
-	k.calls.CloseFd(k.wakeW)
+	k.p.held.Rest()
 }

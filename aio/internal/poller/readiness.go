@@ -73,6 +73,7 @@ type kernel interface {
 type Poller struct {
 	kernel
 	table  []*proactor.Desc // by descriptor
+	held   *proactor.Held
 	gen    uint32
 	events [batch]event // fetched and not yet handled. Owned by the goroutine in WaitIO
 	at, n  int          // these of them: events[at:n]
@@ -87,6 +88,9 @@ type Poller struct {
 
 	revive func(d *proactor.Desc) // OnEdge's
 }
+
+// Holds implements [proactor.Holder].
+func (p *Poller) Holds() *proactor.Held { return p.held }
 
 // Name implements [proactor.Backend].
 func (p *Poller) Name() string { return p.name() }
@@ -117,6 +121,7 @@ func (p *Poller) enter(fd int, stream bool, d *proactor.Desc) {
 		p.table = append(p.table, nil)
 	}
 	p.table[fd] = d
+	p.held.Add(d.Num)
 }
 
 // watch has the edges of d reported from now on: a state that is there already is one.

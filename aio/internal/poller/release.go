@@ -27,6 +27,7 @@ func (p *Poller) drop(d *proactor.Desc) {
 		p.remove(d)
 	}
 	p.table[d.Num] = nil // before the number can be given out again
+	p.held.Remove(d.Num)
 	p.kernel.release(d)
 }
 

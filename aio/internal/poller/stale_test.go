@@ -38,7 +38,7 @@ func (k *oneNumber) close()                                     {}
 // closed one's, nor the one's that has its number by now.
 func TestStaleEvent(t *testing.T) {
 	k := &oneNumber{}
-	p := &Poller{kernel: k, woken: make(chan struct{}, 1)}
+	p := &Poller{kernel: k, woken: make(chan struct{}, 1), held: &proactor.Held{}}
 	var first, second proactor.Desc
 	if err := p.Open(nil, &first); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,15 @@ func New(swap int) (*Backend, error) {
 		r.close()
 		return nil, err
 	}
-	b := &Backend{Poller: p, ring: r, buffers: newBuffers(r, swap)}
+	swapped := newBuffers(r, swap)
+	held := p.Holds()
+	rest := held.Rest
+	held.Rest = func() {
+		rest()
+		r.close()
+		swapped.close()
+	}
+	b := &Backend{Poller: p, ring: r, buffers: swapped}
 	p.Take = b.take
 	return b, nil
 }

@@ -1,0 +1,92 @@
+package polled
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+)
+
+// Access decides who may poll, and says what to do in the errors of [Peers]. The zero value has
+// refused no poll. Its methods may be called from any goroutine.
+type Access struct{ refused atomic.Uint64 }
+
+// Advice is what a signal's log and errors tell its user to do.
+type Advice struct {
+	Check   string // what is polled, as "health: the health check"
+	Allow   string // the field that allows an address, as "Handler.Allow"
+	NoPolls string // what makes a peer poll at all
+	Slow    string // what makes it poll more often
+}
+
+// Admit returns what [Allowed] does. It logs the first poll that is not allowed at Debug.
+func (a *Access) Admit(network, remote string, allow []netip.Prefix, log *slog.Logger,
+	advice *Advice,
+) (from netip.Addr, ok bool) {
+	from, ok = Allowed(network, remote, allow)
+	if !ok && a.refused.Add(1) == 1 {
+		log.Debug(advice.Check+" refused a poll; later ones are not logged", "from", remote,
+			"fix", "if that is a balancer, add its address to "+advice.Allow)
+	}
+	return from, ok
+}
+
+// Refused returns how many polls were refused.
+func (a *Access) Refused() uint64 { return a.refused.Load() }
+
+// Explain adds to an error of [Peers] what to do about it. nil stays nil.
+func (a *Access) Explain(err error, advice *Advice) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNoPolls) && a.Refused() > 0:
+		return fmt.Errorf("%s: %w from an allowed address: add the balancer's address to %s",
+			advice.Check, err, advice.Allow)
+	case errors.Is(err, ErrNoPolls):
+		return fmt.Errorf("%s: %w: %s", advice.Check, err, advice.NoPolls)
+	}
+	return fmt.Errorf("%s: %w (%s)", advice.Check, err, advice.Slow)
+}
+
+// Allowed returns who polls, and whether they may: this host's loopback and the addresses in allow
+// may. remote may have a port. A Unix socket, where network is "unix", has permissions, and from is
+// the zero Addr.
+func Allowed(network, remote string, allow []netip.Prefix) (from netip.Addr, ok bool) {
+	if network == "unix" {
+		return netip.Addr{}, true
+	}
+	from, ok = parse(remote)
+	return from, ok && (from.IsLoopback() || contains(allow, from))
+}
+
+// Covered reports whether remote, an address as for [Allowed], is in one of the prefixes.
+func Covered(remote string, prefixes []netip.Prefix) bool {
+	from, ok := parse(remote)
+	return ok && contains(prefixes, from)
+}
+
+func parse(remote string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(remote)
+	if err != nil {
+		withPort, err := netip.ParseAddrPort(remote)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		addr = withPort.Addr()
+	}
+	return addr.Unmap().WithZone(""), true
+}
+
+// contains reports whether one of the prefixes covers addr, which is unmapped.
+func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
+	for _, p := range prefixes {
+		if ip := p.Addr(); ip.Is4In6() && p.Bits() >= 96 {
+			p = netip.PrefixFrom(ip.Unmap(), p.Bits()-96)
+		}
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}

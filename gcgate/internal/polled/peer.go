@@ -1,0 +1,86 @@
+package polled
+
+import (
+	"net/netip"
+	"time"
+)
+
+// peer is everything that polls from one address.
+type peer struct {
+	begun [pollsKept]time.Time // when the last polls began; a ring
+	n     int                  // polls in all
+	gap   time.Duration        // between the last two
+
+	// Since the state last changed.
+	answered int  // answers written
+	acted    int  // of these, how many were written when the last poll began
+	says     Says // with the last poll
+	agree    int  // polls in a row with which it says the same
+
+	// The drain.
+	out        bool      // it was asked to drain, and is not known to have this process back
+	casual     bool      // out, and unlikely to have acted: see polledCasually
+	due        time.Time // when it should have this process back, going by answers; zero: not yet
+	entered    uint32    // requests by then
+	quietUntil time.Time // no other request had come by then
+}
+
+func (q *peer) begin(now time.Time, says Says, draining bool) {
+	if q.n > 0 {
+		q.gap = now.Sub(q.last())
+	}
+	q.begun[q.n%pollsKept] = now
+	q.n++
+	q.acted = q.answered
+	q.says = says
+	if says == SaysDown && draining || says == SaysUp && !draining {
+		q.agree++
+	} else {
+		q.agree = 0
+	}
+	q.out = q.out || draining
+}
+
+func (q *peer) last() time.Time { return q.begun[(q.n-1)%pollsKept] }
+
+// isExpired reports whether q will most likely not poll again.
+func (q *peer) isExpired(now time.Time) bool {
+	silent := now.Sub(q.last())
+	if q.casual {
+		return silent > expireAfter
+	}
+	return silent > forgetAfter || !q.out && silent > max(expireAfter, 3*q.gap)
+}
+
+func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
+
+func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isExpired(now) }
+
+// polledCasually reports whether q, at the end of a drain that takes so many answers, is not a
+// balancer: a curl, or a container's own check.
+func (q *peer) polledCasually(answers int) bool {
+	return q.out && !q.recurs() && q.says == SaysNothing && q.answered < answers
+}
+
+// takes returns how long q took for its last polls gaps apart, the one that is open included.
+// It is 0 if q has not polled often enough.
+func (q *peer) takes(gaps int, now time.Time) time.Duration {
+	n := min(gaps, pollsKept-1)
+	if q.n <= n {
+		return 0
+	}
+	closed := q.last().Sub(q.begun[(q.n-1-n)%pollsKept])
+	open := now.Sub(q.begun[(q.n-n)%pollsKept])
+	return max(closed, open) * time.Duration(gaps) / time.Duration(n)
+}
+
+func (q *peer) hasActed(d Demand) bool {
+	return q.says == SaysNothing && q.acted >= d.answers() || q.says == SaysDown && q.agree >= d.agreeing()
+}
+
+func peerName(a netip.Addr) string {
+	if !a.IsValid() {
+		return "the Unix socket"
+	}
+	return a.String()
+}

@@ -1,0 +1,416 @@
+package polled
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"evenkeel.dev/gcgate"
+)
+
+const (
+	// forgetAfter is when any silent peer expires. It is also the longest regular interval, three
+	// times the slowest polls in use.
+	forgetAfter = 30 * time.Second
+
+	// expireAfter is when a casual peer expires, and one that polled fast and was not asked to drain.
+	expireAfter = 3 * time.Second
+
+	// listenFor is how long Ready waits for a peer that has expired. This process may have stalled,
+	// and have polls to read.
+	listenFor = time.Second
+
+	pollsKept = 16 // polls of a peer that are remembered, to tell how fast it polls
+	maxPeers  = 64 // addresses that are remembered
+
+	waitTick  = 50 * time.Millisecond // between two looks whether a peer went silent
+	quietTick = 2 * time.Millisecond  // between two looks whether requests did
+	quietFor  = 10 * time.Millisecond // without a request, and the peers have acted on answers
+)
+
+// ErrNoPolls is in the errors of [Peers] if nothing polls.
+var ErrNoPolls = errors.New("no polls")
+
+// Says is what a peer says of this process when it polls, for example in a header.
+type Says uint8
+
+const (
+	SaysNothing Says = iota // its state follows from the answers that it has got
+	SaysUp                  // it sends requests here
+	SaysDown                // it sends none
+)
+
+// Demand is what it takes to make a peer act. A negative number is an error of all methods.
+type Demand struct {
+	// Answers is how many of the same kind in a row make one poller act ("fall" and "rise" in
+	// HAProxy). Default: 0, which is 1.
+	Answers int
+
+	// Pollers is how many poll from one address by turns. Default: 0, which is 1.
+	Pollers int
+
+	// Prove has [Peers.Ready] look for a proof that the peer has this process back, because Answers
+	// may not be what the peer is set to. Default: false.
+	Prove bool
+
+	// Assumed says that Answers is a guess. Without a proof Ready then waits for 30 answers at least.
+	// Default: false.
+	Assumed bool
+
+	// InAnswers says that the peers also hear of a drain in the answers to requests, as Envoy does.
+	// Then any pace of polls is fast enough. It takes a [Counter]. Default: false.
+	InAnswers bool
+}
+
+func (d Demand) check() error {
+	if d.Answers < 0 || d.Pollers < 0 {
+		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers,
+			d.Pollers)
+	}
+	return nil
+}
+
+func (d Demand) pollers() int { return max(d.Pollers, 1) }
+
+// answers is how many answers to an address tell each of its pollers d.Answers times.
+func (d Demand) answers() int { return (max(d.Answers, 1)+1)*d.pollers() - 1 }
+
+// agreeing is how many polls in a row must say so, for each poller to have said it.
+func (d Demand) agreeing() int { return 2*d.pollers() - 1 }
+
+// Peers remembers which peers poll, and which answers they got. The zero value says "ready". Its
+// methods may be called from any goroutine. Do not copy it.
+type Peers struct {
+	mu    sync.Mutex // guards all that follows
+	peers map[netip.Addr]*peer
+	proof proof
+
+	// What polls are answered, and since then.
+	draining bool
+	fall     int           // answers that make a peer act on the last Drain
+	outs     int           // addresses, without casual ones, that had this process out when it was ready again
+	unproven bool          // one of them was taken for back without a proof
+	changed  chan struct{} // closed at the next poll; nil: no call waits
+
+	// A Drain with InAnswers.
+	entered uint32    // requests at the last look
+	quiet   time.Time // no more have entered since; zero: no look yet
+}
+
+// Attach lets p count requests, which [Peers.Ready] may take for a proof. It forgets what another
+// counter has counted.
+func (p *Peers) Attach(c Counter) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.proof.attach(c, time.Now())
+	for _, q := range p.peers {
+		q.due = time.Time{}
+	}
+}
+
+// Begin notes that a poll begins, and what the peer says with it. It returns whether to answer that
+// this process is draining. from is what [Allowed] returned. Call Begin before the answer is
+// written, and [Peers.Answered] after.
+func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := p.peers[from]
+	if q == nil {
+		if q = p.add(from, now); q == nil {
+			return false
+		}
+	}
+	q.begin(now, says, p.draining)
+	if q.casual && q.recurs() { // a balancer that had just appeared
+		q.casual = false
+		p.outs++
+	}
+	if p.draining {
+		p.proof.look(now)
+	} else {
+		p.proof.back(now) // the first that hears of it
+	}
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+	return p.draining
+}
+
+// add remembers from in the place of one that went silent. It returns nil if there is no place.
+func (p *Peers) add(from netip.Addr, now time.Time) *peer {
+	if len(p.peers) >= maxPeers {
+		for a, q := range p.peers {
+			if q.isExpired(now) {
+				delete(p.peers, a)
+			}
+		}
+		if len(p.peers) >= maxPeers {
+			return nil
+		}
+	}
+	if p.peers == nil {
+		p.peers = make(map[netip.Addr]*peer)
+	}
+	q := new(peer)
+	p.peers[from] = q
+	return q
+}
+
+// Answered notes that the answer to from, with what Begin returned, was written without an error.
+// An answer from before the last change does not count.
+func (p *Peers) Answered(from netip.Addr, draining bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q := p.peers[from]; q != nil && draining == p.draining {
+		q.answered++
+	}
+}
+
+// CanConfirm implements gcgate.Confirmer. It returns nil if at least one peer polls, and all are
+// expected to act on a drain within the time given. It is [ErrNoPolls] if none polls.
+func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gaps := d.answers() + 1
+	err := ErrNoPolls
+	var slow []string
+	for a, q := range p.peers {
+		if !q.isRegular(now) {
+			continue
+		}
+		switch takes := q.takes(gaps, now); {
+		case d.InAnswers && p.proof.counter != nil:
+			err = nil
+		case takes == 0:
+			slow = append(slow, fmt.Sprintf("%s has polled %d times, and how fast it acts is known after %d",
+				peerName(a), q.n, min(gaps, pollsKept-1)+1))
+		case takes > within:
+			slow = append(slow, fmt.Sprintf("%s polls every %v, so a drain takes %v, and AnnounceTimeout is %v",
+				peerName(a), (takes/time.Duration(gaps)).Round(time.Millisecond),
+				takes.Round(time.Millisecond), within))
+		default:
+			err = nil
+		}
+	}
+	return orSlowest(err, slow)
+}
+
+func orSlowest(err error, slow []string) error {
+	if len(slow) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: let it poll more often, every 10 ms", slices.Min(slow))
+}
+
+// Drain makes Begin say "draining" from now on, and waits until every peer that polls regularly has
+// acted. Each address has then polled once more after enough answers, or says so.
+func (p *Peers) Drain(ctx context.Context, d Demand) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	p.set(true, d)
+	pause := waitTick
+	if d.InAnswers {
+		pause = quietTick
+	}
+	return p.wait(ctx, pause, func(now time.Time) error {
+		err := p.missing(d, now)
+		if err != nil && d.InAnswers && p.quietInAnswers(now) {
+			err = nil
+		}
+		if err == nil {
+			p.proof.out(now)
+		}
+		return err
+	})
+}
+
+// Ready makes Begin say "ready" from now on, and waits until every peer that was asked to drain has
+// this process back, but not for one that has expired.
+//
+// A peer has this process back if it says so. If it says nothing it takes enough answers, and with
+// [Demand].Prove and a [Counter] one of these after them:
+//
+//   - More requests than can have come past the peer: at least eight, and four times as often as while
+//     the peer had this process out. This needs a single address with one poller.
+//   - 10 s without such a proof, and 30 answers if they are [Demand].Assumed. Then [Peers.Unproven]
+//     reports it.
+func (p *Peers) Ready(ctx context.Context, d Demand) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	p.set(false, d)
+	begin := time.Now()
+	looked := begin
+	return p.wait(ctx, waitTick, func(now time.Time) error {
+		if stalled := now.Sub(looked) - 2*waitTick; stalled > 0 {
+			begin = begin.Add(stalled)
+		}
+		looked = now
+		err := p.awaited(d, now, now.Sub(begin) >= listenFor)
+		if err == nil {
+			p.proof.serve(now)
+		}
+		return err
+	})
+}
+
+func (p *Peers) set(draining bool, d Demand) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if draining {
+		p.fall = d.answers()
+	}
+	if p.draining != draining {
+		p.draining = draining
+		p.outs, p.unproven, p.quiet = 0, false, time.Time{}
+		if draining {
+			p.proof.leave(now)
+		}
+		for _, q := range p.peers {
+			q.casual = !draining && q.polledCasually(p.fall)
+			q.answered, q.acted, q.agree, q.due = 0, 0, 0, time.Time{}
+			if q.out && !q.casual && !q.isExpired(now) {
+				p.outs++
+			}
+		}
+	}
+	if draining && d.InAnswers && p.proof.counter != nil {
+		for _, q := range p.peers { // each may hear of it in an answer from now on
+			q.out = q.out || !q.isExpired(now)
+		}
+	}
+}
+
+// Heard waits until a peer polls, or has polled lately. At ctx's end its error is ErrNoPolls.
+func (p *Peers) Heard(ctx context.Context) error {
+	return p.wait(ctx, waitTick, func(now time.Time) error {
+		for _, q := range p.peers {
+			if !q.isExpired(now) {
+				return nil
+			}
+		}
+		return ErrNoPolls
+	})
+}
+
+// missing returns nil if all have acted on a drain, else who has not. mu is held.
+func (p *Peers) missing(d Demand, now time.Time) error {
+	err := ErrNoPolls
+	var late []string
+	for a, q := range p.peers {
+		switch {
+		case !q.isRegular(now):
+		case q.hasActed(d):
+			err = nil
+		default:
+			late = append(late, fmt.Sprintf("%s has polled %d of %d times since", peerName(a), q.acted, d.answers()))
+		}
+	}
+	return orSlowest(err, late)
+}
+
+// quietInAnswers reports whether a peer polls and no request has entered for quietFor. mu is held.
+func (p *Peers) quietInAnswers(now time.Time) bool {
+	if p.proof.counter == nil {
+		return false
+	}
+	if _, n := p.proof.counter.Requests(); n != p.entered || p.quiet.IsZero() {
+		p.entered, p.quiet = n, now
+	}
+	regular := false
+	for _, q := range p.peers {
+		regular = regular || q.isRegular(now)
+	}
+	return regular && now.Sub(p.quiet) >= quietFor
+}
+
+// awaited returns nil if all that were asked to drain have this process back, or have expired while
+// Ready has listened, else gcgate.ErrNotBack. mu is held.
+func (p *Peers) awaited(d Demand, now time.Time, listened bool) error {
+	var late []string
+	for a, q := range p.peers {
+		q.out = q.out && !(listened && q.isExpired(now)) && !p.hasBack(q, d, now)
+		if q.out {
+			late = append(late, fmt.Sprintf("%s has polled %d of %d times since, the last time %v ago",
+				peerName(a), q.acted, d.answers(), now.Sub(q.last()).Round(time.Millisecond)))
+		}
+	}
+	if late == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", gcgate.ErrNotBack, slices.Min(late))
+}
+
+// hasBack reports whether q sends requests here again: it says so, or enough answers, and the
+// requests after them, prove it. mu is held.
+func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
+	switch {
+	case q.says != SaysNothing:
+		return q.says == SaysUp && q.agree >= d.agreeing()
+	case q.acted < d.answers():
+		return false
+	case !d.Prove || p.proof.counter == nil:
+		return true
+	}
+	_, entered := p.proof.counter.Requests()
+	if q.due.IsZero() {
+		q.due, q.entered = now, entered
+	}
+	if entered == q.entered {
+		q.quietUntil = now
+	}
+	// Of two that were asked to drain, it is not known which one sends.
+	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.quietUntil)) {
+		return true
+	}
+	if now.Sub(q.due) < ProofTimeout || d.Assumed &&
+		q.acted < (Demand{Answers: proofAnswers, Pollers: d.Pollers}).answers() {
+		return false
+	}
+	p.unproven = true
+	return true
+}
+
+// Unproven reports whether, since the last Ready, any peer was taken for back without a proof.
+func (p *Peers) Unproven() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unproven
+}
+
+// wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check
+// with mu held, at each poll and every pause.
+func (p *Peers) wait(ctx context.Context, pause time.Duration, check func(now time.Time) error) error {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		p.mu.Lock()
+		err := check(time.Now())
+		if p.changed == nil {
+			p.changed = make(chan struct{})
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
+		}
+	}
+}

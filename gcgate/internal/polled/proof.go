@@ -1,0 +1,159 @@
+package polled
+
+import "time"
+
+const (
+	// ProofTimeout is how long [Peers.Ready] waits for a proof that a peer has this process back,
+	// after its answers.
+	ProofTimeout = 10 * time.Second
+
+	// proofAnswers is how many answers in a row a peer may want if nothing is known of it.
+	proofAnswers = 30
+
+	// proofRequests is how many requests a proof takes, because one may be of any client.
+	proofRequests = 8
+
+	// proofTimes is how many times more often they must come than those that come past the peer.
+	// One more of those is assumed, because a short look may have missed it.
+	proofTimes = 4
+
+	// proofFades is what a drain leaves of what was seen in those before.
+	proofFades = 31. / 32
+
+	// A look shows whether requests keep coming once lookRequests would have come. Up to lookFew
+	// were on their way.
+	lookRequests = 40
+	lookFew      = 2
+
+	// silentRequests would have come in a silence that is not by chance. A short collection is over
+	// before a look can show that.
+	silentRequests = 10
+
+	// rateTime is how long this process must have served for the rate of its requests to be known.
+	rateTime = 100 * time.Millisecond
+
+	// proofBlind is the number of drains in a row without an end of requests after which the proof
+	// forgets what it knew.
+	proofBlind = 2
+)
+
+// A Counter counts requests, as a gcgate.Gate does.
+type Counter interface {
+	// Requests returns how many requests have entered, modulo 2^32.
+	Requests() (inFlight int, entered uint32)
+}
+
+// proof infers from the number of requests whether a peer sends them. Requests of others also come
+// while the peers have this process out, where the proof counts them.
+//
+// A peer may act later than it says. So the proof counts from when requests first came four times
+// less often than before the drain. Two drains without such an end prove that what was seen before
+// does not hold any more.
+type proof struct {
+	counter Counter // nil: requests are not counted
+
+	from   time.Time // this process has served since, up to the drain
+	served uint32    // requests by then
+	rate   float64   // of requests before the last drain, per second
+
+	since   time.Time // all have had this process out; zero: they have not
+	entered uint32    // requests by then
+	late    bool      // a look has seen that they kept coming
+	quiet   bool      // a look has seen that they ceased
+	seen    uint32    // requests by the last look
+	moved   time.Time // the last look that saw one come
+	blind   int       // drains in a row in which they never did
+	looked  float64   // seconds of recent drains in which all had it out
+	past    float64   // requests that came in that time
+}
+
+func (s *proof) attach(c Counter, now time.Time) {
+	s.counter, s.since, s.rate = c, time.Time{}, 0
+	s.serve(now)
+}
+
+// serve notes that the peers have this process back.
+func (s *proof) serve(now time.Time) {
+	if s.counter != nil {
+		_, s.served = s.counter.Requests()
+		s.from = now
+	}
+}
+
+// leave notes that the peers are asked to drain this process from now on.
+func (s *proof) leave(now time.Time) {
+	s.since = time.Time{}
+	if d := now.Sub(s.from); s.counter != nil && d >= rateTime {
+		_, entered := s.counter.Requests()
+		s.rate = float64(entered-s.served) / d.Seconds()
+	}
+}
+
+// out notes that all peers say that they have this process out from now on.
+func (s *proof) out(now time.Time) {
+	if s.counter != nil && s.since.IsZero() {
+		s.begin(now)
+		s.late, s.quiet = false, false
+	}
+	s.look(now)
+}
+
+func (s *proof) begin(now time.Time) {
+	s.see(now)
+	s.since, s.entered, s.moved = now, s.seen, now
+}
+
+func (s *proof) see(now time.Time) {
+	if _, entered := s.counter.Requests(); entered != s.seen {
+		s.seen, s.moved = entered, now
+	}
+}
+
+// look begins anew if requests keep coming.
+func (s *proof) look(now time.Time) {
+	if s.since.IsZero() {
+		return
+	}
+	s.see(now)
+	d := now.Sub(s.since)
+	if s.quiet || s.rate*d.Seconds() < lookRequests {
+		return
+	}
+	if s.quiet = !s.comes(s.seen-s.entered, d); !s.quiet {
+		s.late = true
+		s.begin(now)
+	}
+}
+
+// comes reports whether n requests within d are a quarter of the usual ones, or more.
+func (s *proof) comes(n uint32, d time.Duration) bool {
+	return n > lookFew && proofTimes*float64(n) > s.rate*d.Seconds()
+}
+
+// back notes that a peer may have this process back from now on.
+func (s *proof) back(now time.Time) {
+	if s.since.IsZero() {
+		return
+	}
+	s.see(now)
+	n, d := s.seen-s.entered, now.Sub(s.since)
+	if silence := now.Sub(s.moved); s.comes(n, d) && s.rate*silence.Seconds() >= silentRequests {
+		n, d = 0, silence
+	}
+	short := s.late && !s.quiet && s.rate*d.Seconds() < silentRequests // to tell that they ceased
+	if short || s.comes(n, d) {
+		if s.blind++; s.blind >= proofBlind {
+			s.looked, s.past = 0, 0
+		}
+	} else {
+		s.looked = s.looked*proofFades + d.Seconds()
+		s.past = s.past*proofFades + float64(n)
+		s.blind = 0
+	}
+	s.since = time.Time{}
+}
+
+// proves reports whether n requests within d are more than can have come past the peer.
+func (s *proof) proves(n uint32, d time.Duration) bool {
+	return n >= proofRequests && float64(n)*s.looked > proofTimes*(s.past+1)*d.Seconds()
+}

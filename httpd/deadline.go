@@ -1,0 +1,63 @@
+package httpd
+
+import "time"
+
+// SetDeadline sets both deadlines.
+func (w *worker) SetDeadline(t time.Time) error {
+	_ = w.SetReadDeadline(t)
+	return w.SetWriteDeadline(t)
+}
+
+// SetReadDeadline makes Reads fail at t, even one that waits.
+func (w *worker) SetReadDeadline(t time.Time) error {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.readUntil(t)
+	return nil
+}
+
+func (w *worker) readUntil(t time.Time) {
+	before := w.deadlines.in
+	w.deadlines.in = t
+	switch {
+	case w.conn == nil: // wake the guard
+	case w.then != nil:
+		w.conn.handle.SetDeadline(w.conn, t)
+	case w.phase == answered:
+		w.phase = between
+		if before.Equal(aborts) { // a handler's. net/http resets its own
+			w.pool.spoilt = true
+		}
+	case w.phase == between:
+		w.phase = inRequest
+		w.head(true) // it had its first bytes before
+	}
+	w.wake()
+}
+
+// SetWriteDeadline makes Writes fail at t, even one that waits. A later t also holds for what is
+// queued. net/http's own bytes are in the kernel already, without a deadline.
+func (w *worker) SetWriteDeadline(t time.Time) error {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.writeUntil(t)
+	return nil
+}
+
+func (w *worker) writeUntil(t time.Time) {
+	before := w.deadlines.out
+	w.deadlines.out = t
+	if w.output.file != nil {
+		_ = w.output.file.SetWriteDeadline(t)
+	}
+	c := w.conn
+	switch {
+	case c == nil:
+	case w.output.writing > 0:
+		c.handle.SetDeadline((*sender)(c), t)
+		w.wake()
+	// net/http's zero must not keep an answer that nobody reads
+	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && (w.handling.Load() || c.hijacked)):
+		c.handle.SetDeadline((*sender)(c), t)
+	}
+}
