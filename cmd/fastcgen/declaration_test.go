@@ -72,7 +72,8 @@ func TestParsePreamble(t *testing.T) {
 		"/* a */\n\n// b\nimport (\n\t// c\n\t\"C\"\n)":             "c",
 		"/* not this */\n\n//\timport \"C\" is below\nimport \"C\"": "\timport \"C\" is below",
 	} {
-		d, err := decl.Parse("x.go", []byte("//go:build fastcgen\n\npackage p\n\n"+src+"\n\n//fastc:call f()\nfunc F()\n"))
+		d, err := decl.Parse("x.go", []byte("//go:build fastcgen\n\npackage p\n\n"+src+
+			"\n\n//fastc:call f()\nfunc F()\n"))
 		if err != nil {
 			t.Errorf("%q: %v", src, err)
 			continue

@@ -16,8 +16,8 @@ func TestLibraries(t *testing.T) {
 		t.Skip("needs libraries in ELF: those of macOS are not looked into")
 	}
 	t.Parallel()
-	const says = "DIR/add.go:5: warning: fastcgen cannot look into put, outside this package, reached by Put, Wrapped, " +
-		"Deep; put //fastc:slow above what may wait, take long or call back into Go\n"
+	const says = "DIR/add.go:5: warning: fastcgen cannot look into put, outside this package, reached by Put, " +
+		"Wrapped, Deep; put //fastc:slow above what may wait, take long or call back into Go\n"
 	for name, ldFlags := range map[string]string{
 		"shared":  "-L${SRCDIR} -lslowly",
 		"archive": "${SRCDIR}/static/libslowly.a",
@@ -58,8 +58,8 @@ func TestInitLibrary(t *testing.T) {
 			"deeper(n) : 0; }\n",
 	})
 	r := call(t.Context(), "-init", filepath.Join(dir, "p.go"))
-	want := "fastcgen: 3 functions that reach code outside this package, which fastcgen cannot look into, left to you: " +
-		"take the declarations of those that neither wait, take long nor call back into Go\n" +
+	want := "fastcgen: 3 functions that reach code outside this package, which fastcgen cannot look into, left to " +
+		"you: take the declarations of those that neither wait, take long nor call back into Go\n" +
 		"fastcgen: DIR/p_leaf.go declares 1 function; left to decide, in comments: 3; left to cgo: 0. Read it, then " +
 		"run fastcgen DIR/p_leaf.go\n"
 	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
@@ -103,8 +103,8 @@ func TestAssembly(t *testing.T) {
 			"\t.globl waits\n\t.type waits, %function\nwaits:\n\t" + jump + " usleep\n",
 	})
 	r := call(t.Context(), filepath.Join(dir, "add.go"))
-	const want = "DIR/add.go:5: warning: fastcgen cannot look into same, waits, outside this package, reached by Same, " +
-		"Waits; put //fastc:slow above what may wait, take long or call back into Go\n"
+	const want = "DIR/add.go:5: warning: fastcgen cannot look into same, waits, outside this package, reached by " +
+		"Same, Waits; put //fastc:slow above what may wait, take long or call back into Go\n"
 	if got := strings.ReplaceAll(r.stderr, dir, "DIR"); r.code != exitOK || got != want {
 		t.Errorf("code %d\n got %s\nwant %s", r.code, got, want)
 	}

@@ -56,11 +56,12 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 		return nil, err
 	}
 	tc.flags = slices.Concat(words(env.CPPFlags), words(env.CFlags), fromConfig, pkg.cppFlags, pkg.cFlags)
+	ofConfig := "pkg-config: " + strings.Join(pkg.pkgConfig, " ")
 	for _, c := range []struct {
 		line, variable, allow, disallow string
 		flags                           []string
 	}{
-		{"pkg-config: " + strings.Join(pkg.pkgConfig, " "), "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, fromConfig},
+		{ofConfig, "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, fromConfig},
 		{"CPPFLAGS", "CGO_CPPFLAGS", env.CPPFlagsAllow, env.CPPFlagsDisallow, pkg.cppFlags},
 		{"CFLAGS", "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, pkg.cFlags},
 	} {

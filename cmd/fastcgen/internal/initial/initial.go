@@ -227,12 +227,12 @@ func (in *initializer) guess(ctx context.Context) error {
 func (in *initializer) twice(global, state []string) error {
 	var bad decl.Problems
 	for _, name := range global {
-		bad.Add(in.mentions(name), "the preamble defines "+name+", and its copy in the declaration file would define it "+
-			"again", "write static in front of it, or move it to a .c file of the package")
+		bad.Add(in.mentions(name), "the preamble defines "+name+", and its copy in the declaration file would define "+
+			"it again", "write static in front of it, or move it to a .c file of the package")
 	}
 	for _, name := range state {
-		bad.Add(in.mentions(name), "the preamble has the variable "+name+", and its copy in the declaration file would "+
-			"have another one of that name", "move it to a .c file of the package")
+		bad.Add(in.mentions(name), "the preamble has the variable "+name+", and its copy in the declaration file "+
+			"would have another one of that name", "move it to a .c file of the package")
 	}
 	return bad.Err()
 }
@@ -276,8 +276,8 @@ func (in *initializer) report(stderr io.Writer) {
 		}
 	}
 	if outside > 0 {
-		fmt.Fprintf(stderr, "fastcgen: %s that reach code outside this package, which fastcgen cannot look into, left to "+
-			"you: take the declarations of those that neither wait, take long nor call back into Go\n",
+		fmt.Fprintf(stderr, "fastcgen: %s that reach code outside this package, which fastcgen cannot look into, left "+
+			"to you: take the declarations of those that neither wait, take long nor call back into Go\n",
 			decl.Plural(outside, "function"))
 	}
 }

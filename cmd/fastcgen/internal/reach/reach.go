@@ -190,8 +190,8 @@ func (r *Report) Warnings() []string {
 	}
 	if len(called) > 0 {
 		slices.Sort(called)
-		list = append(list, fmt.Sprintf("%s: warning: fastcgen cannot look into %s, outside this package, reached by %s; "+
-			"put //fastc:slow above what may wait, take long or call back into Go",
+		list = append(list, fmt.Sprintf("%s: warning: fastcgen cannot look into %s, outside this package, reached by "+
+			"%s; put //fastc:slow above what may wait, take long or call back into Go",
 			r.at, Some(slices.Compact(called)), Some(callers)))
 	}
 	return list
