@@ -84,6 +84,7 @@ func (c *Comparison) rounds(otherwise int) int {
 	return n
 }
 
+// HasFloor reports whether a floor was measured.
 func (c *Comparison) HasFloor() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
 }

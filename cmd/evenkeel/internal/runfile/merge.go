@@ -154,7 +154,6 @@ func (m *merger) merge() (*Run, error) {
 	return sum, nil
 }
 
-// parts are the generators of a run, which is itself if it is no sum.
 func parts(r *Run, name string, machine Machine) []Part {
 	if len(r.Parts) > 0 {
 		return r.Parts
@@ -188,7 +187,7 @@ func (m *merger) oneService() error {
 	return nil
 }
 
-// mix is how all requests were made, or nil. Their seeds differ.
+// mix is how all requests were made, or nil.
 func (m *merger) mix() (*Mix, error) {
 	first := *cmp.Or(m.runs[0].Mix, &Mix{})
 	sum := first
@@ -260,7 +259,6 @@ func (m *merger) shares() error {
 	return nil
 }
 
-// due is how long requests were due in a run's window.
 func due(r *Run) time.Duration {
 	if s := r.Load.Series; len(s.Points) > 0 {
 		return time.Duration(len(s.Points)) * s.Interval
@@ -341,7 +339,6 @@ func (m *merger) service(sum *Run) {
 	}
 }
 
-// notes says how the sum was made, and what its parts had to say.
 func (m *merger) notes(sum *Run) {
 	byStart := func(a, b *Run) int { return a.Load.Started.Compare(b.Load.Started) }
 	from, to := slices.MinFunc(m.runs, byStart).Load.Started, slices.MaxFunc(m.runs, byStart).Load.Started
@@ -372,7 +369,6 @@ func (m *merger) notes(sum *Run) {
 	}
 }
 
-// common describes what two machines have in common, with the smaller cores and memory.
 func common(a, b Machine) Machine {
 	if a == b {
 		return a
