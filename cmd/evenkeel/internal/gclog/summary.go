@@ -56,7 +56,6 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	return nil
 }
 
-// lineUnless returns an empty line, or "" before the first text.
 func lineUnless(first bool) string {
 	if first {
 		return ""

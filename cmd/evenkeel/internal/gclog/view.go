@@ -147,8 +147,8 @@ func (v *view) refresh() {
 	_ = v.screen.Draw(b.String())
 }
 
-// scanner reads in a goroutine of its own, because a read of standard input cannot be interrupted.
-// stats and err are valid once cycles is closed.
+// scanner has a goroutine of its own, because a read of standard input cannot be interrupted. stats
+// and err are valid once cycles is closed.
 type scanner struct {
 	cycles chan gctrace.Cycle
 	stats  gctrace.Stats

@@ -54,8 +54,8 @@ type step struct {
 	stretches [findStretches]loadgen.Histogram // of the latency, by when the requests were due
 }
 
-// judgeByStretches says that a goal holds if the whole interval of its quantile is below the limit.
-// It fails if the interval is above, or if too many requests failed for the quantile.
+// judgeByStretches says that a goal holds if the whole interval is below the limit. It fails if the
+// interval is above, or if too many requests failed.
 func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
@@ -165,7 +165,6 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 	return err
 }
 
-// step measures a rate.
 func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
 	o := f.load
 	o.Rate = rate
@@ -206,8 +205,8 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	return v, nil
 }
 
-// missedHere reports whether the load generator itself missed the goal, by a lack of descriptors or
-// by being late. whyFailed is what the service did wrong, or "".
+// missedHere reports whether the load generator itself missed the goal. whyFailed is what the
+// service did wrong, or "".
 func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	if l.FailedBy(loadgen.ClassGenerator) > 0 {
 		return true

@@ -85,7 +85,6 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`; - writes them in place of the table")
 }
 
-// notZero are flags whose 0 would mean the default.
 var notZero = map[string]string{
 	"n": "end after 1 request or more, or leave it out",
 	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
@@ -143,7 +142,6 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	return o, err
 }
 
-// ownDescriptors is how many descriptors evenkeel needs besides connections.
 const ownDescriptors = 32
 
 // Fit refuses more connections than this process may have descriptors. It lowers the default.

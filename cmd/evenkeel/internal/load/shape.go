@@ -17,7 +17,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// shapeFlags choose the protocol and the arrivals.
 type shapeFlags struct {
 	http1, http2 bool
 	caFile       string
@@ -154,7 +153,6 @@ func (s *stages) Set(text string) error {
 	return nil
 }
 
-// maxTimesBytes bounds the file of -times.
 const maxTimesBytes = 1 << 30
 
 // readTimes reads a time per line, and counts from the earliest.

@@ -24,7 +24,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// mixFlags choose the requests in addition to URLs.
 type mixFlags struct {
 	File     string
 	template bool
@@ -80,7 +79,6 @@ func (m *mixFlags) check() error {
 	return nil
 }
 
-// spec is a target, and where it was written.
 type spec struct {
 	at     string // FILE:LINE, or a URL
 	target loadgen.Target
@@ -138,7 +136,6 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 	return nil
 }
 
-// complete sets the default method and content type.
 func complete(t *loadgen.Target) {
 	if t.Method == "" {
 		t.Method = http.MethodGet
@@ -407,7 +404,6 @@ func stringOrList(b json.RawMessage) (list []string, err error) {
 	return list, json.Unmarshal(b, &list)
 }
 
-// splitTemplateWords splits at blanks outside {{...}}.
 func splitTemplateWords(line string) (words []string) {
 	word, inside := "", false
 	for i := 0; i < len(line); i++ {

@@ -25,8 +25,8 @@ const (
 	maxLinesBytes    = 256 << 20
 )
 
-// generator makes requests from templates. Request i of a seed does not depend on the requests
-// before it. One goroutine owns it.
+// generator makes requests from templates. Request i does not depend on those before it. One
+// goroutine owns it.
 type generator struct {
 	seed  uint64
 	lines map[string][]string
@@ -94,7 +94,6 @@ func readLines(name string) (lines []string, err error) {
 	return lines, nil
 }
 
-// pattern is a target with templates.
 type pattern struct {
 	*spec
 	url, body *template.Template

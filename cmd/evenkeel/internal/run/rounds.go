@@ -43,7 +43,6 @@ func (u *untilFlags) register(fs *flag.FlagSet) {
 	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
-// share is a flag of a share above 0.
 type share float64
 
 func (s *share) String() string { return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%" }
@@ -58,7 +57,6 @@ func (s *share) Set(text string) error {
 	return nil
 }
 
-// checkUntil checks the flags of -until, and makes the plan.
 func (r *Runner) checkUntil(repeatGiven bool) error {
 	f := r.flags
 	u, names := &f.until, f.judging.Names()
@@ -110,8 +108,8 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	return nil
 }
 
-// draw returns the order of a round, from 1. The test of the rounds' differences relies on each
-// order being equally likely.
+// draw returns the order of a round, from 1. The statistics rely on each order being equally
+// likely.
 func (r *Runner) draw(round int) []variant {
 	if r.File.Plan == nil {
 		return r.variants
@@ -166,8 +164,7 @@ func (r *Runner) MeasureAll(ctx context.Context) error {
 	}
 }
 
-// foresee says how many rounds a -fail-if needs. A non-empty why ends the measuring, because the
-// budget has no room for them.
+// foresee says how many rounds a -fail-if needs. A non-empty why ends the measuring.
 func (r *Runner) foresee(round time.Duration) (why string) {
 	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
 	if n == 0 {

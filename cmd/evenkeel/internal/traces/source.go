@@ -32,8 +32,8 @@ const (
 // RecorderPath is the default path of a recorder.
 const RecorderPath = "/debug/evenkeel/"
 
-// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. A trace is fetched before it is
-// read, because reading takes processors from a local service.
+// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. It is fetched before it is read,
+// because reading takes processors.
 type endpoint struct {
 	at       *url.URL
 	url      string

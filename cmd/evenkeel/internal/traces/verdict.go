@@ -17,8 +17,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Verdict analyses a trace. source is its name in reports. pid is the process behind a URL. 0 means
-// the one that listens there.
+// Verdict analyses a trace. source is its name in reports. pid is the process behind a URL, or 0.
 func Verdict(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -63,8 +62,7 @@ func Verdict(
 
 const gzipMagic = "\x1f\x8b"
 
-// Analyze reads a trace, gzipped or not. It returns at once when ctx ends, because a read of
-// standard input cannot be interrupted.
+// Analyze reads a trace, gzipped or not. It returns when ctx ends.
 func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
 	type result struct {
 		report *reqtrace.Report
