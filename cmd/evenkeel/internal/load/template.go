@@ -1,11 +1,9 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -78,15 +76,14 @@ func readLines(name string) (lines []string, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	sc := bufio.NewScanner(&io.LimitedReader{R: f, N: maxLinesBytes})
-	sc.Buffer(nil, maxLinesBytes)
-	for sc.Scan() {
-		if l := strings.TrimSuffix(sc.Text(), "\r"); l != "" {
+	err = eachLine(f, name, maxLinesBytes, func(_ int, l string) error {
+		if l = strings.TrimSuffix(l, "\r"); l != "" {
 			lines = append(lines, l)
 		}
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("%s: no line in it", name)

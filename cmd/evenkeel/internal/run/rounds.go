@@ -66,12 +66,8 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	case u.width == 0 && u.figure != "":
 		return errors.New("-until-figure says what -until is about; say how well it is to be known, such as -until 10%")
 	case u.width == 0:
-	case repeatGiven:
-		return errors.New("-until goes on until it knows enough, -repeat so many times; choose one")
 	case len(r.variants) < 2:
 		return errors.New("-until is about the ratio of two variants; give each a -variant")
-	case f.explain:
-		return errors.New("-explain traces the last round, which -until does not know beforehand; run it with -repeat")
 	default:
 		if u.budget == 0 {
 			u.budget = cli.Period(defaultBudget)
