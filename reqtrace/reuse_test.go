@@ -1,46 +1,11 @@
 package reqtrace
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/exp/trace"
 )
-
-func TestPacked(t *testing.T) {
-	var p packed
-	want := []int64{0, 1, 127, 128, 1 << 40, 0}
-	for _, v := range want {
-		p.put(v)
-	}
-	for i, v := range want {
-		if got := p.next(); got != v {
-			t.Errorf("%d: %d, want %d", i, got, v)
-		}
-	}
-	if len(p) != 0 {
-		t.Errorf("%d bytes are left", len(p))
-	}
-}
-
-// TestStore: what is kept is found again, whole, beyond the ends of chunks.
-func TestStore(t *testing.T) {
-	var s store
-	kept := map[spot]int{}
-	sizes := []int{1, 1000, chunkSize - 1001, 1, chunkSize + 5, 3, chunkSize, 2}
-	for i, n := range sizes {
-		kept[s.keep(slices.Repeat(packed{byte(i)}, n))] = i
-	}
-	if len(kept) != len(sizes) || len(s) != 6 {
-		t.Errorf("%d places in %d chunks", len(kept), len(s))
-	}
-	for at, i := range kept {
-		if got := s.at(at); len(got) < sizes[i] || got[0] != byte(i) || got[sizes[i]-1] != byte(i) {
-			t.Errorf("%d is not what was kept at %v", i, at)
-		}
-	}
-}
 
 // TestReuse: a goroutine's spot in memory is used again when no request needs it any more, and
 // not before.
