@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"evenkeel.dev/gctrace"
@@ -156,20 +155,6 @@ func (f *File) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(f)
-}
-
-// ReadFile reads a file that Save wrote.
-func ReadFile(name string) (*File, error) {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	f, err := Read(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return f, nil
 }
 
 // Read reads and checks what Write wrote.
