@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	drainTimeout = time.Second            // of one call of Signal.Drain
-	backTimeout  = 5 * time.Second        // of one call of Signal.Ready
+	drainTimeout = time.Second
+	backTimeout  = 5 * time.Second
 	drainAgain   = 100 * time.Millisecond // between two announcements of one drain
 	retryMin     = 5 * time.Millisecond   // pause after a call that failed, doubled each time
 	retryMax     = time.Second
@@ -28,7 +28,7 @@ const (
 	silentMost, silentLeast = 10 * time.Second, time.Second
 	silentAtStop            = 3 * time.Second
 
-	returnLook = 100 * time.Millisecond // between two looks at a peer that the gate waits for
+	returnLook = 100 * time.Millisecond
 
 	// The log and the statistics name the peer or the holder after heldUpAfter, when the first
 	// Ready has returned.
@@ -137,7 +137,6 @@ func (a *announcer) use(err error) {
 		"gcgate: a signal cannot be used now; collecting without it", "error", err)
 }
 
-// errNotBack is the error of a signal whose last Ready has not returned nil.
 var errNotBack = errors.New("its peer has not confirmed yet that it has this process back: is it there?")
 
 func (a *announcer) unconfirmed() bool {
@@ -227,7 +226,7 @@ func (a *announcer) post(drain bool, until time.Time) *notice {
 	case !a.final, !drain && (last == nil || last.drain || last.first):
 		a.postLocked(n)
 	case !drain:
-		return last // withdraw has posted it
+		return last
 	}
 	return n
 }
@@ -314,7 +313,7 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 	}
 	if err == nil {
 		select {
-		case <-n.done: // a repetition
+		case <-n.done:
 		default:
 			close(n.done)
 		}
@@ -360,7 +359,7 @@ func (a *announcer) report(n *notice, err error) {
 		a.failing = err != nil
 	}
 	switch {
-	case errors.Is(err, ErrNotBack): // awaitReturn logs it
+	case errors.Is(err, ErrNotBack):
 	case err != nil && !n.failed:
 		n.failed = true
 		a.warnings.lasting("tell", warnEvery,

@@ -56,7 +56,7 @@ func (o *observer) observe() {
 	default:
 		level := slog.LevelInfo
 		if o.pause > 0 {
-			level = slog.LevelDebug // as before
+			level = slog.LevelDebug
 		}
 		o.logChoice(level, PolicyStock, cycles, goal)
 		o.pause = min(max(2*o.pause, againMin), againMax)

@@ -73,7 +73,7 @@ const (
 	metricStacks  = "/gc/scan/stack:bytes"
 	metricGlobals = "/gc/scan/globals:bytes"
 
-	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds" // fractional workers included
+	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds"
 )
 
 type goRuntime struct {
@@ -81,7 +81,7 @@ type goRuntime struct {
 
 	marked markTime
 
-	groupFile string // memory.file at the last look
+	groupFile string
 }
 
 func newGoRuntime() *goRuntime {
@@ -165,10 +165,9 @@ func (r *goRuntime) Marked() time.Duration {
 // markTime is how long mark phases took. It sums up differences, each divided by the workers of its
 // time, because GOMAXPROCS follows the control group.
 type markTime struct {
-	cpu, took float64 // in seconds
+	cpu, took float64
 }
 
-// add takes the total CPU time of the mark workers, in seconds.
 func (m *markTime) add(cpu, workers float64) time.Duration {
 	m.took += max(cpu-m.cpu, 0) / workers
 	m.cpu = cpu

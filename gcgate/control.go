@@ -17,7 +17,7 @@ type shared struct {
 	status   *status
 	waiters  *waiters
 	calls    *calls
-	stop     <-chan struct{} // closed when the gate stops
+	stop     <-chan struct{}
 }
 
 // control is the control goroutine. It alone watches the heap and takes the gate through its
@@ -30,8 +30,8 @@ type control struct {
 	observer *observer
 	adviser  *adviser
 
-	wake   chan struct{}  // a caller waits for a collection; capacity 1
-	others sync.WaitGroup // other goroutines that Stop waits for
+	wake   chan struct{} // a caller waits for a collection; capacity 1
+	others sync.WaitGroup
 }
 
 func newControl(o Options, limit int64, g *Gate) *control {
@@ -114,7 +114,7 @@ func (c *control) interval() time.Duration {
 func (c *control) due() (Reason, bool) {
 	h := c.heap
 	if !h.returned() && !h.marked {
-		return 0, false // the next collection ends the sweep
+		return 0, false
 	}
 	switch {
 	case c.waiters.any():

@@ -43,7 +43,6 @@ func (p Policy) String() string { return policyNames.String(p) }
 
 func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
 
-// takesCharge reports whether the gate collects, and the runtime does not.
 func (p Policy) takesCharge() bool { return p.announces() || p == PolicyThrough }
 
 // MarshalText returns the policy's name. It fails for another value.

@@ -33,7 +33,7 @@ type FileTurns struct {
 
 const (
 	maxFileTurns = 64
-	maxHolder    = 255 // bytes of a holder's name that are read
+	maxHolder    = 255
 )
 
 var (
@@ -151,7 +151,7 @@ func (t FileTurns) Holders() string {
 			continue
 		}
 		text, err := io.ReadAll(io.LimitReader(f, maxHolder))
-		if lockFile(f) == nil { // a process that was killed has left its name
+		if lockFile(f) == nil {
 			text = nil
 			_ = unlockFile(f)
 		}
@@ -163,7 +163,6 @@ func (t FileTurns) Holders() string {
 	return strings.Join(names, ", ")
 }
 
-// fileLease holds the lock. The kernel keeps it as long as f is open.
 type fileLease struct{ f *os.File }
 
 // Lost implements [Lease]. It is nil, because no process can take a lock from its holder.

@@ -28,7 +28,7 @@ const (
 	lastTicket   = ".last"
 	ticketDigits = 20
 
-	newFor = time.Minute // then a file new-R is of a process that has exited
+	newFor = time.Minute
 
 	// The turn is free between two holders for a 64th of the time waited so far.
 	looksPerWait     = 64
@@ -38,7 +38,6 @@ const (
 // stoppedAfter is how long a stopped process has not touched its ticket.
 var stoppedAfter = 2 * time.Second
 
-// passedOver is the time of a ticket that does not count.
 var passedOver = time.Unix(0, 0)
 
 // Acquire implements [Queue]. It waits in order of arrival among all processes with the same Path.
@@ -72,15 +71,13 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 
 func (t FileTurns) goesLast() bool { return t.Last != nil && t.Last() }
 
-// ticket is a place in the queue. One call of Acquire owns it.
 type ticket struct {
 	dir, name string
-	f         *os.File // holds the lock
+	f         *os.File
 	looked    time.Time
 	ahead     map[string]sighting
 }
 
-// sighting is how long a ticket ahead has not been touched.
 type sighting struct {
 	touched time.Time
 	idle    time.Duration // while this process looked: a stopped one learns nothing about others
@@ -146,7 +143,7 @@ func (w *ticket) isNext(last bool) (bool, error) {
 		name += lastTicket
 	}
 	if err := w.rename(name); err != nil {
-		return false, err // somebody has removed it
+		return false, err
 	}
 	now := time.Now()
 	if err := os.Chtimes(filepath.Join(w.dir, w.name), now, now); err != nil {
@@ -169,7 +166,7 @@ func (w *ticket) isNext(last bool) (bool, error) {
 			return true
 		}
 		// So no other process has to find out. A process that goes on just now looks again soon.
-		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver) // it may have left
+		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver)
 		return false
 	})
 	return !ahead, err
@@ -207,7 +204,7 @@ func waiting(dir string, counts func(name string, touched time.Time) bool) (is b
 func look(name string) (touched time.Time, waits bool) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
-		return touched, false // it has left
+		return touched, false
 	}
 	defer f.Close()
 	if err := lockFile(f); err == nil {

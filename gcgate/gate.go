@@ -23,9 +23,9 @@ type Gate struct {
 	kept     *keptLog
 
 	stopping atomic.Bool
-	stop     chan struct{} // closed by Stop
-	done     chan struct{} // closed when no goroutine of the gate runs any more
-	free     func()        // restores the collector and lets another gate start; once
+	stop     chan struct{}
+	done     chan struct{}
+	free     func() // restores the collector and lets another gate start; once
 }
 
 // An Attacher is a [Signal], or [Turns], that needs the gate. [Start] calls Attach before all other
@@ -34,7 +34,6 @@ type Attacher interface {
 	Attach(g *Gate)
 }
 
-// running says that a gate is in charge of the process's collector.
 var running atomic.Bool
 
 // Start takes over the garbage collector of this process, and collects once. ctx bounds that. It
@@ -210,7 +209,7 @@ func (g *Gate) Stats() Stats {
 	defer g.status.mu.Unlock()
 	s := g.status.stats
 	inFlight, entered := g.requests.read()
-	s.Entered += uint64(entered - uint32(s.Entered)) // since the last sample
+	s.Entered += uint64(entered - uint32(s.Entered))
 	s.Collections, s.Phases = maps.Clone(s.Collections), maps.Clone(s.Phases)
 	s.State, s.InFlight, s.Heap, s.Refused = g.State(), inFlight, g.Heap(), g.status.refused.Load()
 	s.Turn.Holding = int(g.control.turns.holding.Load())
@@ -254,7 +253,7 @@ func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
 	defer g.waiters.remove(g.waiters.add(waitingCall{ended, withoutTurn}))
 	g.control.wakeUp()
 	if withoutTurn {
-		g.requests.wakeSleeper() // it may be waiting for the turn
+		g.requests.wakeSleeper()
 	}
 	select {
 	case err := <-ended:

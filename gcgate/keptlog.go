@@ -12,7 +12,7 @@ import (
 
 const (
 	maxWarnings    = 5
-	maxWarningText = 1000 // bytes
+	maxWarningText = 1000
 )
 
 // A Warning is what a gate has logged at Warn or above.
@@ -55,7 +55,7 @@ func (k *keptLog) warnings() (list []Warning) {
 type keepingHandler struct {
 	slog.Handler
 	kept  *keptLog
-	attrs string // of WithAttrs
+	attrs string
 }
 
 func (h *keepingHandler) Enabled(ctx context.Context, level slog.Level) bool {

@@ -12,8 +12,8 @@ import (
 
 // memory is what there is for this process, in bytes. math.MaxInt64: no limit, or not known.
 type memory struct {
-	group     int64  // what its control group's limit leaves to it
-	whole     int64  // that limit itself
+	group     int64 // what its control group's limit leaves to it
+	whole     int64
 	file      string // that has the limit, such as memory.high; "": not known
 	available uint64 // what the machine can give to new work; 0: not known
 	resident  uint64 // anonymous memory of this process; 0: not known
@@ -83,7 +83,7 @@ func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 		anonymous, shared = "total_rss", "total_shmem"
 	}
 	if resident == 0 {
-		return 0 // what is this process's own is not known
+		return 0
 	}
 	var anon, shmem int64
 	text, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))

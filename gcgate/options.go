@@ -101,7 +101,7 @@ type Options struct {
 const minTriggerRatio = 1.25
 
 const (
-	maxHardRatio       = 200. // the limit of Options.HardRatio
+	maxHardRatio       = 200.
 	maxAnnounceTimeout = 10 * time.Second
 	maxReplicas        = 10_000
 )
@@ -197,7 +197,6 @@ func (o *Options) check() error {
 	return o.checkTurns()
 }
 
-// checkTurns refuses what fails requests when all replicas collect at once.
 func (o *Options) checkTurns() error {
 	if o.Turns != nil || o.DisableTurns {
 		return nil

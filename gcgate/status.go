@@ -8,14 +8,14 @@ import (
 
 // status is what the control goroutine shows to all others.
 type status struct {
-	epoch time.Time // of the clock in back
+	epoch time.Time
 
 	// Read at each request.
 	state    atomic.Uint32
 	back     atomic.Int64  // when this process expects to be back, since epoch in ns; 0: not out of rotation
 	refusing atomic.Bool   // PolicyShed: new requests shall be refused
 	heap     atomic.Uint64 // bytes, as of the last sample
-	refused  atomic.Uint64 // requests; adapters count them
+	refused  atomic.Uint64
 
 	abandoned atomic.Bool // by Stop: this process is in rotation, whatever the control goroutine says
 
@@ -36,7 +36,6 @@ func (s *status) update(f func(*Stats)) {
 	f(&s.stats)
 }
 
-// leave notes that this process is out of rotation until back.
 func (s *status) leave(back time.Time) {
 	s.back.Store(max(int64(back.Sub(s.epoch)), 1))
 	s.keepAbandoned()
@@ -47,7 +46,6 @@ func (s *status) refuse(yes bool) {
 	s.keepAbandoned()
 }
 
-// comeBack notes that this process is in rotation again.
 func (s *status) comeBack() {
 	s.refusing.Store(false)
 	s.back.Store(0)
@@ -69,7 +67,6 @@ func (s *status) keepAbandoned() {
 
 func (s *status) out() bool { return s.back.Load() != 0 }
 
-// remaining returns how much longer this process expects to be out of rotation, 0 if it is not.
 func (s *status) remaining() time.Duration {
 	back := s.back.Load()
 	if back == 0 {
@@ -86,8 +83,8 @@ type waiters struct {
 }
 
 type waitingCall struct {
-	ended       chan<- error // gets the result; capacity 1
-	withoutTurn bool         // it does not wait for the turn
+	ended       chan<- error
+	withoutTurn bool
 }
 
 func (w *waiters) add(waits waitingCall) (id uint64) {
@@ -144,7 +141,6 @@ func (w *waiters) answer(ids []uint64, err error) {
 	}
 }
 
-// isClosed reports whether a channel without senders is closed.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

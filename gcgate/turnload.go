@@ -32,14 +32,13 @@ type TurnStats struct {
 	LongestWait, Spare time.Duration
 }
 
-// turnLoad knows how long turns are held, how long drains take, and how many turns there are.
 type turnLoad struct {
 	replicas int // 0: not known; it does not change
 	turns    int // 0: none; it does not change
 
 	// The control goroutine owns these.
-	trigger      uint64        // before leaveTime
-	longestDrain time.Duration // of the recent ones
+	trigger      uint64 // before leaveTime
+	longestDrain time.Duration
 	failedDrain  time.Duration // the last drain, if this process was not quiet after it
 	assumed      time.Duration // time that an announcement may take each way, while few have shown it
 
@@ -68,12 +67,11 @@ func (l *turnLoad) learn(held time.Duration, returned bool) {
 	if l.mean == 0 {
 		l.mean = held
 	}
-	held = min(held, 4*l.mean+time.Second) // while a balancer was down, say
+	held = min(held, 4*l.mean+time.Second)
 	l.longest = max(min(held, 2*l.mean), l.longest-l.longest/8)
 	l.mean += (held - l.mean) / 4
 }
 
-// held is how long a turn is held in the mean, at first expected.
 func (l *turnLoad) held(expected time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,13 +203,11 @@ func (h *heapWatch) turnsEnough(held time.Duration) (k int, ok bool) {
 	return k, k < n
 }
 
-// hardEnough is the hard threshold that suffices with the present turns.
 func (h *heapWatch) hardEnough(held time.Duration) float64 {
 	rate := h.carriedRate()
 	return h.thresholds.earliest(rate, held) + rate*h.turns.longestWait(held).Seconds()
 }
 
-// warnTurns warns if the turns do not suffice. It is called after each collection.
 func (h *heapWatch) warnTurns() {
 	s := h.turnStats()
 	if s.Replicas == 0 || s.Held.Count < turnsKnown {

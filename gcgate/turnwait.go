@@ -7,24 +7,22 @@ import (
 	"time"
 )
 
-const holderLook = time.Second // between two looks at who holds the turn
+const holderLook = time.Second
 
-// turnWait is one wait for the turn. The control goroutine owns it.
 type turnWait struct {
 	taker  *turnTaker
-	reason Reason        // to collect
-	cycles uint64        // that had ended when the wait began
-	pause  time.Duration // between two tries
-	err    error         // of the last try
+	reason Reason
+	cycles uint64 // that had ended when the wait began
+	pause  time.Duration
+	err    error
 
 	// The holder of the turn, as far as this replica has seen.
 	looked time.Time
 	holder string    // "": not known
 	since  time.Time // it has held the turn since
-	named  bool      // the statistics name it
+	named  bool
 }
 
-// ask tries to take the turn once. It returns nil if it does not get it, and sets err.
 func (w *turnWait) ask() Lease {
 	t := w.taker
 	if t.holding.Load() > 0 {
@@ -57,8 +55,6 @@ func (w *turnWait) ask() Lease {
 	return a.lease
 }
 
-// rest waits for the pause, or until the collection goes without the turn, has no reason any more,
-// or the gate stops.
 func (w *turnWait) rest() {
 	t := w.taker
 	for begin := time.Now(); !isClosed(t.stop) && !t.goesWithoutTurn() && !w.isObsolete(); w.look(w.err) {
@@ -73,7 +69,6 @@ func (w *turnWait) rest() {
 	}
 }
 
-// isObsolete reports whether a cycle that was not the gate's has ended the reason to collect.
 func (w *turnWait) isObsolete() bool {
 	h := w.taker.heap
 	byHeap := w.reason == ReasonTrigger || w.reason == ReasonPeriodic
@@ -92,7 +87,7 @@ func (w *turnWait) look(err error) {
 		w.holder, w.since = holder, now
 	}
 	patience := heldUpAfter
-	if w.holder == "" { // it may be another one each time
+	if w.holder == "" {
 		patience = max(patience, t.heap.turnStats().LongestWait)
 	}
 	waited := now.Sub(w.since)
@@ -105,7 +100,7 @@ func (w *turnWait) look(err error) {
 	}
 	t.heldUp.set(by, w.since)
 	w.named = true
-	if err == nil || errors.Is(err, ErrHeld) { // else take logs it
+	if err == nil || errors.Is(err, ErrHeld) {
 		h := t.heap
 		t.warnings.ongoing("waits",
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",

@@ -142,16 +142,15 @@ func (s Service) gated(o Options) Outlook {
 	return out
 }
 
-// A gate's defaults.
 const (
-	gateTrigger = 2        // times the live heap
-	gateHard    = 2.5      // times as far from the live heap as the trigger, with turns
-	gateFloor   = 32 << 20 // bytes
-	gateFill    = 2        // seconds of allocation
-	gateJitter  = 0.1      // share of the way to the trigger
-	gateShare   = 0.5      // of the memory, up to which the trigger follows the allocation
-	gateMost    = 0.75     // of the way from the live heap to where the runtime may begin, for the trigger
-	gateLast    = 0.9      // of that way, for the hard threshold
+	gateTrigger = 2   // times the live heap
+	gateHard    = 2.5 // times as far from the live heap as the trigger, with turns
+	gateFloor   = 32 << 20
+	gateFill    = 2
+	gateJitter  = 0.1  // share of the way to the trigger
+	gateShare   = 0.5  // of the memory, up to which the trigger follows the allocation
+	gateMost    = 0.75 // of the way from the live heap to where the runtime may begin, for the trigger
+	gateLast    = 0.9  // of that way, for the hard threshold
 )
 
 // trigger is the heap at which one of so many replicas collects, in bytes, without jitter.

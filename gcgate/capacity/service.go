@@ -86,7 +86,7 @@ func WorkAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
 	}
-	cost := func(load float64) float64 { // of a request, relative to that at a third of capacity
+	cost := func(load float64) float64 {
 		load = min(max(load, idleFrom), knee)
 		return 1 - (1-kneeShare)*(load-idleFrom)/(knee-idleFrom)
 	}

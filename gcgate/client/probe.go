@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	probeFrom    = 0.7                    // of the announced time, to which a gate adds a margin of a quarter
-	probeEvery   = 20 * time.Millisecond  // pause between two probes of a drained target
+	probeFrom    = 0.7 // of the announced time, to which a gate adds a margin of a quarter
+	probeEvery   = 20 * time.Millisecond
 	probeSeldom  = 100 * time.Millisecond // pause if it announces more than a second
-	probeTimeout = time.Second            // of one probe
-	probeLife    = 30 * time.Second       // from the first probe to the last
+	probeTimeout = time.Second
+	probeLife    = 30 * time.Second // from the first probe to the last
 )
 
 // leave takes g out of service for d from time sent, after an answer to req said so.
 func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed.Load() || sent < g.back.Load() { // that drain is over
+	if p.closed.Load() || sent < g.back.Load() {
 		return
 	}
 	g.drained.Store(sent + int64(d))
 	if g.stop != nil {
-		return // its watch finds out
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), MaxDrain+probeLife)
 	g.stop = cancel

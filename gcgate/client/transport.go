@@ -41,8 +41,8 @@ type Transport struct {
 	Targets []string
 
 	once sync.Once
-	err  error // of once
-	own  bool  // the targets' bases are ours to close
+	err  error
+	own  bool // the targets' bases are ours to close
 	pool pool
 }
 
@@ -52,7 +52,7 @@ const (
 	dialTimeout   = time.Second
 
 	// Of a connection of HTTP/2. A waiting request does not notice a machine that has vanished.
-	pingEvery   = 10 * time.Second // without data
+	pingEvery   = 10 * time.Second
 	pingTimeout = 5 * time.Second
 )
 

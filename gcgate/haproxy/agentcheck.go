@@ -30,11 +30,11 @@ var (
 )
 
 const (
-	agentConns   = 64                     // at a time; others wait in the listener's queue
-	agentTimeout = 200 * time.Millisecond // for a connection
-	agentInput   = 1024                   // bytes that are read of what a peer sends
-	acceptRetry  = 100                    // failures of Accept in a row, of a kind that may last
-	acceptWarn   = 10                     // of any kind, until the log gets a line
+	agentConns   = 64 // at a time; others wait in the listener's queue
+	agentTimeout = 200 * time.Millisecond
+	agentInput   = 1024
+	acceptRetry  = 100 // failures of Accept in a row, of a kind that may last
+	acceptWarn   = 10  // of any kind, until the log gets a line
 )
 
 // HAProxy 2.6 ignores an answer without the end of the line. Only "ready" ends a drain, and only

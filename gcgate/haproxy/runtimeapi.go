@@ -110,7 +110,7 @@ func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	servers, me, err := h.look(ctx, "")
 	if err != nil {
-		return unreached{err} // only a question was sent
+		return unreached{err}
 	}
 	if me.inMaint() {
 		return nil
@@ -216,7 +216,6 @@ func (h *RuntimeAPI) look(ctx context.Context, command string) (servers []server
 	return h.read(answer)
 }
 
-// set is the command that sets a server's state, for look.
 func (h *RuntimeAPI) set(server, state string) string {
 	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
@@ -259,7 +258,6 @@ func (u unreached) Unwrap() error { return u.error }
 
 func (u unreached) Is(target error) bool { return target == gcgate.ErrUnreached }
 
-// last is the error of the last server. It puts that back if it is drained.
 func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err error) {
 	if me.isDrained() {
 		_, _, err = h.look(ctx, h.set(h.Server, "ready"))

@@ -68,14 +68,14 @@ type Handler struct {
 	draining atomic.Bool
 	peers    polled.Peers
 	access   polled.Access
-	warned   sync.Once // that a peer was taken for back without a proof
+	warned   sync.Once
 }
 
 const (
 	defaultFall = 3
 	defaultRise = 2
 
-	headerServerState = "X-Haproxy-Server-State" // of "http-check send-state"
+	headerServerState = "X-Haproxy-Server-State"
 )
 
 var advice = polled.Advice{

@@ -167,5 +167,5 @@ func (b *InBand) remaining(remoteAddr string) time.Duration {
 			return 0
 		}
 	}
-	return max(time.Duration(until-clock()), 1) // overdue
+	return max(time.Duration(until-clock()), 1)
 }

@@ -28,12 +28,12 @@ type Options struct {
 
 // A Middleware wraps handlers for one gate. Its methods may be called from any goroutine.
 type Middleware struct {
-	gate   *gcgate.Gate // nil: nothing is wrapped
+	gate   *gcgate.Gate
 	stream func(*http.Request) bool
-	gci    *gci    // nil: off
-	inBand *InBand // nil: no such signal
+	gci    *gci
+	inBand *InBand
 
-	envoyFail func() bool // nil: no header
+	envoyFail func() bool
 }
 
 // Wrap returns next with its requests counted by g, without options. It returns next itself if g is
@@ -95,7 +95,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
 	if m.envoyFail != nil && m.envoyFail() {
 		f := &failWriter{ResponseWriter: w, draining: m.envoyFail}
-		defer f.begin() // if nothing was written
+		defer f.begin()
 		w = f
 	}
 	switch {
@@ -145,7 +145,7 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write(refusal) // a client that has left needs no answer
+	_, _ = w.Write(refusal)
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")

@@ -38,7 +38,7 @@ func Status(g *gcgate.Gate) http.Handler {
 				_ = json.NewEncoder(w).Encode(struct{ Error string }{noGate})
 				return
 			}
-			_ = json.NewEncoder(w).Encode(struct { // a client that has left needs no answer
+			_ = json.NewEncoder(w).Encode(struct {
 				gcgate.Stats
 				Process  Process
 				Warnings []gcgate.Warning
@@ -200,7 +200,7 @@ type Process struct {
 	// the clock of Collector.
 	Busy time.Duration
 
-	Host   string // the machine's name
+	Host   string
 	PID    int
 	Uptime time.Duration // since the program's start
 }

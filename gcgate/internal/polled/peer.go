@@ -5,24 +5,23 @@ import (
 	"time"
 )
 
-// peer is everything that polls from one address.
 type peer struct {
 	begun [pollsKept]time.Time // when the last polls began; a ring
-	n     int                  // polls in all
-	gap   time.Duration        // between the last two
+	n     int
+	gap   time.Duration
 
 	// Since the state last changed.
-	answered int  // answers written
-	acted    int  // of these, how many were written when the last poll began
-	says     Says // with the last poll
-	agree    int  // polls in a row with which it says the same
+	answered int
+	acted    int // of these, how many were written when the last poll began
+	says     Says
+	agree    int // polls in a row with which it says the same
 
 	// The drain.
 	out        bool      // it was asked to drain, and is not known to have this process back
 	casual     bool      // out, and unlikely to have acted: see polledCasually
 	due        time.Time // when it should have this process back, going by answers; zero: not yet
-	entered    uint32    // requests by then
-	quietUntil time.Time // no other request had come by then
+	entered    uint32
+	quietUntil time.Time
 }
 
 func (q *peer) begin(now time.Time, says Says, draining bool) {

@@ -24,8 +24,8 @@ const (
 	// and have polls to read.
 	listenFor = time.Second
 
-	pollsKept = 16 // polls of a peer that are remembered, to tell how fast it polls
-	maxPeers  = 64 // addresses that are remembered
+	pollsKept = 16
+	maxPeers  = 64
 
 	waitTick  = 50 * time.Millisecond // between two looks whether a peer went silent
 	quietTick = 2 * time.Millisecond  // between two looks whether requests did
@@ -126,14 +126,14 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 		}
 	}
 	q.begin(now, says, p.draining)
-	if q.casual && q.recurs() { // a balancer that had just appeared
+	if q.casual && q.recurs() {
 		q.casual = false
 		p.outs++
 	}
 	if p.draining {
 		p.proof.look(now)
 	} else {
-		p.proof.back(now) // the first that hears of it
+		p.proof.back(now)
 	}
 	if p.changed != nil {
 		close(p.changed)
@@ -287,7 +287,7 @@ func (p *Peers) set(draining bool, d Demand) {
 		}
 	}
 	if draining && d.InAnswers && p.proof.counter != nil {
-		for _, q := range p.peers { // each may hear of it in an answer from now on
+		for _, q := range p.peers {
 			q.out = q.out || !q.isExpired(now)
 		}
 	}
@@ -305,7 +305,6 @@ func (p *Peers) Heard(ctx context.Context) error {
 	})
 }
 
-// missing returns nil if all have acted on a drain, else who has not. mu is held.
 func (p *Peers) missing(d Demand, now time.Time) error {
 	err := ErrNoPolls
 	var late []string
@@ -321,7 +320,6 @@ func (p *Peers) missing(d Demand, now time.Time) error {
 	return orSlowest(err, late)
 }
 
-// quietInAnswers reports whether a peer polls and no request has entered for quietFor. mu is held.
 func (p *Peers) quietInAnswers(now time.Time) bool {
 	if p.proof.counter == nil {
 		return false
@@ -390,8 +388,6 @@ func (p *Peers) Unproven() bool {
 	return p.unproven
 }
 
-// wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check
-// with mu held, at each poll and every pause.
 func (p *Peers) wait(ctx context.Context, pause time.Duration, check func(now time.Time) error) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()

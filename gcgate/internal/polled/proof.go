@@ -53,14 +53,14 @@ type proof struct {
 	counter Counter // nil: requests are not counted
 
 	from   time.Time // this process has served since, up to the drain
-	served uint32    // requests by then
-	rate   float64   // of requests before the last drain, per second
+	served uint32
+	rate   float64 // of requests before the last drain, per second
 
 	since   time.Time // all have had this process out; zero: they have not
-	entered uint32    // requests by then
-	late    bool      // a look has seen that they kept coming
-	quiet   bool      // a look has seen that they ceased
-	seen    uint32    // requests by the last look
+	entered uint32
+	late    bool // a look has seen that they kept coming
+	quiet   bool // a look has seen that they ceased
+	seen    uint32
 	moved   time.Time // the last look that saw one come
 	blind   int       // drains in a row in which they never did
 	looked  float64   // seconds of recent drains in which all had it out
@@ -72,7 +72,6 @@ func (s *proof) attach(c Counter, now time.Time) {
 	s.serve(now)
 }
 
-// serve notes that the peers have this process back.
 func (s *proof) serve(now time.Time) {
 	if s.counter != nil {
 		_, s.served = s.counter.Requests()
@@ -80,7 +79,6 @@ func (s *proof) serve(now time.Time) {
 	}
 }
 
-// leave notes that the peers are asked to drain this process from now on.
 func (s *proof) leave(now time.Time) {
 	s.since = time.Time{}
 	if d := now.Sub(s.from); s.counter != nil && d >= rateTime {
@@ -109,7 +107,6 @@ func (s *proof) see(now time.Time) {
 	}
 }
 
-// look begins anew if requests keep coming.
 func (s *proof) look(now time.Time) {
 	if s.since.IsZero() {
 		return
@@ -125,7 +122,6 @@ func (s *proof) look(now time.Time) {
 	}
 }
 
-// comes reports whether n requests within d are a quarter of the usual ones, or more.
 func (s *proof) comes(n uint32, d time.Duration) bool {
 	return n > lookFew && proofTimes*float64(n) > s.rate*d.Seconds()
 }
@@ -140,7 +136,7 @@ func (s *proof) back(now time.Time) {
 	if silence := now.Sub(s.moved); s.comes(n, d) && s.rate*silence.Seconds() >= silentRequests {
 		n, d = 0, silence
 	}
-	short := s.late && !s.quiet && s.rate*d.Seconds() < silentRequests // to tell that they ceased
+	short := s.late && !s.quiet && s.rate*d.Seconds() < silentRequests
 	if short || s.comes(n, d) {
 		if s.blind++; s.blind >= proofBlind {
 			s.looked, s.past = 0, 0
