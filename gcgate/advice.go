@@ -18,7 +18,6 @@ const (
 type adviser struct {
 	heap *heapWatch
 
-	// At the start of the time that the next advice is about.
 	begin    time.Time
 	policy   Policy
 	cycles   uint64

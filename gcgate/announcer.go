@@ -95,8 +95,6 @@ func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	return a
 }
 
-// usableWithoutTurn reports whether this signal announces a collection without the turn, and the
-// least time to wait for it.
 func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
 	switch {
 	case a.is.SafeWithoutTurn:
@@ -194,7 +192,6 @@ func (a *announcer) awaitStopped(bound context.Context, stop <-chan struct{}) {
 	}
 }
 
-// outstanding reports whether the peer may have this process out, and the error of the last call.
 func (a *announcer) outstanding(n *notice) (out bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -216,7 +213,6 @@ func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error
 	}
 }
 
-// post replaces what the gate asks of the peer, and interrupts the call for the old notice.
 func (a *announcer) post(drain bool, until time.Time) *notice {
 	n := newNotice()
 	n.drain, n.until = drain, until

@@ -50,8 +50,6 @@ func newControl(o Options, limit int64, g *Gate) *control {
 	return c
 }
 
-// begin decides what PolicyAuto does at first, and takes charge of the collector. took is how long
-// the collection at the start took.
 func (c *control) begin(took time.Duration) {
 	if c.heap.policy == PolicyAuto {
 		c.heap.policy = PolicyStock

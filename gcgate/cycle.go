@@ -53,7 +53,6 @@ func (h *heapWatch) returned() bool {
 	}
 }
 
-// escaped counts cycles of the runtime's own while the gate is in charge, and logs why.
 func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	h.status.update(func(s *Stats) { s.Escaped += n })
 	overhead := h.collector.Overhead()

@@ -80,8 +80,6 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
 }
 
-// drain waits until it is quiet, for DrainTimeout at most, or longer if requests keep coming
-// although the peers have confirmed the drain.
 func (rs *rounds) drain(r *round) {
 	if r.announced.IsZero() {
 		return
@@ -148,8 +146,6 @@ type latePeers struct {
 
 func (l *latePeers) skips(now time.Time) bool { return now.Before(l.skipUntil) }
 
-// awaitLatePeers waits until it is quiet, up to the hard threshold and lateLimit. It returns false
-// if that was not long enough.
 func (rs *rounds) awaitLatePeers(r *round) bool {
 	q := rs.quiet(r, rs.requests.readMovable, r.movableRate)
 	if rs.late.skips(q.looked) {

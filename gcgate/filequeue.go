@@ -35,7 +35,6 @@ const (
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )
 
-// stoppedAfter is how long a stopped process has not touched its ticket.
 var stoppedAfter = 2 * time.Second
 
 var passedOver = time.Unix(0, 0)
@@ -136,7 +135,6 @@ func (w *ticket) rename(name string) error {
 	return nil
 }
 
-// isNext reports whether no other goes before this one. last says that all others go first.
 func (w *ticket) isNext(last bool) (bool, error) {
 	name := strings.TrimSuffix(w.name, lastTicket)
 	if last {

@@ -58,7 +58,6 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 	return g, err
 }
 
-// start returns the gate over o.Collector. It calls freed once another gate may have that.
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	kept := &keptLog{}
 	o.Logger = slog.New(&keepingHandler{Handler: o.Logger.Handler(), kept: kept})
@@ -132,7 +131,7 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	g.control.awaitPeers()
 	endAnnouncers()
 	g.control.others.Wait()
-	g.waiters.answer(g.waiters.ids(), ErrStopped)
+	g.waiters.answer(g.waiters.now(), ErrStopped)
 	g.free()
 	close(g.done)
 }
@@ -249,14 +248,15 @@ func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
 	if g.stopping.Load() {
 		return ErrStopped
 	}
-	ended := make(chan error, 1)
-	defer g.waiters.remove(g.waiters.add(waitingCall{ended, withoutTurn}))
+	call := &waitingCall{make(chan error, 1), withoutTurn}
+	g.waiters.add(call)
+	defer g.waiters.remove(call)
 	g.control.wakeUp()
 	if withoutTurn {
 		g.requests.wakeSleeper()
 	}
 	select {
-	case err := <-ended:
+	case err := <-call.ended:
 		return err
 	case <-g.stop:
 		return ErrStopped

@@ -51,7 +51,6 @@ func (k *keptLog) warnings() (list []Warning) {
 	return list
 }
 
-// keepingHandler passes records on, and has a keptLog remember the warnings.
 type keepingHandler struct {
 	slog.Handler
 	kept  *keptLog

@@ -109,7 +109,6 @@ func (m memory) goGroup(mapped uint64) int64 {
 	return max(m.group-int64(m.resident-mapped), 1)
 }
 
-// kibibytes returns a figure of a file such as /proc/meminfo in bytes, 0 if it is missing.
 func kibibytes(root fs.FS, file, name string) uint64 {
 	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {

@@ -125,7 +125,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, o.check()
 }
 
-// usualHardRatio is the default of HardRatio. It is to be above TriggerRatio, and in bounds.
 func (o *Options) usualHardRatio() float64 {
 	growth := hardGrowth
 	if o.Turns != nil {

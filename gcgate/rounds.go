@@ -86,7 +86,7 @@ func (rs *rounds) run(reason Reason) {
 		rs.to(StateServing, r)
 		return
 	}
-	waiting := rs.waiters.ids()
+	waiting := rs.waiters.now()
 	r.expected = rs.heap.expected()
 	rs.announce(r)
 	rs.drain(r)
@@ -229,8 +229,6 @@ func (rs *rounds) awaitActed(r *round) {
 	}
 }
 
-// collect runs the collector until its marking is over. It returns false if that exceeds its bound,
-// or if the gate stops or has lost the turn.
 func (rs *rounds) collect(r *round) (ended bool) {
 	rs.heap.undrained = rs.heap.policy.announces() && !r.refused &&
 		!slices.ContainsFunc(r.drains, (*notice).acted)

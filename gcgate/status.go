@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,68 +78,51 @@ func (s *status) remaining() time.Duration {
 
 // waiters are the callers of Gate.Collect. The zero value is ready.
 type waiters struct {
-	mu    sync.Mutex
-	last  uint64                 // the number of the newest; guarded by mu
-	ended map[uint64]waitingCall // guarded by mu
+	mu   sync.Mutex
+	list []*waitingCall // guarded by mu
 }
 
 type waitingCall struct {
-	ended       chan<- error
+	ended       chan error // capacity 1
 	withoutTurn bool
 }
 
-func (w *waiters) add(waits waitingCall) (id uint64) {
+func (w *waiters) add(c *waitingCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended == nil {
-		w.ended = make(map[uint64]waitingCall)
-	}
-	w.last++
-	w.ended[w.last] = waits
-	return w.last
+	w.list = append(w.list, c)
 }
 
-func (w *waiters) remove(id uint64) {
+func (w *waiters) remove(c *waitingCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.ended, id)
+	w.list = slices.DeleteFunc(w.list, func(x *waitingCall) bool { return x == c })
 }
 
-func (w *waiters) ids() (ids []uint64) {
+func (w *waiters) now() []*waitingCall {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id := range w.ended {
-		ids = append(ids, id)
-	}
-	return ids
+	return slices.Clone(w.list)
 }
 
-func (w *waiters) any() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.ended) > 0
-}
+func (w *waiters) any() bool { return len(w.now()) > 0 }
 
+// withoutTurn reports whether a caller does not wait for the turn.
 func (w *waiters) withoutTurn() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, waits := range w.ended {
-		if waits.withoutTurn {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
 }
 
-func (w *waiters) answer(ids []uint64, err error) {
+// answer returns err to those of calls that still wait.
+func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, id := range ids {
-		if waits, ok := w.ended[id]; ok {
-			waits.ended <- err
-			delete(w.ended, id)
+	w.list = slices.DeleteFunc(w.list, func(c *waitingCall) bool {
+		answered := slices.Contains(calls, c)
+		if answered {
+			c.ended <- err
 		}
-	}
+		return answered
+	})
 }
 
 func isClosed(c <-chan struct{}) bool {

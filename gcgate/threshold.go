@@ -181,8 +181,6 @@ func (t *thresholds) follow(rate, jitter float64) {
 	t.idle = min(t.highestIdle, t.trigger)
 }
 
-// checkLimit refuses a MinTriggerBytes that the memory limit cuts off, and names only what can be
-// set.
 func checkLimit(o *Options, limit int64) error {
 	if float64(o.MinTriggerBytes) <= minTriggerShare*float64(limit) {
 		return nil

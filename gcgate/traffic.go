@@ -35,7 +35,6 @@ type traffic struct {
 	total    uint64        // entered since the start
 	oldest   time.Duration // the least age of the oldest request in flight
 
-	// Requests per second, silence included: means of about the last second.
 	rate        float64
 	movableRate float64
 

@@ -81,7 +81,6 @@ func (l *turnLoad) held(expected time.Duration) time.Duration {
 	return expected
 }
 
-// drainedWithoutTurns is how long this process is drained in vain if there are no turns, else 0.
 func (l *turnLoad) drainedWithoutTurns(expected time.Duration) time.Duration {
 	if l.turns > 0 || l.failedDrain == 0 {
 		return 0
@@ -109,8 +108,6 @@ const lateAtMost = 1200 * time.Millisecond
 
 func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
 
-// untilCollection is how long it takes from the trigger until this process collects, if all
-// replicas want the turn at once.
 func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()
@@ -242,5 +239,4 @@ func (h *heapWatch) warnTurns() {
 	h.warnings.lasting("load of turns", lastsEvery, "gcgate: "+what, append(figures, "fix", fix)...)
 }
 
-// turnsKnown is how many turns must have been held before the figures are trusted.
 const turnsKnown = 3

@@ -14,7 +14,6 @@ const (
 	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing is urgent
 	gapPause     = 100 * time.Millisecond // after another replica had the turn in a gap
 
-	// turnPause is the time between two calls of TryAcquire, at first and under load.
 	turnPause = 10 * time.Millisecond
 )
 

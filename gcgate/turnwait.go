@@ -16,7 +16,6 @@ type turnWait struct {
 	pause  time.Duration
 	err    error
 
-	// The holder of the turn, as far as this replica has seen.
 	looked time.Time
 	holder string    // "": not known
 	since  time.Time // it has held the turn since
@@ -75,8 +74,6 @@ func (w *turnWait) isObsolete() bool {
 	return byHeap && h.last.cycles != w.cycles && h.used < h.thresholds.trigger
 }
 
-// look notes who holds the turn, and warns if one replica has held it for long. err is from the
-// last try, nil while one runs.
 func (w *turnWait) look(err error) {
 	now, t := time.Now(), w.taker
 	if now.Sub(w.looked) < holderLook || t.holding.Load() > 0 {

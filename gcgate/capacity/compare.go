@@ -76,8 +76,6 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 	return []Outlook{s.stock(o, WayGOGC100, 1), s.stock(o, WayGOGC400, 4), s.gated(o)}, nil
 }
 
-// stock is the outlook of the runtime's own pacing, which lets the heap grow by growth times what
-// is live.
 func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
@@ -153,7 +151,6 @@ const (
 	gateLast    = 0.9  // of that way, for the hard threshold
 )
 
-// trigger is the heap at which one of so many replicas collects, in bytes, without jitter.
 func (s Service) trigger(o Options, replicas float64) float64 {
 	trigger := max(gateTrigger*s.Live, gateFloor)
 	if o.Memory == 0 {
@@ -199,7 +196,6 @@ func (o Options) headroom(replicas, work Range) Range {
 	return Range{min(a, b), max(a, b)}
 }
 
-// use fills in memory and CPU, for a heap that grows to peakLow up to peakHigh.
 func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh float64) {
 	out.Memory = Range{peakLow, peakHigh * spareMemory}.add(Exactly(s.Beside))
 	out.TooLarge = o.Memory > 0 && out.Memory.Low > o.Memory

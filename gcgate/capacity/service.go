@@ -64,7 +64,6 @@ func refuseOption(option, format string, args ...any) error {
 // wait is 6 times what a request takes.
 const knee = 0.85
 
-// Measured figures (docs/guides/gcgate.md), for what is not known of a service.
 const (
 	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
 	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held in addition to the marking

@@ -16,7 +16,6 @@ const (
 	probeLife    = 30 * time.Second // from the first probe to the last
 )
 
-// leave takes g out of service for d from time sent, after an answer to req said so.
 func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +102,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// probe asks g whether it is back. It returns 0 if it is, else how much longer it takes.
 func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

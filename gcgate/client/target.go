@@ -38,7 +38,6 @@ const (
 	maxOut = 2 * time.Second
 )
 
-// aim returns a copy of req for this target. It shares all but the URL with req.
 func (g *target) aim(req *http.Request, body io.ReadCloser) *http.Request {
 	out := req.WithContext(req.Context())
 	u := new(url.URL)

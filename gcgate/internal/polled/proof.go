@@ -87,7 +87,6 @@ func (s *proof) leave(now time.Time) {
 	}
 }
 
-// out notes that all peers say that they have this process out from now on.
 func (s *proof) out(now time.Time) {
 	if s.counter != nil && s.since.IsZero() {
 		s.begin(now)
@@ -126,7 +125,6 @@ func (s *proof) comes(n uint32, d time.Duration) bool {
 	return n > lookFew && proofTimes*float64(n) > s.rate*d.Seconds()
 }
 
-// back notes that a peer may have this process back from now on.
 func (s *proof) back(now time.Time) {
 	if s.since.IsZero() {
 		return
@@ -149,7 +147,6 @@ func (s *proof) back(now time.Time) {
 	s.since = time.Time{}
 }
 
-// proves reports whether n requests within d are more than can have come past the peer.
 func (s *proof) proves(n uint32, d time.Duration) bool {
 	return n >= proofRequests && float64(n)*s.looked > proofTimes*(s.past+1)*d.Seconds()
 }
