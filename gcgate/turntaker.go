@@ -17,20 +17,23 @@ const (
 	turnPause = 10 * time.Millisecond
 )
 
-// turnTaker takes turns, and releases them. The control goroutine owns the fields without a remark.
+// turnTaker takes turns, and releases them.
 type turnTaker struct {
 	*shared
 	turns  Turns // nil: collect at any time
 	heap   *heapWatch
 	others *sync.WaitGroup
 
+	// The control goroutine owns these.
 	taken     time.Time
-	asking    sync.Mutex      // held while TryAcquire or Acquire runs, because the interface promises one at a time
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
-	heldUp    heldUp          // any goroutine may use it
-	holding   atomic.Int32    // turns that are held, those that are yet to be released included
-	releases  sync.WaitGroup  // of them
+
+	// Any goroutine may use these.
+	asking   sync.Mutex // held while TryAcquire or Acquire runs, because the interface promises one at a time
+	heldUp   heldUp
+	holding  atomic.Int32   // turns that are held, those that are yet to be released included
+	releases sync.WaitGroup // of them
 }
 
 type turnAnswer struct {
