@@ -23,8 +23,8 @@ const (
 	stopTimeout   = time.Minute
 
 	// Two drained replicas fail requests, so the gate holds the turn for a peer that does not
-	// answer and may be restarting. But the other heaps grow. The bound is half of the time from
-	// the trigger to the hard threshold, and the other half is for their turns.
+	// answer, for half of the time from the trigger to the hard threshold. The other half is for
+	// the other replicas.
 	silentMost, silentLeast = 10 * time.Second, time.Second
 	silentAtStop            = 3 * time.Second
 

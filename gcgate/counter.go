@@ -39,11 +39,8 @@ type shard struct {
 
 const oneEntered = 1<<32 + 1
 
-// counter counts requests. Any goroutine may use it.
-//
-// A sync.Pool hands the shards out, because it keeps one for each P. If it drops one, the next in
-// turn takes its place. Requests that no peer can send elsewhere are rare, and take the next shard
-// in turn.
+// counter counts requests. Any goroutine may use it. A sync.Pool hands the shards out, because it
+// keeps one for each P. If it drops one, the next in turn takes its place.
 type counter struct {
 	shards []shard
 	kept   []shard

@@ -18,10 +18,9 @@ import (
 //	N-R        N has 20 digits, and is one above the highest; R tells simultaneous ones apart
 //	N-R.last   all others go first
 //
-// The lowest ticket is the next. Only its process tries the turn. A ticket without a lock is of a
-// process that has exited, and any process removes it. A waiting process touches its ticket at each
-// look. If one is stopped (SIGSTOP), the first to see that sets the ticket's time to passedOver.
-// The ticket does not count until its process touches it again.
+// Only the process of the lowest ticket tries the turn. Any process removes a ticket without a
+// lock. A waiting process touches its ticket at each look. The ticket of a stopped process
+// (SIGSTOP) gets the time passedOver, and does not count until its process touches it again.
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"

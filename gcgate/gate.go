@@ -36,9 +36,9 @@ type Attacher interface {
 
 var running atomic.Bool
 
-// Start takes over the garbage collector of this process, and collects once. ctx bounds that. It
-// returns an [*evenkeel.OptionError] or the error of a [Validator], [ErrRunning] if there is a gate
-// already, and ctx's error if ctx ends first. [Gate.Stop] ends the gate.
+// Start takes over the garbage collector of this process, and collects once, within ctx. It returns
+// an [*evenkeel.OptionError], the error of a [Validator], [ErrRunning], or ctx's error. [Gate.Stop]
+// ends the gate.
 func Start(ctx context.Context, o Options) (*Gate, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -34,9 +34,8 @@ func readMemory(root fs.FS) memory {
 }
 
 // groupLimit returns the lowest memory limit of the process's control groups and of those above
-// them, in cgroup v1 and v2: whole, and what it leaves when other processes' memory is deducted.
-// The kernel kills at memory.max, and stops processes at memory.high. file is which one counts.
-// resident is the anonymous memory of this process, 0 if not known.
+// them, in cgroup v1 and v2: whole, and what other processes leave of it. file is which limit it
+// is. resident is the anonymous memory of this process, 0 if not known.
 //
 // In a container /proc may name a path that is not mounted. The root of the mount is the
 // container's own.

@@ -43,21 +43,19 @@ type Options struct {
 	// group. Limit: the lower one holds.
 	MemoryLimitBytes int64
 
-	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of the live
-	// heap after the last collection. The gate collects at the trigger in its turn, at the hard
-	// threshold at once, and at the idle threshold if no request is in flight. A memory limit lowers
-	// the first two.
+	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of the
+	// live heap. The gate collects at the trigger in its turn, at the hard threshold at once, and
+	// at the idle threshold if no request is in flight. A memory limit lowers the first two.
 	//
 	// Default: 0, which is 2 for the trigger, 1.3 for the idle threshold, and 2.75 for the hard one
-	// (3.5 with Turns). Limit: 1.25 to 100 for the trigger, up to 200 for the hard threshold, which is
-	// above it, and above 1 up to the trigger for the idle one.
+	// (3.5 with Turns). Limit: 1.25 to 100 for the trigger, up to 200 for the hard threshold, and
+	// above 1 for the idle one.
 	TriggerRatio, HardRatio, IdleRatio float64
 
 	// MinTriggerBytes and MaxTriggerBytes bound the trigger. Between them it is the heap after two
-	// seconds at the present rate of allocation, and at least TriggerRatio times the live heap. Equal
-	// bounds fix it. Default: 0, which is 32 MiB, and half of the memory limit. Without a limit the
-	// second is a 32nd of the machine's available memory, up to 512 MiB. Limit: 0.8 of the memory
-	// limit.
+	// seconds of allocation, and at least TriggerRatio times the live heap. Default: 0, which is 32
+	// MiB, and half of the memory limit. Without a limit the second is a 32nd of the machine's
+	// available memory, up to 512 MiB. Limit: 0.8 of the memory limit.
 	MinTriggerBytes, MaxTriggerBytes int64
 
 	// Jitter lowers each trigger by a random share up to this, so that replicas do not collect in step.

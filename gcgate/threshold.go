@@ -16,9 +16,8 @@ import (
 //	       collect    collect    collect   collect           the runtime
 //	       in a gap   in turn    at once   undrained         collects
 //
-// Only the trigger, and the idle threshold below it, moves between two collections. To move the
-// safety limit stops the world. A hard threshold that falls would collect without the turn although
-// no memory is short.
+// Only the trigger and the idle threshold move between two collections. To move the safety limit
+// stops the world. A hard threshold that falls would collect without the turn.
 type thresholds struct {
 	live    uint64
 	idle    uint64

@@ -143,9 +143,8 @@ type silence struct {
 	left int64
 }
 
-// silent notes that a request to g timed out, and reports whether g is left out for that. g must
-// have answered nothing since the first of silentLimit was sent, and another target a later
-// request. Otherwise the handlers are slow, or the network is down.
+// silent notes that a request to g timed out, and reports whether g is left out for that. If no
+// other target answers, the handlers are slow, or the network is down.
 func (p *pool) silent(g *target, sent int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

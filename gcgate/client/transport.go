@@ -18,22 +18,21 @@ import (
 //
 // Targets take turns. One that announces a drain gets no request until a probe, a GET of its "/",
 // says that it is back. If all are drained, the one that is back soonest serves. A target that
-// cannot be dialed is left out for 100 ms, doubling up to 2 s. So is one that lets three requests
-// in a row time out while another target answers, so give requests a deadline.
+// cannot be dialed, or lets three requests in a row time out, is left out for 100 ms, doubling up
+// to 2 s.
 //
 // A request is sent again, once to each other target at most, if its body is available again and
 //
 //   - the answer is 503 with Gcgate-Refused, which proves that no handler ran; or
-//   - the connection could not be dialed, so nothing was sent; or
-//   - the connection broke before the answer's header, and the request is idempotent (RFC 9110, 9.2.2)
-//     or has an Idempotency-Key.
+//   - the connection could not be dialed; or
+//   - the connection broke before the answer's header, and the request is idempotent.
 //
-// One goroutine runs for each drained target. Close ends them. A Transport may be used from many
-// goroutines. Do not copy it, nor change its fields after the first request.
+// A Transport may be used from many goroutines. Do not copy it, nor change its fields after the
+// first request.
 type Transport struct {
-	// Base sends each request to its target. A *net.OpError of Op "dial" must mean that nothing was
-	// sent. Default: nil, a clone of http.DefaultTransport for each target, with up to 256 idle
-	// connections and 1 s to dial. Over HTTP/2 it pings after 10 s without data.
+	// Base sends each request to its target. Its *net.OpError of Op "dial" must mean that nothing
+	// was sent. Default: nil, a clone of http.DefaultTransport for each target, with up to 256 idle
+	// connections and 1 s to dial.
 	Base http.RoundTripper
 
 	// Targets are the replicas' base URLs, scheme and host, as in "http://10.0.0.7:8080". The Host

@@ -3,8 +3,7 @@ package polled
 import "time"
 
 const (
-	// ProofTimeout is how long [Peers.Ready] waits for a proof that a peer has this process back,
-	// after its answers.
+	// ProofTimeout is how long [Peers.Ready] waits for a proof after the answers.
 	ProofTimeout = 10 * time.Second
 
 	// proofAnswers is how many answers in a row a peer may want if nothing is known of it.
@@ -14,10 +13,9 @@ const (
 	proofRequests = 8
 
 	// proofTimes is how many times more often they must come than those that come past the peer.
-	// One more of those is assumed, because a short look may have missed it.
 	proofTimes = 4
 
-	// proofFades is what a drain leaves of what was seen in those before.
+	// proofFades is what a drain leaves of what the drains before showed.
 	proofFades = 31. / 32
 
 	// A look shows whether requests keep coming once lookRequests would have come. Up to lookFew
@@ -25,15 +23,14 @@ const (
 	lookRequests = 40
 	lookFew      = 2
 
-	// silentRequests would have come in a silence that is not by chance. A short collection is over
-	// before a look can show that.
+	// silentRequests would have come in a silence that is not by chance.
 	silentRequests = 10
 
-	// rateTime is how long this process must have served for the rate of its requests to be known.
+	// rateTime is how long this process must have served for the rate of requests to be known.
 	rateTime = 100 * time.Millisecond
 
-	// proofBlind is the number of drains in a row without an end of requests after which the proof
-	// forgets what it knew.
+	// proofBlind is the drains in a row without an end of requests after which the proof forgets
+	// what it knew.
 	proofBlind = 2
 )
 
@@ -43,16 +40,16 @@ type Counter interface {
 	Requests() (inFlight int, entered uint32)
 }
 
-// proof infers from the number of requests whether a peer sends them. Requests of others also come
-// while the peers have this process out, where the proof counts them.
+// proof infers from the number of requests whether a peer sends them. Requests past the peer also
+// come while it has this process out.
 //
 // A peer may act later than it says. So the proof counts from when requests first came four times
-// less often than before the drain. Two drains without such an end prove that what was seen before
-// does not hold any more.
+// less often than before the drain. Two drains without such an end prove that what it knew does not
+// hold any more.
 type proof struct {
 	counter Counter // nil: requests are not counted
 
-	from   time.Time // this process has served since, up to the drain
+	from   time.Time // this process has served since
 	served uint32
 	rate   float64 // of requests before the last drain, per second
 
@@ -62,7 +59,7 @@ type proof struct {
 	quiet   bool // a look has seen that they ceased
 	seen    uint32
 	moved   time.Time // the last look that saw one come
-	blind   int       // drains in a row in which they never did
+	blind   int       // drains in a row in which they never ceased
 	looked  float64   // seconds of recent drains in which all had it out
 	past    float64   // requests that came in that time
 }
