@@ -25,10 +25,6 @@ type FileTurns struct {
 	// K is how many replicas may collect at once, the same for all replicas. The files of further
 	// turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
 	K int
-
-	// Last, while it returns true, lets all other waiting replicas go first. It must not block.
-	// Default: nil, in order of arrival.
-	Last func() bool
 }
 
 const (

@@ -16,7 +16,6 @@ import (
 //
 //	new-R      it is being made
 //	N-R        N has 20 digits, and is one above the highest; R tells simultaneous ones apart
-//	N-R.last   all others go first
 //
 // Only the process of the lowest ticket tries the turn. Any process removes a ticket without a
 // lock. A waiting process touches its ticket at each look. The ticket of a stopped process
@@ -24,7 +23,6 @@ import (
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"
-	lastTicket   = ".last"
 	ticketDigits = 20
 
 	newFor = time.Minute
@@ -56,7 +54,7 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 			return nil, fmt.Errorf("gcgate: FileTurns: %w", ctx.Err())
 		case <-timer.C:
 		}
-		if next, err := w.isNext(t.goesLast()); err != nil {
+		if next, err := w.isNext(); err != nil {
 			return nil, fmt.Errorf("gcgate: FileTurns: cannot wait in %s: %w", t.Path+queueSuffix, err)
 		} else if next {
 			if l, err := t.lockAny(); !errors.Is(err, ErrHeld) {
@@ -66,8 +64,6 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 		timer.Reset(min(max(time.Since(began)/looksPerWait, lookMin), lookMax))
 	}
 }
-
-func (t FileTurns) goesLast() bool { return t.Last != nil && t.Last() }
 
 type ticket struct {
 	dir, name string
@@ -91,14 +87,21 @@ func (t FileTurns) enlist() (*ticket, error) {
 		return nil, err
 	}
 	w := &ticket{dir: dir, name: filepath.Base(f.Name()), f: f, looked: time.Now(), ahead: make(map[string]sighting)}
-	if err := lockFile(f); err != nil {
+	if err := w.takeNumber(); err != nil {
 		w.leave()
 		return nil, err
 	}
-	entries, err := os.ReadDir(dir)
+	return w, nil
+}
+
+// takeNumber locks the ticket, and then gives it a name behind all others.
+func (w *ticket) takeNumber() error {
+	if err := lockFile(w.f); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(w.dir)
 	if err != nil {
-		w.leave()
-		return nil, err
+		return err
 	}
 	var number uint64
 	for _, e := range entries {
@@ -106,12 +109,12 @@ func (t FileTurns) enlist() (*ticket, error) {
 			number = max(number, n)
 		}
 	}
-	if err := w.rename(fmt.Sprintf("%0*d-%s", ticketDigits, number+1,
-		strings.TrimPrefix(w.name, newTicket))); err != nil {
-		w.leave()
-		return nil, err
+	name := fmt.Sprintf("%0*d-%s", ticketDigits, number+1, strings.TrimPrefix(w.name, newTicket))
+	if err := os.Rename(filepath.Join(w.dir, w.name), filepath.Join(w.dir, name)); err != nil {
+		return err
 	}
-	return w, nil
+	w.name = name
+	return nil
 }
 
 func ticketNumber(name string) (n uint64, ok bool) {
@@ -123,25 +126,8 @@ func ticketNumber(name string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-func (w *ticket) rename(name string) error {
-	if name == w.name {
-		return nil
-	}
-	if err := os.Rename(filepath.Join(w.dir, w.name), filepath.Join(w.dir, name)); err != nil {
-		return err
-	}
-	w.name = name
-	return nil
-}
-
-func (w *ticket) isNext(last bool) (bool, error) {
-	name := strings.TrimSuffix(w.name, lastTicket)
-	if last {
-		name += lastTicket
-	}
-	if err := w.rename(name); err != nil {
-		return false, err
-	}
+// isNext reports whether no other goes before this one.
+func (w *ticket) isNext() (bool, error) {
 	now := time.Now()
 	if err := os.Chtimes(filepath.Join(w.dir, w.name), now, now); err != nil {
 		return false, err
@@ -149,8 +135,7 @@ func (w *ticket) isNext(last bool) (bool, error) {
 	passed := min(now.Sub(w.looked), lookMax)
 	w.looked = now
 	ahead, err := waiting(w.dir, func(other string, touched time.Time) bool {
-		otherLast := strings.HasSuffix(other, lastTicket)
-		if first := otherLast == last && other < w.name || last && !otherLast; !first {
+		if other >= w.name {
 			return false
 		}
 		seen := w.ahead[other]
