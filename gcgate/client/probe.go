@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 const (
@@ -26,7 +28,7 @@ func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) 
 	if g.stop != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), MaxDrain+probeLife)
+	ctx, cancel := context.WithTimeout(context.Background(), inband.MaxDrain+probeLife)
 	g.stop = cancel
 	host := hostOf(req) // the gate's middleware answers for it
 	p.probes.Go(func() {
@@ -77,7 +79,7 @@ func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 			}
 			g.drained.Store(p.clock() + int64(wait))
 		default:
-			pause = min(2*pause, MaxProbePause)
+			pause = min(2*pause, inband.MaxProbePause)
 		}
 		if p.clock()+int64(pause) > giveUp {
 			if err != nil {
@@ -110,14 +112,14 @@ func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration
 		return 0, err
 	}
 	req.Host = host
-	req.Header.Set(HeaderProbe, "1")
+	req.Header.Set(inband.HeaderProbe, "1")
 	resp, err := g.base.RoundTrip(req)
 	if err != nil {
 		return 0, err
 	}
 	g.heard.Store(p.clock())
 	discard(resp.Body)
-	d, drained := ParseMillis(resp.Header, HeaderDrain)
+	d, drained := inband.ParseMillis(resp.Header, inband.HeaderDrain)
 	switch {
 	case drained:
 		return d, nil

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service, and
@@ -179,9 +181,9 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	g.answered()
 	// Count from when the request was sent. At worst a probe comes early. From the arrival of a
 	// slow answer, g would stay drained too long.
-	if d, ok := ParseMillis(resp.Header, HeaderDrain); ok {
+	if d, ok := inband.ParseMillis(resp.Header, inband.HeaderDrain); ok {
 		t.pool.leave(g, sent, d, req)
-	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
+	} else if d, ok := inband.ParseMillis(resp.Header, inband.HeaderRetryAfter); ok && isRefused(resp) {
 		t.pool.leave(g, sent, d, req)
 	}
 }
@@ -189,9 +191,9 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 // ofThisHop removes headers about this hop. A proxy that hands the answer on is not drained.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
-		delete(resp.Header, HeaderDrain)
-		delete(resp.Header, HeaderRetryAfter)
-		delete(resp.Header, HeaderRefused)
+		delete(resp.Header, inband.HeaderDrain)
+		delete(resp.Header, inband.HeaderRetryAfter)
+		delete(resp.Header, inband.HeaderRefused)
 	}
 }
 
@@ -207,7 +209,7 @@ func retries(req *http.Request, resp *http.Response, err error) bool {
 }
 
 func isRefused(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusServiceUnavailable && IsOne(resp.Header, HeaderRefused)
+	return resp.StatusCode == http.StatusServiceUnavailable && inband.IsOne(resp.Header, inband.HeaderRefused)
 }
 
 func canResend(req *http.Request) bool {

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/gcgate/internal/polled"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // gci is the service's side of the header protocol of the Garbage Collector Control Interceptor
@@ -120,6 +121,6 @@ func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 
 // formatSeconds is d as the value of Retry-After: whole seconds, rounded up, at least 1.
 func formatSeconds(d time.Duration) string {
-	d = min(max(d, 1), client.MaxDrain)
+	d = min(max(d, 1), inband.MaxDrain)
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/gcgate/internal/inband"
 	"evenkeel.dev/gcgate/internal/polled"
 )
 
@@ -49,7 +49,7 @@ const (
 	defaultInBandQuiet = 10 * time.Millisecond
 
 	// returnPatience is how long past the announced time a client probes at the latest, and some.
-	returnPatience = client.MaxProbePause + 100*time.Millisecond
+	returnPatience = inband.MaxProbePause + 100*time.Millisecond
 )
 
 var firstMoment = time.Now()
@@ -65,7 +65,7 @@ func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 func (b *InBand) Describe() gcgate.Description { return gcgate.Description{SafeWithoutTurn: true} }
 
 // String implements [gcgate.Signal].
-func (b *InBand) String() string { return "in-band (" + client.HeaderDrain + ")" }
+func (b *InBand) String() string { return "in-band (" + inband.HeaderDrain + ")" }
 
 // Drain announces the collection, and returns nil when no request has entered for QuietFor. At
 // ctx's end it fails, and the announcement stays.
