@@ -20,17 +20,17 @@ type Options struct {
 	// none.
 	Signals []Signal
 
-	// Turns says when this replica may collect. PolicyShed needs them, and so does each signal that is
-	// not safe without them ([Description]). Default: nil, at any time.
+	// Turns says when this replica may collect. PolicyShed needs them, and so does each signal that
+	// is not safe without them ([Description]). Default: nil, at any time.
 	Turns Turns
 
-	// DisableTurns lets such a gate start without Turns. Set it if no other replica drains at the same
-	// peers, because two that collect at once fail requests. Default: false.
+	// DisableTurns lets such a gate start without Turns. Set it if no other replica drains at the
+	// same peers, because two that collect at once fail requests. Default: false.
 	DisableTurns bool
 
-	// Replicas is how many replicas take these turns. With it the trigger leaves time for all others to
-	// collect first, and the log warns if the turns do not suffice. Default: 0, not known. Limit:
-	// 10,000.
+	// Replicas is how many replicas take these turns. With it the trigger leaves time for all
+	// others to collect first, and the log warns if the turns do not suffice. Default: 0, not
+	// known. Limit: 10,000.
 	Replicas int
 
 	// HoldTurn is how long to keep the turn once this process is back. Default: 0, which is 2 s
@@ -39,8 +39,8 @@ type Options struct {
 	HoldTurn time.Duration
 
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own limit
-	// (GOMEMLIMIT), or 0.9 of the control group's if that is lower. math.MaxInt64 ignores the control
-	// group. Limit: the lower one holds.
+	// (GOMEMLIMIT), or 0.9 of the control group's if that is lower. math.MaxInt64 ignores the
+	// control group. Limit: the lower one holds.
 	MemoryLimitBytes int64
 
 	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of the
@@ -58,8 +58,8 @@ type Options struct {
 	// available memory, up to 512 MiB. Limit: 0.8 of the memory limit.
 	MinTriggerBytes, MaxTriggerBytes int64
 
-	// Jitter lowers each trigger by a random share up to this, so that replicas do not collect in step.
-	// Default: 0, which is 0.1. Negative: none. Limit: 0.5.
+	// Jitter lowers each trigger by a random share up to this, so that replicas do not collect in
+	// step. Default: 0, which is 0.1. Negative: none. Limit: 0.5.
 	Jitter float64
 
 	// AnnounceTimeout is how long the gate waits for the peers to act on the announcement. Then it
@@ -73,24 +73,24 @@ type Options struct {
 	DrainTimeout time.Duration
 
 	// QuietFor is how long no request must be in flight nor enter before the collection starts.
-	// Default: 0, which is ten times the usual time between two requests, 2 to 50 ms. Limit: 1 s, and
-	// DrainTimeout.
+	// Default: 0, which is ten times the usual time between two requests, 2 to 50 ms. Limit: 1 s,
+	// and DrainTimeout.
 	QuietFor time.Duration
 
-	// Period is the longest time without a collection, so that finalizers run and idle memory goes back
-	// to the system. Default: 0, which is 2 minutes as in the runtime. Negative: no limit.
+	// Period is the longest time without a collection, so that finalizers run and idle memory goes
+	// back to the system. Default: 0, which is 2 minutes as in the runtime. Negative: no limit.
 	Period time.Duration
 
-	// Logger gets Warn for what needs an operator, Info for the trigger's rule and PolicyAuto's choice,
-	// and Debug for changes of state. Default: nil, which is slog.Default().
+	// Logger gets Warn for what needs an operator, Info for the trigger's rule and PolicyAuto's
+	// choice, and Debug for changes of state. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
-	// OnEvent is called at each change of state, from the gate's goroutine. It must not block. Default:
-	// nil.
+	// OnEvent is called at each change of state, from the gate's goroutine. It must not block.
+	// Default: nil.
 	OnEvent func(Event)
 
-	// Collector is what the gate is in charge of. A test gives a stand-in such as gcgatetest.Heap, and
-	// may then run several gates. Default: nil, the garbage collector of this process.
+	// Collector is what the gate is in charge of. A test gives a stand-in such as gcgatetest.Heap,
+	// and may then run several gates. Default: nil, the garbage collector of this process.
 	Collector Collector
 }
 

@@ -206,8 +206,8 @@ func (h *RuntimeAPI) WhyIgnored() string { return sticky }
 const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
 	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
-// look runs a command of [RuntimeAPI.set] if one is given, and returns the servers of the backend after
-// that, and which one is this process.
+// look runs a command of [RuntimeAPI.set] if one is given, and returns the servers of the backend
+// after that, and which one is this process.
 func (h *RuntimeAPI) look(ctx context.Context, command string) (servers []server, me server, err error) {
 	answer, err := h.ask(ctx, command+"show servers state "+h.Backend)
 	if err != nil {
@@ -347,7 +347,8 @@ func (h *RuntimeAPI) split() (network, addr string) {
 	return "tcp", h.Addr
 }
 
-// Validate implements [gcgate.Validator]. It keeps all but names and addresses off the command line (configuration.txt, section 2.1).
+// Validate implements [gcgate.Validator]. It keeps all but names and addresses off the command line
+// (configuration.txt, section 2.1).
 func (h *RuntimeAPI) Validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {

@@ -16,7 +16,7 @@ import (
 func newInBand(t *testing.T, quietFor time.Duration) (*InBand, *handler) {
 	h := newHandler(t, gcgate.Options{}, func(http.ResponseWriter, *http.Request) {})
 	b := withInBand(h)
-	b.QuietFor = quietFor
+	b.quietFor = quietFor
 	return b, h
 }
 

@@ -16,7 +16,8 @@ const (
 	// forgetAfter is when any silent peer expires, and the longest regular interval.
 	forgetAfter = 30 * time.Second
 
-	// expireAfter is when a casual peer expires, and one that polled fast and was not asked to drain.
+	// expireAfter is when a casual peer expires, and one that polled fast and was not asked to
+	// drain.
 	expireAfter = 3 * time.Second
 
 	// listenFor is how long Ready waits for a peer that has expired. This process may have stalled.
@@ -232,7 +233,7 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 // process back, or has expired. A peer has it back if it says so. If it says nothing it takes
 // enough answers, and with [Demand].Prove and a [Counter] one of these after them:
 //
-//   - More requests than can have come past the peer: at least eight, and four times as often as while
+//   - More requests than can have come past the peer: at least eight, four times as often as while
 //     the peer had this process out. This needs a single address with one poller.
 //   - 10 s without such a proof, and 30 answers if they are [Demand].Assumed. Then [Peers.Unproven]
 //     reports it.
