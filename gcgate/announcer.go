@@ -78,12 +78,12 @@ type announcer struct {
 
 	warnings *warnings
 
-	mu     sync.Mutex
-	newest *notice            // guarded by mu
-	cancel context.CancelFunc // of the call that runs; guarded by mu
-	failed bool               // the last call failed; guarded by mu
-	final  bool               // no drain is posted any more; guarded by mu
-	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since; guarded by mu
+	mu     sync.Mutex // guards what follows
+	newest *notice
+	cancel context.CancelFunc // of the call that runs
+	failed bool               // the last call failed
+	final  bool               // no drain is posted any more
+	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {

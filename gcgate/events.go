@@ -24,8 +24,8 @@ type Event struct {
 }
 
 type events struct {
-	mu   sync.Mutex
-	list []*listener // guarded by mu; in the order in which they came
+	mu   sync.Mutex  // guards what follows
+	list []*listener // in the order in which they came
 }
 
 type listener struct {

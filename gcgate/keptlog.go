@@ -23,8 +23,8 @@ type Warning struct {
 
 // keptLog remembers the last warnings, each message once. Any goroutine may use it.
 type keptLog struct {
-	mu   sync.Mutex
-	list []keptWarning // guarded by mu; the newest is the last
+	mu   sync.Mutex    // guards what follows
+	list []keptWarning // the newest is the last
 }
 
 type keptWarning struct {

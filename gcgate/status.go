@@ -20,8 +20,8 @@ type status struct {
 
 	abandoned atomic.Bool // by Stop: this process is in rotation, whatever the control goroutine says
 
-	mu    sync.Mutex
-	stats Stats // guarded by mu
+	mu    sync.Mutex // guards what follows
+	stats Stats
 }
 
 func newStatus() *status {
@@ -78,8 +78,8 @@ func (s *status) remaining() time.Duration {
 
 // waiters are the callers of Gate.Collect. The zero value is ready.
 type waiters struct {
-	mu   sync.Mutex
-	list []*waitingCall // guarded by mu
+	mu   sync.Mutex // guards what follows
+	list []*waitingCall
 }
 
 type waitingCall struct {

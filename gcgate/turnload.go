@@ -42,10 +42,10 @@ type turnLoad struct {
 	failedDrain  time.Duration // the last drain, if this process was not quiet after it
 	assumed      time.Duration // time that an announcement may take each way, while few have shown it
 
-	mu      sync.Mutex
-	mean    time.Duration // moving average; 0: none was held yet; guarded by mu
-	longest time.Duration // of the recent ones, each for twice the mean at most; guarded by mu
-	total   Duration      // guarded by mu
+	mu      sync.Mutex    // guards what follows
+	mean    time.Duration // moving average; 0: none was held yet
+	longest time.Duration // of the recent ones, each for twice the mean at most
+	total   Duration
 }
 
 func newTurnLoad(o *Options) *turnLoad {

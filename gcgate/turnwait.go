@@ -115,9 +115,9 @@ func (w *turnWait) end() {
 // heldUp says who holds the turn up. The zero value says that nothing does. Any goroutine may use
 // it.
 type heldUp struct {
-	mu    sync.Mutex
-	by    string    // "": it is not held up; guarded by mu
-	since time.Time // guarded by mu
+	mu    sync.Mutex // guards what follows
+	by    string     // "": it is not held up
+	since time.Time
 }
 
 func (h *heldUp) set(by string, since time.Time) {

@@ -17,8 +17,8 @@ const (
 type warnings struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
-	kinds map[string]*warning // guarded by mu
+	mu    sync.Mutex // guards what follows
+	kinds map[string]*warning
 }
 
 // warning is one kind of event. The mutex of its warnings guards it.
@@ -171,8 +171,8 @@ func (w *warnings) has(kind string) bool {
 // attribute "times" says how often it began. The zero value is ready. Its methods may be called
 // from any goroutine.
 type Outage struct {
-	mu sync.Mutex
-	of warning // guarded by mu
+	mu sync.Mutex // guards what follows
+	of warning
 }
 
 // Began warns that the failure began, unless it did so within the last minute.

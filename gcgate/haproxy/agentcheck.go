@@ -80,9 +80,9 @@ type AgentCheck struct {
 	peers  polled.Peers
 	access polled.Access
 
-	mu     sync.Mutex
-	closed bool                   // guarded by mu
-	open   map[io.Closer]struct{} // guarded by mu; listeners and connections
+	mu     sync.Mutex // guards what follows
+	closed bool
+	open   map[io.Closer]struct{} // listeners and connections
 }
 
 // Serve answers the agent-checks that come to l, until l is closed or Close is called. It closes l.

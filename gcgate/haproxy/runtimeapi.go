@@ -83,11 +83,11 @@ type RuntimeAPI struct {
 	// Logger gets Warn for a server that was put back. Default: nil, the gate's logger.
 	Logger *slog.Logger
 
-	mu    sync.Mutex
-	looks int // at which the server was not another process; guarded by mu
+	mu    sync.Mutex // guards what follows
+	looks int        // at which the server was not another process
 
 	// unanswered are of commands whose callers have left. Each is closed when it is answered or its
-	// connection has ended. Guarded by mu.
+	// connection has ended.
 	unanswered []chan struct{}
 }
 
