@@ -8,14 +8,13 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// acceptRest is when an accept is tried again for which there were no descriptors or no memory, unless
-// the Watcher closes a descriptor before.
+// acceptRest is the time between tries of an accept that lacks descriptors or memory.
 const acceptRest = 10 * time.Millisecond
 
 // accepted is over for an Accept.
 func (w *Watcher) accepted(op *proactor.Op) bool {
 	d := op.Desc
-	cause := max(d.Gone, op.Cause) // the stronger one
+	cause := max(d.Gone, op.Cause)
 	if op.Err == nil && d.Gone == proactor.None {
 		if op.Err = w.accept(d.Owner.(*Listener)); op.Err == nil {
 			if op.Mode == proactor.Multishot {
@@ -30,7 +29,7 @@ func (w *Watcher) accepted(op *proactor.Op) bool {
 		op.Err = errOf(cause)
 	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENOPROTOOPT, syscall.EHOSTDOWN,
 		syscall.EHOSTUNREACH, syscall.ENETUNREACH:
-		op.Err = errOf(cause) // of a connection that is gone: the next one, as accept(2) says
+		op.Err = errOf(cause) // that connection is gone. Take the next one, as accept(2) says
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
 		if op.Err = errOf(cause); op.Err == nil {
 			w.stall(d)
@@ -39,10 +38,10 @@ func (w *Watcher) accepted(op *proactor.Op) bool {
 	return op.Err != nil
 }
 
-// accept takes a connection that waits at l into w.accepts.arrived.
+// accept takes a connection from l into w.accepts.arrived.
 func (w *Watcher) accept(l *Listener) error {
 	if w.connsFull() {
-		return syscall.EMFILE // as good as that
+		return syscall.EMFILE // MaxConns is treated like it
 	}
 	c := w.accepts.unused
 	if c == nil {
@@ -63,7 +62,7 @@ func (w *Watcher) accept(l *Listener) error {
 	return nil
 }
 
-// arrive has an Accept that took a connection be that connection's operation, to be returned.
+// arrive makes op, an Accept that took a connection, that connection's operation.
 func (w *Watcher) arrive(op *proactor.Op) {
 	c := w.accepts.arrived
 	w.accepts.arrived = nil
@@ -71,8 +70,7 @@ func (w *Watcher) arrive(op *proactor.Op) {
 	op.Desc, c.desc.Queued = &c.desc, 1
 }
 
-// pass has an operation of its own return the connection that a multishot Accept took, which goes
-// on.
+// pass returns the connection of a multishot Accept by another operation. The Accept goes on.
 func (w *Watcher) pass(op *proactor.Op) {
 	c := w.accepts.arrived
 	w.accepts.arrived = nil
@@ -84,7 +82,7 @@ func (w *Watcher) pass(op *proactor.Op) {
 	w.ended.Push(one)
 }
 
-// stall has the accepts of d rest: the connection stays in the kernel's queue.
+// stall pauses the accepts of d. Connections stay in the kernel's queue.
 func (w *Watcher) stall(d *proactor.Desc) {
 	d.Starved[proactor.In] = true
 	w.accepts.stalled = append(w.accepts.stalled, d)
@@ -92,7 +90,7 @@ func (w *Watcher) stall(d *proactor.Desc) {
 	w.stats.AcceptStalls++
 }
 
-// unstall tries again the accepts that rest, when it is time.
+// unstall tries paused accepts again, when it is time.
 func (w *Watcher) unstall() {
 	if len(w.accepts.stalled) == 0 || w.now() < w.accepts.until {
 		return
@@ -105,11 +103,12 @@ func (w *Watcher) unstall() {
 	w.accepts.stalled = w.accepts.stalled[:0]
 }
 
-// warnStalled says once that accepts rest. The caller holds mu, which is released meanwhile.
+// warnStalled logs once that accepts are paused. The caller holds mu, which is released for the
+// Logger.
 func (w *Watcher) warnStalled() {
 	w.accepts.warned = true
 	w.mu.Unlock()
-	defer w.mu.Lock() // where the Logger panics, too
+	defer w.mu.Lock() // even if the Logger panics
 	w.options.Logger.Warn("aio: a connection waits to be accepted, as there is no descriptor or no memory for it, " +
 		"or Options.MaxConns are open: close connections, or raise the limit (ulimit -n). Stats.AcceptStalls " +
 		"counts this")

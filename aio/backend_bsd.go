@@ -7,7 +7,6 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// open opens the backend that o asks for.
 func open(o Options) (proactor.Backend, error) {
 	if o.Backend == BackendIOUring || o.Backend == BackendEpoll {
 		return nil, &UnsupportedError{Feature: o.Backend.String(), Need: "Linux; here use BackendAuto or BackendKqueue"}

@@ -9,10 +9,9 @@ import (
 	"evenkeel.dev/aio/internal/uring"
 )
 
-// fellBack has BackendAuto say once in a process that it uses epoll.
+// fellBack logs once in a process that BackendAuto uses epoll.
 var fellBack sync.Once
 
-// open opens the backend that o asks for.
 func open(o Options) (proactor.Backend, error) {
 	switch o.Backend {
 	case BackendEpoll:
@@ -50,7 +49,7 @@ func openEpoll(o Options) (proactor.Backend, error) {
 	return p, nil
 }
 
-// unsupported returns what New says when a backend says err.
+// unsupported returns the error of New for the backend's err.
 func unsupported(err error) error {
 	if missing := (*proactor.MissingError)(nil); errors.As(err, &missing) {
 		return (*UnsupportedError)(missing)

@@ -2,20 +2,17 @@ package aio
 
 import "evenkeel.dev/aio/internal/proactor"
 
-// What one turn of WaitIO does is bounded, so that one busy connection delays the others by as much as
-// its own share, and each turn comes to all parts: what was submitted, what can be transferred, what the
-// kernel has to say, and what is late. doc.go has these for users; a backend's Poll has its own.
+// Budgets of one turn of WaitIO. Each part of a turn gets its share, and so does each connection.
+// doc.go describes them. Poll has budgets of its own.
 const (
-	// intakeTurn is how many submissions are taken in, which moves them to the queues of their
-	// connections and transfers nothing; intakeConn is after how many of one connection the next has its
-	// share.
+	// intakeTurn is how many submissions are taken in, intakeConn how many of a connection before
+	// the next has its share.
 	intakeTurn, intakeConn = 4096, 4
 
-	// turnTransfers and turnBytes are what is begun: transfers, and bytes that they move or may move;
-	// what waited for memory may use up half of it. connTransfers and connBytes are after how much of one
-	// direction of a connection the next one has its share, of what has come anew freshTransfers: so many
-	// that come at once wait for one transfer of each. A transfer has [proactor.MaxTransfer] bytes at
-	// the utmost. A Listener's share is acceptTransfers: each accept is the first of another connection.
+	// A turn begins turnTransfers or turnBytes. Retries for memory get half of that. A direction of
+	// a connection has connTransfers or connBytes before the next has its share, and freshTransfers
+	// if it has a new operation. A Listener has acceptTransfers, because each accept is another
+	// connection.
 	turnTransfers, turnBytes = 256, 1 << 20
 	connTransfers, connBytes = 4, proactor.MaxTransfer
 	freshTransfers           = 1
@@ -30,7 +27,7 @@ type budget struct{ transfers, bytes int }
 
 func (b *budget) spent() bool { return b.transfers <= 0 || b.bytes <= 0 }
 
-// line is descriptors that wait for their turn, the first come first. It takes constant time.
+// line is a FIFO of descriptors. Both ends take constant time.
 type line struct {
 	list []*proactor.Desc
 	at   int // the first
@@ -47,7 +44,7 @@ func (l *line) push(d *proactor.Desc) {
 	l.list = append(l.list, d)
 }
 
-// pop removes the first and returns it, or nil.
+// pop removes and returns the first, or returns nil.
 func (l *line) pop() *proactor.Desc {
 	if l.len() == 0 {
 		return nil
@@ -60,13 +57,13 @@ func (l *line) pop() *proactor.Desc {
 	return d
 }
 
-// startable reports whether the first operation of a queue waits for nothing but its turn.
+// startable reports whether the first operation of a queue waits only for its turn.
 func startable(d *proactor.Desc, dir proactor.Dir) bool {
 	op := d.Queues[dir].Head
 	return op != nil && !op.InFlight && (!d.Starved[dir] || d.Gone != proactor.None || op.Cause != proactor.None)
 }
 
-// list has d wait in l for its turn, unless it waits already or has nothing to begin.
+// list appends d to l, unless d waits already or has nothing to begin.
 func (w *Watcher) list(d *proactor.Desc, l *line) {
 	if !d.Listed && (startable(d, proactor.In) || startable(d, proactor.Out)) {
 		d.Listed = true
@@ -77,9 +74,9 @@ func (w *Watcher) list(d *proactor.Desc, l *line) {
 // listed returns how many descriptors wait for their turn.
 func (w *Watcher) listed() int { return w.fair.fresh.len() + w.fair.again.len() }
 
-// serve gives those that wait for it their turns, until the budget is spent. Those that have come anew
-// and those that had a turn and have more to do begin as many transfers each: neither waits for the whole
-// line of the others. It returns how many transfers were begun.
+// serve begins transfers until the budget is spent, and returns how many. Descriptors with a new
+// operation and those with more to do get as many transfers each, so neither waits for the whole
+// line of the others.
 func (w *Watcher) serve() (begun int) {
 	left := budget{turnTransfers, turnBytes}
 	for !left.spent() && w.listed() > 0 {
@@ -99,7 +96,7 @@ func (w *Watcher) serve() (begun int) {
 	return turnTransfers - left.transfers
 }
 
-// share has d begin so many transfers of each direction, taken from left. With more to do it waits for its next turn.
+// share lets d begin that many transfers of each direction, and takes them from left.
 func (w *Watcher) share(d *proactor.Desc, transfers int, left *budget) {
 	if _, ok := d.Owner.(*Listener); ok {
 		transfers = acceptTransfers
@@ -113,9 +110,8 @@ func (w *Watcher) share(d *proactor.Desc, transfers int, left *budget) {
 	w.list(d, &w.fair.again)
 }
 
-// retry begins what there was no memory for, before others can take it. What there is none for again
-// waits for the next turn, before those that follow, which wait when the swap buffer is full. It returns
-// how many transfers were begun.
+// retry begins transfers that lacked memory, before others take it, and returns how many. Those
+// that lack it again are first in the next turn. Nothing is tried while the swap buffer is full.
 func (w *Watcher) retry() (begun int) {
 	left := budget{turnTransfers / 2, turnBytes / 2}
 	for n := w.memory.retried.len() + w.memory.starved.len(); n > 0 && !left.spent() && !w.swapFull(); n-- {

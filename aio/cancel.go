@@ -7,23 +7,21 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Cancel ends the operations of c, in both directions, that were submitted with that tag (==) and are not
-// over. It returns how many it found. Each is returned by WaitIO once, as ever: with ErrCancelled, and Size
-// says what was transferred before; or as if it had not been cancelled, where the end came first. What
-// stands behind it goes on, be it behind a write of which a part was sent.
+// Cancel ends the pending operations of c with that tag (==), and returns how many it found. WaitIO
+// returns each once, with ErrCancelled and the Size transferred so far, or as usual if the end came
+// first. Operations behind them go on.
 //
-// It does not find a CloseAfterWrites, nor what is over and waits for WaitIO, nor a tag that is not
-// comparable. Like SetDeadline, it takes time in proportion to the operations of c.
+// Cancel does not find a CloseAfterWrites, or a tag that is not comparable. Its time is
+// proportional to the operations of c.
 func (c *Conn) Cancel(tag any) int { return c.watcher().cancelTag(&c.desc, tag) }
 
-// Cancel is [Conn.Cancel] for accepts: a Listener without any has those who come wait in the kernel's queue, where
-// Close resets them.
+// Cancel is [Conn.Cancel] for accepts. Without a pending accept, connections wait in the kernel's
+// queue.
 func (l *Listener) Cancel(tag any) int { return l.watcher.cancelTag(&l.desc, tag) }
 
-// cancelTag is Cancel of the connection or the listener at d.
 func (w *Watcher) cancelTag(d *proactor.Desc, tag any) int {
 	if w == nil {
-		return 0 // no Watcher has made it
+		return 0
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -45,15 +43,12 @@ func (w *Watcher) cancelTag(d *proactor.Desc, tag any) int {
 	return n
 }
 
-// SetDeadline moves the deadline of the operations of c, in both directions, that were submitted with that
-// tag (==) and are not over; NoDeadline takes it away. It returns how many it found: none whose deadline
-// has ended it, though WaitIO may not have returned it yet. One in the past ends them, those that were tried without
-// another try.
-// See Cancel for the rest.
+// SetDeadline moves the deadline of the pending operations of c with that tag (==), and returns how
+// many it found. NoDeadline removes it. One in the past ends them. See Cancel.
 func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 	w := c.watcher()
 	if w == nil {
-		return 0 // no Watcher has made it
+		return 0
 	}
 	at := w.due(deadline)
 	w.mu.Lock()
@@ -67,13 +62,13 @@ func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 		return true
 	})
 	if n > 0 {
-		w.wake() // it may wait for a later one
+		w.wake() // it may wait too long
 	}
 	return n
 }
 
-// pendingOf calls f with each operation of d that has the tag and is not over, and counts those of which it
-// says true. f may end the one that it gets, when that is begun. The caller holds mu.
+// pendingOf counts the operations of d with that tag for which f returns true. f may end an
+// operation that has begun. The caller holds mu.
 func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, begun bool) bool) (n int) {
 	if d.Gone != proactor.None || !canCompare(tag) {
 		return 0
@@ -103,7 +98,7 @@ func canCompare(tag any) bool {
 		return true
 	}
 	if k := t.Kind(); k == reflect.Struct || k == reflect.Array {
-		return reflect.ValueOf(tag).Comparable() // what its interfaces hold counts, too
+		return reflect.ValueOf(tag).Comparable() // its interfaces may hold anything
 	}
 	return t.Comparable()
 }

@@ -6,13 +6,12 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Close closes all connections and ends a WaitIO. What is pending is returned by WaitIO with
-// ErrWatcherClosed. It always returns nil, and may be called again.
+// Close closes all connections and ends a WaitIO. WaitIO returns pending operations with
+// ErrWatcherClosed. Close always returns nil, and may be called again.
 //
-// On io_uring no operation waits in the kernel. Should a kernel keep one all the same, WaitIO has failed
-// with an error that says so, and the operation is returned with a nil Buffer and Size 0: the kernel may
-// still use the one submitted, so it is never freed, nor to be used again. Stats.Leaked counts these;
-// Logger gets a Warn.
+// With io_uring, no operation waits in the kernel. If a kernel keeps one all the same, WaitIO
+// fails, and the Result has a nil Buffer. That buffer is never freed, because the kernel may use
+// it. Stats.Leaked counts these, and Logger gets a Warn.
 func (w *Watcher) Close() error {
 	if leaked := w.end(); leaked > 0 {
 		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never "+
@@ -22,7 +21,7 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// end closes the watcher, if it is open, and returns how many operations were leaked.
+// end closes the watcher if it is open, and returns how many operations leaked.
 func (w *Watcher) end() (leaked uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,7 +32,7 @@ func (w *Watcher) end() (leaked uint64) {
 	for len(w.table.descs) > 0 {
 		w.release(w.table.descs[len(w.table.descs)-1], proactor.WatcherClosed)
 	}
-	w.intakeAll() // finds its connections gone
+	w.intakeAll() // their connections are gone
 	for _, op := range w.backend.Close(nil) {
 		if op.Leaked {
 			leaked++
@@ -44,7 +43,7 @@ func (w *Watcher) end() (leaked uint64) {
 		w.list(op.Desc, &w.fair.again)
 	}
 	for w.listed() > 0 {
-		w.serve() // ends what is behind
+		w.serve() // ends what is queued behind
 	}
 	w.ending.closed = true
 	w.cleanup.Stop()
@@ -55,25 +54,22 @@ func (w *Watcher) end() (leaked uint64) {
 	return leaked
 }
 
-// refusing reports whether submissions have ended.
 func (w *Watcher) refusing() bool {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
 	return w.subs.closed
 }
 
-// refuse ends submissions.
 func (w *Watcher) refuse() {
 	w.subs.mu.Lock()
 	w.subs.closed = true
 	w.subs.mu.Unlock()
 }
 
-// Shutdown refuses new operations, closes the listeners, ends the pending reads, accepts and dials
-// with ErrWatcherClosed, lets the pending writes finish, and closes the Watcher when WaitIO has
-// returned all of them: a goroutine has to call it meanwhile. When ctx ends first the Watcher is
-// closed as by Close, and ctx's error is returned. It may be called again, and then waits for the
-// same.
+// Shutdown refuses new operations, closes the listeners, ends pending reads, accepts and dials with
+// ErrWatcherClosed, and lets pending writes finish. Then it closes the Watcher. A goroutine must
+// call WaitIO during that time. If ctx ends first, Shutdown closes the Watcher at once and returns
+// ctx's error. It may be called again.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	drained := w.drain()
 	var err error
@@ -81,7 +77,7 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 	case <-drained:
 	case <-ctx.Done():
 		select {
-		case <-drained: // too
+		case <-drained:
 		default:
 			err = ctx.Err()
 		}
@@ -100,14 +96,14 @@ func (w *Watcher) drain() <-chan struct{} {
 	w.ending.drained = make(chan struct{})
 	w.refuse()
 	w.intakeAll()
-	for i := len(w.table.descs) - 1; i >= 0; i-- { // from behind, as the last one takes the place of one that goes
+	for i := len(w.table.descs) - 1; i >= 0; i-- { // backwards, because the last one takes the place of one that goes
 		if _, ok := w.table.descs[i].Owner.(*Listener); ok {
 			w.release(w.table.descs[i], proactor.WatcherClosed)
 		}
 	}
 	for _, d := range w.table.descs {
-		w.runAll(d) // what was submitted before is tried
-		w.revive(d) // also what is silent since
+		w.runAll(d)
+		w.revive(d)
 		for op := d.Queues[proactor.In].Head; op != nil; op = op.Next {
 			op.Cause = proactor.WatcherClosed
 		}
@@ -123,7 +119,7 @@ func (w *Watcher) drain() <-chan struct{} {
 	return w.ending.drained
 }
 
-// checkDrained ends a Shutdown's waiting when nothing is pending any more. The caller holds mu.
+// checkDrained ends the wait of Shutdown if nothing is pending. The caller holds mu.
 func (w *Watcher) checkDrained() {
 	if w.ending.drained == nil || !w.ending.closed && (w.pending > 0 || w.ended.Head != nil) {
 		return

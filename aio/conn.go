@@ -12,26 +12,24 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Conn is a connection of a Watcher: [Listener.Accept], [Watcher.Dial] and [Watcher.Attach] make it. Its
-// methods submit operations and return at once; it is no net.Conn, whose methods block. All of them may be
-// called by any goroutine.
-//
-// It stays open until its Close or the Watcher's, whether or not the program still refers to it.
+// Conn is a connection of a Watcher. Its methods submit operations and return at once, so it is not
+// a net.Conn. Any goroutine may call them. It stays open until its Close or the Watcher's, even if
+// the program does not refer to it any more.
 type Conn struct {
 	at     *place
 	desc   proactor.Desc
-	remote *proactor.Addr // nil when it is peer4
-	peer4  [4]byte        // of TCP over IPv4, which takes less room so
+	remote *proactor.Addr // nil if it is in peer4
+	peer4  [4]byte        // TCP over IPv4 takes less memory this way
 	port4  uint16
 }
 
-// place is where connections are that have the same address on this side, mostly all. It does not change.
+// place is the local address and the Watcher, which most connections share. It does not change.
 type place struct {
 	watcher *Watcher
 	local   net.Addr
 }
 
-// watcher returns the Watcher, or nil where none has made c.
+// watcher returns the Watcher, or nil for the zero Conn.
 func (c *Conn) watcher() *Watcher {
 	if c.at == nil {
 		return nil
@@ -39,14 +37,12 @@ func (c *Conn) watcher() *Watcher {
 	return c.at.watcher
 }
 
-// Attach takes conn over, which has to have a file descriptor (a method SyscallConn, as
-// *net.TCPConn and *net.UnixConn have). The watcher duplicates the descriptor and closes conn, so
-// that conn's own methods fail with net.ErrClosed from then on. Options that were set before stay
-// in force; only a linger time above zero ends: no close waits, and the kernel sends the rest.
+// Attach takes conn over. It must have a file descriptor, as *net.TCPConn and *net.UnixConn do. The
+// watcher duplicates the descriptor and closes conn. Socket options stay, except a linger time
+// above zero: closing never waits.
 //
-// When it fails, conn is the caller's still: with ErrNoDescriptor, with ErrDatagram, with ErrClosed when conn was
-// closed before, with ErrWatcherClosed, with a syscall.Errno such as EMFILE (a duplicate takes one
-// descriptor more, for a moment), or with what conn's SyscallConn said.
+// If it fails, the caller still owns conn. The error is ErrNoDescriptor, ErrDatagram, ErrClosed,
+// ErrTooManyConns, ErrWatcherClosed, a syscall.Errno such as EMFILE, or that of conn's SyscallConn.
 func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 	if v := reflect.ValueOf(conn); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, ErrNoDescriptor
@@ -56,11 +52,10 @@ func (w *Watcher) Attach(conn net.Conn) (*Conn, error) {
 	if err := w.takeOver(conn, c, local); err != nil {
 		return nil, err
 	}
-	_ = conn.Close() // the backend has a duplicate. It may be the caller's code: no lock is held
+	_ = conn.Close() // This may be the caller's code, so no lock is held
 	return c, nil
 }
 
-// takeOver has the backend duplicate conn's descriptor for c.
 func (w *Watcher) takeOver(conn net.Conn, c *Conn, local net.Addr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,16 +84,14 @@ func (w *Watcher) take(source any, d *proactor.Desc, owner any) error {
 	return nil
 }
 
-// connsFull reports whether there may be no more connections. The caller holds mu.
+// connsFull reports whether MaxConns is reached. The caller holds mu.
 func (w *Watcher) connsFull() bool { return len(w.table.descs)-w.table.listeners >= w.options.MaxConns }
 
-// enter enters d into the table. The caller holds mu.
 func (w *Watcher) enter(d *proactor.Desc, owner any) {
 	d.Owner, d.Index = owner, int32(len(w.table.descs))
 	w.table.descs = append(w.table.descs, d)
 }
 
-// setRemote keeps the peer's address.
 func (c *Conn) setRemote(a proactor.Addr) {
 	if tcp, ok := a.Other.(*net.TCPAddr); ok && tcp != nil {
 		a = proactor.Addr{IP: tcp.AddrPort()}
@@ -115,7 +108,7 @@ func sameAddr(a, b net.Addr) bool {
 	return a != nil && b != nil && a.Network() == b.Network() && a.String() == b.String()
 }
 
-// openError returns what Attach, or Dial, says when the backend says err.
+// openError returns the error of Attach or Dial for the backend's err.
 func openError(err error) error {
 	var errno syscall.Errno
 	switch {
@@ -133,21 +126,17 @@ func openError(err error) error {
 	return fmt.Errorf("aio: the connection did not give its descriptor: %w", err)
 }
 
-// Read submits a read of whatever comes first, up to len(buf) bytes. With a nil buf the swap buffer
-// is used, when there is something to read and not before.
+// Read submits a read of up to len(buf) bytes, which is over when some have come. With a nil buf it
+// uses the swap buffer once there is something to read.
 //
-// This holds for Read, ReadFull and Write. The Result has the tag, which is anything that tells the
-// caller what to do with it. The watcher owns buf until WaitIO has returned the operation. At the
-// deadline it is returned with ErrDeadline, and Size says how much was transferred; [NoDeadline]
-// has none. An operation is tried in any case: what is there is read even when the deadline has
-// passed, where the swap buffer has room for it. It does not block, and allocates nothing once the
-// watcher has seen as many operations at a time.
+// The rest holds for ReadFull and Write too. The Result has the tag. The watcher owns buf until
+// WaitIO returns the operation. At the deadline the Error is ErrDeadline, and Size says how much
+// was transferred. [NoDeadline] means none. An operation is tried once even if its deadline has
+// passed. Read does not block. It allocates only if more operations are queued than ever before.
 //
-// Every operation has one Result, also one that is refused: the next WaitIO returns that, with Size
-// 0 and the Error ErrClosed, ErrEmptyBuffer or ErrQueueFull. So a program looks at Result.Error and
-// need not look at what Read returns. That is nil, or ErrWatcherClosed: a Watcher that was closed,
-// or is shutting down, takes no operation, and WaitIO says so when all Results have come. Of a Conn
-// that no Watcher has made it is ErrClosed.
+// A refused operation has a Result too, with Size 0 and the Error ErrClosed, ErrEmptyBuffer or
+// ErrQueueFull. Read itself returns ErrWatcherClosed if the Watcher is closed or shutting down, and
+// ErrClosed for the zero Conn.
 func (c *Conn) Read(tag any, buf []byte, deadline time.Time) error {
 	kind := proactor.Recv
 	if buf == nil {
@@ -156,14 +145,14 @@ func (c *Conn) Read(tag any, buf []byte, deadline time.Time) error {
 	return c.submit(kind, false, tag, buf, deadline)
 }
 
-// ReadFull submits a read that is over when buf is full, or at the peer's end with io.EOF and what
-// came before it. See Read for the rest.
+// ReadFull submits a read that is over when buf is full. At the peer's end before that the Error is
+// io.EOF. See Read.
 func (c *Conn) ReadFull(tag any, buf []byte, deadline time.Time) error {
 	return c.submit(proactor.Recv, true, tag, buf, deadline)
 }
 
-// Write submits a write of all of buf. A part of the swap buffer can be written only if it is
-// copied, as it is used anew by then. See Read for the rest.
+// Write submits a write of all of buf. Copy a part of the swap buffer before you write it. See
+// Read.
 func (c *Conn) Write(tag any, buf []byte, deadline time.Time) error {
 	return c.submit(proactor.Send, true, tag, buf, deadline)
 }
@@ -171,7 +160,7 @@ func (c *Conn) Write(tag any, buf []byte, deadline time.Time) error {
 func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadline time.Time) error {
 	w := c.watcher()
 	if w == nil {
-		return ErrClosed // no Watcher has made it
+		return ErrClosed // the zero Conn
 	}
 	op := proactor.Op{Desc: &c.desc, Kind: kind, Full: full, Tag: tag, Buf: buf}
 	if (kind == proactor.Recv || kind == proactor.Send) && len(buf) == 0 {
@@ -180,10 +169,10 @@ func (c *Conn) submit(kind proactor.Kind, full bool, tag any, buf []byte, deadli
 	return w.submit(op, deadline)
 }
 
-// LocalAddr returns the address on this side.
+// LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr {
 	if c.at == nil {
-		return nil // no Watcher has made it
+		return nil
 	}
 	return c.at.local
 }
@@ -194,26 +183,26 @@ func (c *Conn) RemoteAddr() net.Addr {
 		return net.TCPAddrFromAddrPort(a)
 	}
 	if c.remote == nil {
-		return nil // no Watcher has made it
+		return nil
 	}
 	return c.remote.Net()
 }
 
-// RemoteAddrPort is RemoteAddr of TCP, and allocates nothing. It is invalid of another connection.
+// RemoteAddrPort returns the peer's address without an allocation. It is invalid if the connection
+// is not TCP.
 func (c *Conn) RemoteAddrPort() netip.AddrPort {
 	switch {
 	case c.port4 != 0:
 		return netip.AddrPortFrom(netip.AddrFrom4(c.peer4), c.port4)
 	case c.remote == nil:
-		return netip.AddrPort{} // no Watcher has made it
+		return netip.AddrPort{}
 	}
 	return c.remote.IP
 }
 
-// Close closes the connection at once. What was submitted before is tried once, in its order: of a
-// direction up to the first operation that would have to wait. So writes that the socket has room for
-// are sent; what is not over then is returned by WaitIO with ErrClosed, and Size says what was sent of
-// it. It always returns nil, and may be called again.
+// Close closes the connection at once. Operations that were submitted before are tried once, up to
+// the first one in each direction that would wait. WaitIO returns the others with ErrClosed. Close
+// always returns nil, and may be called again.
 func (c *Conn) Close() error {
 	if w := c.watcher(); w != nil {
 		w.closeDesc(&c.desc)
@@ -221,7 +210,6 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// closeDesc is Close of the connection or the listener at d.
 func (w *Watcher) closeDesc(d *proactor.Desc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,7 +217,7 @@ func (w *Watcher) closeDesc(d *proactor.Desc) {
 		return
 	}
 	w.subs.mu.Lock()
-	d.Closed = true // what intake takes is all that there will be
+	d.Closed = true // intake gets all that there will be
 	w.subs.mu.Unlock()
 	w.intakeOf(d)
 	w.runAll(d)
@@ -238,8 +226,7 @@ func (w *Watcher) closeDesc(d *proactor.Desc) {
 	w.wake()
 }
 
-// settle has what is queued of d tried, one after the other, until nothing moves: there come no more
-// operations. The caller holds mu.
+// settle tries the queued operations of d until none moves. The caller holds mu.
 func (w *Watcher) settle(d *proactor.Desc) {
 	for before := heads(d); before != [2]progress{}; {
 		w.land(w.backend.Settle(w.polled[:0]))
@@ -252,7 +239,6 @@ func (w *Watcher) settle(d *proactor.Desc) {
 	}
 }
 
-// progress is what is first in a queue, and how far it is.
 type progress struct {
 	op   *proactor.Op
 	size int
@@ -287,12 +273,12 @@ func (w *Watcher) release(d *proactor.Desc, cause proactor.Cause) {
 	}
 }
 
-// forget takes d off the table. The caller holds mu.
+// forget takes d out of the table. The caller holds mu.
 func (w *Watcher) forget(d *proactor.Desc, cause proactor.Cause) {
 	d.Gone = cause
 	last := w.table.descs[len(w.table.descs)-1]
 	w.table.descs[d.Index], last.Index = last, d.Index
 	w.table.descs[len(w.table.descs)-1] = nil
 	w.table.descs = w.table.descs[:len(w.table.descs)-1]
-	w.accepts.until = 0 // there is room, or a descriptor, now
+	w.accepts.until = 0 // there is room now
 }

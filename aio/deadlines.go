@@ -6,16 +6,15 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// branches is how many entries stand below one: four make half the levels of two, and stand side by
-// side.
+// branches is how many children an entry has. Four halve the levels of a binary heap, and share a
+// cache line.
 const branches = 4
 
-// deadlines is a heap of the operations that have one, the earliest first. Adding, removing and
-// moving one takes O(log n), in whatever order they come: an operation knows its Index. The times
-// stand in the heap, so that comparing them looks at no operation.
+// deadlines is a heap of operations, the earliest first. Adding, removing and moving one takes
+// O(log n). The heap holds the times, so a comparison does not touch an operation.
 type deadlines struct {
 	heap     []deadline
-	compared int // entries, ever: what tests count
+	compared int // comparisons, for tests
 }
 
 type deadline struct {
@@ -23,7 +22,7 @@ type deadline struct {
 	op *proactor.Op
 }
 
-// first returns the earliest deadline; false: there is none.
+// first returns the earliest deadline, if there is one.
 func (d *deadlines) first() (at time.Duration, any bool) {
 	if len(d.heap) == 0 {
 		return 0, false
@@ -31,7 +30,7 @@ func (d *deadlines) first() (at time.Duration, any bool) {
 	return d.heap[0].at, true
 }
 
-// late returns the first operation if its deadline is not after now, or nil.
+// late returns the first operation if it is due by now, or nil.
 func (d *deadlines) late(now time.Duration) *proactor.Op {
 	if at, any := d.first(); !any || at > now {
 		return nil
@@ -61,10 +60,10 @@ func (d *deadlines) remove(op *proactor.Op) {
 	}
 }
 
-// move has op, which is there, be due at another time. Its Deadline stays what it is.
+// move makes op due at another time. Its Deadline stays.
 func (d *deadlines) move(op *proactor.Op, at time.Duration) { d.place(int(op.Index), deadline{at, op}) }
 
-// place puts e at i, which is free, or as far above or below as it belongs.
+// place puts e at i, which is free, or where the heap wants it.
 func (d *deadlines) place(i int, e deadline) {
 	for i > 0 {
 		above := (i - 1) / branches

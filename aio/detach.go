@@ -7,23 +7,23 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Detach gives the connection back as a *net.TCPConn or a *net.UnixConn, of which nothing was read that
-// WaitIO has not returned. Its options are as they were. The Conn is closed from then on, and the net.Conn the
-// caller's, who closes it. Over a backend of package aio/aiotest it is one of that package.
+// Detach gives the connection back as a *net.TCPConn or a *net.UnixConn with its options. The Conn
+// is closed, and the caller owns the net.Conn. With package aio/aiotest it is a connection of that
+// package.
 //
-// It does not wait, and fails with ErrPending while operations of the connection were not returned
-// by WaitIO: end reads by Cancel, and call it when their results have come. Other errors are
-// ErrClosed, ErrWatcherClosed, and a syscall.Errno such as EMFILE (it takes two descriptors more,
-// for a moment). Then nothing has changed.
+// Detach does not wait. It fails with ErrPending if WaitIO has not returned all operations of the
+// connection: Cancel reads, and call it after their results. Other errors are ErrClosed,
+// ErrWatcherClosed, and a syscall.Errno such as EMFILE. It needs two more descriptors for a moment.
+// On an error nothing has changed.
 func (c *Conn) Detach() (net.Conn, error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {
-		return nil, ErrClosed // no Watcher has made it
+		return nil, ErrClosed // the zero Conn
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.subs.mu.Lock()
-	defer w.subs.mu.Unlock() // nothing is submitted meanwhile
+	defer w.subs.mu.Unlock() // so that nothing is submitted
 	switch {
 	case d.Gone != proactor.None:
 		return nil, errOf(d.Gone)

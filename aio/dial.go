@@ -9,15 +9,13 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Dial submits the making of a connection to addr, a *net.TCPAddr or a *net.UnixAddr (of a netip.AddrPort:
-// net.TCPAddrFromAddrPort). WaitIO returns it with [OpDial]; Result.Conn is the connection, or nil with an error
-// such as ECONNREFUSED. Without a deadline the kernel gives up, after some two minutes. Connections have
-// TCP_NODELAY set, as those of package net have.
+// Dial submits a connect to addr, a *net.TCPAddr or a *net.UnixAddr. The Result has [OpDial], and
+// the connection in Conn, or nil with an error such as ECONNREFUSED. Without a deadline the kernel
+// gives up after some two minutes. Connections have TCP_NODELAY set.
 //
-// No name is resolved: that would hold the loop up. An address of another type is good if its
-// String has an IP and a port, else the Error is [ErrUnresolved], as of a port beyond 65535. Other
-// Errors are ErrTooManyConns, and a syscall.Errno such as EMFILE, or what connect(2) says at once,
-// as it does of most unix sockets. Dial itself fails with ErrWatcherClosed, as [Conn.Read] does.
+// Dial resolves no names, because that would block the loop. The String of another type of address
+// must be an IP and a port. Otherwise the Error is [ErrUnresolved]. Other Errors are
+// ErrTooManyConns and those of socket(2) and connect(2). Dial itself fails with ErrWatcherClosed.
 func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 	c := &Conn{at: &place{watcher: w}}
 	w.mu.Lock()
@@ -26,20 +24,20 @@ func (w *Watcher) Dial(tag any, addr net.Addr, deadline time.Time) error {
 		return w.submit(proactor.Op{Desc: &w.posts, Kind: proactor.Connect, Tag: tag, Err: err}, deadline)
 	}
 	err := w.submit(proactor.Op{Desc: &c.desc, Kind: proactor.Connect, Tag: tag}, deadline)
-	if err != nil { // closed meanwhile
+	if err != nil { // closed by another goroutine
 		w.release(&c.desc, proactor.ConnClosed)
 	}
 	return err
 }
 
-// connect has the backend begin to connect c to addr. The caller holds mu.
+// connect begins to connect c to addr. The caller holds mu.
 func (w *Watcher) connect(c *Conn, addr net.Addr) error {
 	to, err := resolved(addr)
 	switch {
 	case err != nil:
 		return err
 	case w.refusing():
-		return ErrWatcherClosed // and so says submit
+		return ErrWatcherClosed // submit returns the same
 	case w.connsFull():
 		return ErrTooManyConns
 	}
@@ -51,12 +49,12 @@ func (w *Watcher) connect(c *Conn, addr net.Addr) error {
 	return nil
 }
 
-// resolved returns addr in a type that a backend may know.
+// resolved returns addr as a type that backends know.
 func resolved(addr net.Addr) (net.Addr, error) {
 	good := addr != nil
 	switch a := addr.(type) {
 	case nil:
-	case *net.TCPAddr: // of which AddrPort makes another one where Port or IP cannot be
+	case *net.TCPAddr: // AddrPort would truncate an invalid Port or IP
 		good = a != nil && a.Port == int(uint16(a.Port)) && (len(a.IP) == 0 || a.IP.To16() != nil)
 	case *net.UnixAddr:
 		good = a != nil
@@ -72,7 +70,7 @@ func resolved(addr net.Addr) (net.Addr, error) {
 	return addr, nil
 }
 
-// connected notes the local address of a connection that was made.
+// connected notes the local address of d.
 func (w *Watcher) connected(d *proactor.Desc) {
 	w.stats.Dialled++
 	d.Owner.(*Conn).at = &place{w, w.backend.Local(d).Net()}

@@ -2,16 +2,16 @@ package aio
 
 import "evenkeel.dev/aio/internal/proactor"
 
-// maxIdleSpares is how many operations of connections that became silent are kept for those that are no
-// longer, before submissions get them.
+// maxIdleSpares is how many operations of silent connections are kept for those that wake up.
+// Submissions get the rest.
 const maxIdleSpares = 64
 
-// untagged stands for the tag of a read that has none.
+// untagged replaces a nil tag.
 var untagged any = new(byte)
 
-// sleep has op, of which Start has just said false, be its tag alone, if it is a read that waits for
-// the first byte of a silent connection: an operation is as large as the rest of such a connection.
-// The caller holds mu.
+// sleep replaces op, if it is a read that waits for the first byte of a silent connection, by its
+// tag. An operation is as large as the rest of an idle connection. Start has just returned false
+// for op. The caller holds mu.
 func (w *Watcher) sleep(op *proactor.Op) {
 	d := op.Desc
 	q := &d.Queues[proactor.In]
@@ -36,8 +36,8 @@ func (w *Watcher) sleep(op *proactor.Op) {
 	w.idle.spare, w.idle.spares = proactor.Queue{}, 0
 }
 
-// revive has the read of d that is dormant, if there is one, be an operation again, in flight as it
-// was. The caller holds mu.
+// revive makes the dormant read of d an operation in flight again, if there is one. The caller
+// holds mu.
 func (w *Watcher) revive(d *proactor.Desc) {
 	if d.Dormant == nil {
 		return

@@ -2,12 +2,12 @@ package aio
 
 import "evenkeel.dev/internal/enum"
 
-// Backend names how the operating system is asked. Its text form, which flag.TextVar and
-// encoding/json use, is auto, io_uring, epoll or kqueue.
+// Backend is a kernel interface. Its text is auto, io_uring, epoll or kqueue.
 type Backend int
 
 const (
-	// BackendIOUring where the kernel permits it, else BackendEpoll; BackendKqueue on macOS and the BSDs
+	// BackendAuto is io_uring if the kernel permits it, else epoll. It is kqueue on macOS and the
+	// BSDs.
 	BackendAuto    Backend = iota
 	BackendIOUring         // Linux 5.6 and later, with epoll
 	BackendEpoll           // Linux
@@ -19,13 +19,13 @@ var backendNames = enum.Of[Backend]("aio", "a backend", "auto", "io_uring", "epo
 // String returns the backend's name: auto, io_uring, epoll or kqueue.
 func (b Backend) String() string { return backendNames.String(b) }
 
-// MarshalText implements encoding.TextMarshaler. It fails for what is no backend.
+// MarshalText implements encoding.TextMarshaler.
 func (b Backend) MarshalText() ([]byte, error) { return backendNames.Marshal(b) }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names the four.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (b *Backend) UnmarshalText(text []byte) error { return backendNames.Parse(text, b) }
 
-// Op says what an operation is. Its text form is read, write, post, close_write, close, accept or dial.
+// Op is a kind of operation. Its text is read, write, post, close_write, close, accept or dial.
 type Op int
 
 const (
@@ -41,11 +41,11 @@ const (
 var opNames = enum.Of[Op]("aio", "an operation",
 	"read", "write", "post", "close_write", "close", "accept", "dial")
 
-// String returns the operation's name: read, write, post, close_write, close, accept or dial.
+// String returns the operation's name.
 func (o Op) String() string { return opNames.String(o) }
 
-// MarshalText implements encoding.TextMarshaler. It fails for what is no operation.
+// MarshalText implements encoding.TextMarshaler.
 func (o Op) MarshalText() ([]byte, error) { return opNames.Marshal(o) }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Another text is an error that names all.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (o *Op) UnmarshalText(text []byte) error { return opNames.Parse(text, o) }

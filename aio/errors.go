@@ -9,64 +9,60 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Errors, as they are: returned by calls, or in Result.Error, never wrapped there.
+// Errors of calls and of Result.Error, which does not wrap them.
 var (
-	// ErrClosed says that the connection or the listener is closed: before the operation was
-	// submitted, or while it was pending. It is net.ErrClosed.
+	// ErrClosed says that the connection or the listener is closed. It is net.ErrClosed.
 	ErrClosed = net.ErrClosed
 
-	// ErrWatcherClosed says that the watcher is closed, or is being shut down.
+	// ErrWatcherClosed says that the watcher is closed or shutting down.
 	ErrWatcherClosed = errors.New("aio: the watcher is closed")
 
-	// ErrNoDescriptor is Attach's and AttachListener's for what is nil, or has no file descriptor of its
-	// own, such as a net.Pipe or a tls.Conn.
+	// ErrNoDescriptor says that the connection or listener is nil or has no file descriptor, such
+	// as a net.Pipe or a tls.Conn.
 	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or " +
 		"*net.UnixConn below it")
 
-	// ErrDatagram is Attach's and AttachListener's for a socket of datagrams or packets, as UDP's
-	// are: reads would not keep them apart, and an empty one would be the peer's end.
+	// ErrDatagram says that the socket is not a stream, such as UDP. Reads would join its messages.
 	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use " +
 		"package net for it")
 
-	// ErrUnresolved is Dial's for an address that is no stream socket's, that has a name, or whose
-	// IP or port cannot be one.
+	// ErrUnresolved says that Dial's address has a name, an invalid IP or port, or is not a stream
+	// socket's.
 	ErrUnresolved = errors.New("aio: the address is no IP and port, nor a unix socket's: resolve a name before, as " +
 		"by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
 
-	// ErrWaiting says that another goroutine is in WaitIO: results and swap buffers are valid until
-	// the next WaitIO, so two would take each other's away. One goroutine drives a Watcher.
+	// ErrWaiting says that another goroutine is in WaitIO. One goroutine drives a Watcher.
 	ErrWaiting = errors.New("aio: another goroutine is in WaitIO: have one goroutine a Watcher call it, and make a " +
 		"Watcher for each that shall")
 
-	// ErrDeadline says that the operation's deadline passed before it was over. It is
+	// ErrDeadline says that the deadline passed before the operation was over. It is
 	// os.ErrDeadlineExceeded.
 	ErrDeadline = os.ErrDeadlineExceeded
 
-	// ErrCancelled says that Conn.Cancel has ended the operation.
+	// ErrCancelled says that Cancel ended the operation.
 	ErrCancelled = errors.New("aio: the operation was cancelled")
 
-	// ErrEmptyBuffer says that there is nothing to write, or no room to read into. A nil buffer
-	// of Read is neither: it asks for the swap buffer.
+	// ErrEmptyBuffer says that there is nothing to write or no room to read into. A nil buffer of
+	// Read asks for the swap buffer instead.
 	ErrEmptyBuffer = errors.New("aio: empty buffer")
 
-	// ErrQueueFull says that Options.MaxQueued operations of the connection were not returned by
-	// WaitIO yet, or writes of Options.MaxQueuedBytes of it, or of MaxWatcherBytes of all: wait for one.
-	// The operation was not begun.
+	// ErrQueueFull says that WaitIO has not returned Options.MaxQueued operations, MaxQueuedBytes
+	// of the connection, or MaxWatcherBytes of all. The operation was not begun. Wait for another
+	// one.
 	ErrQueueFull = errors.New("aio: too many operations queued: wait for one to be returned")
 
-	// ErrPending is Detach's while operations of the connection were not returned by WaitIO.
+	// ErrPending says that operations are pending on a connection to Detach.
 	ErrPending = errors.New("aio: operations of the connection are pending: Cancel them, and wait until WaitIO has " +
 		"returned them")
 
-	// ErrTooManyConns says that Options.MaxConns connections are open. One to attach is the caller's still.
+	// ErrTooManyConns says that Options.MaxConns connections are open.
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
 
-// An UnsupportedError says what the system lacks for what was asked for. For it,
-// errors.Is(err, errors.ErrUnsupported) holds.
+// UnsupportedError says what the system lacks. It matches errors.ErrUnsupported.
 type UnsupportedError struct {
 	Feature string // such as "io_uring"
-	Need    string // what would have to be there
+	Need    string // what is missing
 }
 
 func (e *UnsupportedError) Error() string {
@@ -76,7 +72,6 @@ func (e *UnsupportedError) Error() string {
 // Is reports whether target is errors.ErrUnsupported.
 func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// errOf returns the error of an operation that was ended for that cause, or nil.
 func errOf(c proactor.Cause) error {
 	switch c {
 	case proactor.TimedOut:

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/internal/race"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -62,7 +61,7 @@ func TestGuideServer(t *testing.T) {
 	dir := t.TempDir()
 	main, server := filepath.Join(dir, "main.go"), filepath.Join(dir, "server")
 	must(t, os.WriteFile(main, []byte(program), 0o644))
-	if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", server,
+	if out, err := exec.Command("go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", server,
 		main).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -2,7 +2,6 @@ package aio_test
 
 import (
 	"fmt"
-	"net"
 	"testing"
 
 	"evenkeel.dev/aio"
@@ -12,11 +11,7 @@ import (
 
 // kqueueSystem is the kqueue backend over a fake kernel.
 func kqueueSystem(network string) aiosuite.System {
-	return aiosuite.System{
-		New:      func(t *testing.T, o aio.Options) *aio.Watcher { return newKqueue(t, o, false) },
-		Pair:     func(t *testing.T) (conn, peer net.Conn) { return aiosuite.Sockets(t, network) },
-		Listener: func(t *testing.T) (net.Listener, func() (net.Conn, error)) { return aiosuite.Listening(t, network) },
-	}
+	return aiosuite.Over(network, func(t *testing.T, o aio.Options) *aio.Watcher { return newKqueue(t, o, false) })
 }
 
 // kqueueNetworks are those of the tests below: TCP is make check's, as the backends of this system have it in each run.

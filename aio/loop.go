@@ -9,11 +9,10 @@ import (
 )
 
 const (
-	// intakeLock is how many submissions are taken in before others can submit.
+	// intakeLock is how many submissions intake takes while it holds subs.mu.
 	intakeLock = 64
 
-	// yieldAfter is how long WaitIO keeps its P from other goroutines while there is always
-	// something to return; yieldCount saves looking at the clock.
+	// yieldAfter is how long WaitIO keeps its P under load. yieldCount saves looks at the clock.
 	yieldAfter = time.Millisecond
 	yieldCount = 32
 
@@ -21,13 +20,12 @@ const (
 	maxFree = 8192
 )
 
-// WaitIO drives the watcher until operations are over, and returns them; each is returned once.
-// Operations progress only while a goroutine is in WaitIO. The slice, and swap buffers in it, are
-// valid until the next call, by whatever goroutine: while one is in WaitIO, a call by another
-// returns ErrWaiting and does nothing.
+// WaitIO drives the watcher until operations are over, and returns each once. Operations progress
+// only while a goroutine is in WaitIO. The slice, and swap buffers in it, are valid until the next
+// call by any goroutine. A second call at the same time returns ErrWaiting.
 //
-// After Close it returns the operations that were pending with ErrWatcherClosed, and then
-// ErrWatcherClosed itself. Another error is the operating system's refusal to be waited for.
+// After Close it returns the pending operations with ErrWatcherClosed, and then ErrWatcherClosed
+// itself. Another error means that the operating system refused to wait.
 func (w *Watcher) WaitIO() ([]Result, error) {
 	if !w.waiting.TryLock() {
 		return nil, ErrWaiting
@@ -35,7 +33,7 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 	defer w.waiting.Unlock()
 	w.loop.moved += len(w.loop.results)
 	w.yield()
-	clear(w.loop.results) // they keep tags and buffers alive
+	clear(w.loop.results) // drop tags and buffers
 	w.loop.results = w.loop.results[:0]
 
 	w.mu.Lock()
@@ -57,7 +55,7 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 		case err != nil:
 		case idle:
 			err = w.wait()
-		default: // transfers of operations that are not over yet
+		default: // some operations moved and are not over
 			w.mu.Unlock()
 			w.yield()
 			w.mu.Lock()
@@ -68,19 +66,19 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 	}
 }
 
-// turn begins what was submitted, continues what the kernel has finished, and ends what is late.
-// It was idle when it has given the backend nothing that the next Poll would have to submit.
+// turn does one round of doc.go's "Fairness". idle says that the backend has nothing left to
+// submit.
 func (w *Watcher) turn() (idle bool, err error) {
-	if !w.swap.held { // reads may have ended in Conn.Close
+	if !w.swap.held { // Conn.Close may have ended reads
 		w.swap.used = 0
 		w.backend.Recycle()
 	}
-	w.loop.moved += w.retry() // before others can take the memory
+	w.loop.moved += w.retry() // before others take the memory
 	w.unstall()
 	w.intake()
 	w.loop.moved += w.serve()
-	// What could be done at once is over; then the kernel is asked the next time, so that a few
-	// busy connections do not keep the others waiting.
+	// Ask the kernel at least in every second turn, so that a few busy connections do not keep the
+	// others waiting.
 	if w.loop.skipped = w.ended.Head != nil && !w.loop.skipped; !w.loop.skipped {
 		var polled []*proactor.Op
 		polled, err = w.backend.Poll(w.polled[:0])
@@ -95,10 +93,10 @@ func (w *Watcher) turn() (idle bool, err error) {
 	return !w.expire() && idle && w.listed() == 0, err
 }
 
-// land continues what the backend has returned, and keeps the slice.
+// land continues the operations that the backend returned, and keeps the slice.
 func (w *Watcher) land(polled []*proactor.Op) {
 	for _, op := range polled {
-		d := op.Desc // an accept becomes the connection's
+		d := op.Desc // over may make an accept the connection's operation
 		if w.over(op) {
 			w.finish(op)
 		}
@@ -108,11 +106,12 @@ func (w *Watcher) land(polled []*proactor.Op) {
 	w.polled = polled
 }
 
-// wait waits until there is something to do. The caller holds mu, which is released meanwhile.
+// wait waits until there is something to do. The caller holds mu, and wait releases it while it
+// waits.
 func (w *Watcher) wait() error {
 	if len(w.accepts.stalled) > 0 && !w.accepts.warned {
 		w.warnStalled()
-		return nil // what happened meanwhile has woken nobody
+		return nil // mu was free, and nothing woke a wait
 	}
 	w.subs.mu.Lock()
 	if w.subs.descs.len() > 0 || w.subs.refused.Head != nil {
@@ -139,7 +138,7 @@ func (w *Watcher) wait() error {
 	w.subs.asleep = false
 	submitted := w.subs.descs.len() > 0
 	w.subs.mu.Unlock()
-	if submitted { // by a goroutine that may be one of many: what is runnable submits first, and all goes together
+	if submitted { // Other goroutines may be about to submit too. Let them, and begin all of it together
 		w.loop.passing.pass()
 	}
 	w.mu.Lock()
@@ -147,7 +146,7 @@ func (w *Watcher) wait() error {
 	return err
 }
 
-// yield lets other goroutines run, now and then. A wait does, but under load there is none.
+// yield lets other goroutines run after yieldAfter. Under load nothing else does.
 func (w *Watcher) yield() {
 	if w.loop.moved < yieldCount {
 		return
@@ -159,13 +158,13 @@ func (w *Watcher) yield() {
 	}
 }
 
-// opOf says what users know a kind as: a read, where it does not stand here.
+// opOf is what users call a kind. The zero value is a read.
 var opOf = [...]Op{
 	proactor.Send: OpWrite, proactor.Sendv: OpWrite, proactor.Posted: OpPost, proactor.ShutWrite: OpCloseWrite,
 	proactor.Closing: OpClose, proactor.Accept: OpAccept, proactor.Connect: OpDial,
 }
 
-// collect returns the operations that have ended as results, and keeps them for reuse.
+// collect turns ended operations into results, and keeps the operations for reuse.
 func (w *Watcher) collect() []Result {
 	var spare proactor.Queue
 	n, bytes := 0, int64(0)
@@ -178,7 +177,7 @@ func (w *Watcher) collect() []Result {
 			r.Conn, _ = op.Desc.Owner.(*Conn)
 		}
 		written := op.Bytes()
-		if op.Mode == proactor.Rejected { // nobody has counted it
+		if op.Mode == proactor.Rejected { // it was not counted
 			written = 0
 			w.stats.Refused++
 		}
@@ -198,7 +197,7 @@ func (w *Watcher) collect() []Result {
 	w.subs.mu.Lock()
 	w.subs.bytes -= bytes
 	if w.subs.spares < maxFree {
-		spare.Append(&w.subs.spare) // the hottest first
+		spare.Append(&w.subs.spare) // the most recently used first
 		w.subs.spare = spare
 		w.subs.spares += n
 	}

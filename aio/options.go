@@ -10,43 +10,38 @@ import (
 
 // Options configures a Watcher. The zero value works.
 type Options struct {
-	// Backend is how the operating system is asked. Default: BackendAuto.
+	// Backend is the kernel interface. Default: BackendAuto.
 	Backend Backend
 
-	// SwapSize is the size of the buffer for reads that bring none, in bytes. It is shared by the
-	// reads of one WaitIO; those that find less than half of it left wait for the next WaitIO. So what
-	// has come by the time of a read is returned whole, up to half of SwapSize. On io_uring (Linux 6.12)
-	// it is cut into quarters; a read that reaches the end of one is copied to other memory, of up to
-	// twice SwapSize, with what follows.
-	// Default: 64 KiB. Limit: 1 GiB.
+	// SwapSize is the size of the swap buffer in bytes, which reads of one WaitIO without a buffer
+	// share. Reads that find less than half of it left wait for the next WaitIO. So a read returns
+	// all that has come, up to half of SwapSize. On io_uring (Linux 6.12) a read that reaches the
+	// end of a quarter is copied to other memory, of up to twice SwapSize. Default: 64 KiB. Limit:
+	// 1 GiB.
 	SwapSize int
 
-	// MaxQueued limits how many operations one connection may have submitted that WaitIO has not
-	// returned, and how many posts the Watcher. One more is refused with ErrQueueFull.
-	// Default: 1024. Limit: 2^20.
+	// MaxQueued is how many operations of a connection, and how many posts, may be submitted and
+	// not yet returned. One more is refused with ErrQueueFull. Default: 1024. Limit: 2^20.
 	MaxQueued int
 
-	// MaxQueuedBytes limits the bytes of one connection's writes that WaitIO has not returned,
-	// MaxWatcherBytes those of all connections: memory that is the caller's, and that peers which
-	// do not read keep. A write that would pass one is refused with ErrQueueFull, unless nothing is
-	// queued yet of what that one counts (on its connection, or on any), however large it is. Those
-	// of package netconn never are: their callers wait. Default: 64 MiB, and 1 GiB. Limit: 2^40
-	// bytes.
+	// MaxQueuedBytes bounds the bytes of a connection's writes that WaitIO has not returned, and
+	// MaxWatcherBytes those of all connections. A write beyond them is refused with ErrQueueFull,
+	// unless nothing is queued. They do not bound package netconn, whose callers wait. Defaults: 64
+	// MiB and 1 GiB. Limit: 2^40 bytes.
 	MaxQueuedBytes, MaxWatcherBytes int64
 
-	// MaxConns limits how many connections are open at a time. Beyond it an Attach and a Dial end
-	// with ErrTooManyConns, and an Accept stays pending until one is closed: see
-	// Stats.AcceptStalls. Default: 2^20. Limit: 2^24 connections.
+	// MaxConns is how many connections may be open. Beyond it Attach and Dial fail with
+	// ErrTooManyConns, and an Accept stays pending. See Stats.AcceptStalls. Default: 2^20. Limit:
+	// 2^24.
 	MaxConns int
 
-	// MaxEvents limits what a turn takes up of what the kernel reports, on epoll and kqueue: with fewer the first of
-	// many messages waits for fewer others to be read, with more there are fewer system calls. On io_uring all reads
-	// of a turn are one call, and it has no effect. Default, and limit: 128 events. At least 2: a wake may be one.
+	// MaxEvents is how many kernel events a turn takes on epoll and kqueue. Fewer of them make the
+	// first of many messages wait less. More of them save system calls. It has no effect on
+	// io_uring. Default and limit: 128. At least 2, because a wake may be one.
 	MaxEvents int
 
-	// Logger gets Warn for what needs an operator: io_uring not available where BackendAuto wanted
-	// it, connections that wait to be accepted for lack of descriptors, memory that the kernel did not
-	// return. Default: slog.Default().
+	// Logger gets a Warn if io_uring is missing, if accepts wait for descriptors, if the kernel did
+	// not return memory, or if a Watcher was forgotten. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -63,7 +58,7 @@ const (
 	maxMaxConns         = 1 << 24
 )
 
-// normal returns o with its defaults filled in, or an *evenkeel.OptionError.
+// normal returns o with its defaults, or an *evenkeel.OptionError.
 func (o Options) normal() (Options, error) {
 	switch {
 	case o.SwapSize < 0 || o.SwapSize > maxSwapSize:

@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// passFor is how long a pass takes at the utmost, beside goroutines that can always run.
+// passFor bounds a pass if other goroutines can always run.
 const passFor = time.Millisecond
 
-// passing lets the goroutines that are runnable go first, once. After runtime.Gosched alone, a
-// goroutine stands in the queue of all Ps, at which a P looks when its own is empty, or at each
-// 61st goroutine that it begins: those that wake each other all go before it, for as long as that
-// takes (runtime/proc.go, findRunnable and runqget). A timer is looked at each time that a P
-// chooses a goroutine. So what stands in that queue is another goroutine, and the caller waits for
-// it or for the timer. It belongs to the goroutine in WaitIO.
+// passing lets the runnable goroutines go first, once. It belongs to the goroutine in WaitIO.
+//
+// runtime.Gosched alone puts the caller into the global queue. A P looks there when its own queue
+// is empty, or at each 61st goroutine, so goroutines that wake each other all go first
+// (findRunnable and runqget in runtime/proc.go). But a P looks at timers each time that it chooses
+// a goroutine. So another goroutine goes to the global queue, and the caller waits for it or for a
+// timer.
 type passing struct {
-	last  func()        // gives way
-	over  chan struct{} // last has: what was runnable before it has run
-	sent  bool          // last was started, and over has not told yet
+	last  func()        // calls Gosched
+	over  chan struct{} // last has run, and so has all that was runnable before it
+	sent  bool          // last was started, and over has not received yet
 	timer *time.Timer
 }
 
 func (p *passing) pass() {
 	if p.timer == nil {
-		over := make(chan struct{}, 1) // nobody may wait any more
+		over := make(chan struct{}, 1) // the timer may have ended the wait
 		p.over, p.timer = over, time.NewTimer(passFor)
 		p.last = func() {
 			runtime.Gosched()
@@ -33,7 +34,7 @@ func (p *passing) pass() {
 		p.timer.Reset(passFor)
 	}
 	select {
-	case <-p.over: // of the pass before, which its timer has ended
+	case <-p.over: // of the pass before, which ended by its timer
 		p.sent = false
 	default:
 	}

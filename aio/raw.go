@@ -9,16 +9,15 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// SyscallConn implements syscall.Conn, for options of the socket that have no method here: Control
-// calls its function with the descriptor, which is open and this connection's until that returns.
-// The Watcher waits meanwhile, so the function must call no method of it or of its connections.
-// Close does not wait for a linger time above zero.
+// SyscallConn implements syscall.Conn, for options of the socket that have no method here. The
+// descriptor is valid until Control's function returns. The Watcher waits for it, so the function
+// must not call methods of the Watcher or its connections.
 //
-// Control fails with ErrClosed and ErrWatcherClosed. Read and Write of the syscall.RawConn, and a Control where there
-// is no descriptor (package aio/aiotest), fail with an *UnsupportedError.
+// Control fails with ErrClosed and ErrWatcherClosed. Read and Write of the syscall.RawConn fail
+// with an *UnsupportedError. So does Control without a descriptor (package aio/aiotest).
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if c.watcher() == nil {
-		return nil, ErrClosed // no Watcher has made it
+		return nil, ErrClosed // the zero Conn
 	}
 	return raw{c}, nil
 }
@@ -38,9 +37,9 @@ func (r raw) Control(f func(fd uintptr)) error {
 	return nil
 }
 
-// File returns a duplicate of the connection's descriptor, which the caller closes. The two share the socket: its
-// options, and what is read and written. Both stay non-blocking. It fails with ErrClosed, ErrWatcherClosed, what
-// fcntl(2) says, and, where there is no descriptor (package aio/aiotest), an *UnsupportedError.
+// File returns a duplicate of the connection's descriptor, which the caller closes. Both share the
+// socket and stay non-blocking. It fails with ErrClosed, ErrWatcherClosed, an error of fcntl(2),
+// and without a descriptor (package aio/aiotest) an *UnsupportedError.
 func (c *Conn) File() (*os.File, error) {
 	fd, err := sys.Dup(c)
 	switch {
@@ -60,36 +59,32 @@ var errRaw = &UnsupportedError{
 func (raw) Read(func(fd uintptr) bool) error  { return errRaw }
 func (raw) Write(func(fd uintptr) bool) error { return errRaw }
 
-// SetNoDelay has each write sent at once, which connections begin with, or, with false, small ones
-// wait for more while something is not acknowledged (TCP_NODELAY, tcp(7)).
+// SetNoDelay sets TCP_NODELAY (tcp(7)), which is on at first: each write is sent at once.
 //
-// It, SetKeepAliveConfig and SetLinger may be called while operations are pending. They fail with
-// ErrClosed, ErrWatcherClosed, what setsockopt(2) says, such as of a unix socket, and, where there
-// is no descriptor (package aio/aiotest), an *UnsupportedError.
+// SetNoDelay, SetKeepAliveConfig and SetLinger may be called while operations are pending. They
+// fail with ErrClosed, ErrWatcherClosed, an error of setsockopt(2), and without a descriptor
+// (package aio/aiotest) an *UnsupportedError.
 func (c *Conn) SetNoDelay(on bool) error {
 	return c.set(func(fd int) error { return setNoDelay(fd, on) })
 }
 
-// SetKeepAliveConfig has the kernel ask an idle peer whether it is still there, or not any more;
-// reads fail with ETIMEDOUT when it is not. Zero times and counts are package net's defaults, what
-// is negative stays as it is, and so do all with Enable false. OpenBSD has these times for the
-// whole system. See SetNoDelay for errors.
+// SetKeepAliveConfig configures keep-alive probes. Reads fail with ETIMEDOUT if the peer does not
+// answer them. Zero times and counts are package net's defaults. Negative ones stay as they are.
+// OpenBSD has one setting for the whole system. See SetNoDelay for errors.
 func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	return c.set(func(fd int) error { return setKeepAlive(fd, config) })
 }
 
-// SetLinger, with 0 seconds, has Close discard what the peer has not received, and reset the
-// connection. Below 0, which connections begin with, the kernel goes on sending after it. So it
-// does above 0, as Close waits for nothing; that time is of use after a Detach alone. See
-// SetNoDelay for errors.
+// SetLinger with 0 seconds makes Close discard unsent data and reset the connection. With other
+// values the kernel goes on sending after Close, which never waits. A positive time takes effect
+// only after a Detach. See SetNoDelay for errors.
 func (c *Conn) SetLinger(seconds int) error {
 	return c.set(func(fd int) error { return setLinger(fd, seconds) })
 }
 
-// set sets an option.
 func (c *Conn) set(option func(fd int) error) error {
 	if c.watcher() == nil {
-		return ErrClosed // no Watcher has made it
+		return ErrClosed
 	}
 	var set error
 	if err := (raw{c}).Control(func(fd uintptr) { set = option(int(fd)) }); err != nil {

@@ -7,10 +7,10 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// starvedRetry is when a transfer is tried again for which there was no memory.
+// starvedRetry is the time between tries of a transfer that lacks memory.
 const starvedRetry = time.Millisecond
 
-// run starts what is first in a queue of d, until something stays in flight, nothing is left, or b is
+// run starts the first operations in a queue of d, until one stays in flight, none is left, or b is
 // spent.
 func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 	for q := &d.Queues[dir]; startable(d, dir) && !b.spent(); b.transfers-- {
@@ -23,7 +23,7 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 		before, rest := op.Size, op.Room()
 		if !w.backend.Start(op) {
 			if d.Ready&(proactor.CanRead<<dir) != 0 {
-				b.bytes -= rest // it is about to move
+				b.bytes -= rest // it moves in Poll
 			} else {
 				w.sleep(op)
 			}
@@ -37,7 +37,7 @@ func (w *Watcher) run(d *proactor.Desc, dir proactor.Dir, b *budget) {
 	}
 }
 
-// runAll is run without a budget. It ends where something stays in flight, or nothing is left.
+// runAll is run without a budget, in both directions.
 func (w *Watcher) runAll(d *proactor.Desc) {
 	for dir := range d.Queues {
 		for startable(d, proactor.Dir(dir)) {
@@ -46,7 +46,7 @@ func (w *Watcher) runAll(d *proactor.Desc) {
 	}
 }
 
-// over reports whether an operation has ended, of which a transfer has.
+// over reports whether an operation is over after a transfer.
 func (w *Watcher) over(op *proactor.Op) bool {
 	if op.Kind == proactor.Accept {
 		return w.accepted(op)
@@ -56,7 +56,7 @@ func (w *Watcher) over(op *proactor.Op) bool {
 	if op.Err == nil {
 		switch op.Kind {
 		case proactor.Readable:
-			if op.Swap || d.Gone == proactor.None && w.readSwap(op) { // the descriptor of one that is gone is another's
+			if op.Swap || d.Gone == proactor.None && w.readSwap(op) { // after Release the number may belong to another
 				return true
 			}
 		case proactor.Recv, proactor.Send:
@@ -77,9 +77,9 @@ func (w *Watcher) over(op *proactor.Op) bool {
 		}
 	}
 	switch op.Err {
-	case nil, syscall.ECANCELED: // by us; or because the thread ended that had submitted it
+	case nil, syscall.ECANCELED: // we cancelled it, or the thread that submitted it ended
 		op.Err = errOf(cause)
-	case syscall.ENOBUFS, syscall.EAGAIN: // no memory for it just now: there may be in the next turn
+	case syscall.ENOBUFS, syscall.EAGAIN: // no memory: try again in the next turn
 		full := op.Kind == proactor.Readable && op.Err == syscall.ENOBUFS
 		if op.Err = errOf(cause); op.Err != nil {
 			break
@@ -98,11 +98,11 @@ func (w *Watcher) over(op *proactor.Op) bool {
 	return op.Err != nil
 }
 
-// swapFull reports whether less than half of the swap buffer is left: a message might not come whole.
+// swapFull reports whether less than half of the swap buffer is left. A message might not fit.
 func (w *Watcher) swapFull() bool { return 2*(len(w.swap.buf)-w.swap.used) < len(w.swap.buf) }
 
-// readSwap reads into the swap buffer. It reports false when that is full (ENOBUFS), or when nothing
-// was there after all: the operation goes on waiting.
+// readSwap reads into the swap buffer. If that is full (ENOBUFS), or nothing is there, it returns
+// false and the operation waits.
 func (w *Watcher) readSwap(op *proactor.Op) bool {
 	buf := w.swap.buf[w.swap.used:]
 	if w.swapFull() {
@@ -121,7 +121,7 @@ func (w *Watcher) readSwap(op *proactor.Op) bool {
 	return true
 }
 
-// finish takes an operation off its queue, to be returned.
+// finish moves an operation from its queue to the ended ones.
 func (w *Watcher) finish(op *proactor.Op) {
 	op.Desc.Queues[op.Kind.Dir()].Remove(op)
 	w.deadlines.remove(op)
@@ -143,16 +143,16 @@ func (w *Watcher) finish(op *proactor.Op) {
 	w.ended.Push(op)
 }
 
-// expire ends what is late, expireTurn at the utmost, all of which is tried first. It reports
-// whether anything was late.
+// expire tries late operations once more and ends them, up to expireTurn. It reports whether there
+// were any.
 func (w *Watcher) expire() bool {
 	if _, any := w.deadlines.first(); !any {
-		return false // the clock is not looked at
+		return false // saves a look at the clock
 	}
 	now := w.now()
 	for op := w.deadlines.late(now); op != nil && len(w.late) < expireTurn; op = w.deadlines.late(now) {
 		w.late = append(w.late, op)
-		w.deadlines.move(op, now+starvedRetry) // if others are tried before it
+		w.deadlines.move(op, now+starvedRetry) // if it has to wait for others
 		w.run(op.Desc, op.Kind.Dir(), &budget{connTransfers, connBytes})
 	}
 	if len(w.late) == 0 {
@@ -160,7 +160,7 @@ func (w *Watcher) expire() bool {
 	}
 	w.land(w.backend.Settle(w.polled[:0]))
 	for _, op := range w.late {
-		if op.Index < 0 || startable(op.Desc, op.Kind.Dir()) { // it is over, or others are tried before it
+		if op.Index < 0 || startable(op.Desc, op.Kind.Dir()) { // it is over, or waits for others
 			continue
 		}
 		behind := now - op.Deadline
@@ -174,7 +174,7 @@ func (w *Watcher) expire() bool {
 	return true
 }
 
-// cancel ends an operation that was begun early; one that the backend cannot return at once comes from Poll.
+// cancel ends an operation early. If the backend cannot return it at once, Poll does.
 func (w *Watcher) cancel(op *proactor.Op, cause proactor.Cause) {
 	w.stats.Cancelled++
 	op.Cause = cause

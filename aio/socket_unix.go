@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// prepare sets the options of a listening socket before it is bound. Those of TCP pass on to its connections.
+// prepare sets options of a listening socket. Its connections inherit those of TCP.
 func prepare(network string, reusePort bool, c syscall.RawConn) error {
 	var set error
 	err := c.Control(func(fd uintptr) {
@@ -26,7 +26,6 @@ func prepare(network string, reusePort bool, c syscall.RawConn) error {
 	return set
 }
 
-// setBacklog sets how many connections may wait at ln.
 func setBacklog(ln net.Listener, n int) error {
 	c, err := ln.(syscall.Conn).SyscallConn()
 	if err != nil {

@@ -7,19 +7,18 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// NoDeadline is for an operation that may wait for as long as it takes.
+// NoDeadline lets an operation wait for as long as it takes.
 var NoDeadline time.Time
 
-// Post submits an operation that is over at once: WaitIO returns it with that tag, and nothing
-// else. So another goroutine has the one in WaitIO do something. The Result's Error is nil, or
-// ErrQueueFull when Options.MaxQueued posts were not returned yet. It fails with ErrWatcherClosed.
+// Post submits an operation that is over at once. So another goroutine can wake the one in WaitIO.
+// The Result's Error is nil, or ErrQueueFull if WaitIO has not returned Options.MaxQueued posts
+// yet. Post fails with ErrWatcherClosed.
 func (w *Watcher) Post(tag any) error {
 	return w.submit(proactor.Op{Desc: &w.posts, Kind: proactor.Posted, Tag: tag}, NoDeadline)
 }
 
-// submit queues an operation for WaitIO, which returns it in any case: what is refused with its
-// reason. That waits for the next WaitIO and no longer, so what a program submits between two calls
-// bounds it.
+// submit queues an operation. WaitIO returns it in any case. A refused one waits for the next
+// WaitIO and no longer, so what a program submits between two calls bounds them.
 func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	d, n := o.Desc, o.Bytes()
 	o.Index = -1
@@ -59,14 +58,14 @@ func (w *Watcher) submit(o proactor.Op, deadline time.Time) error {
 	return nil
 }
 
-// refusal returns why o, which sends n bytes, cannot be queued, or nil. The caller holds subs.mu.
+// refusal returns why o, with n bytes to send, cannot be queued, or nil. The caller holds subs.mu.
 func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	d := o.Desc
 	switch {
 	case d.Closed:
 		return ErrClosed
-	case o.Kind == proactor.Closing: // the last one, which a full queue does not hinder
-	case waits: // within no limit: see proactor.Waits
+	case o.Kind == proactor.Closing: // a full queue does not refuse a close
+	case waits: // no limit refuses these. See proactor.Waits
 	case int(atomic.LoadInt32(&d.Queued)) >= w.options.MaxQueued:
 		return ErrQueueFull
 	case n > 0 && !w.fitsAll(d, n):
@@ -75,32 +74,32 @@ func (w *Watcher) refusal(o *proactor.Op, n int64, waits bool) error {
 	return nil
 }
 
-// fitsAll reports whether n bytes more of d may be queued. The caller holds subs.mu.
+// fitsAll reports whether d may queue n more bytes. The caller holds subs.mu.
 func (w *Watcher) fitsAll(d *proactor.Desc, n int64) bool {
 	return fits(d.Bytes.Load(), n, w.options.MaxQueuedBytes) && fits(w.subs.bytes, n, w.options.MaxWatcherBytes)
 }
 
-// fits reports whether n bytes more may be queued. Where nothing is queued all may: else it could never be sent.
+// fits allows a write of any length if nothing is queued. It could never be sent otherwise.
 func fits(queued, n, limit int64) bool { return queued == 0 || n <= limit-queued }
 
-// due returns when a deadline is, counted from the watcher's start; 0: there is none.
+// due returns a deadline as time since the watcher's start, or 0 for none.
 func (w *Watcher) due(deadline time.Time) time.Duration {
 	if deadline.IsZero() {
 		return 0
 	}
 	now := time.Now()
 	elapsed := now.Sub(w.start)
-	return max(due(deadline, now, elapsed), elapsed) // what is late already is no later than that
+	return max(due(deadline, now, elapsed), elapsed)
 }
 
-// due returns when a deadline is, counted from the watcher's start, which is elapsed ago by the
-// monotonic clock. A deadline without a monotonic reading (of time.Unix or Time.Round) is as far away as
-// the wall clock says now: the wall clock of the start tells nothing once it was stepped.
+// due returns a deadline as time since the watcher's start, which is elapsed ago on the monotonic
+// clock. A deadline without a monotonic reading is as far away as the wall clock says now, because
+// the wall clock may have been stepped since the start.
 func due(deadline, now time.Time, elapsed time.Duration) time.Duration {
 	return max(elapsed+min(deadline.Sub(now), 1<<62), 1)
 }
 
-// operation returns one that is free. The caller holds subs.mu.
+// operation returns a free operation. The caller holds subs.mu.
 func (w *Watcher) operation() *proactor.Op {
 	op := w.subs.spare.Pop()
 	if op == nil {
@@ -110,8 +109,8 @@ func (w *Watcher) operation() *proactor.Op {
 	return op
 }
 
-// refill allocates operations, of which it returns one. Together they share no memory page with
-// what becomes garbage when a connection is attached. The caller holds subs.mu.
+// refill allocates a page of operations and returns one. They share no memory page with what
+// becomes garbage when a connection is attached. The caller holds subs.mu.
 func (w *Watcher) refill() *proactor.Op {
 	ops := make([]proactor.Op, 36) // 4 KiB
 	for i := range ops[1:] {
@@ -121,8 +120,8 @@ func (w *Watcher) refill() *proactor.Op {
 	return &ops[0]
 }
 
-// intake takes in what was submitted, of one connection after the other, and what was refused. The
-// caller holds mu.
+// intake begins what was submitted, in turns of the connections, and what was refused. The caller
+// holds mu.
 func (w *Watcher) intake() {
 	for left := intakeTurn; ; {
 		var taken proactor.Queue
@@ -150,7 +149,7 @@ func (w *Watcher) intake() {
 	}
 }
 
-// intakeOf takes in all that was submitted to d. The caller holds mu.
+// intakeOf begins all that was submitted to d. The caller holds mu.
 func (w *Watcher) intakeOf(d *proactor.Desc) {
 	var taken proactor.Queue
 	w.subs.mu.Lock()
@@ -162,15 +161,15 @@ func (w *Watcher) intakeOf(d *proactor.Desc) {
 	w.begin(&taken)
 }
 
-// intakeAll takes in all that was submitted, of which there comes no more. The caller holds mu.
+// intakeAll begins all that was submitted, after refuse. The caller holds mu.
 func (w *Watcher) intakeAll() {
-	w.intake() // what was refused, at least
+	w.intake() // at least what was refused
 	for w.subs.descs.len() > 0 {
 		w.intake()
 	}
 }
 
-// begin queues operations at their descriptors, which wait for their turn.
+// begin queues operations at their descriptors.
 func (w *Watcher) begin(ops *proactor.Queue) {
 	for op := ops.Pop(); op != nil; op = ops.Pop() {
 		w.stats.Operations++
@@ -181,7 +180,7 @@ func (w *Watcher) begin(ops *proactor.Queue) {
 		w.pending++
 		d := op.Desc
 		if op.Kind.Dir() == proactor.In {
-			w.revive(d) // what stands before it
+			w.revive(d) // the dormant read comes first
 		}
 		d.Queues[op.Kind.Dir()].Push(op)
 		if op.Cause != proactor.None { // cancelled before it began
@@ -192,7 +191,7 @@ func (w *Watcher) begin(ops *proactor.Queue) {
 		if op.Deadline != 0 {
 			w.deadlines.add(op)
 			if op.Deadline <= w.now() {
-				d.Ready |= proactor.CanRead | proactor.CanWrite // try it in any case
+				d.Ready |= proactor.CanRead | proactor.CanWrite // one try, at least
 			}
 		}
 		w.list(d, &w.fair.fresh)

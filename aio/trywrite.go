@@ -6,20 +6,18 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// TryWrite sends as much of buf as the socket has room for, 64 KiB at the utmost, and returns how much that was. The
-// calling goroutine does it, without WaitIO: that saves the way there and back, for answers that are long
-// or that nothing else is sent together with. What is left is to be submitted by Write. buf is the
-// caller's all the time.
+// TryWrite sends as much of buf as the socket has room for, 64 KiB at most, and returns how much.
+// The calling goroutine does it without WaitIO. That saves a hand-off for long answers. Submit the
+// rest by Write. The caller keeps buf.
 //
-// It waits for nothing, and sends nothing, without an error, where it would have to: where
-// operations that write, or end the writing, were submitted before and are not over, and where
-// WaitIO or another call works just now. So what it sends stands in order. It fails with
-// ErrEmptyBuffer, ErrClosed, ErrWatcherClosed or a syscall.Errno such as EPIPE.
+// It sends nothing, and returns no error, if a pending operation writes or ends writing, or if
+// WaitIO or another call holds the lock. So bytes stay in order. It fails with ErrEmptyBuffer,
+// ErrClosed, ErrWatcherClosed or a syscall.Errno such as EPIPE.
 func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	w, d := c.watcher(), &c.desc
 	switch {
 	case w == nil:
-		return 0, ErrClosed // no Watcher has made it
+		return 0, ErrClosed // the zero Conn
 	case len(buf) == 0:
 		return 0, ErrEmptyBuffer
 	}
@@ -30,13 +28,12 @@ func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	return w.wrote(w.backend.Send(d, buf[:min(len(buf), proactor.MaxTransfer)]))
 }
 
-// TryWritev is TryWrite of bufs, one after the other, by one system call: of up to 1,024 buffers,
-// the last of which is the one that reaches 64 KiB. Empty buffers in it are left out. It allocates
-// as Writev does.
+// TryWritev is TryWrite of up to 1,024 buffers by one system call. It skips empty ones. It
+// allocates as Writev does.
 func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {
-		return 0, ErrClosed // no Watcher has made it
+		return 0, ErrClosed
 	}
 	v := w.vec()
 	defer w.keep(v)
@@ -50,8 +47,8 @@ func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	return w.wrote(w.backend.Sendv(d, v))
 }
 
-// lockToWrite takes mu and reports true where a write may be tried at once. Else it does not hold
-// mu, and says why there can be no write, or nil where one would have to wait.
+// lockToWrite takes mu and returns true if a write may be tried. Otherwise it does not hold mu, and
+// err says why the connection cannot be written to. It is nil if the write would only have to wait.
 func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
 	if !w.mu.TryLock() {
 		return false, nil
@@ -65,17 +62,16 @@ func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
 	return false, err
 }
 
-// wrote is the end of a write that was tried. The caller holds mu.
 func (w *Watcher) wrote(n int, err error) (int, error) {
 	w.stats.BytesWritten += uint64(n)
-	if err == syscall.EAGAIN || err == syscall.ENOBUFS { // Write waits
+	if err == syscall.EAGAIN || err == syscall.ENOBUFS { // a Write would wait
 		err = nil
 	}
 	return n, err
 }
 
-// writable reports whether nothing that was submitted to d stands before a write, or why there can
-// be none. The caller holds mu.
+// writable reports whether no operation of d comes before a write, or why there can be none. The
+// caller holds mu.
 func (w *Watcher) writable(d *proactor.Desc) (bool, error) {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()

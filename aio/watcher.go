@@ -12,46 +12,46 @@ import (
 // Result is an operation that is over.
 type Result struct {
 	Op   Op
-	Tag  any   // what it was submitted with
-	Conn *Conn // whose operation it was; of an accept or a dial the new one, nil with an error; nil of a post
+	Tag  any   // of the submission
+	Conn *Conn // of the operation. For an accept or a dial the new one. Nil for a post, and with an error
 
-	// Buffer is the caller's buffer, theirs again. For a read without one, it is the part of the
-	// watcher's swap buffer that was read into (Swap), valid until the next WaitIO. Buffer[:Size]
-	// was transferred. It is nil of a Writev, and where the kernel kept the caller's: see Watcher.Close.
+	// Buffer is the buffer of the submission, which the caller owns again. Buffer[:Size] was
+	// transferred. After a read with a nil buffer, Swap is set and Buffer is part of the swap
+	// buffer, valid until the next WaitIO. It is nil after a Writev, and if the kernel kept the
+	// buffer. See Watcher.Close.
 	Buffer []byte
 	Swap   bool
 	Size   int
 
-	// Error is nil, io.EOF when the peer has ended, ErrDeadline, ErrCancelled, ErrClosed or ErrWatcherClosed when
-	// the connection or the watcher was closed meanwhile, or a syscall.Errno such as ECONNRESET. It
-	// is not wrapped. Of an operation that was refused it is the reason: see Conn.Read.
+	// Error is nil, io.EOF at the peer's end, ErrDeadline, ErrCancelled, ErrClosed,
+	// ErrWatcherClosed, or a syscall.Errno such as ECONNRESET. It is not wrapped. For a refused
+	// operation it is the reason. See Conn.Read.
 	Error error
 
-	// More says that the operation goes on, and that other Results of it follow: of an
-	// AcceptMultishot.
+	// More says that the operation, an AcceptMultishot, goes on and has other Results.
 	More bool
 }
 
 // Stats counts what a Watcher did since it was made.
 type Stats struct {
-	Backend     string // the one in use
-	Conns       int    // attached, accepted or dialled, and not closed
-	Listeners   int    // not closed
-	Pending     int    // operations submitted and not yet over
-	QueuedBytes int64  // of writes that WaitIO has not returned: see Options.MaxWatcherBytes
+	Backend     string
+	Conns       int   // open connections
+	Listeners   int   // open listeners
+	Pending     int   // operations submitted and not yet over
+	QueuedBytes int64 // of writes that WaitIO has not returned. See Options.MaxWatcherBytes
 
-	Operations, Results     uint64 // begun, and returned by WaitIO: with each connection of an AcceptMultishot
-	Refused                 uint64 // of Results, those that were not begun: see Conn.Read
+	Operations, Results     uint64 // begun, and returned by WaitIO. Each connection of an AcceptMultishot counts
+	Refused                 uint64 // results of operations that were not begun. See Conn.Read
 	BytesRead, BytesWritten uint64
 	Accepted, Dialled       uint64 // connections
-	AcceptStalls            uint64 // how often one waited to be accepted for lack of descriptors or memory
+	AcceptStalls            uint64 // accepts that waited because descriptors or memory were missing
 	Cancelled               uint64 // at their deadline, by Cancel or by Shutdown
 	Expired                 uint64 // at their deadline
-	// how long after their deadline these were ended: all together, and the latest
+	// time from the deadline to the end of these: the sum and the maximum
 	Late, LateMax time.Duration
-	SwapFull      uint64 // how often a read found the swap buffer full and waited for the next WaitIO
-	Leaked        uint64 // whose memory the kernel did not return: see Close
-	Polls, Waits  uint64 // how often the kernel was asked, and how often waited for
+	SwapFull      uint64 // reads that found the swap buffer full and waited for the next WaitIO
+	Leaked        uint64 // operations whose memory the kernel did not return. See Close
+	Polls, Waits  uint64 // times the kernel was asked for events, and waited for
 }
 
 // Watcher carries out operations on the connections that are attached to it. Any goroutine may call its
@@ -138,8 +138,8 @@ type submissions struct {
 	closed  bool            // no more submissions
 }
 
-// New returns a Watcher. It fails with an *evenkeel.OptionError, with an *UnsupportedError where the system
-// lacks the backend, and with a syscall.Errno when the process has no more descriptors.
+// New returns a Watcher. It fails with an *evenkeel.OptionError, with an *UnsupportedError if the
+// system lacks the backend, and with a syscall.Errno if the process has no more descriptors.
 func New(o Options) (*Watcher, error) {
 	o, err := o.normal()
 	if err != nil {
@@ -152,7 +152,6 @@ func New(o Options) (*Watcher, error) {
 	return newWatcher(o, b), nil
 }
 
-// newWatcher returns a Watcher over a backend.
 func newWatcher(o Options, b proactor.Backend) *Watcher {
 	w := &Watcher{options: o, backend: b, start: time.Now()}
 	if !b.Recycle() {
@@ -189,8 +188,7 @@ func init() {
 	}
 }
 
-// Stats returns counters since the Watcher was made. It costs a lock that WaitIO holds while it
-// works.
+// Stats returns counters since New. It takes a lock that WaitIO holds while it works.
 func (w *Watcher) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,8 +204,7 @@ func (w *Watcher) Stats() Stats {
 
 func (w *Watcher) now() time.Duration { return time.Since(w.start) }
 
-// wake ends a wait: there may be something to return, or a cancellation to submit. The caller
-// holds mu.
+// wake ends a wait. The caller holds mu.
 func (w *Watcher) wake() {
 	if w.ending.closed {
 		return
@@ -217,8 +214,8 @@ func (w *Watcher) wake() {
 	w.subs.mu.Unlock()
 }
 
-// wakeLocked ends a wait. The caller holds subs.mu and knows that the watcher is open: the backend
-// could not be woken after its Close.
+// wakeLocked is wake for a caller that holds subs.mu and knows that the watcher is open. The
+// backend must not be woken after its Close.
 func (w *Watcher) wakeLocked() {
 	if w.subs.asleep {
 		w.subs.asleep = false

@@ -6,25 +6,24 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// maxVecs is how many lists of buffers are kept for reuse, each of as many as vecKept.
+// maxVecs is how many lists of buffers are kept for reuse. Each has up to vecKept buffers.
 const (
 	maxVecs = 256
 	vecKept = 1024
 )
 
-// Writev submits one write of all of bufs, one after the other: a net.Buffers, for instance, which it does
-// not consume. One transfer is of up to 1,024 buffers, the last of which is the one that reaches 64 KiB
-// (sendmsg(2)); more takes several, as a long Write does, with nothing else in between.
+// Writev submits one write of all of bufs, such as a net.Buffers. One transfer has up to 1,024
+// buffers and about 64 KiB (sendmsg(2)). Longer ones take several, with nothing in between.
 //
-// The Result's Op is OpWrite, its Buffer nil, and Size counts over all of bufs. The bytes are the
-// watcher's until WaitIO has returned the operation; the slice bufs is the caller's again when
-// Writev returns. Empty buffers in it are left out; where nothing else is in it, the Error is
-// ErrEmptyBuffer. It allocates nothing once the watcher has seen as many at a time, up to 256 of up
-// to 1,024 buffers; on macOS and the BSDs each transfer allocates. See Read for the rest.
+// The Result has OpWrite, a nil Buffer, and the Size of all. The watcher owns the bytes until
+// WaitIO returns the operation. The caller keeps the slice bufs. Empty buffers are skipped. If
+// there is no other, the Error is ErrEmptyBuffer. Like Read, it allocates only for more operations
+// than before, beyond 256 lists, or for more than 1,024 buffers. On macOS and the BSDs each
+// transfer allocates.
 func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	w := c.watcher()
 	if w == nil {
-		return ErrClosed // no Watcher has made it
+		return ErrClosed // the zero Conn
 	}
 	v := w.vec()
 	v.Tag = tag
@@ -39,7 +38,7 @@ func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	return err
 }
 
-// vec returns a list of buffers to be filled.
+// vec returns an empty list of buffers.
 func (w *Watcher) vec() *proactor.Vec {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
@@ -52,7 +51,6 @@ func (w *Watcher) vec() *proactor.Vec {
 	return v
 }
 
-// keep keeps a list for reuse.
 func (w *Watcher) keep(v *proactor.Vec) {
 	if v.Clear() > vecKept {
 		return
@@ -64,14 +62,14 @@ func (w *Watcher) keep(v *proactor.Vec) {
 	}
 }
 
-// recycle keeps the list of a Sendv that has ended, unless the kernel may still use it.
+// recycle keeps the list of a Sendv that is over, unless the kernel may still use it.
 func (w *Watcher) recycle(op *proactor.Op) {
 	if !op.Leaked {
 		w.keep(op.Tag.(*proactor.Vec))
 	}
 }
 
-// tagOf returns what the caller has submitted op with.
+// tagOf returns the caller's tag.
 func tagOf(op *proactor.Op) any {
 	if op.Kind == proactor.Sendv {
 		return op.Tag.(*proactor.Vec).Tag

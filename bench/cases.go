@@ -17,7 +17,6 @@ import (
 	"evenkeel.dev/bench/tailstat"
 )
 
-// cases returns all cases. A group of them has a package.
 func cases() []harness.Case {
 	return slices.Concat(
 		aio.Cases(),

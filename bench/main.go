@@ -1,11 +1,11 @@
 //go:build linux
 
-// Command bench measures what README.md and docs claim. make bench runs it.
+// Command bench measures what README.md and docs claim:
 //
-//	go run . -list                  # every claim: what is measured, against which peer and control, its target
+//	go run . -list                  # every claim, with its peer, control and target
 //	go run . -run 'gate/*'          # some cases; results go to bench/results
-//	go run . -run httpd/json -quick # one short round, to see that it works; nothing is saved
-//	go run . -judge results/FILE    # the tables and verdicts of results that were saved
+//	go run . -run httpd/json -quick # one short round, which saves nothing
+//	go run . -judge results/FILE    # verdicts of saved results
 package main
 
 import (

@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"evenkeel.dev/internal/race"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -64,8 +63,8 @@ func TestReadmeAdoption(t *testing.T) {
 	}
 	// go test builds and vets what has no tests: with -vet=all as go vet does, and with what it
 	// knows of the standard library from this test's own run, which go vet works out again.
-	commands = append(commands, []string{"go", "test", race.Flag, "-vet=all", "./..."},
-		[]string{"go", "build", race.Flag, "-ldflags=-w", "-o", "service", "."})
+	commands = append(commands, []string{"go", "test", testutil.RaceFlag, "-vet=all", "./..."},
+		[]string{"go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", "service", "."})
 	for _, args := range commands {
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 		cmd.Dir = dir

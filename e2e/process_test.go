@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
-	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // stopTimeout bounds what a test waits for: only what hangs meets it.
@@ -50,7 +50,7 @@ func build(t *testing.T, dir string) string {
 		return bin
 	}
 	// no test debugs it
-	cmd := exec.CommandContext(t.Context(), "go", "build", race.Flag, "-ldflags=-w", "-o", bin, ".")
+	cmd := exec.CommandContext(t.Context(), "go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", bin, ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build in %s: %v\n%s", dir, err, out)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // shortWay and longWay match what Source says on an architecture.
@@ -56,7 +56,7 @@ func TestModes(t *testing.T) {
 	}
 	needTools(t, "go", "gcc")
 	readTestdata(t)
-	bin := mode{flags: []string{race.Flag}}.build(t, filepath.Join(t.TempDir(), "plain"), "./testdata/plain")
+	bin := mode{flags: []string{testutil.RaceFlag}}.build(t, filepath.Join(t.TempDir(), "plain"), "./testdata/plain")
 	for env, source := range map[string]string{
 		"": shortWay(runtime.GOARCH), "on": shortWay(runtime.GOARCH),
 		"off": longWay("FASTC=off"), "bogus": longWay("FASTC=bogus is neither on nor off"),
@@ -168,7 +168,7 @@ func testOwn(t *testing.T, dir string) {
 // testCallback breaks the rule that a leaf does not call Go: the program ends, it does not go on
 // with a wrong stack.
 func testCallback(t *testing.T) {
-	bin := mode{flags: []string{race.Flag}}.build(t, filepath.Join(t.TempDir(), "callback"), "./testdata/callback")
+	bin := mode{flags: []string{testutil.RaceFlag}}.build(t, filepath.Join(t.TempDir(), "callback"), "./testdata/callback")
 	wantCrash(t, `(?m)^fatal error: .*`, "main.callsGoFromLeaf", os.Environ(), bin)
 	wantCrash(t, `(?m)^panic: fastc: .* called back into Go`, "main.callsGoFromLeaf", append(os.Environ(), "FASTC=off"),
 		bin)

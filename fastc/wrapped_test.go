@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // TestWrappedLoops is TestLoops for functions such as fastcgen writes, which are compiled into the
@@ -25,7 +25,7 @@ func TestWrappedLoops(t *testing.T) {
 		check   bool // it compiles the standard library again
 		inlined bool
 	}{
-		"no profile": {flags: []string{race.Flag, "-pgo=off"}},
+		"no profile": {flags: []string{testutil.RaceFlag, "-pgo=off"}},
 		"profile":    {flags: []string{"-pgo=testdata/loops/hot.pgo"}, check: true, inlined: true},
 		"-N -l":      {flags: []string{"-gcflags=all=-N -l"}, check: true},
 		"nofastc":    {flags: []string{"-tags=nofastc"}, check: true},

@@ -1,40 +1,39 @@
 package gctrace
 
 const (
-	// maxStarts bounds how many "gc " of one line are tried.
+	// maxStarts is how many "gc " of one line are tried.
 	maxStarts = 16
-	// maxBetween lines of others may stand inside a broken line before it is given up.
+	// maxBetween is how many foreign lines may stand inside a broken line.
 	maxBetween = 1024
 )
 
-// assembler finds the cycles in the lines of a log. A gctrace line that other text has cut is kept as broken,
-// until later lines complete it or it is given up:
+// assembler finds the cycles in the lines of a log. It keeps a gctrace line that other text has cut
+// as broken until later lines complete it:
 //
-//	a line is    the log's next line holds                      then
-//	none         the front part of a gctrace line               broken
-//	broken       the tokens that come next                      broken, further on
-//	broken       the last token                                 none: it was a cycle
-//	broken       the front part of a new gctrace line           none: it was a cycle if no figure is missing, else it is
-//	             or nothing of it, maxBetween times             counted as lost; the same at the end of the log
+//	a line is    the next line of the log holds          then
+//	none         the front part of a gctrace line        broken
+//	broken       the tokens that come next               broken, further on
+//	broken       the last token                          none: it was a cycle
+//	broken       the front part of a new gctrace line,   none: a cycle if all figures are there,
+//	             or maxBetween times no part of one      else lost. So too at the end of the log
 //
-// At most one line is broken, because the runtime prints one at a time: what begins a new one ends the old one.
-// So one line of the log completes at most two cycles, a broken one and a whole one: ready has two places.
+// The runtime prints one line at a time, so at most one is broken. One line of the log then
+// completes at most two cycles.
 type assembler struct {
-	source string   // the prefix that its lines have
-	ready  [2]Cycle // found and not yet returned
+	source string
+	ready  [2]Cycle // not yet returned
 	nready int
 
 	broken broken
 	hints  hints
-	long   bool // what comes next continues a line of which a piece was taken
-	mixed  bool // such a piece held part of a cycle
+	long   bool // the next piece continues a line
+	mixed  bool // an earlier piece held part of a cycle
 
 	stats    Stats
-	gaveUp   int64 // broken lines given up since the last cycle: the next gap in the numbers tells of them too
-	numbered bool  // there was a cycle: from now on a gap in the numbers is a loss
+	gaveUp   int64 // broken lines given up since the last cycle
+	numbered bool  // there was a cycle, so a gap in the numbers is a loss
 }
 
-// endPiece takes a piece of a line that is too long for the buffer; the line goes on.
 func (a *assembler) endPiece(b []byte) {
 	if a.take(b, findGC(b), a.long) {
 		a.mixed = true
@@ -59,7 +58,6 @@ func (a *assembler) endLine(b []byte) {
 	a.long, a.mixed = false, false
 }
 
-// foreign counts a line that holds nothing of a cycle.
 func (a *assembler) foreign(b []byte) {
 	if len(b) == 0 {
 		a.stats.Foreign++
@@ -68,7 +66,7 @@ func (a *assembler) foreign(b []byte) {
 	if c := b[0]; isDigit(c) && !a.long {
 		a.hints.other.learn(b)
 	} else if c == 'G' || b[len(b)-1] == 'd' || b[len(b)-1] == '\r' {
-		// println writes the text and the newline apart: there may be more on the line.
+		// println writes the text and the newline separately, so the line may have more.
 		if t := trimCR(b); hasPrefix(t, "GC forced") || hasSuffix(t, "GC forced") {
 			a.stats.ForcedLines++
 			return
@@ -77,8 +75,8 @@ func (a *assembler) foreign(b []byte) {
 	a.stats.Foreign++
 }
 
-// take looks for a cycle, or part of one, in a line or piece whose first "gc " is at index
-// at (-1: none), and reports whether it held any. inside says that b does not start a line.
+// take looks for a cycle, or part of one, in b, whose first "gc " is at index at or -1. It reports
+// whether b held any. inside says that b does not start a line.
 func (a *assembler) take(b []byte, at int, inside bool) bool {
 	var v values
 	p, start := a.bestStart(&v, b, at, inside)
@@ -92,8 +90,7 @@ func (a *assembler) take(b []byte, at int, inside bool) bool {
 		a.stats.FivePhases++
 		return true
 	}
-	// From "gc 6 @0.044s " on it can only be a new line: the runtime prints one at a time.
-	// Less than that may be words of a log.
+	// Less than "gc 6 @0.044s " may be words of a log. More can only be a new line.
 	sure := p.next >= posUtil
 	if sure {
 		a.giveUp()
@@ -110,8 +107,7 @@ func (a *assembler) take(b []byte, at int, inside bool) bool {
 	return len(rest) > 0 && a.repair(rest, true) || sure
 }
 
-// bestStart matches from every "gc " of b and returns how far the best came, and its index.
-// inside says that b does not start a line.
+// bestStart matches from every "gc " of b, and returns the best match and its index.
 func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best progress, start int) {
 	for tries := 0; at >= 0 && tries < maxStarts; tries++ {
 		var try values
@@ -136,21 +132,19 @@ func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best pr
 	return best, start
 }
 
-// expected reports whether n may be the next cycle's number where little more than that has
-// been seen. A program may say "gc 42 @home", but hardly at the start of a line, or of the
-// very cycle that comes next.
+// expected reports whether n may be the next number if little more was seen. A program may say "gc
+// 42 @home", but hardly at the start of a line or with that number.
 func (a *assembler) expected(n int64, front bool) bool {
 	return n == a.hints.lastN+1 || front && n > a.hints.lastN
 }
 
-// repair continues the broken line with b, at its start (unless inside, where b is the rest
-// of a line) or behind other text, and reports whether b held any of it.
+// repair continues the broken line with b and reports whether b held any of it.
 func (a *assembler) repair(b []byte, inside bool) bool {
 	k := &a.broken
 	switch k.next {
 	case posForced:
 		return a.repairEnd(b, inside)
-	case posEnd: // nothing is missing but the newline
+	case posEnd:
 		a.giveUp()
 		return true
 	}
@@ -173,7 +167,7 @@ func (a *assembler) repair(b []byte, inside bool) bool {
 	return true
 }
 
-// repairEnd looks for the end of a line that has all its figures: "(forced)", or nothing.
+// repairEnd looks for "(forced)", or nothing, after all figures.
 func (a *assembler) repairEnd(b []byte, inside bool) bool {
 	switch {
 	case hasSuffix(b, grammar[posForced].lit), !inside && hasPrefix(b, grammar[posForced].lit):
@@ -185,8 +179,7 @@ func (a *assembler) repairEnd(b []byte, inside bool) bool {
 	return true
 }
 
-// waitOver counts a line of others behind a broken one, and gives that up in the end. It
-// reports false: the line held nothing of a cycle.
+// waitOver counts a foreign line behind a broken one, and reports false.
 func (a *assembler) waitOver() bool {
 	if a.broken.next == posGC {
 		return false
@@ -197,9 +190,8 @@ func (a *assembler) waitOver() bool {
 	return false
 }
 
-// giveUp is done with the broken line. If all figures are there it is a cycle, though the
-// word "(forced)" may be missing. If there are less than "gc 6 @0.044s " it was no gctrace
-// line; should it have been, the numbering will have a gap.
+// giveUp ends the broken line. With all figures it is a cycle, though "(forced)" may be missing.
+// With less than "gc 6 @0.044s " it may not be a gctrace line.
 func (a *assembler) giveUp() {
 	k := &a.broken
 	if k.next >= posForced {
@@ -214,8 +206,7 @@ func (a *assembler) giveUp() {
 	k.next, k.lines = posGC, 0
 }
 
-// plausible reports whether c, put together from pieces, can follow the last cycle. A wrong
-// figure would be worse than a lost one.
+// plausible reports whether c, made of pieces, can follow the last cycle.
 func (a *assembler) plausible(c Cycle) bool {
 	if c.UtilPercent > 100 || c.Procs == 0 || c.N == 0 {
 		return false
@@ -223,7 +214,7 @@ func (a *assembler) plausible(c Cycle) bool {
 	return !a.numbered || c.N == 1 || c.N > a.hints.lastN && c.At >= a.hints.lastAt
 }
 
-// emit makes a cycle ready for Scan and settles what is known to be lost before it.
+// emit makes a cycle ready for Scan and counts what was lost before it.
 func (a *assembler) emit(c Cycle, recovered bool) {
 	lost := a.gaveUp
 	if a.numbered && c.N > a.hints.lastN {
@@ -241,7 +232,6 @@ func (a *assembler) emit(c Cycle, recovered bool) {
 	a.nready++
 }
 
-// next returns the first cycle that is ready. There must be one.
 func (a *assembler) next() Cycle {
 	c := a.ready[0]
 	a.ready[0] = a.ready[1]

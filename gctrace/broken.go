@@ -3,26 +3,23 @@ package gctrace
 import "bytes"
 
 const (
-	// maxPlaces of one line are tried where a broken line could go on behind other text.
-	maxPlaces = 64
-	// backTokens are tried behind other text before the first one missing.
+	maxPlaces  = 64
 	backTokens = 3
 )
 
-// broken is a gctrace line cut by other text: what its tokens said so far, and the first one
-// missing. The last tokens may be foreign text that only looked right, so the line may also go on at
-// any token from floor on, and the one that comes furthest is taken:
+// broken is a gctrace line cut by other text. It has what the tokens said and the first missing
+// one. The last tokens may be foreign text that looked right. So the line may also go on at any
+// token from floor on, and the longest match wins:
 //
 //	gc 6 @0.044s 2026/11/21 10:00:00 GET /search    "2026" may be the percentage: then "%" is missing
 //	13%: 0.071+3.1+0.009 ms clock, ...              this fits one token earlier: "2026" was other text
 type broken struct {
 	v     values
-	next  position // posGC: there is no broken line
-	lines int      // of others since it was cut
+	next  position // posGC: no line is broken
+	lines int      // foreign lines since the cut
 }
 
-// extend tries b as the next tokens from the first one missing, and from each before it: the
-// one that comes furthest wins, if it comes further than the line had before.
+// extend tries b as the next tokens, from the first missing one and from each before it.
 func (k *broken) extend(v *values, h *hints, b []byte) progress {
 	best := progress{next: k.next}
 	for from := k.next; from >= k.floor(); from-- {
@@ -34,7 +31,7 @@ func (k *broken) extend(v *values, h *hints, b []byte) progress {
 	return best
 }
 
-// search tries to go on behind other text in b, where the most tokens match.
+// search looks behind other text in b for the place where the most tokens match.
 func (k *broken) search(v *values, h *hints, b []byte) (best progress, start int) {
 	best.next = k.next
 	places := 0
@@ -52,9 +49,8 @@ func (k *broken) search(v *values, h *hints, b []byte) (best progress, start int
 	return best, start
 }
 
-// trust reports whether tokens that match behind other text are the broken line's. "+", "5"
-// and "/" may stand in anything, " MB goal, " in a program's own words about its heap; two
-// such, or one and the line's end, hardly.
+// trust reports whether tokens behind other text belong to the broken line. " MB goal, " may be a
+// program's own words. Two distinct ones hardly are.
 func (k *broken) trust(v *values, h *hints, from position, p progress, complete bool) bool {
 	n := 0
 	for pos := from; pos < p.next; pos++ {
@@ -68,8 +64,7 @@ func (k *broken) trust(v *values, h *hints, from position, p progress, complete 
 	return n > 1
 }
 
-// floor is the first token at which the line may go on: behind the last one that cannot have
-// been foreign.
+// floor is the first token at which the line may go on, behind the last distinct one.
 func (k *broken) floor() position {
 	from := k.next
 	for from > posN && !distinct(from-1) {
@@ -78,12 +73,11 @@ func (k *broken) floor() position {
 	return from
 }
 
-// distinct reports whether the token is a literal that little else has.
+// distinct reports whether the token is a literal that little other text has.
 func distinct(pos position) bool {
 	return len(grammar[pos].lit) > len("s, ") && pos != posLeak && pos != posForced
 }
 
-// find returns where the token at pos could next stand in b, not before index from, or -1.
 func find(pos position, b []byte, from int) int {
 	if from > len(b) {
 		return -1

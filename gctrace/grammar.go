@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// A position is a token of the gctrace line; the grammar lists them in order. Every token
-// is one write(2) of the runtime's print, so text of others can stand between two tokens
-// and never inside one. (Before Go 1.26 "%: " is one token; two are a finer cut of it.)
+// A position is a token of the gctrace line, in order. The runtime writes each with one write(2),
+// so other text stands between tokens, never inside one.
 type position uint8
 
 const (
@@ -50,32 +49,31 @@ const (
 	posMBGlobals
 	posProcs
 	posP
-	posForced // optional: reaching it means that all figures are there
+	posForced // optional, so all figures are there
 	posEnd
 )
 
-// values holds what each token said: a number's value (times in nanoseconds), or 1 where a
-// literal stood in its first form.
+// values holds what each token said, with times in nanoseconds. A literal in its first form is 1.
 type values [posEnd]int64
 
-// A token is a literal, or a number where scale is not 0.
+// A token is a literal, or a number if scale is not 0.
 type token struct {
 	lit     string
-	alt     string   // a literal that may stand instead, and leads on to altNext
-	altNext position //
-	scale   int64    // value of 1 in the unit kept
-	decimal bool     // may have a decimal point and up to three places
-	max     int64    // largest whole part: keeps sums and shifts within int64
-	want    string   // for an error
+	alt     string // another literal, which leads to altNext
+	altNext position
+	scale   int64 // value of 1 in the unit kept
+	decimal bool  // may have a point and up to three places
+	max     int64 // largest whole part
+	want    string
 }
 
-// Bounds that no real line exceeds and that keep End and Total within int64: 136 years of
-// uptime, 34 years of one phase.
+// No real line exceeds these bounds, and End and Total stay within int64. They allow 136 years of
+// uptime and 34 years of one phase.
 const (
 	maxSeconds = 1 << 32
 	maxMillis  = 1 << 40
 	maxMiB     = math.MaxInt64 >> 20
-	maxGoalMiB = math.MaxUint64 >> 20 // the pacer's "no goal" in some releases
+	maxGoalMiB = math.MaxUint64 >> 20 // "no goal" in some releases
 )
 
 func literal(s string) token { return token{lit: s, want: quote(s)} }
@@ -131,7 +129,6 @@ var grammar = [posEnd]token{
 	posForced:     {lit: " (forced)", want: `" (forced)" or the end of the line`},
 }
 
-// cycle makes a Cycle of a line whose tokens were all matched.
 func (v *values) cycle() Cycle {
 	d := func(p position) time.Duration { return time.Duration(v[p]) }
 	c := Cycle{

@@ -2,15 +2,14 @@ package gctrace
 
 // progress says how far match came.
 type progress struct {
-	next position // first token not matched
-	used int      // bytes matched
-	last int      // where the last matched token starts
-	cut  bool     // others' text was seen to begin right there
+	next position
+	used int
+	last int  // start of the last matched token
+	cut  bool // foreign text begins right there
 }
 
-// match matches the tokens from position from on at the start of b, as far as it can, and
-// stores what they say in v. It does not look at what follows the last one. In a line that
-// may be torn, others tells where a number ends or foreign digits begin; a whole line needs none.
+// match matches tokens from position from on at the start of b, into v. In a line that may be torn,
+// others finds where foreign digits begin. Whole lines pass nil.
 func match(v *values, from position, b []byte, others *shape) progress {
 	p := progress{next: from}
 	for p.next < posEnd {
@@ -57,13 +56,13 @@ func match(v *values, from position, b []byte, others *shape) progress {
 	return p
 }
 
-// wrapped reports whether rest is the token up to the blank at which an editor or a terminal has broken the line.
+// wrapped reports whether rest is the token without its final blank, at which an editor or a
+// terminal broke the line.
 func (t *token) wrapped(rest []byte) bool {
 	n := len(t.lit) - 1
 	return n > 1 && t.lit[n] == ' ' && len(rest) == n && string(rest) == t.lit[:n]
 }
 
-// number takes the first n bytes of rest for the next token, if they are just a number.
 func (p progress) number(v *values, rest []byte, n int) progress {
 	used, x := grammar[p.next].number(rest[:n])
 	if used == 0 || used != n {
@@ -76,11 +75,10 @@ func (p progress) number(v *values, rest []byte, n int) progress {
 	return p
 }
 
-// complete reports whether b held all tokens to the end of the line.
 func (p progress) complete(b []byte) bool { return p.next >= posForced && p.used == len(b) }
 
-// number reads the longest number at the start of b that is in range: its length (0: there
-// is none) and its value in the token's unit. A digit behind it says that it goes on.
+// number reads the longest number in range at the start of b. It returns its length, 0 without one,
+// and its value.
 func (t *token) number(b []byte) (n int, x int64) {
 	for n < len(b) && isDigit(b[n]) {
 		next := x*10 + int64(b[n]-'0')

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// pauses is the runtime's histogram of stop-the-world times: counts[i] of them lasted from
-// bounds[i] to bounds[i+1] seconds. Both are owned by it and never written again.
+// pauses is the runtime's histogram of stop-the-world times. counts[i] of them lasted from
+// bounds[i] to bounds[i+1] seconds. Nobody writes to either.
 type pauses struct {
 	counts []uint64
 	bounds []float64
@@ -22,8 +22,8 @@ func pausesOf(v metrics.Value) pauses {
 	return pauses{counts: h.Counts, bounds: h.Buckets, known: true}
 }
 
-// since estimates the sum of the pauses between two snapshots by the middle of each bucket,
-// and gives the upper bound of the longest. Without a pause there is no longest.
+// since estimates the sum of the pauses between two snapshots from the middle of each bucket. The
+// longest is an upper bound, absent without a pause.
 func (p pauses) since(before pauses) (sum, longest Value[time.Duration]) {
 	if !p.known || !before.known || before.counts != nil && len(before.counts) != len(p.counts) {
 		return sum, longest
@@ -37,7 +37,7 @@ func (p pauses) since(before pauses) (sum, longest Value[time.Duration]) {
 			continue
 		}
 		low, high := p.bounds[i], p.bounds[i+1]
-		if low < 0 { // -Inf: below the runtime's resolution
+		if low < 0 {
 			low = 0
 		}
 		if math.IsInf(high, 1) {

@@ -10,26 +10,18 @@ import (
 var errBadRead = errors.New("gctrace: the io.Reader given to NewScanner returned an impossible count: fix its Read")
 
 const (
-	// bufferBytes is the longest line that is looked at in one piece; of a longer one a
-	// piece is dropped whenever the buffer is full.
+	// bufferBytes is the longest line that is looked at in one piece.
 	bufferBytes = 64 << 10
-	// keepBytes of a full buffer are looked at again with what follows. A gctrace line has
-	// less than 400 bytes.
-	keepBytes = 1 << 10
-	// maxEmptyReads in a row end the scan with io.ErrNoProgress.
+	// keepBytes of a full buffer are looked at again. A gctrace line has less than half of that.
+	keepBytes     = 1 << 10
 	maxEmptyReads = 100
 )
 
-// Scanner reads the cycles out of a program's standard error.
+// Scanner reads cycles from the standard error of a program, among and inside other output. [Stats]
+// counts the lines that it could not join. A log may be of one process, or of several one after the
+// other. If docker compose or kubectl prefix the lines, [Cycle].Source tells the processes apart.
 //
-// The runtime writes a gctrace line token by token, so lines of the program itself can
-// stand before, in and after it. A Scanner puts such a line together again where its pieces
-// can be told from the rest; see Stats for those where they could not. The log has to be of
-// one process, of several one after the other, or of several whose lines have the prefixes of
-// docker compose or kubectl: then [Cycle].Source tells them apart.
-//
-// It uses one buffer of 64 KiB whatever the input, and allocates neither for a cycle nor for
-// other lines, but for the first one of a prefix. A Scanner is owned by one goroutine.
+// A Scanner uses one buffer of 64 KiB and allocates once a prefix. One goroutine owns it.
 type Scanner struct {
 	src  io.Reader
 	buf  []byte
@@ -37,8 +29,8 @@ type Scanner struct {
 	eof  bool
 	err  error
 
-	lines *assembler   // of the process whose line is read
-	all   []*assembler // the first one's lines have no prefix
+	lines *assembler   // of the current line's process
+	all   []*assembler // the first has no prefix
 	cur   Cycle
 }
 
@@ -48,9 +40,9 @@ func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{src: r, buf: make([]byte, bufferBytes), lines: a, all: []*assembler{a}}
 }
 
-// Scan reads up to the next cycle and reports whether there was one; then Cycle returns it.
-// It returns as soon as the line's end has been read, so r may be a live pipe. A line with
-// other text behind its last token can only be told to be complete by what follows it.
+// Scan reads up to the next cycle and reports whether there was one. It returns when it has read
+// the end of the line, so r may be a live pipe. If other text follows the last token, Scan also
+// needs the next line.
 func (s *Scanner) Scan() bool {
 	for s.lines.nready == 0 {
 		if !s.nextLine() {
@@ -61,9 +53,8 @@ func (s *Scanner) Scan() bool {
 	return true
 }
 
-// choose finds the process whose line b is, and returns b without its prefix.
 func (s *Scanner) choose(b []byte) []byte {
-	if s.lines.long { // the rest of a line that has begun
+	if s.lines.long { // the rest of a line
 		return b
 	}
 	s.lines = s.all[0]
@@ -77,7 +68,6 @@ func (s *Scanner) choose(b []byte) []byte {
 	return b
 }
 
-// source returns the assembler of a prefix. Only a line that may be a gctrace line begins one.
 func (s *Scanner) source(name, rest []byte) *assembler {
 	for _, a := range s.all[1:] {
 		if a.source == string(name) {
@@ -114,8 +104,7 @@ func (s *Scanner) Stats() Stats {
 	return sum
 }
 
-// All returns the cycles that are still to come, for a range loop or [Summarize]; see Err
-// afterwards.
+// All returns the remaining cycles, for a range loop or [Summarize]. Check Err afterwards.
 func (s *Scanner) All() iter.Seq[Cycle] {
 	return func(yield func(Cycle) bool) {
 		for s.Scan() && yield(s.cur) {
@@ -123,9 +112,8 @@ func (s *Scanner) All() iter.Seq[Cycle] {
 	}
 }
 
-// nextLine takes lines until one gives a cycle; it reports false at the end of the input.
 func (s *Scanner) nextLine() bool {
-	seen := 0 // bytes of buf[r:w] known to hold no newline
+	seen := 0 // bytes of buf[r:w] without a newline
 	for {
 		if i := bytes.IndexByte(s.buf[s.r+seen:s.w], '\n'); i >= 0 {
 			line := s.buf[s.r : s.r+seen+i]
@@ -138,8 +126,8 @@ func (s *Scanner) nextLine() bool {
 			}
 			continue
 		}
-		// This comes before the end of the input is looked at: some readers tell the end together with the last
-		// bytes and others with the next call, and both must give the same cycles.
+		// Check this before eof. Some readers report the end with the last bytes, others with the
+		// next call, and both must give the same cycles.
 		if s.r == 0 && s.w == len(s.buf) {
 			if !s.lines.long {
 				s.lines = s.all[0]
@@ -156,7 +144,6 @@ func (s *Scanner) nextLine() bool {
 	}
 }
 
-// fill reads once, after moving what is unread to the front of the buffer.
 func (s *Scanner) fill() {
 	s.w = copy(s.buf, s.buf[s.r:s.w])
 	s.r = 0
@@ -180,8 +167,8 @@ func (s *Scanner) fill() {
 	s.eof, s.err = true, io.ErrNoProgress
 }
 
-// dropPiece takes most of a full buffer that holds no newline, and leaves what may be the
-// start of a gctrace line. That depends on the bytes alone, not on how reads cut them.
+// dropPiece takes most of a full buffer without a newline, and leaves what may be the start of a
+// gctrace line. How reads cut the bytes makes no difference.
 func (s *Scanner) dropPiece() {
 	cut := len(s.buf) - len("gc ") + 1
 	if i := findGC(s.buf[len(s.buf)-keepBytes:]); i >= 0 {
@@ -191,7 +178,6 @@ func (s *Scanner) dropPiece() {
 	s.r = cut
 }
 
-// finish takes the unfinished last line and gives up what is still broken.
 func (s *Scanner) finish() bool {
 	if s.r < s.w || s.lines.long {
 		line := s.buf[s.r:s.w]

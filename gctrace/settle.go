@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// hints are what the log has shown so far that tells a number from foreign digits behind it.
+// hints are what the log has shown so far. They tell a number from foreign digits behind it.
 type hints struct {
 	lastN     int64
 	lastAt    time.Duration
 	lastProcs int64
-	other     shape // of the last line of others that began with a digit
+	other     shape // of the last foreign line that began with a digit
 }
 
-// match is the function match for a line that may be torn.
 func (h *hints) match(v *values, from position, b []byte) progress {
 	p := match(v, from, b, &h.other)
 	if p.next == from || p.used == len(b) || p.cut {
@@ -22,15 +21,15 @@ func (h *hints) match(v *values, from position, b []byte) progress {
 	return h.settle(v, p, b)
 }
 
-// settle looks at a match that ended in a number with foreign text right behind it. Where
-// that text may begin with digits, the number may be shorter than it looks:
+// settle looks at a match that ended in a number with foreign text right behind it. If that text
+// can begin with digits, the number may be shorter than it looks:
 //
 //	what was written    "13" by the runtime, then "17 things" by the program
 //	what is read        "1317 things": 13, 131 or 1317?
 //
-// What tells is how the runtime writes this number (three decimal places, millisLen), what comes next in any case (the
-// collection's number, GOMAXPROCS), or how other lines of the program begin. Where nothing does, the number counts as
-// missing: a wrong figure would be worse than a lost one.
+// The runtime's own form decides (three decimal places, millisLen), or the expected value (next
+// collection, GOMAXPROCS), or how other lines begin. Without any of these, the number counts as
+// missing, because a wrong figure would be worse than a lost one.
 func (h *hints) settle(v *values, p progress, b []byte) progress {
 	pos := p.next - 1
 	t := &grammar[pos]
@@ -39,7 +38,7 @@ func (h *hints) settle(v *values, p progress, b []byte) progress {
 	}
 	end := p.used
 	for end < len(b) && isDigit(b[end]) {
-		end++ // the digits were more than the number can have
+		end++
 	}
 	text, rest := b[p.last:end], b[end:]
 	var n int
@@ -58,7 +57,6 @@ func (h *hints) settle(v *values, p progress, b []byte) progress {
 	return p.number(v, text, n)
 }
 
-// placesLen is the length of a number with exactly that many decimal places, or 0.
 func placesLen(text []byte, places int) int {
 	for i, c := range text {
 		if c == '.' && len(text) > i+places {
@@ -68,8 +66,8 @@ func placesLen(text []byte, places int) int {
 	return 0
 }
 
-// millisLen is the length of a time as fmtNSAsMS (runtime/mgc.go) writes it: 0, 0.071, 0.56,
-// 3.1, and whole from 10 on. Only the last has no end of its own.
+// millisLen is the length of a time as fmtNSAsMS of the runtime writes it: 0, 0.071, 0.56, 3.1, and
+// whole from 10 on. Only the last has no end of its own.
 func millisLen(text, rest []byte) int {
 	switch {
 	case text[0] == '0' && (len(text) == 1 || text[1] != '.'):
@@ -88,7 +86,6 @@ func millisLen(text, rest []byte) int {
 	return n
 }
 
-// wholeLen is the length of a whole number that the digits text begin with.
 func (h *hints) wholeLen(pos position, text, rest []byte) int {
 	switch pos {
 	case posN:
@@ -106,7 +103,6 @@ func (h *hints) wholeLen(pos position, text, rest []byte) int {
 	return digitsLen(text, rest)
 }
 
-// prefixLen is the length of x in decimal if text begins with it, else 0.
 func prefixLen(text []byte, x int64) int {
 	var buf [20]byte
 	if s := strconv.AppendInt(buf[:0], x, 10); hasPrefix(text, string(s)) {
@@ -115,11 +111,10 @@ func prefixLen(text []byte, x int64) int {
 	return 0
 }
 
-// digitsLen is the length of a run of digits if all of it may be the number: then the rest
-// looks like the start of what a program writes.
+// digitsLen is the length of a run of digits if the rest looks like the start of program output.
 func digitsLen(text, rest []byte) int {
 	for _, c := range text {
-		if c == '.' { // the number has no point, so the text behind it begins with digits
+		if c == '.' {
 			return 0
 		}
 	}

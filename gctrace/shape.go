@@ -1,23 +1,20 @@
 package gctrace
 
-// shapeBytes of a line that begins with digits tell what others like it begin with.
 const shapeBytes = 12
 
-// A shape is the start of a line with a 0 for each digit and an a for each letter, so that
-// one timestamp has the shape of the next. A shorter line leaves the rest 0 bytes.
+// A shape is the start of a line with 0 for each digit and a for each letter. So all timestamps
+// have one shape. A shorter line leaves 0 bytes.
 type shape [shapeBytes]byte
 
 // Timestamps of package log, and of log/slog and RFC 3339.
 var dates = [...]string{"0000/00/00", "0000-00-00"}
 
-// learn remembers the shape of a line of others that begins with a digit.
 func (s *shape) learn(b []byte) {
 	n := digits(b)
 	if n == len(b) || s[0] != 0 && n < shapeBytes && s[n] == b[n] && s[n-1] == '0' {
-		return // says nothing, or nothing new
+		return
 	}
-	// It may be left over from a gctrace line that was given up, and end in one of its
-	// literals or a number with text behind it. But "/" stands in dates, too.
+	// It may be the rest of a gctrace line that was given up. But dates have "/" too.
 	for i := range grammar {
 		if l := grammar[i].lit; l != "" && l != "/" && hasPrefix(b[n:], l) {
 			return
@@ -32,8 +29,8 @@ func (s *shape) learn(b []byte) {
 	}
 }
 
-// foreignIn looks for the start of a line of others at the digits of a number of n bytes
-// that b begins with, and returns its index (0: there is no number at all), or -1.
+// foreignIn looks for the start of a foreign line in the digits of a number of n bytes at the start
+// of b. It returns its index, where 0 means no number at all, or -1.
 func (s *shape) foreignIn(b []byte, n int) int {
 	end := n + digits(b[n:])
 	for _, d := range dates {
@@ -51,7 +48,6 @@ func (s *shape) foreignIn(b []byte, n int) int {
 	return -1
 }
 
-// fits reports whether b begins as the line did that s was taken of.
 func (s *shape) fits(b []byte) bool {
 	for i, c := range s {
 		if c == 0 {
@@ -83,8 +79,8 @@ func class(c byte) byte {
 	return c
 }
 
-// startsLine reports whether text may be the start of what a program writes. Few begin with
-// a space or a comma; behind digits those are more likely the middle of "17 things".
+// startsLine reports whether text may be the start of program output. Few lines begin with a space
+// or a comma. Behind digits these are more likely the middle of "17 things".
 func startsLine(b []byte) bool {
 	c := b[0]
 	switch {

@@ -2,20 +2,17 @@ package gctrace
 
 import "time"
 
-// Since says what the collector cost between two snapshots of this process, before being
-// the earlier one. Against the zero Snapshot it counts from the program's start, and Window
-// and what follows from it are absent. If before is later than s, all is absent.
+// Since returns what the collector cost between two snapshots of this process. before is the
+// earlier one. Against the zero Snapshot it counts from the start of the program, without a Window.
+// If before is later than s, all is absent.
 //
-// The runtime books a collection's CPU time when that collection ends, so the figures are
-// those of the cycles that ended in between, give or take the pause that begins one. Until
-// the program's first collection has ended the runtime has booked nothing, and CPU and
-// CPUPercent are absent; from then on a window without a collection has 0.
+// The runtime counts CPU time when a collection ends, so the figures are of the cycles that ended
+// in between. Before the first collection has ended, CPU and CPUPercent are absent.
 //
-// It has no wall time by phase, and no heap sizes before and after. Heap.Live is as of the
-// last collection and Heap.Goal is that of the next; both have no mean. Wall.Pause is an
-// estimate from a histogram, right to an eighth for pauses above a microsecond. CPU.Pause is
-// lower than gctrace's: it leaves out the idle Ps' wait for the world to stop. If GOMAXPROCS
-// was not the same at both snapshots, CPUPercent is absent, for when it changed is not known.
+// Phases and heap sizes around collections are absent. Heap.Live is of the last collection and
+// Heap.Goal of the next. Wall.Pause is an estimate, right to an eighth for pauses above a
+// microsecond. CPU.Pause is lower than gctrace's, because it leaves out the wait for the world to
+// stop. If GOMAXPROCS changed, CPUPercent is absent.
 func (s Snapshot) Since(before Snapshot) Summary {
 	out := Summary{}
 	fromStart := before.at.IsZero()
@@ -36,7 +33,6 @@ func (s Snapshot) Since(before Snapshot) Summary {
 	}
 	if n, ok := s.cycles.Get(); ok && n > 0 {
 		out.CPU = s.cpu.since(before.cpu)
-		// The figure is 0 until a collection has marked.
 		out.Heap.Live = Range{Last: s.live}
 	}
 	out.Heap.Goal = Range{Last: s.goal}
@@ -56,7 +52,6 @@ func (s Snapshot) Since(before Snapshot) Summary {
 	return out
 }
 
-// atStart is the snapshot of a program that has not begun.
 func atStart() Snapshot {
 	zero, none := Of(int64(0)), Of(time.Duration(0))
 	return Snapshot{
@@ -66,7 +61,6 @@ func atStart() Snapshot {
 	}
 }
 
-// since is the CPU time booked between two snapshots.
 func (c cpuClasses) since(b cpuClasses) CPU {
 	cpu := CPU{
 		Assist:     delta(c.assist, b.assist),

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Window is a stretch of a process's life, in time since the runtime's start as gctrace
-// counts it. A cycle belongs to the window in which it ended, whole: From < End <= To, so
-// that windows side by side count each cycle once. From 0 takes in the first cycle whatever
-// its end. To 0 is the end of the last cycle.
+// Window is a stretch of time since the start of the runtime. A cycle belongs to the window in
+// which it ended, so From < End <= To. From 0 includes the first cycle. To 0 is the end of the last
+// cycle.
 type Window struct {
 	From, To time.Duration
 }
@@ -18,29 +17,23 @@ func (w Window) Holds(c Cycle) bool {
 	return (w.From == 0 || c.End() > w.From) && (w.To == 0 || c.End() <= w.To)
 }
 
-// Summarize says what the cycles of a window cost. The sequence is read once, and has to be
-// of one process in order; it may begin before the window and go on after it.
+// Summarize returns what the cycles of a window cost. The cycles must be of one process and in
+// order, and may go beyond the window.
 //
-// Collections are counted by the cycles' numbers, so that those count too whose lines are
-// missing between two of the window; the other sums are of the cycles there are, see Read.
+// Collections counts by the numbers of the cycles, so it has the missing ones too. The other sums
+// are of the cycles that were read. Times are sums of rounded-down figures, so they are low by up
+// to a tenth.
 //
-// CPUPercent is CPU.Total, which leaves idle workers out, over what all Ps had: the window
-// times GOMAXPROCS; where that changed between cycles, each stretch up to a cycle's end
-// counts with that cycle's, and Procs is the last. Times are sums of rounded-down figures
-// ([Cycle]), so they are low by up to a tenth, less the longer the phases.
+// CPUPercent is CPU.Total over the window times GOMAXPROCS. If GOMAXPROCS changed, each stretch
+// counts with that of the cycle at its end. A cycle with Procs 0 makes it absent.
 //
-// AllocBytes is an estimate: each cycle adds its HeapAfter less the cycle before's HeapLive,
-// that is, what was allocated from the end of marking to the end of marking, give or take
-// 1 MiB. So it needs the cycle before the window's first; if the sequence lacks it (and the
-// first is not the process's first), or has a gap, such cycles add nothing and the figure is
-// low by their share. It is absent if no cycle adds to it. What was allocated after the
-// window's last cycle cannot be seen.
+// AllocBytes is an estimate. Each cycle adds its HeapAfter less the HeapLive of the cycle before,
+// right to 1 MiB. A cycle without the one before it adds nothing. It does not include what was
+// allocated after the last cycle.
 //
-// A window without cycles has sums and a CPUPercent of 0 if its end is given: then, with
-// gctrace on, there was no collection. Summarize cannot tell whether gctrace was on. Its
-// Pace, Procs, heap and longest pause are absent. If To is 0 and no cycle ended after From,
-// or if To lies before From, the window is not known and all but Collections is absent.
-// Procs of 0 in a cycle makes CPUPercent absent.
+// A window with an end and without cycles has sums and a CPUPercent of 0. Its Pace, Procs, heap and
+// longest pause are absent. If To is 0 and no cycle ended after From, or To is before From, all but
+// Collections is absent.
 func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 	t := tally{procsKnown: true}
 	end := w.From
@@ -60,23 +53,22 @@ func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 	return t.summary(w.From, end)
 }
 
-// tally sums the cycles of a window.
 type tally struct {
 	n, forced  int64
-	missing    int64 // between the cycles, by their numbers
+	missing    int64
 	wall       WallPhases
 	cpu        CPUPhases
 	pauseMax   time.Duration
 	last       Cycle
 	lastEnd    time.Duration
 	procsKnown bool
-	capacity   float64 // CPU time that all Ps had up to lastEnd, in ns
+	capacity   float64 // CPU time of all Ps up to lastEnd, in ns
 
 	before, after, live, goal sizes
 	alloc                     allocs
 }
 
-// add counts a cycle, the one before it (or the window) having ended (begun) at since.
+// add counts a cycle. The cycle before it ended, or the window began, at since.
 func (t *tally) add(c Cycle, since time.Duration) {
 	if t.n > 0 {
 		t.missing += max(c.N-t.last.N-1, 0)
@@ -150,7 +142,6 @@ func (t *tally) summary(from, to time.Duration) Summary {
 	return s
 }
 
-// sizes keeps what a Range tells of one size.
 type sizes struct{ n, last, max, sum int64 }
 
 func (z *sizes) add(x int64) {
@@ -165,15 +156,14 @@ func (z *sizes) rng() Range {
 	return Range{Last: Of(z.last), Mean: Of(z.sum / z.n), Max: Of(z.max)}
 }
 
-// allocs estimates what was allocated between cycles.
 type allocs struct {
 	lastN, lastLive int64
-	step            Value[int64] // between the two cycles seen last
+	step            Value[int64]
 	total, n        int64
 }
 
-// see takes the next cycle of the sequence, in the window or not. A process begins with a
-// heap of 0, so its first cycle needs none before it.
+// see takes the next cycle, in the window or not. A process begins with a heap of 0, so its first
+// cycle needs no other before it.
 func (a *allocs) see(c Cycle) {
 	a.step = Value[int64]{}
 	switch {
@@ -185,7 +175,6 @@ func (a *allocs) see(c Cycle) {
 	a.lastN, a.lastLive = c.N, c.HeapLive
 }
 
-// count adds what see took last.
 func (a *allocs) count() {
 	if x, ok := a.step.Get(); ok {
 		a.total += x

@@ -10,11 +10,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// findGC returns the index of the first "gc " in b, or -1.
-//
-// Almost every line of a log has none, and this is most of the work on such a line.
-// bytes.Index would stop at each 'g', of which logs are full; this looks at eight pairs of
-// bytes at a time and stops only where a 'g' is followed by a 'c'.
+// findGC returns the index of the first "gc " in b, or -1. It is most of the work on a foreign
+// line. bytes.Index would stop at each 'g', so this compares eight pairs of bytes at a time.
 func findGC(b []byte) int {
 	i := 0
 	for ; i+9 <= len(b); i += 8 {
@@ -34,11 +31,10 @@ func findGC(b []byte) int {
 	return -1
 }
 
-// zeroBytes sets the high bit of each byte of x that is 0. A borrow may also set that of a
-// byte of 1 above one of 0, so a hit has to be looked at; none is missed.
+// zeroBytes sets the high bit of each byte of x that is 0. A borrow may also set that of a 1 above
+// a 0, so the caller checks each hit.
 func zeroBytes(x uint64) uint64 { return (x - ones) &^ x & highs }
 
-// digits counts the digits that b begins with.
 func digits(b []byte) int {
 	n := 0
 	for n < len(b) && isDigit(b[n]) {

@@ -2,8 +2,8 @@ package gctrace
 
 import "strings"
 
-// lastLine takes what follows the last newline of the log. If it is the front part of a
-// gctrace line, the log was cut there.
+// lastLine takes what follows the last newline of the log. If it is the front part of a gctrace
+// line, the log was cut there.
 func (a *assembler) lastLine(b []byte) {
 	if !a.cutOff(b) {
 		a.endLine(b)
@@ -13,14 +13,14 @@ func (a *assembler) lastLine(b []byte) {
 	a.stats.Truncated = true
 }
 
-// cutOff reports whether b ends in the middle of a gctrace line, and drops what there is.
+// cutOff reports whether b ends in the middle of a gctrace line, and drops the line.
 func (a *assembler) cutOff(b []byte) bool {
 	var v values
 	if p, start := a.bestStart(&v, b, findGC(b), a.long); p.next >= posSpaceAt {
 		if p.next >= posForced || !begins(p.next, b[start+p.used:]) {
 			return false
 		}
-		a.giveUp() // an older one, which this one ends
+		a.giveUp()
 		return true
 	}
 	k := &a.broken
@@ -37,13 +37,13 @@ func (a *assembler) cutOff(b []byte) bool {
 	return false
 }
 
-// begins reports whether rest could be the front part of the token at pos, nothing included.
+// begins reports whether rest, which may be empty, could be the front part of the token at pos.
 func begins(pos position, rest []byte) bool {
 	if len(rest) == 0 {
 		return true
 	}
 	if pos > posGC && grammar[pos-1].decimal && string(rest) == "." {
-		return true // the point of the number before
+		return true
 	}
 	t := &grammar[pos]
 	return t.scale == 0 && (strings.HasPrefix(t.lit, string(rest)) || strings.HasPrefix(t.alt, string(rest)))

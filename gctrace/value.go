@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Value is a figure that a source may lack. Its zero value is absent; in JSON an absent
-// figure is left out (tag its field omitzero).
+// Value is a figure that a source may lack. Its zero value is absent. Tag a field omitzero to leave
+// it out of JSON.
 type Value[T any] struct {
 	v     T
 	known bool
@@ -21,7 +21,7 @@ func (v Value[T]) Get() (T, bool) { return v.v, v.known }
 // Known reports whether the source had the figure.
 func (v Value[T]) Known() bool { return v.known }
 
-// IsZero reports whether the figure is absent; encoding/json's omitzero asks it.
+// IsZero reports whether the figure is absent, for omitzero.
 func (v Value[T]) IsZero() bool { return !v.known }
 
 // String returns the figure as fmt prints it, or "absent".
@@ -32,7 +32,7 @@ func (v Value[T]) String() string {
 	return fmt.Sprint(v.v)
 }
 
-// MarshalJSON writes the figure alone, or null where it is absent.
+// MarshalJSON writes the figure, or null if it is absent.
 func (v Value[T]) MarshalJSON() ([]byte, error) {
 	if !v.known {
 		return []byte("null"), nil

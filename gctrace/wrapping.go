@@ -2,15 +2,15 @@ package gctrace
 
 import "bytes"
 
-// What runs programs puts their lines into its own: a logger or Docker into a string of JSON,
-// docker compose and kubectl behind the program's name.
+// Loggers and Docker put a program's lines into strings of JSON. docker compose and kubectl put the
+// program's name before them.
 
-// unquote cuts b behind the string in which a gctrace line begins at index at, and takes back the
-// escape of ">". A gctrace line has no quotation mark. b is changed.
+// unquote cuts b behind the JSON string in which a gctrace line begins at index at, and decodes the
+// escape of ">". A gctrace line has no quotation mark. It changes b.
 func unquote(b []byte, at int) []byte {
 	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
 		b = b[:at+end]
-		for _, escape := range []string{`\`, `\n`, `\r`, `\`} { // the last two where a string is within another one
+		for _, escape := range []string{`\`, `\n`, `\r`, `\`} { // the last two for a string within another one
 			for hasSuffix(b, escape) {
 				b = b[:len(b)-len(escape)]
 			}
@@ -29,12 +29,12 @@ func unquote(b []byte, at int) []byte {
 }
 
 const (
-	maxSources    = 100 // processes of one log that are told apart by their prefixes
-	maxSourceName = 100 // bytes
+	maxSources    = 100 // processes of one log
+	maxSourceName = 100
 )
 
-// sourceOf returns the prefix by which docker compose or kubectl tells the processes of a log
-// apart, and its length in b; 0 where there is none.
+// sourceOf returns the prefix of docker compose or kubectl, and its length in b. The length is 0
+// without one.
 //
 //	web_1  | gc 1 @0.125s ...
 //	[pod/web-1/main] gc 1 @0.125s ...

@@ -15,7 +15,7 @@ import (
 const (
 	acceptPause = 20 * time.Millisecond // after an Accept that failed and may succeed later
 	acceptTurn  = 64                    // connections of a burst that one WaitIO returns
-	closedLook  = time.Second           // how often it is asked whether the user has closed the listener
+	closedLook  = time.Second           // period of look
 )
 
 // socket is a listener of package net that has a descriptor.
@@ -24,14 +24,13 @@ type socket interface {
 	syscall.Conn
 }
 
-// kept is a socket that stays open when aio has its duplicate: it is the user's, who may close it
-// and ask it for its address.
+// kept is a socket of the user's, which stays open while aio has a duplicate.
 type kept struct{ socket }
 
 func (kept) Close() error { return nil }
 
-// begins has connections accepted: in the loop, or by a goroutine where the listener has no descriptor, or an
-// Accept of its own.
+// begins starts accepting: in the loop, or by a goroutine if the listener has no descriptor or is
+// of another type.
 func (s *server) begins() {
 	switch s.real.(type) {
 	case *net.TCPListener, *net.UnixListener:
@@ -56,8 +55,8 @@ func (s *server) begins() {
 	go s.accept()
 }
 
-// probe turns on what package net does for a connection that it accepts, and which those of aio
-// inherit: keep-alive probes, and no delay of what is small.
+// probe turns on keep-alive probes and TCP_NODELAY, as package net does for connections that it
+// accepts. aio's inherit them.
 func probe(ln net.Listener) {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok {
@@ -68,7 +67,7 @@ func probe(ln net.Listener) {
 	}
 }
 
-// enable sets the options of a socket, of which f is a duplicate, and closes that.
+// enable sets the options of a socket by f, a duplicate, and closes f.
 func enable(f *os.File) {
 	defer f.Close()
 	nc, err := net.FileConn(f) // sets TCP_NODELAY
@@ -81,10 +80,10 @@ func enable(f *os.File) {
 	}
 }
 
-// look ends the accepting when the user has closed the listener: the duplicate does not tell.
+// look ends the accepting if the user has closed the listener. The duplicate does not notice that.
 func (s *server) look(raw syscall.RawConn) {
 	if err := raw.Control(func(uintptr) {}); err != nil {
-		s.fail(s.acceptError(net.ErrClosed)) // as the listener's own Accept would say
+		s.fail(s.acceptError(net.ErrClosed)) // as the listener's Accept returns it
 		return
 	}
 	s.mu.Lock()
@@ -94,13 +93,13 @@ func (s *server) look(raw syscall.RawConn) {
 	}
 }
 
-// acceptError returns err as the real listener's Accept has it.
+// acceptError returns err as the real listener's Accept would.
 func (s *server) acceptError(err error) error {
 	at := s.real.Addr()
 	return &net.OpError{Op: "accept", Net: at.Network(), Addr: at, Err: err}
 }
 
-// fail ends the accepting for a reason, which Serve returns.
+// fail ends the accepting. Serve returns the reason.
 func (s *server) fail(err error) {
 	s.mu.Lock()
 	if !s.accepting.closed {
@@ -110,7 +109,8 @@ func (s *server) fail(err error) {
 	_ = (*listener)(s).Close()
 }
 
-// arrived takes a connection that the loop has accepted. A user's ConnState may block, and nobody waits for it.
+// arrived takes a connection from the loop. The user's ConnState may block, so nothing waits for
+// it.
 func (s *server) arrived(r *aio.Result) {
 	if r.Error == nil && !s.inherited {
 		s.inherited = inherits(r.Conn)
@@ -118,7 +118,7 @@ func (s *server) arrived(r *aio.Result) {
 	switch c := (&conn{server: s, handle: r.Conn, traffic: &noTraffic}); {
 	case errors.Is(r.Error, aio.ErrClosed), errors.Is(r.Error, aio.ErrWatcherClosed):
 		return
-	case r.Error != nil: // neither of one connection, nor for lack of descriptors: these aio tries again
+	case r.Error != nil: // aio itself retries errors of one connection or for lack of descriptors
 		s.fail(s.acceptError(r.Error))
 		return
 	default:
@@ -137,8 +137,7 @@ func (s *server) arrived(r *aio.Result) {
 	}
 }
 
-// more has the loop accept as many connections as there may be: what comes beyond waits in the
-// kernel, and nobody looks at it. mu is held.
+// more lets the loop accept up to MaxConns. Others wait in the kernel. The caller holds mu.
 func (s *server) more() {
 	a := &s.accepting
 	for a.loop != nil && !a.closed && a.pending < acceptTurn && s.conns.open+a.pending < s.most {
@@ -149,7 +148,7 @@ func (s *server) more() {
 	}
 }
 
-// accept takes connections over until the listener is closed.
+// accept accepts until the listener is closed.
 func (s *server) accept() {
 	driven, refused := false, false
 	for {
@@ -157,7 +156,7 @@ func (s *server) accept() {
 		nc, err := s.real.Accept()
 		if err != nil {
 			var ne net.Error
-			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // net/http asks the same: EMFILE, ECONNABORTED
+			if errors.As(err, &ne) && ne.Temporary() { //nolint:staticcheck // as net/http does, for EMFILE and ECONNABORTED
 				s.stalled()
 				time.Sleep(acceptPause)
 				continue
@@ -169,12 +168,12 @@ func (s *server) accept() {
 		switch nc.(type) {
 		case *net.TCPConn, *net.UnixConn:
 			c.handle, err = s.watcher.Attach(nc)
-		default: // what embeds one of these has methods of its own; and RemoteAddr may block
+		default: // a type that embeds one of these has its own methods, and its RemoteAddr may block
 			err = aio.ErrNoDescriptor
 		}
 		switch {
 		case err == nil:
-			if !driven { // not before: what has no descriptor can all be in a bubble of testing/synctest
+			if !driven { // not earlier: without descriptors all may be in a bubble of testing/synctest
 				driven = true
 				go s.drive()
 			}
@@ -208,7 +207,7 @@ func (s *server) accept() {
 	}
 }
 
-// room waits until there are fewer connections than there may be.
+// room waits until there are fewer connections than MaxConns.
 func (s *server) room() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,21 +219,21 @@ func (s *server) room() {
 	}
 }
 
-// stalled notes that a connection waits in the kernel's queue.
+// stalled counts that a connection waits in the kernel's queue.
 func (s *server) stalled() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.AcceptStalls++
 }
 
-// begin serves a new connection, which is counted.
+// begin serves a new connection, which is counted already.
 func (s *server) begin(c *conn) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.counts.Accepted++
 	if s.hooks.connState != nil {
 		s.mu.Unlock()
-		s.hooks.state(c, http.StateNew) // may close it
+		s.hooks.state(c, http.StateNew) // the user may close it
 		s.mu.Lock()
 	}
 	switch {

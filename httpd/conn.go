@@ -15,61 +15,61 @@ import (
 
 const (
 	pieceSize = 4 << 10  // of pieces
-	bigWrite  = 16 << 10 // from here on Write waits for its end, and nothing is copied
+	bigWrite  = 16 << 10 // from here on Write waits and copies nothing
 )
 
-// flushLimit is how long a client may take nothing of what is queued when its connection ends.
-var flushLimit = 30 * time.Second // a variable for tests
+// flushLimit is how long a client may take nothing of a queued answer when its connection ends.
+var flushLimit = 30 * time.Second // tests change it
 
-// pieces are buffers for what was read and not yet asked for, and for answers that are under way.
+// pieces are buffers for unread bytes and for answers under way.
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// conn is a real connection. As a net.Conn it is for ConnState and ConnContext, which ask it for
-// its addresses and its socket's options, and may close it. The server's mu guards all but handle.
-// An idle one costs this and aio's part, so both are kept small.
+// conn is a real connection. ConnState and ConnContext get it as a net.Conn, for its addresses, its
+// socket options and Close. The server's mu guards all but handle. An idle connection costs this
+// and aio's part, so both are small.
 type conn struct {
 	server *server
 	handle *aio.Conn
-	ctx    context.Context // of the user's ConnContext; nil: not asked yet
-	tls    *tls.Conn       // of TLS, from its first bytes on
-	remote string          // RemoteAddr of its requests; "": it has had none
+	ctx    context.Context // of the user's ConnContext. nil: not called yet
+	tls    *tls.Conn
+	remote string // RemoteAddr of its requests. Empty before the first
 
-	worker         *worker       // that it is with
-	before, behind *conn         // in the list of parked ones
-	until          time.Duration // its deadline, from the server's start on; 0: none
+	worker         *worker       // which serves it
+	before, behind *conn         // in the list of parked connections
+	until          time.Duration // its deadline, since the server's start. 0: none
 	out            int           // bytes that are queued to be sent
-	*traffic                     // noTraffic, or its own: see moving
+	*traffic                     // noTraffic, or its own. See moving
 
 	parked, reading, ended, hijacked, dropped bool
-	leaving                                   bool // Hijack waits until aio has done with it
+	leaving                                   bool // Hijack waits until aio returns it
 	served                                    bool // it has sent a request
 	posted                                    bool // its last request was a POST
-	// a part of its next header has come, and is waited for in the loop
+	// part of its next header has arrived, and the loop waits for the rest
 	held bool
-	// it has ended, and what is queued is sent for as long as the client takes some of it
+	// it has ended, and what is queued is sent while the client takes it
 	flushes  bool
-	reported bool // ConnState knows of its end
+	reported bool // ConnState was called for its end
 
-	now    bool // a Read of tls finds what there is, and does not wait: see readNow
-	ending bool // tls.Close was called, or is about to be
+	now    bool // a Read of tls does not wait. See readNow
+	ending bool // tls.Close was or will be called
 }
 
-// traffic is what has come on a connection, or gone wrong. One that is idle has none.
+// traffic is the state of a connection that is not idle.
 type traffic struct {
-	piece  *[pieceSize]byte // of in; nil: it has memory of its own, or none
-	in     []byte           // was read, and nobody has asked for it yet
-	memory int              // bytes that in takes, from its beginning on
-	err    error            // that reading ended with
-	outErr error            // that sending ended with
-	real   net.Conn         // what TLS is over, where Hijack has taken it back from aio
+	piece  *[pieceSize]byte // memory of in. nil: in has memory of its own, or none
+	in     []byte           // read, and not yet asked for
+	memory int              // bytes that in keeps
+	err    error            // of reading
+	outErr error            // of sending
+	real   net.Conn         // below TLS, if Hijack took it back from aio
 }
 
-// still is that of all connections that have none. Nobody writes to it.
+// noTraffic is shared by all idle connections. It is never written.
 var noTraffic traffic
 
 var traffics = sync.Pool{New: func() any { return new(traffic) }}
 
-// moving returns c's own traffic. mu is held, also for rest.
+// moving returns c's own traffic. The caller of it and of rest holds mu.
 func (c *conn) moving() *traffic {
 	if c.traffic == &noTraffic {
 		c.traffic = traffics.Get().(*traffic)
@@ -77,7 +77,7 @@ func (c *conn) moving() *traffic {
 	return c.traffic
 }
 
-// rest gives c's traffic back, if there is nothing in it.
+// rest frees c's traffic if it is empty.
 func (c *conn) rest() {
 	if t := c.traffic; t != &noTraffic && t.piece == nil && t.in == nil && t.err == nil && t.outErr == nil &&
 		t.real == nil {
@@ -89,7 +89,7 @@ func (c *conn) rest() {
 var errForHooks = errors.New("httpd: a connection is served by its server: it can be closed, and asked for its " +
 	"addresses and its socket's options")
 
-// remoteAddr is what a request has as its RemoteAddr. Only the goroutine of the request calls it.
+// remoteAddr is RemoteAddr of a request. Only the request's goroutine calls it.
 func (c *conn) remoteAddr() string {
 	if c.remote == "" {
 		if ip := c.handle.RemoteAddrPort(); ip.IsValid() {
@@ -109,10 +109,11 @@ func (c *conn) SetDeadline(time.Time) error      { return errForHooks }
 func (c *conn) SetReadDeadline(time.Time) error  { return errForHooks }
 func (c *conn) SetWriteDeadline(time.Time) error { return errForHooks }
 
-// SyscallConn implements syscall.Conn: for the options of the socket, and who the peer of a unix socket is.
+// SyscallConn implements syscall.Conn, for socket options and the credentials of a unix socket's
+// peer.
 func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.handle.SyscallConn() }
 
-// Close ends the connection, with the request that it may have.
+// Close ends the connection with its request.
 func (c *conn) Close() error {
 	c.server.mu.Lock()
 	defer c.server.unlock()
@@ -120,8 +121,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// ProactorReadLimit implements proactor.Limiter: what is there may be more than there is room for. aio
-// calls it, which knows nothing of mu.
+// ProactorReadLimit implements proactor.Limiter. aio calls it without mu.
 func (c *conn) ProactorReadLimit() int {
 	if c.server.full() {
 		return pieceSize
@@ -129,13 +129,13 @@ func (c *conn) ProactorReadLimit() int {
 	return 0
 }
 
-// sender is a conn as the tag of its writes.
+// sender is the tag of a conn's writes.
 type sender conn
 
-// cost is the memory that a queued write keeps.
+// cost is the memory of a queued write.
 func cost(b []byte) int { return max(len(b), pieceSize) }
 
-// read has aio read, unless there is enough. mu is held, here and below.
+// read submits a read, unless there is enough. The caller holds mu, here and below.
 func (c *conn) read() {
 	limit := c.server.bounds.MaxUnreadBytes
 	if c.server.full() {
@@ -151,7 +151,7 @@ func (c *conn) read() {
 	c.reading = true
 }
 
-// done takes what aio has done.
+// done takes a result of aio.
 func (c *conn) done(r *aio.Result) {
 	switch r.Op {
 	case aio.OpRead:
@@ -159,7 +159,7 @@ func (c *conn) done(r *aio.Result) {
 		raceAcquire()
 		c.keep(r.Buffer[:r.Size])
 		if r.Error != nil && c.err == nil && r.Error != aio.ErrCancelled && r.Error != aio.ErrDeadline {
-			// of detach, of park
+			// of detach or park
 			c.moving().err = r.Error
 		}
 		c.read()
@@ -167,7 +167,7 @@ func (c *conn) done(r *aio.Result) {
 	case aio.OpWrite:
 		over := cost(r.Buffer)
 		lent := c.worker != nil && c.worker.hasLent(r.Buffer)
-		if r.Buffer == nil { // of a Writev; or the kernel kept it: see aio.Watcher.Close
+		if r.Buffer == nil { // a Writev, or the kernel kept it. See aio.Watcher.Close
 			over, lent = c.out, true
 			if w := c.worker; w != nil && w.output.joint > 0 {
 				over, w.output.joint = w.output.joint, 0
@@ -186,7 +186,7 @@ func (c *conn) done(r *aio.Result) {
 				c.server.counts.Unsent++
 			}
 			c.moving().outErr = r.Error
-			c.handle.Cancel((*sender)(c)) // what is queued behind it would be taken for what is missing
+			c.handle.Cancel((*sender)(c)) // bytes are missing before what is queued
 		}
 		if c.flushes && r.Error == nil {
 			c.handle.SetDeadline(c, time.Now().Add(flushLimit))
@@ -198,14 +198,14 @@ func (c *conn) done(r *aio.Result) {
 			c.end()
 		}
 	case aio.OpClose:
-		if errors.Is(r.Error, aio.ErrDeadline) && c.outErr == nil { // else it is counted
+		if errors.Is(r.Error, aio.ErrDeadline) && c.outErr == nil { // otherwise it is counted already
 			c.server.counts.Unsent++
 		}
 		c.gone()
 	}
 }
 
-// keep appends to what was read.
+// keep appends to the unread bytes.
 func (c *conn) keep(b []byte) {
 	if len(b) == 0 || c.ended {
 		return
@@ -228,14 +228,14 @@ func (c *conn) keep(b []byte) {
 	t.in = append(t.in, b...)
 }
 
-// own has c hold in, and counts its memory.
+// own makes c hold in, and counts its memory.
 func (c *conn) own(in []byte) {
 	c.in, c.memory = in, cap(in)
 	c.server.bytes.unread += c.memory
 	c.server.holds(c.memory)
 }
 
-// take moves what was read to p.
+// take moves unread bytes to p.
 func (c *conn) take(p []byte) int {
 	n := copy(p, c.in)
 	if c.in = c.in[n:]; len(c.in) == 0 {
@@ -258,7 +258,7 @@ func (c *conn) drop() {
 	}
 }
 
-// moved tells of bytes, or of the end.
+// moved announces bytes, or the end.
 func (c *conn) moved() {
 	switch {
 	case c.ended:
@@ -276,13 +276,12 @@ func (c *conn) moved() {
 	}
 }
 
-// short reports whether less has come of c's next request than net/http awaits before it takes it
-// for one (Peek in http.conn.serve): at the end of the connection it says nothing then. It does so
-// of each request but the first, which is a bad one; and a worker's first is not c's.
+// short reports whether c's next request has fewer bytes than peeked. If the connection ends then,
+// net/http says nothing, except for a connection's first request, which is a bad one. A worker's
+// first request is not c's.
 func (c *conn) short() bool { return c.served && c.server.config == nil && len(c.in) < peeked }
 
-// end closes the connection, when what is queued was sent; at once where a Write waits, as its
-// bytes would not be sent either way.
+// end closes the connection after the queued bytes. If a Write waits, it closes at once.
 func (c *conn) end() {
 	if c.ended {
 		return
@@ -293,7 +292,7 @@ func (c *conn) end() {
 	}
 	if c.tls != nil && !c.ending {
 		c.ending = true
-		// It says so to the peer, and then closes its wire.
+		// It sends the alert, and then closes its wire.
 		s.callbacks.later = append(s.callbacks.later, func() { _ = c.tls.Close() })
 		return
 	}
@@ -309,20 +308,20 @@ func (c *conn) end() {
 	if c.out > 0 && c.outErr == nil && (c.worker == nil || c.worker.output.writing == 0) {
 		until := time.Now().Add(flushLimit)
 		if w := c.worker; w != nil && c.tls == nil && !w.deadlines.out.IsZero() && w.deadlines.out.Before(until) {
-			// crypto/tls has set it to now
+			// crypto/tls set it to now
 			until = w.deadlines.out
 		} else {
 			c.flushes = true
 		}
 		if c.handle.CloseAfterWrites(c, until) == nil {
-			return // done goes on
+			return
 		}
 	}
 	_ = c.handle.Close()
 	c.gone()
 }
 
-// away notes that the user has c from here on.
+// away notes that the user owns c.
 func (c *conn) away() {
 	c.hijacked = true
 	if !c.dropped {
@@ -331,7 +330,7 @@ func (c *conn) away() {
 	}
 }
 
-// gone forgets a connection that is closed.
+// gone removes a closed connection.
 func (c *conn) gone() {
 	s := c.server
 	if c.dropped {
@@ -344,13 +343,13 @@ func (c *conn) gone() {
 	switch {
 	case c.hijacked:
 		s.conns.hijacked--
-	case c.worker == nil: // else net/http tells of the worker's end
+	case c.worker == nil: // otherwise net/http reports the worker's end
 		c.tell()
 	}
 	s.checkEmpty()
 }
 
-// tell tells the user's ConnState of the end, once.
+// tell calls the user's ConnState for the end, once.
 func (c *conn) tell() {
 	if !c.reported {
 		c.reported = true

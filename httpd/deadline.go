@@ -2,13 +2,13 @@ package httpd
 
 import "time"
 
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
+// SetDeadline sets both deadlines.
 func (w *worker) SetDeadline(t time.Time) error {
 	_ = w.SetReadDeadline(t)
 	return w.SetWriteDeadline(t)
 }
 
-// SetReadDeadline has a Read fail at t, also one that waits.
+// SetReadDeadline makes Reads fail at t, even one that waits.
 func (w *worker) SetReadDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -25,7 +25,7 @@ func (w *worker) readUntil(t time.Time) {
 		w.conn.handle.SetDeadline(w.conn, t)
 	case w.phase == answered:
 		w.phase = between
-		if before.Equal(aborts) { // a handler's: net/http takes back its own
+		if before.Equal(aborts) { // a handler's. net/http resets its own
 			w.pool.spoilt = true
 		}
 	case w.phase == between:
@@ -35,8 +35,8 @@ func (w *worker) readUntil(t time.Time) {
 	w.wake()
 }
 
-// SetWriteDeadline makes Writes fail at t, also one that waits. If t is later than before, what is
-// queued has that time, too. What net/http queued is in the kernel already, without a deadline.
+// SetWriteDeadline makes Writes fail at t, even one that waits. A later t also holds for what is
+// queued. net/http's own bytes are in the kernel already, without a deadline.
 func (w *worker) SetWriteDeadline(t time.Time) error {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -56,7 +56,7 @@ func (w *worker) writeUntil(t time.Time) {
 	case w.output.writing > 0:
 		c.handle.SetDeadline((*sender)(c), t)
 		w.wake()
-	// net/http's own zero must not keep what nobody takes
+	// net/http's zero must not keep an answer that nobody reads
 	case c.out > 0 && !before.IsZero() && (t.After(before) || t.IsZero() && (w.handling.Load() || c.hijacked)):
 		c.handle.SetDeadline((*sender)(c), t)
 	}

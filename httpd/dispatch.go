@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// headers is how many workers may wait for the rest of a request's header. While there are so many,
-// or connections that wait for a worker, another one waits for the rest of its header without one.
+// headers is how many workers may wait for the rest of a header. Beyond it, or while connections
+// wait for a worker, a connection waits for its header without one.
 const headers = 64
 
-// sliceFor is for how long workers serve what is ready in one of the scheduler's slices, which it
-// ends after 10 ms (runtime/proc.go, forcePreemptNS).
+// sliceFor is how long workers serve in one scheduler slice, which ends after 10 ms (forcePreemptNS
+// in runtime/proc.go).
 const sliceFor = 5 * time.Millisecond
 
-// batchRate is from how many requests a second on the loop sends short answers together. Below that
-// it has few to send at a time, and each waits for the loop, so for the handlers that compute
-// meanwhile: a worker sends its own.
+// batchRate is the number of requests per second from which the loop sends short answers together.
+// Below it the loop has few to send at a time, and each would wait for the loop, so a worker sends
+// its own.
 const batchRate = 5000
 
-// offer has a worker serve a connection that has bytes.
+// offer lets a worker serve a connection that has bytes.
 func (s *server) offer(c *conn) {
 	s.work.ready = append(s.work.ready, c)
 	s.wake()
 }
 
-// wake sees to it that a worker looks for what is ready. One at a time is woken, which wakes the next one before
-// it goes on: so a worker that ends a request meanwhile takes what is ready, without a switch.
+// wake wakes one worker to serve what is ready. That one wakes the next before it goes on. So a
+// worker that ends a request at this moment takes what is ready, without a switch.
 func (s *server) wake() {
 	if len(s.work.ready) == 0 || s.work.waking {
 		return
@@ -46,8 +46,8 @@ func (s *server) wake() {
 	w.wake()
 }
 
-// next gives w a connection that has bytes, and waits for one. It returns io.EOF when w has to end: a new
-// one that finds nothing does, as net/http's time for its first request runs already.
+// next waits for a connection that has bytes. It returns io.EOF if w has to end. A new worker ends
+// if it finds nothing, because net/http's time for its first request runs.
 func (s *server) next(w *worker) (*conn, error) {
 	for {
 		if w.pool.woken {
@@ -60,8 +60,8 @@ func (s *server) next(w *worker) (*conn, error) {
 					s.bytes.direct = pieceSize
 				}
 				s.slice.began, s.slice.given = now, 0
-				if len(s.work.ready) > 1 { // else nobody waits
-					s.wake() // it goes on, or who is woken already
+				if len(s.work.ready) > 1 { // otherwise nobody waits
+					s.wake() // one that is woken goes on
 					s.mu.Unlock()
 					newSlice()
 					s.mu.Lock()
@@ -93,7 +93,7 @@ func (s *server) next(w *worker) (*conn, error) {
 			}
 		}
 		if len(s.callbacks.later)+len(s.callbacks.hooked) > 0 {
-			// by release: Wait lets go of mu, and would leave them to whoever unlocks it next
+			// release left functions to call, and Wait would leave them to the next unlock
 			s.unlock()
 			s.mu.Lock()
 			continue
@@ -102,17 +102,16 @@ func (s *server) next(w *worker) (*conn, error) {
 	}
 }
 
-// newSlice gives way between two requests. Workers that wake one another run in one slice
-// (runtime/proc.go, ready and runqget), at whose end the scheduler takes the P from whoever is in
-// the midst of a request, or of a long send, with aio's lock: and has it wait in the queue of all
-// Ps until this P's own is empty, so for all that is ready. The goroutine without a task takes the
-// place of the one that would run in the same slice, which so begins the next one.
+// newSlice yields between two requests. Workers that wake one another share a scheduler slice
+// (ready and runqget in runtime/proc.go). At its end the scheduler preempts whichever runs, maybe
+// in the middle of a request or with aio's lock, and puts it behind all that is ready. An empty
+// goroutine takes the place of the next in this slice, and so begins another slice.
 func newSlice() {
 	go func() {}()
 	runtime.Gosched()
 }
 
-// unrest takes w off the idle ones.
+// unrest removes w from the idle workers.
 func (s *server) unrest(w *worker) {
 	if w.pool.resting {
 		w.pool.resting = false
@@ -121,14 +120,14 @@ func (s *server) unrest(w *worker) {
 	}
 }
 
-// decay ends half of the workers that nobody needed since the last time.
+// decay ends half of the workers that were unused since the last time.
 func (s *server) decay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.work.decays = nil
 	n := (min(s.work.unused, len(s.work.idle)-spare) + 1) / 2
 	for i := range max(n, 0) {
-		s.work.idle[i].pool.surplus = true // the first has waited for longest
+		s.work.idle[i].pool.surplus = true // the first has waited longest
 		s.work.idle[i].wake()
 	}
 	if s.work.unused = len(s.work.idle); s.work.unused > spare {

@@ -1,33 +1,31 @@
-// Package httpd serves any *http.Server over package aio: net/http's own code reads the requests and runs
-// the handlers, and an idle connection has neither a goroutine nor a buffer.
+// Package httpd serves an *http.Server over package aio. net/http's own code reads the requests and
+// runs the handlers, but an idle connection has neither a goroutine nor a buffer.
 //
-//	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second} // as it is
+//	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second} // unchanged
 //	log.Fatal(httpd.ListenAndServe(ctx, srv, httpd.Options{Addr: ":8080"}))
 //
-// It is for servers with very many connections of which most are idle: long polls, devices, gateways. The
-// way back is one line: srv.ListenAndServe().
+// Use it for servers with very many connections that are mostly idle, such as long polls, devices
+// and gateways. To go back, write srv.ListenAndServe().
 //
 // # How it works
 //
-// The http.Server serves a few connections that exist in memory only, each with net/http's goroutine: the
-// workers. Real connections are aio's. When net/http has answered a request and reads the
-// next one, the worker lets its connection go and is given another one that has bytes. A handler may block
-// as long as it likes: there are as many workers as handlers that run, and some spare ones.
-// So what a request means, what is refused and how, and what an answer looks like is net/http's by construction.
+// net/http serves a few connections that exist in memory only: the workers. aio has the real
+// connections. When net/http has answered a request and asks for the next, the worker lets its
+// connection go and takes another one that has bytes. A handler may block for as long as it likes.
+// There are as many workers as running handlers, and a few more. So net/http decides what a request
+// means, what is refused, and what an answer looks like.
 //
-// # What is as in net/http
+// # What works as in net/http
 //
-// Shutdown, Close, RegisterOnShutdown and SetKeepAlivesEnabled of the http.Server; its timeouts, those of idle
-// connections too; ConnState, ConnContext and BaseContext, called for real connections; RemoteAddr and
-// the context of a request, which ends when the client leaves; Hijack, which gives a *net.TCPConn, *net.UnixConn or
-// *tls.Conn with what was read too far; Flusher, http.ResponseController, pipelining, 100-continue.
+// Shutdown, Close, RegisterOnShutdown, SetKeepAlivesEnabled, timeouts, ConnState, ConnContext and
+// BaseContext work for real connections. So do RemoteAddr, the cancellation of a request's context
+// when the client leaves, Hijack, Flusher, http.ResponseController, pipelining and 100-continue.
 //
 // # What it relies on
 //
-// Workers rely on how net/http reads a connection: by 4,096 bytes, and in which order it sets
-// deadlines. A release of Go may change that. The first Serve of a process tries it, on connections
-// in memory, in some milliseconds. If net/http does something else, it serves by itself, as it does
-// without httpd, and Options.Logger gets a Warn that says so.
+// Workers rely on how net/http reads a connection: 4,096 bytes at a time, with deadlines set in a
+// known order. The first Serve of a process tests that on connections in memory. If net/http does
+// something else, it serves as it does without httpd, and Options.Logger gets a Warn.
 //
 // # The http.Server's fields
 //
@@ -40,64 +38,47 @@
 // because net/http reads the fields while httpd writes them. httpd cannot see a Serve of net/http
 // that has no connections. It logs a warning at the first connection of such a Serve.
 //
-// # What is not
+// # What differs
 //
-//   - Nothing is saved for HTTP/2, which net/http serves with its goroutines, over TLS and without.
-//   - A connection of TLS ([ServeTLS]) keeps what crypto/tls keeps for it, some kilobytes.
-//   - One without a descriptor, such as of tls.NewListener, has its goroutine as ever, and so has one of a type of the
-//     user's, which may have a Read of its own.
-//   - What ConnState and ConnContext give is a net.Conn of this package and no *net.TCPConn or
-//     *tls.Conn: it has the addresses, Close, and SyscallConn for the socket's options; so has that
-//     of a tls.ClientHelloInfo. ConnContext is called when the first request is there, or for the
+//   - HTTP/2 connections have net/http's goroutines.
+//   - A TLS connection ([ServeTLS]) keeps crypto/tls's state, some kilobytes.
+//   - A connection without a descriptor, such as tls.NewListener's, or of a type of yours, has a goroutine.
+//   - ConnState and ConnContext get a net.Conn of this package, with the addresses, Close and
+//     SyscallConn. So does a tls.ClientHelloInfo. ConnContext is called for the first request or the
 //     handshake, and ConnState(StateNew) in a goroutine of its own.
-//   - Of this package is also what Hijack gives of a request with a body, and for want of descriptors.
-//   - What of an answer is queued, for want of room or to be sent with others, counts as written: a
-//     handler may hear one Write later of a client that has gone.
-//   - An http.ResponseController whose handler has returned, where its request had a body, sets the
-//     deadlines of whatever request its worker has by then; where it had none, of its own
-//     connection alone, as with net/http.
-//   - Files below 32 KiB go through memory, larger ones through sendfile(2) on Linux and TCP only.
-//   - A *net.TCPListener or *net.UnixListener is accepted from in aio's loop, by a duplicate of its descriptor: its own
-//     Close ends Serve within a second and not at once, and idle connections with it; its SetDeadline does nothing, and
-//     keep-alive probes are as those of net.Listen.
-//   - Shutdown closes connections that have not asked for anything at once: net/http waits for them for five seconds,
-//     and answers nothing either.
-//   - SetKeepAlivesEnabled(false) closes those too of whose first request a part has come, where a
-//     worker reads it that has served others.
-//   - The end of a parked connection's time comes up to a tenth of a second late.
-//   - Three bytes at most and the end are answered over TLS as the worker has served before or not.
+//   - Hijack gives a connection of this package if the request has a body or descriptors are missing.
+//   - A queued Write counts as written, so a handler may notice one Write later that a client left.
+//   - After its handler returned, an http.ResponseController of a request with a body sets the deadlines
+//     of the request that its worker has by then.
+//   - sendfile(2) is used for files from 32 KiB, on Linux and TCP only.
+//   - aio accepts from a duplicate of a *net.TCPListener or *net.UnixListener. If you close the listener,
+//     Serve ends within a second. The listener's SetDeadline does nothing.
+//   - Shutdown closes connections without a request at once. net/http waits five seconds for them.
+//   - SetKeepAlivesEnabled(false) may close a connection that has sent part of its first request.
+//   - A timeout of a parked connection comes up to 100 ms late.
+//   - If a TLS connection ends after at most three bytes, the answer depends on the worker.
 //
-// net/http's own tests pass through this package, on each backend, but for three;
-// tools/nethttp/known.txt has these, with the reasons. Command tools/nethttp runs all, but for
-// three more that try how net/http is built (TestOmitHTTP2, TestOmitHTTP2Vet,
-// TestCmdGoNoHTTPServer).
+// net/http's own tests pass through this package on each backend, except those in
+// tools/nethttp/known.txt, which gives the reasons. Command tools/nethttp runs them.
 //
-// # Websockets
+// # WebSockets
 //
-// A connection that Hijack gave away is package net's, and an idle one costs what it costs there:
-// the goroutine that waits for a message, and buffers. With [Parkable] it stays with aio, and a
-// program that parks it ([Conn.Park]) has neither until something comes; examples/websockets has
-// 10,000 of them beside the usual ways.
+// A hijacked connection usually needs a goroutine and buffers while it waits. With [Parkable] and
+// [Conn.Park] it needs neither until bytes arrive. See examples/websockets.
 //
-// # What is bounded
+// # Limits
 //
-// Of a connection up to 64 KiB, and one read more, are read before somebody asks for them
-// ([Options].MaxUnreadBytes), and up to 256 KiB of answers are queued before Write waits
-// (MaxQueuedBytes). All connections of a Serve together have 32 MiB (MaxBytes). When these are used
-// up, a Write waits until the kernel has its bytes, and 4 KiB of a connection are read at a time.
-// The number of connections is [Options].MaxConns, or the process's limit of descriptors; where
-// that is reached, those that come wait in the kernel's queue until one ends.
+// See [Options] for the limits of unread bytes, queued answers, memory and connections. If the
+// memory is used up, a Write waits until the kernel has its bytes, and 4 KiB of a connection are
+// read at a time. If MaxConns or the process's limit of descriptors is reached, clients wait in the
+// kernel's accept queue.
 //
-// A connection has a worker, with net/http's goroutine and buffers, from the first bytes of a
-// request on (the fourth, of one that has been served before). But when 64 workers wait for the
-// rest of a header, further ones wait in the loop, up to 4 KiB each, for an empty line: so
-// thousands of clients that send a byte each second cost little. Meanwhile net/http refuses a wrong
-// request of theirs when its header has ended, and not at its first wrong line, and one that is not
-// there in time is not answered at all. Not so with TLS, where handshakes too have a worker each,
-// nor where a client sends the beginning of a request together with the one before, nor once 4 KiB
-// of a header have come: there each slow client costs what it costs with net/http. For all of these
-// times ReadHeaderTimeout and IdleTimeout of the http.Server count, from the same moments as with
-// net/http; without them a client may take for ever.
+// A connection has a worker from the first bytes of a request on. If 64 workers wait for the rest
+// of a header, further connections wait in the loop with up to 4 KiB each. So thousands of slow
+// clients cost little. net/http then sees such a request when its header is complete, and one that
+// is late gets no answer. With TLS, pipelined requests, or headers from 4 KiB on, a slow client has
+// a worker. Set the http.Server's ReadHeaderTimeout and IdleTimeout. Without them a client may take
+// for ever.
 //
-// [StatsOf] says what there is, and counts what was refused, by why.
+// [StatsOf] returns counters, including what was refused and why.
 package httpd

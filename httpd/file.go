@@ -7,14 +7,13 @@ import (
 )
 
 const (
-	fileMin  = 32 << 10 // of a file's bytes that are left to the kernel
-	copySize = 32 << 10 // as net/http has it, where it copies itself
+	fileMin  = 32 << 10 // smallest part of a file for sendfile
+	copySize = 32 << 10 // as in net/http
 )
 
 var copies = sync.Pool{New: func() any { return new([copySize]byte) }}
 
-// ReadFrom implements io.ReaderFrom, as a *net.TCPConn does: net/http's ResponseWriter hands it a
-// body whose length is known.
+// ReadFrom implements io.ReaderFrom. net/http's ResponseWriter uses it for a body of known length.
 func (w *worker) ReadFrom(src io.Reader) (int64, error) {
 	if n, err, sent := w.sendFile(src); sent {
 		if err != nil {

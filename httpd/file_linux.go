@@ -7,18 +7,17 @@ import (
 	"syscall"
 )
 
-// sendTurn is how much one sendfile(2) is asked for.
+// sendTurn is the length of one sendfile(2).
 const sendTurn = 4 << 20
 
-// file is an *os.File, also when io.Copy has hidden its WriteTo.
+// file is an *os.File, even behind io.Copy's wrapper.
 type file interface {
 	syscall.Conn
 	Stat() (os.FileInfo, error)
 }
 
-// sendFile sends what src has left of a file by sendfile(2), on a duplicate of the connection's
-// descriptor: it waits for room in the runtime's poller, and aio knows nothing of it. It reports
-// false when nothing was sent, and src is to be copied.
+// sendFile sends the rest of a file by sendfile(2) on a duplicate of the connection's descriptor.
+// It waits in the runtime's poller, without aio. It returns false if src has to be copied.
 func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nolint:revive // as its caller reads it
 	left := int64(math.MaxInt64)
 	limited, _ := src.(*io.LimitedReader)
@@ -81,8 +80,8 @@ func (w *worker) sendFile(src io.Reader) (n int64, err error, sent bool) { //nol
 	return n, err, true
 }
 
-// duplicate waits until what was written is sent, and returns a duplicate of the connection's
-// descriptor; nil and no error where there is none to be had: of TLS, or for want of descriptors.
+// duplicate waits until all is sent, and returns a duplicate of the connection's descriptor. With
+// TLS, or for want of descriptors, both results are nil.
 func (w *worker) duplicate() (*os.File, error) {
 	s := w.server
 	s.mu.Lock()

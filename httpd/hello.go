@@ -8,7 +8,7 @@ import (
 const (
 	recordHead  = 5       // RFC 8446, 5.1: type, version, length
 	recordMost  = 1 << 14 // bytes of a record that is not encrypted
-	recordRead  = 512     // crypto/tls has room for so many at least when it reads (bytes.MinRead)
+	recordRead  = 512     // crypto/tls reads at least so many (bytes.MinRead)
 	messageHead = 4       // RFC 8446, 4: type, length
 	handshake   = 22      // type of a record
 	clientHello = 1       // type of a message
@@ -20,20 +20,19 @@ type readerFunc func(p []byte) (int, error)
 // Read implements io.Reader.
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// hello has crypto/tls read the ClientHello in records that fit into the buffer that it begins
-// with. crypto/tls keeps that buffer for as long as the connection lasts, as large as the largest
-// record has made it, which is 512 bytes more (readFromUntil of crypto/tls/conn.go): 2 KiB for the
-// hello of today's clients, in which is a key of ML-KEM, and 576 bytes for pieces of it and for
-// small requests. A message may be cut into records anywhere (RFC 8446, 5.1); what is hashed and
-// signed is the message alone. All else passes as it came: crypto/tls refuses it in its own words.
+// hello cuts the ClientHello into records that fit crypto/tls's first buffer. crypto/tls keeps that
+// buffer for the life of the connection, as large as the largest record plus 512 bytes
+// (readFromUntil in crypto/tls/conn.go). That is 2 KiB for a ClientHello with an ML-KEM key, and
+// 576 bytes for pieces of it. A message may be cut into records anywhere (RFC 8446, 5.1), because
+// only the message is hashed. All else passes unchanged, and crypto/tls refuses what is wrong.
 type hello struct {
-	from  io.Reader                      // what has failed fails again
-	head  [recordHead + messageHead]byte // what the connection begins with
-	seen  int                            // bytes of head that have come,
-	given int                            // and that were passed on
-	left  int                            // bytes of the message that were not passed on
-	size  int                            // of them in a record at the most; 0: all passes as it came
-	known bool                           // what the connection begins with
+	from  io.Reader                      // after an error it returns the error again
+	head  [recordHead + messageHead]byte // the first bytes of the connection
+	seen  int                            // bytes of head that have arrived
+	given int                            // bytes of head that were passed on
+	left  int                            // bytes of the message to pass on
+	size  int                            // most of them in a record. 0: pass everything unchanged
+	known bool                           // head is decided on
 }
 
 // Read implements io.Reader, for crypto/tls.
@@ -44,12 +43,12 @@ func (h *hello) Read(p []byte) (int, error) {
 		h.decide(err != nil)
 	}
 	if len(p) < recordRead && h.given == recordHead && h.size > 0 {
-		// a crypto/tls that reads in another way has it as it came
+		// this crypto/tls reads in another way. Pass everything unchanged
 		h.given, h.size = 0, 0
 	}
 	switch {
 	case h.size > 0 && len(p) < recordRead:
-		return 0, io.ErrShortBuffer // it has begun otherwise
+		return 0, io.ErrShortBuffer
 	case h.size > 0:
 		return h.cut(p)
 	case h.given < h.seen:
@@ -60,7 +59,7 @@ func (h *hello) Read(p []byte) (int, error) {
 	return h.from.Read(p)
 }
 
-// decide looks at what has come: crypto/tls gets at once what it refuses at once.
+// decide looks at head. crypto/tls gets at once what it refuses at once.
 func (h *hello) decide(failed bool) {
 	n := int(binary.BigEndian.Uint16(h.head[3:]))
 	switch {
@@ -71,20 +70,20 @@ func (h *hello) decide(failed bool) {
 	default:
 		h.known = true
 		if binary.BigEndian.Uint32(h.head[recordHead:]) != clientHello<<24|uint32(n-messageHead) {
-			return // something else, or not in one record
+			return // not a ClientHello in one record
 		}
 		h.given, h.left, h.size = recordHead, n, n
-		for h.size > recordRead-recordHead { // by halves: crypto/tls has the message in a buffer that doubles
+		for h.size > recordRead-recordHead { // by halves, because crypto/tls doubles its buffer
 			h.size = (h.size + 1) / 2
 		}
 	}
 }
 
-// cut makes the next record of the message. At an end before the message's it begins one with all
+// cut makes the next record of the message. If the message ends too early, the record has all of
 // the rest, so that crypto/tls finds it torn.
 func (h *hello) cut(p []byte) (int, error) {
 	body := p[recordHead:][:min(h.size, h.left)]
-	n := copy(body, h.head[h.given:]) // at first, what came with the record's own head
+	n := copy(body, h.head[h.given:]) // the first one has what came with the head
 	h.given += n
 	size := n
 	if n < len(body) {

@@ -9,44 +9,42 @@ import (
 	"time"
 )
 
-// response is what net/http's own ResponseWriter can do over HTTP/1.
+// response is what net/http's own ResponseWriter implements for HTTP/1.
 type response interface {
 	http.ResponseWriter
 	http.Hijacker
 	http.Flusher
 	io.ReaderFrom
 	io.StringWriter
-	CloseNotify() <-chan bool // http.CloseNotifier: old programs ask for it
+	CloseNotify() <-chan bool // old programs use http.CloseNotifier
 	FlushError() error
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
 	EnableFullDuplex() error
 }
 
-// twoWrites is from how many bytes on net/http makes two Writes of one of the handler, at least:
-// the first fills up the buffer that has the header.
+// twoWrites is the length from which net/http splits a handler's Write. The first part fills the
+// buffer with the header.
 const twoWrites = 8 << 10
 
-// writer is net/http's own, but for the connection that Hijack gives, and for what belongs
-// together. It stands for that where a request has no body: the one thing that would not find
-// net/http's through it, by a method that is not exported, is http.MaxBytesReader when there is too
-// much of one.
+// writer is net/http's own ResponseWriter with another Hijack, and with Writes that stay together.
+// It is used for requests without a body, because http.MaxBytesReader needs an unexported method of
+// net/http's.
 type writer struct {
 	response
 	worker *worker
 	conn   *conn
-	stays  bool // with its connection, when that is hijacked: Parkable's
+	stays  bool // a hijacked connection stays in aio, for Parkable
 }
 
 // Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.response }
 
-// SetReadDeadline is for http.ResponseController. Who calls it when the handler has returned, from
-// a goroutine that it has left behind, may find the worker with another connection: that one is
-// left alone.
+// SetReadDeadline is for http.ResponseController. If the handler has returned and the worker has
+// another connection, it does nothing.
 func (w *writer) SetReadDeadline(t time.Time) error { return w.until(t, w.worker.readUntil) }
 
-// SetWriteDeadline is for http.ResponseController, as SetReadDeadline is.
+// SetWriteDeadline is for http.ResponseController. See SetReadDeadline.
 func (w *writer) SetWriteDeadline(t time.Time) error { return w.until(t, w.worker.writeUntil) }
 
 func (w *writer) until(t time.Time, set func(time.Time)) error {
@@ -60,7 +58,7 @@ func (w *writer) until(t time.Time, set func(time.Time)) error {
 	return nil
 }
 
-// Write implements io.Writer: net/http's Writes of it go to the connection together.
+// Write implements io.Writer. net/http's Writes of it go to the connection together.
 func (w *writer) Write(p []byte) (int, error) {
 	if len(p) < twoWrites {
 		return w.response.Write(p)
@@ -80,7 +78,8 @@ func (w *writer) WriteString(p string) (int, error) {
 	return w.response.WriteString(p)
 }
 
-// Hijack implements http.Hijacker: the connection is the one that net/http would have accepted, a *net.TCPConn.
+// Hijack implements http.Hijacker. The connection is a *net.TCPConn, as net/http would have
+// accepted it.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	nc, rw, err := w.response.Hijack()
 	if err != nil {
@@ -109,10 +108,9 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nc, rw, nil
 }
 
-// detach takes the connection back from aio, when what is queued was sent. It returns nil where
-// that is refused, for want of descriptors for instance, or an answer was cut: then the worker goes
-// on. net/http has taken all deadlines away, so what a client does not take has one here. mu is
-// held.
+// detach takes the connection back from aio after the queued bytes. It returns nil if aio refuses,
+// for want of descriptors for instance, or if an answer was cut. Then the worker goes on. net/http
+// has removed all deadlines, so the flush has one here. The caller holds mu.
 func (w *worker) detach() net.Conn {
 	c := w.conn
 	c.leaving = true
@@ -134,7 +132,7 @@ func (w *worker) detach() net.Conn {
 	return nil
 }
 
-// refill has rw read and write nc, and first what it and aio have read too far.
+// refill makes rw read and write nc, after what it and aio have read already.
 func refill(rw *bufio.ReadWriter, nc net.Conn, more []byte) {
 	rw.Writer.Reset(nc)
 	ahead, _ := rw.Reader.Peek(rw.Reader.Buffered())
@@ -147,5 +145,5 @@ func refill(rw *bufio.ReadWriter, nc net.Conn, more []byte) {
 		rw.Reader = bufio.NewReaderSize(nil, len(ahead))
 	}
 	rw.Reader.Reset(io.MultiReader(bytes.NewReader(ahead), nc))
-	_, _ = rw.Reader.Peek(len(ahead)) // so that Buffered says it
+	_, _ = rw.Reader.Peek(len(ahead)) // so that Buffered counts it
 }

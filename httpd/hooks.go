@@ -14,7 +14,8 @@ import (
 	"weak"
 )
 
-// hooks stand between net/http and what the user has put into the http.Server, so that it sees real connections.
+// hooks stand between net/http and the user's fields of the http.Server, which so see real
+// connections.
 type hooks struct {
 	srv         *http.Server
 	handler     http.Handler
@@ -25,32 +26,33 @@ type hooks struct {
 	// Guarded by wrapping.
 	account *account
 	log     *slog.Logger
-	serves  int       // Serves that have begun and not ended
-	serving []*server // of these
-	conns   int       // net/http's, workers too: their goroutines may read the server's fields
-	stays   bool      // net/http may read the fields later, when nobody knows
-	early   bool      // a Serve of net/http began before, and was logged
+	serves  int       // Serves under way
+	serving []*server // these Serves
+	conns   int       // net/http's, including workers, whose goroutines may read the server's fields
+	stays   bool      // net/http may read the fields at any time later
+	early   bool      // net/http's Serve began before, and that was logged
 }
 
-// account is what there is of an http.Server, whether or not it is served now.
+// account is the state of an http.Server, whether or not it is served now.
 type account struct {
-	hooks *hooks // nil: no Serve and no connection uses any
-	past  Stats  // what Serves have counted that have ended
+	hooks *hooks // nil: nothing uses hooks
+	past  Stats  // of Serves that have ended
 }
 
-// wrapping is held while a server's fields are read and changed: several listeners may be served at once.
+// wrapping is held while the fields of a server are changed, because several listeners may be
+// served.
 var wrapping sync.Mutex
 
-// accounts are those of the servers that still exist. Guarded by wrapping.
+// accounts has the servers that still exist. Guarded by wrapping.
 var accounts = map[weak.Pointer[http.Server]]*account{}
 
-// servesKey marks the contexts of Serves that began when the hooks were in the server.
+// servesKey marks the contexts of Serves that began with the hooks in place.
 type servesKey struct{}
 
-// workerKey is the worker's in the context of its requests.
+// workerKey is the key of the worker in its requests' contexts.
 type workerKey struct{}
 
-// accountOf returns the account of srv. wrapping is held.
+// accountOf returns the account of srv. The caller holds wrapping.
 func accountOf(srv *http.Server) *account {
 	key := weak.Make(srv)
 	r := accounts[key]
@@ -66,7 +68,7 @@ func accountOf(srv *http.Server) *account {
 	return r
 }
 
-// wrap puts hooks into srv, unless it has them, for a Serve that ends with hooks.ends.
+// wrap puts hooks into srv, if it has none, for a Serve that ends with hooks.ends.
 func wrap(srv *http.Server, log *slog.Logger) *hooks {
 	wrapping.Lock()
 	defer wrapping.Unlock()
@@ -88,22 +90,21 @@ func wrap(srv *http.Server, log *slog.Logger) *hooks {
 	return h
 }
 
-// unwrap restores the server's fields when nobody reads them any more. wrapping is held.
+// unwrap restores the server's fields when nothing reads them any more. The caller holds wrapping.
 //
-// net/http reads ConnState for the last time when it tells of a connection's end. HTTP/2 is the
-// exception: a handler that net/http starts in a goroutine of its own may read Handler after that.
-// So may a Serve of net/http, whose end nobody tells. Then the hooks stay: they pass on what is not
-// of a worker.
+// net/http last reads ConnState at a connection's end. With HTTP/2, a handler in a goroutine of its
+// own may read Handler after that. A Serve of net/http may read them too, and nothing reports its
+// end. Then the hooks stay, and pass on what is not a worker's.
 func (h *hooks) unwrap() {
 	if h.serves > 0 || h.conns > 0 {
 		return
 	}
-	h.account.hooks = nil // which would keep the server in memory
+	h.account.hooks = nil // it would keep the server in memory
 	if h.stays {
 		return
 	}
 	srv := h.srv
-	if srv.Handler == h { // else the user has set another one
+	if srv.Handler == h { // the user may have set another
 		srv.Handler = h.handler
 	}
 	if sameFunc(srv.ConnState, h.changed) {
@@ -120,7 +121,7 @@ func (h *hooks) unwrap() {
 // sameFunc reports whether two functions have the same code.
 func sameFunc(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 
-// count counts the connections of net/http.
+// count counts net/http's connections.
 func (h *hooks) count(nc net.Conn, to http.ConnState) {
 	switch to {
 	case http.StateNew:
@@ -137,7 +138,7 @@ func (h *hooks) count(nc net.Conn, to http.ConnState) {
 	}
 }
 
-// mayBeHTTP2 reports whether HTTP/2 may have been spoken on a connection that is at its end.
+// mayBeHTTP2 reports whether a connection that ends may have been HTTP/2.
 func (h *hooks) mayBeHTTP2(nc net.Conn) bool {
 	if workerOf(nc) != nil {
 		return false
@@ -167,9 +168,8 @@ func (h *hooks) base(ln net.Listener) context.Context {
 	return context.WithValue(ctx, servesKey{}, h)
 }
 
-// mark notes a connection of a Serve of net/http that began before the first one of this package.
-// That is the first moment at which it can be seen: nothing that is exported tells whether a server
-// is served.
+// mark notes a connection of a Serve of net/http that began before httpd's first one. Nothing shows
+// it earlier.
 func (h *hooks) mark(ctx context.Context) {
 	if ctx.Value(servesKey{}) != nil {
 		return
@@ -184,7 +184,7 @@ func (h *hooks) mark(ctx context.Context) {
 	}
 }
 
-// state tells the user of a real connection's state.
+// state calls the user's ConnState for a real connection.
 func (h *hooks) state(c *conn, to http.ConnState) {
 	if h.connState != nil {
 		h.connState(c, to)
@@ -198,9 +198,9 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 	if w == nil { // of another Serve, or without a worker
 		if c := givenOf(nc); c != nil {
 			switch to {
-			case http.StateNew: // was told
+			case http.StateNew: // reported already
 				return
-			case http.StateHijacked: // of HTTP/1, which began as HTTP/2 may
+			case http.StateHijacked: // HTTP/1 that began like HTTP/2
 				c.server.mu.Lock()
 				c.away()
 				c.server.unlock()
@@ -241,7 +241,7 @@ func (h *hooks) changed(nc net.Conn, to http.ConnState) {
 		c.away()
 	}
 	s.unlock()
-	if c != nil && to != http.StateNew { // that was told
+	if c != nil && to != http.StateNew { // StateNew is reported already
 		w.runs()
 		defer w.ran()
 		h.state(c, to)
@@ -253,8 +253,8 @@ func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	h.mark(ctx)
 	w := workerOf(nc)
 	if w == nil {
-		if c := givenOf(nc); c != nil { // as ConnState is told
-			if c.ctx != nil { // it was asked for the handshake
+		if c := givenOf(nc); c != nil { // the connection that ConnState gets
+			if c.ctx != nil { // called for the handshake
 				return c.ctx
 			}
 			nc = c
@@ -268,7 +268,7 @@ func (h *hooks) context(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, workerKey{}, w)
 }
 
-// handshakeContext is what net/http has a handshake of TLS carried out with.
+// handshakeContext is the context of a TLS handshake in net/http.
 func (h *hooks) handshakeContext(w *worker, c *conn) context.Context {
 	ctx := w.base
 	if h.connContext != nil {
@@ -277,7 +277,7 @@ func (h *hooks) handshakeContext(w *worker, c *conn) context.Context {
 	return context.WithValue(ctx, http.LocalAddrContextKey, c.LocalAddr())
 }
 
-// contextOf is what the user's ConnContext has made of c, which it is asked for once.
+// contextOf returns the context of the user's ConnContext, which it calls once.
 func (h *hooks) contextOf(w *worker, c *conn) context.Context {
 	if c.ctx == nil {
 		if c.ctx = h.connContext(w.base, c); c.ctx == nil {
@@ -327,7 +327,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.request.posted = r.Method == http.MethodPost
 		c.posted = w.request.posted
 		if c.tls != nil {
-			state := c.tls.ConnectionState() // not kept: an idle connection needs none
+			state := c.tls.ConnectionState() // not kept, because an idle connection does not need it
 			r.TLS = &state
 		}
 		r.RemoteAddr = c.remoteAddr()
@@ -340,7 +340,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		case h.connContext == nil:
 		case c.ctx.Done() == nil:
 			e.values, e.more = c.ctx, own
-		default: // what ConnContext gave may end before the request
+		default: // ConnContext's may end before the request
 			ctx, cancel := context.WithCancelCause(c.ctx)
 			defer cancel(nil)
 			defer context.AfterFunc(own, func() { cancel(context.Cause(own)) })()
@@ -355,7 +355,7 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(rw, r)
 		w.handling.Store(false)
 		returned = true
-		if own.Err() != nil && w.base.Err() == nil { // by what was read: the user's BaseContext ends those of all
+		if own.Err() != nil && w.base.Err() == nil { // by a read. The user's BaseContext ends all
 			w.spoil()
 		}
 		return
@@ -363,20 +363,20 @@ func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	next.ServeHTTP(rw, r)
 }
 
-// recovered does what net/http does for a handler that panics, which does not know the client's address.
+// recovered handles a panic as net/http does, which does not know the client's address.
 func (h *hooks) recovered(c *conn, returned *bool) {
 	if *returned {
 		return
 	}
-	if err := recover(); err != nil { // nil: runtime.Goexit, or panic(nil) with GODEBUG=panicnil=1
+	if err := recover(); err != nil { // nil after runtime.Goexit, or panic(nil) with GODEBUG=panicnil=1
 		h.panicked(c, err)
 	}
 	panic(http.ErrAbortHandler) // net/http closes the connection
 }
 
-// panicked logs as net/http does what the user's code has panicked with.
+// panicked logs a panic of the user's code as net/http does.
 func (h *hooks) panicked(c *conn, err any) {
-	if err == http.ErrAbortHandler { // as net/http has it
+	if err == http.ErrAbortHandler {
 		return
 	}
 	stack := make([]byte, 64<<10)
@@ -389,15 +389,15 @@ func (h *hooks) panicked(c *conn, err any) {
 	}
 }
 
-// exchangeKey is the exchange's in its own context.
+// exchangeKey is the key of the exchange in its own context.
 type exchangeKey struct{}
 
-// exchange is what a request needs, in one piece. It is its context, whose values are the real
-// connection's, and whose end is net/http's and that of what ConnContext gave.
+// exchange is a request's context. Its values are the real connection's. It ends with net/http's
+// and with ConnContext's.
 type exchange struct {
 	context.Context
 	conn         *conn
-	values, more context.Context // more: nil, or what is asked behind values
+	values, more context.Context // more is asked after values, or nil
 	writer       writer
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Options configures ListenAndServe and Serve. The zero value works.
 type Options struct {
-	// Addr is what ListenAndServe and ListenAndServeTLS listen on, as of net.Listen. Default:
-	// http.Server.Addr, or ":http", and ":https" of ListenAndServeTLS.
+	// Addr is the address of ListenAndServe and ListenAndServeTLS, as in net.Listen. Default:
+	// http.Server.Addr, or ":http", or ":https" with TLS.
 	Addr string
 
 	// Network is tcp, tcp4, tcp6 or unix. Default: tcp.
@@ -20,30 +20,28 @@ type Options struct {
 	// Backend is aio.Options.Backend. Default: aio.BackendAuto.
 	Backend aio.Backend
 
-	// MaxConns limits how many connections are open at a time; further ones wait in the kernel's
-	// queue until one ends, and Stats.AcceptStalls counts that. So that those which say nothing
-	// end, set ReadHeaderTimeout and IdleTimeout of the http.Server. It is for connections that
-	// have a descriptor. Default: 0, which is 2^20. Limit: 2^24 connections.
+	// MaxConns is how many connections with a descriptor may be open. Others wait in the kernel's
+	// accept queue, and Stats.AcceptStalls counts that. Set the http.Server's ReadHeaderTimeout and
+	// IdleTimeout to end silent ones. Default: 2^20. Limit: 2^24.
 	MaxConns int
 
-	// MaxQueuedBytes limits what is queued of the answers on one connection, beyond what the kernel
-	// takes: then a Write waits until its client reads. Each Write counts as 4 KiB at least.
-	// Default: 0, which is 256 KiB. Limit: 2^40 bytes.
+	// MaxQueuedBytes bounds the queued answers of a connection beyond the kernel's buffer. Then a
+	// Write waits until the client reads. A Write counts as 4 KiB at least. Default: 256 KiB.
+	// Limit: 2^40.
 	MaxQueuedBytes int64
 
-	// MaxUnreadBytes limits what is read of one connection before its handler asks for it, but for
-	// the last read, which brings up to 64 KiB. Default: 0, which is 64 KiB. Limit: 2^40 bytes.
+	// MaxUnreadBytes bounds what is read of a connection before its handler asks for it. The last
+	// read may add 64 KiB. Default: 64 KiB. Limit: 2^40.
 	MaxUnreadBytes int64
 
-	// MaxBytes limits the memory of what is queued and read, as above, of all connections of a
-	// Serve together. When it is reached, a Write waits until the kernel has its bytes, and of each
-	// connection 4 KiB are read at a time, until its handler asks for more. It leaves out what
-	// net/http keeps for requests that are under way. Default: 0, which is 32 MiB. Limit: 2^40
-	// bytes.
+	// MaxBytes bounds the queued and unread bytes of all connections of a Serve. Beyond it a Write
+	// waits until the kernel has its bytes, and a connection is read 4 KiB at a time. net/http's
+	// memory for running requests is not included. Default: 32 MiB. Limit: 2^40.
 	MaxBytes int64
 
-	// Logger gets Warn for what needs an operator. Default: slog.Default(). What concerns a
-	// request goes to http.Server.ErrorLog, as ever; but without one, handlers that panic are here, as Error.
+	// Logger gets a Warn that needs an operator. Messages about a request go to
+	// http.Server.ErrorLog. Without one, panics of handlers go to Logger as an Error. Default:
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -57,7 +55,7 @@ const (
 	limitBytes         = 1 << 40
 )
 
-// normal returns o with its defaults filled in, or an *evenkeel.OptionError.
+// normal returns o with its defaults, or an *evenkeel.OptionError.
 func (o Options) normal(srv *http.Server) (Options, error) {
 	switch o.Network {
 	case "":

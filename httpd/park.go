@@ -8,28 +8,25 @@ import (
 	"time"
 )
 
-// Conn is a hijacked connection that may wait without a goroutine: see [Parkable]. As a net.Conn it
-// is like that of net/http: one goroutine at a time may read, any may write. A Write counts as
-// written when it is queued, as that of an answer does.
+// Conn is a hijacked connection that may wait without a goroutine. See [Parkable]. One goroutine at
+// a time may read, any may write. A queued Write counts as written.
 type Conn struct {
-	net.Conn // what blocks: a *net.TCPConn or *tls.Conn of net/http where the connection is not of aio
+	net.Conn // it blocks. net/http's *net.TCPConn or *tls.Conn if aio does not have the connection
 
-	worker *worker    // nil: not of aio
-	ahead  []byte     // was read, and is next
-	writes sync.Mutex // held by a Write: what it writes stands together
+	worker *worker    // nil if aio does not have the connection
+	ahead  []byte     // read already
+	writes sync.Mutex // held by a Write
 }
 
-// Parkable returns w with a Hijack whose net.Conn is a *[Conn], for servers of websockets and the like with very many
-// connections that are mostly silent. r is the request, or one made of it by WithContext.
+// Parkable returns w with a Hijack whose net.Conn is a *[Conn], for servers with very many
+// WebSocket connections that are mostly silent. r is the request, or a copy by WithContext.
 //
 //	nc, _, _, err := ws.UpgradeHTTP(r, httpd.Parkable(w, r)) // of github.com/gobwas/ws
-//	c := nc.(*httpd.Conn)                                     // where err is nil
+//	c := nc.(*httpd.Conn)                                     // if err is nil
 //	c.Park(func() { serve(c) })                               // reads a message, answers, and calls Park again
 //
-// What was read too far comes from the Conn's Read; the bufio.Reader that Hijack gives is empty.
-//
-// A connection that this package does not have, as net/http serves it with a goroutine ([Serve]
-// says which), is one nevertheless, without the saving.
+// The Conn's Read returns bytes that were read too early. The bufio.Reader that Hijack gives is
+// empty. A connection with a goroutine ([Serve] says which) gets a Conn too, without the saving.
 func Parkable(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	return &parkable{w, r}
 }
@@ -44,7 +41,7 @@ func (p *parkable) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // Hijack implements http.Hijacker.
 func (p *parkable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if e, _ := p.request.Context().Value(exchangeKey{}).(*exchange); e != nil { // this request's alone: Hijack may fail
+	if e, _ := p.request.Context().Value(exchangeKey{}).(*exchange); e != nil { // only of this request, because Hijack may fail
 		e.writer.stays = true
 	}
 	nc, rw, err := http.NewResponseController(p.ResponseWriter).Hijack()
@@ -80,26 +77,25 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Park returns at once, and has f called, once and in a goroutine of its own, when there are bytes, or their end or an
-// error, for Read to return; so too at the deadline of reads, and when the Conn is closed. Until then the connection
-// has neither goroutine nor buffer, and nobody may read. Writes, deadlines and Close are allowed as ever.
+// Park returns at once. It calls f once, in a goroutine, when Read has bytes, an end or an error to
+// return, when the read deadline passes, or when the Conn is closed. Until then the connection has
+// neither a goroutine nor a buffer, and nobody may read. Writes, deadlines and Close are allowed.
 //
-// f may find, in rare cases, that Read waits nevertheless: when the deadline was moved just then.
-// Bytes that a buffer above the Conn has read are unknown to Park, so read by a library that takes
-// no more than it needs.
+// Read may still wait in f if the deadline was moved at that moment. Park does not see bytes in a
+// buffer above the Conn, so use a library that reads no more than it needs.
 func (c *Conn) Park(f func()) {
 	if len(c.ahead) > 0 || !c.parks(f) {
 		go f()
 	}
 }
 
-// parks reports false where f is to be called at once.
+// parks returns false if f is to be called at once.
 func (c *Conn) parks(f func()) bool {
 	w := c.worker
 	if w == nil {
 		go func() {
 			var b [1]byte
-			if n, _ := c.Conn.Read(b[:]); n > 0 { // an error comes again
+			if n, _ := c.Conn.Read(b[:]); n > 0 { // an error will come again
 				c.ahead = b[:]
 			}
 			f()
@@ -118,12 +114,12 @@ func (c *Conn) parks(f func()) bool {
 			return false
 		}
 		again := f
-		f = func() { c.Park(again) } // not all that comes is for Read
+		f = func() { c.Park(again) } // what came may be nothing for Read
 	}
 	return w.park(f)
 }
 
-// park has f called when there is something to be read. It reports false where there is. mu is held.
+// park calls f when there is something to read, or returns false if there is. The caller holds mu.
 func (w *worker) park(f func()) bool {
 	c := w.conn
 	if len(c.in) > 0 || c.err != nil || c.ended || !w.deadlines.in.IsZero() && !w.deadlines.in.After(time.Now()) {
@@ -136,7 +132,7 @@ func (w *worker) park(f func()) bool {
 	return true
 }
 
-// unpark calls what Park has got. mu is held.
+// unpark calls Park's function. The caller holds mu.
 func (w *worker) unpark() {
 	if f := w.then; f != nil {
 		w.then = nil

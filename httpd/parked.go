@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	tick  = 100 * time.Millisecond // by so much the end of a parked connection may be late
-	ticks = 4096                   // of a wheel: some minutes, as a later turn's deadline is looked at too early
+	tick  = 100 * time.Millisecond // most delay of a parked connection's timeout
+	ticks = 4096                   // of a wheel, some minutes
 )
 
-// list is of connections, the one that was parked first in front.
+// list has the connections in the order in which they were parked.
 type list struct{ head, tail *conn }
 
 func (l *list) push(c *conn) {
@@ -40,7 +40,7 @@ func (l *list) remove(c *conn) {
 	c.before, c.behind = nil, nil
 }
 
-// all yields the connections. One that it has yielded may be removed.
+// all yields the connections. A yielded one may be removed.
 func (l *list) all() iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		for c := l.head; c != nil; {
@@ -53,9 +53,9 @@ func (l *list) all() iter.Seq[*conn] {
 	}
 }
 
-// wheel has the parked connections by their deadlines: each list those of one tick, and of the
-// ticks a turn of the wheel later. So it costs the same to park one, whatever its deadline and
-// however many there are, and those whose time is over are in a few lists.
+// wheel has the parked connections by their deadlines (a hashed timing wheel). Each list has those
+// of one tick of every turn. So parking takes constant time, and the expired ones are in a few
+// lists.
 type wheel struct {
 	lists [ticks]list
 	never list // without a deadline
@@ -70,7 +70,7 @@ func (w *wheel) list(c *conn) *list {
 	return &w.lists[c.until/tick%ticks]
 }
 
-// all yields the connections. One that it has yielded may be removed.
+// all yields the connections. A yielded one may be removed.
 func (w *wheel) all() iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		for i := range w.lists {
@@ -84,7 +84,7 @@ func (w *wheel) all() iter.Seq[*conn] {
 	}
 }
 
-// over yields the connections whose time is over.
+// over yields the expired connections.
 func (w *wheel) over(now time.Duration) iter.Seq[*conn] {
 	return func(yield func(*conn) bool) {
 		from := max(w.swept, now/tick-ticks)
@@ -99,7 +99,7 @@ func (w *wheel) over(now time.Duration) iter.Seq[*conn] {
 	}
 }
 
-// next returns when to look again, 0 where no connection has a deadline.
+// next returns when to look again, or 0 if no connection has a deadline.
 func (w *wheel) next() time.Duration {
 	for i := w.swept; i < w.swept+ticks; i++ {
 		if w.lists[i%ticks].head != nil {
@@ -109,7 +109,7 @@ func (w *wheel) next() time.Duration {
 	return 0
 }
 
-// park keeps a connection that has nothing to say. mu is held, here and below.
+// park keeps a silent connection. The caller holds mu, here and below.
 func (s *server) park(c *conn) {
 	if c.until > 0 && c.until/tick < s.parked.swept {
 		s.expired(c)
@@ -134,7 +134,6 @@ func (s *server) unpark(c *conn) {
 	s.parked.list(c).remove(c)
 }
 
-// expireAt has expire called at t, or before.
 func (s *server) expireAt(t time.Duration) {
 	if s.expiry.timer != nil {
 		if t >= s.expiry.at {
@@ -146,7 +145,7 @@ func (s *server) expireAt(t time.Duration) {
 	s.expiry.timer = time.AfterFunc(t-time.Since(s.start), s.expire)
 }
 
-// expire ends the parked connections whose time is over.
+// expire ends expired connections.
 func (s *server) expire() {
 	s.mu.Lock()
 	defer s.unlock()
@@ -159,7 +158,6 @@ func (s *server) expire() {
 	}
 }
 
-// expired ends a connection whose time is over.
 func (s *server) expired(c *conn) {
 	if c.served && !c.held {
 		s.counts.IdleTimeouts++
@@ -173,7 +171,7 @@ func (s *server) expired(c *conn) {
 	})
 }
 
-// hold keeps a connection parked that has sent a part of a header. It reports false when a worker may read it.
+// hold parks a connection that has sent part of a header. It returns false if a worker may read it.
 func (s *server) hold(c *conn) bool {
 	if s.config != nil || c.err != nil || !c.short() && (s.work.heading+len(s.work.ready) < headers || whole(c.in)) {
 		return false
@@ -183,7 +181,7 @@ func (s *server) hold(c *conn) bool {
 		c.drop()
 		c.own(b)
 	}
-	if c.served && !c.held && len(c.in) >= peeked { // from here on it is not idle for net/http
+	if c.served && !c.held && len(c.in) >= peeked { // net/http does not count it as idle any more
 		s.unpark(c)
 		c.held, c.until = true, 0
 		if d := s.hooks.headerTimeout(); d > 0 {
@@ -194,16 +192,15 @@ func (s *server) hold(c *conn) bool {
 	return true
 }
 
-// whole reports whether a worker need not wait for the rest of a header of which b has come: it
-// ends with an empty line. A longer one waits with a worker.
+// whole reports whether b ends with an empty line, so that a worker need not wait for the rest.
 func whole(b []byte) bool {
 	return len(b) >= readSize || bytes.Contains(b, []byte("\n\r\n")) || bytes.Contains(b, []byte("\n\n"))
 }
 
-// endIdle ends the connections that are between requests, as net/http closes those that are idle.
+// endIdle ends the connections between requests, as net/http closes idle ones.
 func (s *server) endIdle() {
 	for c := range s.parked.all() {
-		if c.served || s.accepting.closed { // others are new, not idle
+		if c.served || s.accepting.closed { // the others are new, not idle
 			c.end()
 		}
 	}

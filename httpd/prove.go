@@ -12,36 +12,35 @@ import (
 	"time"
 )
 
-// proveTime bounds the proof: only a net/http that waits for ever needs it.
+// proveTime bounds the proof, in case net/http waits for ever.
 const proveTime = 10 * time.Second
 
-// prove returns nil when net/http reads its connections as a worker relies on, else what it does
-// otherwise. Nothing of that is exported, so another release of Go may change it, and a wrong guess
-// would give one client's bytes to another's request. It is tried once in a process.
+// prove tests once in a process that net/http reads connections as workers rely on. None of that is
+// exported, so a release of Go may change it. A wrong guess would give one client's bytes to
+// another's request.
 var prove = sync.OnceValue(func() error { return (&proof{}).run() })
 
-// unproven has the log say once in a process that net/http serves.
+// unproven logs once in a process that net/http serves.
 var unproven = new(sync.Once)
 
-// proof has net/http serve connections in memory, one after the other, and holds it to what a
-// worker relies on.
+// proof lets net/http serve connections in memory and checks what it does.
 type proof struct {
-	breaks func(*observed) net.Conn               // of tests: what net/http has in the place of that connection
-	keeps  func(body io.ReadCloser) io.ReadCloser // of tests: what a handler keeps of a body
+	breaks func(*observed) net.Conn               // for tests: replaces the connection
+	keeps  func(body io.ReadCloser) io.ReadCloser // for tests: replaces the body that a handler keeps
 
-	now      *observed     // the one that is served
+	now      *observed     // being served
 	accepted chan net.Conn // by net/http
 	before   io.ReadCloser // the body of the last request
 }
 
-// dialogue is what the client of a connection says.
+// dialogue is what a client says.
 type dialogue struct {
 	requests []string
-	ends     []int       // where what a Read returns ends, in the requests together
-	ahead    map[int]int // by request: so much is there before its handler returns
+	ends     []int       // ends of Reads, in the text of all requests
+	ahead    map[int]int // by request, bytes that are there before its handler returns
 	served   int         // requests that handlers get
 	refused  int         // answers with 400
-	torn     bool        // the client leaves within the last request
+	torn     bool        // the client leaves in the middle of the last request
 }
 
 const (
@@ -52,8 +51,7 @@ const (
 	longBody  = 16384
 )
 
-// dialogues are what net/http is tried with: whole requests, and those that begin or end within a
-// Read.
+// dialogues are whole requests, and requests that begin or end within a Read.
 var dialogues = []dialogue{
 	{requests: []string{aGet, aGet}, ends: []int{len(aGet), 2 * len(aGet)}, served: 2},
 	{requests: []string{aGet, aGet}, ends: []int{len(aGet) + 2, 2 * len(aGet)}, served: 2},
@@ -80,7 +78,7 @@ var dialogues = []dialogue{
 	{requests: []string{aGet, filling}, ends: []int{len(aGet), len(aGet) + peeked}, served: 1, refused: 1, torn: true},
 }
 
-// both is two requests, each of which one Read returns.
+// both is two requests, each in one Read.
 func both(first, second string) dialogue {
 	return dialogue{requests: []string{first, second}, ends: []int{len(first), len(first) + len(second)}, served: 2}
 }
@@ -91,7 +89,7 @@ func refusing(first, second string) dialogue {
 	return d
 }
 
-// run tries all dialogues, with timeouts and without: net/http sets other deadlines then.
+// run tries all dialogues with and without timeouts, because net/http sets other deadlines then.
 func (p *proof) run() error {
 	for _, timeout := range []time.Duration{0, time.Hour} {
 		srv := &http.Server{
@@ -144,8 +142,8 @@ func (p *proof) told(_ net.Conn, to http.ConnState) {
 	}
 }
 
-// handle is the server's Handler. It reads a long body by buffers of the size that begins a
-// request, and leaves a short one to net/http.
+// handle is the server's Handler. It reads a long body in pieces of readSize, and leaves a short
+// one to net/http.
 func (p *proof) handle(_ http.ResponseWriter, r *http.Request) {
 	p.now.handled()
 	if n, err := p.before.Read(make([]byte, 1)); n > 0 || err == nil {
@@ -161,7 +159,7 @@ func (p *proof) handle(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// proofListener accepts what the proof serves.
+// proofListener accepts the connections of the proof.
 type proofListener proof
 
 // Accept implements net.Listener.
@@ -178,12 +176,12 @@ func (*proofListener) Close() error { return nil }
 // Addr implements net.Listener.
 func (*proofListener) Addr() net.Addr { return &net.UnixAddr{Net: "memory"} }
 
-// observed is a connection in memory. It has the phases of a worker, and knows what belongs to
-// which request.
+// observed is a connection in memory. It follows the phases of a worker, and knows which bytes
+// belong to which request.
 type observed struct {
 	dialogue
 	text  string
-	ended chan struct{} // closed when net/http has told of the end, or failed
+	ended chan struct{} // closed at the end that net/http reports, or at a failure
 
 	mu       sync.Mutex
 	moved    sync.Cond
@@ -196,10 +194,10 @@ type observed struct {
 	out      strings.Builder
 	closed   bool
 	over     bool
-	broken   error // what net/http does otherwise, the first
+	broken   error // the first difference
 }
 
-// fail notes what net/http does otherwise, and ends the connection.
+// fail notes a difference, and ends the connection.
 func (o *observed) fail(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -207,7 +205,7 @@ func (o *observed) fail(format string, args ...any) {
 	o.finish()
 }
 
-// breach is fail for who holds mu, and goes on.
+// breach is fail for a caller that holds mu.
 func (o *observed) breach(format string, args ...any) {
 	if o.broken == nil {
 		o.broken = fmt.Errorf(format, args...)
@@ -220,7 +218,7 @@ func (o *observed) end() {
 	o.finish()
 }
 
-// finish ends the connection. mu is held.
+// finish ends the connection. The caller holds mu.
 func (o *observed) finish() {
 	o.closed = true
 	o.moved.Broadcast()
@@ -230,7 +228,7 @@ func (o *observed) finish() {
 	}
 }
 
-// verdict returns what net/http has done otherwise, or nil.
+// verdict returns the difference, or nil.
 func (o *observed) verdict() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -241,7 +239,7 @@ func (o *observed) verdict() error {
 	return o.broken
 }
 
-// answered is called when net/http has told that a request is over.
+// answered notes that net/http reported the end of a request.
 func (o *observed) answered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -253,7 +251,7 @@ func (o *observed) answered() {
 	o.moved.Broadcast()
 }
 
-// handled is called when a handler is.
+// handled notes that a handler was called.
 func (o *observed) handled() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -266,7 +264,7 @@ func (o *observed) handled() {
 	o.handlers++
 }
 
-// Read implements net.Conn: it returns what the client says next, when the request before is
+// Read implements net.Conn. It returns what the client says next, once the request before is
 // answered.
 func (o *observed) Read(p []byte) (int, error) {
 	o.mu.Lock()
@@ -293,8 +291,8 @@ func (o *observed) Read(p []byte) (int, error) {
 	}
 }
 
-// until returns where the Read ends that begins at given, or given where nothing is there: what
-// follows a request comes when that is answered, but for what is said to come ahead.
+// until returns the end of the Read that begins at given, or given if nothing is there yet. A
+// request comes after the answer to the one before, except for bytes that are said to come ahead.
 func (d *dialogue) until(given, idles int) int {
 	whole := 0
 	for _, r := range d.requests[:min(idles+1, len(d.requests))] {
@@ -307,10 +305,10 @@ func (d *dialogue) until(given, idles int) int {
 	return d.ends[at]
 }
 
-// judge holds a Read of n bytes to what a worker makes of it. mu is held.
+// judge checks a Read of n bytes. The caller holds mu.
 func (o *observed) judge(n int) {
 	if o.idles == 0 {
-		return // the first request has a worker of its own, or comes to one that is there
+		return // the first request may come to any worker
 	}
 	ahead := o.given
 	for _, r := range o.requests[:o.idles] {

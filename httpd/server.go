@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	spare = 4           // workers that wait for requests at least, once there were so many
-	decay = time.Second // how often half of the workers end that were not needed meanwhile
+	spare = 4           // fewest spare workers, once there were so many
+	decay = time.Second // period after which half of the unused workers end
 
-	// fewEvents lets workers begin after so many reads, where the kernel is asked for each.
-	// Handlers that sleep would else all do so at once after the last of many reads, and the
-	// process with them.
+	// fewEvents bounds the events of a turn where each read is a system call. Handlers that sleep
+	// would otherwise all do so at once after the last of many reads.
 	fewEvents = 32
 )
 
-// ListenAndServe listens and then is [Serve].
+// ListenAndServe listens and then calls [Serve].
 func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 	ln, o, err := listen(ctx, srv, o)
 	if err != nil {
@@ -34,21 +33,21 @@ func ListenAndServe(ctx context.Context, srv *http.Server, o Options) error {
 	return Serve(ctx, srv, ln, o)
 }
 
-// Serve serves what ln accepts, until srv is shut down or closed or ln fails, and returns what
-// srv.Serve returns: http.ErrServerClosed after a Shutdown or Close, and then not before the last
-// connection has ended, but for those that Hijack gave away, and ConnState has returned from their
-// ends, but for those that net/http tells it of when a handler returns after that. Shutdown waits
-// for the answers that are queued, which their handlers have left behind: for 30 seconds in which a
-// client takes nothing; Close does not, and a program that ends then does not send them. When ctx
-// ends, srv is closed. ln is closed in any case. Several listeners may be served for one srv.
+// Serve serves the connections of ln until srv is shut down or closed or ln fails, and returns what
+// srv.Serve returns. If ctx ends, srv is closed. ln is closed in any case. Several listeners may be
+// served for one srv.
 //
-// Connections without a descriptor, those of tls.NewListener for instance, are served as srv.Serve does it: each has a
-// goroutine. So is everything where aio has no backend (Windows), or srv.Protocols is without HTTP1.
+// After a Shutdown or Close it returns when the last connection has ended, except hijacked ones.
+// Shutdown waits for queued answers, for up to 30 seconds in which a client takes nothing. Close
+// does not.
+//
+// Connections without a descriptor have a goroutine, as with srv.Serve. So does every connection if
+// aio has no backend (Windows), or if srv.Protocols lacks HTTP1.
 func Serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options) error {
 	return serve(ctx, srv, ln, o, nil)
 }
 
-// listen listens as o says, whose defaults it fills in.
+// listen listens as o says, and fills in o's defaults.
 func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Options, error) {
 	o, err := o.normal(srv)
 	if err != nil {
@@ -59,7 +58,7 @@ func listen(ctx context.Context, srv *http.Server, o Options) (net.Listener, Opt
 	return ln, o, err
 }
 
-// serve is Serve, with TLS where there is a config.
+// serve is Serve, with TLS if config is not nil.
 func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, config *tls.Config) error {
 	o, err := o.normal(srv)
 	if err != nil {
@@ -78,7 +77,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	}
 	w, err := aio.New(aio.Options{
 		Backend: o.Backend, Logger: o.Logger, MaxConns: o.MaxConns, MaxEvents: fewEvents,
-		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits, where those refuse
+		MaxQueuedBytes: 1 << 40, MaxWatcherBytes: 1 << 40, // conn.write waits instead
 	})
 	if errors.Is(err, errors.ErrUnsupported) && o.Backend == aio.BackendAuto { // Windows
 		return alone(ctx, srv, ln, config)
@@ -110,7 +109,7 @@ func serve(ctx context.Context, srv *http.Server, ln net.Listener, o Options, co
 	return err
 }
 
-// alone has net/http serve, as ever.
+// alone serves by net/http.
 func alone(ctx context.Context, srv *http.Server, ln net.Listener, config *tls.Config) error {
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer stop()
@@ -196,7 +195,7 @@ type server struct {
 	}
 }
 
-// drive hands what aio has done to those that it is for, until the watcher is closed.
+// drive gives aio's results to their connections, until the watcher is closed.
 func (s *server) drive() {
 	for {
 		results, err := s.watcher.WaitIO()
@@ -207,7 +206,7 @@ func (s *server) drive() {
 			s.log.Warn("httpd: the operating system refused to wait for connections: nothing is served any more",
 				"error", err)
 			s.fail(err)
-			_ = s.watcher.Close() // all that is pending comes back, for which workers wait, and Serve
+			_ = s.watcher.Close() // ends what workers and Serve wait for
 			continue
 		}
 		for i := range results {
@@ -228,15 +227,13 @@ func (s *server) drive() {
 	}
 }
 
-// holds counts memory.
 func (s *server) holds(bytes int) { s.memory.Add(int64(bytes)) }
 
-// full reports whether all connections together have as much memory as they may. Then nothing is
-// copied that a handler can wait for, and of each connection a piece may be read.
+// full reports whether all connections together use the allowed memory. Then handlers wait instead
+// of queueing copies, and a connection is read in pieces.
 func (s *server) full() bool { return s.memory.Load() >= s.bounds.MaxBytes }
 
-// await returns when there is no connection any more but for those that the user has taken over.
-// With the last of these the watcher ends.
+// await returns when only hijacked connections are left. The watcher ends with the last of these.
 func (s *server) await() {
 	s.mu.Lock()
 	s.conns.empty = make(chan struct{})
@@ -245,9 +242,8 @@ func (s *server) await() {
 	<-s.conns.empty
 }
 
-// awaitWorkers returns when net/http has ended all workers, but for those in which the user's code
-// runs: it may take for ever. So the http.Server is the user's again when the last Serve returns,
-// unless a handler still runs.
+// awaitWorkers returns when net/http has ended all workers that do not run the user's code. So the
+// http.Server is the user's again after the last Serve, unless a handler still runs.
 func (s *server) awaitWorkers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +261,7 @@ func (s *server) awaitWorkers() {
 	}
 }
 
-// live notes that net/http has a worker, or has it no more.
+// live notes that net/http has a worker, or has ended it.
 func (s *server) live(w *worker, to http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +274,7 @@ func (s *server) live(w *worker, to http.ConnState) {
 	}
 }
 
-// stopTimers stops those that would keep a server in memory that is over.
+// stopTimers stops timers that refer to the server.
 func (s *server) stopTimers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,15 +285,15 @@ func (s *server) stopTimers() {
 	}
 }
 
-// since returns t as the connections have it, 0 of none.
+// since returns t as time since the server's start, or 0 for none.
 func (s *server) since(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
 	}
-	return min(max(1, t.Sub(s.start)), 1<<62) // a tick more is no overflow
+	return min(max(1, t.Sub(s.start)), 1<<62)
 }
 
-// checkEmpty ends what waits for the last connection's end. mu is held.
+// checkEmpty ends what waits for the last connection. The caller holds mu.
 func (s *server) checkEmpty() {
 	if s.standIns.keeper != nil {
 		s.standIns.keeper.wake()
@@ -314,7 +310,7 @@ func (s *server) checkEmpty() {
 	}
 }
 
-// after has f called when mu is released: it is the user's code.
+// after calls f, which is the user's code, when mu is released.
 func (s *server) after(f func()) {
 	if s.hooks.connState != nil {
 		s.callbacks.running++
@@ -322,7 +318,7 @@ func (s *server) after(f func()) {
 	}
 }
 
-// unlock releases mu, and has done what must not be done with it.
+// unlock releases mu, and then does what must not be done under it.
 func (s *server) unlock() {
 	later, hooked := s.callbacks.later, s.callbacks.hooked
 	s.callbacks.later, s.callbacks.hooked = nil, nil
@@ -332,8 +328,8 @@ func (s *server) unlock() {
 	}
 	if len(hooked) > 0 {
 		go func() {
-			// not here: who closes a connection may hold what the user's ConnState locks, and
-			// net/http its Server's mutex
+			// in another goroutine: the one that closes a connection may hold the user's locks, or
+			// net/http's
 			call(hooked)
 			s.mu.Lock()
 			defer s.unlock()
@@ -350,13 +346,13 @@ func call(functions []func()) {
 	}
 }
 
-// listener is a server as net/http's Serve knows it: it accepts workers.
+// listener is the server as net/http's Serve sees it. It accepts workers.
 type listener server
 
 // Accept returns another worker when one is needed.
 func (l *listener) Accept() (net.Conn, error) {
 	s := (*server)(l)
-	if !s.begun { // not before: srv may have been shut down
+	if !s.begun { // not earlier, because srv may be shut down
 		s.begun = true
 		s.begins()
 	}
@@ -367,7 +363,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		s.work.needed.Wait()
 	}
 	switch {
-	case len(s.conns.others) > 0: // those too that came before the listener failed
+	case len(s.conns.others) > 0: // even after the listener failed
 		nc := s.conns.others[0]
 		s.conns.others = s.conns.others[1:]
 		return nc, nil
@@ -397,7 +393,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return w, nil
 }
 
-// Close ends the accepting, and the connections that are idle: Shutdown and Close of the http.Server call it.
+// Close ends the accepting and the idle connections. Shutdown and Close of the http.Server call it.
 func (l *listener) Close() error {
 	s := (*server)(l)
 	s.mu.Lock()
@@ -408,7 +404,7 @@ func (l *listener) Close() error {
 	if s.accepting.failed == nil {
 		for _, nc := range s.conns.others {
 			s.callbacks.later = append(s.callbacks.later, func() { _ = nc.Close() })
-			if c := givenOf(nc); c != nil { // net/http, which would tell, does not get it
+			if c := givenOf(nc); c != nil { // net/http does not get it and cannot report it
 				s.after(func() { s.hooks.state(c, http.StateClosed) })
 			}
 		}
@@ -426,5 +422,5 @@ func (l *listener) Close() error {
 	return s.real.Close()
 }
 
-// Addr returns the real listener's.
+// Addr returns the real listener's address.
 func (l *listener) Addr() net.Addr { return l.real.Addr() }

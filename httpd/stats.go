@@ -6,37 +6,35 @@ import (
 	"weak"
 )
 
-// Stats says what the Serves of an http.Server have now, and counts what they did. It is of
-// connections that have a descriptor.
+// Stats describes the connections with a descriptor of all Serves of an http.Server.
 type Stats struct {
-	Conns       int   // that are open
-	Parked      int   // of them, those that are idle, or whose next header is under way: without a goroutine
-	Hijacked    int   // of them, those that Hijack gave away and that are aio's still: by Parkable
-	Workers     int   // goroutines of net/http that serve the others, or wait for something to serve
-	QueuedBytes int64 // memory of answers that wait to be sent
-	UnreadBytes int64 // memory of what was read and nobody has asked for yet
+	Conns       int   // open
+	Parked      int   // idle, or in the middle of a header, without a goroutine
+	Hijacked    int   // hijacked by Parkable, and still in aio
+	Workers     int   // net/http's goroutines for all other connections, and spare ones
+	QueuedBytes int64 // memory of queued answers
+	UnreadBytes int64 // memory of bytes that no handler has read
 
 	Accepted uint64 // connections
-	// how often no more were accepted: at Options.MaxConns, or, each 10 ms, where one waited for
-	// lack of descriptors or memory
+	// times that accepting paused: at Options.MaxConns, or every 10 ms while descriptors or memory
+	// are missing
 	AcceptStalls uint64
-	IdleTimeouts uint64 // connections that were ended after http.Server.IdleTimeout
+	IdleTimeouts uint64 // connections ended by http.Server.IdleTimeout
 
-	// What was refused, by why.
-	HeaderTimeouts uint64 // connections whose handshake or header was not there within http.Server.ReadHeaderTimeout
-	Handshakes     uint64 // connections whose handshake of TLS failed
-	// requests that net/http has refused: malformed or ambiguous, with too large a header, or
-	// Expect of something else; and OPTIONS * on a connection that ends, which it answers by itself
+	// Refused, by reason.
+	HeaderTimeouts uint64 // connections without a handshake or header within http.Server.ReadHeaderTimeout
+	Handshakes     uint64 // failed TLS handshakes
+	// requests that net/http refused: malformed, ambiguous, a too large header, an unknown Expect.
+	// And OPTIONS * on a connection that ends, which net/http answers itself
 	BadRequests uint64
-	Unattached  uint64 // connections that the system did not let be taken
-	// connections that ended, and whose peer took nothing of the rest of an answer for 30 s, or not
-	// all of it within http.Server.WriteTimeout
+	Unattached  uint64 // connections that aio could not attach
+	// connections whose peer took nothing of an answer's rest for 30 s, or not all of it within
+	// http.Server.WriteTimeout
 	Unsent uint64
 }
 
-// StatsOf returns the statistics of all Serves of srv together, since the first began; of none that
-// is still to begin, or where aio has no backend, all are zero. It may be called at any time, and
-// by any goroutine.
+// StatsOf returns the statistics of all Serves of srv since the first began. They are zero before
+// that, and if aio has no backend. Any goroutine may call it.
 func StatsOf(srv *http.Server) Stats {
 	wrapping.Lock()
 	defer wrapping.Unlock()
@@ -53,14 +51,14 @@ func StatsOf(srv *http.Server) Stats {
 	return all
 }
 
-// begins has s counted.
+// begins adds s to the statistics.
 func (h *hooks) begins(s *server) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
 	h.serving = append(h.serving, s)
 }
 
-// ends keeps what s has counted, and restores the server's fields after the last Serve.
+// ends keeps the counters of s, and restores the http.Server's fields after the last Serve.
 func (h *hooks) ends(s *server) {
 	wrapping.Lock()
 	defer wrapping.Unlock()
@@ -72,7 +70,6 @@ func (h *hooks) ends(s *server) {
 	h.unwrap()
 }
 
-// stats returns what s has and has counted.
 func (s *server) stats() Stats {
 	stalls := s.watcher.Stats().AcceptStalls
 	s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ListenAndServeTLS listens and then is [ServeTLS]. Without an address it listens on ":https".
+// ListenAndServeTLS listens and then calls [ServeTLS]. The default address is ":https".
 func ListenAndServeTLS(ctx context.Context, srv *http.Server, certFile, keyFile string, o Options) error {
 	if o.Addr == "" && srv.Addr == "" {
 		o.Addr = ":https"
@@ -25,10 +25,9 @@ func ListenAndServeTLS(ctx context.Context, srv *http.Server, certFile, keyFile 
 	return ServeTLS(ctx, srv, ln, certFile, keyFile, o)
 }
 
-// ServeTLS is [Serve] for connections of TLS, as http.Server.ServeTLS is: the files are needed
-// where srv.TLSConfig has no certificate. A worker carries out a connection's handshake; when it is
-// idle it holds what crypto/tls keeps for it, and neither a goroutine nor net/http's buffers. One
-// on which HTTP/2 was agreed is served by net/http, with its goroutines.
+// ServeTLS is [Serve] over TLS. The files are needed if srv.TLSConfig has no certificate. An idle
+// connection keeps crypto/tls's state, but neither a goroutine nor net/http's buffers. net/http
+// serves HTTP/2 with its goroutines.
 func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, keyFile string, o Options) error {
 	config, err := configOf(srv, certFile, keyFile)
 	if err != nil {
@@ -38,11 +37,10 @@ func ServeTLS(ctx context.Context, srv *http.Server, ln net.Listener, certFile, 
 	return serve(ctx, srv, ln, o, config)
 }
 
-// configOf is what http.Server.ServeTLS makes of srv.TLSConfig.
+// configOf makes of srv.TLSConfig what http.Server.ServeTLS makes of it.
 func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
-	// This has net/http prepare srv for HTTP/2, once, whoever else serves it at the time, and ends
-	// for want of a certificate. It is not prepared with GODEBUG=http2server=0, nor where the
-	// program was built so.
+	// This lets net/http prepare srv for HTTP/2 once, and fails for want of a certificate. It does
+	// not prepare it with GODEBUG=http2server=0.
 	_ = srv.ServeTLS(nil, "", "none")
 	first, second := true, srv.TLSNextProto["h2"] != nil
 	if srv.Protocols != nil {
@@ -72,7 +70,7 @@ func configOf(srv *http.Server, certFile, keyFile string) (*tls.Config, error) {
 	return config, nil
 }
 
-// errNotNow is a wire's, in the place of waiting. It is Temporary, so that crypto/tls does not take it for the end.
+// errNotNow is a wire's error instead of waiting. It is Temporary, so crypto/tls goes on later.
 var errNotNow error = notNow{}
 
 type notNow struct{}
@@ -81,11 +79,11 @@ func (notNow) Error() string   { return "httpd: nothing has come" }
 func (notNow) Timeout() bool   { return true }
 func (notNow) Temporary() bool { return true }
 
-// wire is what crypto/tls reads and writes: the connection, by whatever worker it is with, or past
-// aio when it was hijacked. It is net/http's where that serves HTTP/2 without TLS.
+// wire is the transport of crypto/tls: the connection by its current worker, or past aio after
+// Hijack. net/http has it for HTTP/2 without TLS.
 type wire struct{ conn *conn }
 
-// Read implements net.Conn. Only the worker's goroutines call it, and whoever has hijacked the connection.
+// Read implements net.Conn. The worker's goroutines call it, or the owner of a hijacked connection.
 func (w wire) Read(p []byte) (int, error) {
 	if real := w.real(); real != nil {
 		return real.Read(p)
@@ -118,7 +116,7 @@ func (w wire) Write(p []byte) (int, error) {
 	return c.write(c.worker, p)
 }
 
-// real returns what Hijack has taken back from aio, or nil.
+// real returns the connection that Hijack took back from aio, or nil.
 func (w wire) real() net.Conn {
 	w.conn.server.mu.Lock()
 	defer w.conn.server.mu.Unlock()
@@ -136,7 +134,7 @@ func (w wire) Close() error {
 	return nil
 }
 
-// SyscallConn implements syscall.Conn: for a callback of the handshake that wants to know an option of the socket.
+// SyscallConn implements syscall.Conn, for callbacks of the handshake.
 func (w wire) SyscallConn() (syscall.RawConn, error) { return w.conn.SyscallConn() }
 
 func (w wire) LocalAddr() net.Addr  { return w.conn.LocalAddr() }
@@ -171,15 +169,15 @@ func (w wire) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// readNow reads what c has for net/http by now, and does not wait: crypto/tls keeps what came of a
-// record, and goes on when the rest has come. It reports false when there is nothing. mu is held,
-// and released meanwhile.
+// readNow reads what c has for net/http without waiting. crypto/tls keeps part of a record and goes
+// on later. It returns false if there is nothing. The caller holds mu, which readNow releases for a
+// while.
 func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //nolint:revive // as the callers read it
 	s := c.server
 	c.now = true
 	func() {
 		s.mu.Unlock()
-		defer s.mu.Lock() // also where it panics, which net/http takes
+		defer s.mu.Lock() // even if it panics, which net/http recovers
 		n, err = c.tls.Read(p)
 	}()
 	c.now = false
@@ -187,16 +185,16 @@ func (c *conn) readNow(w *worker, p []byte) (n int, err error, some bool) { //no
 		return 0, nil, false
 	}
 	w.phase = inRequest
-	w.request.got = max(w.request.got, peeked) // of plain bytes it may be less: then inUntil says until when
+	w.request.got = max(w.request.got, peeked) // plain bytes may be fewer. Then deadlines.in is the limit
 	if c.served && c.until > 0 {
-		w.deadlines.in = s.start.Add(c.until) // until net/http has seen enough, and sets another
+		w.deadlines.in = s.start.Add(c.until) // until net/http sets another
 	}
 	return n, err, true
 }
 
-// greet carries out the handshake of a new connection. It reports false when there is nothing to
-// serve for w: it failed, or net/http serves the connection as one of HTTP/2. mu is held, and
-// released meanwhile.
+// greet does the handshake of a new connection. It returns false if w has nothing to serve, because
+// the handshake failed or net/http serves HTTP/2. The caller holds mu, which greet releases for a
+// while.
 func (c *conn) greet(w *worker) bool {
 	s := c.server
 	c.tls = tls.Server(wire{c}, s.config)
@@ -206,7 +204,7 @@ func (c *conn) greet(w *worker) bool {
 	}
 	protocol, err := c.shake(w)
 	w.hello, w.deadlines.out = nil, time.Time{}
-	if err != nil || s.accepting.closed { // nobody would take one of HTTP/2 any more
+	if err != nil || s.accepting.closed { // nobody would accept HTTP/2 any more
 		if err != nil {
 			c.ending = true
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -215,9 +213,9 @@ func (c *conn) greet(w *worker) bool {
 				s.counts.Handshakes++
 			}
 		}
-		c.worker = nil // no net/http tells of its end
+		c.worker = nil // net/http does not report its end
 		c.end()
-		if c.dropped { // before
+		if c.dropped {
 			c.tell()
 		}
 		return false
@@ -235,8 +233,7 @@ func (c *conn) greet(w *worker) bool {
 
 var errPanicked = errors.New("httpd: a callback of the handshake has panicked")
 
-// shake does what greet does with mu released. What of it is the user's code may panic: that ends
-// this connection alone, as with net/http.
+// shake is greet's part without mu. A panic of the user's code ends this connection only.
 func (c *conn) shake(w *worker) (protocol string, err error) {
 	s := c.server
 	s.mu.Unlock()
@@ -256,8 +253,8 @@ func (c *conn) shake(w *worker) (protocol string, err error) {
 	return c.tls.ConnectionState().NegotiatedProtocol, nil
 }
 
-// fail ends a connection that no worker has. One of TLS that has said nothing is logged before, so
-// that who sees the end, or is told of it, sees that too.
+// fail ends a connection without a worker. A silent TLS connection is logged first, so that an
+// observer of the end sees the log too.
 func (c *conn) fail(err error) {
 	s := c.server
 	if s.config == nil || c.tls != nil {
@@ -275,7 +272,7 @@ func (c *conn) fail(err error) {
 	})
 }
 
-// blame logs what net/http logs of a handshake that failed, and answers as it does those who do not speak TLS.
+// blame logs a failed handshake and answers plain HTTP as net/http does.
 func (s *server) blame(c *conn, err error) {
 	var re tls.RecordHeaderError
 	if errors.As(err, &re) && re.Conn != nil && slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"},

@@ -12,19 +12,20 @@ import (
 	"time"
 )
 
-// peeked is how many bytes of a request net/http awaits within the time of an idle connection (http.conn.serve).
+// peeked is how many bytes of a request net/http reads before its header timeout begins
+// (http.conn.serve).
 const peeked = 4
 
-// filling follows the few bytes that were all of a connection, up to what net/http awaits.
+// filling pads a request of fewer bytes to peeked.
 const filling = "\x00\x00\x00\x00"
 
-// aborts is the deadline by which net/http ends its own Read, that of a client that may leave (http.aLongTimeAgo).
+// aborts is the deadline by which net/http ends its background Read (http.aLongTimeAgo).
 var aborts = time.Unix(1, 0)
 
-// errAborted is what such a Read returns, and nobody sees.
+// errAborted is the error of that Read. No user sees it.
 var errAborted error = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 
-// readSize is how much net/http asks for when its buffer is empty (http.newBufioReader).
+// readSize is what net/http asks for when its buffer is empty (http.newBufioReader).
 const readSize = 4096
 
 // worker is a connection that exists in memory only. net/http serves it, over whatever real connection it has
@@ -77,15 +78,14 @@ type worker struct {
 	then     func()       // Park's, until there is something to read
 }
 
-// phase says what net/http does with a worker (http.conn.serve): a request is answered; that is
-// told by ConnState; then it sets the deadline for idle connections, and reads the first bytes of
-// the next request, where it has none yet; then it sets another deadline in any case.
+// phase is where net/http is with a worker (http.conn.serve). After an answer it calls ConnState,
+// sets the idle deadline, reads the first bytes of the next request, and sets another deadline.
 type phase uint8
 
 const (
 	inRequest phase = iota
 	answered
-	between // requests: a Read from here on is for the next one's first bytes
+	between // the next Read is for the first bytes of a request
 )
 
 func newWorker(s *server) *worker {
@@ -97,8 +97,8 @@ func newWorker(s *server) *worker {
 
 func (w *worker) wake() { w.moves.Broadcast() }
 
-// Read reads from the real connection. When net/http asks for a new request, that goes where it
-// came from, and another one comes in its place.
+// Read reads from the real connection. When net/http asks for a new request, the worker lets its
+// connection go and takes another one.
 func (w *worker) Read(p []byte) (int, error) {
 	s := w.server
 	s.mu.Lock()
@@ -120,14 +120,14 @@ func (w *worker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fill reads what net/http is to have. The caller holds mu.
+// fill reads for net/http. The caller holds mu.
 func (w *worker) fill(p []byte) (int, error) {
 	s := w.server
 	if w.phase == between {
-		if len(p) == readSize || w.fresh { // a new one is read in part where HTTP/2 may come
+		if len(p) == readSize || w.fresh { // HTTP/2's preface of a new one is read in part
 			return w.swap(p)
 		}
-		w.head(w.conn != nil) // net/http has its first byte already, which came while the one before was answered
+		w.head(w.conn != nil) // net/http has its first byte, which came during the answer before
 	}
 	if c := w.conn; c != nil && c.tls != nil {
 		s.mu.Unlock()
@@ -137,8 +137,8 @@ func (w *worker) fill(p []byte) (int, error) {
 	return w.read(p)
 }
 
-// standIn is the guard's Read: a request, which is answered by nobody, and then nothing: so it is
-// idle for net/http, whatever the workers do.
+// standIn is the guard's Read. It returns one request, which nobody answers, and then nothing. So
+// the guard is idle for net/http.
 func (w *worker) standIn(p []byte) (int, error) {
 	if w.fresh {
 		w.fresh = false
@@ -153,8 +153,8 @@ func (w *worker) standIn(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// keep waits until all connections have ended. The keeper is active for net/http meanwhile, so that
-// Shutdown waits: for the answers too that are queued. Close ends it.
+// keep waits until all connections have ended. The keeper is active for net/http until then, so
+// Shutdown waits. Close ends it.
 func (w *worker) keep() {
 	s := w.server
 	s.mu.Lock()
@@ -164,19 +164,19 @@ func (w *worker) keep() {
 	}
 }
 
-// swap reads the first bytes of a request: of the connection that there is, or else it lets that
-// go, and waits for one that has some.
+// swap reads the first bytes of a request from the current connection. If there are none, it lets
+// the connection go and waits for another.
 func (w *worker) swap(p []byte) (int, error) {
 	s := w.server
 	w.head(false)
-	began := w.fresh // net/http reads its first request, whose time runs
+	began := w.fresh // net/http's time for its first request runs
 	for first := true; ; first = false {
-		w.phase = between // a handshake, or a part of a record, was no request
+		w.phase = between // a handshake, or part of a record, is not a request
 		if c := w.conn; c != nil {
 			switch {
 			case c.ended || w.closed:
 				return 0, net.ErrClosed
-			case first && len(s.work.ready) > 0 && len(c.in) > 0 && c.err == nil: // others have waited for longer
+			case first && len(s.work.ready) > 0 && len(c.in) > 0 && c.err == nil: // others waited longer
 			case c.tls != nil:
 				if n, err, some := c.readNow(w, w.past(p)); some {
 					w.head(n > 0)
@@ -187,11 +187,11 @@ func (w *worker) swap(p []byte) (int, error) {
 				n, err := w.read(w.past(p))
 				return w.remember(p, n), err
 			}
-			if first { // of the others, the time runs on
+			if first { // the time of the others goes on
 				c.until = s.since(w.deadlines.in)
 			}
 			w.release()
-			if began { // a handshake was all
+			if began { // there was only a handshake
 				return 0, io.EOF
 			}
 		}
@@ -218,13 +218,13 @@ func (w *worker) swap(p []byte) (int, error) {
 	}
 }
 
-// net/http passes over empty lines before a request, where the one before was a POST: of the first
-// four bytes, CR and LF (http.conn.readRequest). A worker's was another connection's, maybe. So
-// what only that one may is used up by an empty line that nobody has sent, and what conn may, but
-// net/http would refuse, is taken away: see forgive.
+// forgiven are the empty lines that net/http skips at the start of a request after a POST: CR and
+// LF among its first four bytes (http.conn.readRequest). But the worker's POST may have been
+// another connection's. If only the worker may send empty lines, they are used up by a line that we
+// add. If only conn may, they are removed. See request.blank.
 const forgiven = "\r\n\r\n"
 
-// past returns the part of p that the first bytes of a request go to.
+// past returns the part of p for the first bytes of a request.
 func (w *worker) past(p []byte) []byte {
 	if w.request.posted && !w.conn.posted {
 		return p[len(forgiven):]
@@ -232,8 +232,8 @@ func (w *worker) past(p []byte) []byte {
 	return p
 }
 
-// remember moves n bytes from where past had them go to the beginning of p, behind what net/http
-// passes over where they begin with an empty line.
+// remember moves n bytes from there to the beginning of p, behind the empty lines that net/http
+// skips.
 func (w *worker) remember(p []byte, n int) int {
 	if q := w.past(p); len(q) == len(p) || n == 0 {
 		return n
@@ -266,20 +266,20 @@ func (w *worker) timedOut() {
 	w.head(false)
 }
 
-// release lets the connection go, which has nothing to say.
+// release lets the silent connection go.
 func (w *worker) release() {
 	s, c := w.server, w.conn
 	c.worker = nil
-	w.conn, w.deadlines.in, w.deadlines.out = nil, time.Time{}, time.Time{} // crypto/tls may have set one for c's end
+	w.conn, w.deadlines.in, w.deadlines.out = nil, time.Time{}, time.Time{} // crypto/tls may have set one
 	switch {
 	case c.ended:
 		if c.dropped {
-			// while readNow had released mu: gone has left it to net/http, which does not know of c any more
+			// gone left this to net/http, which does not know c any more
 			c.tell()
 		}
 	case s.accepting.closed || c.outErr != nil:
 		c.end()
-	case len(c.in) > 0: // came meanwhile
+	case len(c.in) > 0: // it arrived while mu was free
 		s.offer(c)
 	case c.err != nil:
 		c.end()
@@ -297,10 +297,10 @@ func (w *worker) read(p []byte) (int, error) {
 		case c == nil || c.ended || w.closed:
 			return 0, net.ErrClosed
 		case (!c.served || c.held) && c.until > 0 && (until.IsZero() || w.server.since(until) > c.until):
-			until = w.server.start.Add(c.until) // net/http's time for the first request runs from the accepting
+			until = w.server.start.Add(c.until) // the first request's time begins at the accept
 		case c.served && w.request.got < peeked:
 			if until = (time.Time{}); c.until > 0 {
-				until = w.server.start.Add(c.until) // the idle connection's
+				until = w.server.start.Add(c.until) // its idle timeout
 			}
 		}
 		late := !until.IsZero() && !until.After(time.Now())
@@ -343,27 +343,27 @@ func (w *worker) read(p []byte) (int, error) {
 	}
 }
 
-// hasLent reports whether b is what lend has queued.
+// hasLent reports whether b is the Write that lend has queued.
 func (w *worker) hasLent(b []byte) bool {
 	return len(w.output.lent) > 0 && len(b) > 0 && &w.output.lent[0] == &b[0]
 }
 
-// torn reports whether all that came of c, which has sent no request before, is less than net/http
-// awaits of a worker's second request. net/http would say nothing then, but of a connection's first
-// request it says that it is a bad one. See conn.short.
+// torn reports whether c ended with fewer bytes than peeked before its first request. net/http
+// answers that it is a bad request if it is its own connection's first, and says nothing otherwise.
+// See conn.short.
 func (w *worker) torn(c *conn) bool {
 	return !c.served && c.tls == nil && w.request.got > 0 && w.request.got < peeked
 }
 
-// pad has net/http read the few bytes of a torn request.
+// pad completes the few bytes of a torn request for net/http.
 func (w *worker) pad(p []byte) int {
 	n := copy(p, filling[w.request.got:])
 	w.request.got += n
 	return n
 }
 
-// Close ends the worker with the connection that it has. A worker that waits is closed by net/http when it closes
-// idle connections: those that are parked are meant.
+// Close ends the worker and its connection. If net/http closes a waiting worker, it means to close
+// the idle connections, which are parked.
 func (w *worker) Close() error {
 	s := w.server
 	s.mu.Lock()
@@ -392,7 +392,7 @@ func (w *worker) Close() error {
 	case w.pool.resting && !w.pool.surplus:
 		s.endIdle()
 	}
-	if w.pool.woken { // it was to serve what is ready
+	if w.pool.woken { // it was about to serve a connection
 		w.pool.woken, s.work.waking = false, false
 		s.wake()
 	}

@@ -33,9 +33,8 @@ func (w *worker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// refuses notes that net/http refuses a request whose header it had when it asked for it, as a
-// worker's second and further ones are read: it tells of none that is active then. But a
-// connection's first one is.
+// refuses counts a request that net/http refuses after its header, for a worker's second and later
+// requests. net/http reports none of these as active, but a connection's first one it does.
 func (w *worker) refuses() {
 	w.request.unasked = true
 	if !w.conn.served {
@@ -45,26 +44,27 @@ func (w *worker) refuses() {
 	}
 }
 
-// gather has what fills net/http's buffer be sent with the Write that follows: within one Write of the handler.
+// gather lets what fills net/http's buffer be sent with the Write that follows it, within one Write
+// of the handler.
 func (w *worker) gather() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	w.output.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records, of each Write
+	w.output.gathers = w.conn != nil && w.conn.tls == nil // crypto/tls makes records of each Write
 }
 
-// gathered ends that. What is kept, as no other Write has followed, is sent now.
+// gathered ends that, and sends what is kept.
 func (w *worker) gathered() {
 	w.server.mu.Lock()
 	defer w.server.unlock()
 	w.output.gathers = false
 	if w.output.kept != nil {
 		if _, err := w.conn.write(w, nil); err != nil && w.conn.outErr == nil {
-			w.conn.moving().outErr = err // as this piece is missing, also where the next Write would have more time
+			w.conn.moving().outErr = err // a piece is missing, even if the next Write has more time
 		}
 	}
 }
 
-// CloseWrite ends the sending of the real connection, after what is queued.
+// CloseWrite ends sending after the queued bytes.
 func (w *worker) CloseWrite() error {
 	w.server.mu.Lock()
 	defer w.server.unlock()
@@ -79,9 +79,9 @@ func (w *worker) CloseWrite() error {
 	return w.conn.handle.CloseWrite(nil, time.Time{})
 }
 
-// write sends p, as far as there is room, or queues it, or waits until it is sent; what w has kept goes before.
+// write sends p, queues it, or waits until it is sent. What w has kept goes first.
 func (c *conn) write(w *worker, p []byte) (n int, err error) {
-	if c.hijacked { // net/http and crypto/tls write one after the other
+	if c.hijacked { // net/http and crypto/tls write one at a time
 		c.server.mu.Unlock()
 		w.output.mu.Lock()
 		defer w.output.mu.Unlock()
@@ -129,7 +129,7 @@ func (c *conn) write(w *worker, p []byte) (n int, err error) {
 	return n, c.outErr
 }
 
-// lend has p sent, which is the caller's memory, and waits for the end of that.
+// lend sends p, the caller's memory, and waits for the end.
 func (c *conn) lend(w *worker, p []byte) (n int) {
 	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		c.moving().outErr = err
@@ -148,7 +148,7 @@ func (c *conn) lend(w *worker, p []byte) (n int) {
 	return len(p)
 }
 
-// queue queues p to be sent, which is c's from here on.
+// queue queues p, which c owns from here on.
 func (c *conn) queue(w *worker, p []byte) error {
 	if err := c.handle.Write((*sender)(c), p, w.deadlines.out); err != nil {
 		return err
@@ -157,15 +157,15 @@ func (c *conn) queue(w *worker, p []byte) error {
 	return nil
 }
 
-// queued counts p, which was queued.
+// queued counts queued bytes.
 func (c *conn) queued(p []byte) {
 	c.out += cost(p)
 	c.server.bytes.queued += cost(p)
 	c.server.holds(cost(p))
 }
 
-// together sends a piece and as much of p as there is room for by one call, or has the loop do it.
-// It returns how much of p was sent.
+// together sends a piece and as much of p as there is room for by one call, or by the loop. It
+// returns how much of p was sent.
 func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error) {
 	if err := c.room(w, false); err != nil {
 		pieces.Put(piece)
@@ -199,9 +199,8 @@ func (c *conn) together(w *worker, piece *[pieceSize]byte, p []byte) (int, error
 	return max(k-pieceSize, 0), c.outErr
 }
 
-// send sends what there is room for of bufs, by the worker's own goroutine: the way through the
-// loop gains nothing but where that sends many short answers by one call, and a long one would hold
-// up the others. mu is released meanwhile.
+// send sends what there is room for from the worker's goroutine. The loop is better only if it
+// sends many short answers by one call. The caller holds mu, which send releases for a while.
 func (c *conn) send(bufs ...[]byte) (n int) {
 	c.server.mu.Unlock()
 	var err error
@@ -217,7 +216,7 @@ func (c *conn) send(bufs ...[]byte) (n int) {
 	return n
 }
 
-// say queues what crypto/tls says when no worker has the connection: its last words.
+// say queues crypto/tls's last words, without a worker.
 func (c *conn) say(p []byte) (int, error) {
 	if c.ended || c.outErr != nil {
 		return 0, net.ErrClosed
@@ -230,7 +229,7 @@ func (c *conn) say(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// room waits until so little is queued that a Write may go on, or until all is sent.
+// room waits until a Write may go on, or until all is sent.
 func (c *conn) room(w *worker, all bool) error {
 	for {
 		limit := c.server.bounds.MaxQueuedBytes

@@ -3,114 +3,54 @@ package reqtrace
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"time"
 
 	"evenkeel.dev"
 )
 
-// Report says where the time of a trace's requests went. Its JSON is described in
-// docs/reference/explain-json.md.
+// Report says where the time of a trace's requests went. docs/reference/explain-json.md describes
+// its JSON.
 type Report struct {
 	Trace time.Duration `json:"trace_ns"` // from the first event to the last
-	// where and why the trace could not be read any further; "": it was read to its end
+	// where and why reading ended early; "": it did not
 	Broken   string `json:"broken,omitempty"`
-	Requests int    `json:"requests"` // whole ones
+	Requests int    `json:"requests"` // whole ones of Class
 	// the figures are of one in so many requests, chosen by chance; 0: of all
 	Sampled  int `json:"sampled,omitempty"`
 	CutStart int `json:"cut_start"`
 	CutEnd   int `json:"cut_end"`
-	Unmarked int `json:"unmarked,omitempty"` // requests that are left out: they have no region, others have
-	// requests that are left out: they asked for a trace, a profile or a status page
+	Unmarked int `json:"unmarked,omitempty"` // left out: these have no region, others have
+	// left out: these asked for a trace, a profile or a status page
 	Measured int      `json:"measured,omitempty"`
-	Missing  []string `json:"missing,omitempty"` // of Options.Requests: no function of the trace matches
-	// they were marked by regions, else they are what servers' goroutines did
+	Missing  []string `json:"missing,omitempty"` // entries of Options.Requests that no function matches
+	// regions mark the requests
 	Marked bool   `json:"marked"`
-	Procs  int    `json:"procs"`           // GOMAXPROCS
-	Class  string `json:"class,omitempty"` // Options.Class: all but Classes is of these requests alone
-	// of all requests, those with most of the slowest 1% first, at most 64
+	Procs  int    `json:"procs"`
+	Class  string `json:"class,omitempty"` // Options.Class: everything but Classes is of these requests
+	// those with most of the slowest 1% first, at most 64
 	Classes []Class `json:"classes"`
 	Total   Parts   `json:"total_ns"`
-	// from the fastest requests to the slowest, without empty ones
+	// fastest first, without empty ones
 	Bands     []Band     `json:"bands"`
-	Median    Band       `json:"median"`                    // p45 to p55: what the others are compared with
-	Tail      Band       `json:"tail"`                      // p99 and above
-	Machine   Machine    `json:"machine,omitzero"`          // when it stood still
-	Quota     *Quota     `json:"quota,omitempty"`           // what a CPU quota did to the process; nil: not known
-	Samples   int        `json:"samples,omitempty"`         // of a CPU profile that was taken meanwhile
-	Allocated uint64     `json:"allocated_bytes,omitempty"` // on the heap during the trace
+	Median    Band       `json:"median"` // p45 to p55: the other bands are compared with it
+	Tail      Band       `json:"tail"`   // p99 and above
+	Machine   Machine    `json:"machine,omitzero"`
+	Quota     *Quota     `json:"quota,omitempty"` // nil: not known
+	Samples   int        `json:"samples,omitempty"`
+	Allocated uint64     `json:"allocated_bytes,omitempty"`
 	CCDF      []Quantile `json:"ccdf"`
 	Slowest   []Request  `json:"slowest"`
-	Spans     []Span     `json:"spans"` // when the collector marked, and when the world was stopped
+	Spans     []Span     `json:"spans"` // the collector marked, or the world was stopped
 	Blocks    []Block    `json:"blocks"`
 }
 
-// Band is the requests between two percentiles. What the machine stood still is left out: of their times, of
-// what is compared, and of the order in which they are.
-type Band struct {
-	Name     string        `json:"name"` // such as p90-99
-	Requests int           `json:"requests"`
-	Min      time.Duration `json:"min_ns"`
-	Max      time.Duration `json:"max_ns"`
-	Mean     time.Duration `json:"mean_ns"`
-	Parts    Parts         `json:"parts_ns"`  // of a request, on average
-	Excess   Parts         `json:"excess_ns"` // Parts less those of the median
-	Sites    []Blame       `json:"sites"`     // of a request, on average; largest first, at most 24
-	// where its requests were running, by a CPU profile; most first, at most 16
-	Samples []Sample `json:"samples,omitempty"`
-}
-
-// Quantile is a point of the distribution of requests' times.
+// Quantile is a point of the distribution of the requests' times.
 type Quantile struct {
 	Q    float64       `json:"q"`
 	Time time.Duration `json:"ns"`
-}
-
-// The bands of a report, by their lower ends.
-var bandNames = []struct {
-	name string
-	from float64
-}{{"p0-50", 0}, {"p50-90", .5}, {"p90-99", .9}, {"p99-99.9", .99}, {"p99.9+", .999}}
-
-// Those of the median.
-const medianFrom, medianTo = .45, .55
-
-// Share returns which part of the band's excess over the median c is, from 0 to 1: causes that
-// take less time than in the median count as none.
-func (b *Band) Share(c ...Cause) float64 {
-	var sum, all time.Duration
-	for i, d := range b.Excess.ns {
-		if d > 0 {
-			all += d
-			if slices.Contains(c, Cause(i)) {
-				sum += d
-			}
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return float64(sum) / float64(all)
-}
-
-// MarshalJSON adds the share of each cause.
-func (b Band) MarshalJSON() ([]byte, error) {
-	type fields Band
-	b.Sites = notNil(b.Sites)
-	shares := map[Cause]float64{}
-	for c := range b.Excess.All() {
-		if s := b.Share(c); s > 0 {
-			shares[c], _ = strconv.ParseFloat(strconv.FormatFloat(s, 'g', 4, 64), 64)
-		}
-	}
-	return json.Marshal(struct {
-		fields
-		Shares map[Cause]float64 `json:"shares"`
-	}{fields(b), shares})
 }
 
 const (
@@ -118,11 +58,9 @@ const (
 	maxSlowest     = 1000
 )
 
-// Analyze reads an execution trace and says where the time of its requests went. It fails as
-// [Read] does, but for a trace that is cut off or corrupt after whole requests: then the report is of
-// what could be read, and Report.Broken says where that ends.
-//
-// It keeps a million requests at most. With more, [Report.Sampled] says which part of them the figures are of.
+// Analyze reads an execution trace and says where the time of its requests went. It fails as [Read]
+// does. If a trace is cut off or corrupt after whole requests, it returns these, and Report.Broken
+// says why. It keeps a million requests at most ([Report].Sampled).
 func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	if o.Slowest < 0 || o.Slowest > maxSlowest {
 		return nil, evenkeel.NewOptionError("reqtrace.Options", "Slowest", "%d; it goes from 1 to %d, or is 0 for %d",
@@ -144,11 +82,11 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	})
 	var broken *brokenError
 	switch {
-	case errors.As(err, &broken) && a.kept.n > 0:
+	case errors.As(err, &broken) && len(a.requests) > 0:
 		a.report.Broken = broken.where()
 	case err != nil:
 		return nil, err
-	case a.kept.n == 0 && !a.cut:
+	case len(a.requests) == 0 && !a.cut:
 		return nil, m.sites.noRequests()
 	}
 	report := a.finish(m)
@@ -158,23 +96,15 @@ func Analyze(ctx context.Context, r io.Reader, o Options) (*Report, error) {
 	return report, nil
 }
 
-// analysis collects requests.
 type analysis struct {
 	report   Report
-	details  store    // of the requests that are kept, one after the other: see keep
-	requests []record // in the end, by time
-	scratch  packed
+	requests []record // in the end, in order of their times
+	details  store
+	scratch  details
 	kept     keep
 	slowest  int
-	cut      bool          // some were
-	floor    time.Duration // of the slowest: a request has to exceed it
-}
-
-// record is a request that is kept.
-type record struct {
-	time    int64
-	class   siteID
-	details spot // of its zone, which they follow
+	cut      bool          // some requests were
+	floor    time.Duration // a request of the slowest takes longer than this
 }
 
 func (a *analysis) add(r *served, m *model) {
@@ -209,14 +139,6 @@ func (a *analysis) add(r *served, m *model) {
 	}
 }
 
-// detail returns what is kept of a request: when it began, from the trace's start, and the rest.
-func (a *analysis) detail(r *record) (start int64, rest packed) {
-	rest = a.details.at(r.details)
-	rest.nextZone()
-	return rest.next(), rest
-}
-
-// cull keeps the slowest.
 func (a *analysis) cull() {
 	s := a.report.Slowest
 	slices.SortStableFunc(s, func(p, q Request) int { return cmp.Compare(q.own(), p.own()) })
@@ -230,7 +152,6 @@ func (a *analysis) cull() {
 
 func (a *analysis) finish(m *model) *Report {
 	a.cull()
-	a.requests = a.records()
 	slices.SortFunc(a.requests, func(p, q record) int { return cmp.Compare(p.time, q.time) })
 	r := &a.report
 	r.Trace, r.Procs, r.Spans = dur(m.now-m.origin), m.clock.max, m.gc
@@ -251,25 +172,23 @@ func (a *analysis) finish(m *model) *Report {
 			r.Classes[i].Slow *= r.Sampled
 		}
 	}
-	x := a.newBlocker(m)
-	z := a.zones(m, x)
-	r.Median = z.band(m, "p45-55", medianFrom, medianTo)
+	r.Median = a.band(m, "p45-55", medianFrom, medianTo)
 	for i, b := range bandNames {
 		to := 1.0
 		if i+1 < len(bandNames) {
 			to = bandNames[i+1].from
 		}
-		if band := z.band(m, b.name, b.from, to); band.Requests > 0 {
+		if band := a.band(m, b.name, b.from, to); band.Requests > 0 {
 			r.Bands = append(r.Bands, band)
 		}
 	}
-	r.Tail = z.band(m, "p99+", .99, 1)
-	r.Blocks = x.blocks(z.slow, m.now-m.origin)
+	r.Tail = a.band(m, "p99+", .99, 1)
+	r.Blocks = a.newBlocker(m).blocks(m.now - m.origin)
 	r.CCDF = a.ccdf()
 	return r
 }
 
-// ccdf returns a point for each step of the curve that can be seen: some twenty a decade.
+// ccdf returns some twenty points a decade.
 func (a *analysis) ccdf() (points []Quantile) {
 	n := len(a.requests)
 	for above := float64(n); above >= 1; above /= 1.122 {

@@ -8,32 +8,31 @@ import (
 	"strings"
 )
 
-// ErrNoRequests is the error of a trace without requests; [NoRequestsError] says what may have been some.
+// ErrNoRequests is the error of a trace without requests.
 var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the function that waits for work (Options.Requests), wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
 
-// NoRequestsError is what [Read] and [Analyze] return for a trace without requests. It is an [ErrNoRequests].
+// NoRequestsError is the [ErrNoRequests] that [Read] and [Analyze] return.
 type NoRequestsError struct {
-	// for Options.Requests, the likeliest first, at most 8; none: nothing waited for work again and again
+	// likeliest first, at most 8; none: nothing waited again and again
 	Candidates []Candidate
 }
 
 // Candidate is a function that may have waited for work.
 type Candidate struct {
-	Func  string // as Options.Requests takes it
+	Func  string // for Options.Requests
 	Waits int    // how often it waited for the network, a channel, a condition or a time
 }
 
-// How many candidates an error lists, and how often each has waited at least.
 const (
 	maxCandidates  = 8
 	leastWaits     = 3
-	leastWaitShare = .01 // of the first one's
+	leastWaitShare = .01 // of the first candidate's
 )
 
 // Is reports whether target is ErrNoRequests.
 func (e *NoRequestsError) Is(target error) bool { return target == ErrNoRequests }
 
-// Error lists the candidates, a line each.
+// Error has a line for each candidate.
 func (e *NoRequestsError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrNoRequests.Error())
@@ -46,7 +45,7 @@ func (e *NoRequestsError) Error() string {
 	return b.String()
 }
 
-// waited takes note of a wait, which may have been for work.
+// waited counts a wait that may have been for work.
 func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
 	if info.candidate == 0 || g.way == wayLife || !mayBeForWork(to, reason, info) {
 		return
@@ -57,7 +56,6 @@ func (s *sites) waited(g *goroutine, to state, reason string, info *stackInfo) {
 	s.forWork[info.candidate]++
 }
 
-// noRequests returns the error of a trace that has none.
 func (s *sites) noRequests() error {
 	var list []Candidate
 	for id, n := range s.forWork {

@@ -5,31 +5,48 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"evenkeel.dev"
 )
 
-// NoClass is what Options.Class names the requests by that have none.
-const NoClass = "-"
+// noClass is what Options.Class calls requests without a class.
+const noClass = "-"
 
-// maxClasses is how many classes a report lists; what is beyond is one, [OtherClasses].
 const maxClasses = 64
 
-// OtherClasses is the name of all classes together that have no row of their own in a list.
+// OtherClasses is the name of all classes that have no row of their own.
 const OtherClasses = "(others)"
 
-// Class is requests of one kind: of a route, a handler, a worker. [Request.Class] says what its name is.
+// Class is requests of one kind, such as those of a route or a handler.
 type Class struct {
-	Name     string `json:"name"` // "": no stack of these requests was seen in their handler
+	Name     string `json:"name"` // as in [Request].Class
 	Requests int    `json:"requests"`
-	Quantiles
-	Slow  int   `json:"slow"` // those among the slowest 1% (p99+) of all requests
+
+	P50  time.Duration `json:"p50_ns"`
+	P90  time.Duration `json:"p90_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	P999 time.Duration `json:"p999_ns"`
+	Tail time.Duration `json:"p99+_mean_ns"` // mean from P99 up
+
+	Slow  int   `json:"slow"` // how many are among the slowest 1% of all requests
 	Total Parts `json:"total_ns"`
 }
 
-// classes says which classes are asked for, and adds up what all of them took.
+func (c *Class) quantiles(times []int64) {
+	at := func(q float64) int { return min(int(q*float64(len(times))), len(times)-1) }
+	c.P50, c.P90, c.P99, c.P999 = dur(times[at(.5)]), dur(times[at(.9)]), dur(times[at(.99)]), dur(times[at(.999)])
+	var sum float64
+	tail := times[at(.99):]
+	for _, t := range tail {
+		sum += float64(t)
+	}
+	c.Tail = dur(int64(sum / float64(len(tail))))
+}
+
+// classes knows which classes are asked for, and what each took.
 type classes struct {
-	pattern string // Options.Class
+	pattern string
 	sites   *sites
 	known   map[siteID]bool
 	total   map[siteID]*Parts
@@ -39,7 +56,6 @@ func newClasses(pattern string, s *sites) *classes {
 	return &classes{pattern: pattern, sites: s, known: map[siteID]bool{}, total: map[siteID]*Parts{}}
 }
 
-// wants reports whether requests of a class are asked for.
 func (c *classes) wants(id siteID) bool {
 	if c.pattern == "" {
 		return true
@@ -47,13 +63,12 @@ func (c *classes) wants(id siteID) bool {
 	wanted, ok := c.known[id]
 	if !ok {
 		name := c.sites.name(id)
-		wanted = name != "" && matches(c.pattern, name) || name == "" && c.pattern == NoClass
+		wanted = name != "" && matches(c.pattern, name) || name == "" && c.pattern == noClass
 		c.known[id] = wanted
 	}
 	return wanted
 }
 
-// add adds a request.
 func (c *classes) add(id siteID, p *Parts) {
 	t := c.total[id]
 	if t == nil {
@@ -63,7 +78,6 @@ func (c *classes) add(id siteID, p *Parts) {
 	t.AddAll(*p)
 }
 
-// asked returns what the requests took that are asked for.
 func (c *classes) asked() (total Parts) {
 	for id, p := range c.total {
 		if c.wants(id) {
@@ -73,8 +87,8 @@ func (c *classes) asked() (total Parts) {
 	return total
 }
 
-// list returns the classes of requests that are in order of their times: those with most requests among the slowest
-// first, and then those with most requests.
+// list returns the classes of requests, which are in order of their times. Those with most of the
+// slowest requests come first.
 func (c *classes) list(requests []record) []Class {
 	slow := max(min(int(.99*float64(len(requests))), len(requests)-1), 0)
 	count, late := c.sites.countClasses(requests), c.sites.countClasses(requests[slow:])
@@ -89,7 +103,7 @@ func (c *classes) list(requests []record) []Class {
 			cmp.Compare(c.sites.name(a), c.sites.name(b)))
 	})
 	list := make([]Class, 0, min(len(ids), maxClasses))
-	rowOf := make([]uint8, len(count)) // of list, by class
+	rowOf := make([]uint8, len(count))
 	for i, id := range ids {
 		switch {
 		case i < maxClasses-1:
@@ -102,20 +116,17 @@ func (c *classes) list(requests []record) []Class {
 		last.Total.AddAll(*c.total[id])
 		rowOf[id] = uint8(len(list) - 1)
 	}
-	times := make([]ranked, len(list))
-	for i := range list {
-		times[i] = newRanked(list[i].Requests)
-	}
+	times := make([][]int64, len(list))
 	for i := range requests {
-		times[rowOf[requests[i].class]].add(requests[i].time)
+		row := rowOf[requests[i].class]
+		times[row] = append(times[row], requests[i].time)
 	}
 	for i := range list {
-		list[i].Quantiles = times[i].quantiles()
+		list[i].quantiles(times[i])
 	}
 	return list
 }
 
-// countClasses counts requests by the numbers of their classes.
 func (s *sites) countClasses(requests []record) []int {
 	count := make([]int, len(s.places))
 	for i := range requests {
@@ -124,11 +135,10 @@ func (s *sites) countClasses(requests []record) []int {
 	return count
 }
 
-// classError is the error of Options.Class where no request is of such a class.
 func classError(pattern string, list []Class) error {
 	var names []string
 	for _, c := range list {
-		names = append(names, fmt.Sprintf("%q (%d)", cmp.Or(c.Name, NoClass), c.Requests))
+		names = append(names, fmt.Sprintf("%q (%d)", cmp.Or(c.Name, noClass), c.Requests))
 	}
 	return evenkeel.NewOptionError("reqtrace.Options", "Class",
 		"no request is of class %q; write one of %s, or a pattern of path.Match",

@@ -7,76 +7,71 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// clock knows what kept runnable goroutines from running, at any time: the world was stopped, or
-// a processor was idle (and the goroutine on its way to it), or all were held, some of them by
-// mark workers. It is a step function of time, kept as running sums:
+// clock knows why runnable goroutines did not run. The world was stopped, or a processor was idle
+// and the goroutine on its way to it. Or all processors were held, some by mark workers. It is a
+// step function of time, kept as running sums:
 //
 //	      stopped        idle     all held, 1 of 2 marks      all held
 //	├────────────────┼──────────┼──────────────────────────┼────────────>
 //	step             step       step                       step
 //
-// Each step has the sums until its start, so a wait from a to b is the difference of two sums, however
-// many steps lie between. Invariants: steps are in order of time, and no two neighbours have the same
-// now; stopped + idle + marked never exceed the time that has passed, and what they leave of a wait is
-// that behind other goroutines.
+// A step has the sums until its start, so a wait is the difference of two sums. What stopped, idle
+// and marked leave of it is the wait behind other goroutines.
 type clock struct {
-	steps  []step  // in order of time; pruned from the front
-	stalls []stall // of the machine; likewise
-	runs   []run   // by their ends; likewise
-	halts  []halt  // stops of the world that are not the collector's; likewise
+	steps  []step // in order of time; pruned from the front
+	stalls []stall
+	runs   []run  // in order of their ends
+	halts  []halt // stops of the world by others than the collector
 
-	procs   []*proc         // by their numbers; nil: not met yet
-	beyond  map[int64]*proc // with numbers that no machine has: the trace is corrupt
-	max     int             // GOMAXPROCS; 0: not known yet
-	running int             // procs that run
-	marking int             // of them, those whose goroutine marks
-	stops   int             // ranges of stop-the-world that are open
+	procs   []*proc
+	beyond  proc // all with impossible numbers, of a corrupt trace
+	max     int
+	running int
+	marking int // those whose goroutine works for the collector
+	stops   int // stops of the world under way
 }
 
-// maxProcs is more than any machine has: a corrupt trace may say anything.
 const maxProcs = 1 << 16
 
 type proc struct {
 	running, marking bool
-	last             siteID // who had it before: where it was when it last had a name
-	who              int64  // the goroutine that has it, or had it; 0: none yet
-	since            int64  // when that one began
+	last             siteID // where the goroutine before was
+	who              int64  // the last goroutine; 0: none yet
+	since            int64
 }
 
-// halt is a time during which somebody else than the collector stopped the world.
+// halt is a time during which the program stopped the world.
 type halt struct {
 	a, b int64
 	by   siteID
 }
 
-// resume ends the halt that is under way, if by began one.
 func (c *clock) resume(by siteID, t int64) {
 	if n := len(c.halts); n > 0 && c.halts[n-1].by == by {
 		c.halts[n-1].b = min(c.halts[n-1].b, t)
 	}
 }
 
-// run is a time during which a goroutine had a processor, from which on it matters to who waits for one.
+// run is a time of at least longRun during which a goroutine had a processor.
 type run struct {
 	start, end int64
 	site       siteID
 }
 
 const (
-	longRun = 100_000 // ns
-	maxRuns = 256     // that are looked at for a wait
-	maxHogs = 8       // who are told apart in it
+	longRun = 100_000
+	maxRuns = 256 // looked at for a wait
+	maxHogs = 8   // told apart in a wait
 )
 
-// takes takes note that g has a processor from now on.
+// takes records that g has a processor from t on.
 func (p *proc) takes(g *goroutine, from trace.GoState, t int64) {
-	if from != trace.GoSyscall || p.who != g.id { // else it never gave it away
+	if from != trace.GoSyscall || p.who != g.id { // otherwise it never gave the processor away
 		p.who, p.since = g.id, t
 	}
 }
 
-// leaves takes note that who had p leaves it, and was there last; forCall: for a system call, from
-// which it may be back before anybody else has p.
+// leaves records that the goroutine leaves p. After a system call it may be back before others.
 func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	p.last = site
 	if !forCall && t-p.since >= longRun && p.who != 0 && site != 0 {
@@ -84,8 +79,7 @@ func (c *clock) leaves(p *proc, site siteID, forCall bool, t int64) {
 	}
 }
 
-// hog returns who had processors for longest while a goroutine waited for one from a to b, and for how long at a time;
-// 0: there was nobody who had one for long.
+// hog returns who had processors for longest from a to b, and for how long at a time. 0: nobody.
 func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 	var hogs [maxHogs]struct {
 		site         siteID
@@ -113,21 +107,18 @@ func (c *clock) hog(a, b int64) (site siteID, longest int64) {
 	return most.site, most.longest
 }
 
-// step is a piece of time during which nothing changed.
 type step struct {
 	start         int64
 	stopped, idle int64 // ns until start
-	marked        int64 // ns until start, in shares of the processors
+	marked        int64 // likewise, in shares of the processors
 	now           runqueue
 }
 
-// runqueue is what a runnable goroutine waits for.
 type runqueue struct {
 	stopped, idle bool
 	marking, all  int32
 }
 
-// update takes note of a change at t.
 func (c *clock) update(t int64) {
 	all := max(c.max, 1)
 	now := runqueue{
@@ -176,8 +167,8 @@ func (s *step) until(t int64) step {
 	return next
 }
 
-// wait adds to p what a goroutine that was runnable from a to b waited for. What a stall of the machine has piled up
-// is the machine's as well.
+// wait adds what a goroutine that was runnable from a to b waited for. A stall includes the wait
+// for what piled up in it.
 func (c *clock) wait(p *Parts, a, b int64) {
 	for i := range c.stalls {
 		s := &c.stalls[i]
@@ -192,7 +183,7 @@ func (c *clock) wait(p *Parts, a, b int64) {
 	c.queued(p, a, b)
 }
 
-// queued is wait, of a time in which the machine went on.
+// queued is wait without stalls.
 func (c *clock) queued(p *Parts, a, b int64) {
 	if a >= b {
 		return
@@ -210,11 +201,10 @@ func (c *clock) queued(p *Parts, a, b int64) {
 	p.ns[CauseRunqueueBusy] += dur(b - a - stopped - idle - marked)
 }
 
-// held returns how much of a wait from a to b, for time to pass or for a connection, a stopped
-// world adds: such a wait does not end while the world is stopped, but with its end. Where it does
-// so, what it waited for may have come at any time before.
+// held returns how much a stopped world adds to a wait for a time or a connection. Such a wait ends
+// when the stop does, and its reason may have come before.
 func (c *clock) held(a, b int64) int64 {
-	const soon = 1e6 // ns that the wake-up of many may take
+	const soon = 1e6 // ns in which many goroutines may be woken
 	i := searchBack(len(c.steps), func(i int) bool { return c.steps[i].start > b }) - 1
 	for end := b; i >= 0 && end > a && b-end <= soon; i-- {
 		s := &c.steps[i]
@@ -238,45 +228,29 @@ func (c *clock) sums(t int64) (step, bool) {
 }
 
 func (c *clock) prune(horizon int64) {
-	if i := sort.Search(len(c.runs), func(i int) bool { return c.runs[i].end > horizon }); i > 0 {
-		c.runs = append(c.runs[:0], c.runs[i:]...)
-	}
+	c.runs = dropUntil(c.runs, func(r *run) bool { return r.end > horizon })
+	c.halts = dropUntil(c.halts, func(h *halt) bool { return h.b > horizon })
 	if i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start > horizon }) - 1; i > 0 {
-		c.steps = append(c.steps[:0], c.steps[i:]...)
+		c.steps = slices.Delete(c.steps, 0, i)
 	}
-	if i := sort.Search(len(c.halts), func(i int) bool { return c.halts[i].b > horizon }); i > 0 {
-		c.halts = append(c.halts[:0], c.halts[i:]...)
-	}
-	if len(c.stalls) > 0 {
-		c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
-	}
+	c.stalls = slices.DeleteFunc(c.stalls, func(s stall) bool { return s.end() < horizon })
+}
+
+// dropUntil drops the first elements of a list, which is in order of time, until one is needed.
+func dropUntil[T any](list []T, needed func(*T) bool) []T {
+	return slices.Delete(list, 0, sort.Search(len(list), func(i int) bool { return needed(&list[i]) }))
 }
 
 func (c *clock) proc(id int64) *proc {
-	if uint64(id) < uint64(len(c.procs)) && c.procs[id] != nil {
-		return c.procs[id]
-	}
-	return c.newProc(id)
-}
-
-func (c *clock) newProc(id int64) *proc {
-	if id < 0 || id >= maxProcs {
-		if c.beyond == nil {
-			c.beyond = map[int64]*proc{}
-		}
-		if c.beyond[id] == nil {
-			c.beyond[id] = &proc{}
-		}
-		return c.beyond[id]
+	if uint64(id) >= maxProcs {
+		return &c.beyond
 	}
 	for int64(len(c.procs)) <= id {
-		c.procs = append(c.procs, nil)
+		c.procs = append(c.procs, &proc{})
 	}
-	c.procs[id] = &proc{}
 	return c.procs[id]
 }
 
-// run takes note of whether a processor runs.
 func (c *clock) run(t, id int64, running bool) {
 	p := c.proc(id)
 	if p.running == running {
@@ -292,8 +266,8 @@ func (c *clock) run(t, id int64, running bool) {
 	c.update(t)
 }
 
-// hold takes note of whether who has a processor marks, until somebody else has it or it is idle: the
-// scheduler's own time, between two, is the former's.
+// hold records whether p's goroutine works for the collector. The scheduler's time between two
+// goroutines belongs to the first.
 func (c *clock) hold(t int64, p *proc, marking bool) {
 	if p.marking != marking {
 		p.marking = marking

@@ -8,69 +8,83 @@ import (
 	"evenkeel.dev"
 )
 
-// role is what a function's name says about a goroutine that has it on its stack.
-type role uint16
+// role is what a function says about a goroutine that has it on its stack.
+type role uint32
 
 const (
-	roleLife role = 1 << iota // a goroutine that begins with it serves one request, from its creation to its end
-	// it waits for work in its own body; what its goroutine does between two such waits is a request
+	roleLife role = 1 << iota // its goroutine serves one request in its life
+	// its goroutine serves a request from one wait for work to the next
 	roleWorker
-	roleAsked    // Options.Requests names it
-	roleStreams  // it serves a connection of many streams, each of which has a goroutine of its own
-	roleMeasures // it answers with a trace, a profile or a status page: no user waits for it
-	roleReads    // it reads from a connection
-	roleWrites   // it writes to a connection
-	roleCloses   // it closes a connection
-	roleLocks    // it takes SQLite's lock
-	roleUnlocks  // it releases SQLite's lock
+	roleAsked
+	roleStreams  // it serves a connection, with a goroutine for each stream
+	roleMeasures // it answers with a trace, a profile or a status page
+	roleReads
+	roleWrites
+	roleCloses
+	roleLocks
+	roleUnlocks
+
+	roleConn
+	roleHandler
+	rolePeek   // it waits for the next request
+	roleHeader // it reads a request's header
+	roleAnswer // it writes to the client
+
+	// Of the runtime:
+	roleGC // it allocates, and works or waits for the collector
+	roleSweep
+	roleBeat // it sleeps for beatPeriod
 )
 
-// entries are the functions of servers that tell requests without a mark. Where a server starts a goroutine for each
-// request, its life is the request; a worker that is handed requests serves one from a wait for work to the next.
-// HTTP/1 is not here: a connection's goroutine serves one request after the other (package files turn.go and phase.go).
+// has reports whether a function on the stack has the role.
+func (i *stackInfo) has(r role) bool { return i.roles&r != 0 }
+
 var entries = map[string]role{
-	// HTTP/2 of the standard library: src/net/http/h2_bundle.go up to Go 1.26,
-	// src/net/http/internal/http2/server.go from Go 1.27 on ("go sc.runHandler" in processHeaders,
-	// scheduleHandler and upgradeRequest).
+	// HTTP/2 of the standard library, up to Go 1.26 in src/net/http/h2_bundle.go, and later in
+	// src/net/http/internal/http2/server.go. Both call "go sc.runHandler".
 	"net/http.(*http2serverConn).runHandler":           roleLife,
 	"net/http.(*http2serverConn).serve":                roleStreams,
 	"net/http/internal/http2.(*serverConn).runHandler": roleLife,
 	"net/http/internal/http2.(*serverConn).serve":      roleStreams,
 
-	// HTTP/2 of golang.org/x/net: http2/server.go, likewise. Its h2c serves on a connection that it
-	// takes from net/http.
+	// HTTP/2 of golang.org/x/net, http2/server.go. Its h2c takes connections from net/http.
 	"golang.org/x/net/http2.(*serverConn).runHandler": roleLife,
 	"golang.org/x/net/http2.(*serverConn).serve":      roleStreams,
 
-	// gRPC, google.golang.org/grpc/server.go: serverWorker receives streams from a channel (NumStreamWorkers); without
-	// workers, and where all of them are busy, serveStreams starts a goroutine for each (entryPrefixes).
+	// gRPC, server.go. Workers receive streams from a channel (NumStreamWorkers). Without a free
+	// one, serveStreams starts a goroutine for each stream (entryPrefixes).
 	"google.golang.org/grpc.(*Server).serverWorker": roleWorker,
 
-	// net/rpc, src/net/rpc/server.go: ServeCodec starts "go service.call" for each call.
 	"net/rpc.(*service).call": roleLife,
 
-	// net/http/pprof, src/net/http/pprof/pprof.go, and pages of this module.
-	"net/http/pprof.Trace":                                 roleMeasures,
-	"net/http/pprof.Profile":                               roleMeasures,
-	"net/http/pprof.Index":                                 roleMeasures,
-	"net/http/pprof.Cmdline":                               roleMeasures,
-	"net/http/pprof.Symbol":                                roleMeasures,
-	"net/http/pprof.handler.ServeHTTP":                     roleMeasures,
 	"evenkeel.dev/reqtrace/recorder.(*Recorder).ServeHTTP": roleMeasures,
 	"evenkeel.dev/gcgate/httpgate.Status.func1":            roleMeasures,
 	"evenkeel.dev/gcgate/health.(*Handler).ServeHTTP":      roleMeasures,
 
-	// package net: src/net/net.go, rawconn.go, sendfile.go.
 	"net.(*conn).Close": roleCloses,
 	"net.sendFile":      roleWrites,
+
+	"net/http.(*conn).serve":              roleConn,
+	"net/http.serverHandler.ServeHTTP":    roleHandler,
+	"bufio.(*Reader).Peek":                rolePeek,
+	"net/http.(*conn).readRequest":        roleHeader,
+	"net/http.checkConnErrorWriter.Write": roleAnswer,
+
+	"runtime.gcAssistAlloc":           roleGC,
+	"runtime.gcStart":                 roleGC,
+	"runtime.gcMarkDone":              roleGC,
+	"runtime.bgsweep":                 roleSweep,
+	"runtime.traceStartReadCPU.func1": roleBeat,
+	"runtime/pprof.profileWriter":     roleBeat,
 }
 
-// entryPrefixes are likewise of functions whose names differ from release to release, as those of closures do.
+// entryPrefixes are for names that differ between releases, such as those of closures.
 var entryPrefixes = []struct {
 	prefix string
 	role   role
 }{
 	{"google.golang.org/grpc.(*Server).serveStreams.func", roleLife}, // func1.1, func1.2 or func2.1
+	{"net/http/pprof.", roleMeasures},
 	{"net.(*netFD).Read", roleReads},
 	{"net.(*netFD).read", roleReads},
 	{"net.(*rawConn).Read", roleReads},
@@ -79,13 +93,11 @@ var entryPrefixes = []struct {
 	{"net.(*rawConn).Write", roleWrites},
 }
 
-// function is what is known of one by its name and file.
 type function struct {
 	role  role
 	owner owner
 }
 
-// function returns what is known of a frame's function. A trace has the same few thousands again and again.
 func (s *sites) function(f *frame) function {
 	if known, ok := s.functions[f.Func]; ok {
 		return known
@@ -114,7 +126,6 @@ func (s *sites) function(f *frame) function {
 	return known
 }
 
-// matches reports whether name is, or matches as path.Match does, a pattern.
 func matches(pattern, name string) bool {
 	if pattern == name {
 		return true
@@ -123,7 +134,6 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// checkRequests returns the error of patterns that no function can match.
 func checkRequests(patterns []string) error {
 	const how = "write a function as stacks have it, such as main.(*pool).worker, or a pattern of path.Match: *.(*pool).work*"
 	for _, p := range patterns {
@@ -134,7 +144,7 @@ func checkRequests(patterns []string) error {
 	return nil
 }
 
-// serving fills in what s.frames, a stack from the inside, says about requests.
+// serving fills in what the stack s.frames says about requests.
 func (s *sites) serving(info *stackInfo) {
 	most, candidate := ownerRuntime, ""
 	for i := range s.frames {
@@ -165,7 +175,7 @@ func (s *sites) serving(info *stackInfo) {
 	}
 }
 
-// isClosure reports whether a function is a literal in another one: its name ends in .func1, .gowrap1 or the like.
+// isClosure reports whether a function is a literal within another one.
 func isClosure(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return strings.HasPrefix(last, "func") || strings.HasPrefix(last, "gowrap") ||

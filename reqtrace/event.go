@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// event takes the next event of the trace.
 func (m *model) event(e *trace.Event) {
 	t := int64(e.Time())
 	if m.origin == 0 {
@@ -33,7 +32,7 @@ func (m *model) event(e *trace.Event) {
 	case trace.EventRangeEnd:
 		m.rangeEnd(e, t)
 	case trace.EventRegionBegin:
-		if m.isRegion(e.Region().Type) {
+		if matches(m.region, e.Region().Type) {
 			m.turns.marked = !m.turns.released // a region that comes late changes nothing
 			g := m.goroutine(int64(e.Goroutine()))
 			if m.turns.step(g, turnBegins, t); m.regionPattern && g.depth == 1 {
@@ -41,14 +40,14 @@ func (m *model) event(e *trace.Event) {
 			}
 		}
 	case trace.EventRegionEnd:
-		if m.isRegion(e.Region().Type) {
+		if matches(m.region, e.Region().Type) {
 			m.turns.step(m.goroutine(int64(e.Goroutine())), turnEnds, t)
 		}
 	case trace.EventLog:
 		switch l := e.Log(); l.Category {
 		case region.IDCategory:
 			if g := m.goroutine(int64(e.Goroutine())); g.phase == phaseRegion || !g.known {
-				// else it began before the trace, or is of no region
+				// otherwise it began before the trace, or has no region
 				g.reqID = l.Message
 			}
 		case region.ClassCategory:
@@ -81,29 +80,27 @@ func (m *model) event(e *trace.Event) {
 	}
 }
 
-// label marks the collector's workers.
 func (m *model) label(e *trace.Event, t int64) {
 	l := e.Label()
 	if l.Resource.Kind != trace.ResourceGoroutine || !strings.HasPrefix(l.Label, "GC (") {
 		return
 	}
 	g := m.goroutine(int64(l.Resource.Goroutine()))
-	g.gcWorker, g.gcIdle = true, l.Label == "GC (idle)"
+	g.gcWorker = true
 	if g.last() == stateRunning && e.Proc() != trace.NoProc {
 		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
 	}
 }
 
-// transition takes a goroutine into its next state.
 func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	g := m.goroutine(int64(st.Resource.Goroutine()))
 	from, to := st.Goroutine()
 	if from == to {
-		return // the state at the start of a generation, known already
+		return // a generation repeats the state
 	}
 	began := t
 	if from == trace.GoUndetermined && len(g.segments) == 0 {
-		began = m.origin // its state is told when it is first met
+		began = m.origin // the first event of a goroutine tells its state
 	}
 	info := &noStack
 	if from == trace.GoRunning || to == trace.GoWaiting || to == trace.GoSyscall {
@@ -117,7 +114,9 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		if p := int64(e.Proc()); p != int64(trace.NoProc) {
 			m.clock.leaves(m.clock.proc(p), m.sites.occupant(g), to == trace.GoSyscall, t)
 		}
-		m.kernel.ends(int64(g.thread), t)
+	}
+	if from == trace.GoRunning || from == trace.GoSyscall {
+		m.kernel.ends(g.thread, t)
 	}
 	switch to {
 	case trace.GoRunnable:
@@ -133,15 +132,15 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		if g.thread = 0; m.kernel != nil && from != trace.GoUndetermined {
 			g.thread = int32(e.Thread())
-			m.kernel.starts(int64(g.thread), t)
+			m.kernel.starts(g.thread, false, t)
 		}
 		m.run(g, began)
 	case trace.GoWaiting:
 		s := waitState(st.Reason)
 		switch {
-		case info.gc && s == stateLock:
+		case info.has(roleGC) && s == stateLock:
 			s = stateAssistWait // the collector's own semaphores
-		case from == trace.GoNotExist: // a coroutine begins
+		case from == trace.GoNotExist:
 			m.born(e, g, t, st)
 		case from == trace.GoRunning && st.Reason == "": // a coroutine takes over (iter.Pull), until it gives back
 			s = stateChannel
@@ -149,7 +148,7 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		m.push(g, began, s, info.site)
 		last := &g.segments[len(g.segments)-1]
 		last.held, last.inside = st.Reason == "chan send", info.inside
-		g.beats = info.beat
+		g.beats = info.has(roleBeat)
 		m.sites.waited(g, s, st.Reason, info)
 		m.turns.waits(g, s, st.Reason, info, t)
 		g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
@@ -164,9 +163,10 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		m.push(g, began, s, info.site)
 		last := &g.segments[len(g.segments)-1]
 		last.inside, last.thread = info.inside, g.thread
+		m.kernel.starts(g.thread, true, t)
 		m.commits(g, info, t)
 		m.turns.calls(g, info, t)
-		if g.serve && info.serve && !info.handler && (info.peek || info.header) {
+		if g.serve && info.has(roleConn) && !info.has(roleHandler) && (info.has(rolePeek) || info.has(roleHeader)) {
 			m.turns.reads(g, info, t)
 		}
 	case trace.GoNotExist:
@@ -178,7 +178,6 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 	}
 }
 
-// runnable takes note of who made g runnable.
 func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int64, st *trace.StateTransition) {
 	by := m.other(e, g)
 	switch from {
@@ -198,7 +197,7 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 			if n > 0 {
 				m.ended(&g.segments[n-1], g, by, e)
 			}
-		case n > 0 && g.last() == stateUnknown: // since before the trace, and no goroutine ended it
+		case n > 0 && g.last() == stateUnknown: // it waits since before the trace, and no goroutine ended the wait
 			g.segments[n-1].state = stateNetwork
 		}
 		if by == nil {
@@ -212,20 +211,18 @@ func (m *model) runnable(e *trace.Event, g *goroutine, from trace.GoState, t int
 	m.push(g, t, stateRunnable, 0)
 }
 
-// ended takes note of who ended g's wait s, and where it did so.
 func (m *model) ended(s *segment, g, by *goroutine, e *trace.Event) {
 	s.waker = by
 	if s.state != stateLock && s.state != stateChannel && s.state != stateUnknown {
 		return
 	}
 	s.release = m.sites.look(by, e.Stack()).site
-	// A request's goroutine does not work for another request: it lets something go.
+	// A goroutine that serves a request releases something. It does not work for another request.
 	if mine := g.turnOf(); by.serving() && mine != 0 && by.turnOf() != mine {
 		s.held = true
 	}
 }
 
-// born takes note of who created g.
 func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTransition) {
 	g.born, g.parent = t, m.other(e, g)
 	if g.parent != nil {
@@ -238,13 +235,20 @@ func (m *model) born(e *trace.Event, g *goroutine, t int64, st *trace.StateTrans
 	m.turns.created(g, info, t)
 }
 
-// enter takes note of what a stack says about g.
 func (m *model) enter(g *goroutine, info *stackInfo, t int64) {
-	g.enter(info)
+	if info.entry != 0 {
+		g.entry = info.entry
+	}
+	if info.named {
+		g.place = info.site
+	}
+	if info.has(roleSweep) { // it gives way after each span, but not to the network
+		g.gcWorker = true
+	}
 	m.turns.enter(g, info, t)
 }
 
-// other returns the goroutine that e happened on, nil if that is g or none.
+// other returns the goroutine on which e happened. It returns nil if that is g or none.
 func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	if id := e.Goroutine(); id != trace.NoGoroutine && int64(id) != g.id {
 		return m.goroutine(int64(id))

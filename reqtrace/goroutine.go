@@ -21,71 +21,68 @@ const (
 	stateAssistMark
 	stateAssistWait
 	stateSweep
-	stateStopping // it stops the world
+	stateStopping
 	stateDead
 )
 
-// segment is a piece of a goroutine's time. It ends where the next begins.
+// segment is a piece of a goroutine's time, until the next one's start.
 type segment struct {
 	start   int64
-	waker   *goroutine // who ended a wait, nil: nobody that is a goroutine
-	site    siteID     // of a wait, a call or an assist; of being runnable: who had the processor before
-	release siteID     // where the waker ended the wait
-	inside  siteID     // of a wait: the library's function that waits
+	waker   *goroutine // the goroutine that ended a wait
+	site    siteID     // of a wait, call or assist; if runnable, of who had the processor before
+	release siteID
+	inside  siteID // the library's function that waits
 	state   state
-	idle    bool  // it is a wait for the next request
-	held    bool  // the waker did not make what is waited for: a request held it, or it had to take what is sent
-	thread  int32 // the thread that it ran on; 0: it did not run, or the thread is not known
+	idle    bool
+	held    bool  // the waker held what is waited for, and did not make it
+	thread  int32 // on which it ran; 0: none, or not known
 }
 
-// goroutine is what the trace says about one goroutine. Times are nanoseconds of the trace's clock.
-// The fields that each event reads come first, because most goroutines are in no cache when they
-// are woken.
+// goroutine is what the trace says about one goroutine. Times are by the trace's clock. The fields
+// of every event come first, because most goroutines are in no cache when they wake up.
 type goroutine struct {
 	id       int64
-	segments []segment   // in order of time; pruned from the front
-	stack    *knownStack // the last that was looked at; nil: none yet
+	segments []segment // in order of time; pruned from the front
+	stack    *knownStack
 	turn
 
-	serve     bool // it is a connection of net/http's server, of HTTP/1
-	streams   bool // it serves a connection of many streams
+	serve     bool // a connection of HTTP/1 of net/http's server
+	streams   bool // a connection of many streams
 	way       way  // how else it serves requests
-	asked     bool // by a function that Options.Requests names
-	forWork   bool // it waits on behalf of a request, or may
-	beats     bool // it sleeps for beatPeriod again and again
+	asked     bool // Options.Requests names its function
+	forWork   bool
+	beats     bool
 	gcWorker  bool
-	gcIdle    bool // and runs only where nobody else would
 	assisting bool
 	sweeping  bool
-	thread    int32  // that it runs on, or last ran on; 0: not known
-	ofNobody  bool   // a timer created it, not a goroutine
-	place     siteID // its last place that has a name
+	thread    int32 // its last; 0: not known
+	ofNobody  bool
+	place     siteID // the last one with a name
 	entry     siteID
-	task      siteID // a function that Options.Requests names, if it is the program's: the class of its requests
+	task      siteID // the program's function of Options.Requests, which is the class
 
-	wakes    []int64 // when it woke others, in order of time; pruned like segments
+	wakes    []int64 // when it woke others; pruned like segments
 	jobs     jobsOf
-	owner    uint64 // the turn that it was created in
+	owner    uint64
 	parent   *goroutine
-	born     int64         // when parent created it; 0: before the trace
-	samples  []stackSample // of a CPU profile, in order of time; pruned likewise
-	stops    []stackSample // where it was preempted, pruned like segments
-	locked   int64         // when it last took SQLite's lock, or tried to
-	stopping int           // how many stops of the world it has under way
-	stopAt   siteID        // on whose behalf
+	born     int64         // 0: before the trace
+	samples  []stackSample // of a CPU profile; pruned like segments
+	stops    []stackSample // where it was preempted; pruned like segments
+	locked   int64
+	stopping int    // stops of the world that it has under way
+	stopAt   siteID // who asked for the stop
 	assistAt siteID
 }
 
-// at returns the index of the segment that t lies in, -1 when that is not known.
+// at returns the index of the segment that t lies in. -1: not known.
 func (g *goroutine) at(t int64) int {
 	n := len(g.segments)
-	if n > 0 && g.segments[n-1].start <= t { // the usual case
+	if n > 0 && g.segments[n-1].start <= t {
 		return n - 1
 	}
 	return searchBack(n, func(i int) bool { return g.segments[i].start > t }) - 1
 }
 
-// searchBack is sort.Search, for what is mostly among the last.
 func searchBack(n int, f func(int) bool) int {
 	from, to := n-1, n
 	for step := 1; from >= 0 && f(from); step *= 2 {
@@ -95,7 +92,6 @@ func searchBack(n int, f func(int) bool) int {
 	return from + sort.Search(to-from, func(i int) bool { return f(from + i) })
 }
 
-// segment returns the i-th segment of g and where it ends, b at the latest.
 func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	if i+1 < len(g.segments) {
 		b = min(b, g.segments[i+1].start)
@@ -103,15 +99,14 @@ func (g *goroutine) segment(i int, b int64) (*segment, int64) {
 	return &g.segments[i], b
 }
 
-// firstSegments is the initial capacity. Most goroutines that live for one request need no more.
+// firstSegments is the initial capacity, enough for a goroutine of one request.
 const firstSegments = 8
 
-// push begins a segment. If the slice is full, it first drops segments that no request needs any
-// more.
+// push begins a segment. A full slice first drops what no request needs.
 func (m *model) push(g *goroutine, t int64, s state, site siteID) {
 	n := len(g.segments)
 	if n > 0 && g.segments[n-1].start == t {
-		g.segments[n-1] = segment{start: t, state: s, site: site} // nothing happened in no time
+		g.segments[n-1] = segment{start: t, state: s, site: site} // it took no time
 		return
 	}
 	switch {
@@ -123,7 +118,6 @@ func (m *model) push(g *goroutine, t int64, s state, site siteID) {
 	g.segments = append(g.segments, segment{start: t, state: s, site: site})
 }
 
-// last returns the current segment's state.
 func (g *goroutine) last() state {
 	if n := len(g.segments); n > 0 {
 		return g.segments[n-1].state
@@ -131,7 +125,7 @@ func (g *goroutine) last() state {
 	return stateUnknown
 }
 
-// wokeBefore returns when g last woke another goroutine before t, 0 when that is not known.
+// wokeBefore returns when g last woke another goroutine before t. 0: not known.
 func (g *goroutine) wokeBefore(t int64) int64 {
 	i := searchBack(len(g.wakes), func(i int) bool { return g.wakes[i] >= t })
 	if i == 0 {
@@ -140,35 +134,17 @@ func (g *goroutine) wokeBefore(t int64) int64 {
 	return g.wakes[i-1]
 }
 
-// prune forgets what was over before horizon.
 func (g *goroutine) prune(horizon int64) {
 	if i := g.at(horizon); i > 0 {
-		g.segments = append(g.segments[:0], g.segments[i:]...)
+		g.segments = slices.Delete(g.segments, 0, i)
 	}
 	if i := sort.Search(len(g.wakes), func(i int) bool { return g.wakes[i] >= horizon }); i > 1 {
-		g.wakes = append(g.wakes[:0], g.wakes[i-1:]...) // the last one before it too
+		g.wakes = slices.Delete(g.wakes, 0, i-1) // the last one before it too
 	}
-	if len(g.samples) > 0 {
-		g.samples = slices.DeleteFunc(g.samples, func(s stackSample) bool { return s.at < horizon })
-	}
-	if len(g.stops) > 0 {
-		g.stops = slices.DeleteFunc(g.stops, func(s stackSample) bool { return s.at < horizon })
-	}
-	if p := g.parent; p != nil && g.born < horizon {
+	g.samples = dropUntil(g.samples, func(s *stackSample) bool { return s.at >= horizon })
+	g.stops = dropUntil(g.stops, func(s *stackSample) bool { return s.at >= horizon })
+	if g.born < horizon {
 		g.parent = nil
-	}
-}
-
-// enter takes note of what a stack says about g.
-func (g *goroutine) enter(info *stackInfo) {
-	if info.entry != 0 {
-		g.entry = info.entry
-	}
-	if info.named {
-		g.place = info.site
-	}
-	if info.sweep { // it gives way after each span, but not to the network
-		g.gcWorker, g.gcIdle = true, true
 	}
 }
 

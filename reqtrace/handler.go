@@ -2,9 +2,9 @@ package reqtrace
 
 import "strings"
 
-// handlerOf returns the index of the frame of a request's handler: the innermost that a dispatcher called. Middleware
-// of the program's own is called by one too, but calls the next one. Of a handler that a library wrote, and that calls
-// the program, it is the function that it calls. -1: no dispatcher is on the stack.
+// handlerOf returns the index of the frame of a request's handler, which is the innermost function
+// that a dispatcher called. Middleware calls another dispatcher. If a library's handler calls the
+// program, the handler is what it calls. -1: there is none.
 //
 //	main.look              <- the handler
 //	chi.(*Mux).routeHTTP      dispatches
@@ -18,17 +18,17 @@ func handlerOf(frames []frame) int {
 			continue
 		}
 		if strings.HasPrefix(inner.Func, "net/http.(*ServeMux).") {
-			return -1 // it looks for the route: who will handle the request is not known yet
+			return -1
 		}
 		if inner.owner <= ownerStd && outer.owner >= ownerLibrary && !strings.HasPrefix(inner.Func, "reflect.") ||
 			serversOwn(outer.Func, inner.Func) {
 			continue // a server reads or writes by itself
 		}
 		if outer.owner == ownerStd && inner.owner <= ownerStd && !stdHandler(outer.Func, inner) {
-			continue // it looks up, copies or allocates by itself, or was preempted
+			continue // it looks something up, copies or allocates, or was preempted
 		}
 		handler = i - 1
-		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") { // net/rpc calls by it
+		for handler > 0 && strings.HasPrefix(frames[handler].Func, "reflect.") {
 			handler--
 		}
 		if inner.owner == ownerLibrary && packageOf(inner.Func) == packageOf(outer.Func) {
@@ -46,11 +46,9 @@ func handlerOf(frames []frame) int {
 	return handler
 }
 
-// handler is handlerOf, but it passes over middleware that calls the next handler as a function
-// value: next(w, r). It recognises such middleware because the line of the call reaches several
-// functions. A handler's line reaches one. So in a service with one route the middleware is taken
-// for the handler. If the compiler inlines the function that returns the middleware, each route has
-// a copy with the same line.
+// handler is handlerOf without middleware that calls the next handler as a function value: next(w,
+// r). The line of such a call reaches several functions, so with one route the middleware counts as
+// the handler. If the compiler inlines it, each route has a copy with the same line.
 //
 //	main.(*api).search                   <- the handler         main.(*api).store
 //	main.run.(*api).observed.func7 (api.go:30)  middleware      main.run.(*api).observed.func8 (api.go:30)
@@ -70,20 +68,18 @@ func (s *sites) handler(frames []frame) int {
 	return h
 }
 
-// line is a source line.
 type line struct {
 	file string
 	line uint64
 }
 
-// call is what a line has been seen to call.
 type call struct {
 	pc             uint64
-	caller, callee string // callee is "" if there are several
+	caller, callee string
 }
 
-// callsSeveral reports whether the call in f has also called other functions. Two calls on one line
-// of one function do not count as one call.
+// callsSeveral reports whether the call in f also calls other functions. Two calls on a line of one
+// function are not the same call.
 func (s *sites) callsSeveral(f *frame, callee string) bool {
 	at := line{f.File, f.Line}
 	c, known := s.calls[at]
@@ -102,8 +98,8 @@ func (s *sites) callsSeveral(f *frame, callee string) bool {
 	return true
 }
 
-// dispatchers are functions of libraries that call a handler which somebody else wrote; a name that ends in a dot or
-// a slash stands for all that begin with it.
+// dispatchers are functions of libraries that call a handler of somebody else's. A name that ends
+// in a dot or a slash stands for all that begin with it.
 var dispatchers = []string{
 	"github.com/gin-gonic/gin.(*Context).Next", "github.com/gin-gonic/gin.(*Engine).", "github.com/labstack/echo/",
 	"github.com/gofiber/fiber/",
@@ -112,7 +108,6 @@ var dispatchers = []string{
 	"github.com/go-chi/chi/", "github.com/gorilla/mux.", "github.com/julienschmidt/httprouter.",
 }
 
-// dispatches reports whether a function calls a handler that somebody else wrote.
 func dispatches(f *frame) bool {
 	name := f.Func
 	switch {
@@ -137,9 +132,8 @@ func dispatches(f *frame) bool {
 	return false
 }
 
-// stdHandler reports whether what a dispatcher of net/http calls is a handler of the standard
-// library's: a ServeHTTP, or any function that an http.HandlerFunc is. A file server is one itself:
-// what it calls is its work.
+// stdHandler reports whether a dispatcher of net/http calls a handler of the standard library. What
+// a file server calls is its own work.
 func stdHandler(outer string, inner *frame) bool {
 	if inner.owner == ownerRuntime {
 		return false
@@ -148,8 +142,7 @@ func stdHandler(outer string, inner *frame) bool {
 		strings.HasSuffix(inner.Func, ".ServeHTTP")
 }
 
-// serversOwn reports whether a dispatcher calls a function of its own server: of HTTP/2 before Go
-// 1.27, from then on, or by golang.org/x/net; of gRPC, but for what it generates.
+// serversOwn reports whether a dispatcher calls a function of its own server, of HTTP/2 or gRPC.
 func serversOwn(outer, inner string) bool {
 	for _, p := range []string{"net/http.(*http2", "net/http/internal/http2.", "golang.org/x/net/http2."} {
 		if strings.HasPrefix(inner, p) {
@@ -160,7 +153,7 @@ func serversOwn(outer, inner string) bool {
 		strings.HasPrefix(inner, "google.golang.org/grpc")
 }
 
-// generatedHandler reports whether a function is what protoc-gen-go-grpc writes for a method:
+// generatedHandler reports whether protoc-gen-go-grpc wrote the function, such as
 // _Greeter_SayHello_Handler.
 func generatedHandler(name string) bool {
 	name = name[len(packageOf(name)):]

@@ -1,6 +1,8 @@
 package reqtrace
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -24,7 +26,7 @@ func TestKeep(t *testing.T) {
 		a.add(&q, m)
 	}
 	r := a.finish(m)
-	if r.Requests != n || r.Sampled != 2 || a.kept.n >= most {
+	if r.Requests != n || r.Sampled != 2 || len(a.requests) >= most {
 		t.Errorf("%d requests, one in %d, %d kept", r.Requests, r.Sampled, len(a.requests))
 	}
 	if got := len(a.requests); got < n/2-n/100 || got > n/2+n/100 {
@@ -59,5 +61,51 @@ func TestKeep(t *testing.T) {
 	}
 	if got := r.Tail.Requests; got < n/100-n/1000 || got > n/100+n/1000 {
 		t.Errorf("p99+ has %d requests of %d", got, n)
+	}
+}
+
+func TestPacked(t *testing.T) {
+	var p packed
+	want := []int64{0, 1, 127, 128, 1 << 40, 0}
+	for _, v := range want {
+		p.put(v)
+	}
+	for i, v := range want {
+		if got := p.next(); got != v {
+			t.Errorf("%d: %d, want %d", i, got, v)
+		}
+	}
+	if len(p) != 0 {
+		t.Errorf("%d bytes are left", len(p))
+	}
+}
+
+// TestStore: details are found again, whole, beyond the ends of chunks.
+func TestStore(t *testing.T) {
+	var s store
+	var list []details
+	var spots []spot
+	for i := range 5000 {
+		d := details{start: int64(i) << 20, waits: []spent{}, samples: []sampled{}}
+		d.parts[CauseLock], d.parts[numCauses-1] = int64(i), 1<<40
+		for j := range i % 9 {
+			d.waits = append(d.waits, spent{waitID(j), int64(j * i)})
+		}
+		for j := range i % 4 {
+			d.samples = append(d.samples, sampled{siteID(j), i})
+		}
+		if i == 1000 { // too large for a chunk
+			d.samples = slices.Repeat([]sampled{{1, 2}}, chunkSize)
+		}
+		list, spots = append(list, d), append(spots, s.put(&d))
+	}
+	if len(s) < 4 {
+		t.Errorf("%d chunks", len(s))
+	}
+	got := details{waits: []spent{}, samples: []sampled{}}
+	for i, at := range spots {
+		if !reflect.DeepEqual(*s.at(at, &got), list[i]) {
+			t.Fatalf("%d is %+v, want %+v", i, got, list[i])
+		}
 	}
 }

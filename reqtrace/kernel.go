@@ -12,22 +12,20 @@ import (
 // CPU is what the kernel counted for the traced process during the trace.
 type CPU struct {
 	Grouped bool    // the process's control groups were found, so the quota is known
-	Quota   float64 // CPUs that the strictest group allows; 0: no quota
+	Quota   float64 // CPUs that the quota allows; 0: no quota
 	Moments []CPUMoment
 }
 
-// CPUMoment is what the kernel has counted until a time. Moments are in order of time, ideally 10
-// ms apart. Counts only grow.
+// CPUMoment is what the kernel has counted until a time.
 type CPUMoment struct {
 	At        time.Time
-	Periods   int64         // periods of the quota
-	Throttled int64         // periods that used the quota up
-	Waited    time.Duration // time spent waiting because of the quota, summed over CPUs
-	Threads   []ThreadTime  // threads whose times have changed
+	Periods   int64
+	Throttled int64
+	Waited    time.Duration // because of the quota, summed over CPUs
+	Threads   []ThreadTime
 }
 
-// ThreadTime is how long a thread has run, and how long it has waited for a CPU. Waited includes
-// waits that the quota caused.
+// ThreadTime is how long a thread ran and waited for a CPU. Waited includes the quota's waits.
 type ThreadTime struct {
 	ID          int64
 	Ran, Waited time.Duration
@@ -38,45 +36,43 @@ type ThreadTime struct {
 //
 //	moments     ├───────── window ─────────┤───────── window ─────────┤
 //	the quota                 Waited + d ──^ explains the longest silence of all processors that ends here
-//	a thread    │ runs, by the trace │      │ runs       │
-//	            Ran + c, Waited + g ───────^ descheduled: running beyond c, up to g
+//	a thread    │ runs, by the trace │      │ runs │ call│
+//	            Ran + c, Waited + g ───────^ descheduled: running beyond c, up to g; then calls, up to the rest of g
 //
-// The kernel counts a wait when it ends, so the facts about a time arrive up to a window later.
-// Requests are taken apart after that (turns.pending).
+// The kernel counts a wait when it ends, so a time is settled up to a window later. Requests are
+// taken apart after that (turns.pending).
 //
 // Invariants:
-//   - Each increase of Waited explains at most one silence, and a silence is explained once.
-//   - A thread is descheduled for no longer than the kernel counted it waiting, and no longer than
-//     the trace shows it running.
-//   - Running time inside a silence is the quota's or the machine's, and not also descheduled.
+//   - An increase of Waited explains at most one silence, and a silence is explained once.
+//   - A thread is descheduled for at most the time that the kernel counted it waiting.
+//   - Time in a silence is the quota's or the machine's, and not descheduled as well.
 //
 // A nil *kernel is valid and has no counts.
 type kernel struct {
 	clock   *clock
 	cpu     *CPU
 	report  Quota
-	at      []int64 // of the moments, by the trace's clock
+	at      []int64
 	waits   map[int64][]threadWindow
-	sums    []int64   // time that all threads waited, by window
-	next    int       // the first moment whose silences have not been looked at
-	left    int       // the first moment whose threads have not been looked at
-	silent  []silence // not looked at yet
+	sums    []int64
+	next    int // first moment with silences to look at
+	left    int // first moment with threads to look at
+	silent  []silence
 	threads map[int64]*onThread
-	queue   []queued // per window, in order of time
-	lost    int64    // ns by which threads were descheduled
-	until   int64    // all times before this one are settled
+	queue   []queued
+	lost    int64
+	until   int64 // earlier times are settled
 }
 
 const (
-	silenceLeast  = int64(time.Millisecond)       // shortest silence that the quota can cause
+	silenceLeast  = int64(time.Millisecond)       // the shortest that the quota can cause
 	silenceSlack  = int64(time.Millisecond)       // between a silence's end and the moment
-	longestQuiet  = int64(200 * time.Millisecond) // longest window whose silence can be assigned to the quota
-	longestWindow = int64(time.Second)            // longest window whose thread counts are used
-	stretchLeast  = int64(time.Millisecond)       // shortest stretch of running that is looked at
-	farthest      = 100                           // how many windows back a wait may reach
+	longestQuiet  = int64(200 * time.Millisecond) // of a window whose silence the quota may explain
+	longestWindow = int64(time.Second)            // of a window whose thread counts are used
+	stretchLeast  = int64(time.Millisecond)       // the shortest that is looked at
+	farthest      = 100                           // windows that a wait may reach back
 )
 
-// silence is a time without any event.
 type silence struct {
 	a, b  int64
 	taken bool
@@ -110,7 +106,6 @@ func newKernel(cpu *CPU, c *clock) *kernel {
 	return k
 }
 
-// during returns the moments around the time from a to b.
 func (k *kernel) during(a, b int64) (first, last int) {
 	last = len(k.cpu.Moments) - 1
 	if k.at == nil {
@@ -120,15 +115,14 @@ func (k *kernel) during(a, b int64) (first, last int) {
 	return first, sort.Search(last, func(i int) bool { return k.at[i] >= b })
 }
 
-// counted sets the report's quota figures from the counts at two moments.
 func (k *kernel) counted(first, last int) {
 	a, b, q := &k.cpu.Moments[first], &k.cpu.Moments[last], &k.report
 	q.CPUs, q.Periods, q.Throttled, q.Time = k.cpu.Quota, int(b.Periods-a.Periods), int(b.Throttled-a.Throttled),
 		b.Waited-a.Waited
 }
 
-// delay returns how long all threads together waited for a CPU between two moments. It leaves out
-// waits that the quota caused, and waits that are counted as descheduled already.
+// delay returns how long all threads waited for a CPU between two moments, without the quota's
+// waits and those that are descheduled.
 func (k *kernel) delay(first, last int) time.Duration {
 	sum := -k.lost
 	for i := first + 1; i <= last; i++ {
@@ -137,7 +131,7 @@ func (k *kernel) delay(first, last int) time.Duration {
 	return max(dur(sum)-k.report.Time, 0)
 }
 
-// sync relates the wall clock to the trace's clock. It uses the trace's first snapshot only.
+// sync relates the clocks by the trace's first snapshot.
 func (k *kernel) sync(s *trace.ClockSnapshot) {
 	if k == nil || k.at != nil {
 		return
@@ -148,13 +142,13 @@ func (k *kernel) sync(s *trace.ClockSnapshot) {
 	}
 }
 
-// window returns the time before a moment, and whether it is short enough to be used.
+// window returns the time before a moment, and whether it is short enough.
 func (k *kernel) window(i int) (w stretch, ok bool) {
 	w = stretch{k.at[i-1], k.at[i]}
 	return w, w.b-w.a <= longestWindow
 }
 
-// passes records that no event happened from a to b, and reports whether windows were settled.
+// passes records that no event happened from a to b. It reports whether windows were settled.
 func (k *kernel) passes(m *model, a, b int64) bool {
 	if k == nil || k.next >= len(k.at) { // also before sync, when at is empty
 		return false
@@ -169,7 +163,7 @@ func (k *kernel) passes(m *model, a, b int64) bool {
 	return true
 }
 
-// settle looks at all windows that have ended by t.
+// settle looks at the windows that have ended by t.
 func (k *kernel) settle(m *model, t int64) {
 	if k == nil || k.at == nil {
 		return
@@ -197,7 +191,7 @@ func (k *kernel) settle(m *model, t int64) {
 	}
 }
 
-// settled returns the time until which nothing more will be learned.
+// settled returns the time until which no more will be learned.
 func (k *kernel) settled() int64 {
 	switch {
 	case k == nil, k.at == nil:
@@ -210,22 +204,16 @@ func (k *kernel) settled() int64 {
 	return k.until
 }
 
-// prune forgets what happened before horizon.
 func (k *kernel) prune(horizon int64) {
 	if k == nil {
 		return
 	}
 	for _, x := range k.threads {
-		if i := sort.Search(len(x.off), func(i int) bool { return x.off[i].b > horizon }); i > 0 {
-			x.off = append(x.off[:0], x.off[i:]...)
-		}
+		x.off = dropUntil(x.off, func(s *offStretch) bool { return s.b > horizon })
 	}
-	if i := sort.Search(len(k.queue), func(i int) bool { return k.queue[i].b > horizon }); i > 0 {
-		k.queue = append(k.queue[:0], k.queue[i:]...)
-	}
+	k.queue = dropUntil(k.queue, func(q *queued) bool { return q.b > horizon })
 }
 
-// finish adds the kernel's figures to the report of a trace from a to b.
 func (k *kernel) finish(r *Report, a, b int64) {
 	if k == nil || !k.cpu.Grouped {
 		r.Machine.Grid = grid(r.Machine.Spans)

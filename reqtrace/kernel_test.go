@@ -219,6 +219,32 @@ func TestDescheduledHolder(t *testing.T) {
 	}
 }
 
+// TestDescheduledCalls tests that what a thread waited for a CPU is in the time of its calls once,
+// however many there are, and not in a wake-up as well.
+func TestDescheduledCalls(t *testing.T) {
+	const thread = 101
+	for calls := int64(1); calls <= 3; calls++ {
+		s := newKernelScript(t, 2, moments(20, []int64{thread},
+			func(i int, _ *CPUMoment, grew map[int64]ThreadTime) {
+				grew[thread] = ThreadTime{Ran: 9 * time.Millisecond}
+				if i == 1 {
+					grew[thread] = ThreadTime{Ran: 9 * time.Millisecond, Waited: 2 * time.Millisecond}
+				}
+			}))
+		s.at(10).born(11).born(1).keep()
+		s.at(100).wake(0, 1).run(1, 1).begin(1)
+		for i := range calls {
+			s.at(1000+3000*i).move(1, 1, trace.GoRunning, trace.GoSyscall, "", stack("syscall.fsync", "main.save"))
+			s.at(3500+3000*i).move(1, 1, trace.GoSyscall, trace.GoRunning, "", trace.NoStack)
+		}
+		s.at(9800).end(1).wait(1, "network", "main.serve")
+		s.finish()
+		if off := s.one().Parts.Of(CauseDescheduled); off < 1990*time.Microsecond || off > 2*time.Millisecond {
+			t.Errorf("%d calls: %v, want 2 ms", calls, off)
+		}
+	}
+}
+
 // TestGrid tests that only stalls that end on a grid of 100 ms are taken for a quota's.
 func TestGrid(t *testing.T) {
 	ms := func(ends ...int) (list []Span) {

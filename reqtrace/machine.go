@@ -8,87 +8,82 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Machine says when no processor did anything for the program, though there was work: most likely
-// the machine stood still, which the trace itself does not show. A hypervisor, a quota of a
-// container, SIGSTOP, swapping or a neighbour that took the cores do that. What it took is no cause
-// of the program's: it is left out where slow requests are compared with usual ones.
+// Machine says when all processors were silent although there was work, most likely because the
+// machine stood still. No comparison of slow requests with usual ones includes that time.
 type Machine struct {
-	Stalls   int           `json:"stalls"`     // how often
-	Time     time.Duration `json:"time_ns"`    // in all
-	Longest  time.Duration `json:"longest_ns"` // of them
-	Requests int           `json:"requests"`   // whole requests that it held up
+	Stalls   int           `json:"stalls"`
+	Time     time.Duration `json:"time_ns"`
+	Longest  time.Duration `json:"longest_ns"`
+	Requests int           `json:"requests"`
 	Spans    []Span        `json:"spans,omitempty"`
-	// What a process beside the traced one saw (Options.Beside); 0: nothing, or it is not known.
-	Late  int     `json:"late,omitempty"`  // how often its heartbeat was late
-	Steal float64 `json:"steal,omitempty"` // share of the processors' time that the hypervisor took, 0 to 1
+	// From Options.Beside; 0: none, or not known.
+	Late  int     `json:"late,omitempty"`
+	Steal float64 `json:"steal,omitempty"` // share of the processors' time that the hypervisor took, from 0 to 1
 
-	// stalls that ended on a grid of 100 ms, so a quota is likely; 0 if the quota is known
+	// stalls that ended on a grid of 100 ms, as a quota's do; 0 if the quota is known
 	Grid    int `json:"grid,omitempty"`
-	Threads int `json:"threads,omitempty"` // threads whose times the kernel counted; 0: not known
-	// how long these waited for a CPU, beyond what is in the requests' causes already
+	Threads int `json:"threads,omitempty"` // threads with kernel counts; 0: not known
+	// how long these waited for a CPU, beyond what is in the requests' causes
 	RunDelay time.Duration `json:"run_delay_ns,omitempty"`
 }
 
-// Beside is what a process on the same machine saw while the trace was taken.
+// Beside is what a process on the same machine saw during the trace.
 type Beside struct {
-	Late  []Interval // when its heartbeat was late, in order of time
-	Steal float64    // share of the processors' time that the hypervisor took, 0 to 1
-	CPU   *CPU       // what the kernel counted for the traced process; nil: not known
+	Late  []Interval
+	Steal float64 // share of the processors' time that the hypervisor took, from 0 to 1
+	CPU   *CPU    // nil: not known
 }
 
 // Interval is a time by the wall clock.
 type Interval struct{ From, To time.Time }
 
-// A stall is a time in which the machine stood still. Silence alone does not show it: an idle program is silent, and
-// so is code that cannot be preempted, such as a long copy. So a silence is judged by what was to be done
-// in it, and by what happens within a moment after it:
+// A stall is a time in which the machine stood still. An idle program is silent too, and so is code
+// that cannot be preempted. So a silence is judged by what there was to do in it, and by what
+// happens within a moment after it:
 //
 //	events ───┤ silence, of quietLeast or more ├─┬─ window ─┬─> events
 //	          a                                b └ what was late is seen here: timers, the network
 //
-// It is the machine's where one of these holds, and the world was not being stopped (that waits for code):
+// It is the machine's if the world was not being stopped, and one of these holds:
 //
-//   - a goroutine was runnable and a processor free: the scheduler needs microseconds for that;
-//   - two processors or more, all that there are, ran ordinary goroutines and each goes on in the window. Sysmon
-//     interrupts each of them after 10 to 20 ms (runtime/proc.go, retake), so all are silent for so long only
-//     in code that cannot be interrupted, and such code does not end everywhere at once;
-//   - nobody but the collector's workers and goroutines in assists ran. An assist looks after each object whether it is
-//     interrupted (runtime/mgcmark.go, gcDrainN), so it cannot be what was silent for so long;
-//   - a beat of the runtime's own was due, a processor was free for it, and it came late: in each
-//     trace a goroutine sleeps for 100 ms at a time (runtime/tracecpu.go), in each CPU profile
-//     another;
-//   - wake-ups that no goroutine made piled up. A free processor sees each as it comes, and sysmon
-//     looks at the network each 10 ms where none is free. Where nobody had work, or who ran could
-//     not be interrupted before the silence either and goes on behind it (a long copy), senders may
-//     have been silent together: then the silence must be far longer than what the trace's rate of
-//     wake-ups gives by chance, or several timers be late;
-//   - a process beside it was late at the same time.
-//
-// What none of them shows is left to whoever ran.
+//   - A goroutine was runnable and a processor free. The scheduler needs microseconds for that.
+//   - All processors, two at least, ran ordinary goroutines, and each goes on in the window. Sysmon
+//     interrupts each after 10 to 20 ms (runtime/proc.go, retake). Code that cannot be interrupted
+//     does not end everywhere at once.
+//   - Only the collector's workers and goroutines in assists ran. An assist checks after each object
+//     whether it is interrupted (runtime/mgcmark.go, gcDrainN).
+//   - A beat of the runtime came late, though a processor was free for it. A goroutine of each trace
+//     sleeps for 100 ms at a time (runtime/tracecpu.go), one of each CPU profile too.
+//   - Wake-ups that no goroutine made piled up. A free processor sees each at once, and sysmon looks
+//     at the network each 10 ms. Without work, or with code that could not be interrupted, all
+//     senders may have been silent. Then several timers must be late, or the silence far longer than
+//     chance gives by the rate of wake-ups.
+//   - A process next to it was late at the same time.
 type stall struct {
 	a, b    int64
-	drained int64 // when a processor was idle again: until then runnable goroutines wait for what piled up
-	open    bool  // drained is not known yet
-	cause   Cause // CauseMachine, or CauseThrottled if the quota caused it
+	drained int64
+	open    bool
+	cause   Cause // CauseMachine, or the quota's CauseThrottled
 }
 
 const (
-	quietLeast = int64(10 * time.Millisecond) // of a silence that is judged
-	// within which sysmon has interrupted code, retaken a processor and looked at the network
+	quietLeast = int64(10 * time.Millisecond) // the shortest that is judged
+	// in which sysmon interrupts code and looks at the network
 	quietSysmon = int64(25 * time.Millisecond)
-	quietWindow = int64(2 * time.Millisecond)   // after it, in which what was late is seen
-	piled       = int64(1 * time.Millisecond)   // within which what has piled up comes
-	pileLeast   = 3                             // wake-ups that are a pile
+	quietWindow = int64(2 * time.Millisecond)
+	piled       = int64(1 * time.Millisecond)
+	pileLeast   = 3
 	beatLate    = int64(5 * time.Millisecond)   // of a beat
 	beatPeriod  = int64(100 * time.Millisecond) // runtime/tracecpu.go, runtime/pprof.profileWriter
-	maxWindow   = 1 << 14                       // events that are looked at for a judgement
-	maxStalls   = 1000                          // spans that a report keeps
-	looksLeast  = 100                           // wake-ups by nobody, for their rate to be known
-	// e to the minus this is the chance of a silence that is still believed to be one
+	maxWindow   = 1 << 14
+	maxStalls   = 1000 // that a report keeps
+	looksLeast  = 100
+	// e^-farFetched is the chance of a silence that is still believed
 	farFetched = 7
 )
 
-// end returns until when a runnable goroutine waits for what piled up: as long again as the stall, at most.
+// end returns until when runnable goroutines wait for what piled up, at most for the stall's
+// length.
 func (s *stall) end() int64 {
 	latest := s.b + (s.b - s.a)
 	if s.open {
@@ -103,7 +98,7 @@ func (c *clock) stood(a, b int64) (ns int64) {
 	return c.stand(&p, a, b)
 }
 
-// stand is stood, and adds that time to p.
+// stand is stood, and adds the time to p.
 func (c *clock) stand(p *Parts, a, b int64) (ns int64) {
 	for i := len(c.stalls) - 1; i >= 0 && c.stalls[i].b > a; i-- {
 		s := &c.stalls[i]
@@ -115,7 +110,7 @@ func (c *clock) stand(p *Parts, a, b int64) (ns int64) {
 	return ns
 }
 
-// judge says whether the silence before next, the events of the window, was the machine's, and takes note of it.
+// judge records the silence before next, the events of the window, if it was the machine's.
 func (m *model) judge(next []trace.Event) {
 	a, b := m.now, int64(next[0].Time())
 	q := m.quiet(a, b)
@@ -133,52 +128,46 @@ func (m *model) judge(next []trace.Event) {
 	r.Time += dur(b - a)
 	r.Longest = max(r.Longest, dur(b-a))
 	if len(r.Spans) < maxStalls {
-		r.Spans = append(r.Spans, Span{Start: dur(a - m.origin), End: dur(b - m.origin)})
+		r.Spans = append(r.Spans, m.span(a, b))
 	}
 }
 
-// quiet is a silence, and what is known of it.
+// quiet is what is known of a silence.
 type quiet struct {
 	a, b     int64
-	held     int  // processors that somebody had
-	ran      int  // of them, not the collector's workers
-	assisted int  // of ran: was in an assist
-	runnable int  // goroutines that waited for a processor
-	stuck    int  // of ran: ran for so long before that sysmon would have interrupted it, and did nothing in the window
-	called   bool // one was in a system call or C, which keeps its processor for a while
-	late     bool // a beat was due and did not come
-	resumed  int  // of ran: did something in the window
-	pile     int  // wake-ups by nobody, early in the window, of waits from before
-	timers   int  // of them, timers
+	held     int
+	ran      int // held, but not by the collector's workers
+	assisted int
+	runnable int
+	stuck    int  // of ran: sysmon should have interrupted it before, and the window has nothing of it
+	called   bool // a call keeps its processor for a while
+	late     bool
+	resumed  int // of ran: the window has something of it
+	pile     int // early wake-ups by nobody, of waits from before
+	timers   int
 }
 
 // quiet looks at what there was to do in a silence.
 func (m *model) quiet(a, b int64) (q quiet) {
 	q.a, q.b = a, b
 	for _, g := range m.goroutines {
-		n := len(g.segments)
-		if n == 0 {
-			continue
-		}
-		s := &g.segments[n-1]
-		switch s.state {
-		case stateRunning, stateAssistMark, stateSweep, stateStopping:
+		switch s := g.last(); {
+		case g.onProcessor() && g.gcWorker:
 			q.held++
-			if !g.gcWorker {
-				q.ran++
-				q.stuck += g.stuck(a)
-				if s.state == stateAssistMark {
-					q.assisted++
-				}
+		case g.onProcessor():
+			q.held++
+			q.ran++
+			q.stuck += g.stuck(a)
+			if s == stateAssistMark {
+				q.assisted++
 			}
-		case stateRunnable:
+		case s == stateRunnable:
 			q.runnable++
-		case stateSyscall, stateCgo:
+		case s == stateSyscall, s == stateCgo:
 			q.called = true
-		case stateChannel, stateSleep:
-			if due := s.start + beatPeriod; g.beats && due >= a && due <= b-beatLate {
-				q.late = true
-			}
+		case s == stateChannel && g.beats, s == stateSleep && g.beats:
+			due := g.segments[len(g.segments)-1].start + beatPeriod
+			q.late = q.late || due >= a && due <= b-beatLate
 		}
 	}
 	return q
@@ -223,7 +212,7 @@ func (q *quiet) ends(m *model, next []trace.Event) {
 	}
 }
 
-// stuck returns 1 where g, which runs, had not been interrupted for so long at a that it cannot be, else 0.
+// stuck returns 1 if g has run for so long at a that it cannot be interrupted.
 func (g *goroutine) stuck(a int64) int {
 	if a-g.segments[len(g.segments)-1].start >= quietSysmon {
 		return 1
@@ -231,7 +220,6 @@ func (g *goroutine) stuck(a int64) int {
 	return 0
 }
 
-// still judges a silence: see [stall].
 func (m *model) still(q *quiet) bool {
 	long, procs := q.b-q.a, max(m.clock.max, 1)
 	free := q.held < procs
@@ -255,8 +243,7 @@ func (m *model) still(q *quiet) bool {
 	return long >= 2*quietLeast && m.beside(q.a, q.b)
 }
 
-// unlikely reports whether a silence of that length is no chance, at the trace's rate of wake-ups by nobody: there were
-// as many pauses as wake-ups, and one of them is as long with a chance of below e^-farFetched.
+// unlikely reports whether a silence is too long for chance, by the rate of wake-ups by nobody.
 func (m *model) unlikely(long int64) bool {
 	passed := m.now - m.origin - int64(m.machine.Time)
 	if m.looks < looksLeast || passed <= 0 {
@@ -265,7 +252,7 @@ func (m *model) unlikely(long int64) bool {
 	return float64(m.looks)/float64(passed)*float64(long) >= math.Log(float64(m.looks))+farFetched
 }
 
-// beside reports whether the heartbeat of a process beside the traced one was late for most of a silence.
+// beside reports whether the process next to this one was late for most of a silence.
 func (m *model) beside(a, b int64) bool {
 	if m.snapshot == nil {
 		return false
@@ -286,7 +273,7 @@ func (m *model) beside(a, b int64) bool {
 	return false
 }
 
-// wall returns what the wall clock was at t; zero where the trace does not say.
+// wall returns the wall clock's time at t, or zero if the trace does not say.
 func (m *model) wall(t int64) time.Time {
 	if m.snapshot == nil {
 		return time.Time{}
@@ -294,7 +281,6 @@ func (m *model) wall(t int64) time.Time {
 	return m.snapshot.Wall.Add(dur(t - int64(m.snapshot.Trace)))
 }
 
-// onProcessor reports whether g has a processor.
 func (g *goroutine) onProcessor() bool {
 	switch g.last() {
 	case stateRunning, stateAssistMark, stateSweep, stateStopping:

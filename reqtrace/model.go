@@ -13,48 +13,47 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// model follows a trace event by event and finds the requests in it. It knows of each goroutine what it
-// did as segments, each from its start to the start of the next:
+// model follows a trace event by event and finds the requests in it. It knows what each goroutine
+// did, as segments:
 //
 //	goroutine 7   │ network     │ runnable │ running │ lock      │ runnable │ running
 //	              0             │                    │ waker: 9  │
 //	                            └ turns: woken       └ what blamer follows
 //
 // Invariants:
-//   - Events come in order of time, and so do segments; a segment that takes no time is replaced.
-//   - The trace tells a goroutine's state anew at the start of each generation: that is no transition.
-//   - What no request can need any more is forgotten (prune): memory is bounded by what is under way, not by
-//     the trace's length. A waker is kept as long as a segment may name it, though it is over (dead).
+//   - Events and segments are in order of time. A segment that takes no time is replaced.
+//   - A generation of the trace repeats the states of goroutines. That is no transition.
+//   - prune forgets what no request needs any more, so memory is bounded by what is under way.
+//     A waker is kept while a segment may name it, also after its end (dead).
 type model struct {
-	region        string // type of the regions that are requests, or a pattern
+	region        string
 	regionPattern bool
-	regionTypes   map[string]bool // whether region matches them
-	origin        int64           // time of the first event
+	origin        int64
 	now           int64
 	events        int
-	pruneAt       int   // number of goroutines at which to prune
+	pruneAt       int   // number of events
 	horizon       int64 // no request needs what was before it
 	goroutines    map[int64]*goroutine
-	dead          []*goroutine          // that a wait may still name
-	spare         []*goroutine          // that nothing names any more, for reuse
-	recent        [maxRecent]*goroutine // by the last bits of their ids: most events are of few goroutines
+	dead          []*goroutine // over, but a wait may still name them
+	spare         []*goroutine
+	recent        [maxRecent]*goroutine // by their ids, because most events are of few goroutines
 	clock         clock
 	sites         *sites
 	turns         turns
 	gc            []Span
-	marking       int64 // when the cycle's concurrent mark began; 0: none
+	marking       int64 // start of the concurrent mark phase; 0: none
 	stopping      int64
 	machine       Machine
-	kernel        *kernel              // nil: the kernel's counts are not known
-	late          []Interval           // by the wall clock: a process beside was late
-	snapshot      *trace.ClockSnapshot // nil: the trace has none
-	looks         int                  // wake-ups by nobody; those that come together are one
-	looked        int64                // when the last one was
-	samples       int                  // of a CPU profile
+	kernel        *kernel
+	late          []Interval // when the process next to this one was late
+	snapshot      *trace.ClockSnapshot
+	looks         int // wake-ups by nobody, without those right after another
+	looked        int64
+	samples       int
 	heap          heap
 }
 
-// heap adds up what is allocated. A collection makes the heap smaller, and allocation makes it larger.
+// heap adds up allocations, which make the heap larger.
 type heap struct{ last, allocated uint64 }
 
 func (h *heap) now(bytes uint64) {
@@ -64,17 +63,11 @@ func (h *heap) now(bytes uint64) {
 	h.last = bytes
 }
 
-// maxSpans is how many times of the collector a report keeps: those of hours.
 const maxSpans = 1 << 18
 
-// span takes note of a time of the collector, or of a stop of the world.
-func (m *model) span(s Span) {
-	if len(m.gc) < maxSpans {
-		m.gc = append(m.gc, s)
-	}
-}
+func (m *model) span(a, b int64) Span { return Span{Start: dur(a - m.origin), End: dur(b - m.origin)} }
 
-// Span is a time in which the collector marked, or in which the world was stopped.
+// Span is a time in which the collector marked, or the world was stopped.
 type Span struct {
 	Start   time.Duration `json:"start_ns"`
 	End     time.Duration `json:"end_ns"`
@@ -82,13 +75,13 @@ type Span struct {
 }
 
 const (
-	pruneEvery = 1 << 14 // events at least
-	prunePer   = 8       // events for each goroutine, because pruning visits all of them
-	// ns: wake-ups by nobody that come so soon after another are of the same look at the network
+	pruneEvery = 1 << 14
+	prunePer   = 8 // events for each goroutine
+	// ns within which wake-ups by nobody belong to one look at the network
 	oneLook          = 50_000
-	maxRecent        = 1 << 14 // goroutines
-	maxSpare         = 1 << 12 // goroutines
-	maxSpareSegments = 64      // of each: more room than that is given back
+	maxRecent        = 1 << 14
+	maxSpare         = 1 << 12
+	maxSpareSegments = 64 // of each; larger ones are given back
 )
 
 func newModel(o Options) (*model, error) {
@@ -101,7 +94,7 @@ func newModel(o Options) (*model, error) {
 	}
 	m := &model{region: cmp.Or(o.Region, region.Name), pruneAt: pruneEvery}
 	m.goroutines, m.sites = map[int64]*goroutine{}, newSites()
-	m.regionPattern, m.regionTypes = strings.ContainsAny(o.Region, "*?["), map[string]bool{}
+	m.regionPattern = strings.ContainsAny(o.Region, "*?[")
 	m.sites.asked, m.sites.met = o.Requests, make([]bool, len(o.Requests))
 	m.turns = turns{
 		anybodys: o.Region == "", classes: newClasses(o.Class, m.sites),
@@ -115,19 +108,6 @@ func newModel(o Options) (*model, error) {
 		}
 	}
 	return m, nil
-}
-
-// isRegion reports whether regions of a type are requests.
-func (m *model) isRegion(name string) bool {
-	if !m.regionPattern {
-		return name == m.region
-	}
-	is, ok := m.regionTypes[name]
-	if !ok {
-		is = matches(m.region, name)
-		m.regionTypes[name] = is
-	}
-	return is
 }
 
 func (m *model) goroutine(id int64) *goroutine {
@@ -155,7 +135,6 @@ func (m *model) newGoroutine(id int64) *goroutine {
 	return g
 }
 
-// run sets what g does on its processor.
 func (m *model) run(g *goroutine, t int64) {
 	switch {
 	case g.stopping > 0:
@@ -168,8 +147,7 @@ func (m *model) run(g *goroutine, t int64) {
 	g.segments[len(g.segments)-1].thread = g.thread
 }
 
-// prune forgets what no request can need any more: what was over before the oldest goroutine
-// that is awake began its turn. A goroutine with little to forget does so when it needs room: see push.
+// prune forgets what was over before the oldest active goroutine began its turn.
 func (m *model) prune() {
 	const patience = int64(50 * time.Millisecond) // with a goroutine that waits outside of a request
 	horizon := m.turns.since(m.now)
@@ -177,12 +155,12 @@ func (m *model) prune() {
 		if since, ok := g.since(m.now, patience); ok {
 			horizon = min(horizon, since)
 		}
-		if len(g.segments) > maxSpareSegments { // it may never grow to need it again
+		if len(g.segments) > maxSpareSegments { // push may never prune it
 			g.prune(m.horizon)
 		}
 	}
 	m.horizon = horizon
-	// What a goroutine woke or created was before its end: nobody names one that ended before horizon.
+	// A goroutine that ended before horizon woke and created nobody after that.
 	m.dead = slices.DeleteFunc(m.dead, func(g *goroutine) bool {
 		over := g.last() == stateDead && g.segments[len(g.segments)-1].start < horizon
 		switch {
@@ -191,7 +169,7 @@ func (m *model) prune() {
 		case len(m.spare) < maxSpare && cap(g.segments) <= maxSpareSegments:
 			clear(g.segments[:cap(g.segments)])
 			m.spare = append(m.spare, g)
-		default: // or it would keep those in memory that it names
+		default: // otherwise it would keep what it names
 			g.segments, g.wakes, g.samples, g.stops, g.parent = nil, nil, nil, nil, nil
 		}
 		return over

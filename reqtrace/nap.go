@@ -2,19 +2,17 @@ package reqtrace
 
 import (
 	"slices"
-	"sort"
 	"strings"
 )
 
-// Reasons why libraries sleep.
 const (
 	opRetry   = "pause before a retry"
 	opLimiter = "rate limiter"
 	opSQLite  = "SQLite lock"
 )
 
-// naps says what libraries' functions sleep for. A name that ends in a dot stands for all names
-// that begin with it. What these functions call may wait for something else.
+// naps says what functions of libraries sleep for in their own body. A dot at the end stands for
+// all that begin so.
 var naps = map[string]string{
 	"github.com/aws/aws-sdk-go/aws.SleepWithContext":                  opRetry,
 	"github.com/aws/smithy-go/time.SleepWithContext":                  opRetry,
@@ -45,20 +43,18 @@ var naps = map[string]string{
 	"github.com/ncruces/go-sqlite3.timeoutCallback":                   opSQLite,
 }
 
-// sleepers are library functions that sleep on behalf of other libraries. Their caller says what
-// for.
+// sleepers sleep for other libraries. Their caller says what for.
 var sleepers = []string{"github.com/benbjohnson/clock.", "k8s.io/utils/clock.", "golang.org/x/time/rate."}
 
-// busyHandler ends the name of SQLite's function that calls the busy handler, in all translations
-// of its C. That function is at most maxBusyFrames outward of the one that sleeps.
+// busyHandler ends the name of the function that calls SQLite's busy handler. It is at most
+// maxBusyFrames outward of the function that sleeps.
 const (
 	busyHandler   = "InvokeBusyHandler"
 	maxBusyFrames = 6
 )
 
-// napOf returns the index of the library's function that sleeps, in the frames inward of a place,
-// and what it sleeps for, "" if unknown. -1 means that the stack does not end in a library that may
-// sleep.
+// napOf returns what the innermost library's function in the frames sleeps for, and its index. -1:
+// none sleeps.
 func napOf(inner []frame) (op string, at int) {
 	at = slices.IndexFunc(inner, func(f frame) bool { return f.owner >= ownerLibrary || !maySleep(&f) })
 	if at < 0 || inner[at].owner != ownerLibrary {
@@ -83,31 +79,24 @@ func sleepsForOthers(f string) bool {
 	return slices.ContainsFunc(sleepers, func(p string) bool { return strings.HasPrefix(f, p) })
 }
 
-// maySleep reports whether a function that a library calls may be part of a sleep, rather than of a
-// wait for a lock or a connection.
+// maySleep reports whether a function may be part of a library's sleep, and not of another wait.
 func maySleep(f *frame) bool {
 	return slices.Contains([]string{"runtime", "time", "context", "syscall"}, pathRoot(f.Func)) || f.owner == ownerShim
 }
 
-// SQLite has no queue for its lock. A transaction that finds it taken sleeps and tries again, so no
-// goroutine wakes it, and the trace does not say who released the lock. The trace has the system
-// calls that lock and unlock SQLite's files, with their stacks:
+// SQLite has no queue for its lock. A transaction that finds it taken sleeps and tries again. But
+// the trace has the system calls that lock and unlock SQLite's files:
 //
 //	request's goroutine   │ sleep │ sleep │ sleep ─────┤ commits
 //	holder                locks ── anything ── unlocks
 //
-// The first goroutine that unlocks after the sleep began held the lock during the sleep, if it had
-// locked before the sleep. A goroutine that locked after the sleep began uses another database,
-// because the trace does not tell databases apart.
-//
-// The constants end the names of the functions that begin to write, and that commit or roll back,
-// in all translations of SQLite's C.
+// The holder is the goroutine that unlocks first after the sleep began, if it locked before that.
+// One that locked later uses another database. The constants end the names of SQLite's functions.
 const (
 	sqliteLocks   = "BtreeBeginTrans"
 	sqliteUnlocks = "pager_end_transaction"
 )
 
-// commit is the end of a transaction that has written.
 type commit struct {
 	began int64 // when it took the lock; 0: before the trace
 	at    int64
@@ -115,39 +104,34 @@ type commit struct {
 	site  siteID
 }
 
-// maxCommits is how many commits are looked at for one sleep.
 const maxCommits = 256
 
-// commits records the system calls that lock and unlock SQLite's files.
 func (m *model) commits(g *goroutine, info *stackInfo, t int64) {
 	switch {
-	case info.roles&roleUnlocks != 0:
+	case info.has(roleUnlocks):
 		c, list := commit{g.locked, t, g, info.site}, m.turns.blamer.commits
-		if n := len(list); n > 0 && list[n-1].g == g && list[n-1].began == c.began { // one commit makes several calls
+		if n := len(list); n > 0 && list[n-1].g == g && list[n-1].began == c.began { // a commit makes several calls
 			list[n-1] = c
 			return
 		}
 		m.turns.blamer.commits = append(list, c)
-	case info.roles&roleLocks != 0:
+	case info.has(roleLocks):
 		g.locked = t
 	}
 }
 
-// prune forgets commits before horizon.
 func (x *blamer) prune(horizon int64) {
-	if i := sort.Search(len(x.commits), func(i int) bool { return x.commits[i].at >= horizon }); i > 0 {
-		x.commits = append(x.commits[:0], x.commits[i:]...)
-	}
+	x.commits = dropUntil(x.commits, func(c *commit) bool { return c.at >= horizon })
 }
 
-// transaction returns the commit of the goroutine, other than g, that holds SQLite's lock while g
-// sleeps from a on. nil means that another process holds it.
+// transaction returns the commit of the goroutine that holds SQLite's lock while g sleeps from a
+// on. nil: another process holds it.
 func (x *blamer) transaction(g *goroutine, a int64) *commit {
 	first := searchBack(len(x.commits), func(i int) bool { return x.commits[i].at >= a })
 	for i := first; i < min(len(x.commits), first+maxCommits); i++ {
 		c := &x.commits[i]
 		switch {
-		case c.g == g: // g holds the lock itself
+		case c.g == g:
 			return nil
 		case c.began <= a:
 			return c
@@ -156,8 +140,8 @@ func (x *blamer) transaction(g *goroutine, a int64) *commit {
 	return nil
 }
 
-// busy follows the holder of SQLite's lock while p's goroutine sleeps for it in s, from a until b
-// at the latest. It returns until when.
+// busy follows the holder of SQLite's lock while p's goroutine sleeps for it in s, from a to b. It
+// returns how far.
 func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
 	if s.waker != nil || s.state != stateSleep && s.state != stateChannel || x.known.places[s.site].op != opSQLite {
 		return a
@@ -181,7 +165,7 @@ func (x *blamer) busy(p *piece, s *segment, a, b int64) (until int64) {
 	return until
 }
 
-// napsSince returns when the run of sleeps that s belongs to began, but not before after.
+// napsSince returns the start of the run of sleeps that s belongs to, not before after.
 func (x *blamer) napsSince(g *goroutine, s *segment, after int64) int64 {
 	since := s.start
 	for i := g.at(s.start); i >= 0 && g.segments[i].start >= after; i-- {

@@ -5,25 +5,26 @@ import (
 	"strings"
 )
 
-// resources are what goroutines hold, one or some at a time: who waits for one waits for a holder
-// to let go, as with a lock.
+// Resources are held, one or some at a time. A wait for one is a wait for a holder, as with a lock.
 const (
 	opPool      = "connection pool"
 	opSemaphore = "semaphore"
 )
 
-// opStream is a gRPC call's wait for a free stream: the connection has as many calls as the server
-// allows.
-const opStream = "gRPC stream"
+// opStream is a gRPC call's wait for a free stream, in newStream's own body. The server limits the
+// calls of a connection.
+const (
+	opStream  = "gRPC stream"
+	newStream = "google.golang.org/grpc/internal/transport.(*http2Client).NewStream"
+)
 
-// What goroutines hold by package sync.
 const (
 	opMutex   = "mutex"
 	opRWMutex = "RWMutex"
 )
 
-// ops are functions that say what is waited for, whoever calls them; a name that ends in a dot stands for all that
-// begin with it. Of several on a stack the outermost counts: a semaphore has a mutex inside.
+// ops says what functions wait for. A name that ends in a dot stands for all that begin with it.
+// The outermost on a stack counts, because a semaphore has a mutex inside.
 var ops = map[string]string{
 	"database/sql.(*DB).conn":                     opPool,
 	"github.com/jackc/pgx/v5/pgxpool.(*Pool).":    opPool,
@@ -49,30 +50,24 @@ var ops = map[string]string{
 	"net/http.(*body).":                           "client, which sends the request",
 }
 
-// innerOps are what is waited for whatever it is done for: a pool that has no connection left opens one.
+// innerOps counts even within those of ops. A pool without a free connection opens one.
 var innerOps = map[string]string{
 	"net.(*Resolver).":                    "name server",
 	"net.(*Dialer).":                      "new connection",
 	"crypto/tls.(*Conn).HandshakeContext": "TLS handshake",
 }
 
-// ownOps are functions whose own waits say what is waited for. What they call may wait for
-// something else.
-var ownOps = map[string]string{
-	"google.golang.org/grpc/internal/transport.(*http2Client).NewStream": opStream,
-}
-
-// hasOneHolder reports whether what seg waits for is had by who took it, until that one lets it go.
-// What is done for whoever waits (a group of goroutines, a condition, a Once) is none.
+// hasOneHolder reports whether one goroutine at a time holds what seg waits for. A group of
+// goroutines, a condition and a Once have none.
 func (s *sites) hasOneHolder(seg *segment) bool {
 	p := &s.places[seg.site]
 	return p.resource || seg.state == stateChannel && seg.held || p.op == opMutex || p.op == opRWMutex
 }
 
-// sameHeld reports whether seg waits for the same thing as a wait at what: for what only one place
-// waits for, or a pool's, which many do. Of a wait since before the trace (unknown) its stack is
-// told, and who ended it; of one that ends in the trace's first generation, the latter alone
-// (runtime/traceruntime.go, emitUnblockStatus): a mutex was waited for where a mutex was let go.
+// sameHeld reports whether seg waits for the same thing as a wait at the place what: at the same
+// place, or for the same kind of resource. Of a wait from before the trace only the waker may be
+// known (runtime/traceruntime.go, emitUnblockStatus). Then it was for a mutex if a mutex was
+// released.
 func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	op := s.places[what].op
 	switch {
@@ -84,22 +79,21 @@ func (s *sites) sameHeld(seg *segment, what siteID) bool {
 	return seg.site == what || s.places[seg.site].resource && s.places[seg.site].op == op
 }
 
-// sameRelease reports whether what seg waited for was let go at the line where holder let go, so
-// that it is most likely the same thing: who takes it at several places waits at several.
+// sameRelease reports whether what seg waited for was released where the holder released it. A lock
+// may be taken at several places.
 func (s *sites) sameRelease(seg *segment, holder siteID) bool {
 	return seg.waker != nil && (seg.state == stateLock || seg.state == stateChannel) && seg.release == holder &&
 		s.name(holder) != ""
 }
 
-// reads reports whether an RWMutex is taken or released for reading.
 func reads(inner []frame) bool {
 	return slices.ContainsFunc(inner, func(f frame) bool {
 		return strings.HasPrefix(f.Func, "sync.(*RWMutex).R") || f.Func == "sync.(*RWMutex).rUnlockSlow"
 	})
 }
 
-// writerAt returns where a writer waits for the readers of an RWMutex that came before it, if seg
-// is such a wait. New readers wait behind that writer.
+// writerAt returns where a writer of an RWMutex waits for readers, if seg is such a wait. New
+// readers wait behind it.
 func (s *sites) writerAt(seg *segment) siteID {
 	if s.places[seg.release].reader {
 		return seg.site
@@ -107,22 +101,20 @@ func (s *sites) writerAt(seg *segment) siteID {
 	return 0
 }
 
-// isResource reports whether what is waited for is held by others, and not made by them.
 func isResource(op string) bool { return op == opPool || op == opSemaphore }
 
-// opOf says what the frames inward of a place ask for: C's function, a system call, or what is waited for.
+// opOf says what the frames inward of a place ask for: a system call, a function of C, or a thing.
 func opOf(inner []frame) (op string) {
 	if op = systemCall(inner); op != "" {
 		return op
 	}
-	if i := slices.IndexFunc(inner, func(f frame) bool { return pathRoot(f.Func) != "runtime" }); i >= 0 {
-		if op = ownOps[inner[i].Func]; op != "" {
-			return op
-		}
+	own := slices.IndexFunc(inner, func(f frame) bool { return pathRoot(f.Func) != "runtime" })
+	if own >= 0 && inner[own].Func == newStream {
+		return opStream
 	}
 	for i := len(inner) - 1; i >= 0; i-- {
 		f := inner[i].Func
-		if strings.HasPrefix(f, "runtime.cgocallback") { // what lies outward is what called C, which has called Go
+		if strings.HasPrefix(f, "runtime.cgocallback") { // C has called Go
 			op = ""
 			continue
 		}
@@ -138,11 +130,10 @@ func opOf(inner []frame) (op string) {
 	return op
 }
 
-// systemCallPackages have a wrapper named after each system call.
 var systemCallPackages = []string{"syscall.", "golang.org/x/sys/unix.", "internal/syscall/unix.", "modernc.org/libc.X"}
 
-// systemCall returns the name of the system call at which a stack ends: that of the innermost
-// wrapper with a name. Without such a wrapper it is the function that makes the call by its number.
+// systemCall returns the name of the innermost wrapper of a system call, at which the stack ends,
+// or the function that makes the call by its number.
 func systemCall(inner []frame) (name string) {
 	for i := range inner {
 		f := &inner[i]
@@ -153,7 +144,7 @@ func systemCall(inner []frame) (name string) {
 			}
 		}
 		switch l := strings.ToLower(wrapper); {
-		// else it is about calls in general, or a closure
+		// otherwise it is about calls in general, or a closure
 		case ok && !strings.Contains(l, "syscall") && !strings.Contains(l, "."):
 			return l
 		case ok:

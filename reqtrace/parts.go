@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Parts is a time by its causes. Its zero value is no time. Two of them are equal, by ==, where all
-// their causes are. In JSON it is an object of nanoseconds by the names of those causes that took
-// some: {"running":2000000,"lock":4000000}.
+// Parts is a time by its causes. Two Parts with the same times are equal by ==. In JSON it is an
+// object of nanoseconds by the names of the causes that have a time:
+// {"running":2000000,"lock":4000000}.
 type Parts struct {
-	ns [numCauses]time.Duration // not exported: another cause must not change the type
+	ns [numCauses]time.Duration // unexported, so that another cause does not change the type
 }
 
 // PartsOf returns Parts with these times.
@@ -33,7 +33,7 @@ func (p Parts) Of(c Cause) time.Duration {
 	return p.ns[c]
 }
 
-// Share returns which part of the total the time of c is, from 0 to 1; 0 where there is no time.
+// Share returns which part of the total is c's, from 0 to 1. It is 0 if there is no time.
 func (p Parts) Share(c Cause) float64 {
 	if total := p.Total(); total > 0 {
 		return float64(p.Of(c)) / float64(total)
@@ -41,7 +41,7 @@ func (p Parts) Share(c Cause) float64 {
 	return 0
 }
 
-// All yields the causes that have a time, in the order of [Causes].
+// All yields the causes that have a time, in the order of their numbers.
 func (p Parts) All() iter.Seq2[Cause, time.Duration] {
 	return func(yield func(Cause, time.Duration) bool) {
 		for c, d := range p.ns {
@@ -60,7 +60,7 @@ func (p Parts) Total() (sum time.Duration) {
 	return sum
 }
 
-// Add adds to the time of a cause; where there is no such cause, to that of CauseUnknown.
+// Add adds d to the time of c. A cause of another build counts as CauseUnknown.
 func (p *Parts) Add(c Cause, d time.Duration) {
 	if c >= numCauses {
 		c = CauseUnknown
@@ -75,7 +75,7 @@ func (p *Parts) AddAll(q Parts) {
 	}
 }
 
-// String lists the causes, the largest first: "lock 4ms, running 2ms", or "no time".
+// String lists the causes, the largest first: "lock 4ms, running 2ms".
 func (p Parts) String() string {
 	type part struct {
 		c Cause
@@ -105,7 +105,7 @@ func (p Parts) MarshalJSON() ([]byte, error) {
 	return json.Marshal(times)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; a cause that this build does not know is an error.
+// UnmarshalJSON reads what MarshalJSON wrote. An unknown cause is an error.
 func (p *Parts) UnmarshalJSON(b []byte) error {
 	var times map[Cause]time.Duration
 	if err := json.Unmarshal(b, &times); err != nil {

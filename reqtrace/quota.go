@@ -9,18 +9,18 @@ import (
 
 // Quota is what a CPU quota did to the traced process.
 type Quota struct {
-	CPUs      float64       `json:"cpus"`                // CPUs that the process may use; 0: no quota
-	Periods   int           `json:"periods,omitempty"`   // during the trace
-	Throttled int           `json:"throttled,omitempty"` // periods that used the quota up
-	Time      time.Duration `json:"time_ns,omitempty"`   // how long it was used up, summed over CPUs
-	Silences  int           `json:"silences,omitempty"`  // silences of the trace that the quota caused
-	Silent    time.Duration `json:"silent_ns,omitempty"` // their total time
+	CPUs      float64       `json:"cpus"` // 0: no quota
+	Periods   int           `json:"periods,omitempty"`
+	Throttled int           `json:"throttled,omitempty"`
+	Time      time.Duration `json:"time_ns,omitempty"` // how long it was used up, summed over CPUs
+	Silences  int           `json:"silences,omitempty"`
+	Silent    time.Duration `json:"silent_ns,omitempty"`
 	Spans     []Span        `json:"spans,omitempty"`
 }
 
-// throttle assigns the time that the quota took until a moment to a silence. That is the longest
-// silence that ends in the window and fits the time. The time is summed over CPUs, so it may exceed
-// the silence. It may also be shorter, if not all CPUs had work.
+// throttle assigns the quota's time until a moment to the longest silence that ends in the window
+// and fits. The time is summed over CPUs, so it may exceed the silence, or be shorter if CPUs had
+// no work.
 func (k *kernel) throttle(m *model, i int) {
 	d := int64(k.cpu.Moments[i].Waited - k.cpu.Moments[i-1].Waited)
 	w, ok := k.window(i)
@@ -45,12 +45,12 @@ func (k *kernel) throttle(m *model, i int) {
 	m.throttled(longest.a, longest.b)
 }
 
-// throttled records that the quota was used up from a to b, and not that the machine stood still.
+// throttled records that the quota was used up from a to b.
 func (m *model) throttled(a, b int64) {
 	q := &m.kernel.report
 	q.Silences++
 	q.Silent += dur(b - a)
-	span := Span{Start: dur(a - m.origin), End: dur(b - m.origin)}
+	span := m.span(a, b)
 	if len(q.Spans) < maxStalls {
 		q.Spans = append(q.Spans, span)
 	}
@@ -71,7 +71,7 @@ func (m *model) throttled(a, b int64) {
 	}
 }
 
-// drains fills in when a processor was idle again after a stall that is inserted late, at an index.
+// drains fills in when a processor was idle again after a stall, which is inserted at an index.
 func (c *clock) drains(s stall, at int) stall {
 	s.drained, s.open = s.b, at == len(c.stalls)
 	for i := sort.Search(len(c.steps), func(i int) bool { return c.steps[i].start >= s.b }); i < len(c.steps); i++ {
@@ -87,14 +87,14 @@ func (c *clock) drains(s stall, at int) stall {
 }
 
 const (
-	quotaPeriod = 100 * time.Millisecond // the kernel's default, and Kubernetes'
-	gridLeast   = 6                      // stalls
-	gridSure    = 6                      // chance e^-gridSure that stalls without a grid end as close together
-	gridClose   = .8                     // of 1, which is all at the same phase
+	quotaPeriod = 100 * time.Millisecond
+	gridLeast   = 6
+	gridSure    = 6 // e^-gridSure is the chance that stalls without a grid end as close together
+	gridClose   = .8
 )
 
-// grid returns how many stalls there are, if they ended on a grid of quotaPeriod as a quota's do,
-// else 0. It is Rayleigh's test of their phases.
+// grid returns how many stalls there are if they ended on a grid of quotaPeriod, else 0. It is
+// Rayleigh's test of their phases.
 func grid(stalls []Span) int {
 	var x, y float64
 	for _, s := range stalls {

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// The ranges of the runtime that matter.
 const (
 	rangeMark   = "GC concurrent mark phase"
 	rangeAssist = "GC mark assist"
@@ -16,8 +15,7 @@ const (
 	rangeStopGC = "stop-the-world (GC " // sweep termination, mark termination
 )
 
-// rangeBegin takes note of the begin of a range, or of its being told again at the start of a
-// generation.
+// rangeBegin records the begin of a range. A generation repeats it.
 func (m *model) rangeBegin(e *trace.Event, t int64) {
 	r := e.Range()
 	if r.Name == rangeMark {
@@ -63,7 +61,7 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	r := e.Range()
 	if r.Name == rangeMark {
 		if m.marking != 0 {
-			m.span(Span{Start: dur(m.marking - m.origin), End: dur(t - m.origin)})
+			m.collected(m.span(m.marking, t))
 		}
 		m.marking = 0
 		return
@@ -77,7 +75,9 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 		g.stopping--
 		m.clock.resume(g.stopAt, t)
 		if m.clock.stops--; m.clock.stops == 0 {
-			m.span(Span{Start: dur(m.stopping - m.origin), End: dur(t - m.origin), Stopped: true})
+			s := m.span(m.stopping, t)
+			s.Stopped = true
+			m.collected(s)
 		}
 		m.clock.update(t)
 	case r.Name == rangeAssist:
@@ -93,14 +93,18 @@ func (m *model) rangeEnd(e *trace.Event, t int64) {
 	}
 }
 
-// hold takes note of what g, which runs, does on its processor.
+func (m *model) collected(s Span) {
+	if len(m.gc) < maxSpans {
+		m.gc = append(m.gc, s)
+	}
+}
+
 func (m *model) hold(e *trace.Event, g *goroutine, t int64) {
 	if e.Proc() != trace.NoProc && int64(e.Goroutine()) == g.id {
 		m.clock.hold(t, m.clock.proc(int64(e.Proc())), g.marks())
 	}
 }
 
-// rangeOf returns the goroutine whose time a range is.
 func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
 	id := e.Goroutine()
 	if r.Scope.Kind == trace.ResourceGoroutine {
@@ -112,8 +116,8 @@ func (m *model) rangeOf(e *trace.Event, r trace.Range) *goroutine {
 	return m.goroutine(int64(id))
 }
 
-// asker returns the place that asked for a stop of the world, and what for. The collector's own
-// stops have the range's name.
+// asker returns the place that asked for a stop of the world. Stops by the collector have the
+// range's name.
 func (s *sites) asker(name string, stack trace.Stack) siteID {
 	if strings.HasPrefix(name, rangeStopGC) {
 		return s.intern(name)

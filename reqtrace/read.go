@@ -14,21 +14,17 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// ErrBroken is the error of a trace that is cut off or corrupt: what stands before was read.
+// ErrBroken is the error of a trace that is cut off or corrupt. What comes before was read.
 var ErrBroken = errors.New("the trace is cut off or corrupt; take it again, and wait for its end")
 
-// Read reads an execution trace and hands out its requests, in the order of their ends, while it
-// reads. It stops at the first error: a trace of an unknown version, or one that is cut off or corrupt.
-// That one is an [ErrBroken] and says where; it comes after the requests of what could be read, which
-// are the trace's complete generations, of up to a second each. A trace without requests ends with
-// [ErrNoRequests], a [*NoRequestsError].
-//
-// A request's Path is its own; nothing that Read hands out is used again.
+// Read reads an execution trace and hands out its requests in the order of their ends. It stops at
+// the first error. A trace without requests ends with [ErrNoRequests], a [*NoRequestsError]. One
+// that is cut off or corrupt ends with [ErrBroken], after the requests of its complete generations,
+// of up to a second each.
 //
 // Read reads r ahead in a goroutine of its own, unless Options.Yield is set. If you leave the loop
-// early, or ctx ends, Read returns without waiting for r. It begins no more calls of r's Read then,
-// but a call under way goes on until it returns, with that goroutine. So you may then close r,
-// which ends a Read of a pipe or a connection, and must not use it otherwise.
+// early, or ctx ends, Read returns without waiting for a call of r's Read that is under way. No
+// other begins. So you may then close r, and must not use it otherwise.
 func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error] {
 	return func(yield func(Request, error) bool) {
 		m, err := newModel(o)
@@ -62,12 +58,12 @@ func Read(ctx context.Context, r io.Reader, o Options) iter.Seq2[Request, error]
 
 var errStopped = errors.New("stopped")
 
-// read feeds the whole trace to m, and calls flush when requests may be done.
+// read feeds the trace to m, and calls flush when requests may be done.
 func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func() bool) error {
 	from := &source{r: r}
 	next, stop := batches(ctx, from, yield)
 	defer stop()
-	var kept []trace.Event // a silence comes before them, and cannot be judged yet
+	var kept []trace.Event // a silence comes before them, which cannot be judged yet
 	for {
 		b, err := next()
 		if err != nil {
@@ -112,7 +108,7 @@ func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func(
 	}
 }
 
-// wrongFile says what a file is of which not one event can be read, and what to do.
+// wrongFile says what a file is that is no trace, and what to do.
 func wrongFile(from *source, err error) error {
 	head := from.head[:min(from.n.Load(), int64(len(from.head)))]
 	begins := func(prefix string) bool { return strings.HasPrefix(string(head), prefix) }
@@ -130,7 +126,7 @@ func wrongFile(from *source, err error) error {
 		what = "it is a heap dump"
 	case begins("\x1f\x8b"):
 		what = "it is compressed by gzip: decompress it first"
-	// sample_type of a profile.proto, which is two numbers; its time or its period may stand before
+	// sample_type of a profile.proto, which is two numbers
 	case bytes.Contains(head, []byte("\n\x04\x08")):
 		what = "it is a profile of pprof"
 	case begins("heap profile:"), begins("goroutine profile:"), begins("goroutine "), begins("--- "):
@@ -148,7 +144,6 @@ func wrongFile(from *source, err error) error {
 
 const takeOne = "take one with runtime/trace, go test -trace, or /debug/pprof/trace?seconds=5"
 
-// broken ends the reading of a trace that cannot be read to its end.
 func (m *model) broken(from *source, err error, flush func() bool) error {
 	m.end()
 	if !flush() {
@@ -157,7 +152,6 @@ func (m *model) broken(from *source, err error, flush func() bool) error {
 	return &brokenError{m.events, from.n.Load(), err}
 }
 
-// brokenError says where a trace is broken.
 type brokenError struct {
 	events int
 	bytes  int64
@@ -175,16 +169,15 @@ func (e *brokenError) where() string {
 		strings.TrimSuffix(why, ":"))
 }
 
-// batch is some events of the trace, in order. The last one has an error: io.EOF, or what is
-// wrong.
+// batch is some events, in order. The last batch has an error, which may be io.EOF.
 type batch struct {
 	events []trace.Event
 	err    error
-	free   chan *batch // channel to return it to; nil: none
+	free   chan *batch
 }
 
-// batches returns a function that hands out the trace. It reads ahead, or if yield is set reads a
-// few events at a time in the caller's goroutine.
+// batches returns a function that hands out the trace. If yield is set, that reads a few events at
+// a time in the caller's goroutine.
 func batches(ctx context.Context, r *source, yield func()) (next func() (*batch, error), stop func()) {
 	if yield == nil {
 		ahead, stop := readAhead(ctx, r)
@@ -213,16 +206,15 @@ func batches(ctx context.Context, r *source, yield func()) (next func() (*batch,
 	}, func() {}
 }
 
-// readAhead reads the trace in a goroutine of its own, some batches ahead. stop ends it and waits until
-// it is gone, but for one that is in a Read: that may not return.
+// readAhead reads some batches ahead in a goroutine. stop waits for it, unless it is in a Read.
 func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func()) {
-	// A generation of the trace comes in one go: fewer batches, and one side waits for the other
-	// more often than it works. They take 2 MB.
+	// A generation of the trace comes at once. With fewer batches the two sides wait for each
+	// other.
 	const ahead, events = 32, 512
 	ctx, cancel := context.WithCancel(ctx)
 	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
 	for range ahead {
-		free <- nil // made when it is needed
+		free <- nil
 	}
 	go func() {
 		defer close(gone)
@@ -241,7 +233,7 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 			if err == nil {
 				b.fill(tr)
 			}
-			full <- b // there is room for all that are free
+			full <- b // there is room for all
 			if b.err != nil {
 				return
 			}
@@ -255,8 +247,7 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 	}
 }
 
-// newReader and fill turn the panics of the trace reader into errors: it checks its input nearly
-// everywhere.
+// newReader and fill return the panics of the trace reader as errors. It checks most of its input.
 func newReader(r io.Reader) (tr *trace.Reader, err error) {
 	defer recovered(&err)
 	return trace.NewReader(r)
@@ -274,10 +265,10 @@ func (b *batch) fill(tr *trace.Reader) {
 	}
 }
 
-// take takes events until one has ended a request, and returns how many. more is false where it has to see what comes
-// after them first, to judge a silence; last says that nothing does.
+// take takes events until one has ended a request, and returns how many. more is false if it has to
+// see later events first, to judge a silence. last says that there are none.
 func (m *model) take(events []trace.Event, last bool) (n int, more bool, err error) {
-	defer recovered(&err) // stacks and strings are looked up when they are asked for
+	defer recovered(&err) // stacks and strings are decoded when they are asked for
 	for n < len(events) && len(m.turns.done) == 0 {
 		e := &events[n]
 		if t := int64(e.Time()); t-m.now >= quietLeast && m.events > 1 {
@@ -293,7 +284,6 @@ func (m *model) take(events []trace.Event, last bool) (n int, more bool, err err
 	return n, true, nil
 }
 
-// end finishes the model at the end of the trace.
 func (m *model) end() {
 	m.kernel.settle(m, math.MaxInt64-silenceSlack)
 	m.turns.end(m.goroutines, m.now)
@@ -305,14 +295,14 @@ func recovered(err *error) {
 	}
 }
 
-// source is the reader of a trace, which one goroutine reads and another may stop.
+// source is a trace's reader. One goroutine reads it, and another may stop it.
 type source struct {
 	r     io.Reader
-	n     atomic.Int64 // bytes that were read
+	n     atomic.Int64
 	state atomic.Int32 // waiting, in a Read, or stopped
-	head  [32]byte     // what it begins with, as much as was read; written before n is
+	head  [32]byte     // the first bytes; written before n is
 
-	failed error // of r, but for its end; read once what was read of r has ended in an error
+	failed error // r's error, other than io.EOF; read after reading has ended
 }
 
 const (
@@ -337,5 +327,5 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop lets no Read begin any more, and reports whether one is under way.
+// stop lets no more Read begin. It reports whether one is under way.
 func (s *source) stop() (reading bool) { return s.state.Swap(sourceStopped) == sourceReads }

@@ -9,36 +9,31 @@ import (
 
 // Options configure [Read] and [Analyze]. The zero value works.
 type Options struct {
-	// Region is the type of the regions that are requests (runtime/trace.StartRegion). Default:
-	// "", which is that of package reqtrace/region; where the trace has none of those, requests
-	// are what the goroutines of servers do that are known (see the package's comment). A pattern of path.Match: all
-	// types that it matches, each a class of its own.
+	// Region is the type of the regions that are requests (runtime/trace.StartRegion), or a pattern
+	// of path.Match. With a pattern, each type is a class. Default: "", which is that of package
+	// reqtrace/region. If the trace has none of those, the known servers' requests count.
 	Region string
 
-	// Requests are functions that wait for work, by their full or short names as stacks have them
-	// (main.(*pool).worker), or patterns of path.Match over these. What a goroutine does from one such wait
-	// to the next is a request, beside those that are known without: the function is on the stack, nothing of
-	// the program's own lies inward of it, and it is no wait for a mutex or to write to a connection. A goroutine
-	// that begins with it and never waits so is a request from its creation to its end. Work that was there already,
-	// so that nobody waited for it, belongs to the request before it. Default: none.
+	// Requests are functions that wait for work, by their full or short names in stacks, or
+	// patterns of path.Match: main.(*pool).worker. What a goroutine does from one such wait to the
+	// next is a request. A goroutine that begins with the function and never waits in it is one
+	// request. Default: none.
 	Requests []string
 
-	// Class has Analyze and Read look at the requests of one class alone ([Request].Class), or of all that this
-	// pattern of path.Match matches; [NoClass]: of those without one. Default: "", all requests.
+	// Class limits the analysis to the classes ([Request].Class) that match this pattern of
+	// path.Match. "-" stands for requests without a class. Default: "", all requests.
 	Class string
 
-	// Slowest is how many requests [Analyze] keeps with their path. Default: 0, which is 20;
-	// limits: 1 to 1000.
+	// Slowest is how many requests [Analyze] keeps with their path, from 1 to 1000. Default: 0,
+	// which is 20.
 	Slowest int
 
-	// Beside is what a process on the traced one's machine saw meanwhile. Default: nil, which is nothing. Where
-	// the trace says what the wall clock was (Go 1.25 and later), a late heartbeat helps to tell a machine that stood
-	// still from code that cannot be interrupted.
+	// Beside is what another process on the machine saw during the trace. It helps to find out
+	// whether the machine stood still, in traces of Go 1.25 and later. Default: nil, nothing.
 	Beside *Beside
 
-	// Yield makes Read work only in its caller's goroutine. Read calls it after every few events,
-	// so that a service that reads its own trace can give way to its requests. Default: nil, which
-	// reads ahead in another goroutine.
+	// Yield makes Read work in its caller's goroutine alone, and call Yield after every few events.
+	// Default: nil, which reads ahead in another goroutine.
 	Yield func()
 }
 
@@ -48,8 +43,8 @@ type Cut uint8
 // The edges. A request that is cut has no breakdown.
 const (
 	CutNone  Cut = iota
-	CutStart     // it was under way when the trace began
-	CutEnd       // it was under way when the trace ended
+	CutStart     // under way when the trace began
+	CutEnd       // under way when the trace ended
 )
 
 var cutNames = enum.Of[Cut]("reqtrace", "an edge", "whole", "start", "end")
@@ -59,40 +54,38 @@ func (c Cut) String() string { return cutNames.String(c) }
 // MarshalText returns the edge's name. It fails for another value.
 func (c Cut) MarshalText() ([]byte, error) { return cutNames.Marshal(c) }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads an edge's name. Another text is an error.
 func (c *Cut) UnmarshalText(text []byte) error { return cutNames.Parse(text, c) }
 
 // Request is one request. Times count from the start of the trace.
 type Request struct {
-	ID        string        `json:"id,omitempty"` // that region.Start was given
-	Goroutine int64         `json:"goroutine"`    // that served it
+	ID        string        `json:"id,omitempty"` // as given to region.Start
+	Goroutine int64         `json:"goroutine"`    // the one that served it
 	Start     time.Duration `json:"start_ns"`
 	End       time.Duration `json:"end_ns"`
 	Cut       Cut           `json:"cut,omitzero"`
 
-	// Clock is End by the clock of the traced process, in nanoseconds: with Goroutine it tells a
-	// request from others of the process, also in another trace of the same time. Began is Start by
-	// the wall clock; zero: the trace does not say (before Go 1.25).
+	// Clock is End by the traced process's clock, in nanoseconds. With Goroutine it identifies a
+	// request, also in another trace of that time. Began is Start by the wall clock, and zero
+	// before Go 1.25.
 	Clock int64     `json:"-"`
 	Began time.Time `json:"-"`
 
-	// Class is of what kind it is: the route that region.Middleware tells, the region's type where Options.Region is
-	// a pattern, the program's own function that Options.Requests names, else the handler's function; "": no stack of
-	// it was seen in its handler, as one that never waited there leaves none but a CPU profile's samples.
+	// Class is the route that region.Middleware found, the region's type if Options.Region is a
+	// pattern, the function that Options.Requests names, or the handler's function. "": not known.
 	Class string `json:"class,omitempty"`
 
-	// Ran is the function (file:line) in which the request ran most often. It comes from the
-	// samples of a CPU profile and from where the request was preempted, which happens every 10 ms.
-	// "": none.
+	// Ran is the function (file:line) in which the request ran most often, by samples and
+	// preemptions. "": not known.
 	Ran string `json:"-"`
 
-	Parts Parts   `json:"parts_ns"` // of End - Start, to the nanosecond
-	Sites []Blame `json:"sites"`    // where in the code its waits and assists were, largest first, at most 8
-	// of the goroutine that served it, in order; [Read] sets it, Analyze keeps it for the slowest
+	Parts Parts   `json:"parts_ns"` // they add up to End - Start
+	Sites []Blame `json:"sites"`    // places of its waits and assists, largest first, at most 8
+	// Path is what its goroutine did, in order. [Read] sets it, and Analyze for the slowest.
 	Path []Tile `json:"path"`
 }
 
-// MarshalJSON has lists be lists where they are empty.
+// MarshalJSON writes an empty list as [].
 func (r Request) MarshalJSON() ([]byte, error) {
 	type fields Request
 	r.Sites, r.Path = notNil(r.Sites), notNil(r.Path)
@@ -109,51 +102,83 @@ func notNil[T any](s []T) []T {
 // Duration is the request's time in the server.
 func (r *Request) Duration() time.Duration { return r.End - r.Start }
 
-// own is the request's time, less what the machine stood still.
+// own is the request's time without what the machine stood still.
 func (r *Request) own() time.Duration { return r.Duration() - r.Parts.ns[CauseMachine] }
 
-// Blame is a time at a place in the code: where the request waited or assisted, and for [CauseStopped] what the
-// world was stopped for. Of [CauseRunqueueBusy] there is the holder alone.
+// Blame is a time at a place in the code. For [CauseStopped] it says what the world was stopped
+// for. For [CauseRunqueueBusy] it has the holder alone.
 type Blame struct {
 	Cause Cause `json:"cause"`
-	// function (file:line): the program's innermost; where it has none there, a library's (file:line in MODULE)
+	// the program's innermost function (file:line); if there is none, a library's (file:line in
+	// MODULE)
 	Site string `json:"site"`
-	// the function that Site called: os.(*File).Sync, rate.(*Limiter).Wait, C.step
+	// what Site called: os.(*File).Sync, C.step
 	Call string `json:"call,omitempty"`
-	// what was asked for: a system call by its name (fsync), C's function, or what was waited for
-	// (mutex, rate limiter, connection pool)
+	// what was asked for: a system call (fsync), a function of C, or a thing (mutex)
 	Op string `json:"op,omitempty"`
-	// function (file:line in MODULE) of the library that sleeps, if Site is the program's: of
-	// CauseSleep, also of a holder's sleep
+	// the library's function (file:line in MODULE) in which the request or the holder sleeps
 	Inside string `json:"inside,omitempty"`
-	// function (file:line) of the request's handler, where Site is another; where others worked for
-	// the request and no handler is known, where it waited for them
+	// the request's handler (file:line), if it is not Site, or where it waited for others
 	Handler string `json:"handler,omitempty"`
 
-	// Who had what was waited for, at the root of the chain of those that waited for each other.
-	Holder string `json:"holder,omitempty"` // function (file:line) that held it, or made it, by where it let go; of CauseRunqueueBusy who ran instead, for longest
-	// function (file:line) of a writer that waits for Holder, a reader of an RWMutex; new readers wait behind it
+	// The holder of what was waited for, at the root of the chain.
+	Holder string `json:"holder,omitempty"` // function (file:line) that released or made it; with CauseRunqueueBusy, that ran longest
+	// an RWMutex's writer (file:line) that waits for Holder, a reader; new readers wait behind it
 	Writer  string `json:"writer,omitempty"`
-	Doing   Cause  `json:"doing,omitzero"`     // what the holder did meanwhile; CauseUnknown: not known
-	DoingAt string `json:"doing_at,omitempty"` // function (file:line) where it did so; "": not known, or it ran
-	DoingOp string `json:"doing_op,omitempty"` // as Op, of DoingAt
+	Doing   Cause  `json:"doing,omitzero"`     // what the holder did; CauseUnknown: not known
+	DoingAt string `json:"doing_at,omitempty"` // where (file:line); "": not known, or it ran
+	DoingOp string `json:"doing_op,omitempty"` // Op at DoingAt
 
 	Time time.Duration `json:"time_ns"`
-	// of it at a stretch; of what was held, from acquiring to releasing, as far as a request
-	// waited; in a Band: in any request, and no longer than its slowest
+	// the longest at a stretch; of what is held, from acquiring to releasing while a request waited
 	Longest time.Duration `json:"longest_ns,omitzero"`
 }
 
-// Tile is a piece of a request's time on the goroutine that served it. A wait has the cause that
-// took most of it.
+// Tile is a piece of a request's time on its own goroutine. A wait has the cause that took most of
+// it.
 type Tile struct {
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 	Cause Cause         `json:"cause"`
 	Site  string        `json:"site,omitempty"`
 
-	// As of a Blame, of what took most of it.
+	// The fields of the Blame that took most of it.
 	Op     string `json:"op,omitempty"`
 	Holder string `json:"holder,omitempty"`
 	Doing  Cause  `json:"doing,omitzero"`
+}
+
+type served struct {
+	Request
+	class   siteID
+	other   bool // its class is not the one that Options.Class asks for
+	sites   []blameOf
+	path    []tileOf
+	samples []sampled
+	ran     siteID
+}
+
+type tileOf struct {
+	a, b  int64
+	cause Cause
+	site  siteID
+	most  wait // what took most of it at a stretch; zero: it has no place
+}
+
+func (r *served) out(m *model) Request {
+	sites, origin := m.sites, m.origin
+	r.Clock, r.Began = origin+int64(r.End), m.wall(origin+int64(r.Start))
+	for _, s := range r.sites {
+		r.Sites = append(r.Sites, sites.blame(&s.wait, s.time, s.longest))
+	}
+	for _, t := range r.path {
+		tile := Tile{Start: dur(t.a - origin), End: dur(t.b - origin), Cause: t.cause, Site: sites.name(t.site)}
+		if t.most.cause == t.cause {
+			tile.Op, tile.Holder, tile.Doing = sites.opOf(t.most.op, t.most.site), sites.name(t.most.holder),
+				t.most.doing
+		}
+		r.Path = append(r.Path, tile)
+	}
+	r.Class, r.Ran = sites.name(r.class), sites.name(r.ran)
+	return r.Request
 }

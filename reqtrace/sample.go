@@ -11,35 +11,31 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// EnoughSamples is how many samples of running a band needs, for its functions to be worth a list:
-// with so many, a function that has all of them has at least 56% of the time, at 95% confidence,
-// and with fewer one that has none may have half of it. Whether a function is much of the time, its
-// interval says: 18 of 19 are 75% or more, 10 of 19 are 31 to 73%.
+// EnoughSamples is how many samples a band needs for a list of its functions. A function that has
+// all of so many has at least 56% of the time, at 95% confidence.
 const EnoughSamples = 5
 
-// Sample is a function that requests were running in, by the samples of a CPU profile which was taken during the trace.
+// Sample is a function that requests were running in, by the samples of a CPU profile.
 type Sample struct {
-	Site    string  `json:"site"`              // function (file:line): the program's innermost
-	Handler string  `json:"handler,omitempty"` // function (file:line) of the request's handler, where Site is another
+	Site    string  `json:"site"`              // the program's innermost function (file:line)
+	Handler string  `json:"handler,omitempty"` // the request's handler (file:line), if it is not Site
 	Count   int     `json:"count"`
-	Share   float64 `json:"share"` // of the band's samples, 0 to 1
+	Share   float64 `json:"share"` // of the band's samples, from 0 to 1
 	Low     float64 `json:"low"`   // interval of Share, at 95% confidence
 	High    float64 `json:"high"`
 }
 
-// stackSample is one of a goroutine.
 type stackSample struct {
 	at   int64
 	site siteID
 }
 
-// sampled is samples at a place.
 type sampled struct {
 	site siteID
 	n    int
 }
 
-// sample takes note of a sample of a CPU profile. One without a goroutine is the scheduler's own, or C's.
+// sample records a sample of a CPU profile. Without a goroutine it is the scheduler's or C's.
 func (m *model) sample(e *trace.Event, t int64) {
 	m.samples++
 	m.turns.blamer.profiled = m.kernel == nil || len(m.kernel.waits) == 0
@@ -48,21 +44,19 @@ func (m *model) sample(e *trace.Event, t int64) {
 	}
 	g := m.goroutine(int64(e.Goroutine()))
 	info := m.sites.look(g, e.Stack())
-	if info.foreign { // else it may be a router that is sampled, before it has called a handler
-		g.classify(info) // a request that only runs has no event with its handler's stack
+	if info.foreign { // otherwise it may be a router that has not called a handler yet
+		g.classify(info) // a request that only runs has no other event with its handler
 	}
 	g.samples = append(g.samples, stackSample{t, info.site})
 }
 
-// sample adds the samples of g from a to b, during which it ran for the request. A preemption
-// counts as a sample too, because the scheduler preempts a goroutine that runs for longer than 10
+// sample adds the samples of g from a to b. A preemption counts too, which a goroutine has after 10
 // ms.
 func (x *blamer) sample(g *goroutine, a, b int64) {
 	x.samples = countIn(x.samples, g.samples, a, b)
 	x.ran = countIn(countIn(x.ran, g.samples, a, b), g.stops, a, b)
 }
 
-// countIn adds to the count of each place the samples there from a to b.
 func countIn(at []sampled, list []stackSample, a, b int64) []sampled {
 	if len(list) == 0 {
 		return at
@@ -81,7 +75,7 @@ next:
 	return at
 }
 
-// mostSampled returns the place with the most samples, the first of equal ones. 0: there are none.
+// mostSampled returns the first place with the most samples. 0: none.
 func mostSampled(at []sampled) (site siteID) {
 	n := 0
 	for _, s := range at {
@@ -92,15 +86,15 @@ func mostSampled(at []sampled) (site siteID) {
 	return site
 }
 
-// holding says how long the holders that let go at a place ran, by the trace, and how many samples
-// a CPU profile took of them in that time.
+// holding says how long the holders that released at a place ran by the trace, and how many samples
+// they have.
 type holding struct {
-	until   int64 // earlier time is counted already: several requests wait for one holder
+	until   int64 // earlier time is counted, because several requests wait for one holder
 	ran     int64
 	samples int
 }
 
-// held records that g, which let go at a place afterwards, ran from a to b.
+// held records that g ran from a to b, and released at a place later.
 func (s *sites) held(at siteID, g *goroutine, a, b int64) {
 	h := s.holds[at]
 	if h == nil {
@@ -119,11 +113,10 @@ func (s *sites) held(at siteID, g *goroutine, a, b int64) {
 	}
 }
 
-const samplePeriod = 10 * time.Millisecond // of a CPU profile (runtime/pprof)
+const samplePeriod = 10 * time.Millisecond
 
-// descheduled reports whether the holders were off their CPUs for more than half of the time that
-// they seem to have run. It takes as many samples as two standard deviations allow, and finds them
-// too few for half of that time.
+// descheduled reports whether the holders were off their CPUs for more than half of that time, even
+// with two standard deviations more samples.
 func (h *holding) descheduled() bool {
 	if h == nil {
 		return false
@@ -132,7 +125,6 @@ func (h *holding) descheduled() bool {
 	return 2*float64(samplePeriod)*(n+2*math.Sqrt(n+1)) < float64(h.ran)
 }
 
-// samples returns what users see of samples at places. Places of a function are one, at the line that has most.
 func (s *sites) samples(at map[siteID]int) (list []Sample) {
 	type function struct{ name, handler string }
 	of, most, all := map[function]*Sample{}, map[function]int{}, 0
@@ -158,16 +150,13 @@ func (s *sites) samples(at map[siteID]int) (list []Sample) {
 	return list[:min(len(list), 16)]
 }
 
-// functionOf drops the file and line of a place.
 func functionOf(site string) string {
 	f, _, _ := strings.Cut(site, " (")
 	return f
 }
 
-// wilson returns the interval of a share, n of all, at 95% confidence: the score interval (E. B.
-// Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927),
-// which holds for few samples and for shares near 0 and 1, too. It takes samples as independent;
-// those of one long request are not quite.
+// wilson returns the score interval of a share, n of all, at 95% confidence (E. B. Wilson, JASA 22,
+// 1927). It holds for few samples, and for shares near 0 and 1.
 func wilson(n, all int) (low, high float64) {
 	const z = 1.96
 	if all == 0 {

@@ -1,6 +1,6 @@
 package reqtrace
 
-// way is how a goroutine that is no connection of HTTP/1 serves requests without marks:
+// way is how a goroutine serves requests, other than as a connection of HTTP/1:
 //
 //	wayLife      created                                            over
 //	             │ the request                                     │
@@ -8,57 +8,55 @@ package reqtrace
 //	wayTurns     waits for work │ woken    waits (its own)   │ waits for work │ woken ...
 //	                            │ the request                │                │ the next one
 //
-// A goroutine that begins with a function of Options.Requests is wayLife until it first waits for work.
+// A goroutine that begins with a function of Options.Requests is wayLife until it waits for work.
 type way uint8
 
 const (
-	wayNone  way = iota
-	wayLife      // its life is one request
-	wayTurns     // it waits for work, and serves a request from each such wait to the next
+	wayNone way = iota
+	wayLife
+	wayTurns
 )
 
-// created takes note of a goroutine's first function.
 func (x *turns) created(g *goroutine, info *stackInfo, t int64) {
 	if !info.life {
 		return
 	}
-	asked := info.roles&roleAsked != 0
+	asked := info.has(roleAsked)
 	if p := g.parent; p != nil && !asked && p.way == wayLife && p.start != 0 {
-		return // part of a request, as its parent is: gRPC within a handler of HTTP/2
+		return // part of its parent's request: gRPC within a handler of HTTP/2
 	}
 	x.step(g, turnServes, t)
 }
 
-// enter takes note of what a stack says about how g serves requests.
 func (x *turns) enter(g *goroutine, info *stackInfo, t int64) {
 	switch {
-	case info.roles&roleStreams != 0:
-		if g.serve { // a connection of HTTP/1 until it was known to be another one
+	case info.has(roleStreams):
+		if g.serve { // it seemed to be a connection of HTTP/1
 			g.serve = false
 			g.reset(t)
 		}
 		g.streams = true
-	case info.serve && !g.streams && g.way == wayNone:
+	case info.has(roleConn) && !g.streams && g.way == wayNone:
 		g.serve = true
 	case info.life && g.way == wayNone:
-		g.way, g.asked = wayLife, info.roles&roleAsked != 0
+		g.way, g.asked = wayLife, info.has(roleAsked)
 	}
-	if info.roles&roleMeasures != 0 {
+	if info.has(roleMeasures) {
 		g.measures = true
 	}
 	g.classify(info)
 }
 
-// classify takes note of the class that a stack says. The longest stack knows best: middleware lies
-// outward of the handler.
+// classify records a stack's class. The longest stack counts, because middleware lies outward of
+// the handler.
 func (g *goroutine) classify(info *stackInfo) {
 	if info.class != 0 && info.depth > g.classDepth {
 		g.class, g.classDepth = info.class, info.depth
 	}
 }
 
-// forWorkAt reports whether a wait is one for work, of a goroutine that takes one piece of work after the other. Where
-// a library waits and nothing of the program is on the stack, it has not been called for a request.
+// forWorkAt reports whether a wait is for work, of a goroutine of wayTurns. A library that waits
+// without the program on the stack was not called for a request.
 func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 	if !mayBeForWork(s, reason, info) {
 		return false
@@ -66,19 +64,18 @@ func (g *goroutine) forWorkAt(s state, reason string, info *stackInfo) bool {
 	return info.work || g.way == wayTurns && g.asked && !info.program
 }
 
-// mayBeForWork reports whether a wait can be for work at all: a wait for a mutex is none, nor is one for a client that
-// reads slowly.
+// mayBeForWork reports whether a wait can be for work. A wait for a mutex or for a slow client
+// cannot.
 func mayBeForWork(s state, reason string, info *stackInfo) bool {
-	if info.roles&roleWrites != 0 {
+	if info.has(roleWrites) {
 		return false
 	}
 	if s == stateUnknown && reason == "" {
-		return true // since before the trace: a stack is all that is told
+		return true // since before the trace, which tells the stack alone
 	}
 	return s == stateNetwork || s == stateChannel || s == stateSleep || reason == "sync.(*Cond).Wait"
 }
 
-// serves takes note of the begin of a wait, and reports whether g is a goroutine of these ways.
 func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t int64) bool {
 	if g.forWorkAt(s, reason, info) {
 		x.step(g, turnSeeks, t)
@@ -102,19 +99,18 @@ func (x *turns) serves(g *goroutine, s state, reason string, info *stackInfo, t 
 	return true
 }
 
-// calls takes note of a system call. A read after an answer looks for the next request: a wait
-// follows it, unless the request is there.
+// calls records a system call. A read after an answer looks for the next request.
 func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
-	if info.answer {
+	if info.has(roleAnswer) {
 		x.step(g, turnAnswers, t)
 	}
 	switch {
 	case g.way == wayNone:
-	case info.roles&roleCloses != 0:
+	case info.has(roleCloses):
 		g.closed = true
-	case info.roles&roleWrites != 0:
+	case info.has(roleWrites):
 		g.answered, g.did, g.seeking = true, true, false
-	case g.way == wayTurns && info.work && info.roles&roleReads != 0:
+	case g.way == wayTurns && info.work && info.has(roleReads):
 		if g.phase == phaseServing && g.answered {
 			x.step(g, turnSeeks, t)
 			x.step(g, turnWoken, t)
@@ -127,25 +123,24 @@ func (x *turns) calls(g *goroutine, info *stackInfo, t int64) {
 	}
 }
 
-// seek ends g's turn where it waits for work.
 func (x *turns) seek(g *goroutine, t int64) {
 	first := g.way != wayTurns
 	g.way, g.serve = wayTurns, false
 	switch {
-	case g.phase == phaseRegion: // it asks for more work for the same request
+	case g.phase == phaseRegion: // it needs more work for the same request
 	case g.phase == phaseEnded:
 		x.finish(g, t, true)
 	case g.phase == phaseServing && !first && !g.seeking && !(g.closed && !g.answered):
 		x.finish(g, t, false)
-	case first && !g.known && len(g.segments) > 1: // it did something when the trace began
+	case first && !g.known && len(g.segments) > 1: // it was busy when the trace began
 		x.cut(g, t)
 	default:
 		g.reset(t)
 	}
 }
 
-// die ends the turn of a goroutine that ends. What takes one piece of work after the other has had none where it did
-// nothing but close its connection.
+// die ends the turn of a goroutine that ends. One of wayTurns had no work if it only closed its
+// connection.
 func (x *turns) die(g *goroutine, t int64) {
 	switch {
 	case g.phase == phaseServing && (g.way == wayLife || g.did && (!g.closed || g.answered)):

@@ -6,65 +6,53 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// siteID is a place in the code: an index of sites.places; 0 is none.
+// siteID is an index of sites.places. 0: none.
 type siteID uint32
 
-// sites knows the stacks of a trace by their place in the code. A stack is looked at once in each
-// generation of the trace: the reader's handles do not outlive it.
+// sites knows the stacks of a trace by their place in the code. It looks at a stack once in each
+// generation, which is how long the reader's handles live.
 type sites struct {
-	places      []place
-	byPlace     map[place]siteID
-	byName      map[string]siteID // places that have only a name
-	others      siteID            // the place otherRequests
-	waits       []wait
-	longest     []int64 // of waits: the longest at a stretch
-	byWait      map[wait]waitID
-	recentWaits [64]waitID // of waits: requests of a kind repeat the same ones
-	cache       map[trace.Stack]*knownStack
-	frames      []frame
+	places  []place
+	byPlace map[place]siteID
+	byName  map[string]siteID
+	others  siteID
+	waits   []wait
+	longest []int64 // at a stretch, of waits
+	byWait  map[wait]waitID
+	cache   map[trace.Stack]*knownStack
+	frames  []frame
 
-	asked     []string // Options.Requests
-	met       []bool   // which of them match a function of the trace
+	asked     []string
+	met       []bool // those that match a function
 	functions map[string]function
-	calls     map[line]call // by line, of what may be middleware
-	forWork   []int         // waits that may have been for work, by candidate
+	calls     map[line]call // of what may be middleware
+	forWork   []int         // by candidate
 	holds     map[siteID]*holding
 }
 
-// knownStack is a stack that was looked at, until the end of the trace's generation.
 type knownStack struct {
 	stack trace.Stack
 	info  stackInfo
-	next  [2]*knownStack // that goroutines had after it, the last first: what a server does it does again and again
+	next  [2]*knownStack // what goroutines had after it, because servers repeat what they do
 }
 
-// stackInfo is what matters of a stack.
 type stackInfo struct {
 	site   siteID
 	inside siteID // the innermost library function, if site is the program's
-	class  siteID // the request's handler, by the name of its function; 0: not in the stack
-	entry  siteID // the function that the goroutine began with, if it is the program's or a library's
+	class  siteID // the handler's function; 0: not on the stack
+	entry  siteID // the goroutine's first function, if it is the program's or a library's
 	cgo    bool
-	named  bool // site has a name: it is in the program or in a library
-	gc     bool // in the allocator, for the collector: assists, or starts or ends a cycle
-	sweep  bool // the runtime's background sweeper
-	beat   bool // the runtime sleeps for beatPeriod
-	serve  bool // a connection of net/http's server
-	// Of other ways to serve requests:
-	roles     role   // of all functions on it
-	depth     uint8  // of class: how many frames lie outward of it
-	foreign   bool   // class is a function of the program's or a library's
+	named  bool // site is in the program or in a library
+	roles  role
+
+	depth     uint8  // how many frames lie outward of class
+	foreign   bool   // class is the program's or a library's
 	life      bool   // the goroutine began with a function that serves a request
 	work      bool   // a wait here is one for work
-	task      siteID // the innermost function that Options.Requests names
-	own       bool   // which is the program's
+	task      siteID // the innermost function of Options.Requests
+	own       bool
 	program   bool   // it has a function of the program's
-	candidate siteID // the function that Options.Requests should name, if waits here are for work
-	// Within it:
-	handler bool // in the handler
-	peek    bool // waits for the next request
-	header  bool // reads a request's header
-	answer  bool // writes to the client
+	candidate siteID // what Options.Requests should name if waits here are for work
 }
 
 func newSites() *sites {
@@ -79,8 +67,7 @@ func newSites() *sites {
 
 func (s *sites) name(id siteID) string { return s.places[id].site }
 
-// better returns that of two places which says more to who reads it: rather the program's than a
-// library's, and a before b.
+// better returns the place that says more to users: the program's, or else a.
 func (s *sites) better(a, b siteID) siteID {
 	if s.places[b].owner > s.places[a].owner || a == 0 {
 		return b
@@ -88,10 +75,9 @@ func (s *sites) better(a, b siteID) siteID {
 	return a
 }
 
-// otherRequests is who had the processor before, where that is a connection of net/http's server and no more is known.
+// otherRequests stands for a connection of net/http's server of which no more is known.
 const otherRequests = "other requests"
 
-// occupant returns what to call g as the one that has a processor.
 func (s *sites) occupant(g *goroutine) siteID {
 	switch {
 	case g.place != 0:
@@ -104,7 +90,6 @@ func (s *sites) occupant(g *goroutine) siteID {
 	return 0
 }
 
-// intern returns the number of a place that has no more than a name.
 func (s *sites) intern(name string) siteID {
 	id, ok := s.byName[name]
 	if !ok {
@@ -124,7 +109,6 @@ func (s *sites) internPlace(p place) siteID {
 	return id
 }
 
-// forget empties the cache: a generation of the trace has ended.
 func (s *sites) forget() {
 	for _, k := range s.cache {
 		*k = knownStack{} // goroutines name it still
@@ -132,10 +116,8 @@ func (s *sites) forget() {
 	clear(s.cache)
 }
 
-// noStack is what a stack says that the trace does not have.
 var noStack stackInfo
 
-// look returns what a stack of g's says. It is not to be changed.
 func (s *sites) look(g *goroutine, stack trace.Stack) *stackInfo {
 	if stack == trace.NoStack {
 		return &noStack
@@ -165,32 +147,12 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	s.frames = s.frames[:0]
 	called := false
 	for f := range stack.Frames() {
-		switch f.Func {
-		case "runtime.goexit", "runtime.main":
-			continue
-		case "runtime.gcAssistAlloc", "runtime.gcStart", "runtime.gcMarkDone":
-			info.gc = true
-		case "runtime.traceStartReadCPU.func1", "runtime/pprof.profileWriter":
-			info.beat = true
-		case "runtime.bgsweep":
-			info.sweep = true
-		case "runtime.cgocall":
-			info.cgo = info.cgo || !called
-		case "net/http.(*conn).serve":
-			info.serve = true
-		case "net/http.serverHandler.ServeHTTP":
-			info.handler = true
-		case "bufio.(*Reader).Peek":
-			info.peek = true
-		case "net/http.(*conn).readRequest":
-			info.header = true
-		case "net/http.checkConnErrorWriter.Write":
-			info.answer = true
-		}
 		switch {
+		case f.Func == "runtime.goexit", f.Func == "runtime.main":
+			continue
 		case strings.HasPrefix(f.Func, "runtime.cgocallback"):
-			called = true // C has called Go: what lies outward is not where it is
-		case strings.Contains(f.Func, cFunction):
+			called = true // C has called Go: frames outward are not where it is
+		case f.Func == "runtime.cgocall", strings.Contains(f.Func, cFunction):
 			info.cgo = info.cgo || !called
 		}
 		s.frames = append(s.frames, newFrame(f))
@@ -205,11 +167,13 @@ func (s *sites) read(stack trace.Stack) (info stackInfo) {
 	if n := len(s.frames); n > 0 && s.frames[n-1].owner >= ownerLibrary {
 		info.entry = s.intern(shortFunc(s.frames[n-1].Func))
 	}
-	if h >= 0 && !dispatches(&s.frames[h]) { // the caller of handlers is not one itself
+	if h >= 0 && !dispatches(&s.frames[h]) { // otherwise it calls handlers, and is none itself
 		info.class, info.depth = s.intern(shortFunc(s.frames[h].Func)), uint8(min(len(s.frames)-h, 255))
 		info.foreign = s.frames[h].owner >= ownerLibrary
 	}
 	s.serving(&info)
-	info.serve = info.serve && info.roles&roleStreams == 0
+	if info.has(roleStreams) {
+		info.roles &^= roleConn
+	}
 	return info
 }

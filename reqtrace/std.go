@@ -2,12 +2,12 @@ package reqtrace
 
 import "strings"
 
-// InStandardLibrary reports whether a function, by its full name as stacks and profiles have it,
-// is one of the standard library's.
+// InStandardLibrary reports whether a function is the standard library's, by its full name in
+// stacks and profiles.
 func InStandardLibrary(function string) bool { return stdRoots[pathRoot(function)] }
 
-// stdRoots has the first elements of the standard library's import paths, but for main programs (a
-// test compares them with go list std).
+// stdRoots has the first elements of the standard library's import paths. A test compares them with
+// go list std.
 var stdRoots = func() map[string]bool {
 	m := map[string]bool{}
 	for _, s := range strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed
@@ -19,11 +19,10 @@ var stdRoots = func() map[string]bool {
 	return m
 }()
 
-// pathRoot returns the first element of the import path of a function's package. It ends at a slash;
-// in a path of one element alone it ends at the dot before the function's name, for the first element
-// of a longer one may have dots in it: go.uber.org.
+// pathRoot returns the first element of the import path of a function's package. It ends at a
+// slash. In a path of one element it ends at the dot before the function's name.
 func pathRoot(function string) string {
-	pkg, _, _ := strings.Cut(function, "[") // type arguments may hold paths
+	pkg, _, _ := strings.Cut(function, "[")
 	root, _, ok := strings.Cut(pkg, "/")
 	if !ok {
 		root, _, _ = strings.Cut(pkg, ".")

@@ -1,86 +1,92 @@
 package reqtrace
 
 import (
-	"sort"
+	"cmp"
+	"math"
+	"slices"
 	"time"
 )
 
-// threadWindow is how much a thread's counts grew in a window.
 type threadWindow struct {
 	ran, waited int64
-	left        int64 // the part of waited that is not assigned yet
+	left        int64 // of waited, not assigned yet
 }
 
-// onThread is when a thread ran goroutines, by the trace.
 type onThread struct {
-	since     int64 // start of the current run; 0: the thread runs nothing
-	stretches []stretch
-	off       []offStretch // in order of time; pruned from the front
+	since     int64 // when what it does now began; 0: nothing
+	call      bool
+	stretches []threadStretch
+	off       []offStretch
 }
 
-// offCPU is how long a thread was off its CPU: the quota was used up, or other processes ran.
+type threadStretch struct {
+	stretch
+	call bool
+}
+
+// offCPU is how long a thread was off its CPU because of the quota, and because of other processes.
 type offCPU struct{ quota, others int64 }
 
-// offStretch is a stretch of a thread's running during part of which it was off its CPU.
+// offStretch is a time with the shares for which a thread was off its CPU.
 type offStretch struct {
 	stretch
-	quota, others float64 // share of the stretch
+	quota, others float64
 }
 
-// queued says which share of all threads' running in a window was off the CPU.
+// queued is the share of a window for which running threads were off the CPU.
 type queued struct {
 	stretch
 	quota, others float64
-	woken         int64 // longest wait of a thread, in ns, that no running explains: it was woken late
+	woken         int64 // the longest wait of a thread, in ns, before it was woken
 }
 
-// starts records that a thread runs a goroutine from t on.
-func (k *kernel) starts(thread, t int64) {
-	if k == nil {
+// starts records that a thread begins to run a goroutine, or begins a call for one.
+func (k *kernel) starts(thread int32, call bool, t int64) {
+	if k == nil || thread == 0 {
 		return
 	}
-	x := k.threads[thread]
+	x := k.threads[int64(thread)]
 	if x == nil {
 		x = &onThread{}
-		k.threads[thread] = x
+		k.threads[int64(thread)] = x
 	}
-	x.since = t
+	x.since, x.call = t, call
 }
 
-// ends records that the thread's run ended at t.
-func (k *kernel) ends(thread, t int64) {
+func (k *kernel) ends(thread int32, t int64) {
 	if k == nil {
 		return
 	}
-	if x := k.threads[thread]; x != nil && x.since != 0 {
+	if x := k.threads[int64(thread)]; x != nil && x.since != 0 {
 		if k.left < len(k.at) {
-			x.stretches = append(x.stretches, stretch{x.since, t})
+			x.stretches = append(x.stretches, threadStretch{stretch{x.since, t}, x.call})
 		}
 		x.since = 0
 	}
 }
 
-// deschedule determines which part of each thread's running in a window it was off its CPU.
+// deschedule determines for how long each thread was off its CPU in a window. Its waits belong to
+// its running first, as far as the kernel counted less of that than the trace shows. The rest
+// belongs to its calls, and then to its next wake-up.
 func (k *kernel) deschedule(i int, now int64) {
 	w, ok := k.window(i)
 	q := queued{stretch: w}
 	var ran, quota, others int64
 	for id, x := range k.threads {
-		list := x.within(w, now)
+		runs, calls := x.within(w, now)
 		all := k.waits[id]
 		if !ok || all == nil {
 			continue
 		}
-		sum, long := k.less(list, all, i)
-		ran += sum
-		for j := range long {
-			s := &long[j]
-			quota += int64(s.quota * float64(s.b-s.a))
-			others += int64(s.others * float64(s.b-s.a))
-			x.off = append(x.off, *s)
-		}
+		long, sum := k.outside(runs, all, i)
+		longCalls, _ := k.outside(calls, all, i)
+		first := len(x.off)
+		off := k.spread(x, long, all, i, sum-all[i].ran)
+		inCalls := k.spread(x, longCalls, all, i, math.MaxInt64)
+		slices.SortFunc(x.off[first:], func(p, q offStretch) int { return cmp.Compare(p.a, q.a) })
+		ran, quota, others = ran+sum, quota+off.quota, others+off.others
+		k.lost += off.others + inCalls.others
 	}
-	k.lost += others
 	if ran > 0 {
 		q.quota, q.others = float64(quota)/float64(ran), float64(others)/float64(ran)
 	}
@@ -92,17 +98,15 @@ func (k *kernel) deschedule(i int, now int64) {
 	}
 }
 
-// less returns how long a thread ran in a window, without silences. It also returns the stretches
-// that are long enough to have been off the CPU, each with the share that was.
-func (k *kernel) less(list []stretch, all []threadWindow, i int) (sum int64, long []offStretch) {
-	longSum := int64(0)
+// outside cuts silences out of stretches. It returns those that are long enough to have been off
+// the CPU, and the sum of all.
+func (k *kernel) outside(list []stretch, all []threadWindow, i int) (long []stretch, sum int64) {
 	for _, s := range list {
 		a := s.a
 		add := func(b int64) {
 			if b > a {
 				if sum += b - a; b-a >= stretchLeast {
-					long = append(long, offStretch{stretch: stretch{a, b}})
-					longSum += b - a
+					long = append(long, stretch{a, b})
 				}
 			}
 		}
@@ -117,21 +121,30 @@ func (k *kernel) less(list []stretch, all []threadWindow, i int) (sum int64, lon
 		}
 		add(s.b)
 	}
-	off := k.take(all, i, min(sum-all[i].ran, longSum))
-	if longSum == 0 || off.quota+off.others == 0 {
-		return sum, nil
-	}
-	for j := range long {
-		long[j].quota, long[j].others = float64(off.quota)/float64(longSum), float64(off.others)/float64(longSum)
-	}
-	return sum, long
+	return long, sum
 }
 
-// take assigns up to ns of a thread's waits that reach into a window, and returns whose they were.
+// spread assigns up to ns of a thread's waits to stretches, by their lengths.
+func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, ns int64) (off offCPU) {
+	sum := int64(0)
+	for _, s := range list {
+		sum += s.b - s.a
+	}
+	if off = k.take(all, i, min(ns, sum)); off == (offCPU{}) {
+		return off
+	}
+	quota, others := float64(off.quota)/float64(sum), float64(off.others)/float64(sum)
+	for _, s := range list {
+		x.off = append(x.off, offStretch{s, quota, others})
+	}
+	return off
+}
+
+// take assigns up to ns of a thread's waits that reach into a window. It returns whose they were.
 func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	for j := i; j < len(all) && j < i+farthest && ns > 0; j++ {
 		w := &all[j]
-		if j > i && k.at[j-1]-w.waited >= k.at[i] { // this wait began after the window
+		if j > i && k.at[j-1]-w.waited >= k.at[i] { // it began after the window
 			continue
 		}
 		d := min(w.left, ns)
@@ -147,7 +160,6 @@ func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	return off
 }
 
-// quotas returns which share of the waits that ended about a moment the quota caused.
 func (k *kernel) quotas(i int) float64 {
 	from, to := max(i-2, 0), min(i+1, len(k.at)-1)
 	d := k.cpu.Moments[to].Waited - k.cpu.Moments[from].Waited
@@ -164,29 +176,29 @@ func (k *kernel) quotas(i int) float64 {
 	return float64(d) / float64(sum)
 }
 
-// within removes the stretches of a window from a thread's and returns them. now is the end of a
-// run that still goes on.
-func (x *onThread) within(w stretch, now int64) (list []stretch) {
-	n := 0
-	for _, s := range x.stretches {
-		if a, b := max(s.a, w.a), min(s.b, w.b); a < b {
-			list = append(list, stretch{a, b})
-		}
-		if s.b > w.b {
-			x.stretches[n] = s
-			n++
+// within takes a thread's stretches out of a window, and returns those of running and of calls. now
+// is the end of one that goes on.
+func (x *onThread) within(w stretch, now int64) (runs, calls []stretch) {
+	add := func(s threadStretch) {
+		a, b := max(s.a, w.a), min(s.b, w.b)
+		switch {
+		case a >= b:
+		case s.call:
+			calls = append(calls, stretch{a, b})
+		default:
+			runs = append(runs, stretch{a, b})
 		}
 	}
-	x.stretches = x.stretches[:n]
+	x.stretches = slices.DeleteFunc(x.stretches, func(s threadStretch) bool {
+		add(s)
+		return s.b <= w.b
+	})
 	if x.since != 0 {
-		if a, b := max(x.since, w.a), min(now, w.b); a < b {
-			list = append(list, stretch{a, b})
-		}
+		add(threadStretch{stretch{x.since, now}, x.call})
 	}
-	return list
+	return runs, calls
 }
 
-// off returns for how long from a to b a thread was off its CPU.
 func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	if k == nil || thread == 0 {
 		return off
@@ -204,8 +216,7 @@ func (k *kernel) off(thread int32, a, b int64) (off offCPU) {
 	return off
 }
 
-// offIn returns for how long from a to b a goroutine's thread was off its CPU, or everything stood
-// still.
+// offIn returns for how long a goroutine was off its CPU from a to b, or everything stood still.
 func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	for i := max(g.at(a), 0); i < len(g.segments); i++ {
 		s, end := g.segment(i, b)
@@ -218,35 +229,14 @@ func (k *kernel) offIn(g *goroutine, a, b int64) (ns int64) {
 	return ns + k.clock.stood(a, b)
 }
 
-// called returns for how long a thread in a system call, or in C, waited for a CPU from a to b. It
-// counts waits that no running of the thread explains. It does not use them up, because several
-// requests may wait for one call. Two calls of a thread in one window may count the same wait.
-func (k *kernel) called(thread int32, a, b int64) (off offCPU) {
-	all := k.waits[int64(thread)]
-	if b-a < stretchLeast || k.at == nil || all == nil {
-		return off
-	}
-	i := max(sort.Search(len(k.at), func(i int) bool { return k.at[i] >= a }), 1)
-	for j := i; j < len(all) && j < i+farthest; j++ {
-		if _, ok := k.window(j); !ok || k.at[j-1]-all[j].waited >= b {
-			continue
-		}
-		d := min(all[j].left, b-a-off.quota-off.others)
-		quota := int64(k.quotas(j) * float64(d))
-		off.quota += quota
-		off.others += d - quota
-	}
-	return off
-}
-
-// wakeLeast is the longest that a goroutine takes to reach an idle processor, or that the world is
-// stopped, unless a thread waits for a CPU.
+// wakeLeast is longer than a goroutine's way to an idle processor, and than a stop of the world,
+// unless a thread waits for a CPU.
 const wakeLeast = time.Millisecond
 
-// waited moves parts of a request's wait from a to b to throttled and descheduled. In waits for
-// busy processors that is the share for which these were off their CPUs. In waits for an idle
-// processor and for the collector that is how long threads waited without a goroutine. before is
-// the request's parts before this wait.
+// waited moves parts of a request's wait from a to b to throttled and descheduled. For waits behind
+// busy processors, that is the share for which these were off their CPUs. For waits for an idle
+// processor and for the collector, it is how long threads waited to be woken. before is the parts
+// before this wait.
 func (k *kernel) waited(p, before *Parts, a, b int64) {
 	if k == nil || a >= b {
 		return

@@ -7,25 +7,23 @@ import (
 	"time"
 )
 
-// turns finds the requests among what goroutines do, and hands them out.
 type turns struct {
 	classes  *classes
-	anybodys bool // where the trace has no regions of requests, net/http's turns are the requests
+	anybodys bool // without regions, net/http's turns are the requests
 	origin   int64
 	blamer   blamer
-	kernel   *kernel // nil: the kernel's counts are not known
+	kernel   *kernel
 
-	pending  []ended  // ended requests, in order of their ends, until the kernel's counts for their time are known
-	began    uint64   // how many
-	marked   bool     // the trace has regions of requests
-	held     []served // turns of connections, kept back
-	released bool     // the trace has no regions: turns are requests
-	unmarked int      // turns that were left out, as the trace has regions
-	measured int      // that answered with a trace, a profile or a status page
-	done     []served // finished, to be handed out
+	pending  []ended // until the kernel's counts for their time are known
+	began    uint64
+	marked   bool
+	held     []served // until it is known whether the trace has regions
+	released bool
+	unmarked int      // left out, because the trace has regions
+	measured int      // left out: they answered with a trace, a profile or a status page
+	done     []served // to be handed out
 }
 
-// step takes g's turn to its next phase.
 func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 	switch e {
 	case turnServes:
@@ -51,7 +49,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 			g.phase = phaseAnswered
 		}
 	case turnBegins:
-		if g.phase == phaseEnded { // the next request was there already
+		if g.phase == phaseEnded { // the next request was there
 			x.finish(g, t, true)
 		}
 		if g.depth++; g.depth > 1 {
@@ -62,8 +60,8 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 			x.newTurn(g)
 		}
 	case turnEnds:
-		if g.phase != phaseRegion { // it began before the trace, and ends as the others do: with the next wait
-			if g.known { // what the turn was told is of another request
+		if g.phase != phaseRegion { // it began before the trace
+			if g.known { // it belongs to another request
 				g.reqID = ""
 			}
 			g.phase, g.known, g.start = phaseEnded, false, x.origin
@@ -99,25 +97,23 @@ func (x *turns) woken(g *goroutine, t int64) {
 		g.phase, g.known, g.woken, g.start = phaseServing, true, t, t
 	case g.way != wayTurns && g.start == 0 && !(g.serve && g.woken != 0):
 		g.phase, g.known, g.woken = phaseWoken, true, t
-	default: // who has a request already waits for the rest of it
+	default: // the rest of a request came
 		return
 	}
 	x.newTurn(g)
 }
 
-// newTurn gives g's turn a number.
 func (x *turns) newTurn(g *goroutine) {
 	x.began++
 	g.seq = x.began
 	g.class, g.classDepth, g.route = 0, 0, 0
 }
 
-// reset begins the wait for the next request.
 func (g *goroutine) reset(t int64) {
 	g.turn = turn{known: true, mark: t, awake: g.awake}
 }
 
-// turnOf returns the turn that what g creates belongs to.
+// turnOf returns the turn of what g creates.
 func (g *goroutine) turnOf() uint64 {
 	if g.seq != 0 {
 		return g.seq
@@ -125,17 +121,17 @@ func (g *goroutine) turnOf() uint64 {
 	return g.owner
 }
 
-// maxFollowed is how long the past is kept for a request without a region: a stream that lasts for as long as its
-// connection must not keep all of the trace. What is forgotten of it is unknown.
+// maxFollowed is how long the past of a request without a region is kept. A stream may last as long
+// as its connection.
 const maxFollowed = int64(time.Minute)
 
 // serving reports whether a request is under way on g.
 func (g *goroutine) serving() bool { return g.start != 0 || g.serve && g.woken != 0 }
 
-// since returns from when on a request that g serves may need the past.
+// since returns from when on a request of g's may need the past.
 func (g *goroutine) since(now, patience int64) (int64, bool) {
 	switch {
-	case g.measures: // its request measures the program, and is left out
+	case g.measures: // its request is left out
 		return 0, false
 	case g.start != 0 && (g.phase != phaseServing || now-g.start < maxFollowed):
 		return g.start, true
@@ -156,13 +152,12 @@ func (g *goroutine) since(now, patience int64) (int64, bool) {
 		}
 	}
 	from := g.begin()
-	if now-from > 20*patience { // a goroutine that never waits for work
+	if now-from > 20*patience { // it never waits for work
 		return 0, false
 	}
 	return from, true
 }
 
-// begin returns when the turn began.
 func (g *goroutine) begin() int64 {
 	switch {
 	case g.woken > g.mark:
@@ -173,7 +168,6 @@ func (g *goroutine) begin() int64 {
 	return g.mark
 }
 
-// wakes takes note of the end of a wait.
 func (x *turns) wakes(g *goroutine, t int64) {
 	if len(g.segments) == 0 {
 		return
@@ -188,41 +182,39 @@ func (x *turns) wakes(g *goroutine, t int64) {
 	}
 }
 
-// reads takes note of a read between requests, on a connection: it finds the next request, or it
-// finds nothing, and a wait follows.
+// reads records a read of a connection between requests. It finds the next request, or a wait
+// follows.
 func (x *turns) reads(g *goroutine, info *stackInfo, t int64) {
-	idled := g.phase == phaseIdle && !g.known && info.peek && len(g.segments) > 1 &&
+	idled := g.phase == phaseIdle && !g.known && info.has(rolePeek) && len(g.segments) > 1 &&
 		g.segments[0].state == stateNetwork && g.segments[1].start == g.awake
-	if idled { // it was idle when the trace began: a request has woken it
+	if idled { // it was idle when the trace began, and a request woke it
 		x.step(g, turnWoken, g.awake)
 		return
 	}
 	x.step(g, turnLooks, t)
 }
 
-// waits takes note of the begin of a wait.
 func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t int64) {
 	if x.serves(g, s, reason, info, t) {
 		return
 	}
-	g.forWork = s == stateNetwork && (!info.serve || !info.handler && (info.peek || info.header))
-	if !info.serve && (s == stateSleep || reason == "chan receive" || reason == "select") {
+	g.forWork = s == stateNetwork && (!info.has(roleConn) || !info.has(roleHandler) && (info.has(rolePeek) || info.has(roleHeader)))
+	if !info.has(roleConn) && (s == stateSleep || reason == "chan receive" || reason == "select") {
 		x.step(g, turnLeisure, t)
 	}
 	switch {
-	case s == stateAssistWait, s == stateRunnable, s == stateUnknown: // not its own
-	case info.answer: // its client reads slowly
-	case !info.serve, info.handler:
+	case s == stateAssistWait, s == stateRunnable, s == stateUnknown:
+	case info.has(roleAnswer): // a slow client
+	case !info.has(roleConn), info.has(roleHandler):
 		x.step(g, turnWaits, t)
-	case s == stateNetwork && (info.peek || info.header && g.phase == phaseLooking):
+	case s == stateNetwork && (info.has(rolePeek) || info.has(roleHeader) && g.phase == phaseLooking):
 		x.step(g, turnNothing, t)
 	default:
 		x.step(g, turnOutside, t)
 	}
 }
 
-// finish hands out the request that g served, and resets its turn. Without a region it began when it
-// was there.
+// finish hands out g's request, and resets its turn.
 func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	start := cmp.Or(g.start, g.woken)
 	e := ended{served: x.served(g), g: g, seq: g.seq, start: start, end: t, marked: marked, asked: g.asked}
@@ -238,7 +230,6 @@ func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	g.reset(t)
 }
 
-// ended is a request that has ended.
 type ended struct {
 	served
 	g             *goroutine
@@ -247,8 +238,7 @@ type ended struct {
 	marked, asked bool
 }
 
-// ended takes a request apart and hands it out. If the kernel's counts for its time are not known
-// yet, it keeps the request until they are.
+// ended takes a request apart once the kernel's counts for its time are known.
 func (x *turns) ended(e *ended) {
 	if x.kernel == nil {
 		x.takeApart(e)
@@ -265,14 +255,13 @@ func (x *turns) takeApart(e *ended) {
 	x.hand(&e.served, e.asked, e.marked)
 }
 
-// flush takes apart the requests that ended by t.
 func (x *turns) flush(t int64) {
 	n := 0
 	for n < len(x.pending) && x.pending[n].end <= t {
 		e := &x.pending[n]
 		x.takeApart(e)
 		n++
-		if len(x.done) > 0 { // the next request reuses these slices
+		if len(x.done) > 0 { // the next request reuses these
 			r := &x.done[len(x.done)-1]
 			r.sites, r.path, r.samples = slices.Clone(r.sites), slices.Clone(r.path), slices.Clone(r.samples)
 		}
@@ -280,7 +269,7 @@ func (x *turns) flush(t int64) {
 	x.pending = slices.Delete(x.pending, 0, n)
 }
 
-// since returns the earliest time that a pending request may need.
+// since returns from when on pending requests need the past.
 func (x *turns) since(now int64) int64 {
 	for i := range x.pending {
 		if e := &x.pending[i]; e.Cut == CutNone {
@@ -290,7 +279,6 @@ func (x *turns) since(now int64) int64 {
 	return now
 }
 
-// cut hands out a request without a region that began before the trace, and resets g's turn.
 func (x *turns) cut(g *goroutine, t int64) {
 	e := ended{served: x.served(g), end: t, asked: g.asked}
 	e.ID, e.End, e.Cut = "", dur(t-x.origin), CutStart
@@ -300,12 +288,11 @@ func (x *turns) cut(g *goroutine, t int64) {
 	g.reset(t)
 }
 
-// maxHeld is how many turns of connections are kept back until it is clear that the trace has no
-// regions of requests.
+// maxHeld is how many turns are kept back until it is clear that the trace has no regions.
 const maxHeld = 1024
 
-// hand hands r out: turns without a region only where the trace has no regions. Those that were
-// under way when it began may have had theirs before. What Options.Requests asks for is as good as marked.
+// hand hands r out. Turns without a region count if the trace has no regions, or Options.Requests
+// asks for them. Those cut at the start may have had their region before.
 func (x *turns) hand(r *served, asked, marked bool) {
 	switch {
 	case asked && !marked:
@@ -330,7 +317,6 @@ func (x *turns) hand(r *served, asked, marked bool) {
 	}
 }
 
-// leaveOut counts a turn without a region.
 func (x *turns) leaveOut(r *served) {
 	if r.Cut == CutStart {
 		x.done = append(x.done, *r)
@@ -366,7 +352,6 @@ func (x *turns) end(goroutines map[int64]*goroutine, now int64) {
 	}
 }
 
-// served returns what is known of the request that g serves, but for its times.
 func (x *turns) served(g *goroutine) served {
 	class := cmp.Or(g.route, g.task, g.class)
 	return served{Request: Request{ID: g.reqID, Goroutine: g.id}, class: class, other: !x.classes.wants(class)}

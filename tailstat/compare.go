@@ -11,12 +11,12 @@ import (
 	"evenkeel.dev/internal/enum"
 )
 
-// Verdict is what a comparison says of a figure.
+// Verdict says how head differs from base in a figure.
 type Verdict uint8
 
-// Verdicts. Where more of a figure is better, faster is more of it; else it is less of it.
+// The verdicts. Faster is more of a figure whose More is set, and less of another.
 const (
-	VerdictCannotTell Verdict = iota // the interval holds the ratio 1, or there are too few runs for one
+	VerdictCannotTell Verdict = iota // the interval holds the ratio 1, or there are too few runs
 	VerdictFaster                    // head is better than base
 	VerdictSlower                    // head is worse than base
 )
@@ -34,20 +34,19 @@ func (v *Verdict) UnmarshalText(text []byte) error { return verdictNames.Parse(t
 
 // Options are those of Compare. The zero value is ready.
 type Options struct {
-	// Figures are what is looked at (default: those of Figures). The more there are, the wider each interval gets.
+	// Figures are compared (default: those of Figures). More figures mean wider intervals.
 	Figures []Figure
 
 	// Confidence is the probability with which all intervals hold together (default 0.95).
 	Confidence float64
 
-	// Rounds is the number of rounds, at most 200, after each of which the comparison is made again
-	// at the latest: who goes on until the answer is clear sets it to where he gives up. Then the
-	// intervals of all rounds hold together. It must be the same each time, and needs rounds
-	// (default 0: the comparison is made once).
+	// Rounds is how many rounds you measure at most (limit 200), if you compare after each and stop
+	// when the answer is clear. Then the intervals of all rounds hold together. It must be the same
+	// each time, and needs runs in rounds (default 0: you compare once).
 	Rounds int
 }
 
-// Comparison is head beside base.
+// Comparison is head next to base.
 type Comparison struct {
 	Base   int      `json:"base"` // number of runs
 	Head   int      `json:"head"`
@@ -56,7 +55,7 @@ type Comparison struct {
 	Result []Result `json:"results"`
 }
 
-// Interval is a range of ratios; JSON has it as [low, high] with null for no bound.
+// Interval is a range of ratios. JSON has [low, high], with null for no bound.
 type Interval struct {
 	Low  float64 // 0: no bound
 	High float64 // infinite: no bound
@@ -65,7 +64,7 @@ type Interval struct {
 // Contains reports whether x lies in i or on its bounds.
 func (i Interval) Contains(x float64) bool { return i.Low <= x && x <= i.High }
 
-// HalfWidth returns how far the bounds lie from their middle, on a scale of ratios: 0.1 where each is 10% away.
+// HalfWidth returns how far the bounds lie from their middle as a ratio. 0.1 means 10% each way.
 func (i Interval) HalfWidth() float64 {
 	if i.Low <= 0 {
 		return math.Inf(1)
@@ -104,20 +103,20 @@ func (i *Interval) UnmarshalJSON(text []byte) error {
 // Result is one figure of head over that of base.
 type Result struct {
 	Figure  string   `json:"figure"`
-	Missing string   `json:"missing,omitempty"` // why it was not compared; then the rest is zero
+	Missing string   `json:"missing,omitempty"` // why it was not compared; the rest is then zero
 	Base    float64  `json:"base"`              // median of the runs
 	Head    float64  `json:"head"`
-	Ratio   float64  `json:"ratio"` // Hodges and Lehmann's estimate, which need not be that of the medians
+	Ratio   float64  `json:"ratio"` // Hodges and Lehmann's estimate
 	Within  Interval `json:"within"`
-	P       float64  `json:"p"` // of the test for no difference, for this figure and this look alone
+	P       float64  `json:"p"` // of the test for no difference, without a correction
 	Verdict Verdict  `json:"verdict"`
 
 	noise noise
 }
 
-// Compare compares the runs of head with those of base: by rounds where each run of base has one of head in its round,
-// else all with all. One run of either says nothing about how runs vary, and is an error, as are no runs, and numbers
-// that are negative, infinite or NaN.
+// Compare compares the runs of head with those of base. It pairs them if each run of base has one
+// of head in its round. Fewer than two runs of either are an error. So are numbers that are
+// negative, infinite or NaN.
 func Compare(base, head []Run, o Options) (*Comparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func Compare(base, head []Run, o Options) (*Comparison, error) {
 	return c, nil
 }
 
-// check refuses what cannot be and fills in the defaults.
+// check returns an error for invalid options and fills in the defaults.
 func (o *Options) check() error {
 	if o.Confidence == 0 {
 		o.Confidence = .95
@@ -190,7 +189,7 @@ func (o *Options) nominal() float64 {
 	return alpha
 }
 
-// Fewest returns the number of rounds below which Compare can only say that it cannot tell.
+// Fewest returns how many rounds Compare needs at least for another verdict than VerdictCannotTell.
 func Fewest(o Options) (int, error) {
 	if err := o.check(); err != nil {
 		return 0, err
@@ -207,7 +206,7 @@ func fewest(o Options, paired bool) int {
 	}
 }
 
-// pair puts the runs of a round side by side where each run has one of the other in its round.
+// pair puts the runs of each round side by side, if all have one.
 func pair(base, head []Run) (b, h []Run, paired bool) {
 	if len(base) != len(head) {
 		return base, head, false
@@ -242,7 +241,6 @@ func logs(f Figure, name string, runs []Run) (xs []float64, missing string, err 
 	return xs, "", nil
 }
 
-// compare compares one figure.
 func compare(f Figure, base, head []Run, paired bool, level float64) (Result, error) {
 	r := Result{Figure: f.Name}
 	x, missing, err := logs(f, "base", base)
@@ -265,7 +263,7 @@ func compare(f Figure, base, head []Run, paired bool, level float64) (Result, er
 		e, err = SignedRank(d, level)
 		r.noise = pairedNoise(d, e.Value, level)
 	} else {
-		e, err = RankSum(x, y, level)
+		e, err = rankSum(x, y, level)
 		r.noise = looseNoise(x, y, level)
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Latency is the histogram of one run's latencies; *loadgen.Histogram is one.
+// Latency is the histogram of one run's latencies, such as *loadgen.Histogram.
 type Latency interface {
 	// Count returns the number of requests.
 	Count() int64
@@ -19,29 +19,29 @@ type Latency interface {
 
 // Run is one run of a service under load. What was not measured is zero.
 type Run struct {
-	// Round says which runs were neighbours: those of base and head with the same round ran side by side, in random
-	// order. 0: in none.
+	// Round numbers the runs of base and head that ran next to each other, in random order. 0 means
+	// no round.
 	Round int
 
 	Latency    Latency       // nil: none
 	Throughput float64       // requests/s
-	CPU        time.Duration // processor time of the service for one request
+	CPU        time.Duration // per request
 	PeakMemory int64         // bytes
 
-	Values map[string]float64 // figures of the user's own by name, see Value
+	Values map[string]float64 // your own figures by name, see Value
 }
 
-// Figure is something that runs are compared by: a positive number of each. Users may have figures of their own.
+// Figure is a positive number of each run. You may define your own.
 type Figure struct {
 	Name string
-	// More says that more is better, as of requests/s.
+	// More says that more is better, as for requests/s.
 	More bool
-	// Of returns the figure of a run. An error says why a run does not have it; then the figure is not compared.
+	// Of returns the figure of a run. If it returns an error, the figure is not compared.
 	Of func(*Run) (float64, error)
 }
 
-// Figures returns the figures of a service: p50, p90, p99, p99.9, the mean of the slowest 1% and 0.1%, requests/s,
-// CPU time a request, peak memory.
+// Figures returns p50, p90, p99, p99.9, the mean of the slowest 1% and 0.1%, requests/s, CPU time
+// per request and peak memory.
 func Figures() []Figure {
 	return []Figure{
 		Quantile(.5), Quantile(.9), Quantile(.99), Quantile(.999), Slowest(.01), Slowest(.001),
@@ -51,7 +51,7 @@ func Figures() []Figure {
 	}
 }
 
-// Value returns the figure of that name in the Values of runs. more says that more of it is better.
+// Value returns the figure of that name in the Values of runs. more says that more is better.
 func Value(name string, more bool) Figure {
 	return Figure{name, more, func(r *Run) (float64, error) {
 		x, ok := r.Values[name]
@@ -69,11 +69,11 @@ func measured(x float64) (float64, error) {
 	return x, nil
 }
 
-// leastBeyond is how many requests must be as slow as a quantile or slower, so that it says something of the run.
+// leastBeyond is how many requests must be as slow as a quantile, or slower.
 const leastBeyond = 10
 
-// Quantile returns the figure of the latency in seconds that a share q of the requests does not exceed, named p99.9
-// for q = 0.999.
+// Quantile returns the figure of the latency in seconds that a share q of the requests does not
+// exceed. Its name is p99.9 for q = 0.999.
 func Quantile(q float64) Figure {
 	name := fmt.Sprintf("p%.6g", 100*q)
 	return Figure{Name: name, Of: func(r *Run) (float64, error) {
@@ -108,9 +108,8 @@ func enough(r *Run, beyond float64, name string) error {
 	return nil
 }
 
-// slowestMean returns the mean of the slowest share of the latencies: what is left after the faster ones are passed.
 func slowestMean(l Latency, share float64) float64 {
-	slow := share * float64(l.Count()) // the first of them may be a part of a bucket
+	slow := share * float64(l.Count()) // may start inside a bucket
 	skip := float64(l.Count()) - slow
 	sum := 0.0
 	for d, n := range l.All() {

@@ -8,17 +8,17 @@ import (
 	"sort"
 )
 
-// power is the share of trials in which a difference that can be shown is to be shown.
+// power is the share of trials in which a difference must show.
 const power = .8
 
-// trials is how many are drawn for each question: its answer is then right within some 4% of the trials.
+// trials of each question. Its answer is then right within some 4% of them.
 const trials = 400
 
 // MaxNeeded is the number of runs beyond which Needed gives up.
 const MaxNeeded = 1000
 
-// noise is how the runs of a comparison vary where nothing differs, for trials of other numbers of runs and of other
-// differences. Trials draw from what was seen.
+// noise is how runs vary without a difference. Trials of other numbers of runs and other
+// differences draw from it.
 type noise struct {
 	paired     bool
 	alpha      float64
@@ -26,8 +26,8 @@ type noise struct {
 	runs       [2]int    // of base and head
 }
 
-// pairedNoise is that of differences around their centre. They are taken both ways, as the test's null hypothesis is
-// that they are symmetric.
+// pairedNoise is that of differences around their centre. It takes them both ways, because the null
+// hypothesis is that they are symmetric.
 func pairedNoise(d []float64, centre, level float64) noise {
 	n := noise{paired: true, alpha: 1 - level}
 	for _, x := range around(d, centre) {
@@ -36,8 +36,8 @@ func pairedNoise(d []float64, centre, level float64) noise {
 	return n
 }
 
-// around returns how far values are from a centre that was taken from them, and so lies nearer to
-// them than the true one.
+// around returns distances from a centre that was estimated from the values. The estimate lies too
+// near to them, so it corrects by k.
 func around(xs []float64, centre float64) (rs []float64) {
 	k := math.Sqrt(float64(len(xs)) / float64(len(xs)-1))
 	for _, x := range xs {
@@ -51,8 +51,8 @@ func looseNoise(x, y []float64, level float64) noise {
 	return noise{alpha: 1 - level, base: around(x, median(x)), head: around(y, median(y))}
 }
 
-// shown reports whether so many runs show a difference of logarithms in enough trials. It draws no more of them than it
-// takes to know.
+// shown reports whether so many runs show a difference of logarithms in enough trials. It stops
+// when the answer is certain.
 func (n *noise) shown(base, head int, shift float64) bool {
 	critical := null(base, head, n.paired).critical(n.alpha)
 	if critical < 0 {
@@ -79,9 +79,8 @@ func (n *noise) shown(base, head int, shift float64) bool {
 	}
 }
 
-// pairedTrial returns a function that draws a trial of so many differences, and returns its test's
-// statistic on the side of the difference: small where it shows. What is drawn are the few values
-// that were seen, so they are sorted once, by size, and a trial counts how often it has each.
+// pairedTrial returns a function that draws a trial and returns the statistic of its test, which is
+// small if the difference shows. It sorts the few values once, so a trial only counts them.
 func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() int {
 	values := slices.Clone(n.base)
 	for i := range values {
@@ -112,7 +111,7 @@ func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func()
 	for p, i := range order {
 		sorted[p] = n.base[i]
 	}
-	at := make([]int, len(n.head)) // where in sorted a value of head would stand
+	at := make([]int, len(n.head)) // place in sorted of a value of head
 	for i, v := range n.head {
 		at[i] = sort.SearchFloat64s(sorted, shift+v)
 	}
@@ -126,14 +125,14 @@ func (n *noise) looseTrial(rng *rand.Rand, base, head int, shift float64) func()
 			notBelow[p] += notBelow[p+1]
 		}
 		w := 0
-		for range head { // how many of base are not below it
+		for range head {
 			w += notBelow[at[rng.IntN(len(at))]]
 		}
 		return w
 	}
 }
 
-// places sorts the indices of values: order has them, and place is where in it each of them stands.
+// places sorts the indices of values into order. place is the position of each in it.
 func places(values []float64, compare func(i, j int) int) (place, order []int) {
 	for i := range values {
 		order = append(order, i)
@@ -146,8 +145,8 @@ func places(values []float64, compare func(i, j int) int) (place, order []int) {
 	return place, order
 }
 
-// Detectable returns the smallest ratio above 1 that as many runs with as much noise show in four of five trials, as
-// they do one that is as far below 1; ok is false if there is none below 1000, or the figure was not compared. It takes
+// Detectable returns the smallest ratio above 1 that as many runs, as noisy as these, show in four
+// of five trials. ok is false if that is over 1000, or the figure was not compared. It takes
 // milliseconds.
 func (r *Result) Detectable() (ratio float64, ok bool) {
 	return r.noise.detectable(r.noise.runs[0], r.noise.runs[1])
@@ -179,8 +178,9 @@ func (n *noise) detectable(base, head int) (ratio float64, ok bool) {
 	return math.Exp(high), true
 }
 
-// Needed returns how many runs of each, or rounds, would show a ratio (1.2: a fifth more; 0.8 a fifth less) in four of
-// five trials, if they vary as these do; ok is false if that takes more than MaxNeeded, or the figure was not compared.
+// Needed returns how many runs of each, or rounds, show a ratio (1.2: a fifth more) in four of five
+// trials, if they vary as these do. ok is false beyond MaxNeeded, or if the figure was not
+// compared.
 func (r *Result) Needed(ratio float64) (runs int, ok bool) {
 	shift := math.Abs(math.Log(ratio))
 	if len(r.noise.base) == 0 || !(shift > 0) {

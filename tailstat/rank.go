@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// Estimate is where a distribution's centre, or the shift between two, is likely to be.
+// Estimate is the centre of a distribution, or the shift between two.
 type Estimate struct {
 	Value     float64 // Hodges and Lehmann's
-	Low, High float64 // the interval; infinite where there are too few values for one
+	Low, High float64 // the interval; infinite with too few values
 	P         float64 // two-sided p-value of the test for zero
 }
 
-// SignedRank estimates the centre of symmetry of differences, with the interval of the level (0.95) that Wilcoxon's
-// signed-rank test gives. Ties and zeros are counted against a difference. It costs n² log n for n values.
+// SignedRank estimates the centre of differences, with the interval of Wilcoxon's signed-rank test
+// at the level, such as 0.95. Ties and zeros count against a difference. It costs n² log n for n
+// values.
 func SignedRank(differences []float64, level float64) (Estimate, error) {
 	if err := checkValues(level, differences); err != nil {
 		return Estimate{}, err
@@ -30,9 +31,9 @@ func SignedRank(differences []float64, level float64) (Estimate, error) {
 	return estimate(averages, null(n, n, true), 1-level), nil
 }
 
-// RankSum estimates by how much head's values are greater than base's, with the interval of the level that
-// Wilcoxon's rank-sum test (Mann and Whitney's) gives. Ties are counted against a difference.
-func RankSum(base, head []float64, level float64) (Estimate, error) {
+// rankSum estimates by how much head's values exceed base's, with the interval of Wilcoxon's
+// rank-sum test (Mann and Whitney's) at the level. Ties count against a difference.
+func rankSum(base, head []float64, level float64) (Estimate, error) {
 	if err := checkValues(level, base, head); err != nil {
 		return Estimate{}, err
 	}
@@ -62,8 +63,9 @@ func checkValues(level float64, sets ...[]float64) error {
 	return nil
 }
 
-// estimate makes an estimate from all comparisons of two values: Walsh averages, or differences of base and head. The
-// test's statistic is the number of those below zero, whose distribution is null; alpha is its level.
+// estimate makes an estimate from all pairs of values, which are Walsh averages or differences of
+// base and head. The statistic is the number of those below zero. null is its distribution and
+// alpha the level.
 func estimate(all []float64, null distribution, alpha float64) Estimate {
 	slices.Sort(all)
 	n := len(all)
@@ -77,11 +79,11 @@ func estimate(all []float64, null distribution, alpha float64) Estimate {
 	return e
 }
 
-// distribution is that of a rank statistic where nothing differs: cumulative probabilities from 0 on, up to its centre
-// at least. It is symmetric.
+// distribution has the cumulative probabilities of a rank statistic without a difference, from 0 to
+// its centre at least. It is symmetric.
 type distribution []float64
 
-// twoSided returns the probability of something as far from the centre as k, on both sides.
+// twoSided returns the probability of k or something further from the centre, on both sides.
 func (d distribution) twoSided(k int) float64 {
 	if k < 0 {
 		return 0
@@ -89,7 +91,7 @@ func (d distribution) twoSided(k int) float64 {
 	return min(1, 2*d[min(k, len(d)-1)])
 }
 
-// critical returns the largest value that has at most the probability alpha on both sides; -1: there is none.
+// critical returns the largest value with at most the probability alpha on both sides, or -1.
 func (d distribution) critical(alpha float64) int {
 	k, _ := slices.BinarySearchFunc(d, alpha/2, func(p, want float64) int {
 		if p <= want*(1+1e-12) {
@@ -107,7 +109,7 @@ type nullKey struct {
 	paired     bool
 }
 
-// null returns the distribution of the statistic of so many runs, paired or not, where nothing differs.
+// null returns the distribution for so many runs, paired or not.
 func null(base, head int, paired bool) distribution {
 	key := nullKey{base, head, paired}
 	if d, ok := nulls.Load(key); ok {
@@ -123,14 +125,14 @@ func null(base, head int, paired bool) distribution {
 	return d
 }
 
-// Exact distributions are taken up to these numbers of runs; beyond, normal ones differ by less than a thousandth.
+// Beyond these numbers of runs, normal distributions differ by less than a thousandth.
 const (
 	exactSigned = 200
 	exactSum    = 50 // in each of two sets
 )
 
-// signedRanks returns the distribution of the signed-rank statistic of n differences. Each of the ranks 1 to n counts
-// with the probability of a half.
+// signedRanks returns the distribution for n differences. Each rank from 1 to n counts with the
+// probability 1/2.
 func signedRanks(n int) distribution {
 	sums := n * (n + 1) / 2
 	if n > exactSigned {
@@ -151,8 +153,9 @@ func signedRanks(n int) distribution {
 	return cumulate(p)
 }
 
-// rankSums returns the distribution of Mann and Whitney's statistic of sets of m and n values, by their recursion: the
-// greatest of all values is of the first set with the probability m/(m+n), and then greater than all n of the second.
+// rankSums returns the distribution of Mann and Whitney's statistic for sets of m and n values, by
+// their recursion. The greatest of all values is in the first set with the probability m/(m+n), and
+// then exceeds all n of the second.
 func rankSums(m, n int) distribution {
 	if m > exactSum || n > exactSum {
 		return normal(m*n, math.Sqrt(float64(m)*float64(n)*float64(m+n+1)/12))
@@ -189,8 +192,8 @@ func cumulate(p []float64) distribution {
 	return p
 }
 
-// normal returns the normal distribution in the place of that of a statistic from 0 to most, with the usual
-// correction for its steps.
+// normal returns the normal distribution of a statistic from 0 to most, with the usual correction
+// for its steps.
 func normal(most int, deviation float64) distribution {
 	d := make(distribution, most/2+1)
 	for k := range d {

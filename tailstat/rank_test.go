@@ -106,7 +106,7 @@ func TestEstimates(t *testing.T) {
 	if want := (Estimate{0, 0, 0, 1}); err != nil || e != want {
 		t.Errorf("zeros: %+v, %v, want %+v", e, err, want)
 	}
-	e, err = RankSum([]float64{1, 2, 3, 4}, []float64{11, 12, 13, 14}, .95)
+	e, err = rankSum([]float64{1, 2, 3, 4}, []float64{11, 12, 13, 14}, .95)
 	if err != nil || e.Value != 10 || e.Low != 7 || e.High != 13 || math.Abs(e.P-2./70) > 1e-12 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -114,7 +114,7 @@ func TestEstimates(t *testing.T) {
 		if _, err := SignedRank(bad, .95); err == nil {
 			t.Errorf("no error for %v", bad)
 		}
-		if _, err := RankSum([]float64{1}, bad, .95); err == nil {
+		if _, err := rankSum([]float64{1}, bad, .95); err == nil {
 			t.Errorf("no error for %v", bad)
 		}
 	}
@@ -141,7 +141,7 @@ func TestLevels(t *testing.T) {
 			if e, _ := SignedRank(y, .95); e.Low > 7 || e.High < 7 {
 				missed++
 			}
-			if e, _ := RankSum(x, y, .95); e.Low > 7 || e.High < 7 {
+			if e, _ := rankSum(x, y, .95); e.Low > 7 || e.High < 7 {
 				missedSums++
 			}
 		}

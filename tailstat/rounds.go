@@ -7,30 +7,30 @@ import (
 	"sync"
 )
 
-// MaxRounds is how often a comparison can be made again, see [Options].
+// MaxRounds limits [Options].Rounds.
 const MaxRounds = 200
 
-// Tests after each round. Wilcoxon's statistic of the first n rounds depends on the signs of the differences and on
-// their ranks alone. Where nothing differs each sign is a coin's, and each new difference's size has any rank among
-// those before with the same probability. So the joint distribution of the statistics after all rounds is known
-// without knowing the noise's (R. G. Miller, A sequential signed-rank test, JASA 65, 1970), and can be drawn: perLook
-// finds the level at which each look may test so that any of them errs with the probability alpha, the same for
-// each look (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
+// Tests after each round. Wilcoxon's statistic depends only on the signs of the differences and on
+// their ranks. Without a difference each sign is a coin's, and each new size has any rank with the
+// same probability. So the joint distribution of the statistics after all rounds does not depend on
+// the noise (R. G. Miller, A sequential signed-rank test, JASA 65, 1970). perLook draws it and
+// finds the level at which each look may test, so that any of them errs with the probability alpha
+// (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
 
-// draws is how many sequences of rounds are drawn: the level is then right within some 3% of itself at alpha 0.05,
+// draws is how many sequences are drawn. The level is right within 3% of itself at alpha 0.05,
 // within 6% at 0.01.
 const draws = 100_000
 
-// perLook returns the level of each of up to as many tests as there are rounds, after each of which there is one, so
-// that one of them rejects by chance with the probability alpha at most.
+// perLook returns the level of each of rounds tests, so that one of them rejects by chance with the
+// probability alpha at most.
 func perLook(alpha float64, rounds int) float64 {
 	return smallest(rounds)[int(alpha*draws)] / (1 + 1e-9) // below what alpha of the sequences reach
 }
 
 var smallests sync.Map // by rounds: []float64
 
-// smallest returns the smallest p-value of the looks of each sequence of so many rounds, in increasing order. It takes
-// tenths of a second the first time, and the memory of draws from then on.
+// smallest returns the smallest p-value of each sequence of so many rounds, sorted. The first call
+// takes tenths of a second.
 func smallest(rounds int) []float64 {
 	if s, ok := smallests.Load(rounds); ok {
 		return s.([]float64)
@@ -44,9 +44,9 @@ func smallest(rounds int) []float64 {
 	for i := range all {
 		least := 1.0
 		var s signs
-		w := 0 // the sum of the ranks of positive differences
+		w := 0 // sum of the ranks of positive differences
 		for n := 1; n <= rounds; n++ {
-			rank := rng.IntN(n) // of the new one's size among the n, from 0
+			rank := rng.IntN(n) // of the new size among the n, from 0
 			w += s.above(rank)  // each greater positive one moves up by a rank
 			positive := rng.IntN(2) == 1
 			s.insert(rank, positive)
@@ -62,7 +62,7 @@ func smallest(rounds int) []float64 {
 	return all
 }
 
-// signs are the signs of differences by the rank of their sizes: the bit of a rank is set where it is positive.
+// signs has the bit of a rank set if the difference of that rank is positive.
 type signs [(MaxRounds + 63) / 64]uint64
 
 // above returns how many positive ones have the rank or a greater one.

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// setAffinity is SetLoopAffinity; after Close the error is over.
+// setAffinity is SetLoopAffinity. After Close it returns over.
 func (t *table) setAffinity(cpu int, over error) error {
 	if !mayRunOn(cpu) {
 		return ErrCPUID
@@ -20,7 +20,7 @@ func (t *table) setAffinity(cpu int, over error) error {
 	return nil
 }
 
-// bind binds the goroutine in WaitIO. Where the system refuses, the thread runs where it did.
+// bind binds the goroutine in WaitIO. If the system refuses, the thread stays where it was.
 func (t *table) bind() {
 	if cpu := int(t.affinity.Swap(0)) - 1; cpu >= 0 {
 		runtime.LockOSThread()

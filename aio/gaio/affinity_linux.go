@@ -4,8 +4,8 @@ import "evenkeel.dev/aio/internal/sys"
 
 func bindThread(cpu int) error { return sys.SetAffinity(cpu) }
 
-// mayRunOn reports whether this process may run on a CPU. It asks on the thread of a new goroutine:
-// the caller's may be bound already. Where the kernel does not say, bindThread finds out.
+// mayRunOn reports whether this process may run on a CPU. It asks on a new thread, because the
+// caller's may be bound. If the kernel does not say, bindThread finds out.
 func mayRunOn(cpu int) bool {
 	answer := make(chan bool)
 	go func() {

@@ -10,5 +10,5 @@ import (
 
 func bindThread(int) error { return &aio.UnsupportedError{Feature: "CPU affinity", Need: "Linux"} }
 
-// mayRunOn says yes to any CPU that there is: bindThread says why not.
+// mayRunOn accepts any CPU that exists.
 func mayRunOn(cpu int) bool { return cpu >= 0 && cpu < runtime.NumCPU() }

@@ -1,49 +1,34 @@
-// Package gaio has the API of github.com/xtaci/gaio over package aio: a program moves over by
-// changing the import. Its names, arguments, results and errors are gaio's (v1.2), and errors are
-// compared with == as there. New programs use package aio, which has handles and no tables.
+// Package gaio has the API of github.com/xtaci/gaio (v1.2) over package aio, so that a program
+// moves over by changing the import. Errors are compared with ==, as there. New programs use
+// package aio.
 //
-// An operation names its net.Conn. The first one delegates it: the Watcher duplicates its
-// descriptor and closes the original, so that Read, Write, Close and the setters of the connection
-// fail with net.ErrClosed, its addresses stay known, and options set before stay in force.
-// [Watcher.Free] closes it. What cannot be delegated comes back through WaitIO, as everything does
-// that is not wrong by itself.
+// An operation names its net.Conn. The first one delegates it: the Watcher duplicates the
+// descriptor and closes the original. After that the connection's own methods fail with
+// net.ErrClosed, except those for addresses. Socket options stay. [Watcher.Free] closes it. An
+// error of the delegation comes by WaitIO.
 //
-// A connection that is forgotten without Free is closed by the garbage collector, which may take
-// minutes, as is a Watcher that is forgotten without Close. A connection with an operation pending
-// is not forgotten, nor is one in the results of the last WaitIO; neither is a Watcher that a pending
-// operation's context, buffer or connection refers to.
+// The garbage collector closes a forgotten connection or Watcher, which may take minutes. A
+// connection is not forgotten while an operation is pending, or while it is in the results of the
+// last WaitIO.
 //
-// Package aio says who owns what, what is bounded, and which backend is used. [Over] is for other
-// options than the defaults. An operation costs a look-up by the connection's address and two short
-// locks more than aio's own, and allocates nothing either.
+// See package aio for ownership, limits and backends. [Over] allows other options. An operation
+// costs a map look-up and two short locks more than aio's, and allocates nothing.
 //
-// # What differs from gaio, on purpose
+// # Differences from gaio
 //
-//   - WaitIO drives. gaio has goroutines that work while nobody waits, and pays for it with two hand-offs a
-//     batch: poller to loop, loop to caller. The example of WaitIO does the same in the program, where it is
-//     wanted, for one.
-//   - A second goroutine in WaitIO is refused with ErrWaiting. In gaio each takes the other's results
-//     away.
-//   - There is one swap buffer rather than three in turn, so slices of it are valid until the next
-//     WaitIO and not a call longer. They have no spare capacity: an append copies.
-//   - A read that finds the swap buffer full waits for the next WaitIO. In gaio it gets 16 bytes.
-//   - A part of the swap buffer must be copied to be written.
-//   - Close returns what is pending by WaitIO, with ErrWatcherClosed, before WaitIO itself fails
-//     with it. gaio drops it.
+//   - WaitIO does the work. gaio has goroutines for it, with two hand-offs for each batch.
+//   - A second goroutine in WaitIO gets ErrWaiting. In gaio each takes the other's results.
+//   - There is one swap buffer, valid until the next WaitIO. Copy a part before you write it. A read that
+//     finds it full waits for the next WaitIO. In gaio it gets 16 bytes.
+//   - After Close, WaitIO returns pending operations with ErrWatcherClosed. gaio drops them.
 //   - ErrDeadline is os.ErrDeadlineExceeded, and ErrPollerClosed is ErrWatcherClosed.
-//   - A read into a buffer of no length, but not nil, is refused with ErrEmptyBuffer. gaio
-//     returns io.EOF.
-//   - A connection that is no pointer, such as a struct with a net.Conn in it, is refused with
-//     ErrUnsupported. gaio panics.
-//   - A second Free returns nil and does nothing. Free of a connection that was never delegated
-//     closes it.
-//   - Both affinity calls bind the thread of the goroutine that is in WaitIO, and lock it to that
-//     thread.
-//   - The call that submits the first operation delegates the connection: when it returns, conn's
-//     own methods fail already. What the delegation says still comes by WaitIO.
-//   - A connection has a bounded queue, of 2^20 operations. One more comes back with ErrQueueFull.
+//   - A read into an empty buffer that is not nil gets ErrEmptyBuffer. gaio returns io.EOF.
+//   - A connection that is not a pointer gets ErrUnsupported. gaio panics.
+//   - A second Free returns nil. Free closes a connection that was never delegated.
+//   - Both affinity calls bind the thread of the goroutine in WaitIO.
+//   - The call that submits the first operation delegates the connection before it returns.
+//   - A connection has a queue of 2^20 operations. One more gets ErrQueueFull.
 //
-// gaio's own tests pass over this package, on each backend: CONTRIBUTING.md says how to run them.
-//
-// New here are [Over], [Watcher.Shutdown] and [Watcher.Stats].
+// gaio's own tests pass over this package on each backend. CONTRIBUTING.md says how to run them.
+// [Over], [Watcher.Shutdown] and [Watcher.Stats] are new.
 package gaio

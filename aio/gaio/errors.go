@@ -8,46 +8,42 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// Errors have gaio's names, and are compared with ==: returned by calls, or in OpResult.Error, never
-// wrapped there.
+// Errors have gaio's names. They are not wrapped.
 var (
-	// ErrUnsupported says that the watcher cannot work with this connection: it is nil, is no
-	// pointer, or has no file descriptor (a net.Pipe, a tls.Conn).
+	// ErrUnsupported says that the connection is nil, is not a pointer, or has no file descriptor.
 	ErrUnsupported = errors.New("gaio: unsupported connection: it must be a pointer with a file descriptor")
 
-	// ErrNoRawConn says that the connection did not give its descriptor away.
+	// ErrNoRawConn says that the connection's SyscallConn failed.
 	ErrNoRawConn = errors.New("gaio: the connection's SyscallConn failed")
 
-	// ErrWatcherClosed says that the watcher is closed, or is being shut down.
+	// ErrWatcherClosed says that the watcher is closed or shutting down.
 	ErrWatcherClosed = aio.ErrWatcherClosed
 
-	// ErrPollerClosed is ErrWatcherClosed: the poller is no part of its own here.
+	// ErrPollerClosed is ErrWatcherClosed. The poller is not separate here.
 	ErrPollerClosed = aio.ErrWatcherClosed
 
 	// ErrConnClosed says that the connection was freed, or closed before it was delegated.
 	ErrConnClosed = errors.New("gaio: the connection is closed")
 
-	// ErrDeadline says that the operation's deadline passed before it was over. It is
-	// os.ErrDeadlineExceeded.
+	// ErrDeadline is os.ErrDeadlineExceeded: the deadline passed before the operation was over.
 	ErrDeadline = aio.ErrDeadline
 
-	// ErrEmptyBuffer says that there is nothing to write, or no room to read into. A nil buffer
-	// of Read or ReadTimeout is none of these: it asks for the swap buffer.
+	// ErrEmptyBuffer says that there is nothing to write or no room to read into. A nil buffer of a
+	// read asks for the swap buffer.
 	ErrEmptyBuffer = aio.ErrEmptyBuffer
 
-	// ErrCPUID says that there is no such CPU, or that this process may not run on it.
+	// ErrCPUID says that this process may not run on that CPU.
 	ErrCPUID = errors.New("gaio: no such CPU for this process: taskset -cp lists those that it may run on")
 
-	// ErrQueueFull is that of an OpResult: the connection has 2^20 operations that WaitIO has not
-	// returned, or as many as the Watcher given to Over allows. gaio has no such bound.
+	// ErrQueueFull says that the connection has 2^20 operations that WaitIO has not returned, or as
+	// many as Over's Watcher allows.
 	ErrQueueFull = aio.ErrQueueFull
 
-	// ErrWaiting says that another goroutine is in WaitIO. In gaio each takes the other's results away.
+	// ErrWaiting says that another goroutine is in WaitIO.
 	ErrWaiting = aio.ErrWaiting
 )
 
-// refusal returns what an operation comes back with whose connection could not be attached, or was
-// freed meanwhile.
+// refusal returns the error of an operation whose connection was not attached, or was freed.
 func refusal(err error) error {
 	var errno syscall.Errno
 	switch {

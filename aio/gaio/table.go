@@ -13,7 +13,7 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// kind is which of gaio's calls submits an operation.
+// kind is the call that submits an operation.
 type kind uint8
 
 const (
@@ -22,14 +22,14 @@ const (
 	write
 )
 
-// op is the tag of an operation that has a context. One without needs no record: its tag is the
-// connection itself. Either keeps the connection from being collected.
+// op is the tag of an operation with a context. Otherwise the tag is the connection. Both keep the
+// connection alive.
 type op struct {
 	ctx  any
 	conn net.Conn
 }
 
-// refused is the tag of an operation that never came to a connection: a post brings it back.
+// refused is the tag of a post that returns an operation without a connection.
 type refused struct {
 	op
 	kind kind
@@ -37,24 +37,23 @@ type refused struct {
 	err  error
 }
 
-// maxSpare is how many of them are kept for reuse.
+// maxSpare is how many ops are kept for reuse.
 const maxSpare = 8192
 
-// table is a Watcher's inside: which net.Conn has which handle. The Watcher itself is what the
-// garbage collector finds forgotten.
+// table maps net.Conns to handles. It is separate from the Watcher, so that the garbage collector
+// can find a forgotten Watcher.
 //
-// Lock order: waiting, mu. While the user's code (Close of a connection) or the aio.Watcher is called
-// mu is not held.
+// Lock order: waiting, mu. mu is not held during calls of the user's code or of aio.
 type table struct {
 	watcher   *aio.Watcher
-	forgotten func(*entry) // forget, allocated once
-	affinity  atomic.Int32 // the CPU to bind to, plus one; 0: nothing to do
+	forgotten func(*entry) // forget, as a value that is allocated once
+	affinity  atomic.Int32 // the CPU to bind to, plus one. 0: none
 
-	waiting sync.Mutex // held by the goroutine in WaitIO, whose results are
+	waiting sync.Mutex // held by the goroutine in WaitIO. It guards results
 	results []OpResult
 
 	mu       sync.Mutex
-	attached sync.Cond          // over mu: a delegation is over
+	attached sync.Cond          // over mu: a delegation has ended
 	conns    map[uintptr]*entry // by address. It does not keep connections alive
 	spare    []*op              // for reuse
 	closed   bool
@@ -62,15 +61,15 @@ type table struct {
 	gcClosed uint32
 }
 
-// entry is a delegated connection. Guarded by table.mu.
+// entry is a delegated connection, guarded by table.mu.
 //
 //	          delegate             Free, forget, close
 //	(none) ─────────────> attaching ───> attached ───> (none)
 //	                          └──> (none) when it was refused
 type entry struct {
 	key   uintptr
-	ident weak.Pointer[byte] // to what is at key
-	conn  *aio.Conn          // nil while it is being attached
+	ident weak.Pointer[byte] // of what is at key
+	conn  *aio.Conn          // nil while it is attaching
 }
 
 func newTable(w *aio.Watcher) *table {
@@ -80,8 +79,8 @@ func newTable(w *aio.Watcher) *table {
 	return t
 }
 
-// identity returns where conn is. A connection that is not a pointer has no identity: a copy
-// would be another one.
+// identity returns the address of conn. It must be a pointer, because a copy would be another
+// connection.
 func identity(conn net.Conn) (*byte, error) {
 	v := reflect.ValueOf(conn)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -92,10 +91,9 @@ func identity(conn net.Conn) (*byte, error) {
 
 func addr(at *byte) uintptr { return reflect.ValueOf(at).Pointer() }
 
-// find returns the entry of the connection at that address, or nil. The caller holds mu, which is
-// released while the connection is being attached.
-//
-// An address may have become another's before the clean-up of the first ran; the weak pointer tells.
+// find returns the entry of the connection at that address, or nil. The caller holds mu, which find
+// releases during a delegation. The weak pointer tells whether the address was reused before the
+// cleanup ran.
 func (t *table) find(at *byte) *entry {
 	for {
 		e := t.conns[addr(at)]
@@ -109,8 +107,8 @@ func (t *table) find(at *byte) *entry {
 	}
 }
 
-// submit submits an operation. What the connection refuses comes as a result: by aio, or by a post
-// where there is no connection of aio.
+// submit submits an operation. A refusal comes as a result: by aio, or by a post without a
+// connection.
 func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	at, err := identity(conn)
 	if err != nil {
@@ -147,7 +145,6 @@ func (t *table) submit(k kind, ctx any, conn net.Conn, buf []byte, deadline time
 	return t.watcher.Post(&refused{op{ctx, conn}, k, buf, refusal(err)})
 }
 
-// begin submits the operation to its connection.
 func begin(c *aio.Conn, k kind, tag any, buf []byte, deadline time.Time) error {
 	switch k {
 	case write:
@@ -158,11 +155,11 @@ func begin(c *aio.Conn, k kind, tag any, buf []byte, deadline time.Time) error {
 	return c.Read(tag, buf, deadline)
 }
 
-// delegate attaches conn, which has no entry. The caller holds mu, which is released meanwhile:
-// conn's Close may be the user's code, and may use the Watcher for anything but conn itself.
+// delegate attaches conn. The caller holds mu, which delegate releases, because conn's Close may be
+// the user's code and may use the Watcher for other connections.
 func (t *table) delegate(conn net.Conn, at *byte) (*entry, error) {
 	e := &entry{key: addr(at), ident: weak.Make(at)}
-	before := t.conns[e.key] // of a connection that was collected; forget has not come yet
+	before := t.conns[e.key] // of a collected connection, before its forget
 	t.conns[e.key] = e
 	t.mu.Unlock()
 	if before != nil {
@@ -181,8 +178,7 @@ func (t *table) delegate(conn net.Conn, at *byte) (*entry, error) {
 	return e, err
 }
 
-// forget is the collector's clean-up: nobody can use the connection of e any more, and no
-// operation is pending, which would keep it alive. Most often it was freed before.
+// forget is the cleanup of a collected connection. No operation of it is pending.
 func (t *table) forget(e *entry) {
 	t.mu.Lock()
 	known := t.conns[e.key] == e
@@ -195,7 +191,7 @@ func (t *table) forget(e *entry) {
 	}
 }
 
-// collect closes a connection that was collected, and counts it.
+// collect closes a collected connection and counts it.
 func (t *table) collect(e *entry) {
 	_ = e.conn.Close()
 	t.mu.Lock()
@@ -210,7 +206,6 @@ func (t *table) getGC() (found, closed uint32) {
 	return t.gcFound, t.gcClosed
 }
 
-// free is Free.
 func (t *table) free(conn net.Conn) error {
 	at, err := identity(conn)
 	if err != nil {
@@ -229,11 +224,10 @@ func (t *table) free(conn net.Conn) error {
 	if e != nil {
 		return e.conn.Close()
 	}
-	_ = conn.Close() // never delegated, or freed before
+	_ = conn.Close() // never delegated, or freed
 	return nil
 }
 
-// close is Close.
 func (t *table) close() {
 	t.mu.Lock()
 	t.closed = true
@@ -242,7 +236,6 @@ func (t *table) close() {
 	_ = t.watcher.Close()
 }
 
-// waitIO is WaitIO.
 func (t *table) waitIO() ([]OpResult, error) {
 	if !t.waiting.TryLock() {
 		return nil, ErrWaiting
@@ -251,7 +244,7 @@ func (t *table) waitIO() ([]OpResult, error) {
 	if t.affinity.Load() != 0 {
 		t.bind()
 	}
-	clear(t.results) // they keep connections alive
+	clear(t.results) // drop connections
 	t.results = t.results[:0]
 	results, err := t.watcher.WaitIO()
 	if err != nil {
@@ -265,7 +258,7 @@ func (t *table) waitIO() ([]OpResult, error) {
 	return t.results, nil
 }
 
-// result returns r as gaio has it. The caller holds mu.
+// result converts r. The caller holds mu.
 func (t *table) result(r *aio.Result) OpResult {
 	g := OpResult{Operation: r.Op, Buffer: r.Buffer, IsSwapBuffer: r.Swap, Size: r.Size, Error: r.Error}
 	if r.Error == aio.ErrClosed {
@@ -286,7 +279,7 @@ func (t *table) result(r *aio.Result) OpResult {
 	return g
 }
 
-// tag returns what tells an operation from others. The caller holds mu.
+// tag returns the tag of an operation. The caller holds mu.
 func (t *table) tag(ctx any, conn net.Conn) any {
 	if ctx == nil {
 		return conn
@@ -301,7 +294,7 @@ func (t *table) tag(ctx any, conn net.Conn) any {
 	return o
 }
 
-// keep keeps an operation for reuse. The caller holds mu.
+// keep keeps o for reuse. The caller holds mu.
 func (t *table) keep(o *op) {
 	*o = op{}
 	if len(t.spare) < maxSpare {

@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// OpType is the type of an operation.
+// OpType is the kind of an operation.
 type OpType = aio.Op
 
 const (
@@ -20,39 +20,37 @@ const (
 // OpResult is an operation that is over.
 type OpResult struct {
 	Operation OpType
-	Context   any      // what it was submitted with
-	Conn      net.Conn // as it was submitted
+	Context   any      // of the submission
+	Conn      net.Conn // of the submission
 
-	// Buffer is the caller's buffer, theirs again. For a read without one, it is the part of the
-	// watcher's swap buffer that was read into (IsSwapBuffer), valid until the next WaitIO.
-	// Buffer[:Size] was transferred. It is nil where the kernel kept the caller's: see aio's
-	// Watcher.Close.
+	// Buffer is the buffer of the submission, which the caller owns again. Buffer[:Size] was
+	// transferred. After a read with a nil buffer, IsSwapBuffer is set, and Buffer is valid until
+	// the next WaitIO. It is nil if the kernel kept it. See aio.Watcher.Close.
 	Buffer       []byte
 	IsSwapBuffer bool
 	Size         int
 
-	// Error is nil, io.EOF when the peer has ended, ErrDeadline, ErrWatcherClosed,
-	// io.ErrClosedPipe when the connection was freed meanwhile, another error of this package,
-	// or a syscall.Errno such as ECONNRESET. It is not wrapped.
+	// Error is nil, io.EOF at the peer's end, ErrDeadline, ErrWatcherClosed, io.ErrClosedPipe after
+	// a Free, another error of this package, or a syscall.Errno such as ECONNRESET. It is not
+	// wrapped.
 	Error error
 }
 
-// Watcher carries out operations on the connections that are delegated to it. Its methods may be
-// called by any goroutine, WaitIO by one at a time. A Watcher that is forgotten is closed by the
-// garbage collector.
+// Watcher carries out operations on delegated connections. Any goroutine may call its methods, but
+// one at a time is in WaitIO. The garbage collector closes a forgotten Watcher.
 type Watcher struct{ t *table }
 
-// maxBytes is the limit of aio.Options.MaxQueuedBytes: gaio has none.
+// maxBytes is the limit of aio.Options.MaxQueuedBytes, because gaio has none.
 const maxBytes = 1 << 40
 
 // maxQueued is the limit of aio.Options.MaxQueued.
 const maxQueued = 1 << 20
 
-// NewWatcher returns a Watcher with all defaults.
+// NewWatcher returns a Watcher with defaults.
 func NewWatcher() (*Watcher, error) { return NewWatcherSize(0) }
 
-// NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes; 64 KiB when it is 0. As gaio knows no
-// bound of what is queued, it is as high as aio has it: 2^20 operations a connection.
+// NewWatcherSize returns a Watcher whose swap buffer has bufsize bytes, or 64 KiB for 0. A
+// connection may have 2^20 operations.
 func NewWatcherSize(bufsize int) (*Watcher, error) {
 	w, err := aio.New(aio.Options{
 		SwapSize: bufsize, MaxQueued: maxQueued, MaxQueuedBytes: maxBytes,
@@ -64,8 +62,8 @@ func NewWatcherSize(bufsize int) (*Watcher, error) {
 	return Over(w), nil
 }
 
-// Over returns a Watcher over w, which belongs to it from now on. gaio has no such function: it is
-// for other options than the defaults.
+// Over returns a Watcher over w, which it owns from then on, for other options. gaio has no such
+// function.
 func Over(w *aio.Watcher) *Watcher {
 	t := newTable(w)
 	g := &Watcher{t}
@@ -73,81 +71,75 @@ func Over(w *aio.Watcher) *Watcher {
 	return g
 }
 
-// Read submits a read of whatever comes first, up to len(buf) bytes. The watcher owns buf until
-// the operation is returned. With a nil buf the swap buffer is used, when there is something to
-// read and not before.
-//
-// The first operation on conn delegates it: the watcher owns its descriptor from then on, and
-// conn's own methods fail, but for RemoteAddr and LocalAddr. Socket options stay.
+// Read submits a read of up to len(buf) bytes. The watcher owns buf until WaitIO returns the
+// operation. A nil buf uses the swap buffer. The first operation on conn delegates it.
 func (w *Watcher) Read(ctx any, conn net.Conn, buf []byte) error {
 	return w.ReadTimeout(ctx, conn, buf, aio.NoDeadline)
 }
 
-// ReadTimeout is Read with a deadline, after which it is returned with ErrDeadline; none when
-// zero. It is tried in any case: what is there is read even when the deadline has passed.
+// ReadTimeout is Read with a deadline, or none if it is zero. It is tried once even after the
+// deadline.
 func (w *Watcher) ReadTimeout(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	return w.t.submit(read, ctx, conn, buf, deadline)
 }
 
-// ReadFull submits a read that is over when buf is full. At the deadline, or the peer's end,
-// Size says how much was read.
+// ReadFull submits a read that is over when buf is full. At the deadline, or the peer's end, Size
+// says how much was read.
 func (w *Watcher) ReadFull(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	return w.t.submit(readFull, ctx, conn, buf, deadline)
 }
 
-// Write submits a write of all of buf. The watcher owns buf until the operation is returned; a
-// part of the swap buffer can be written only if it is copied, as it is used anew by then.
+// Write submits a write of all of buf, which the watcher owns until WaitIO returns the operation.
+// Copy a part of the swap buffer before you write it.
 func (w *Watcher) Write(ctx any, conn net.Conn, buf []byte) error {
 	return w.WriteTimeout(ctx, conn, buf, aio.NoDeadline)
 }
 
-// WriteTimeout is Write with a deadline, at which it is returned with ErrDeadline, and Size says
-// how much was written; none when zero.
+// WriteTimeout is Write with a deadline, or none if it is zero. Size says how much was written.
 func (w *Watcher) WriteTimeout(ctx any, conn net.Conn, buf []byte, deadline time.Time) error {
 	return w.t.submit(write, ctx, conn, buf, deadline)
 }
 
-// WaitIO drives the watcher until operations are over, and returns them; each is returned once.
-// Operations progress only while a goroutine is in WaitIO. The slice and swap buffers in it are
-// valid until the next call, by whatever goroutine: while one is in WaitIO, a call by another
-// returns ErrWaiting and does nothing.
+// WaitIO drives the watcher until operations are over, and returns each once. The slice and swap
+// buffers in it are valid until the next call by any goroutine. A second call at the same time
+// returns ErrWaiting.
 //
-// After Close it returns the operations that were pending with ErrWatcherClosed, and then
-// ErrWatcherClosed itself. Another error is the operating system's refusal to be waited for.
+// After Close it returns pending operations with ErrWatcherClosed, and then ErrWatcherClosed
+// itself. Another error means that the operating system refused to wait.
 func (w *Watcher) WaitIO() ([]OpResult, error) {
 	defer runtime.KeepAlive(w)
 	return w.t.waitIO()
 }
 
-// Free closes conn at once, delegated or not. What was submitted before is tried once; what is
-// not over then is returned by WaitIO with io.ErrClosedPipe. It may be called again.
+// Free closes conn at once, delegated or not. Pending operations are tried once and then end with
+// io.ErrClosedPipe. It may be called again.
 func (w *Watcher) Free(conn net.Conn) error { return w.t.free(conn) }
 
-// Close closes all delegated connections and ends a WaitIO. What is pending is returned by WaitIO
-// with ErrWatcherClosed. It always returns nil, and may be called again.
+// Close closes all delegated connections. WaitIO returns pending operations with ErrWatcherClosed.
+// Close always returns nil, and may be called again.
 func (w *Watcher) Close() error {
 	w.t.close()
 	return nil
 }
 
-// Shutdown is aio's Watcher.Shutdown: it lets the pending writes finish before it closes.
+// Shutdown is [aio.Watcher.Shutdown]: pending writes finish before it closes.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	defer w.t.close()
 	return w.t.watcher.Shutdown(ctx)
 }
 
-// Stats is aio's Watcher.Stats. Operations that were refused count as posts, which are over at once.
+// Stats is [aio.Watcher.Stats]. Refused operations count as posts.
 func (w *Watcher) Stats() aio.Stats { return w.t.watcher.Stats() }
 
-// SetPollerAffinity is SetLoopAffinity: one thread does both here. After Close it fails with ErrPollerClosed.
+// SetPollerAffinity is SetLoopAffinity, because one thread does both. After Close it fails with
+// ErrPollerClosed.
 func (w *Watcher) SetPollerAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrPollerClosed) }
 
-// SetLoopAffinity locks the goroutine that is in WaitIO, from its next call on, to its thread,
-// and that to a CPU, by the system's number of it: under taskset -c 1 that is 1. It fails with
-// ErrCPUID when there is no such CPU, or this process may not run on it, and after Close with ErrConnClosed,
-// as in gaio.
+// SetLoopAffinity locks the goroutine in WaitIO to its thread, from the next call on, and the
+// thread to a CPU by the system's number. It fails with ErrCPUID if this process may not run on it,
+// and after Close with ErrConnClosed.
 func (w *Watcher) SetLoopAffinity(cpu int) error { return w.t.setAffinity(cpu, ErrConnClosed) }
 
-// GetGC returns how many delegated connections the garbage collector has found forgotten, and
-// how many of these were closed since.
+// GetGC returns how many delegated connections the garbage collector found, and how many of these
+// are closed.
 func (w *Watcher) GetGC() (found, closed uint32) { return w.t.getGC() }

@@ -11,24 +11,24 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// Conn is a net.Conn over a handle of aio. Its methods may be called by any goroutine, but for the one
-// that drives the Watcher, which would wait for itself.
+// Conn is a net.Conn over an aio.Conn. Any goroutine may call its methods, except the one that
+// drives the Watcher, which would wait for itself.
 type Conn struct {
 	handle  *aio.Conn
 	in, out side
-	closed  atomic.Bool // by Close of this Conn
+	closed  atomic.Bool // by this Conn's Close
 }
 
 var _ net.Conn = (*Conn)(nil)
 
-// New returns a Conn over a handle, whose reads and writes are the Conn's from then on: what the
-// program submits itself takes its turn between them. Closing the handle closes the Conn.
+// New returns a Conn over a handle. Operations that the program submits itself take turns with the
+// Conn's. Closing the handle closes the Conn.
 func New(handle *aio.Conn) *Conn { return &Conn{handle: handle} }
 
-// Handle returns what the Conn is over.
+// Handle returns the aio.Conn.
 func (c *Conn) Handle() *aio.Conn { return c.handle }
 
-// Read reads what has come, up to len(p) bytes, and waits for it. The peer's end is io.EOF.
+// Read waits for bytes and reads up to len(p) of them. The peer's end is io.EOF.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("read")
@@ -37,8 +37,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, c.wrap("read", err)
 }
 
-// Write writes all of p, and waits until the kernel has it. With an error it returns how much of p was
-// sent before.
+// Write waits until the kernel has all of p. With an error it returns how much was sent.
 func (c *Conn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.usable("write")
@@ -47,15 +46,15 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
-// CloseWrite ends this side's sending, when a Write that is under way has ended: the peer finds io.EOF,
-// and what it sends can still be read. No deadline applies.
+// CloseWrite ends the sending side after a Write that is under way. The Conn can still be read. No
+// deadline applies.
 func (c *Conn) CloseWrite() error {
 	_, _, err := c.out.do(c.shut, nil)
 	return c.wrap("close", err)
 }
 
-// Close closes the connection at once, as aio.Conn.Close does. A Read and a Write that are under way
-// return net.ErrClosed, and so does a second Close.
+// Close closes the connection at once, as aio.Conn.Close does. Other calls that are under way, and
+// a second Close, return net.ErrClosed.
 func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return c.wrap("close", net.ErrClosed)
@@ -63,13 +62,13 @@ func (c *Conn) Close() error {
 	return c.handle.Close()
 }
 
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
+// SetDeadline sets both deadlines.
 func (c *Conn) SetDeadline(t time.Time) error {
 	return c.set(t, &c.in, &c.out)
 }
 
-// SetReadDeadline has the Read that is under way, and those that follow, fail at t, a time in the past
-// at once. The zero time is no deadline. Such an error is no end: a later deadline lets Reads go on.
+// SetReadDeadline makes Reads fail at t, including one that is under way. The zero time means no
+// deadline. A later deadline lets Reads go on.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.set(t, &c.in)
 }
@@ -89,7 +88,7 @@ func (c *Conn) set(t time.Time, sides ...*side) error {
 	return nil
 }
 
-// LocalAddr returns the address on this side.
+// LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.handle.LocalAddr() }
 
 // RemoteAddr returns the peer's address.
@@ -97,7 +96,7 @@ func (c *Conn) RemoteAddr() net.Addr { return c.handle.RemoteAddr() }
 
 func (c *Conn) read(tag any, p []byte, deadline time.Time) error {
 	if late(deadline) {
-		return os.ErrDeadlineExceeded // aio would try it
+		return os.ErrDeadlineExceeded // aio would try once
 	}
 	return c.handle.Read(tag, p, deadline)
 }
@@ -113,7 +112,7 @@ func (c *Conn) shut(tag any, _ []byte, _ time.Time) error {
 	return c.handle.CloseWrite(tag, aio.NoDeadline)
 }
 
-// usable returns an error when the Conn was closed.
+// usable returns an error if the Conn is closed.
 func (c *Conn) usable(op string) error {
 	if c.closed.Load() {
 		return c.wrap(op, net.ErrClosed)
@@ -123,7 +122,7 @@ func (c *Conn) usable(op string) error {
 
 func late(t time.Time) bool { return !t.IsZero() && time.Until(t) <= 0 }
 
-// wrap returns what package net says for an error of aio.
+// wrap turns an error of aio into one of package net.
 func (c *Conn) wrap(op string, err error) error {
 	if err = plain(op, err); err == nil || err == io.EOF {
 		return err
@@ -131,18 +130,18 @@ func (c *Conn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: network(c.LocalAddr()), Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 }
 
-// plain returns an error of aio in package net's terms.
+// plain is wrap without the *net.OpError.
 func plain(op string, err error) error {
 	if errno, ok := err.(syscall.Errno); ok {
 		return os.NewSyscallError(op, errno)
 	}
-	if err == aio.ErrWatcherClosed { // and its connections with it
+	if err == aio.ErrWatcherClosed { // its connections are closed too
 		return net.ErrClosed
 	}
 	return err
 }
 
-// network returns the network of an address, which may be missing.
+// network returns the network of an address, or "" for nil.
 func network(a net.Addr) string {
 	if a == nil {
 		return ""

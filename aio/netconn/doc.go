@@ -1,30 +1,28 @@
-// Package netconn has connections of package aio that block: each [Conn] is a net.Conn over an
-// aio.Conn, for code that wants one, as crypto/tls, bufio and net/http do.
+// Package netconn provides blocking connections over package aio. A [Conn] is a net.Conn over an
+// aio.Conn, for crypto/tls, bufio, net/http and other code that wants one.
 //
-// It is for programs that drive most of their connections by aio and have a few that other code
-// speaks over, or that want a net.Conn while a handshake lasts and the handle afterwards. [New]
-// makes one of a handle; [NewListener] gives them to an http.Server. Nothing is allocated for an
-// operation, and an idle Conn holds 112 bytes beside its handle. Deadlines are those of aio: no timer
-// stands behind them.
+// Use it if aio drives most of your connections and other code needs a few, or needs a net.Conn
+// during a handshake. [New] wraps a handle, and [NewListener] serves an http.Server. An operation
+// allocates nothing. An idle Conn holds 112 bytes in addition to its handle.
 //
-// Operations progress only while a goroutine is in aio.Watcher.WaitIO: either [Drive] in a goroutine of
-// its own, or the program's own loop, which hands each result to [Deliver] first. The goroutine of that
-// loop must not call Read or Write of a Conn: it would wait for itself.
+// Operations progress only while a goroutine is in aio.Watcher.WaitIO. That is [Drive] in a
+// goroutine of its own, or the program's loop, which gives each result to [Deliver]. That goroutine
+// must not call Read or Write, because it would wait for itself.
 //
 // # Semantics
 //
-// They are those of *net.TCPConn: errors are *net.OpError but for io.EOF, a deadline that has passed is
-// os.ErrDeadlineExceeded, whose Timeout reports true, and use after Close is net.ErrClosed. A deadline
-// that is set applies to an operation under way too. Methods may be called by any goroutine; a Write is
-// sent as a whole, whoever else writes. Where the Watcher was closed, so is the Conn: net.ErrClosed.
-// No limit of aio.Options refuses an operation: a caller that waits has its buffer either way. But what it
-// writes counts, so a program's own writes on that Watcher find less of MaxWatcherBytes left.
+// They are those of *net.TCPConn. Errors are *net.OpError, except io.EOF. A missed deadline is
+// os.ErrDeadlineExceeded, and use after Close is net.ErrClosed, also if the Watcher was closed. A
+// new deadline applies to operations under way. Any goroutine may call the methods. A Write is sent
+// in one piece.
+//
+// No limit of aio.Options refuses an operation, because the caller blocks. But its bytes count
+// towards MaxWatcherBytes.
 //
 // # Caveats
 //
-// Each Read and Write is handed to the goroutine in WaitIO and back, which costs two switches: where every
-// connection has a goroutine that blocks anyway, *net.TCPConn is faster. There is neither ReadFrom nor
-// WriteTo, so io.Copy has a buffer of its own and does without sendfile. Where aio.Watcher.Close
-// could not get a buffer back from the kernel (see there), a Read or Write returns all the same: end the
-// process then, or do not use that buffer again.
+// A Read or Write switches to the goroutine in WaitIO and back. If each of your connections has a
+// blocking goroutine anyway, *net.TCPConn is faster. There is no ReadFrom or WriteTo, so io.Copy
+// does not use sendfile. If aio.Watcher.Close could not get a buffer back from the kernel, do not
+// use that buffer again.
 package netconn

@@ -2,12 +2,12 @@ package netconn
 
 import "evenkeel.dev/aio"
 
-// Drive carries out the operations of w's Conns until w is closed, and then returns nil: it is for a
-// goroutine of its own. Results that belong to no Conn are dropped; a program that has such calls
+// Drive carries out the operations of w's Conns until w is closed, and then returns nil. Give it a
+// goroutine of its own. It drops results that belong to no Conn. A program that has such calls
 // WaitIO itself, and [Deliver].
 //
-// Where another goroutine is in WaitIO it returns aio.ErrWaiting. Where the operating system refuses to
-// be waited for it closes w, so that nobody stays blocked, and returns the reason.
+// If another goroutine is in WaitIO, Drive returns aio.ErrWaiting. If the operating system refuses
+// to wait, it closes w and returns the reason.
 func Drive(w *aio.Watcher) error {
 	var failed error
 	for {
@@ -28,9 +28,9 @@ func Drive(w *aio.Watcher) error {
 	}
 }
 
-// Deliver takes a result of WaitIO that is a Conn's, and has the Read or Write return. It reports
-// false for another, which it does not touch. It does not block. Every result has to be delivered
-// once, those too that come after the Watcher's Close; the goroutine that has called WaitIO does it.
+// Deliver completes the Read or Write that r belongs to, and returns false if r is not a Conn's. It
+// does not block. The goroutine that called WaitIO delivers every result once, even after the
+// Watcher's Close.
 func Deliver(r aio.Result) bool {
 	k, ok := r.Tag.(*call)
 	if ok {

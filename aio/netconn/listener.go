@@ -15,12 +15,10 @@ type listener struct {
 	closed atomic.Bool
 }
 
-// NewListener returns a listener over one of [aio.Watcher.Listen] or [aio.Watcher.AttachListener], whose
-// connections are accepted in the loop: Accept waits for one and returns a *[Conn]. It is what an http.Server
-// serves, or tls.NewListener takes. A lack of descriptors delays Accept, and is no error of it.
-//
-// Its Close closes the handle, and a second one returns net.ErrClosed, as Accept does once the Listener or
-// its Watcher is closed.
+// NewListener returns a net.Listener whose Accept returns a *[Conn], for an http.Server or
+// tls.NewListener. The loop accepts the connections. A lack of descriptors delays Accept and is not
+// an error. Close closes the handle. After that, and after the Watcher's Close, methods return
+// net.ErrClosed.
 func NewListener(handle *aio.Listener) net.Listener { return &listener{handle: handle} }
 
 func (l *listener) Accept() (net.Conn, error) {

@@ -8,16 +8,15 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// side is one of the two directions of a Conn, of which an idle one costs two, so they are kept small; or the one of
-// a listener.
+// side is one direction of a Conn, or a listener. An idle Conn has two, so it is small.
 type side struct {
-	mu          sync.Mutex // held while an operation is submitted, so before the watcher's locks
+	mu          sync.Mutex // held during a submission, so before the watcher's locks
 	deadline    time.Time
-	first, last *call // who wants to read, or to write: the first one's turn lasts until it leaves
+	first, last *call // calls in their order. The first has its turn until it leaves
 }
 
-// call is a Read, a Write or another, and the tag of its operation. Its fields are under its side's mu. It waits by
-// a Cond, which unlike a channel may be reused in another bubble of testing/synctest.
+// call is a Read, a Write or another call, and the tag of its operation. The side's mu guards its
+// fields. It waits by a Cond, which testing/synctest lets move between bubbles, unlike a channel.
 type call struct {
 	proactor.Waits
 	side    *side
@@ -29,13 +28,13 @@ type call struct {
 	err     error
 }
 
-// calls are for reuse: an idle Conn has none.
+// calls are reused. An idle Conn has none.
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// submit is [aio.Conn.Read] or another.
+// submit is [aio.Conn.Read] or the like.
 type submit func(tag any, buf []byte, deadline time.Time) error
 
-// do submits an operation when it is its turn, waits until it is over, and returns what its result has.
+// do waits for its turn, submits an operation, and waits for its result.
 func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +52,7 @@ func (s *side) do(submit submit, p []byte) (n int, accepted *aio.Conn, err error
 	return k.n, k.conn, k.err
 }
 
-// join returns a call that is the last in the queue. The caller holds mu.
+// join appends a call to the queue. The caller holds mu.
 func (s *side) join() *call {
 	k := calls.Get().(*call)
 	k.side, k.wake.L = s, &s.mu
@@ -66,7 +65,7 @@ func (s *side) join() *call {
 	return k
 }
 
-// leave ends the turn of the first call in the queue. The caller holds mu.
+// leave ends the turn of the first call. The caller holds mu.
 func (s *side) leave() {
 	k := s.first
 	if s.first = k.next; s.first == nil {
@@ -78,7 +77,6 @@ func (s *side) leave() {
 	calls.Put(k)
 }
 
-// end says that the operation is over.
 func (k *call) end(r aio.Result) {
 	k.side.mu.Lock()
 	defer k.side.mu.Unlock()
@@ -86,12 +84,12 @@ func (k *call) end(r aio.Result) {
 	k.wake.Signal()
 }
 
-// setDeadline sets the deadline, of what is under way too.
+// setDeadline sets the deadline, also of an operation under way.
 func (s *side) setDeadline(handle *aio.Conn, t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deadline = t
 	if s.first != nil && s.first.pending {
-		_ = handle.SetDeadline(s.first, t) // it fails when the operation is over
+		_ = handle.SetDeadline(s.first, t) // the operation may be over
 	}
 }

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package aio has the cases of package aio next to package net, its peers and a server in C. The
-// same client loads each server, and each server has a process and a core of its own.
+// Package aio has the cases of package aio next to package net, its peers and a server in C. One
+// client loads all servers. Client and server have a process and a core each.
 package aio
 
 import (
@@ -13,7 +13,7 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The ways. overGaio are those by net.Conns, with the API of gaio.
+// The ways. overGaio use net.Conns and gaio's API.
 const (
 	control       = "net"
 	accept4       = "accept4" // in a loop
@@ -32,7 +32,7 @@ var (
 	inGo = slices.DeleteFunc(slices.Clone(all), func(way string) bool { return way == cepoll })
 )
 
-// server are the arguments of command server for the ways that are not their own.
+// server are arguments of command server, by way. Default: -way with the way's name.
 var server = map[string][]string{
 	epoll:         {"-way", "aio", "-backend", "epoll"},
 	uring:         {"-way", "aio", "-backend", "io_uring"},
@@ -40,7 +40,6 @@ var server = map[string][]string{
 	overGaioURing: {"-way", "aio/gaio", "-backend", "io_uring"},
 }
 
-// load is one thing that is measured of each server.
 type load struct {
 	name   string
 	ways   []string // default: all of the case
@@ -48,26 +47,23 @@ type load struct {
 	size   int             // bytes of a message
 	client string          // the client's -load
 	do     string          // the server's -do; default: echo
-	buf    int             // bytes of a connection's buffer in the server; default: the library's shared one
-	count  int             // of what both count, if no time is measured
+	buf    int             // bytes of a connection's buffer; default: the library shares one
+	count  int             // see -count
 	trace  bool            // count system calls
-	says   bool            // the server says values, too
+	says   bool            // the server prints values, too
 	more   []string        // arguments of the server
-	claims []harness.Claim // those without a way are of both backends
+	claims []harness.Claim // without a way: of both backends
 }
 
-// group is a case and its loads.
 type group struct {
 	harness.Case
-	loads []load
-	// measure measures a way under a load. Default: [exchange].
-	measure func(ctx context.Context, r *harness.Run, l load) (values, error)
+	loads   []load
+	measure func(ctx context.Context, r *harness.Run, l load) (values, error) // default: exchange
 }
 
-// values are what is measured, by the names of figures. The client and some servers print them.
+// values are by figure. The client and some servers print them.
 type values = map[string]float64
 
-// Figures.
 const (
 	rate     = "messages/s"
 	perEcho  = "CPU µs/message"
@@ -82,16 +78,12 @@ const (
 	lateMean = "late, mean"
 	late     = "deadline late"
 	silence  = "WaitIO silent"
-
-	incomplete = "incomplete"
-	cut        = "cut"
-	reads      = "reads/message"
 )
 
 const (
 	length  = 1500 * time.Millisecond
 	own     = 4096 // bytes of a connection's own buffer
-	early   = 512  // connections before those of which the server counts what accepting them takes
+	early   = 512  // connections before those that the server counts
 	sleeper = "-sleeper"
 )
 
@@ -170,7 +162,7 @@ var groups = []*group{
 	{
 		Case: harness.Case{
 			Name: "aio/regression", What: "gaio's regression: ms to connect, send 1 KiB and read it back, by connections",
-			Ways: withGaio, Figures: append(columns(), slope),
+			Ways: []string{gaio, epoll, uring}, Figures: append(columns(), slope),
 		},
 		measure: regression,
 		loads: []load{{
@@ -180,15 +172,14 @@ var groups = []*group{
 	},
 	{
 		Case: harness.Case{
-			Name: "aio/hostile", Ways: []string{control, gaio, epoll, uring}, Rounds: 20, Length: length,
+			Name: "aio/hostile", Ways: withNet, Rounds: 20, Length: length,
 			What:    "peers that do not read, say nothing or send without end, slow system calls, and many operations",
-			Figures: []string{incomplete, rate, "p50", "p99", "max", late, silence, cut, reads},
+			Figures: []string{rate, "p50", "p99", "max", late, silence},
 		},
 		loads: hostile,
 	},
 }
 
-// echoes are the loads of a message at a time on each connection.
 func echoes(size int) (list []load) {
 	for _, conns := range []int{1, 100, 1000, 8000} {
 		l := load{name: fmt.Sprintf("%d B, %d", size, conns), conns: conns, size: size, buf: own, client: "pingpong"}
@@ -200,7 +191,6 @@ func echoes(size int) (list []load) {
 	return list
 }
 
-// echoClaims are those of 64 B by connections.
 var echoClaims = map[int][]harness.Claim{
 	1: {{Way: uring, Figure: "p50", Over: gaio, Target: harness.AtMost(.17)}},
 	100: append(
@@ -218,7 +208,6 @@ var echoClaims = map[int][]harness.Claim{
 	8000: ahead(.95),
 }
 
-// ahead are the claims next to gnet, and to C.
 func ahead(least float64) []harness.Claim {
 	return []harness.Claim{
 		{Figure: rate, Over: gnet, Target: harness.AtLeast(least)},
@@ -227,7 +216,6 @@ func ahead(least float64) []harness.Claim {
 	}
 }
 
-// idle are the claims of 8,000 idle connections.
 func idle(way string) []harness.Claim {
 	return []harness.Claim{
 		{Way: way, Figure: keeps, Over: gnet, Target: harness.AtMost(1)},
@@ -236,16 +224,11 @@ func idle(way string) []harness.Claim {
 }
 
 var (
-	both     = []string{epoll, uring}
-	withNet  = []string{control, epoll, uring}
-	withGaio = []string{gaio, epoll, uring}
+	both    = []string{epoll, uring}
+	withNet = []string{control, epoll, uring}
 )
 
 var hostile = []load{
-	{
-		name: "written and closed", ways: both, conns: 1, size: 100, do: "closed", client: "closed", count: 200,
-		claims: []harness.Claim{harness.None("", "", incomplete)},
-	},
 	{
 		name: "slow system calls", ways: withNet, conns: 100, size: 64, buf: own, client: "pingpong",
 		more:   []string{"-slowcalls", "150ms"},
@@ -266,17 +249,9 @@ var hostile = []load{
 			{Figure: "p99", Over: control, Target: harness.AtMost(1)},
 		},
 	},
-	{
-		name: "messages of many sizes", ways: withGaio, conns: 1, do: "reads", client: "reads", count: 5000,
-		claims: []harness.Claim{harness.None("", "", cut)},
-	},
-	{
-		name: "shared buffer", ways: withGaio, conns: 2000, size: 1000, do: "reads", client: "reads", count: 40_000,
-		claims: []harness.Claim{{Way: epoll, Figure: reads, Target: harness.AtMost(1.2)}},
-	},
 }
 
-// deadlines are 100,000 reads of 100 silent peers, submitted in an order.
+// deadlines are of 100,000 reads, submitted in an order.
 func deadlines(order string) load {
 	return load{
 		name: "deadlines, " + order, ways: both, conns: 100, do: "deadlines", client: "silent", count: 1000, says: true,
@@ -306,7 +281,7 @@ func Cases() (list []harness.Case) {
 	return list
 }
 
-// all returns the claims with their load, and with a backend each.
+// all returns the claims, one for each backend.
 func (l load) all() (list []harness.Claim) {
 	for _, c := range l.claims {
 		c.Load = l.name

@@ -18,14 +18,13 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// Of a quick run.
+// Sizes of a quick run.
 const (
 	quickConns  = 200
 	quickCount  = 100
 	quickLength = 50 * time.Millisecond
 )
 
-// run measures one way under one load.
 func (g *group) run(ctx context.Context, r *harness.Run) error {
 	l := g.load(r.Load)
 	if r.Quick {
@@ -49,7 +48,6 @@ func (g *group) run(ctx context.Context, r *harness.Run) error {
 	return err
 }
 
-// command returns the command line of a server.
 func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
 	if r.Way == cepoll {
 		program, err := r.Program(ctx, "bench/aio/cepoll")
@@ -60,7 +58,7 @@ func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
 	}
 	program, err := r.Program(ctx, "bench/aio/server")
 	if r.Way == control {
-		l.buf = cmp.Or(l.buf, own) // package net has no shared one
+		l.buf = cmp.Or(l.buf, own) // package net shares none
 	}
 	way := server[r.Way]
 	if way == nil {
@@ -72,7 +70,6 @@ func command(ctx context.Context, r *harness.Run, l load) ([]string, error) {
 	}, way, l.more), err
 }
 
-// start starts a fresh server and a fresh client.
 func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Child, err error) {
 	argv, err := command(ctx, r, l)
 	if err != nil {
@@ -82,7 +79,7 @@ func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Ch
 	if err != nil {
 		return nil, nil, err
 	}
-	oneP := []string{"GOMAXPROCS=1"} // for the one core that each has
+	oneP := []string{"GOMAXPROCS=1"}
 	if srv, err = r.Start(ctx, 0, oneP, argv...); err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +100,7 @@ func start(ctx context.Context, r *harness.Run, l load) (srv, client *harness.Ch
 	return srv, client, err
 }
 
-// exchange returns what the client and the server say.
+// exchange returns what the client and the server print.
 func exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
 	srv, cl, err := start(ctx, r, l)
 	if err != nil {
@@ -123,7 +120,6 @@ func exchange(ctx context.Context, r *harness.Run, l load) (values, error) {
 	return v, errors.Join(err, serr)
 }
 
-// said reads values.
 func said(c *harness.Child, within time.Duration) (v values, err error) {
 	text, err := c.Line(within)
 	if err != nil {
@@ -132,8 +128,8 @@ func said(c *harness.Child, within time.Duration) (v values, err error) {
 	return v, json.Unmarshal([]byte(text), &v)
 }
 
-// hold returns the bytes that a connection which has had an answer keeps in the server. The
-// connections before them have brought in the code and fixed pools.
+// hold returns the server's bytes per connection that has had an answer. Connections before them
+// have paged in the code, and filled pools of a fixed size.
 func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
 	srv, cl, err := start(ctx, r, l)
 	if err != nil {
@@ -158,9 +154,10 @@ func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
 	return values{keeps: (after - before) / float64(l.conns)}, err
 }
 
-// settled has the server give back what it does not need, and returns the bytes of its own pages.
+// settled returns the bytes of the server's own pages, after it has given back what it does not
+// need.
 func settled(srv *harness.Child) (float64, error) {
-	time.Sleep(100 * time.Millisecond) // the server may have work left of the last answers
+	time.Sleep(100 * time.Millisecond) // the server may still be at work
 	if err := srv.Signal(syscall.SIGUSR1); err != nil {
 		return 0, err
 	}
@@ -171,7 +168,7 @@ func settled(srv *harness.Child) (float64, error) {
 	return float64(n), err
 }
 
-// steps are the connections of the regression.
+// steps are numbers of connections.
 var steps = []int{500, 1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000}
 
 func columns() (names []string) {

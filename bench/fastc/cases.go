@@ -1,8 +1,7 @@
 //go:build linux
 
-// Package fastc has the cases of package fastc: leaf calls through it next to ordinary cgo, purego
-// and the technique of fastcgo. Each run has a process of its own, because fastc keeps what it has
-// learnt of a function for the process.
+// Package fastc has the cases of package fastc next to cgo, purego and the technique of fastcgo.
+// Each run has its own process, because fastc remembers what it has learnt of a function.
 package fastc
 
 import (
@@ -20,7 +19,6 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The ways to call.
 const (
 	fromC     = "C"
 	cgo       = "cgo"
@@ -35,7 +33,7 @@ const (
 
 // Cases returns the cases.
 func Cases() []harness.Case {
-	cases := []harness.Case{calls(), stop(), budget(), crash(), server()}
+	cases := []harness.Case{calls(), stop(), budget(), server()}
 	for i := range cases {
 		cases[i].Needs, cases[i].Open = "cgo and a C compiler", needCgo
 	}
@@ -50,10 +48,9 @@ func needCgo(context.Context, *harness.Run) (end func(), err error) {
 	return nil, err
 }
 
-// notHere leaves out fastcgo's technique where it is not written for the processor.
 func notHere(way, _ string) bool { return way == technique && runtime.GOARCH != "amd64" }
 
-// probe has command probe measure, and sets what it prints.
+// probe runs command probe, and sets the values that it prints.
 func probe(ctx context.Context, r *harness.Run, env []string, args ...string) error {
 	program, err := r.Program(ctx, "bench/fastc/probe")
 	if err != nil {
@@ -72,7 +69,7 @@ func probe(ctx context.Context, r *harness.Run, env []string, args ...string) er
 	return json.Unmarshal([]byte(text), &r.Values)
 }
 
-// calls is what a call takes, in ns.
+// calls measures a call in ns.
 func calls() harness.Case {
 	signatures := []string{"add2", "six int64", "add double", "dot of 8", "struct by value"}
 	c := harness.Case{
@@ -97,7 +94,7 @@ func calls() harness.Case {
 	return c
 }
 
-// stop is how long loops of calls on all processors hold up the collector and a timer.
+// stop measures how long loops of calls on all processors delay the collector and a timer.
 func stop() harness.Case {
 	c := harness.Case{
 		Name: "fastc/stop",
@@ -133,8 +130,8 @@ func stop() harness.Case {
 	return c
 }
 
-// budget is how long the collector waits for calls of a millisecond through a Site with a budget of
-// 200 µs, which has diverted them in the warm-up.
+// budget measures how long the collector waits for calls of a millisecond with a budget of 200 µs.
+// The Site diverts them in the warm-up.
 func budget() harness.Case {
 	return harness.Case{
 		Name: "fastc/budget",
@@ -146,39 +143,6 @@ func budget() harness.Case {
 		},
 		Run: func(ctx context.Context, r *harness.Run) error {
 			return probe(ctx, r, nil, "-do", "stop", "-call", "1ms")
-		},
-	}
-}
-
-// crash is what is left of the report when C crashes. The runtime does not know which stack
-// fastcgo's technique is on.
-func crash() harness.Case {
-	const signal, caller = "says SIGSEGV", "names the Go caller"
-	return harness.Case{
-		Name: "fastc/crash", What: "what a report says when C crashes (1: yes)", Ways: []string{fast, technique}, Rounds: 3,
-		Skip: notHere,
-		Claims: []harness.Claim{
-			{Way: fast, Figure: signal, Target: harness.AtLeast(1)},
-			{Way: fast, Figure: caller, Target: harness.AtLeast(1)},
-			{Way: technique, Figure: signal, Target: harness.AtMost(0)},
-			{Way: technique, Figure: caller, Target: harness.AtMost(0)},
-		},
-		Run: func(ctx context.Context, r *harness.Run) error {
-			program, err := r.Program(ctx, "bench/fastc/probe")
-			if err != nil {
-				return err
-			}
-			out, err := exec.CommandContext(ctx, program, "-do", "crash", "-way", r.Way).CombinedOutput()
-			if err == nil {
-				return errors.New("the crash did not happen")
-			}
-			for name, text := range map[string]string{signal: "SIGSEGV", caller: ".crashHere("} {
-				r.Set(name, 0)
-				if strings.Contains(string(out), text) {
-					r.Set(name, 1)
-				}
-			}
-			return nil
 		},
 	}
 }

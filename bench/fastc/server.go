@@ -19,24 +19,22 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// What a request does.
 const (
 	many   = "1,000 calls"
 	matrix = "a call of 240 µs"
 	single = "a call of 2 µs"
 )
 
-// paths are those of examples/fastcserver by what a request does and by the way.
+// paths are those of examples/fastcserver, by load and way.
 var paths = map[string]map[string]string{
 	many:   {cgo: "/many/cgo", fast: "/many/fast"},
 	matrix: {cgo: "/cgo/62/2", fast: "/blockcall/62/2", yielding: "/yield/62/2", inGo: "/go/62/2"},
 	single: {cgo: "/cgo/8/1", fast: "/blockcall/8/1"},
 }
 
-// Server and client have a core each, or share all cores. A load's name says which.
 const ownCores, sharedCores = ", a core each", ", shared cores"
 
-// path returns what is asked for, "" for nothing.
+// path returns what is requested, or "".
 func path(way, load string) string {
 	what, _ := strings.CutSuffix(load, ownCores)
 	what, _ = strings.CutSuffix(what, sharedCores)
@@ -45,7 +43,7 @@ func path(way, load string) string {
 
 const handler = "handler p99.9"
 
-// server is ten connections in a closed loop to examples/fastcserver, as ab -k -c 10 has them.
+// server is ten connections in a closed loop, as ab -k -c 10.
 func server() harness.Case {
 	c := harness.Case{
 		Name: "fastc/server", What: "/cgo and /blockcall of examples/fastcserver, ten connections in a closed loop (ms)",
@@ -65,7 +63,6 @@ func server() harness.Case {
 	return c
 }
 
-// serve starts the server and evenkeel load, and looks at both sides' times.
 func serve(ctx context.Context, r *harness.Run) error {
 	program, err1 := r.Program(ctx, "examples/fastcserver")
 	evenkeel, err2 := r.Program(ctx, "cmd/evenkeel")
@@ -77,7 +74,7 @@ func serve(ctx context.Context, r *harness.Run) error {
 	if strings.HasSuffix(r.Load, sharedCores) {
 		serverCore, clientCore = harness.AnyCore, harness.AnyCore
 	}
-	// The access log goes to a file, because this program must not work while the server does.
+	// The access log goes to a file, because this program must not run while the server does.
 	log, result := filepath.Join(dir, "access.log"), filepath.Join(dir, "load.json")
 	srv, err := r.Start(ctx, serverCore, nil, "sh", "-c", `exec "$0" -addr 127.0.0.1:0 >"$1"`, program, log)
 	if err != nil {
@@ -105,7 +102,6 @@ func serve(ctx context.Context, r *harness.Run) error {
 
 var listens = regexp.MustCompile(`msg=listening .*?(127\.0\.0\.1:[0-9]+)`)
 
-// listening returns where the server listens.
 func listening(ctx context.Context, srv *harness.Child, log string) (addr string, err error) {
 	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		text, err := os.ReadFile(log)
@@ -125,7 +121,7 @@ func listening(ctx context.Context, srv *harness.Child, log string) (addr string
 	return "", context.Cause(ctx)
 }
 
-// take sets what the client has measured, and what the server's access log says of its handlers.
+// take sets the client's figures, and the handlers' p99.9 by the access log.
 func take(r *harness.Run, log, result string) error {
 	text, err := os.ReadFile(result)
 	if err != nil {
@@ -162,12 +158,10 @@ func take(r *harness.Run, log, result string) error {
 	return nil
 }
 
-// accessLine is a line of Gin's default format (gin-gonic/gin, logger.go): status, latency, client,
-// method and path.
+// accessLine is Gin's default format (gin-gonic/gin, logger.go).
 var accessLine = regexp.MustCompile(`^\[GIN\] .*\| (\d{3}) \| +([0-9.µa-z]+) \| .* \| [A-Z]+ +"([^"]*)"`)
 
-// handlers returns the handlers' times of the answers with status 200 to a path, of Gin's access
-// log. It skips other lines.
+// handlers returns the handlers' times of answers with status 200 to a path.
 func handlers(text []byte, path string) (times loadgen.Histogram, err error) {
 	for line := range bytes.Lines(text) {
 		m := accessLine.FindSubmatch(line)

@@ -1,10 +1,9 @@
 //go:build linux
 
 // Package gate has the cases of package gcgate: replicas of a service whose collector has work to
-// do, under the stock runtime and with a gate, behind what teams put before them.
-//
-// The control is the same service with next to no heap and without a collection. The tail that it
-// still has is the machine's, the client's and the balancer's.
+// do, under the stock runtime and with a gate, behind the balancers that teams use. The control is
+// the same service with next to no heap and no collections. Its tail is that of the machine, the
+// client and the balancer.
 package gate
 
 import (
@@ -18,7 +17,6 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// Names of ways and loads.
 const (
 	control  = "control"
 	stock    = "stock"
@@ -27,10 +25,10 @@ const (
 	through  = "through"
 	noTurns  = "no turns" // all replicas may be drained at once
 	moderate = "moderate"
-	forced   = "forced" // all replicas are asked to collect at once, again and again
+	forced   = "forced" // all replicas have to collect at once, again and again
 )
 
-// service is the package of the replicas that count what requests they get after an announcement.
+// service is the package of replicas that count the requests after an announcement.
 const service = "bench/gate/service"
 
 // group is a case of replicas under loads.
@@ -41,16 +39,14 @@ type group struct {
 	loads    map[string]load
 }
 
-// load is how requests come.
 type load struct {
-	rate  float64 // requests per second, over all replicas; with share: where the search for it begins
-	share float64 // of each replica's core that the baseline takes at the rate
-	of    string  // the figure that share is of; "": the core
-	times float64 // the rate is so many times that one; 0: once
+	rate  float64 // requests per second, over all replicas; with share: where the search begins
+	share float64 // of each replica's core that the baseline takes
+	times float64 // multiplies the rate that was found; 0: 1
 }
 
-// Lengths of a run. With fillWarmup each replica has allocated its live heap once more before the
-// measured part: its first collection has ended, and its memory is not new to the kernel any more.
+// With fillWarmup each replica allocates its live heap once more before the measured part. So its
+// first collection has ended, and its memory is pre-faulted.
 const (
 	runLength   = 12 * time.Second
 	shortWarmup = 2 * time.Second
@@ -63,15 +59,14 @@ const messages = 300_000
 // Cases returns the cases.
 func Cases() (cases []harness.Case) {
 	for _, g := range []group{
-		haproxyGroup(), envoyGroup(), grpcGroup(), raftGroup(), quotaGroup(), turnsGroup(), singleGroup(), wholeGroup(),
+		haproxyGroup(), envoyGroup(), grpcGroup(), raftGroup(), quotaGroup(), singleGroup(), wholeGroup(),
 		helloGroup(), costGroup(),
 	} {
 		cases = append(cases, g.build())
 	}
-	return append(cases, literalCase(), faultsCase(), idleCase(), enterCase())
+	return append(cases, literalCase(), idleCase(), enterCase())
 }
 
-// build returns the case.
 func (g group) build() harness.Case {
 	c := g.Case
 	c.Rounds, c.Length, c.Warmup = cmp.Or(c.Rounds, 6), runLength, cmp.Or(c.Warmup, shortWarmup)
@@ -96,12 +91,10 @@ func (g group) way(name string) way {
 	return g.ways[slices.IndexFunc(g.ways, func(w way) bool { return w.name == name })]
 }
 
-// baseline is the stock runtime, or the first way.
 func (g group) baseline() way {
 	return g.ways[max(0, slices.IndexFunc(g.ways, func(w way) bool { return w.name == stock }))]
 }
 
-// measure loads the replicas of a way.
 func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64) error {
 	start := open
 	if w.leads {
@@ -116,13 +109,12 @@ func (g group) measure(ctx context.Context, r *harness.Run, w way, rate float64)
 	return err
 }
 
-// mostBusy is how busy the machine may be at a rate that is found by share. Beyond it the cores
-// have no room for a replica that collects on one while the other one serves all requests, and a
-// queue would be measured.
+// mostBusy limits a rate that is found by share. Above it there is no room for a replica that
+// collects while the other one serves all requests, and the case would measure a queue.
 const mostBusy = .65
 
-// calibrate sets the rates at which the baseline takes a share of each replica's core. What a
-// request costs changes with the rate, so there is a second step.
+// calibrate finds the rates at which the baseline takes a share of each replica's core, in two
+// steps because the cost of a request changes with the rate.
 func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), error) {
 	for _, name := range g.Loads {
 		l := g.loads[name]
@@ -136,10 +128,7 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 			if err := g.measure(ctx, &trial, g.baseline(), rate); err != nil {
 				return nil, err
 			}
-			used := trial.Values[l.of] / l.share
-			if l.of == "" {
-				used = max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)
-			}
+			used := max(trial.Values["CPU"]/float64(g.replicas)/l.share, trial.Values["busy"]/mostBusy)
 			if used > 0 { // in a quick run it may not be
 				rate *= min(4, max(.25, 1/used))
 			}
@@ -149,13 +138,11 @@ func (g group) calibrate(ctx context.Context, prepared *harness.Run) (func(), er
 	return nil, nil
 }
 
-// ratio claims something of a way's figure over that of another.
 func ratio(load, way, figure, over string, target harness.Target) harness.Claim {
 	return harness.Claim{Load: load, Way: way, Figure: figure, Over: over, Target: target}
 }
 
-// kept claims that no request of a way failed or overlapped a collection, of so many that it says
-// something.
+// kept claims that no request of a way failed or overlapped a collection, of many.
 func kept(load, way string) []harness.Claim {
 	return []harness.Claim{
 		harness.None(way, load, "overlapped"),
@@ -164,9 +151,9 @@ func kept(load, way string) []harness.Claim {
 	}
 }
 
-// controlOf makes a control of a way. GOGC=off in the place of a large GOGC: a process with one P
-// that sweeps looks at the network every 10 ms only (runtime/proc.go, sysmon). It touches its
-// memory first, because each page that is new to the kernel costs a request up to 10 µs.
+// controlOf makes a control of a way. It has GOGC=off instead of a large GOGC, because a process
+// with one P that sweeps looks at the network every 10 ms only (runtime/proc.go, sysmon). Its
+// memory is pre-faulted, because a page fault costs a request up to 10 µs.
 func controlOf(w way) way {
 	w.name, w.window = control, 1000
 	w.env = append([]string{"GOGC=off", "GOMEMLIMIT=3GiB"}, w.env...)
@@ -182,7 +169,6 @@ func controlOf(w way) way {
 	return w
 }
 
-// inTurn adds the flags of two replicas that take turns by a file.
 func (s *system) inTurn(args ...string) []string {
 	return append(args, "-turns", s.dir+"/turns", "-replicas", "2")
 }
@@ -192,7 +178,6 @@ func (s *system) server(i int) string { return fmt.Sprintf("%s,be/%c", s.admin, 
 
 func drainByAPI(s *system, i int) []string { return s.inTurn("-gate=drain", "-haproxy", s.server(i)) }
 
-// behindHAProxy are the control, the stock runtime and a gate.
 func behindHAProxy(change func(way) way) []way {
 	w := way{name: stock, front: haproxy, window: messages}
 	return []way{
@@ -201,7 +186,7 @@ func behindHAProxy(change func(way) way) []way {
 	}
 }
 
-// drained is a way of the command service with policy drain, whose health the balancer polls.
+// drained is the command service with policy drain. The balancer polls its health.
 func drained(name, front string, turns bool, more ...string) way {
 	return way{
 		name: name, program: service, window: messages, front: front, gated: true, counts: true,
@@ -215,7 +200,6 @@ func drained(name, front string, turns bool, more ...string) way {
 	}
 }
 
-// under has a way measured under one load only.
 func under(load string, w way) way {
 	w.under = load
 	return w
@@ -292,7 +276,7 @@ func quotaGroup() group {
 	}
 }
 
-// saturated asks for all that a replica can do: requests take less CPU time the more there are.
+// saturated is all that a replica can do. A request takes less CPU time if there are more of them.
 const saturated = "saturated"
 
 func singleGroup() group {
@@ -319,14 +303,13 @@ func singleGroup() group {
 	}
 }
 
-// flags are the same for all replicas.
 func flags(list ...string) func(*system, int) []string {
 	return func(*system, int) []string { return slices.Clone(list) }
 }
 
-// The ways of examples/wholepath, in addition to stock and gated, which are by net/http.
+// More ways of examples/wholepath. Its stock and gated replicas use net/http.
 const (
-	counted = "counted" // policy through by net/http: it collects when that is due, and counts
+	counted = "counted" // net/http with policy through, which only counts
 	byHTTPD = "httpd"   // gated
 )
 
@@ -363,7 +346,7 @@ func wholeGroup() group {
 	}
 }
 
-// The example of the Garbage Collector Control Interceptor, which is gci-go.
+// Ways of the hello that came with gci-go, the Garbage Collector Control Interceptor.
 const (
 	gcigo = "gci-go"
 	guard = "guard" // httpgate.Guard without options

@@ -16,9 +16,8 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// The loads of a process for which a gate has little to do.
 const (
-	tiny = "5,000 tiny requests/s" // that leave nothing to collect
+	tiny = "5,000 tiny requests/s" // with next to no garbage
 	few  = "250 requests/s"
 )
 
@@ -50,7 +49,6 @@ func costGroup() group {
 	}
 }
 
-// idleWays are processes that have nothing to do.
 var idleWays = []way{
 	{name: stock},
 	{name: through, args: flags("-gate=through")},
@@ -60,13 +58,12 @@ var idleWays = []way{
 	{name: "drain", args: flags("-gate=drain", "-inband")},
 }
 
-// The figures of a process that has nothing to do.
 const (
 	idleCPU      = "% of a core"
 	idleSwitches = "switches/s" // of all its threads
 )
 
-// idleCase is one long run of each way: a count, which needs no rounds.
+// idleCase is one long run of each way. It counts, so it needs no rounds.
 func idleCase() harness.Case {
 	g := group{ways: idleWays}
 	c := harness.Case{
@@ -89,7 +86,7 @@ func idleCase() harness.Case {
 	return c
 }
 
-// idle measures a process from Warmup after its last request on.
+// idle measures a process that has had its last request Warmup ago.
 func idle(ctx context.Context, r *harness.Run, w way) error {
 	s, err := open(ctx, r, w, 1)
 	if err != nil {
@@ -120,7 +117,7 @@ func idle(ctx context.Context, r *harness.Run, w way) error {
 	return nil
 }
 
-// switches returns how often the threads of a process were switched, of their own accord and not.
+// switches returns the context switches of all threads of a process.
 func switches(pid int) (n int64, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	if err == nil && len(files) == 0 {
@@ -139,7 +136,6 @@ func switches(pid int) (n int64, err error) {
 
 var enterLine = regexp.MustCompile(`(?m)^BenchmarkEnterExit/\S+\s+\d+\s+([0-9.]+) ns/op`)
 
-// enterCase runs the benchmark of package gcgate.
 func enterCase() harness.Case {
 	return harness.Case{
 		Name: "gate/cost-enter", What: "Enter and Exit on two cores at once, next to one shared counter",

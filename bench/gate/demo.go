@@ -21,7 +21,7 @@ import (
 
 const liveTraffic = "live traffic"
 
-// demoRun is a run as docs/reference/run-json.md describes it.
+// demoRun is a run as in docs/reference/run-json.md.
 type demoRun struct {
 	Label  string          `json:"label"`
 	Repeat int             `json:"repeat"`
@@ -41,7 +41,6 @@ type event struct {
 	State  string    `json:"state"`
 }
 
-// demo is what the runs of the demo gave.
 type demo struct {
 	group
 	dir    string
@@ -49,8 +48,7 @@ type demo struct {
 	events []event
 }
 
-// Demo returns the demo as a case: two replicas that collect under live traffic, and gated ones. It
-// writes gate.json and gate-events.ndjson to dir, for evenkeel compare.
+// Demo is the case that make demo-haproxy draws. It writes gate.json and gate-events.ndjson to dir.
 func Demo(dir string) harness.Case {
 	logged := func(args func(*system, int) []string) func(*system, int) []string {
 		return func(s *system, i int) []string { return append(args(s, i), "-events", s.eventsFile(i)) }
@@ -78,7 +76,7 @@ func Demo(dir string) harness.Case {
 
 func (s *system) eventsFile(i int) string { return filepath.Join(s.dir, fmt.Sprintf("events-%d", i)) }
 
-// run measures one way, and writes the files when both are there.
+// run measures one way. After the last one it writes the files.
 func (d *demo) run(ctx context.Context, r *harness.Run) error {
 	s, err := open(ctx, r, d.way(r.Way), d.replicas)
 	if err != nil {
@@ -104,7 +102,7 @@ func (d *demo) run(ctx context.Context, r *harness.Run) error {
 	return d.write()
 }
 
-// read reads the file that a replica wrote, and names the replica.
+// read reads a replica's events.
 func (d *demo) read(name, source string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -123,7 +121,6 @@ func (d *demo) read(name, source string) error {
 	}
 }
 
-// write writes the files, live traffic first.
 func (d *demo) write() error {
 	runs, err := json.MarshalIndent(map[string]any{
 		"version": 1, "tool": "bench/gate", "machine": harness.Machine(),

@@ -16,8 +16,7 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The balancers, by their configurations in deploy. HAProxy's take their ports from the
-// environment.
+// The balancers, by their configurations in deploy.
 const (
 	haproxy      = "haproxy/runtime-api.cfg"
 	haproxyPolls = "haproxy/health.cfg"
@@ -27,7 +26,6 @@ const (
 	envoyDefaults = envoy + ", its own settings for hosts"
 )
 
-// envoyEdits are what is changed in its configuration, in addition to the ports.
 var envoyEdits = map[string][][2]string{
 	envoyHeader: {
 		{"interval: 0.010s #", "interval: 0.500s #"},
@@ -40,7 +38,7 @@ var envoyEdits = map[string][][2]string{
 	},
 }
 
-// startFront starts the way's balancer and returns when it listens.
+// startFront starts the way's balancer, and waits until it listens.
 func (s *system) startFront(ctx context.Context) (*harness.Child, error) {
 	command := s.haproxyCommand
 	if strings.HasPrefix(s.way.front, envoy) {
@@ -63,7 +61,7 @@ func (s *system) startFront(ctx context.Context) (*harness.Child, error) {
 	return c, nil
 }
 
-// listens returns when something listens at addr, within a minute.
+// listens waits until the child listens at addr.
 func listens(ctx context.Context, c *harness.Child, addr string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("it does not listen at %s", addr))
 	defer cancel()
@@ -83,7 +81,6 @@ func listens(ctx context.Context, c *harness.Child, addr string) error {
 	}
 }
 
-// installed returns the path of a program, or says how to install it.
 func installed(how string, names ...string) (path string, err error) {
 	for _, name := range names {
 		if path, err = exec.LookPath(name); err == nil {
@@ -113,7 +110,6 @@ func port(addr string) string {
 	return port
 }
 
-// envoyCommand writes the configuration with this system's ports.
 func (s *system) envoyCommand() (argv, env []string, err error) {
 	ours := filepath.Join(harness.Root(), ".bin/python/bin/envoy")
 	program, err := installed(".ci/setup envoy installs it into .bin", "envoy", ours)
@@ -134,7 +130,7 @@ func (s *system) envoyCommand() (argv, env []string, err error) {
 		}
 		text = strings.ReplaceAll(text, edit[0], edit[1])
 	}
-	name := filepath.Join(s.dir, "front.yaml") // Envoy goes by the name's end
+	name := filepath.Join(s.dir, "front.yaml") // Envoy wants this extension
 	argv = []string{program, "-c", name, "--concurrency", "2", "--disable-hot-restart", "--log-level", "error"}
 	return argv, nil, os.WriteFile(name, []byte(text), 0o600)
 }

@@ -11,10 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"evenkeel.dev/bench/harness"
-	"evenkeel.dev/gcgate"
 )
 
 // quick runs a case shortly and returns what it printed.
@@ -157,21 +155,5 @@ func TestWithin(t *testing.T) {
 	}
 	if _, err := os.Stat(q[0]); !os.IsNotExist(err) {
 		t.Errorf("the group stays: %v", err)
-	}
-}
-
-// TestTurns holds figures that keep to the formula against it.
-func TestTurns(t *testing.T) {
-	const live = 32 << 20
-	var before, after []stats
-	for range 2 {
-		now := &gateStats{Live: live, Allocated: 10 * (turnsTrigger - live) * (1 - turnsJitter/2)}
-		now.Turn.Held = gcgate.Duration{Count: 10, Total: 4 * time.Second}
-		before, after = append(before, stats{Gate: &gateStats{}}), append(after, stats{Gate: now})
-	}
-	s := &system{Run: &harness.Run{Length: 10 * time.Second}}
-	s.turns(before, after)
-	if load, held := s.Values[turnLoad], s.Values[heldBy]; load < .799 || load > .801 || held < .999 || held > 1.001 {
-		t.Errorf("a load of %v, held for %v of the formula's time", load, held)
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"evenkeel.dev/contrib/grpcgate/client"
 )
 
-// How gRPC is called.
 const (
 	grpcClients = 4 // each has a connection to each replica
 	grpcStreams = 20
@@ -71,7 +70,6 @@ func grpcGroup() group {
 	return g
 }
 
-// callers are gRPC clients of all replicas.
 type callers struct {
 	conns   []*grpc.ClientConn
 	clients []testpb.TestServiceClient
@@ -81,9 +79,8 @@ type callers struct {
 	running sync.WaitGroup
 }
 
-// dialReplicas returns clients with the service configuration that gated replicas want, and so many
-// open streams. wait makes a call wait for a replica that serves, which otherwise fails without
-// one.
+// dialReplicas returns clients with the service configuration for gated replicas, and opens
+// streams. With wait a call waits for a replica that serves. Otherwise it fails if there is none.
 func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	c := new(callers)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -116,7 +113,7 @@ func dialReplicas(addrs []string, streams int, wait bool) (*callers, error) {
 	return c, nil
 }
 
-// talk has a stream carry a message there and back now and then, until ctx ends or it breaks.
+// talk sends and receives messages on a stream until ctx ends or the stream breaks.
 func talk(ctx context.Context, to testpb.TestServiceClient) {
 	stream, err := to.FullDuplexCall(ctx, grpc.WaitForReady(true))
 	for err == nil {
@@ -129,7 +126,6 @@ func talk(ctx context.Context, to testpb.TestServiceClient) {
 	}
 }
 
-// call is loadgen's Call.
 func (c *callers) call(ctx context.Context, worker int) error {
 	_, err := c.clients[worker%len(c.clients)].EmptyCall(ctx, &testpb.Empty{})
 	return err
@@ -144,6 +140,6 @@ func (c *callers) close() {
 	c.end()
 	c.running.Wait()
 	for _, conn := range c.conns {
-		_ = conn.Close() // it has no calls any more
+		_ = conn.Close()
 	}
 }

@@ -13,15 +13,14 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// hold opens the way's idle connections to each replica, each of which has one answer and then
-// nothing to say. Clients keep them past the balancer, as devices do: HAProxy would keep idle ones
-// for itself.
+// hold opens the way's idle connections to each replica, past the balancer, because HAProxy would
+// keep idle ones for itself. Each has one answer.
 func (s *system) hold(ctx context.Context) error {
 	n := harness.Unless(s.Run, s.way.idle, min(s.way.idle, 50))
 	if err := harness.Files(n*len(s.replicas) + 512); err != nil {
 		return harness.NotHere(err)
 	}
-	dialer := net.Dialer{KeepAlive: -1} // or the client's kernel would probe them all
+	dialer := net.Dialer{KeepAlive: -1} // the kernel sends no probes
 	for _, r := range s.replicas {
 		for range n {
 			c, err := dialer.DialContext(ctx, "tcp", r.addr)
@@ -37,8 +36,7 @@ func (s *system) hold(ctx context.Context) error {
 	return nil
 }
 
-// answered has one answer by a connection: /stats, because the work of a request would leave
-// garbage behind.
+// answered asks for /stats, because /push would leave garbage.
 func answered(c net.Conn, addr string) error {
 	if _, err := fmt.Fprintf(c, "GET /stats HTTP/1.1\r\nHost: %s\r\n\r\n", addr); err != nil {
 		return err

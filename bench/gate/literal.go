@@ -18,8 +18,8 @@ import (
 	"evenkeel.dev/bench/machine"
 )
 
-// sourceVariable names the folder of gci-go's source. gci-go v0.2 is older than Go's modules, and
-// the module proxy does not have it.
+// sourceVariable names the folder of gci-go's source. The module proxy does not have v0.2, which is
+// older than Go's modules.
 const (
 	sourceVariable = "GCIGO"
 	needsOriginal  = "for its way gci-go the source of gci-go v0.2, whose folder " + sourceVariable + " names " +
@@ -29,8 +29,7 @@ const (
 //go:embed testdata/original/main.go
 var originalSource []byte
 
-// original builds testdata/original with gci-go's source, as before there were modules, and returns
-// its path.
+// original builds testdata/original with gci-go's source in a GOPATH.
 func original(ctx context.Context, r *harness.Run) (program string, err error) {
 	source := os.Getenv(sourceVariable)
 	if source == "" {
@@ -58,7 +57,7 @@ func original(ctx context.Context, r *harness.Run) (program string, err error) {
 	return program, nil
 }
 
-// literalCase is the loop of gci-go's benchmark as it has it: nothing outlives an operation.
+// literalCase is the loop of gci-go's benchmark, in which nothing outlives an operation.
 func literalCase() harness.Case {
 	c := harness.Case{
 		Name: "gate/literal", What: "the message-push loop of gci-go's benchmark, by size of a message",
@@ -75,7 +74,6 @@ func literalCase() harness.Case {
 
 var literalSizes = map[string]int{"1 KB": 1 << 10, "10 KB": 10 << 10, "100 KB": 100 << 10, "1 MB": 1 << 20}
 
-// literal runs the loop in a process of its own.
 func literal(ctx context.Context, r *harness.Run) error {
 	args := []string{"-push", strconv.Itoa(literalSizes[r.Load]), "-pushing", r.Length.String()}
 	if r.Way != stock && r.Way != gcigo {
@@ -108,7 +106,7 @@ func literal(ctx context.Context, r *harness.Run) error {
 	r.Set("mean µs", said.Mean.Seconds()*1e6)
 	r.Set("p99 µs", said.P99.Seconds()*1e6)
 	r.Set("µs/operation", said.Each.Seconds()*1e6)
-	r.Set("% refused", 100*said.Refused/said.Ops) // operations that had to wait first
+	r.Set("% refused", 100*said.Refused/said.Ops)
 	r.Set("peak MB", float64(peak)/1e6)
 	return nil
 }

@@ -16,16 +16,15 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// A quota of CPU time, as containers have one: of all of a replica's threads, in each period.
+// The quota of CPU time for all threads of a replica in each period.
 const (
 	quotaTime   = 30 * time.Millisecond
 	quotaPeriod = 100 * time.Millisecond
 )
 
-// quotas are control groups with a quota, one for each replica.
+// quotas are control groups, one for each replica.
 type quotas []string
 
-// newQuotas makes n groups.
 func newQuotas(n int) (q quotas, err error) {
 	root, v2, err := cpuController()
 	for i := 0; i < n && err == nil; i++ {
@@ -42,7 +41,6 @@ func newQuotas(n int) (q quotas, err error) {
 	return q, nil
 }
 
-// limitCPU gives a group the quota.
 func limitCPU(dir string, v2 bool) error {
 	share, period := strconv.FormatInt(quotaTime.Microseconds(), 10), strconv.FormatInt(quotaPeriod.Microseconds(), 10)
 	if v2 {
@@ -53,7 +51,7 @@ func limitCPU(dir string, v2 bool) error {
 		os.WriteFile(filepath.Join(dir, "cpu.cfs_quota_us"), []byte(share), 0))
 }
 
-// close removes the groups, whose processes must have ended.
+// close removes the groups, after their processes have ended.
 func (q quotas) close() (err error) {
 	for _, dir := range q {
 		err = errors.Join(err, os.Remove(dir))
@@ -66,8 +64,8 @@ func within(group string, argv ...string) []string {
 	return append([]string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group}, argv...)
 }
 
-// cpuController returns where groups with the controller cpu can be made: of version 2 of the
-// control groups, else of version 1.
+// cpuController returns the folder for groups with the controller cpu, of version 2 if it has that
+// controller.
 func cpuController() (root string, v2 bool, err error) {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -80,7 +78,7 @@ func cpuController() (root string, v2 bool, err error) {
 		}
 		switch f[2] {
 		case "cgroup2":
-			control, _ := os.ReadFile(filepath.Join(f[1], "cgroup.subtree_control")) // none, if it may not be read
+			control, _ := os.ReadFile(filepath.Join(f[1], "cgroup.subtree_control"))
 			if slices.Contains(strings.Fields(string(control)), "cpu") {
 				return f[1], true, nil
 			}

@@ -19,12 +19,15 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// The ways of a group whose gates do not get what they ask for.
+// Ways in which a gate does not get what it asks for.
 const (
 	stallsWay  = "gated, one stalls"
 	patientWay = "gated, one stalls, no limit"
 	takenWay   = "gated, no turn"
 )
+
+// withoutTurn counts collections.
+const withoutTurn = "without a turn"
 
 const (
 	raftRate   = 800  // writes per second
@@ -32,10 +35,10 @@ const (
 
 	stallFor, stallPause = 350 * time.Millisecond, 550 * time.Millisecond
 
-	raftTimeout = 30 * time.Second // of the wait for a leader, and until all members have what was written
+	raftTimeout = 30 * time.Second // to wait for a leader, or for the last writes
 )
 
-// raftGroup is three members; each write reaches the heap of each.
+// raftGroup has three members. Each write reaches the heaps of all.
 func raftGroup() group {
 	member := func(name string, more ...string) way {
 		return way{
@@ -46,7 +49,7 @@ func raftGroup() group {
 			dial: func(s *system) (caller, error) { return newWriters(s), nil },
 		}
 	}
-	leader := member(stock) // which alone has a heap
+	leader := member(stock) // with all of the heap
 	leader.leads = true
 	args := leader.args
 	leader.args = func(s *system, i int) []string {
@@ -84,8 +87,7 @@ func raftGroup() group {
 	}
 }
 
-// collects reports whether a collection is under way, for which the leader may have handed over
-// already.
+// collects reports whether a collection is under way. The leader may have handed over for it.
 func (st *stats) collects() bool { return st.Gate != nil && st.Gate.State >= gcgate.StateAnnouncing }
 
 // openLed starts a group whose first member leads.
@@ -107,7 +109,7 @@ func openLed(ctx context.Context, r *harness.Run, w way, n int) (*system, error)
 	return nil, errors.New("the first member did not become the leader in 20 starts")
 }
 
-// awaitLeader returns the number of the member that leads, from 1.
+// awaitLeader waits for a leader and returns its number, from 1.
 func awaitLeader(ctx context.Context, members []*replica) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, raftTimeout, errors.New("the members have no leader"))
 	defer cancel()
@@ -121,18 +123,18 @@ func awaitLeader(ctx context.Context, members []*replica) (int, error) {
 	}
 }
 
-// stallFollowers stops a follower now and then until ctx ends, and lets it go on.
+// stallFollowers stops and continues a follower until ctx ends.
 func stallFollowers(ctx context.Context, members []*replica) {
 	for ctx.Err() == nil {
 		leader, err := awaitLeader(ctx, members)
 		if err != nil {
 			return
 		}
-		f := members[leader%len(members)] // the next after the leader, whose number is from 1
+		f := members[leader%len(members)] // the next after the leader
 		if f.Signal(syscall.SIGSTOP) != nil {
-			return // it has ended, which the load shows
+			return
 		}
-		_ = pause(ctx, stallFor) // also at the end it goes on
+		_ = pause(ctx, stallFor) // it has to continue when ctx has ended, too
 		if f.Signal(syscall.SIGCONT) != nil {
 			return
 		}
@@ -140,7 +142,7 @@ func stallFollowers(ctx context.Context, members []*replica) {
 	}
 }
 
-// writers are the clients of a group, each with a key of its own.
+// writers are clients, each with a key of its own.
 type writers struct {
 	members []*replica
 	http    *http.Client
@@ -148,11 +150,11 @@ type writers struct {
 	clients [mostWrites]writer
 }
 
-// writer is a client. Its worker owns it.
+// writer is a client, which its worker owns.
 type writer struct {
 	client kv.Client
 	n      int          // writes
-	last   atomic.Int64 // the value that was written last; 0: none, or it is not known
+	last   atomic.Int64 // value that was written; 0: not known
 }
 
 func newWriters(s *system) *writers {
@@ -178,7 +180,7 @@ func (w *writers) call(ctx context.Context, worker int) error {
 	return err
 }
 
-// after reads all that was written from each member, and sets what a member does not have.
+// after counts the writes that a member does not have.
 func (w *writers) after(ctx context.Context, r *harness.Run) error {
 	lost := 0
 	for i := range w.clients {
@@ -211,7 +213,7 @@ func (w *writers) after(ctx context.Context, r *harness.Run) error {
 	return ctx.Err()
 }
 
-// atRest returns what a member says when it collects no more, or after a time.
+// atRest returns a member's stats after its collection.
 func (r *replica) atRest(ctx context.Context) (st stats, err error) {
 	for end := time.Now().Add(raftTimeout); ; {
 		if st, err = r.stats(ctx); err != nil || !st.collects() || time.Now().After(end) {
@@ -223,7 +225,7 @@ func (r *replica) atRest(ctx context.Context) (st stats, err error) {
 	}
 }
 
-// has reports whether a member answers with a value, at once or when it has caught up.
+// has reports whether a member has a value, or gets it in time.
 func has(ctx context.Context, url, want string) bool {
 	ctx, cancel := context.WithTimeout(ctx, raftTimeout)
 	defer cancel()

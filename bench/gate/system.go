@@ -20,68 +20,61 @@ import (
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/bench/machine"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/loadgen"
 )
 
-// way is one way to run the replicas, and to reach them.
+// way is how replicas run, and how requests reach them.
 type way struct {
 	name    string
-	program string                          // its package; default: examples/msgpush
-	window  int                             // messages that live, at most quickWindow in a quick run; 0: the program's own
-	args    func(s *system, i int) []string // of replica i; nil: none
+	program string                          // default: examples/msgpush
+	window  int                             // live messages; 0: the program's default
+	args    func(s *system, i int) []string // of replica i
 	env     []string
-	anyCore bool // a replica may use all cores, not one
-	quota   bool // it has a quota of CPU time
+	anyCore bool // a replica may use all cores
+	quota   bool // of CPU time
 
-	front  string                          // the balancer; "": none
-	etcd   bool                            // it runs, for the replicas' turns
-	path   string                          // of a request; default: /push
-	inBand bool                            // the client spreads the requests by the answers' headers
-	dial   func(s *system) (caller, error) // nil: HTTP
-	idle   int                             // connections that each replica has besides, with nothing to say
+	front string                          // the balancer; "": none
+	path  string                          // of a request; default: /push
+	dial  func(s *system) (caller, error) // nil: HTTP
+	idle  int                             // connections of each replica, in addition
 
 	gated  bool   // it has a gate, and answers POST /collect
-	counts bool   // it is the command service with a gate
-	leads  bool   // the first member of the group has to lead
-	stalls bool   // a follower is stopped now and then
-	under  string // the only load under which it is measured; "": each
+	counts bool   // it answers /counts
+	leads  bool   // the first member has to lead
+	stalls bool   // a follower stops now and then
+	under  string // its only load; "": all
 }
 
 const quickWindow = 20_000
 
-// caller makes calls that are no HTTP requests to one URL.
+// caller makes calls instead of requests of one URL.
 type caller interface {
-	call(ctx context.Context, worker int) error // is loadgen's Call
+	call(ctx context.Context, worker int) error // is loadgen.Options.Call
 	after(ctx context.Context, r *harness.Run) error
 	close()
 }
 
-// system is replicas that run, and the way to them.
 type system struct {
 	*harness.Run
 	way way
 	dir string
 
-	addrs, grpcs        []string // of the replicas
-	listen, admin, etcd string   // addresses of the balancer, its runtime API and etcd
+	addrs, grpcs  []string // of the replicas
+	listen, admin string   // addresses of the balancer and of its runtime API
 
 	groups   quotas
-	store    *harness.Child // etcd
 	replicas []*replica
 	front    *harness.Child
-	client   *client.Transport
 	caller   caller
 	idle     []net.Conn
 }
 
-// replica is a process of the service.
 type replica struct {
 	*harness.Child
 	addr string
 }
 
-// open starts n replicas and what stands before them.
+// open starts n replicas and their balancer.
 func open(ctx context.Context, r *harness.Run, w way, n int) (s *system, err error) {
 	s = &system{Run: r, way: w, addrs: make([]string, n), grpcs: make([]string, n)}
 	defer func() {
@@ -95,16 +88,11 @@ func open(ctx context.Context, r *harness.Run, w way, n int) (s *system, err err
 			err = cmp.Or(err, freeAddr(&list[i]))
 		}
 	}
-	if err := cmp.Or(err, freeAddr(&s.listen), freeAddr(&s.admin), freeAddr(&s.etcd)); err != nil {
+	if err := cmp.Or(err, freeAddr(&s.listen), freeAddr(&s.admin)); err != nil {
 		return s, err
 	}
 	if w.quota {
 		if s.groups, err = newQuotas(n); err != nil {
-			return s, err
-		}
-	}
-	if w.etcd {
-		if s.store, err = s.startEtcd(ctx); err != nil {
 			return s, err
 		}
 	}
@@ -125,9 +113,6 @@ func open(ctx context.Context, r *harness.Run, w way, n int) (s *system, err err
 			return s, err
 		}
 	}
-	if w.inBand {
-		s.client = &client.Transport{Base: &http.Transport{MaxIdleConnsPerHost: 1000}, Targets: s.urls()}
-	}
 	return s, s.hold(ctx)
 }
 
@@ -143,14 +128,11 @@ func (s *system) urls() (urls []string) {
 	return urls
 }
 
-// close ends all that open has started. Processes are killed: what they would do at their end is
-// not measured, such as to wait until a peer has them back.
+// close ends all that open has started. It kills the processes, because their shutdown is not
+// measured.
 func (s *system) close() {
 	for _, c := range s.idle {
 		_ = c.Close()
-	}
-	if s.client != nil {
-		_ = s.client.Close() // it has only idle probes to end
 	}
 	if s.caller != nil {
 		s.caller.close()
@@ -158,19 +140,17 @@ func (s *system) close() {
 	for _, r := range s.replicas {
 		r.Kill()
 	}
-	for _, c := range []*harness.Child{s.front, s.store} {
-		if c != nil {
-			c.Kill()
-		}
+	if s.front != nil {
+		s.front.Kill()
 	}
-	_ = s.groups.close() // in which nothing runs any more
+	_ = s.groups.close()
 }
 
-// niceness is how much nicer the replicas are than client and balancer, which represent
-// other machines.
+// niceness of replicas lets the client and the balancer run first, because they represent other
+// machines.
 const niceness = 10
 
-// startReplica starts a replica and returns when it answers.
+// startReplica starts a replica, and waits until it answers.
 func (s *system) startReplica(ctx context.Context, i int) (*replica, error) {
 	w := s.way
 	program, err := s.programOf(ctx)
@@ -187,7 +167,7 @@ func (s *system) startReplica(ctx context.Context, i int) (*replica, error) {
 	if w.quota {
 		argv = within(s.groups[i], argv...)
 	}
-	if !s.Quick { // on a busy machine they would starve
+	if !s.Quick { // in which they could starve
 		argv = append([]string{"nice", "-n", strconv.Itoa(niceness)}, argv...)
 	}
 	core, env := harness.AnyCore, w.env
@@ -208,7 +188,6 @@ func (s *system) startReplica(ctx context.Context, i int) (*replica, error) {
 	return r, nil
 }
 
-// programOf returns the path of the replicas' program.
 func (s *system) programOf(ctx context.Context) (string, error) {
 	if s.way.name == gcigo {
 		return original(ctx, s.Run)
@@ -216,7 +195,6 @@ func (s *system) programOf(ctx context.Context) (string, error) {
 	return s.Program(ctx, cmp.Or(s.way.program, "examples/msgpush"))
 }
 
-// await returns when the replica answers, within a minute.
 func (r *replica) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it does not answer"))
 	defer cancel()
@@ -235,7 +213,7 @@ func (r *replica) await(ctx context.Context) error {
 	}
 }
 
-// pause waits, unless ctx ends.
+// pause waits for d, or returns why ctx ended.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -245,23 +223,21 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stats are what the cases read of what a replica says of itself.
+// stats are what the cases read of a replica's /stats.
 type stats struct {
-	Gate    *gateStats // nil: there is none
+	Gate    *gateStats // nil: no gate
 	Runtime struct{ Collections int64 }
 
-	Leader int // of a Raft group, from 1; 0: not known
+	Leader int // of a Raft group, from 1; 0: none
 	Member struct{ Transfers int64 }
 }
 
-// gateStats are those of [gcgate.Stats] that the cases read.
+// gateStats is the part of [gcgate.Stats] that the cases read.
 type gateStats struct {
 	State                       gcgate.State
-	Collections                 map[string]int64 // the gate's own, by reason
+	Collections                 map[string]int64 // by reason
 	WithoutTurn                 int64            // of them
 	Overlapped, OverlappedOther int64            // requests
-	Live, Allocated             float64          // bytes
-	Turn                        struct{ Held gcgate.Duration }
 	Phases                      map[string]gcgate.Duration
 }
 
@@ -277,10 +253,9 @@ func (s *system) stats(ctx context.Context) (list []stats, err error) {
 	return list, err
 }
 
-// askTimeout is the longest wait for an answer to a question of a case.
 const askTimeout = time.Minute
 
-// tell reads the JSON at a path of the replica into x.
+// tell reads JSON from a path of the replica.
 func (r *replica) tell(ctx context.Context, path string, x any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -291,7 +266,7 @@ func (r *replica) tell(ctx context.Context, path string, x any) error {
 	return json.Unmarshal(text, x)
 }
 
-// collect asks the replica for a collection and returns when it has ended, or was refused.
+// collect asks the replica for a collection, and waits until it ends or is refused.
 func (r *replica) collect(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -299,13 +274,12 @@ func (r *replica) collect(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	req.Close = true // it does not stay in the service's way
+	req.Close = true // it must not keep the service from draining
 	if resp, err := http.DefaultClient.Do(req); err == nil {
 		resp.Body.Close()
 	}
 }
 
-// options are those of an open loop on the system.
 func (s *system) options(rate float64) loadgen.Options {
 	o := loadgen.Options{Rate: rate}
 	if s.caller != nil {
@@ -317,13 +291,10 @@ func (s *system) options(rate float64) loadgen.Options {
 		at = s.listen
 	}
 	o.Targets = []loadgen.Target{{Method: http.MethodGet, URL: "http://" + at + cmp.Or(s.way.path, "/push")}}
-	if s.client != nil {
-		o.Transport = s.client
-	}
 	return o
 }
 
-// load loads the system and sets what its replicas did during that.
+// load loads the system and sets what its replicas did.
 func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.Result, error) {
 	var before []stats
 	var failed error
@@ -334,7 +305,7 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.
 	o := s.options(rate)
 	o.OnMeasure = func() {
 		before, failed = s.stats(ctx)
-		busy, _ = machine.ReadTimes() // the harness reads them, too, and says what is wrong
+		busy, _ = machine.ReadTimes() // the harness reports the error
 		if forced && s.way.gated {
 			running.Go(func() { s.collectTogether(during) })
 		}
@@ -362,7 +333,6 @@ func (s *system) load(ctx context.Context, rate float64, forced bool) (*loadgen.
 	return res, errors.Join(s.count(before, after), s.counted(ctx, after))
 }
 
-// count sets what the replicas did between two readings.
 func (s *system) count(before, after []stats) error {
 	var collections, overlapped, own int64
 	for i, r := range s.replicas {
@@ -381,13 +351,9 @@ func (s *system) count(before, after []stats) error {
 	if s.way.gated {
 		s.Set("overlapped", float64(overlapped))
 	}
-	if s.way.inBand {
-		s.turns(before, after)
-	}
 	return nil
 }
 
-// counted sets what the command service and the caller have counted.
 func (s *system) counted(ctx context.Context, now []stats) error {
 	if s.way.counts {
 		if err := s.announcements(ctx, now); err != nil {
@@ -400,29 +366,27 @@ func (s *system) counted(ctx context.Context, now []stats) error {
 	return s.caller.after(ctx, s.Run)
 }
 
-// forcedEvery is the longest pause between two times that all replicas are asked to collect.
 const forcedEvery = 50 * time.Millisecond
 
-// collectTogether asks all replicas for a collection at once, again and again, each time when all
-// have collected.
+// collectTogether asks all replicas for a collection at once, and again when all have collected.
 func (s *system) collectTogether(ctx context.Context) {
 	for ctx.Err() == nil {
 		var asked sync.WaitGroup
 		for _, r := range s.replicas {
-			asked.Go(func() { r.collect(ctx) }) // the counts show how many there were
+			asked.Go(func() { r.collect(ctx) })
 		}
 		asked.Wait()
 		_ = pause(ctx, rand.N(forcedEvery))
 	}
 }
 
-// Requests that may come after an announcement that balancers follow, and after they confirmed it.
+// Requests that may follow an announcement, and its confirmation by the balancers.
 const (
 	mostAfter   = 10
 	mostDrained = 2
 )
 
-// announcements sets what became of the collections that the replicas have announced.
+// announcements sets how requests followed the announced collections.
 func (s *system) announcements(ctx context.Context, now []stats) error {
 	var polls, ignored, late int
 	var last []time.Duration
@@ -431,7 +395,7 @@ func (s *system) announcements(ctx context.Context, now []stats) error {
 		var c struct {
 			Polls       int
 			Collections []struct {
-				Announced, Drained int // requests after the announcement, and after the peers' confirmation
+				Announced, Drained int // requests after the announcement, and after its confirmation
 				Last               time.Duration
 			}
 		}

@@ -1,12 +1,10 @@
 //go:build linux
 
-// Package gc has the cases of garbage collection seen from outside: the study "Garbage Collection
-// In Go: Part II - GC Traces" on this repository's own search service, and the parser of gctrace
-// lines.
+// Package gc has the study "Garbage Collection In Go: Part II - GC Traces" on this repository's
+// search service, and the parser of gctrace lines.
 package gc
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,15 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/loadgen"
 )
 
-// The ways of the search service. The study removed one needless allocation for each item and
-// request.
+// The study removed one needless allocation per item and request.
 const (
 	extra    = "extra"
 	lean     = "lean"
@@ -30,13 +26,12 @@ const (
 	leanOff  = "lean, GOGC=off"
 )
 
-// variants are these ways as evenkeel run takes them.
+// variants are the ways as evenkeel run takes them.
 var variants = map[string]string{
 	extra: "-alloc=extra", lean: "-alloc=lean", extraOff: "GOGC=off -alloc=extra", leanOff: "GOGC=off -alloc=lean",
 }
 
-// published are the study's own figures (ardanlabs.com, 2019,
-// garbage-collection-in-go-part2-gctraces).
+// published are the study's figures (ardanlabs.com, 2019, garbage-collection-in-go-part2-gctraces).
 const published = `the study's figures:
 extra 1882 requests/s, 14% of CPU in GC, 2551 collections, 3.98 requests/collection
 lean  3631 requests/s,  7% of CPU in GC, 1402 collections, 7.13 requests/collection
@@ -63,15 +58,10 @@ func Cases() []harness.Case {
 			},
 			Report: func(res *harness.Result) { fmt.Fprint(res.Out, published) },
 		},
-		{
-			Name: "gc/parser", What: "the parser of gctrace lines on a log in which one line in ten is gctrace's",
-			Rounds: 5, Length: time.Second, Ways: []string{"scanner"}, Run: parse,
-			Claims: []harness.Claim{{Way: "scanner", Figure: "MB/s", Target: harness.AtLeast(200)}},
-		},
 	}
 }
 
-// runFile is the part of run.json that is looked at.
+// runFile is a part of run.json.
 type runFile struct {
 	Runs []struct {
 		Load *loadgen.Result
@@ -79,7 +69,6 @@ type runFile struct {
 	}
 }
 
-// search measures one variant by evenkeel run.
 func search(ctx context.Context, r *harness.Run) error {
 	evenkeel, err := r.Program(ctx, "cmd/evenkeel")
 	if err != nil {
@@ -126,38 +115,4 @@ func search(ctx context.Context, r *harness.Run) error {
 		r.Set("% of CPU in GC", percent)
 	}
 	return nil
-}
-
-// parse scans a service's log again and again.
-func parse(_ context.Context, r *harness.Run) error {
-	log := serviceLog(harness.Unless(r, 200_000, 2000))
-	scanned, start := 0, time.Now()
-	for time.Since(start) < r.Length {
-		cycles := 0
-		for sc := gctrace.NewScanner(bytes.NewReader(log)); sc.Scan(); {
-			cycles++
-		}
-		if cycles == 0 {
-			return fmt.Errorf("no cycle was found in a log that has them")
-		}
-		scanned += len(log)
-	}
-	r.Set("MB/s", float64(scanned)/1e6/time.Since(start).Seconds())
-	return nil
-}
-
-// serviceLog returns a log of so many lines, of which one in ten is gctrace's.
-func serviceLog(lines int) []byte {
-	var b bytes.Buffer
-	for i := range lines {
-		if i%10 == 0 {
-			n := i/10 + 1
-			fmt.Fprintf(&b, "gc %d @%d.%03ds 7%%: 0.071+3.1+0.009 ms clock, 0.14+0/0.56/4.8+0.018 ms cpu, "+
-				"11->11->8 MB, 20 MB goal, 0 MB stacks, 0 MB globals, 2 P\n", n, n/20, n%20*50)
-			continue
-		}
-		fmt.Fprintf(&b, "time=2026-11-21T09:%02d:%02d.%03dZ level=INFO msg=\"request served\" method=GET path=/items/%d "+
-			"status=200 duration=%d.%dms\n", i/60000%60, i/1000%60, i%1000, i*7919%100000, i%17, i%10)
-	}
-	return b.Bytes()
 }

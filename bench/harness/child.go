@@ -26,7 +26,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Root returns the root of the repository. The harness runs in bench, and tests below it.
+// Root returns the root of the repository, for a program that runs in bench or a test below it.
 func Root() string {
 	dir := ".."
 	for range 4 {
@@ -38,10 +38,19 @@ func Root() string {
 	return dir
 }
 
-// Program builds a package once, and returns the path of its program. The package is named by its
-// folder below the root of the repository, such as examples/hello. flags are those of go build.
+// Program builds a package once, with these flags of go build, and returns the path of its program.
+// pkg is its folder below the root of the repository, such as examples/hello.
 func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string, error) {
-	key := strings.Join(append([]string{pkg}, flags...), " ")
+	return r.build(ctx, pkg, append([]string{"build"}, flags...))
+}
+
+// TestProgram builds the tests of a package once, and returns the path of their program.
+func (r *Run) TestProgram(ctx context.Context, pkg string) (string, error) {
+	return r.build(ctx, pkg, []string{"test", "-c"})
+}
+
+func (r *Run) build(ctx context.Context, pkg string, args []string) (string, error) {
+	key := strings.Join(append(args, pkg), " ")
 	if path, ok := r.h.programs[key]; ok {
 		return path, nil
 	}
@@ -54,11 +63,11 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 		}
 	}
 	path := filepath.Join(r.h.dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(pkg, "/", "-"), len(r.h.programs)))
-	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-o", path}, flags...), "./"+name)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", path, "./"+name)...)
 	cmd.Dir = module
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+		return "", fmt.Errorf("go %s %s: %w\n%s", args[0], pkg, err, out)
 	}
 	if r.h.programs == nil {
 		r.h.programs = map[string]string{}
@@ -67,7 +76,7 @@ func (r *Run) Program(ctx context.Context, pkg string, flags ...string) (string,
 	return path, nil
 }
 
-// Dir returns a directory for files of the run: a temporary one, or that of -keep.
+// Dir returns a directory for files of the run, which stay only with -keep.
 func (r *Run) Dir() (string, error) {
 	if r.h.Keep == "" {
 		return os.MkdirTemp(r.h.dir, "run-")
@@ -76,16 +85,16 @@ func (r *Run) Dir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Ports of [FreeAddr]: before those that the kernel gives to connections, and apart from those that
-// the tests of other packages take.
+// Ports of [FreeAddr]. The kernel gives others to connections, and tests of other packages take
+// others.
 const firstPort, ports = 32000, 700
 
 var nextPort atomic.Uint32
 
 func init() { nextPort.Store(rand.Uint32N(ports)) }
 
-// FreeAddr returns an address of loopback on which nothing listens now, for a server that is
-// started later. It returns all others before it returns one again.
+// FreeAddr returns an address of loopback on which nothing listens, for a server that starts later.
+// It returns all others before it returns one again.
 func FreeAddr() (addr string, err error) {
 	for range ports {
 		addr = fmt.Sprintf("127.0.0.1:%d", firstPort+nextPort.Add(1)%ports)
@@ -97,7 +106,7 @@ func FreeAddr() (addr string, err error) {
 	return "", err
 }
 
-// Leave writes a file into the directory of -keep. Without -keep it does nothing.
+// Leave writes a file into the directory of -keep, if there is one.
 func (r *Run) Leave(name string, b []byte) error {
 	if r.h.Keep == "" {
 		return nil
@@ -120,8 +129,8 @@ type Child struct {
 	read *bufio.Reader
 }
 
-// Start starts a program on one core of those that may be used, counted from 0, or on [AnyCore]. Its
-// standard output is read by [Child.Line].
+// Start starts a program on one of the cores that may be used, counted from 0, or on [AnyCore].
+// [Child.Line] reads its standard output.
 func (r *Run) Start(ctx context.Context, core int, env []string, args ...string) (*Child, error) {
 	out, w := io.Pipe()
 	o := child.Options{Args: args, Env: env, Input: true, Stdout: w, StopTimeout: 5 * time.Second}
@@ -141,17 +150,16 @@ func (r *Run) Start(ctx context.Context, core int, env []string, args ...string)
 	return c, nil
 }
 
-// Stop ends the child. How it ended says nothing, because it was asked to.
+// Stop ends the child.
 func (c *Child) Stop() {
 	_ = c.said.Close()
 	_ = c.Child.Stop()
 }
 
-// stuck is how long a child may say nothing.
 const stuck = time.Minute
 
-// Line returns the next line of the child's standard output. within is how long it may take, in
-// addition to a minute.
+// Line returns the next line of the child's standard output. It waits for a minute more than
+// within.
 func (c *Child) Line(within time.Duration) (string, error) {
 	late := time.AfterFunc(within+stuck, func() {
 		_ = c.said.CloseWithError(fmt.Errorf("it said nothing for %v", within+stuck))
@@ -165,7 +173,7 @@ func (c *Child) Line(within time.Duration) (string, error) {
 	return strings.TrimSpace(s), nil
 }
 
-// Await reads lines until one has a text, and returns what follows it.
+// Await reads lines until one has a text, and returns the rest of that line.
 func (c *Child) Await(text string) (rest string, err error) {
 	for {
 		s, err := c.Line(0)
@@ -178,14 +186,14 @@ func (c *Child) Await(text string) (rest string, err error) {
 	}
 }
 
-// AwaitURL reads lines until a log line has a text such as msg=listening, and returns the url in it.
+// AwaitURL reads lines until one has a text such as msg=listening, and returns the url after it.
 func (c *Child) AwaitURL(text string) (string, error) {
 	rest, err := c.Await(text + " url=")
 	url, _, _ := strings.Cut(rest, " ")
 	return url, err
 }
 
-// Drain discards what the child says from now on, so that it never waits for a reader.
+// Drain discards what the child prints from now on, so that it never waits for a reader.
 func (c *Child) Drain() { go func() { _, _ = io.Copy(io.Discard, c.read) }() }
 
 // Say writes a line to the child's standard input.
@@ -212,7 +220,7 @@ func Get(ctx context.Context, url string) ([]byte, error) {
 	return b, err
 }
 
-// Wait waits, and reports whether ctx goes on.
+// Wait waits for d, or until ctx ends. It reports whether ctx goes on.
 func Wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -222,15 +230,15 @@ func Wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Measure runs an open or closed load and sets requests, failed, late, p50, p99, p99.9 and max (in ms),
-// and requests/s. Of the servers it sets CPU µs/request, CPU (cores) and peak MB, of all together.
-// An open loop sleeps in the kernel, so it gets one processor of Go's more than there are cores.
+// Measure runs a load and sets requests, failed, late, requests/s, and p50, p99, p99.9 and max in
+// ms. For all servers together it sets CPU µs/request, CPU (cores) and peak MB. An open loop sleeps
+// in the kernel, so it gets one processor of Go's more than there are cores.
 func (r *Run) Measure(ctx context.Context, o loadgen.Options, servers ...*Child) (*loadgen.Result, error) {
 	o.Duration, o.Warmup = cmp.Or(o.Duration, r.Length), cmp.Or(o.Warmup, r.Warmup)
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 1))
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the client's collections are none of the servers'
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // the client should seldom collect
 	var before, after time.Duration
 	var err error
 	cpu := func(to *time.Duration) {

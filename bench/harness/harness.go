@@ -1,10 +1,9 @@
 //go:build linux
 
-// Package harness measures the cases of the benchmarks. A case is a row of a table: the ways to do
-// something (variants, peers and a control), the loads on them, and claims about what comes out. The
-// harness does the rest for all of them: it builds programs, runs all ways in rounds of randomised
-// order, waits for a quiet machine, samples what processes take, judges the claims by tailstat, and
-// saves what was measured, also before an interrupt.
+// Package harness measures cases. A case has ways to do something (variants, peers and a control),
+// loads on them, and claims about the figures. The harness builds programs, runs all ways in rounds
+// of randomised order, waits for a quiet machine, judges the claims by tailstat, and saves what was
+// measured.
 package harness
 
 import (
@@ -18,57 +17,40 @@ import (
 
 // Case is one benchmark.
 type Case struct {
-	// Name is group/name, such as httpd/json.
-	Name string
-	// What says what is measured, against which peers and which control.
-	What string
-	// Needs names what the case needs in addition to two cores, such as HAProxy or root.
-	Needs string
-	// Rounds is how often each way is measured under each load. Default: 10.
-	Rounds int
-	// Length is how long a run measures, and Warmup how long it loads before that. Default: 3 s, and
-	// a tenth of Length.
-	Length, Warmup time.Duration
+	Name   string        // group/name, such as httpd/json
+	What   string        // is measured, against which peers and which control
+	Needs  string        // in addition to two cores, such as HAProxy or root
+	Rounds int           // default: 10
+	Length time.Duration // that a run measures; default: 3 s
+	Warmup time.Duration // load before that; default: a tenth of Length
 
-	// Ways are what is compared. The first is the control.
-	Ways []string
-	// Loads are what each way is put under. Default: one load, named "".
-	Loads []string
-	// Skip reports whether a way is not measured under a load. Default: all are measured.
-	Skip func(way, load string) bool
+	Ways  []string                    // the first is the control
+	Loads []string                    // default: one, named ""
+	Skip  func(way, load string) bool // leaves a way out under a load; default: none
 
-	// Open prepares the case, such as by a calibration. Values that it sets hold for all runs of it
-	// ([Run.Prepared]). close, if it is not nil, ends what Open started. Default: nothing is prepared.
+	// Open prepares the case, such as by a calibration. Its values become [Run.Prepared] of all
+	// runs. close ends what Open started, and may be nil.
 	Open func(ctx context.Context, prepared *Run) (close func(), err error)
-	// Run measures one way under one load. It puts what it measured into r.
+	// Run measures one way under one load, and sets r's values.
 	Run func(ctx context.Context, r *Run) error
 
-	// Figures are the columns of the case's table, by their names in [Run.Values]. Default: all.
-	Figures []string
+	Figures []string // columns of the table, by the names of values; default: all
 	Claims  []Claim
-	// Report prints more than the table. Default: nothing.
-	Report func(res *Result)
+	Report  func(res *Result) // prints more than the table
 }
 
 // Claim is a statement about a case, which its results meet, miss or leave inconclusive.
 type Claim struct {
-	// Load, Way and Figure name the values: one of each round. Of a share or a total, an empty Way is
+	// Load, Way and Figure name a value of each round. In a share or a total, an empty Way means
 	// all ways, and an empty Load all loads.
 	Load, Way, Figure string
-	// Over is the way that each value is divided by, that of the same round. Default: it is not divided.
-	Over string
-	// Minus is the way whose value of the same round is subtracted. Default: nothing is.
-	Minus string
-	// OverLoad is the load of Over. Default: Load.
-	OverLoad string
-	// Total judges the sum over all rounds as a count. A run that failed counts as 1.
-	Total bool
-	// Of makes the claim a share, in percent: the sum of Figure in that of this figure.
-	Of string
-	// Target is what the values have to be.
+
+	Over   string // divides by the value of this way in the same round
+	Minus  string // subtracts it
+	Total  bool   // judges the sum of all rounds as a count; a run that failed counts as 1
+	Of     string // judges the sum of Figure as a share of the sum of this figure, in percent
 	Target Target
-	// Unit follows the values. Default: x for ratios and % for shares.
-	Unit string
+	Unit   string // default: x for ratios and % for shares
 }
 
 // Target is a range of values, or "not slower" by tailstat.
@@ -86,13 +68,13 @@ func AtLeast(least float64) Target { return Target{low: &least} }
 // Between is the target of values from low to high.
 func Between(low, high float64) Target { return Target{low: &low, high: &high} }
 
-// None claims that a figure is 0 in all rounds. A run that failed counts against it.
+// None claims that a figure is 0 in all rounds.
 func None(way, load, figure string) Claim {
 	return Claim{Way: way, Load: load, Figure: figure, Total: true, Target: AtMost(0)}
 }
 
 // NotSlower is the target of a way whose p99 and p99.9 tailstat does not call slower than those of
-// Claim.Over. Claim.Figure is not used.
+// Claim.Over.
 var NotSlower = Target{notSlower: true}
 
 func (t Target) String() string {
@@ -122,9 +104,6 @@ func (c Claim) name() string {
 	}
 	if c.Over != "" {
 		name += " over " + c.Over
-		if c.OverLoad != "" && c.OverLoad != c.Load {
-			name += ", " + c.OverLoad
-		}
 	}
 	if c.Total {
 		name += ", in all"
@@ -137,22 +116,17 @@ func (c Claim) name() string {
 
 // Run is one run of a way under a load.
 type Run struct {
-	Way    string             `json:"way"`
-	Load   string             `json:"load,omitempty"`
-	Round  int                `json:"round"` // from 1
-	Values map[string]float64 `json:"values,omitempty"`
-	Extra  map[string]any     `json:"extra,omitempty"` // what no claim is about, such as a histogram
-	Error  string             `json:"error,omitempty"` // why it failed; its values count for nothing
-	// Disturbed says what else took the machine during the run.
-	Disturbed string `json:"disturbed,omitempty"`
+	Way       string             `json:"way"`
+	Load      string             `json:"load,omitempty"`
+	Round     int                `json:"round"` // from 1
+	Values    map[string]float64 `json:"values,omitempty"`
+	Extra     map[string]any     `json:"extra,omitempty"`     // what no claim is about, such as a histogram
+	Error     string             `json:"error,omitempty"`     // why it failed; its values count for nothing
+	Disturbed string             `json:"disturbed,omitempty"` // what else took the machine
 
-	// Length and Warmup are those of the case, or shorter ones if Quick.
-	Length time.Duration `json:"-"`
-	Warmup time.Duration `json:"-"`
-	Quick  bool          `json:"-"` // only to see that everything works
-
-	// Prepared are the values that Case.Open has set.
-	Prepared map[string]float64 `json:"-"`
+	Length, Warmup time.Duration      `json:"-"`
+	Quick          bool               `json:"-"` // only to see that everything works
+	Prepared       map[string]float64 `json:"-"` // by Case.Open
 
 	h *Harness
 }
@@ -165,7 +139,7 @@ func (r *Run) Set(figure string, value float64) {
 	r.Values[figure] = value
 }
 
-// Keep keeps in the results what no claim is about.
+// Keep adds to the results what no claim is about.
 func (r *Run) Keep(name string, v any) {
 	if r.Extra == nil {
 		r.Extra = map[string]any{}
@@ -173,8 +147,8 @@ func (r *Run) Keep(name string, v any) {
 	r.Extra[name] = v
 }
 
-// NotHere is the error of a run that this machine cannot do, such as for want of io_uring or HAProxy.
-// Such a run counts for nothing, and is not a failure.
+// NotHere marks the error of a run that this machine cannot do, such as for want of HAProxy. Such a
+// run is left out, and is not a failure.
 func NotHere(err error) error { return notHere{err} }
 
 type notHere struct{ error }
@@ -194,13 +168,12 @@ type Result struct {
 	Out  *Output
 }
 
-// is reports whether the run is of a way and a load. An empty one is any.
 func (r *Run) is(way, load string) bool {
 	return (way == "" || r.Way == way) && (load == "" || r.Load == load)
 }
 
-// Of returns a figure's values of a way under a load, a run each, and their rounds. Runs that
-// failed are not among them. An empty way is all ways, and an empty load all loads.
+// Of returns a figure's values of a way under a load, and their rounds, without runs that failed.
+// An empty way means all ways, and an empty load all loads.
 func (res *Result) Of(way, load, figure string) (xs []float64, rounds []int) {
 	for _, r := range res.Runs {
 		if x, ok := r.Values[figure]; ok && r.is(way, load) && r.Error == "" {
@@ -210,26 +183,10 @@ func (res *Result) Of(way, load, figure string) (xs []float64, rounds []int) {
 	return xs, rounds
 }
 
-// Ratios returns the values of a way over those of another in the rounds that have both.
-func (res *Result) Ratios(way, load, over, overLoad, figure string) (xs []float64) {
-	res.pairs(way, load, over, overLoad, figure, func(a, b float64) {
-		if b != 0 {
-			xs = append(xs, a/b)
-		}
-	})
-	return xs
-}
-
-// Differences returns the values of a way less those of another in the rounds that have both.
-func (res *Result) Differences(way, load, minus, figure string) (xs []float64) {
-	res.pairs(way, load, minus, load, figure, func(a, b float64) { xs = append(xs, a-b) })
-	return xs
-}
-
-// pairs calls f with the values of two ways in the rounds that have both.
-func (res *Result) pairs(way, load, other, otherLoad, figure string, f func(a, b float64)) {
-	as, rounds := res.Of(way, load, figure)
-	bs, others := res.Of(other, otherLoad, figure)
+// pairs calls f with the values of the claim's way and of another in the rounds that have both.
+func (res *Result) pairs(c Claim, other string, f func(a, b float64)) {
+	as, rounds := res.Of(c.Way, c.Load, c.Figure)
+	bs, others := res.Of(other, c.Load, c.Figure)
 	for i, round := range rounds {
 		if k := slices.Index(others, round); k >= 0 {
 			f(as[i], bs[k])
@@ -237,7 +194,6 @@ func (res *Result) pairs(way, load, other, otherLoad, figure string, f func(a, b
 	}
 }
 
-// loads returns the loads of a case.
 func (c *Case) loads() []string {
 	if len(c.Loads) == 0 {
 		return []string{""}
@@ -245,7 +201,6 @@ func (c *Case) loads() []string {
 	return c.Loads
 }
 
-// runs returns the pairs of ways and loads that are measured.
 func (c *Case) runs() (list []Run) {
 	for _, load := range c.loads() {
 		for _, way := range c.Ways {
@@ -257,7 +212,6 @@ func (c *Case) runs() (list []Run) {
 	return list
 }
 
-// figures returns the columns of the table.
 func (c *Case) figures(runs []*Run) []string {
 	if c.Figures != nil {
 		return c.Figures
@@ -274,7 +228,7 @@ func (c *Case) figures(runs []*Run) []string {
 	return names
 }
 
-// matches reports whether a pattern of -run names the case: its name, its group, or a glob such as gate/*.
+// matches reports whether a pattern names the case: its name, its group, or a glob such as gate/*.
 func (c *Case) matches(pattern string) bool {
 	group, _, _ := strings.Cut(c.Name, "/")
 	before, glob := strings.CutSuffix(pattern, "*")

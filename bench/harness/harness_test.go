@@ -17,7 +17,7 @@ import (
 )
 
 // judged returns the verdicts of claims about runs.
-func judged(t *testing.T, runs []*Run, claims ...Claim) []Figure {
+func judged(t *testing.T, runs []*Run, claims ...Claim) []figure {
 	t.Helper()
 	s := &set{out: t.Output()}
 	s.judge(&Result{Case: &Case{Claims: claims}, Runs: runs, Out: &Output{t.Output()}})
@@ -38,37 +38,37 @@ func TestJudge(t *testing.T) {
 		name     string
 		xs, over []float64
 		claim    Claim
-		want     Verdict
+		want     verdict
 		text     string
 	}{
-		{"reached", []float64{2.5, 3, 2.2, 2.1, 2}, nil, claim(AtLeast(2)), Met, "2.2 [2..3]"},
-		{"a count", []float64{1.01}, nil, claim(AtMost(1)), Missed, "1.01"},
-		{"three runs", []float64{2.5, 3, 2.2}, nil, claim(AtLeast(2)), Inconclusive, "2.5 [2.2..3]"},
-		{"wide", []float64{-1, 2, 3, 2.5, -2, 4}, nil, claim(AtMost(2)), Inconclusive, "[-1..3.25]"},
-		{"exceeded", []float64{3, 4, 5, 6, 7}, nil, claim(AtMost(2)), Missed, "5 [3..7]"},
-		{"alike", []float64{0, 0, 0}, nil, claim(AtMost(0)), Met, "0 [0..0]"},
-		{"between", []float64{-1, 0, 1, .5, 2}, nil, claim(Between(-5, 5)), Met, "0.5 [-1..2]"},
-		{"a sum", []float64{0, 0, 1}, nil, None("a", "", "x"), Missed, "1"},
+		{"reached", []float64{2.5, 3, 2.2, 2.1, 2}, nil, claim(AtLeast(2)), met, "2.2 [2..3]"},
+		{"a count", []float64{1.01}, nil, claim(AtMost(1)), missed, "1.01"},
+		{"three runs", []float64{2.5, 3, 2.2}, nil, claim(AtLeast(2)), inconclusive, "2.5 [2.2..3]"},
+		{"wide", []float64{-1, 2, 3, 2.5, -2, 4}, nil, claim(AtMost(2)), inconclusive, "[-1..3.25]"},
+		{"exceeded", []float64{3, 4, 5, 6, 7}, nil, claim(AtMost(2)), missed, "5 [3..7]"},
+		{"alike", []float64{0, 0, 0}, nil, claim(AtMost(0)), met, "0 [0..0]"},
+		{"between", []float64{-1, 0, 1, .5, 2}, nil, claim(Between(-5, 5)), met, "0.5 [-1..2]"},
+		{"a sum", []float64{0, 0, 1}, nil, None("a", "", "x"), missed, "1"},
 		{
 			"one ratio",
 			[]float64{1},
 			[]float64{2},
 			Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(1)},
-			Inconclusive, "0.5x",
+			inconclusive, "0.5x",
 		},
 		{
 			"differences",
 			[]float64{3, 3, 3, 3, 3},
 			[]float64{2, 2, 2, 2, 2},
 			Claim{Way: "a", Minus: "b", Figure: "x", Target: AtMost(1)},
-			Met, "1 [1..1]",
+			met, "1 [1..1]",
 		},
 		{
 			"ratios",
 			[]float64{1, 1.1, 1, 1.2, 1.1},
 			[]float64{2, 2, 2, 2, 2},
 			Claim{Way: "a", Over: "b", Figure: "x", Target: AtMost(.7)},
-			Met, "0.55x [0.5..0.6]",
+			met, "0.55x [0.5..0.6]",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,10 +84,10 @@ func TestJudge(t *testing.T) {
 func TestFailedRun(t *testing.T) {
 	runs := append(runsOf("a", "x", 0, 0), &Run{Way: "a", Round: 3, Error: "it ended"})
 	got := judged(t, runs, None("a", "", "x"), Claim{Way: "a", Figure: "x", Target: AtMost(0)})
-	if len(got) != 2 || got[0].Verdict != Missed || got[1].Verdict != Met {
+	if len(got) != 2 || got[0].Verdict != missed || got[1].Verdict != met {
 		t.Errorf("%+v", got)
 	}
-	if got := judged(t, runs[2:], None("a", "", "x")); len(got) != 1 || got[0].Verdict != Missed {
+	if got := judged(t, runs[2:], None("a", "", "x")); len(got) != 1 || got[0].Verdict != missed {
 		t.Errorf("only the run that failed: %+v", got)
 	}
 	if got := judged(t, nil, None("a", "", "x")); len(got) != 0 {
@@ -99,13 +99,13 @@ func TestShare(t *testing.T) {
 	for _, tt := range []struct {
 		hits, trials float64
 		target       Target
-		want         Verdict
+		want         verdict
 	}{
-		{4, 100, AtMost(5), Inconclusive},
-		{400, 10_000, AtMost(5), Met},
-		{600, 10_000, AtMost(5), Missed},
-		{95, 100, AtLeast(80), Met},
-		{950, 1000, Between(93, 97), Met},
+		{4, 100, AtMost(5), inconclusive},
+		{400, 10_000, AtMost(5), met},
+		{600, 10_000, AtMost(5), missed},
+		{95, 100, AtLeast(80), met},
+		{950, 1000, Between(93, 97), met},
 	} {
 		runs := []*Run{{Way: "a", Round: 1, Values: map[string]float64{"hit": tt.hits, "all": tt.trials}}}
 		got := judged(t, runs, Claim{Way: "a", Figure: "hit", Of: "all", Target: tt.target})
@@ -113,7 +113,7 @@ func TestShare(t *testing.T) {
 			t.Errorf("%v: %+v, want %s", tt, got, tt.want)
 		}
 	}
-	if low, high := Wilson(10, 100); math.Abs(low-6.07) > .1 || math.Abs(high-16.1) > .1 {
+	if low, high := wilson(10, 100); math.Abs(low-6.07) > .1 || math.Abs(high-16.1) > .1 {
 		t.Errorf("%v %v", low, high)
 	}
 }
@@ -138,9 +138,9 @@ func TestNotSlower(t *testing.T) {
 	for _, tt := range []struct {
 		rounds int
 		factor float64
-		want   Verdict
+		want   verdict
 	}{
-		{2, 1, Inconclusive}, {2, 6, Inconclusive}, {6, 6, Inconclusive}, {7, 6, Missed}, {12, 6, Missed}, {12, 1, Met},
+		{2, 1, inconclusive}, {2, 6, inconclusive}, {6, 6, inconclusive}, {7, 6, missed}, {12, 6, missed}, {12, 1, met},
 	} {
 		var runs []*Run
 		for i := range tt.rounds {
@@ -279,16 +279,16 @@ func TestCheckSave(t *testing.T) {
 	git("add", "code.go")
 	git("commit", "-q", "-m", "a")
 	dir := filepath.Join(tree, "bench", "results") // not there yet
-	if err := CheckSave(dir); err != nil {
+	if err := checkSave(dir); err != nil {
 		t.Errorf("a clean tree: %v", err)
 	}
 	write("package b")
 	for _, dir := range []string{dir, filepath.Join(tree, "new", "folder")} {
-		if err := CheckSave(dir); err == nil || !strings.Contains(err.Error(), "commit the changes first") {
+		if err := checkSave(dir); err == nil || !strings.Contains(err.Error(), "commit the changes first") {
 			t.Errorf("%s in a changed tree: %v", dir, err)
 		}
 	}
-	if err := errors.Join(CheckSave(""), CheckSave(t.TempDir())); err != nil {
+	if err := errors.Join(checkSave(""), checkSave(t.TempDir())); err != nil {
 		t.Errorf("no results, and results outside of a tree: %v", err)
 	}
 }

@@ -13,33 +13,33 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Figure is a claim and what the runs say of it.
-type Figure struct {
+// figure is a claim and what the runs say of it.
+type figure struct {
 	Name     string    `json:"name"`
 	Measured float64   `json:"measured"`           // median
-	Range    []float64 `json:"range,omitempty"`    // of the runs: lowest, highest
-	Interval []float64 `json:"interval,omitempty"` // that holds their centre: low, high; none: too few
-	Floor    float64   `json:"floor,omitempty"`    // of ratios: the smallest above 1 that so many runs show
+	Range    []float64 `json:"range,omitempty"`    // lowest and highest run
+	Interval []float64 `json:"interval,omitempty"` // that holds their centre; none: too few runs
+	Floor    float64   `json:"floor,omitempty"`    // the smallest ratio above 1 that so many runs show
 	Unit     string    `json:"unit,omitempty"`
 	Target   string    `json:"target"`
-	Verdict  Verdict   `json:"verdict"`
+	Verdict  verdict   `json:"verdict"`
 }
 
-// Verdict is what becomes of a target.
-type Verdict string
+// verdict is what becomes of a target.
+type verdict string
 
-// Verdicts.
 const (
-	Met          Verdict = "met"
-	Missed       Verdict = "missed"
-	Inconclusive Verdict = "inconclusive"
+	met          verdict = "met"
+	missed       verdict = "missed"
+	inconclusive verdict = "inconclusive"
 )
 
-// judge holds the claims of a case against its runs. A figure of several runs is judged by the
-// interval that holds its centre with 95% on the target's side (tailstat's signed ranks). The target
-// is met if the whole interval is within it, missed if none of it is, and inconclusive otherwise. It
-// takes five runs for that, and one ratio says nothing. Another single value is a count, or was made
-// of all runs. It is judged as it is, as are values that are all alike.
+// judge holds the claims of a case against its runs. It judges the values of several runs by the
+// interval that holds their centre with 95% on the target's side (tailstat's signed ranks). The
+// target is met if it holds the whole interval, missed if it holds no part of it, and inconclusive
+// otherwise. It takes five runs for an interval, and one ratio says nothing. A single value that is
+// not a ratio is a count or was made of all runs, so it is its own interval, as are values that are
+// all alike.
 func (s *set) judge(res *Result) {
 	for _, c := range res.Case.Claims {
 		xs, _ := res.Of(c.Way, c.Load, c.Figure)
@@ -54,9 +54,17 @@ func (s *set) judge(res *Result) {
 			trials, _ := res.Of(c.Way, c.Load, c.Of)
 			s.share(c, int(sum(xs)), int(sum(trials)))
 		case c.Minus != "":
-			s.values(c, res.Differences(c.Way, c.Load, c.Minus, c.Figure), "")
+			var differences []float64
+			res.pairs(c, c.Minus, func(a, b float64) { differences = append(differences, a-b) })
+			s.values(c, differences, "")
 		case c.Over != "":
-			s.values(c, res.Ratios(c.Way, c.Load, c.Over, cmp.Or(c.OverLoad, c.Load), c.Figure), "x")
+			var ratios []float64
+			res.pairs(c, c.Over, func(a, b float64) {
+				if b != 0 {
+					ratios = append(ratios, a/b)
+				}
+			})
+			s.values(c, ratios, "x")
 		default:
 			if c.Total {
 				xs = []float64{sum(xs)}
@@ -69,7 +77,6 @@ func (s *set) judge(res *Result) {
 	}
 }
 
-// failed reports whether a run that the claim is about has failed.
 func (res *Result) failed(c Claim) bool {
 	return slices.ContainsFunc(res.Runs, func(r *Run) bool { return r.is(c.Way, c.Load) && r.Error != "" })
 }
@@ -81,7 +88,6 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// bounds returns the target's limits.
 func (t Target) bounds() (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	if t.low != nil {
@@ -97,15 +103,15 @@ func (t Target) bounds() (low, high float64) {
 func (s *set) values(c Claim, xs []float64, unit string) {
 	low, high := c.Target.bounds()
 	from, to := interval(xs)
-	f := Figure{
+	f := figure{
 		Name: c.name(), Measured: Median(xs), Unit: cmp.Or(c.Unit, unit),
-		Target: c.Target.String(), Verdict: verdict(from, to, low, high),
+		Target: c.Target.String(), Verdict: holds(from, to, low, high),
 	}
 	switch {
 	case len(xs) == 0:
-		f.Verdict = Inconclusive
+		f.Verdict = inconclusive
 	case len(xs) == 1 && c.Over != "":
-		f.Verdict = Inconclusive
+		f.Verdict = inconclusive
 	case len(xs) > 1:
 		f.Range = []float64{slices.Min(xs), slices.Max(xs)}
 		if !math.IsInf(to, 1) {
@@ -118,19 +124,19 @@ func (s *set) values(c Claim, xs []float64, unit string) {
 	s.add(f)
 }
 
-// share adds a share of trials, in percent. It is judged by the interval that holds the true share
-// with 90%, 95% on either side (E. B. Wilson, JASA 22, 1927).
+// share adds a share of trials, in percent. Its interval holds the true share with 95% on either
+// side.
 func (s *set) share(c Claim, hits, trials int) {
 	low, high := c.Target.bounds()
-	from, to := Wilson(hits, trials)
-	s.add(Figure{
+	from, to := wilson(hits, trials)
+	s.add(figure{
 		Name: c.name(), Measured: 100 * float64(hits) / float64(max(trials, 1)), Interval: []float64{from, to}, Unit: "%",
-		Target: c.Target.String(), Verdict: verdict(from, to, low, high),
+		Target: c.Target.String(), Verdict: holds(from, to, low, high),
 	})
 }
 
-// Wilson returns the interval, in percent, that holds the true share of what happened in so many trials.
-func Wilson(hits, trials int) (low, high float64) {
+// wilson returns the interval of a share (E. B. Wilson, JASA 22, 1927).
+func wilson(hits, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 100
 	}
@@ -141,7 +147,7 @@ func Wilson(hits, trials int) (low, high float64) {
 	return 100 * max(0, mid-half), 100 * min(1, mid+half)
 }
 
-// notSlower adds what tailstat says of p99 and p99.9 of a way next to another in the same rounds.
+// notSlower adds what tailstat says of p99 and p99.9 of two ways in the same rounds.
 func (s *set) notSlower(res *Result, c Claim) {
 	tails := func(way string) (runs []tailstat.Run) {
 		for _, r := range res.Runs {
@@ -162,26 +168,25 @@ func (s *set) notSlower(res *Result, c Claim) {
 		return
 	}
 	for _, r := range compared.Result {
-		v := Met
+		v := met
 		switch {
 		case r.Verdict == tailstat.VerdictSlower:
-			v = Missed
+			v = missed
 		case r.Missing != "" || math.IsInf(r.Within.High, 1): // no ratio of so few rounds would be slower
-			v = Inconclusive
+			v = inconclusive
 		}
 		name := strings.Replace(c.name(), "p99 and p99.9", r.Figure, 1)
-		s.add(Figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v})
+		s.add(figure{Name: name, Measured: r.Ratio, Unit: "x", Target: "not slower", Verdict: v})
 	}
 }
 
 // add prints a figure's line.
-func (s *set) add(f Figure) {
+func (s *set) add(f figure) {
 	fmt.Fprintf(s.out, "%-70s %-34s %-14s %s\n", f.Name, f.text(), f.Target, f.Verdict)
 	s.Figures = append(s.Figures, f)
 }
 
-// text returns the measured value with its interval, or with its range.
-func (f *Figure) text() string {
+func (f *figure) text() string {
 	text := fmt.Sprintf("%.4g%s", f.Measured, f.Unit)
 	within := f.Interval
 	if within == nil {
@@ -196,22 +201,22 @@ func (f *Figure) text() string {
 	return text
 }
 
-// verdict holds an interval against what it should lie in.
-func verdict(from, to, low, high float64) Verdict {
+// holds compares an interval with the target's.
+func holds(from, to, low, high float64) verdict {
 	switch {
 	case to < low || from > high:
-		return Missed
+		return missed
 	case low <= from && to <= high:
-		return Met
+		return met
 	}
-	return Inconclusive
+	return inconclusive
 }
 
 // confidence is that of a two-sided interval. A target asks for one side: 0.95 there.
 const confidence = .9
 
-// interval returns where the centre of the runs' values lies. If they are too few, that is all
-// numbers. Ratios and times are positive, and differ by factors.
+// interval returns where the centre of the runs' values lies, anywhere if they are too few.
+// Positive values are ratios and times, which differ by factors.
 func interval(xs []float64) (low, high float64) {
 	if len(xs) > 0 && slices.Min(xs) == slices.Max(xs) {
 		return xs[0], xs[0]
@@ -233,11 +238,11 @@ func interval(xs []float64) (low, high float64) {
 	return e.Low, e.High
 }
 
-// floor returns the smallest ratio above 1 that as many runs as these, with their noise, show in four
-// of five trials. It is 0 if there is none.
+// floor returns the smallest ratio above 1 that so many runs, with their noise, show in four of
+// five trials, or 0.
 func floor(xs []float64) float64 {
 	var ones, runs []tailstat.Run
-	for i, x := range slices.Sorted(slices.Values(xs)) { // the order of rounds says nothing, and trials draw by place
+	for i, x := range slices.Sorted(slices.Values(xs)) {
 		ones = append(ones, tailstat.Run{Round: i + 1, Throughput: 1})
 		runs = append(runs, tailstat.Run{Round: i + 1, Throughput: x})
 	}
@@ -260,7 +265,7 @@ func Median(xs []float64) float64 {
 	return (xs[(n-1)/2] + xs[n/2]) / 2
 }
 
-// table prints the medians of each way, a table a load.
+// table prints a table of medians for each load.
 func (res *Result) table() {
 	columns := slices.DeleteFunc(slices.Clone(res.Case.figures(res.Runs)), func(name string) bool {
 		return !slices.ContainsFunc(res.Runs, func(r *Run) bool { _, ok := r.Values[name]; return ok })

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// List prints all cases: what is measured and claimed, what that needs, and how long it takes.
+// List prints all cases with their claims, their needs and their time.
 func (h *Harness) List() {
 	for i := range h.Cases {
 		c := &h.Cases[i]
@@ -23,7 +23,6 @@ func (h *Harness) List() {
 	}
 }
 
-// takes estimates how long the case takes.
 func (c *Case) takes() time.Duration {
 	const start = time.Second // of processes
 	length := cmp.Or(c.Length, 3*time.Second)

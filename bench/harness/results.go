@@ -19,26 +19,26 @@ import (
 	"time"
 )
 
-// set is the file of a case's results: what the claims came to, and all runs.
+// set is the file of a case's results.
 type set struct {
 	Benchmark string         `json:"benchmark"`
 	Started   time.Time      `json:"started"`
 	Machine   any            `json:"machine"`
 	Versions  map[string]any `json:"versions"`
-	Figures   []Figure       `json:"figures"`
+	Figures   []figure       `json:"figures"`
 	Raw       map[string]any `json:"raw"`
 
 	out io.Writer
 }
 
-func newSet(name string, out io.Writer) *set {
+func newSet(name string, started time.Time, out io.Writer) *set {
 	return &set{
-		Benchmark: name, Started: time.Now().UTC(), Machine: Machine(), Raw: map[string]any{}, out: out,
+		Benchmark: name, Started: started, Machine: Machine(), Raw: map[string]any{}, out: out,
 		Versions: map[string]any{"go": runtime.Version(), "revision": revision(), "modules": modules()},
 	}
 }
 
-// revision names the measured commit, and says whether the work tree differs from it.
+// revision names the measured commit, with -dirty if the work tree differs from it.
 func revision() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {
@@ -47,7 +47,7 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
-// modules returns the versions of the modules that this program has, peers among them.
+// modules returns the versions of the modules in this program, with those of peers.
 func modules() map[string]string {
 	versions := map[string]string{}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -58,7 +58,7 @@ func modules() map[string]string {
 	return versions
 }
 
-// Machine returns the machine as evenkeel writes it to run.json, from its command, because this
+// Machine returns the machine as evenkeel writes it to run.json. It asks the command, because this
 // module cannot import what is internal to the root module.
 func Machine() any {
 	cmd := exec.Command("go", "run", "./cmd/evenkeel", "version", "-json")
@@ -75,9 +75,9 @@ func Machine() any {
 	return said.Machine
 }
 
-// CheckSave returns an error if results must not go to dir, because the work tree differs from its
-// commit, which nobody else can check out.
-func CheckSave(dir string) error {
+// checkSave returns an error if the work tree of dir differs from its commit, so that nobody else
+// could check out what was measured.
+func checkSave(dir string) error {
 	for at := dir; at != ""; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err != nil && at != filepath.Dir(at) {
 			continue // save makes it
@@ -92,7 +92,7 @@ func CheckSave(dir string) error {
 	return nil
 }
 
-// file returns the name of the results of a case on this machine: only the current ones are kept.
+// file returns the name of the results. A case has one file for each kind of machine.
 func (s *set) file() string {
 	var m struct {
 		CPU   string `json:"cpu"`
@@ -116,9 +116,8 @@ func (s *set) file() string {
 	return fmt.Sprintf("%s.%s-%d.json.gz", strings.ReplaceAll(s.Benchmark, "/", "-"), strings.Trim(slug, "-"), m.Cores)
 }
 
-// save writes the results to dir, and makes it if it is not there.
 func (s *set) save(dir string) error {
-	if err := CheckSave(dir); err != nil {
+	if err := checkSave(dir); err != nil {
 		return err
 	}
 	text, err := json.Marshal(s)

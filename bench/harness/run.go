@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,19 +21,20 @@ import (
 // Harness is one run of the benchmarks.
 type Harness struct {
 	Cases   []Case
-	Rounds  int           // of each case; 0: its own number
-	Length  time.Duration // of each run; 0: the case's
-	Quick   bool          // one short round, to see that everything works; nothing is saved
+	Rounds  int           // 0: as many as the case says
+	Length  time.Duration // 0: the case's
+	Quick   bool          // one short round, to see that everything works; it saves nothing
 	Ways    []string      // nil: all of a case
-	Results string        // directory; "": nothing is saved
+	Results string        // directory; "": it saves nothing
 	Keep    string        // directory for what the programs leave, such as traces; "": a temporary one
 	Bin     string        // directory for built programs, which the next Run uses again; "": a temporary one
 	Out     io.Writer
 
-	Patience time.Duration // most to wait for a quiet machine before each run
+	Patience time.Duration // longest wait for a quiet machine before each run
 
 	programs map[string]string // built, by package
 	dir      string            // of these, and of what runs leave
+	missed   []figure
 }
 
 // Output is where a case prints.
@@ -40,8 +42,8 @@ type Output struct{ io.Writer }
 
 func (o *Output) Printf(format string, args ...any) { fmt.Fprintf(o, format, args...) }
 
-// Run measures the cases that pattern names, all for "". What was measured before an error or an
-// interrupt is judged and saved.
+// Run measures the cases that pattern names, all for "". It judges and saves what was measured
+// before an error or an interrupt.
 func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
 	var chosen []*Case
 	for i := range h.Cases {
@@ -53,7 +55,7 @@ func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
 		return fmt.Errorf("-run %s: no such case; -list prints them", pattern)
 	}
 	if h.Results != "" && !h.Quick {
-		if err := CheckSave(h.Results); err != nil {
+		if err := checkSave(h.Results); err != nil {
 			return err
 		}
 	}
@@ -78,10 +80,9 @@ func (h *Harness) Run(ctx context.Context, pattern string) (err error) {
 	return err
 }
 
-// run measures a case.
 func (h *Harness) run(ctx context.Context, c *Case) error {
 	res := &Result{Case: c, Out: &Output{h.Out}}
-	s := newSet(c.Name, h.Out)
+	started := time.Now().UTC()
 	res.Out.Printf("%s: %s\n", c.Name, c.What)
 	err := h.rounds(ctx, res)
 	if len(res.Runs) == 0 {
@@ -90,20 +91,26 @@ func (h *Harness) run(ctx context.Context, c *Case) error {
 		}
 		return cmp.Or(err, errors.New("nothing was measured"))
 	}
-	s.Raw["runs"] = res.Runs
 	res.table()
 	if h.Quick {
 		return err
 	}
+	s := newSet(c.Name, started, h.Out)
+	s.Raw["runs"] = res.Runs
 	s.judge(res)
+	for _, f := range s.Figures {
+		if f.Verdict == missed {
+			h.missed = append(h.missed, f)
+		}
+	}
 	if h.Results != "" {
 		err = errors.Join(err, s.save(h.Results))
 	}
 	return err
 }
 
-// rounds measures all ways under all loads in each round, in randomised order. A run that fails is
-// printed, and the others go on.
+// rounds measures all ways under all loads in each round, in randomised order. It goes on after a
+// run that fails.
 func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 	c, failed := res.Case, 0
 	prepared := h.newRun(c, Run{})
@@ -124,7 +131,10 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 	if h.Quick {
 		rounds = 1
 	}
-	todo := h.chosen(c.runs())
+	todo := c.runs()
+	if h.Ways != nil {
+		todo = slices.DeleteFunc(todo, func(r Run) bool { return !slices.Contains(h.Ways, r.Way) })
+	}
 	for round := 1; round <= rounds; round++ {
 		for _, i := range rand.Perm(len(todo)) {
 			r := h.newRun(c, todo[i])
@@ -149,21 +159,6 @@ func (h *Harness) rounds(ctx context.Context, res *Result) (err error) {
 		return fmt.Errorf("%d runs failed", failed)
 	}
 	return nil
-}
-
-// chosen returns the runs of the ways that are asked for.
-func (h *Harness) chosen(todo []Run) (list []Run) {
-	for _, r := range todo {
-		for _, way := range h.Ways {
-			if way == r.Way {
-				list = append(list, r)
-			}
-		}
-	}
-	if h.Ways == nil {
-		return todo
-	}
-	return list
 }
 
 const (
@@ -204,7 +199,6 @@ func (h *Harness) one(ctx context.Context, c *Case, r *Run) error {
 
 const mostSteal = .01
 
-// line returns what is printed of a run.
 func (r *Run) line(c *Case) string {
 	parts := []string{fmt.Sprintf("round %d: %s", r.Round, r.Way)}
 	if r.Load != "" {

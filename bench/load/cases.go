@@ -1,8 +1,7 @@
 //go:build linux
 
-// Package load has the cases of evenkeel load and package loadgen next to the field's load
-// generators, against one server: are they cheap, and is what they measure true? Tools and server
-// share all cores.
+// Package load has the cases of evenkeel load and package loadgen next to other load generators,
+// against one server. Tools and server share all cores.
 package load
 
 import (
@@ -15,32 +14,30 @@ import (
 	"evenkeel.dev/bench/harness"
 )
 
-// The ways. Peers are the control, each of a case of its own.
+// The ways. Each case has a peer as its control.
 const (
 	evenkeel     = "evenkeel"
 	overHTTP2    = "evenkeel, HTTP/2"
 	loadgenCalls = "loadgen, gRPC"
 )
 
-// What is measured of a tool, in addition to its latencies in ms.
 const (
 	rate   = "requests/s"
 	perAsk = "CPU µs/request" // of the tool
 )
 
-// connections are those of a closed loop, grpcConnections those over which gRPC spreads them.
+// connections are those of a closed loop. gRPC uses fewer.
 const (
 	connections     = "50"
 	grpcConnections = 2
 )
 
-// tools measure a way under a load, which is a path of the server.
 var tools = map[string]func(t *target, ctx context.Context) error{
 	"hey": (*target).hey, "vegeta": (*target).vegeta, "h2load": (*target).h2load, "ghz": (*target).ghz,
 	evenkeel: (*target).evenkeel, overHTTP2: (*target).evenkeel, loadgenCalls: (*target).loadgen,
 }
 
-// target is the server of one run, and what the tool has to do to it.
+// target is a run's server, and what the tool has to do.
 type target struct {
 	*harness.Run
 	at   string // URL of HTTP, or host:port of gRPC
@@ -93,7 +90,7 @@ func Cases() []harness.Case {
 	return cases
 }
 
-// with returns the run of a case: a fresh server, and the way's tool on what set asks for.
+// with returns the run of a case. set says what the tool has to do.
 func with(set func(t *target)) func(context.Context, *harness.Run) error {
 	return func(ctx context.Context, r *harness.Run) error {
 		t := &target{Run: r, path: r.Load}
@@ -112,7 +109,6 @@ func with(set func(t *target)) func(context.Context, *harness.Run) error {
 	}
 }
 
-// serve starts the server.
 func (t *target) serve(ctx context.Context, rpc bool) (stop func(), err error) {
 	server, err := t.Program(ctx, "bench/load/server")
 	if err != nil {
@@ -129,11 +125,11 @@ func (t *target) serve(ctx context.Context, rpc bool) (stop func(), err error) {
 	return c.Stop, nil
 }
 
-// openPaths are services that wait, compute, and have nothing to do. The less a service does, the
-// more each tool measures what it does itself to the machine that both share.
+// openPaths are services that wait, compute, and do nothing. The less a service does, the more a
+// tool measures its own load on the machine.
 var openPaths = []string{"/wait", "/work", "/"}
 
-// capacity sets for each path how many requests per second the service can answer.
+// capacity sets how many requests per second the service can answer.
 func capacity(ctx context.Context, prepared *harness.Run) (func(), error) {
 	for _, path := range openPaths {
 		trial := *prepared
@@ -150,7 +146,6 @@ func capacity(ctx context.Context, prepared *harness.Run) (func(), error) {
 	return nil, nil
 }
 
-// The service of /stall: see server.
 const (
 	stallPeriod  = time.Second
 	stallLength  = 200 * time.Millisecond
@@ -160,8 +155,8 @@ const (
 
 var quantiles = map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99.9": .999}
 
-// stallQuantile is the latency that a share q of requests, due evenly over time, does not exceed:
-// four in five take the service time, the others up to a stall more, evenly.
+// stallQuantile is the computed latency. Four requests in five take the service time, and the
+// others up to a stall more, evenly.
 func stallQuantile(q float64) time.Duration {
 	calm := 1 - float64(stallLength)/float64(stallPeriod)
 	if q <= calm {
@@ -170,8 +165,8 @@ func stallQuantile(q float64) time.Duration {
 	return (stallService + time.Duration((q-calm)/(1-calm)*float64(stallLength))).Round(time.Microsecond)
 }
 
-// stallCase shows that the open loop measures a stalling service as its clients see it, and that
-// hey, asked for the same rate, does not.
+// stallCase shows that an open loop measures a stalling service as its clients see it. hey does
+// not.
 func stallCase() harness.Case {
 	c := harness.Case{
 		Name:   "load/stall",

@@ -11,7 +11,6 @@ import (
 	health "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// grpcClients are connections to gRPC's health service.
 type grpcClients []*grpc.ClientConn
 
 func dial(addr string) (clients grpcClients, err error) {
@@ -25,7 +24,7 @@ func dial(addr string) (clients grpcClients, err error) {
 	return clients, nil
 }
 
-// call returns loadgen's Call, which checks a service.
+// call returns loadgen's Call.
 func (g grpcClients) call(service string) func(context.Context, int) error {
 	return func(ctx context.Context, worker int) error {
 		_, err := health.NewHealthClient(g[worker%len(g)]).Check(ctx, &health.HealthCheckRequest{Service: service})

@@ -22,20 +22,18 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// The load of HTTP/2: h2load's -c and -m.
+// h2load's -c and -m.
 const (
 	h2Connections = "10"
 	h2Streams     = "10"
 )
 
-// take sets what a tool said: how many requests it made, at which rate, with how much CPU time.
 func (t *target) take(requests, perSecond float64, cpu time.Duration) {
 	t.Set("requests", requests)
 	t.Set(rate, perSecond)
 	t.Set(perAsk, float64(cpu.Nanoseconds())/1e3/requests)
 }
 
-// takeSorted sets the percentiles of latencies.
 func (t *target) takeSorted(xs []time.Duration) {
 	slices.Sort(xs)
 	for name, q := range quantiles {
@@ -43,7 +41,6 @@ func (t *target) takeSorted(xs []time.Duration) {
 	}
 }
 
-// takeResult sets what loadgen said.
 func (t *target) takeResult(res *loadgen.Result, cpu time.Duration) error {
 	if res.Failed > 0 || res.Answered == 0 {
 		return fmt.Errorf("%d requests answered, %d failed: %v", res.Answered, res.Failed, res.Failures)
@@ -56,7 +53,7 @@ func (t *target) takeResult(res *loadgen.Result, cpu time.Duration) error {
 	return nil
 }
 
-// command runs a program to its end, and returns what it said and its CPU time.
+// command returns the output of a program and its CPU time.
 func command(ctx context.Context, program string, args ...string) ([]byte, time.Duration, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	out, err := cmd.Output()
@@ -70,7 +67,7 @@ func command(ctx context.Context, program string, args ...string) ([]byte, time.
 	return out, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// goTool runs a tool of this module's go.mod.
+// goTool runs a tool of bench's go.mod.
 func goTool(ctx context.Context, name string, args ...string) ([]byte, time.Duration, error) {
 	path, _, err := command(ctx, "go", "tool", "-n", name)
 	if err != nil {
@@ -79,7 +76,6 @@ func goTool(ctx context.Context, name string, args ...string) ([]byte, time.Dura
 	return command(ctx, strings.TrimSpace(string(path)), args...)
 }
 
-// evenkeel runs evenkeel load.
 func (t *target) evenkeel(ctx context.Context) error {
 	program, err := t.Program(ctx, "cmd/evenkeel")
 	if err != nil {
@@ -116,8 +112,7 @@ var (
 	heyDone = regexp.MustCompile(`\[2\d\d\]\s+(\d+) responses`)
 )
 
-// hey runs hey: a closed loop for its summary, and a rate for its CSV, which has finer latencies
-// but no more than a million.
+// hey reads the summary of a closed loop, or the CSV of a rate, which has finer latencies.
 func (t *target) hey(ctx context.Context) error {
 	args := append([]string{"-z", t.Length.String()}, t.flags...)
 	if t.openRate > 0 {
@@ -138,7 +133,7 @@ func (t *target) hey(ctx context.Context) error {
 	return nil
 }
 
-// number returns the first group of a match, 0 without one.
+// number returns the first group of a match, or 0.
 func number(match [][]byte) float64 {
 	if match == nil {
 		return 0
@@ -147,7 +142,6 @@ func number(match [][]byte) float64 {
 	return x
 }
 
-// heyAt asks 20 workers of hey for a rate.
 func (t *target) heyAt(ctx context.Context, args []string) error {
 	args = append(args, "-o", "csv", "-c", "20", "-q", strconv.Itoa(t.openRate/20), t.at+t.path)
 	out, cpu, err := goTool(ctx, "hey", args...)
@@ -171,8 +165,7 @@ func (t *target) heyAt(ctx context.Context, args []string) error {
 	return nil
 }
 
-// vegeta runs vegeta attack. Its report estimates percentiles by t-digest; those of its CSV are
-// exact.
+// vegeta computes percentiles from the CSV. Those of its report are estimates by t-digest.
 func (t *target) vegeta(ctx context.Context) error {
 	dir, err := t.Dir()
 	if err != nil {
@@ -216,7 +209,7 @@ var (
 	h2loadDone = regexp.MustCompile(`requests: \d+ total, \d+ started, \d+ done, (\d+) succeeded`)
 )
 
-// h2load runs nghttp2's load generator on one thread.
+// h2load uses one thread.
 func (t *target) h2load(ctx context.Context) error {
 	if _, err := exec.LookPath("h2load"); err != nil {
 		return harness.NotHere(fmt.Errorf("%w; install nghttp2-client", err))
@@ -234,7 +227,6 @@ func (t *target) h2load(ctx context.Context) error {
 	return nil
 }
 
-// ghz runs ghz on the method that loadgen calls.
 func (t *target) ghz(ctx context.Context) error {
 	out, cpu, err := goTool(ctx, "ghz", "--insecure", "--call", "grpc.health.v1.Health/Check", "-c", connections,
 		"--connections", strconv.Itoa(grpcConnections), "-z", t.Length.String(), "--duration-stop", "wait",
@@ -254,7 +246,6 @@ func (t *target) ghz(ctx context.Context) error {
 	return nil
 }
 
-// loadgen calls from this process, which has nothing else to do.
 func (t *target) loadgen(ctx context.Context) error {
 	clients, err := dial(t.at)
 	if err != nil {

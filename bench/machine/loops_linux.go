@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// BusyLoops starts n shells that compute until the caller calls end, or this process is killed.
+// BusyLoops starts n shells that compute until the caller calls end, or this process ends.
 func BusyLoops(ctx context.Context, n int) (end func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup

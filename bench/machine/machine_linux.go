@@ -1,5 +1,4 @@
-// Package machine reads what processes use of the machine and what it has, out of proc(5). What machine
-// it is, evenkeel says: see harness.Machine.
+// Package machine reads proc(5), pins processes to cores, and waits for a quiet machine.
 package machine
 
 import (
@@ -9,14 +8,14 @@ import (
 	"strings"
 )
 
-// Memory returns a field of /proc/meminfo in bytes, 0 where there is none.
+// Memory returns a field of /proc/meminfo in bytes, or 0.
 func Memory(name string) int64 {
 	var kib int64
 	_, _ = fmt.Sscanf(Field("/proc/meminfo", name), "%d kB", &kib)
 	return kib << 10
 }
 
-// Field returns the value of the first "name : value" line of a file of proc(5), or "".
+// Field returns the value of a "name : value" line of a file of proc(5), or "".
 func Field(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {

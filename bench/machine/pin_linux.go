@@ -8,11 +8,10 @@ import (
 	"unsafe"
 )
 
-// This file hands the address of a CPU mask to the kernel, in calls that return before the mask
-// can go.
+// The kernel does not keep the address of the CPU mask after these calls.
 
-// Pinned calls start on a thread that may run on one core of those that may be used, counted from
-// 0, which children inherit.
+// Pinned calls start on a thread that may run on one core only, of those that may be used, counted
+// from 0. Children inherit that.
 func Pinned(core int, start func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Tick is the unit of times in /proc (USER_HZ, which is 100 wherever Go runs).
+// Tick is the unit of times in /proc. USER_HZ is 100 on all platforms of Go.
 const Tick = 10 * time.Millisecond
 
-// CPUTime returns the CPU time that a process has used.
+// CPUTime returns a process's CPU time.
 func CPUTime(pid int) (time.Duration, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -21,8 +21,7 @@ func CPUTime(pid int) (time.Duration, error) {
 	return parseStat(string(b))
 }
 
-// parseStat adds up utime and stime of a line of /proc/PID/stat. The command's name, in
-// parentheses, may hold anything.
+// parseStat adds utime and stime. The command's name, in parentheses, may hold anything.
 func parseStat(stat string) (time.Duration, error) {
 	f := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(f) < 13 {
@@ -33,10 +32,10 @@ func parseStat(stat string) (time.Duration, error) {
 	return time.Duration(user+system) * Tick, errors.Join(err1, err2)
 }
 
-// PeakRSS returns the most memory that a process has had resident, in bytes.
+// PeakRSS returns a process's highest resident memory in bytes.
 func PeakRSS(pid int) (int64, error) { return status(pid, "VmHWM") }
 
-// RSS returns the memory that a process has resident, in bytes.
+// RSS returns a process's resident memory in bytes.
 func RSS(pid int) (int64, error) { return status(pid, "VmRSS") }
 
 func status(pid int, field string) (int64, error) {
@@ -44,8 +43,7 @@ func status(pid int, field string) (int64, error) {
 	return kib << 10, err
 }
 
-// OwnBytes returns the pages that a process has of its own, resident: RssAnon, and RssShmem, of
-// which the rings of io_uring are.
+// OwnBytes returns a process's own resident pages, in bytes. RssShmem has the rings of io_uring.
 func OwnBytes(pid int) (sum int64, err error) {
 	status := fmt.Sprintf("/proc/%d/status", pid)
 	for _, name := range []string{"RssAnon", "RssShmem"} {

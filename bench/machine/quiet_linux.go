@@ -16,9 +16,9 @@ const (
 	mostTaken = .01                    // of a look, where the machine is quiet
 )
 
-// AwaitQuiet waits until others leave the cores alone: other processes, and the machine's host,
-// which does not count as steal all that it takes. It looks at each core for half a second, again
-// and again, and goes on when patience is over. What it had to wait for is said to out.
+// AwaitQuiet waits until other processes and the machine's host leave the cores alone. Steal does
+// not count all that the host takes, so it tries each core for half a second. It goes on when
+// patience is over, and prints how long it waited.
 func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) error {
 	start := time.Now()
 	for looks := 1; ; looks++ {
@@ -44,7 +44,7 @@ func AwaitQuiet(ctx context.Context, patience time.Duration, out io.Writer) erro
 	}
 }
 
-// look keeps each core busy for a time, and returns the share of it that others took.
+// look keeps each core busy, and returns the share of its time that others took.
 func look(length time.Duration) (taken float64, err error) {
 	cores := runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(cores, runtime.GOMAXPROCS(0))))
@@ -60,7 +60,7 @@ func look(length time.Duration) (taken float64, err error) {
 	return taken, errors.Join(errs...)
 }
 
-// spin reads the clock for a time, and returns how much of it passed without that.
+// spin reads the clock for a time, and returns how much of it passed in gaps.
 func spin(length time.Duration) (away time.Duration) {
 	start := time.Now()
 	for last := start; last.Sub(start) < length; {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Times are the machine's CPU times since its start: all of them, what processes used, and what the
-// hypervisor gave to others.
+// Times are the machine's CPU times since its start. The hypervisor gave Steal to others.
 type Times struct{ Total, Used, Steal time.Duration }
 
 // ReadTimes reads them from /proc/stat.
@@ -40,7 +39,7 @@ func ReadTimes() (Times, error) {
 	return t, nil
 }
 
-// StealSince returns the share of CPU time that others took, 0 to 1.
+// StealSince returns the share of CPU time that the hypervisor gave to others, 0 to 1.
 func (t Times) StealSince(before Times) float64 {
 	if t.Total <= before.Total {
 		return 0

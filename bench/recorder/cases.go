@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package recorder has the cases of package reqtrace/recorder: what it costs a service, what it does
-// under faults, and whether it is right about planted causes.
+// Package recorder has the cases of package reqtrace/recorder: what it costs a service. Its tests
+// show what the recorder does under faults, and whether it is right about planted causes.
 package recorder
 
 import (
@@ -15,16 +15,12 @@ import (
 
 	"evenkeel.dev/bench/harness"
 	"evenkeel.dev/loadgen"
-	"evenkeel.dev/reqtrace/history"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
 // Cases returns the cases.
 func Cases() []harness.Case {
-	return []harness.Case{
-		costCase(), analysisCase(), snapshotsCase(), wholeCase(), stopsCase(),
-		faultsCase(), plantedCase(), targetsCase(), soakCase(),
-	}
+	return []harness.Case{costCase(), analysisCase(), snapshotsCase()}
 }
 
 const (
@@ -37,14 +33,13 @@ const (
 	failed     = "failed"
 )
 
-// service is a program that runs.
 type service struct {
 	*harness.Child
 	url  string
 	page string // of its recorder; "": it has none
 }
 
-// start starts a program. recorded says whether it has a recorder. The caller calls Stop.
+// start starts a program. The caller calls Stop.
 func start(ctx context.Context, r *harness.Run, path string, recorded bool, args ...string) (*service, error) {
 	c, err := r.Start(ctx, harness.AnyCore, nil, append([]string{path, "-addr", "127.0.0.1:0"}, args...)...)
 	if err != nil {
@@ -66,7 +61,6 @@ func start(ctx context.Context, r *harness.Run, path string, recorded bool, args
 
 const plant = "bench/recorder/plant" // the service that plants causes
 
-// planted starts it. What it says is not needed.
 func planted(ctx context.Context, r *harness.Run, args ...string) (*service, error) {
 	path, err := r.Program(ctx, plant)
 	if err != nil {
@@ -79,20 +73,19 @@ func planted(ctx context.Context, r *harness.Run, args ...string) (*service, err
 	return s, err
 }
 
-// load is requests of a path at a rate.
 func (s *service) load(path string, rate float64, length time.Duration) loadgen.Options {
 	return loadgen.Options{
 		Targets: []loadgen.Target{{Method: http.MethodGet, URL: s.url + path}}, Rate: rate, Duration: length,
 	}
 }
 
-// sleep asks the service for a request that takes so long.
+// sleep asks for a request that takes d.
 func (s *service) sleep(ctx context.Context, d time.Duration) error {
 	_, err := harness.Get(ctx, s.url+"/sleep?for="+url.QueryEscape(d.String()))
 	return err
 }
 
-// slowEachSecond asks for a slow request each second, until ctx ends.
+// slowEachSecond asks for a slow request per second, until ctx ends.
 func (s *service) slowEachSecond(ctx context.Context) {
 	for harness.Wait(ctx, time.Second) {
 		_ = s.sleep(ctx, 30*time.Millisecond) // another slow request asks for a snapshot too
@@ -103,30 +96,6 @@ func (s *service) stats(ctx context.Context) (stats recorder.Stats, err error) {
 	return stats, get(ctx, s.page+"stats", &stats)
 }
 
-func (s *service) history(ctx context.Context) (*history.History, error) {
-	h := &history.History{}
-	return h, get(ctx, s.page+"json", h)
-}
-
-// settled returns the history when it is known what became of all slow requests, or will not be.
-func (s *service) settled(ctx context.Context) (h *history.History, err error) {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end) && harness.Wait(ctx, 500*time.Millisecond); {
-		if h, err = s.history(ctx); err != nil {
-			return nil, err
-		}
-		if unaccounted(h.Coverage(time.Time{})) == 0 {
-			return h, nil
-		}
-	}
-	return h, context.Cause(ctx)
-}
-
-// unaccounted returns of how many slow requests it is not known what became of them.
-func unaccounted(c history.Coverage) float64 {
-	return float64(c.Slow) - float64(c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed)
-}
-
-// get reads JSON.
 func get(ctx context.Context, url string, v any) error {
 	text, err := harness.Get(ctx, url)
 	if err != nil {
@@ -135,7 +104,7 @@ func get(ctx context.Context, url string, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// measure loads a service, and sets what the recorder counts between before and after.
+// measure loads a service, and sets what the recorder counts meanwhile.
 func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate float64) error {
 	var before recorder.Stats
 	var err error
@@ -162,7 +131,7 @@ func (s *service) measure(ctx context.Context, r *harness.Run, path string, rate
 	return err
 }
 
-// sameLatency are claims that a way's latencies differ from those of another by 10% at most.
+// sameLatency claims that latencies differ by 10% at most.
 func sameLatency(load, way, over string) (list []harness.Claim) {
 	for _, figure := range []string{"p50", "p99", "p99.9"} {
 		list = append(list, harness.Claim{
@@ -172,8 +141,8 @@ func sameLatency(load, way, over string) (list []harness.Claim) {
 	return list
 }
 
-// costCase measures a recorder that is always on, and one within its default budget. Something is slow
-// in each service now and then.
+// costCase measures a recorder that is always on, and one within its default budget. Now and then a
+// request is slow.
 func costCase() harness.Case {
 	loads := map[string]struct {
 		path string
@@ -222,8 +191,8 @@ func costCase() harness.Case {
 	}
 }
 
-// analysisCase measures what analyses in the process do to requests. The service has one processor for
-// requests, the recorder and the collector, and one slow request per second in addition to the load.
+// analysisCase measures how analyses in the process slow requests down. The service has one
+// processor for all, and one slow request per second in addition to the load.
 func analysisCase() harness.Case {
 	const kept, inProcess = "kept", "analyzed in the process"
 	loads := map[string][]string{"one core": nil, "one core, 64 MB live": {"-ballast", "64"}}
@@ -255,15 +224,4 @@ func analysisCase() harness.Case {
 		})
 	}
 	return c
-}
-
-// during loads a service in the background until the caller calls end.
-func (s *service) during(ctx context.Context, o loadgen.Options) (end func() error) {
-	ctx, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() {
-		_, err := loadgen.Run(ctx, o)
-		done <- err
-	}()
-	return func() error { stop(); return <-done }
 }

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -20,28 +19,14 @@ import (
 const compareHelp = `
 evenkeel compare [flags] run.json...
 
-Puts the runs of one or more files side by side, a column a variant. Runs of one label in a file are
-repeats: the table has their median, its ratio to the first variant's (-base chooses another), and in
-brackets where the true ratio lies. ~ stands for a ratio that these runs cannot tell from 1. The more
-figures are judged, the wider are the brackets: -figures p99 judges one. - is standard input.
+Puts the runs of files side by side, a column for each variant. Runs of one label are repeats: the
+table has their median, its ratio to the base, and the interval of that ratio. ~ is inconclusive.
 
   evenkeel compare before.json after.json
-  evenkeel compare -base default -figures p99,p99.9 run.json
+  evenkeel compare -html page.html run.json
   evenkeel compare -fail-if 'p99.9 > +20%' -fail-if 'requests/s < -10%' base.json head.json
-                                                for CI: exit code 3 when the whole interval lies
-                                                beyond a limit, 4 when the limit lies within it,
-                                                so that it takes more runs; only these figures are
-                                                judged then, unless -figures names others
-  evenkeel compare -html page.html run.json     one page that needs nothing else: latency
-                                                histogram and CCDF, latency and heap over time
-  evenkeel compare -events events.ndjson -html page.html run.json
-                                                and what happened meanwhile: collections under
-                                                gcgate, deployments, failovers
 
-An events file has a line each time that something enters a state, in which it stays until its
-next line; events are placed on the runs during which they happened, by the clock:
-
-  {"t":"2026-11-21T10:00:00.5Z","source":"replica 1","state":"collecting"}
+docs/guides/reading-the-table.md explains the table.
 `
 
 type compareFlags struct {
@@ -52,15 +37,14 @@ type compareFlags struct {
 }
 
 func (f *compareFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output)")
-	fs.Var(&f.events, "events", "place the events of this `file` on the time line (- for standard input); can be "+
-		"repeated")
+	fs.StringVar(&f.html, "html", "", "write a page to this `file`, - for standard output")
+	fs.Var(&f.events, "events", "show the events of this `file` on the time line, - for standard input; repeatable")
 	f.judging.Register(fs)
-	fs.BoolVar(&f.json, "json", false, "write the comparison as JSON, see docs/reference/compare-json.md")
-	fs.BoolVar(&f.markdown, "markdown", false, "write the comparison in Markdown, as for a pull request")
+	fs.BoolVar(&f.json, "json", false, "print JSON (docs/reference/compare-json.md)")
+	fs.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 }
 
-// check finds flags that do not go together, and fills in the figures that are judged.
+// check also fills in the figures that are judged.
 func (f *compareFlags) check(names []string) error {
 	switch i := slices.Index(f.events, "-"); {
 	case len(names) == 0:
@@ -68,8 +52,7 @@ func (f *compareFlags) check(names []string) error {
 	case i >= 0 && (slices.Contains(names, "-") || slices.Contains(f.events[i+1:], "-")):
 		return errors.New("-events - and another - both read standard input; give one of them as a file")
 	case f.json && f.markdown || f.html == cli.ToStdout && (f.json || f.markdown):
-		return errors.New("-json, -markdown and -html - each write to standard output; choose one, or give the page " +
-			"a file")
+		return errors.New("-json, -markdown and -html - each write to standard output; choose one")
 	}
 	return f.judging.Check()
 }
@@ -98,16 +81,9 @@ func runCompare(_ context.Context, a *cli.App, args []string) error {
 }
 
 func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
-	var files []*runfile.File
-	for i, n := range names {
-		f, err := readRunFile(n)
-		if err != nil {
-			return nil, err
-		}
-		if n == "-" {
-			names[i] = cli.StdinName
-		}
-		files = append(files, f)
+	files, names, err := readRunFiles(names)
+	if err != nil {
+		return nil, err
 	}
 	var events []*runfile.Events
 	for _, n := range f.events {
@@ -122,14 +98,13 @@ func (f *compareFlags) read(names []string) (*compare.Comparison, error) {
 		return nil, err
 	}
 	if len(f.judging.FailIf) > 0 && len(c.Columns) < 2 {
-		return nil, fmt.Errorf("-fail-if is about how variants differ, and there is only %q: name the file of the "+
-			"other one, too", c.Columns[0].Label)
+		return nil, fmt.Errorf("-fail-if compares variants, and there is only %q; name another file",
+			c.Columns[0].Label)
 	}
 	c.SetEvents(events)
 	return c, nil
 }
 
-// write writes the page, and the comparison to standard output in the form that was asked for.
 func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) error {
 	err := a.SavePage(f.html, func(w io.Writer) error { return page.Compare(w, c) })
 	if err != nil || f.html == cli.ToStdout {
@@ -144,15 +119,22 @@ func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) 
 	return c.Text(a.Stdout, a.Style)
 }
 
-func readRunFile(name string) (*runfile.File, error) {
-	if name != "-" {
-		return runfile.ReadFile(name)
+// readRunFiles reads files, and returns how messages name them. Its error names each bad file.
+func readRunFiles(names []string) (files []*runfile.File, shown []string, err error) {
+	for _, n := range names {
+		in, name, openErr := cli.Open(n)
+		if openErr != nil {
+			err = errors.Join(err, openErr)
+			continue
+		}
+		f, readErr := runfile.Read(in)
+		in.Close()
+		if readErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, readErr))
+		}
+		files, shown = append(files, f), append(shown, name)
 	}
-	f, err := runfile.Read(os.Stdin)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cli.StdinName, err)
-	}
-	return f, nil
+	return files, shown, err
 }
 
 func readEvents(name string) (*runfile.Events, error) {

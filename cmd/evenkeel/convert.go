@@ -16,44 +16,33 @@ import (
 const convertHelp = `
 evenkeel convert [flags] FILE
 
-Makes a run.json of what another tool wrote, so that evenkeel compare puts it beside others, or
-writes a run's histogram for others to read. The format of FILE is found by what it holds; - is
-standard input.
+Makes a run.json of what another tool wrote, or writes a run's histogram for other tools. It finds
+the format of FILE by its contents: vegeta, wrk2, k6, hey, ab, HdrHistogram, go test -bench, a list.
 
-  evenkeel convert results.gob >run.json        vegeta's results: gob, JSON or CSV; its JSON report
-  evenkeel convert -rate 2000 wrk2.txt          what wrk2 -L printed, or wrk -L
-  evenkeel convert summary.json                 k6's summary-export, handleSummary's data, or
-                                                the points of k6 run -o json=FILE
-  evenkeel convert hey.csv                      hey -o csv, or the file of ab -g
-  evenkeel convert -unit 1ms latencies.txt      a plain list, a latency a line
-  evenkeel convert latency.hlog                 an HdrHistogram log, versions 1.0 to 1.3
-  evenkeel convert -unit 1us latency.hgrm       an HdrHistogram percentile distribution
-  evenkeel convert bench.txt                    go test -bench with p99-ns/op and the like
+  evenkeel convert -o vegeta.json results.gob       results of vegeta, for evenkeel compare
+  evenkeel convert -unit 1ms latencies.txt          a list with a latency per line
+  evenkeel convert -to hgrm run.json                an HdrHistogram percentile distribution
 
-  evenkeel convert -to hgrm run.json            to hgrm, hlog, csv, or prometheus: a native
-                                                histogram in the text of OpenMetrics 2.0
-
-What a format does not say is in the notes of the run, which tables show; what it cannot take is said
-on standard error. docs/guides/results-that-add-up.md has both for each format.
+docs/guides/results-that-add-up.md says what each format lacks.
 `
 
 func runConvert(_ context.Context, a *cli.App, args []string) error {
 	var o exchange.Options
 	fs := a.NewFlags("convert", convertHelp)
-	from := fs.String("from", "", "read this `format` (default: found by the contents)")
-	to := fs.String("to", "", "write this `format` (default run, which is run.json)")
-	output := fs.String("o", "", "write to this `file` (default, and with -: standard output)")
-	fs.Func("unit", "values of a .hgrm are multiples of this `duration` (default 1ms), those of a histogram log "+
-		"(default 1ns), and those of a list without units", func(s string) (err error) {
+	from := fs.String("from", "", "read this `format` (default: by the contents)")
+	to := fs.String("to", "",
+		"write this `format`: hgrm, hlog, csv or prometheus (default: run)")
+	output := fs.String("o", "", "write to this `file` (default: standard output)")
+	unit := "values are multiples of this `duration` (default 1ms in a .hgrm, 1ns in an .hlog)"
+	fs.Func("unit", unit, func(s string) (err error) {
 		if o.Unit, err = time.ParseDuration(s); err != nil || o.Unit <= 0 || o.Unit > time.Hour {
 			return errors.New("write a duration from 1ns to 1h, such as 1us or 1ms")
 		}
 		return nil
 	})
-	fs.StringVar(&o.Label, "label", "", "`name` of the run in tables (default the format's)")
-	fs.Var((*cli.Decimal)(&o.Rate), "rate",
-		"the `requests` a second that were asked for, where the file does not say it")
-	which := fs.String("run", "", "of several runs write this one: `LABEL`, or LABEL#REPEAT")
+	fs.StringVar(&o.Label, "label", "", "`name` of the run in tables (default: the format)")
+	fs.Var((*cli.Decimal)(&o.Rate), "rate", "`requests` per second that were asked for, if the file lacks that")
+	which := fs.String("run", "", "of several runs write this one, `LABEL` or LABEL#REPEAT")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
@@ -98,7 +87,6 @@ func runConvert(_ context.Context, a *cli.App, args []string) error {
 	return nil
 }
 
-// readForeign reads a file of any format.
 func readForeign(name string, o exchange.Options) (*runfile.File, error) {
 	in, name, err := cli.Open(name)
 	if err != nil {
@@ -112,7 +100,7 @@ func readForeign(name string, o exchange.Options) (*runfile.File, error) {
 	return f, nil
 }
 
-// chooseRun finds the run that -run names; without it there must be one alone.
+// chooseRun finds the run that which names. "" means the only run.
 func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	var found []*runfile.Run
 	var all []string
@@ -131,8 +119,7 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	return found[0], nil
 }
 
-// sayNotes says what a conversion lost: of a foreign file its notes, else what the format does not
-// take.
+// sayNotes says what a conversion lost.
 func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
 	if format != exchange.FormatRun {
 		a.Say("convert", exchange.LeftOut(run, format))

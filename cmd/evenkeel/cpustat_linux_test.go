@@ -154,7 +154,7 @@ func TestExplainCPUStat(t *testing.T) {
 	call("explain", "-cpu-stat", "17", trace).check(t, cli.ExitUsage, nil,
 		[]string{"-cpu-stat names a process, and this trace is a file"})
 	call("explain", "-cpu-stat", "17", "-against", trace, trace).check(t, cli.ExitUsage, nil,
-		[]string{"give it without -against"})
+		[]string{"-against and -cpu-stat exclude each other"})
 }
 
 func testThrottled(t *testing.T, group string) {

@@ -10,12 +10,8 @@ import (
 const demoHelp = `
 evenkeel demo [flags]
 
-Shows in two minutes what evenkeel is for, with two programs of the repository's examples: search
-and hello. make demo builds them and runs this.
-
-  1. why the requests of a recorded service were slow
-  2. whether a fix of that service helps, live, in rounds of random order
-  3. what collections under live traffic cost two replicas, and what gates change
+Shows in two minutes why a recorded service was slow, whether a fix helps, and what gates change.
+It needs the programs search and hello of the examples. make demo builds them and runs this.
 `
 
 func runDemo(ctx context.Context, a *cli.App, args []string) error {
@@ -23,10 +19,8 @@ func runDemo(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("demo", demoHelp)
 	fs.StringVar(&d.Bin, "bin", "bin", "`folder` of the programs search and hello")
 	fs.StringVar(&d.Out, "out", "demo", "`folder` for the pages")
-	fs.BoolVar(&d.Quick, "quick", false, "load each part for a moment: does everything run?")
-	fs.StringVar(&d.Record, "record", "",
-		"measure part 2 alone, in 12 long rounds, and write the runs to this `file`; "+
-			"evenkeel must be of a clean commit")
+	fs.BoolVar(&d.Quick, "quick", false, "load each part for a moment only")
+	fs.StringVar(&d.Record, "record", "", "measure the fix alone in 12 rounds, and write the runs to this `file`")
 	operands, err := a.Operands(fs, args)
 	if err != nil {
 		return err

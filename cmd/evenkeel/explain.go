@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/cmd/evenkeel/internal/perfetto"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
@@ -25,56 +28,27 @@ import (
 
 const explainHelp = `
 evenkeel explain [flags] TRACE
-evenkeel explain -against TRACE [flags] TRACE...
+evenkeel explain -against OLD [flags] NEW...
 
-Says why the slowest requests of a Go server were slow. TRACE is an execution trace, gzipped or
-not: a file, - for standard input, or the address of a server. Without a path that is its
-/debug/pprof/trace, taken for 5 s with a CPU profile; a recorder's URL has the last seconds.
-Requests of HTTP/1, HTTP/2 and gRPC are found without a change to the server; -request names the
-function that waits for work elsewhere, and package evenkeel.dev/reqtrace/region marks requests.
+Says why the slowest requests of a Go server were slow. TRACE is an execution trace: a file, - for
+standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a recorder.
 
-  evenkeel explain -demo                          a recorded trace of a slow service, and its page
-  evenkeel explain 127.0.0.1:6060                              5 s, from now on
-  evenkeel explain http://127.0.0.1:6060/debug/pprof/trace?seconds=10
-  evenkeel explain http://127.0.0.1:6060/debug/evenkeel/      a recorder's snapshot, taken now
-  evenkeel explain -request 'main.(*pool).worker' trace.out   a queue's, an actor's, a websocket's
-  evenkeel explain -class main.report trace.out   the requests of one handler, route or worker alone
-  evenkeel explain -html page.html trace.out      and a page with the slowest requests' paths
-  evenkeel explain -perfetto out.json trace.out   and the same as tracks, for ui.perfetto.dev
-  evenkeel explain -fail-if 'gc>30%' trace.out    for CI: exit code 3 when the collector took
-                                                  more than 30% of what the slowest 1% (p99+)
-                                                  take more than the median request
+  evenkeel explain -demo                                  a recorded trace of a slow service
+  evenkeel explain -html why.html 127.0.0.1:6060          5 s of a live server, and a page
+  evenkeel explain -against 'old*.trace' new*.trace       what made the new version slower
 
--against says what made the requests of a new version slower than those of an old one. Take several
-traces of each, old and new in turns, and quote patterns:
-
-  evenkeel explain -against 'old*.trace' new*.trace
-  evenkeel explain -against 'old*.trace' -fail-if 'lock>+10%' new*.trace
-                                                  exit code 3 when locks take more of the slowest
-                                                  1% than before by over 10% of its old mean, 4 when
-                                                  that cannot be told; total is all causes, and
-                                                  all:CAUSE is of all requests
-
-Otherwise each -fail-if is [BAND:]CAUSE>N%. BAND (default p99+) and CAUSE are:
-
-  ` + explain.BandList + `
-  ` + explain.CauseHelp + `
-  ` + explain.GroupHelp + `
-
-gc is what requests themselves lost to the collector; the queue behind it adds to that.
 docs/guides/explain.md says how to read the report.
 `
 
-// demoTrace is four seconds of examples/search under 300 requests/s, with -alloc=lean
-// -refresh=locked -ttl=1500ms and a feed that takes 200 ms, as that of serveFeed. It is built with
-// -trimpath, which keeps the machine's paths out.
+// demoTrace is four seconds of examples/search under 300 requests/s with -alloc=lean
+// -refresh=locked -ttl=1500ms and a feed that takes 200 ms. It is built with -trimpath.
 //
 //go:embed demo.trace.gz
 var demoTrace []byte
 
 const (
 	demoName = "the recorded trace of -demo"
-	demoPage = "evenkeel-demo.html" // unless -html names another file
+	demoPage = "evenkeel-demo.html"
 	demoRows = 3
 )
 
@@ -83,10 +57,10 @@ type explainFlags struct {
 	json      bool
 	html      string
 	perfetto  string
-	failIf    []string // as it was given: what it means depends on -against
+	failIf    cli.List
 	against   cli.List
 	region    string
-	request   []string
+	request   cli.List
 	class     string
 	noProfile bool
 	cpuStat   string
@@ -95,32 +69,23 @@ type explainFlags struct {
 
 func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	var f explainFlags
-	fs := a.NewFlags("explain", explainHelp)
-	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace of a slow service, and write its page (-html, "+
-		"default "+demoPage+")")
-	fs.BoolVar(&f.json, "json", false, "print the report as JSON (docs/reference/explain-json.md)")
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file` (- for standard output, instead of "+
-		"the text)")
-	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests as tracks to this `file`, for "+
-		"ui.perfetto.dev (- for standard output, instead of the text)")
-	fs.Func("fail-if", "exit with 3 if this `limit` is exceeded, such as 'gc>30%' or 'p99.9+:lock>50%'; may be "+
-		"repeated", cli.Each(&f.failIf, checkLimit))
-	fs.Var(&f.against, "against", "compare the traces with these of an old version, and say what made the new ones "+
-		"slower: a `trace` or a quoted pattern of files; may be repeated")
-	fs.StringVar(&f.region, "region", "", "`type` of the program's own regions that are requests, or a pattern "+
-		"(default: those of reqtrace/region, else what servers' goroutines do)")
-	fs.Func("request", "`function` that waits for work, such as main.(*pool).worker, or a pattern: what its "+
-		"goroutine does from one such wait to the next is a request; may be repeated", func(s string) error {
-		f.request = append(f.request, s)
-		return nil
-	})
-	fs.StringVar(&f.class, "class", "", "explain the requests of one `class` alone, or of those that match a "+
-		"pattern; - for those without one")
-	fs.BoolVar(&f.noProfile, "no-profile", false,
-		"of a URL, take no CPU profile while the trace is taken: running has no functions then")
-	fs.StringVar(&f.cpuStat, "cpu-stat", "", "where to read the kernel's counts of CPU time: the `process` on this "+
-		"host that serves the URL, or a file of times and cpu.stat (default: the process that listens at the URL's "+
-		"address)")
+	fs := a.NewFlags("explain", explainHelp,
+		"Common flags: html against fail-if demo", "Requests: request region class slowest",
+		"The trace: no-profile cpu-stat", "Results: json perfetto")
+	fs.BoolVar(&f.demo, "demo", false, "explain a recorded trace, and write its page (-html, default "+demoPage+")")
+	fs.BoolVar(&f.json, "json", false, "print JSON (docs/reference/explain-json.md)")
+	fs.StringVar(&f.html, "html", "", "write a page to this `file`; - writes it in place of the text")
+	fs.StringVar(&f.perfetto, "perfetto", "", "write the slowest requests to this `file`, for ui.perfetto.dev")
+	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'gc>30%' or 'p99.9+:lock>50%'; with -against "+
+		"'lock>+10%' or 'all:total>+5%', and 4 if that is inconclusive; repeatable", f.failIf.Set)
+	fs.Var(&f.against, "against", "compare with this `trace` of an old version, or a quoted pattern; repeatable")
+	fs.StringVar(&f.region, "region", "", "a request is a region of this `type`, or of those that match a pattern")
+	fs.Var(&f.request, "request",
+		"a request is what follows each wait in this `function`, such as main.(*pool).worker; repeatable")
+	fs.StringVar(&f.class, "class", "", "explain requests of this `class` or pattern; - for those without one")
+	fs.BoolVar(&f.noProfile, "no-profile", false, "take no CPU profile with the trace of a URL")
+	fs.StringVar(&f.cpuStat, "cpu-stat", "",
+		"read CPU times of this `process`, or from a file (default: the process that listens at the URL)")
 	f.slowest = 10
 	fs.Var((*cli.Whole)(&f.slowest), "slowest", "show so many of the slowest `requests`, at most 1000")
 	names, err := a.Operands(fs, args)
@@ -140,23 +105,14 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 			list[i] = addressed(list[i])
 		}
 	}
-	if reason := f.wrong(fs, names); reason != "" {
-		return a.Wrong(fs, "%s", reason)
+	limits, err := explain.ParseLimits(f.failIf, f.against != nil)
+	err = cmp.Or(cli.Exclusive(fs, "against", "perfetto", "slowest", "cpu-stat"), f.wrong(names), err)
+	if err != nil {
+		return a.Wrong(fs, "%v", err)
 	}
 	o := reqtrace.Options{Region: f.region, Requests: f.request, Class: f.class, Slowest: f.slowest}
 	if f.against != nil {
-		return against(ctx, a, fs, &f, names, o)
-	}
-	var failIf explain.Limits
-	for _, text := range f.failIf {
-		l, err := explain.ParseLimit(text)
-		if _, beside := explain.ParseChangeLimit(text); err != nil && beside == nil || strings.Contains(text, ">+") {
-			err = errors.New("it is a limit of a difference; name the old version's traces with -against")
-		}
-		if err != nil {
-			return a.Wrong(fs, "-fail-if %q: %v", text, err)
-		}
-		failIf = append(failIf, l)
+		return against(ctx, a, fs, &f, names, limits, o)
 	}
 	if err := cli.CanSave(names, f.html, f.perfetto); err != nil {
 		return err
@@ -171,14 +127,18 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return wrongOption(a, fs, source, err)
 	}
-	// Files first: printing may be ended by a closed pipe.
-	err = errors.Join(explain.Page(a, newExplained(names[0], source), v, f.html),
-		explain.Tracks(a, source, v, f.perfetto), printVerdict(a, source, v, &f))
+	// Files first, because a closed pipe may end the printing.
+	err = errors.Join(
+		a.SavePage(f.html, func(w io.Writer) error { return page.Explain(w, newExplained(names[0], source), v) }),
+		a.SaveAs(f.perfetto, "open it at https://ui.perfetto.dev or in chrome://tracing", func(w io.Writer) error {
+			return perfetto.Write(w, source, v.Report())
+		}),
+		printVerdict(a, source, v, &f))
 	r := v.Report()
 	if r.Requests == 0 {
 		return errors.Join(err, errors.New(v.Sentence))
 	}
-	hit, limitErr := failIf.Check(v)
+	hit, limitErr := limits.Check(v)
 	a.Say("explain", hit...)
 	switch err = errors.Join(err, limitErr); {
 	case err != nil:
@@ -188,44 +148,36 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	case r.Broken != "" && len(f.failIf) == 0:
 		fmt.Fprintf(a.Stderr, "evenkeel explain: %s: %v: the report is of what stands before (%s)\n", source,
 			reqtrace.ErrBroken, r.Broken)
-	case r.Broken != "": // a limit that a part of the trace keeps is not kept
+	case r.Broken != "": // a limit that part of the trace keeps may be exceeded
 		return fmt.Errorf("%s: %w: the report is of what stands before (%s)", source, reqtrace.ErrBroken, r.Broken)
 	}
 	return nil
 }
 
-// wrong says what is wrong with the flags and the names of traces; "": nothing. What would do
-// nothing is wrong.
-func (f *explainFlags) wrong(fs *flag.FlagSet, names []string) string {
+// wrong finds flags and traces that do not go together, and flags that would do nothing.
+func (f *explainFlags) wrong(names []string) error {
 	switch {
 	case len(names) == 0 && f.against != nil:
-		return "no trace of the new version; write it after those of -against, whose patterns are quoted"
+		return errors.New("no trace of the new version; write it after those of -against, whose patterns are quoted")
 	case len(names) == 0:
-		return "no trace; write a file, - for standard input, or HOST:PORT of a server that imports net/http/pprof"
+		return errors.New("no trace; write a file, - for standard input, or HOST:PORT of a server with net/http/pprof")
 	case len(names) > 1 && f.against == nil:
-		return fmt.Sprintf("%d traces; it reads one, or with -against those of two versions", len(names))
+		return fmt.Errorf("%d traces; it reads one, or with -against those of two versions", len(names))
 	case f.slowest < 1 || f.slowest > 1000:
-		return fmt.Sprintf("-slowest %d; it must be from 1 to 1000", f.slowest)
-	case f.against != nil && f.perfetto != "":
-		return "-perfetto is of one trace, and -against compares several; give it without -against"
-	case f.against != nil && cli.Given(fs, "slowest"):
-		return "-slowest shows requests of one trace, and -against compares several; give it without -against"
+		return fmt.Errorf("-slowest %d; it must be from 1 to 1000", f.slowest)
 	case f.noProfile && !slices.ContainsFunc(slices.Concat([]string(f.against), names), fetch.IsURL):
-		return "-no-profile is of a URL, and these traces are files"
-	case f.cpuStat != "" && f.against != nil:
-		return "-cpu-stat is for one trace, and -against compares several; give it without -against"
+		return errors.New("-no-profile is of a URL, and these traces are files")
 	case traces.CPUProcess(f.cpuStat) != 0 && !slices.ContainsFunc(names, fetch.IsURL):
-		return "-cpu-stat names a process, and this trace is a file; give the file that was written during the trace"
+		return errors.New("-cpu-stat names a process, and this trace is a file; give the file of its CPU times")
 	case f.json && f.html == cli.ToStdout:
-		return "-json and -html - both go to standard output; give the page a file"
+		return errors.New("-json and -html - both go to standard output; give the page a file")
 	case f.perfetto == cli.ToStdout && (f.json || f.html == cli.ToStdout):
-		return "-perfetto - goes to standard output, as another result does; give one of them a file"
+		return errors.New("-perfetto - goes to standard output, as another result does; give one of them a file")
 	}
-	return ""
+	return nil
 }
 
-// addressed returns the URL that a name without a scheme stands for, such as 127.0.0.1:6060; a
-// file's name stays what it is.
+// addressed returns the URL that HOST:PORT stands for. A file keeps its name.
 func addressed(name string) string {
 	at, _, _ := strings.Cut(name, "/")
 	host, port, err := net.SplitHostPort(at)
@@ -238,7 +190,6 @@ func addressed(name string) string {
 	return "http://" + name
 }
 
-// wrongOption names the flag that an option is from.
 func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 	var option *evenkeel.OptionError
 	switch {
@@ -250,17 +201,6 @@ func wrongOption(a *cli.App, fs *flag.FlagSet, source string, err error) error {
 	return err
 }
 
-// checkLimit lets a -fail-if pass that is one without -against, or beside it.
-func checkLimit(text string) (string, error) {
-	_, err := explain.ParseLimit(text)
-	if err != nil {
-		if _, beside := explain.ParseChangeLimit(text); beside == nil {
-			err = nil
-		}
-	}
-	return text, err
-}
-
 func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags) error {
 	switch {
 	case f.json:
@@ -268,15 +208,14 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	case f.html == cli.ToStdout, f.perfetto == cli.ToStdout:
 		return nil
 	}
-	o := explain.TextOptions(a)
+	o := verdict.Options{Color: a.Style.Color, Width: a.Width}
 	if f.demo {
 		o.Rows = demoRows
 	}
 	return v.WriteText(a.Stdout, o)
 }
 
-// verdictOn passes the verdict on the trace of that name, as traces.Verdict does, or on that of
-// -demo.
+// verdictOn is traces.Verdict that also knows the trace of -demo.
 func verdictOn(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -287,11 +226,10 @@ func verdictOn(
 	return demoName, v, err
 }
 
-// newExplained says what trace a verdict is on: where it is a file, pages lead into it.
+// newExplained names the trace. A page leads into it if it is a file.
 func newExplained(name, source string) page.Trace {
-	t := page.Trace{Name: source}
-	if name == source && name != cli.StdinName && name != demoName { // no URL either
-		t.File = name
+	if name != source || name == demoName {
+		return page.Trace{Name: source}
 	}
-	return t
+	return page.Trace{Name: source, File: name}
 }

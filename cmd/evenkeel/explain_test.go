@@ -221,8 +221,8 @@ func TestExplainNoRequests(t *testing.T) {
 	}
 	r := call("explain", name)
 	r.check(t, cli.ExitFailed, nil, []string{
-		name, "-request), wrap",
-		"own regions (evenkeel explain -region); these waited again and again:\n", "\n  -request 'evenkeel.work'  # ",
+		name, "(evenkeel explain -request)",
+		"region.Middleware; these waited again and again:\n", "\n  -request 'evenkeel.work'  # ",
 	})
 	if strings.Contains(r.stderr, "Options.") {
 		t.Error(r.stderr)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,21 +15,15 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// against compares the traces of two versions of a service, and says what made the new one slower.
 func against(
-	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, o reqtrace.Options,
+	ctx context.Context, a *cli.App, fs *flag.FlagSet, f *explainFlags, names []string, limits explain.Limits,
+	o reqtrace.Options,
 ) error {
-	limits := make(explain.ChangeLimits, len(f.failIf))
-	for i, text := range f.failIf {
-		var err error
-		if limits[i], err = explain.ParseChangeLimit(text); err != nil {
-			return a.Wrong(fs, "-fail-if %q: %v", text, err)
-		}
-	}
 	sides := [2][]string{f.against, names}
 	for i := range sides {
 		var err error
@@ -48,40 +44,36 @@ func against(
 			if err != nil {
 				return wrongOption(a, fs, source, err)
 			}
-			if r := v.Report(); r.Requests == 0 {
+			r := v.Report()
+			if r.Requests == 0 {
 				return fmt.Errorf("%s: %s", source, v.Sentence)
-			} else if r.Broken != "" {
+			}
+			if r.Broken != "" {
 				broken = errors.Join(broken, fmt.Errorf("%s: %w: what stands before is compared (%s)", source,
 					reqtrace.ErrBroken, r.Broken))
 			}
-			reports[i] = append(reports[i], v.Report())
+			reports[i] = append(reports[i], r)
 		}
 	}
 	c, err := verdict.Compare(reports[0], reports[1], verdict.ChangeOptions{})
 	if err != nil {
 		return err
 	}
-	// the page first: printing may be ended by a closed pipe
-	err = errors.Join(explain.ChangePage(a, c, f.html), printChange(a, c, sides, f))
-	lines, limitErr := limits.Check(c)
+	err = errors.Join(a.SavePage(f.html, func(w io.Writer) error { return page.Change(w, c) }),
+		printChange(a, c, sides, f))
+	lines, limitErr := limits.CheckChange(c)
 	a.Say("explain", lines...)
-	switch err = errors.Join(err, broken); { // a limit that a part of a trace keeps is not kept
-	case limitErr == cli.ErrLimit && broken == nil && err == nil:
-		return cli.ErrLimit
-	case err != nil:
-		return err
-	}
-	return limitErr
+	// A limit that part of a trace keeps may be exceeded by the rest.
+	return cmp.Or(errors.Join(err, broken), limitErr)
 }
 
-// expand returns the files that patterns stand for. A name that no file matches may be a URL, or
-// wrong: who opens it says so.
+// expand returns the files that patterns stand for. A name without a file may be a URL.
 func expand(patterns []string) (names []string, err error) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
 		_, notThere := os.Stat(p)
 		switch {
-		case fetch.IsURL(p), notThere == nil: // also where that reads as a pattern of others
+		case fetch.IsURL(p), notThere == nil: // even if it reads as a pattern
 			found = []string{p}
 		case err != nil:
 			return nil, fmt.Errorf("%q is no pattern of files: %w", p, err)
@@ -90,7 +82,7 @@ func expand(patterns []string) (names []string, err error) {
 		case found == nil:
 			found = []string{p}
 		}
-		for _, name := range found { // a file that two patterns match is one trace; a URL is asked anew
+		for _, name := range found { // a file counts once, a URL is asked anew
 			if fetch.IsURL(name) || !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -106,5 +98,5 @@ func printChange(a *cli.App, c *verdict.Change, sides [2][]string, f *explainFla
 	case f.html == cli.ToStdout:
 		return nil
 	}
-	return c.WriteText(a.Stdout, explain.TextOptions(a))
+	return c.WriteText(a.Stdout, verdict.Options{Color: a.Style.Color, Width: a.Width})
 }

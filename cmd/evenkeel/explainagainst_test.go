@@ -142,12 +142,12 @@ func TestExplainAgainstWrong(t *testing.T) {
 		{
 			[]string{"-against", lockTraceFile, "-perfetto", filepath.Join(dir, "out.json"), lockTraceFile},
 			cli.ExitUsage,
-			"-perfetto is of one trace",
+			"-against and -perfetto exclude each other",
 		},
 		{
 			[]string{"-against", lockTraceFile, "-slowest", "10", lockTraceFile},
 			cli.ExitUsage,
-			"-slowest shows requests of one trace",
+			"-against and -slowest exclude each other",
 		},
 		{
 			[]string{"-against", lockTraceFile, "-no-profile", lockTraceFile},

@@ -134,7 +134,7 @@ func TestFailIfOfOneVariant(t *testing.T) {
 		t.Fatal(err)
 	}
 	call("compare", "-fail-if", "requests/s < -10%", name).check(t, cli.ExitFailed, nil,
-		[]string{`there is only "head": name the file of the other one`})
+		[]string{`there is only "head"; name another file`})
 	call("compare", name).check(t, cli.ExitOK, []string{"head"}, nil)
 }
 

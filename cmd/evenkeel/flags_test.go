@@ -63,7 +63,7 @@ func TestParseHelpAndErrors(t *testing.T) {
 	}{
 		{"-h", flag.ErrHelp, "what it does", ""},
 		{"x --help", flag.ErrHelp, "-n", ""},
-		{"-n 3 -help -- x", flag.ErrHelp, "before or after", ""},
+		{"-n 3 -help -- x", flag.ErrHelp, "number", ""},
 		{"-bogus", cli.ErrUsage, "", "-bogus\nevenkeel test -h tells more\n"},
 		{"x -n", cli.ErrUsage, "", "-n"},
 		{"-n much", cli.ErrUsage, "", "much"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
@@ -21,45 +22,23 @@ import (
 const loadHelp = `
 evenkeel load [flags] URL...
 
-Puts HTTP load (HTTP/1.1, HTTP/2, h2c) on a service and prints what its clients would see. Several URLs, or
-those of -targets, are requested one after the other, round and round, by their weights.
+Puts HTTP load on a running service and prints the latency that its clients see. With -rate it
+sends at that rate even while the service stalls, so a stall shows in the tail. Ctrl-C ends early.
 
-  evenkeel load -c 100 -n 10000 http://127.0.0.1:5000/     closed loop, as hey and ab do: each
-                                                           connection waits for its answer
-  evenkeel load -rate 2000 -z 30s http://127.0.0.1:5000/   open loop: 2,000 requests a second,
-                                                           latency from the time each was due
-  evenkeel load -stages 10s:500,1m:500-5000 URL            open loop with steps and ramps of the rate
-  evenkeel load -find 'p99 < 20ms' -z 10s URL              the highest rate that holds, in steps of -z
+  evenkeel load -rate 2000 -z 30s http://127.0.0.1:8080/    open loop, 2,000 requests per second
+  evenkeel load -c 100 -n 10000 http://127.0.0.1:8080/      closed loop on 100 connections
+  evenkeel load -find 'p99 < 20ms' http://127.0.0.1:8080/   the highest rate that keeps this limit
 
-Use the open loop for a tail: in a closed loop a stalled service is sent less, so its slowest
-requests are hardly seen ("coordinated omission"). Ctrl-C ends early and still reports.
-
-Where the service has /debug/pprof/ on the first URL's host, or where -pprof says, its collections
-and allocations in the window are told too; -gctrace FILE, the log of GODEBUG=gctrace=1, tells all
-that evenkeel run tells of the collector. docs/guides/load.md has more.
-
-For CI: each -fail-if is [CLASS:]FIGURE>VALUE or <VALUE, and exit code 3 says that one was not kept.
-
-  evenkeel load -rate 2000 -z 30s -fail-if 'p99>20ms' -fail-if 'failed>0.1%' http://127.0.0.1:5000/
-
-Of several machines each puts a share of the load on: -rate, -n and -c are those of all together,
-and evenkeel merge adds the results count by count. On the second of four:
-
-  evenkeel load -share 1/4 -start 2026-11-22T10:00:00Z -rate 20000 -z 30s -o 1.json http://HOST/
-
-Exit code 0 says that the load was put on, whatever part of it failed, as with hey, wrk, vegeta and
-k6: what may fail is for -fail-if to say. Only where no request was answered, or none with a status of
-2xx or 3xx, it is 1.
+docs/guides/load.md has more.
 `
 
-// loadCommand is what evenkeel load is to do.
 type loadCommand struct {
 	app     *cli.App
 	load    load.Flags
 	options loadgen.Options
 
 	label      string
-	pprof      string // URL of a /debug/pprof/, or off
+	pprof      string
 	pprofGiven bool
 	gctrace    string // log; "": none
 	top        int
@@ -76,27 +55,31 @@ func (c *loadCommand) register(fs *flag.FlagSet) {
 	c.top = 8
 	c.client.Register(fs)
 	fs.StringVar(&c.label, "label", "load", "`name` of this run in tables")
-	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: on the host of the "+
-		"first URL, if it is there). The service is made to collect before and after the window, not in it")
-	fs.StringVar(&c.gctrace, "gctrace", "",
-		"`log` that the service's gctrace lines are being written to, - for standard input")
+	fs.StringVar(&c.pprof, "pprof", "", "`URL` of the service's /debug/pprof/, or off (default: at the first URL)")
+	fs.StringVar(&c.gctrace, "gctrace", "", "growing `log` of the service's gctrace lines, - for standard input")
 	fs.Var((*cli.Whole)(&c.top), "top", "list so many `places` that allocate, 0 for none")
-	fs.StringVar(&c.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
-	fs.Var(&c.find, "find", "search the highest rate at which this `condition` holds, such as 'p99 < 20ms', in open "+
-		"loops of -z each (default 10s); the first is -rate, or half of what a closed loop gets")
-	fs.Func("fail-if", "exit with 3 if this `limit` is not kept, such as 'p99>20ms', 'failed>0.1%' or 'rate<1000/s'; "+
-		"may be repeated", cli.Each(&c.failIf, load.ParseLimit))
+	fs.StringVar(&c.html, "html", "", "write a page to this `file`")
+	fs.Var(&c.find, "find", "search the highest rate that keeps this `condition`, in steps of -z (default 10s)")
+	fs.Func("fail-if", "exit with 3 beyond this `limit`, such as 'p99>20ms', 'failed>0.1%', 'CLASS:p99>9ms' or "+
+		"'rate<1000/s'; repeatable", cli.Each(&c.failIf, load.ParseLimit))
 }
 
 func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	c := &loadCommand{app: a}
-	fs := a.NewFlags("load", loadHelp)
+	fs := a.NewFlags("load", loadHelp, slices.Concat([]string{"Common flags: c n z rate t H d find o fail-if"},
+		load.Groups, []string{
+			"Other connections: unix redirects", "Several machines: share start quiet",
+			"Results: html label top pprof gctrace",
+		})...)
 	c.register(fs)
 	urls, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(load.CheckGiven(fs), c.prepare(fs, urls)); err != nil {
+	err = cmp.Or(load.CheckGiven(fs),
+		cli.Exclusive(fs, "find", "stages", "times", "n", "share", "start", "fail-if", "html", "gctrace"),
+		c.prepare(fs, urls))
+	if err != nil {
 		return a.Wrong(fs, "%v", err)
 	}
 	a.Say(fs.Name(), c.load.Hints(fs)...)
@@ -107,7 +90,7 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	defer release()
 	if c.find.Text != "" {
 		f := load.NewFinder(a, c.find, c.options, observe.WhereIs(ctx, c.options.Targets))
-		return f.Find(ctx, c.load.Rate, c.load.Output)
+		return f.Find(ctx, c.load.Output)
 	}
 	f, err := c.measure(ctx)
 	if err != nil {
@@ -116,7 +99,6 @@ func runLoad(ctx context.Context, a *cli.App, args []string) error {
 	return c.report(f)
 }
 
-// prepare works out what the flags say.
 func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	stdin := 0
 	for _, name := range []string{c.load.BodyFile, c.load.Mix.File, c.gctrace} {
@@ -128,8 +110,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	case stdin > 1:
 		return errors.New("only one of -D, -targets and -gctrace can read standard input; give the others a file")
 	case c.html == cli.ToStdout:
-		return errors.New("-html - would mix with the table; write the run with -o, then: " +
-			"evenkeel compare -html - FILE")
+		return errors.New("-html - would mix with the table; use -o FILE, then evenkeel compare -html - FILE")
 	case c.top < 0:
 		return fmt.Errorf("-top %d; write how many places to list, or 0 for none", c.top)
 	}
@@ -147,17 +128,8 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 		return err
 	}
 	checked := c.options
-	if c.find.Text != "" {
-		switch {
-		case len(checked.Stages)+len(checked.Times) > 0 || checked.Requests > 0:
-			return errors.New("-find chooses the rates itself, in steps of -z; leave out -stages, -times and -n")
-		case c.part.Share != nil || !c.part.Start.IsZero():
-			return errors.New("-find searches by itself; leave out -share and -start")
-		case len(c.failIf) > 0 || c.html != "" || c.gctrace != "":
-			return errors.New("-find says which rate holds, and no more; leave out -fail-if, -html and -gctrace")
-		case checked.Rate == 0:
-			checked.Rate = 1 // any: it will have one
-		}
+	if c.find.Text != "" && checked.Rate == 0 {
+		checked.Rate = 1
 	}
 	if err := loadgen.Check(checked); err != nil {
 		return load.FlagError(err)
@@ -165,7 +137,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	if err := c.failIf.Known(classNames(c.options.Targets)); err != nil {
 		return err
 	}
-	// one of many, each of which would have the service collect
+	// Each share would have the service collect.
 	if c.pprofGiven = c.pprof != ""; c.pprof == "off" || !c.pprofGiven && (c.part.Share != nil || c.client.Unix != "") {
 		c.pprof = "off"
 		return nil
@@ -178,7 +150,7 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	return err
 }
 
-// classNames are the classes that loadgen will keep figures of.
+// classNames returns the classes that loadgen keeps figures of.
 func classNames(targets []loadgen.Target) (names []string) {
 	seen := map[string]bool{}
 	for i := range targets {
@@ -191,12 +163,8 @@ func classNames(targets []loadgen.Target) (names []string) {
 	return names
 }
 
-// measure puts the load on, and takes what the service tells around it.
 func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
-	o, stop, err := observe.ObserveRunning(ctx, observe.Running{
-		Load: &c.options, PProf: c.pprof, Certain: c.pprofGiven,
-		GCTrace: c.gctrace,
-	})
+	o, stop, err := observe.ObserveRunning(ctx, &c.options, c.pprof, c.pprofGiven, c.gctrace)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +197,7 @@ func (c *loadCommand) measure(ctx context.Context) (*runfile.File, error) {
 	}, nil
 }
 
-// report writes what was measured, files first: printing may be ended by a closed pipe.
+// report writes files first, because a closed pipe may end the printing.
 func (c *loadCommand) report(f *runfile.File) error {
 	err := errors.Join(c.app.Save(f, c.load.Output), c.app.SavePage(c.html, func(w io.Writer) error {
 		return page.Compare(w, compare.Files([]*runfile.File{f}, []string{c.load.Output}))

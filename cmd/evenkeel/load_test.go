@@ -28,7 +28,7 @@ func TestGeneratorAtItsLimit(t *testing.T) {
 	}
 	code := a.Exit("load", c.report(&runfile.File{Runs: []runfile.Run{{Label: "x", Load: load}}}))
 	if code != cli.ExitFailed || !strings.Contains(said.String(),
-		"50 of 150 requests failed here (socket: too many open files); nothing is judged") ||
+		"50 of 150 requests failed here (socket: too many open files); raise ulimit -n") ||
 		strings.Contains(said.String(), "-fail-if") {
 		t.Errorf("exit code %d: %s", code, said.String())
 	}

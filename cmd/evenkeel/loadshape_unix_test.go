@@ -116,8 +116,8 @@ func TestLoadShapes(t *testing.T) {
 		"-cacert " + no:                   "BEGIN CERTIFICATE",
 		"-cacert " + dir + "/x":           "no such file",
 		"-find p99>1s":                    "pQUANTILE < DURATION",
-		"-find p99<1s -n 5":               "leave out",
-		"-find p99<1s -stages 1s:5":       "leave out",
+		"-find p99<1s -n 5":               "exclude each other",
+		"-find p99<1s -stages 1s:5":       "exclude each other",
 		"-http2 -disable-keepalive":       "-disable-keepalive",
 		"-find p99<1s -arrivals sometime": "poisson",
 	} {

@@ -16,7 +16,6 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/leaks"
-	"evenkeel.dev/internal/race"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -56,7 +55,7 @@ func testServer(t *testing.T) string {
 			return
 		}
 		built.server = filepath.Join(built.dir, "server")
-		if out, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", built.server,
+		if out, err := exec.Command("go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", built.server,
 			"./testdata/server").CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("go build ./testdata/server: %w\n%s", err, out)
 		}

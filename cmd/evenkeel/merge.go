@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -14,34 +13,26 @@ import (
 const mergeHelp = `
 evenkeel merge [flags] run.json run.json...
 
-Adds what several machines measured of one service at the same time, count by count: the result is
-what one machine would have measured that could put on all of the load. It is a run.json as any
-other. Percentiles are taken of the sum; those of the parts are never averaged.
+Adds what several machines measured of one service at the same time, count by count.
+Percentiles are of the sum, never averages. It refuses files that have no sum, and says why.
 
   evenkeel load -share 0/2 -start $T -rate 20000 -z 30s -o 0.json http://HOST/   on one machine
   evenkeel load -share 1/2 -start $T -rate 20000 -z 30s -o 1.json http://HOST/   on another
   evenkeel merge -o all.json 0.json 1.json
-  evenkeel compare before.json all.json
-
-Refused is what has no sum: other targets, timeouts, warm-ups, windows or versions of evenkeel, shares
-that are missing or there twice, histograms of other bounds, rates that were not kept, and
-percentiles without counts.
 `
 
 func runMerge(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("merge", mergeHelp)
-	output := fs.String("o", "", "write the sum to this JSON `file`, for evenkeel compare (- for standard output, "+
-		"instead of the table)")
+	output := fs.String("o", "", "write the sum to this JSON `file`; - writes it in place of the table")
 	skew := cli.Period(time.Second)
-	fs.Var(&skew, "skew", "take windows that began up to this `duration` apart, and are of lengths as near")
-	allowLate := fs.Bool("allow-late", false, "take generators too that did not keep their rate; the sum says so")
+	fs.Var(&skew, "skew", "accept windows that start and last up to this `duration` apart")
+	allowLate := fs.Bool("allow-late", false, "accept load generators that did not keep their rate")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
 	if len(names) < 2 {
-		return a.Wrong(fs, "%d files; name those of all machines, "+
-			"as evenkeel load -share I/N -o I.json has written them",
+		return a.Wrong(fs, "%d files; name one of each machine, from evenkeel load -share I/N -o I.json",
 			len(names))
 	}
 	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
@@ -50,20 +41,8 @@ func runMerge(_ context.Context, a *cli.App, args []string) error {
 	if err := cli.CanSave(names, *output); err != nil {
 		return err
 	}
-	var files []*runfile.File
-	var errs []error // of each file, so that all are mended at once
-	for i, n := range names {
-		f, err := readRunFile(n)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if n == "-" {
-			names[i] = cli.StdinName
-		}
-		files = append(files, f)
-	}
-	if err := errors.Join(errs...); err != nil {
+	files, names, err := readRunFiles(names)
+	if err != nil {
 		return err
 	}
 	f, err := runfile.Merge(files, names, runfile.MergeOptions{Skew: time.Duration(skew), AllowLate: *allowLate})

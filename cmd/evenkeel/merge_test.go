@@ -63,8 +63,8 @@ func TestMergeRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", cli.ExitUsage, "0 files; name those of all machines"},
-		{one, cli.ExitUsage, "1 files; name those of all machines"},
+		{"", cli.ExitUsage, "0 files; name one of each machine"},
+		{one, cli.ExitUsage, "1 files; name one of each machine"},
 		{"- -", cli.ExitUsage, "there is one standard input"},
 		{one + " " + one, cli.ExitFailed, "are the same run: give each generator's file once"},
 		{one + " " + two, cli.ExitFailed, "1 of 3 shares are not there, such as 2/3"},

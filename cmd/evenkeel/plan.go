@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"math"
 	"time"
@@ -15,21 +14,12 @@ import (
 const planHelp = `
 evenkeel plan [flags] SOURCE
 
-Says what replicas of a service need to collect their garbage: how many there must be, memory in
-all, the CPU of a request with the collector's share, how far the load is from the knee, and how
-many must be able to collect at once; for GOGC=100, GOGC=400 and behind gates (package gcgate),
-side by side. All of it is arithmetic, in ranges; it predicts no latency.
+Says how many replicas, how much memory and how many turns a load needs, with and without gates.
+SOURCE is a run.json, a gctrace log, - for standard input, or a URL that httpgate.Status serves.
 
-SOURCE is a run.json of evenkeel run, the GODEBUG=gctrace=1 log of a program (- is standard
-input), or the URL of a replica's status page (httpgate.Status):
-
-  evenkeel plan run.json                   replicas for the load that was measured
-  evenkeel plan -times 4 -memory 2GiB run.json
-                                           for four times that, in containers of 2 GiB
-  evenkeel plan -n 6 -k 2 run.json         six replicas, of which two may collect at once
-  evenkeel plan -n 4 server.log            a log knows nothing of requests or of the CPU that they take
+  evenkeel plan run.json                            replicas for the measured load
+  evenkeel plan -times 4 -memory 2GiB run.json      for four times the load, 2 GiB each
   evenkeel plan -n 4 http://10.0.0.7:8080/debug/gate
-                                           one of four replicas that run now
 
 docs/guides/plan.md explains each row.
 `
@@ -37,27 +27,22 @@ docs/guides/plan.md explains each row.
 func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	f := plan.Options{Watch: cli.Period(10 * time.Second)}
 	fs := a.NewFlags("plan", planHelp)
-	fs.Var((*cli.Whole)(&f.Replicas), "n",
-		"there are `N` replicas (default: as many as are needed; of a status page, what it says)")
-	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default 1; of a status page, what it says)")
-	fs.Var(&f.Memory, "memory", "one replica may take this `size`, such as 2GiB: a gate's trigger then follows the "+
-		"allocation (default: no limit; of a status page, what it says)")
-	fs.Var(&f.Times, "times", "plan for this many `times` the load of the source (default 1; of a status page the "+
-		"number of replicas, each with as much)")
-	fs.Var(&f.Rate, "rate", "plan for this many `requests` a second in all (default: the source's)")
-	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: what a status page has measured, "+
-		"else an estimate)")
+	fs.Var((*cli.Whole)(&f.Replicas), "n", "there are `N` replicas (default: the status page's, or as many as needed)")
+	fs.Var((*cli.Whole)(&f.Turns), "k", "`K` replicas may collect at once (default: the status page's, or 1)")
+	fs.Var(&f.Memory, "memory", "memory limit of a replica, such as `2GiB` (default: the status page's, or none)")
+	fs.Var(&f.Times, "times", "plan for so many `times` the load (default 1, or all replicas of a status page)")
+	fs.Var(&f.Rate, "rate", "plan for so many `requests` per second in all (default: the source's)")
+	fs.Var(&f.Held, "held", "a collection holds its turn for this `time` (default: as measured, or an estimate)")
 	fs.Var(&f.Watch, "for", "watch a status page for this `time`")
-	fs.StringVar(&f.Label, "label", "", "take the runs with this `label` of a run.json that has several")
-	asJSON := fs.Bool("json", false, "print all figures as JSON")
+	fs.StringVar(&f.Label, "label", "", "use the runs with this `label`")
+	asJSON := fs.Bool("json", false, "print JSON")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(names) == 0:
-		return a.Wrong(fs, "no source; name a run.json, a gctrace log, - for standard input, "+
-			"or the URL of a status page")
+		return a.Wrong(fs, "no source; name a run.json, a gctrace log, or the URL of a status page")
 	case len(names) > 1:
 		return a.Wrong(fs, "%d sources; it reads one", len(names))
 	case f.Replicas < 0 || cli.Given(fs, "n") && f.Replicas == 0:
@@ -68,8 +53,6 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 		return a.Wrong(fs, "-times %v; write a number above 0, such as 2", float64(f.Times))
 	case cli.Given(fs, "rate") && !positive(float64(f.Rate)):
 		return a.Wrong(fs, "-rate %v; write requests a second, such as 2000", float64(f.Rate))
-	case cli.Given(fs, "rate") && cli.Given(fs, "times"):
-		return a.Wrong(fs, "-rate and -times both say for which load; leave one out")
 	case f.Watch < cli.Period(time.Second):
 		return a.Wrong(fs, "-for %v is too short to see what is allocated; write at least 1s", &f.Watch)
 	case cli.Given(fs, "held") && f.Held == 0:
@@ -79,14 +62,15 @@ func runPlan(ctx context.Context, a *cli.App, args []string) error {
 	case f.Label != "" && fetch.IsURL(names[0]):
 		return a.Wrong(fs, "-label is of a run.json, and %s is none", names[0])
 	}
+	if err := cli.Exclusive(fs, "rate", "times"); err != nil {
+		return a.Wrong(fs, "%v", err)
+	}
 	p, err := plan.Of(ctx, names[0], f)
 	if err != nil {
 		return err
 	}
 	if *asJSON {
-		e := json.NewEncoder(a.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(p)
+		return cli.WriteJSON(a.Stdout, p)
 	}
 	_, err = io.WriteString(a.Stdout, p.Text(a.Style))
 	return err

@@ -100,7 +100,7 @@ func TestPlanInRun(t *testing.T) {
 		if c.want == "" && out != "" || !strings.HasPrefix(out, c.want) {
 			t.Errorf("want %q:\n%s", c.want, out)
 		}
-		if c.gates != strings.Contains(out, "a collection ran for 5% of the time, so about as many requests met one") {
+		if c.gates != strings.Contains(out, "collections ran for 5% of the time, so as many requests overlapped one") {
 			t.Errorf("what gates would give, want %v:\n%s", c.gates, out)
 		}
 	}
@@ -148,8 +148,8 @@ func TestPlanOfALog(t *testing.T) {
 			"! a log knows nothing of requests",
 		}, nil)
 	call("plan", "-n", "4", "-held", "300ms", name).check(t, cli.ExitOK,
-		[]string{"! should all replicas want the turn at once"}, nil)
-	call("plan", "-rate", "5", name).check(t, cli.ExitFailed, nil, []string{"write -times instead"})
+		[]string{"! if all replicas want the turn at once"}, nil)
+	call("plan", "-rate", "5", name).check(t, cli.ExitFailed, nil, []string{"so -rate means nothing; write -times"})
 	call("plan", "-label", "a", name).check(t, cli.ExitFailed, nil, []string{"leave -label out"})
 	call("plan", "-label", "a", "http://127.0.0.1:1/").check(t, cli.ExitUsage, nil, []string{"-label is of a run.json"})
 	call("plan", "-for", "3s", name).check(t, cli.ExitUsage, nil, []string{"-for watches a status page"})
@@ -171,8 +171,8 @@ func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 		{logFile(t, "no gctrace line\n"), "neither a run.json nor a log"},
 		{logFile(t, "{}"), "no version"},
 		{savePlanRuns(t, planRun("a"), planRun("b")), "has runs of a, b: choose one with -label"},
-		{without(func(r *runfile.Run) { r.GC = nil }), "measure with evenkeel run"},
-		{without(func(r *runfile.Run) { r.Alloc = nil }), "what was allocated"},
+		{without(func(r *runfile.Run) { r.GC = nil }), "it lacks collections; measure for longer"},
+		{without(func(r *runfile.Run) { r.Alloc = nil }), "it lacks allocations"},
 		{without(func(r *runfile.Run) { r.Load.Duration = 0 }), "no duration"},
 	} {
 		call("plan", tt.name).check(t, cli.ExitFailed, nil, []string{tt.say})
@@ -182,7 +182,7 @@ func TestPlanRefusesWhatItCannotUse(t *testing.T) {
 	call("plan", "-label", "b", savePlanRuns(t, planRun("a"), planRun("b"))).check(t, cli.ExitOK,
 		[]string{"replicas needed"}, nil)
 	cpu := without(func(r *runfile.Run) { r.Disturbance = nil })
-	call("plan", cpu).check(t, cli.ExitOK, []string{"memory of one", "! it does not say what CPU"}, nil)
+	call("plan", cpu).check(t, cli.ExitOK, []string{"memory of one", "! the replicas needed and"}, nil)
 }
 
 // statsServer serves statistics of a gate that has allocated 50 MB and served 100 requests more
@@ -229,11 +229,11 @@ func TestPlanOfAStatusPage(t *testing.T) {
 		t.Errorf("%g bytes and %g requests a second", p.AllocRate, p.Requests)
 	}
 	if p.Ways[capacity.WayGated].CPU != (capacity.Range{}) ||
-		!strings.Contains(strings.Join(p.Notes, "\n"), "this page does not know what CPU requests take") {
+		!strings.Contains(strings.Join(p.Notes, "\n"), "this page lacks the CPU") {
 		t.Errorf("CPU from nothing: %+v", p)
 	}
 	again := statsServer(t, func(asked uint64, stats map[string]any) { stats["Allocated"] = 1e9 / float64(asked) })
-	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"the replica was started again"})
 	still := statsServer(t, func(_ uint64, stats map[string]any) { stats["Allocated"] = 5 })
 	call("plan", "-for", "1s", still.URL).check(t, cli.ExitFailed, nil, []string{"look at it under load"})
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -258,5 +258,5 @@ func TestPlanOfAStatusPageWithCPU(t *testing.T) {
 	again := statsServer(t, func(asked uint64, stats map[string]any) {
 		stats["Process"] = map[string]any{"CPU": 10e9 / asked}
 	})
-	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"started again meanwhile"})
+	call("plan", "-for", "1s", again.URL).check(t, cli.ExitFailed, nil, []string{"the replica was started again"})
 }

@@ -14,31 +14,24 @@ import (
 const reportHelp = `
 evenkeel report [flags] URL|FILE...
 
-Says what made a service's requests slow, of all its replicas together: when, why, since when, and
-what the worst request of each cause met. Each operand is the URL of a recorder in a replica, as for
-evenkeel top, or a file: JSON that a recorder or evenkeel top -json has written, or the folder of a
-recorder, also of a process that was killed. This command analyses the snapshots that a recorder
-serves or that are in its folder. The file history.log of the folder has no snapshots.
+Says what made requests slow, when and why, for all replicas together. An operand is the URL of a
+recorder, its folder, its history.log, or JSON of evenkeel top -json.
 
   evenkeel report -html slow.html http://10.0.0.1:6060 http://10.0.0.2:6060
   evenkeel report -since 12h -html night.html http://10.0.0.1:6060
-  evenkeel report -html slow.html /var/lib/orders/evenkeel   of a service that is gone
-  evenkeel report -json a.json b.json > both.json            added up
-  evenkeel report -snapshot                                  for a recorder's Options.Analyze
+  evenkeel report -html slow.html /var/lib/orders/evenkeel      of a service that has ended
 
-Without -html or -json it prints what evenkeel top -once prints. A replica that does not answer is
-named, in the page too, and the others are shown; exit code 1 where none does.
+A recorder's Options.Analyze runs evenkeel report -snapshot.
 `
 
 func runReport(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("report", reportHelp)
-	html := fs.String("html", "", "write a self-contained page to this `file` (- for standard output)")
-	asJSON := fs.Bool("json", false, "print the sum as JSON (docs/reference/history-json.md)")
-	snapshot := fs.Bool("snapshot", false,
-		"explain the snapshot on standard input, for a recorder whose Options.Analyze names this command")
-	title := fs.String("title", "Slow requests", "`name` of the page, such as the service's")
+	html := fs.String("html", "", "write a page to this `file`, - for standard output")
+	asJSON := fs.Bool("json", false, "print JSON (docs/reference/history-json.md)")
+	snapshot := fs.Bool("snapshot", false, "explain the snapshot on standard input, for a recorder")
+	title := fs.String("title", "Slow requests", "`name` of the page")
 	var since cli.Period
-	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all that is kept)")
+	fs.Var(&since, "since", "report the last `time`, such as 12h (default: all)")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err

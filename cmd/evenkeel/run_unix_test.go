@@ -282,8 +282,8 @@ func TestRunSilentServer(t *testing.T) {
 	s := newService(t)
 	execute(t, "run", "-url", "http://"+s.addr+"/", "-n", "10", "--", "sh", "-c", "echo no database; exit 5").check(t,
 		cli.ExitFailed, nil,
-		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to standard error, and its " +
-			"standard output is not shown: start it by itself"})
+		[]string{"the server ended before it was ready: exit status 5\nit wrote nothing to " +
+			"standard error; start it by itself"})
 }
 
 func TestRunFailsBeforeStarting(t *testing.T) {
@@ -314,7 +314,7 @@ func TestRunWithoutTrace(t *testing.T) {
 	}
 	s := newService(t)
 	execute(t, "run", "-url", s.url(), "-n", "20", "--", "env", "-i", s.program, "-addr", s.addr, "-pids", s.pids).
-		check(t, cli.ExitOK, []string{"requests/s", "printed no gctrace line", "drops GODEBUG"}, nil)
+		check(t, cli.ExitOK, []string{"requests/s", "printed no gctrace line", "drop GODEBUG"}, nil)
 	s.gone(1)
 }
 

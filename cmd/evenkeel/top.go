@@ -12,33 +12,23 @@ import (
 const topHelp = `
 evenkeel top [flags] URL...
 
-Shows what makes a service's requests slow, of all its replicas together, and on a terminal again
-every two seconds. Each URL is that of a recorder (package evenkeel.dev/reqtrace/recorder) in a replica;
-without a path it is /debug/evenkeel/ there. This command fetches the snapshots that a recorder
-keeps, the newest first, and analyses each of them once.
+Shows live what makes requests slow, for all replicas together. Each URL is a recorder's, without a
+path /debug/evenkeel/ there. Exit code 1 means that no replica answered.
 
-  evenkeel top http://10.0.0.1:6060 http://10.0.0.2:6060   the last hour, live; Ctrl-C ends
-  evenkeel top -since 10m http://127.0.0.1:6060            the last ten minutes
-  evenkeel top http://127.0.0.1:6060 > now.txt             once, because a file is not a terminal; or use -once
-  evenkeel top -every 1m http://127.0.0.1:6060 >> log      a line each minute
-  evenkeel top -json http://127.0.0.1:6060 > now.json      what they say, added up, as JSON
-
-Each slow request counts for the one cause that took most of it beyond the usual request of its
-class. What replicas counted is added, nothing is averaged. A replica that does not answer is
-named, and the others are shown; exit code 1 where none does. NEW are causes that were first seen
-within the last hour, or that no build before the last had, if that was watched for an hour. They
-need a recorder with Options.InProcess or Analyze.
+  evenkeel top http://10.0.0.1:6060 http://10.0.0.2:6060    the last hour; Ctrl-C ends
+  evenkeel top -since 10m -once http://127.0.0.1:6060       the last ten minutes, once
+  evenkeel top -every 1m http://127.0.0.1:6060 >> log       a line per minute
 `
 
 func runTop(ctx context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("top", topHelp)
 	since, every := cli.Period(time.Hour), cli.Period(2*time.Second)
-	fs.Var(&since, "since", "show the last `time`, such as 10m; 0 for all that is kept")
-	fs.Var(&every, "every", "refresh after this `time`; into a file or a pipe, refresh only with this flag")
+	fs.Var(&since, "since", "show the last `time`, such as 10m; 0 for all")
+	fs.Var(&every, "every", "refresh after this `time`; into a file or a pipe only if given")
 	rows := cli.Whole(12)
 	fs.Var(&rows, "n", "show so many `causes`")
 	once := fs.Bool("once", false, "look once")
-	asJSON := fs.Bool("json", false, "look once, and print the sum as JSON (docs/reference/history-json.md)")
+	asJSON := fs.Bool("json", false, "look once, and print JSON (docs/reference/history-json.md)")
 	names, err := a.Operands(fs, args)
 	if err != nil {
 		return err
@@ -60,7 +50,7 @@ func runTop(ctx context.Context, a *cli.App, args []string) error {
 	ctx, release := a.Catch(ctx)
 	defer release()
 	if *once || *asJSON || !a.View && !cli.Given(fs, "every") {
-		return v.Once(ctx, *asJSON)
+		return v.Report(ctx, "", "", *asJSON)
 	}
 	return v.Follow(ctx, time.Duration(every))
 }

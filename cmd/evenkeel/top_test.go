@@ -30,10 +30,7 @@ var lockKey = history.Key{Cause: reqtrace.CauseLock, Function: "main.get", Holde
 // many two hours ago.
 func slowReplica(t *testing.T, n int, k history.Key) *httptest.Server {
 	t.Helper()
-	s, err := history.Open(history.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := history.Open(history.Options{})
 	for i := range n {
 		for _, ago := range []time.Duration{2 * time.Minute, 2 * time.Hour} {
 			at := time.Now().Add(-ago)
@@ -233,10 +230,7 @@ func TestReport(t *testing.T) {
 	a := slowReplica(t, 20, lockKey)
 	dir := t.TempDir()
 	folder, page, sum := filepath.Join(dir, "folder"), filepath.Join(dir, "page.html"), filepath.Join(dir, "sum.json")
-	s, err := history.Open(history.Options{Dir: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := history.Open(history.Options{Dir: folder})
 	s.Add(history.Request{
 		Start: time.Now(), Duration: time.Second,
 		Key: history.Key{Cause: reqtrace.CauseSleep, Function: "main.retry"}, Lost: time.Second,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -12,13 +11,12 @@ import (
 const versionHelp = `
 evenkeel version [-json]
 
-Says which evenkeel this is: a version, or the commit that it was built from.
+Prints the version of evenkeel, or the commit that it was built from.
 `
 
 func runVersion(_ context.Context, a *cli.App, args []string) error {
 	fs := a.NewFlags("version", versionHelp)
-	asJSON := fs.Bool("json", false, "print that, and the machine, as run.json has them: for programs that keep "+
-		"figures of their own")
+	asJSON := fs.Bool("json", false, "print JSON, with the machine")
 	operands, err := a.Operands(fs, args)
 	if err != nil {
 		return err
@@ -30,9 +28,7 @@ func runVersion(_ context.Context, a *cli.App, args []string) error {
 		_, err := fmt.Fprintln(a.Stdout, runfile.Tool())
 		return err
 	}
-	e := json.NewEncoder(a.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return cli.WriteJSON(a.Stdout, struct {
 		Tool    string          `json:"tool"`
 		Machine runfile.Machine `json:"machine"`
 	}{runfile.Tool(), runfile.ThisMachine()})

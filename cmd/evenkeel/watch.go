@@ -11,29 +11,21 @@ import (
 const watchHelp = `
 evenkeel watch [flags] URL...
 
-Shows replicas behind gates (package gcgate), live: state, heap against its thresholds, who has the
-turn, requests that met a collection, the last collections, and what needs an operator: since the
-first look, and with -once since the gate's start. Each URL is a replica's own status page, as
-httpgate.Status serves it: not one behind a balancer.
+Shows replicas behind gates live: state, heap, turn, last collections, and what needs an operator.
+Each URL is the status page of one replica, as httpgate.Status serves it, not of a balancer.
 
   evenkeel watch http://10.0.0.7:8080/debug/gate http://10.0.0.8:8080/debug/gate
-  evenkeel watch -once URL...                 one look, for a script
-  evenkeel watch -json URL...                 an object a line, each second
-  evenkeel watch -haproxy 127.0.0.1:9199,be URL...
-                                              and names servers of that backend that are in DRAIN
-                                              though nobody is away: left behind by a process that
-                                              was killed
-
-With -once it ends with exit code 1 where a replica does not answer.
+  evenkeel watch -once -json http://10.0.0.7:8080/debug/gate
+  evenkeel watch -haproxy 127.0.0.1:9199,be http://10.0.0.7:8080/debug/gate
 `
 
 func runWatch(ctx context.Context, a *cli.App, args []string) error {
 	interval := cli.Period(time.Second)
 	fs := a.NewFlags("watch", watchHelp)
-	once := fs.Bool("once", false, "look once, and end")
-	asJSON := fs.Bool("json", false, "print each look as a line of JSON")
+	once := fs.Bool("once", false, "look once; exit with 1 if a replica does not answer")
+	asJSON := fs.Bool("json", false, "print a line of JSON per look")
 	balancer := fs.String("haproxy", "",
-		"ask HAProxy's stats socket too, as `ADDR,BACKEND`: 127.0.0.1:9199,be or unix:/run/haproxy.sock,be")
+		"find servers left in DRAIN by HAProxy's stats socket, `ADDR,BACKEND`, such as unix:/run/haproxy.sock,be")
 	fs.Var(&interval, "every", "look again after this `time`")
 	names, err := a.Operands(fs, args)
 	if err != nil {

@@ -21,7 +21,8 @@ func TestWatchOnce(t *testing.T) {
 	ok := statsServer(t, nil)
 	away := statsServer(t, func(_ uint64, s map[string]any) { s["State"] = "collecting"; s["Overlapped"] = 3 })
 	waits := statsServer(t, func(_ uint64, s map[string]any) {
-		s["State"], s["WithoutTurn"], s["IgnoredDrains"], s["Advice"] = "wanting", 2, 1, "a second replica\x1b[2J would help"
+		s["State"], s["WithoutTurn"], s["IgnoredDrains"] = "wanting", 2, 1
+		s["Advice"] = "a second replica\x1b[2J would help"
 		s["Turn"] = map[string]any{"Turns": 1, "Load": 1.25}
 	})
 	r := call("watch", "-once", ok.URL, away.URL, waits.URL+"/debug/gate")
@@ -32,7 +33,7 @@ func TestWatchOnce(t *testing.T) {
 		host(away.URL) + " collecting has it", "3 of 100",
 		host(waits.URL) + " wanting waits",
 		"! " + host(waits.URL) + ": 2 collections went without a turn",
-		"1 times requests kept coming", "the load of the turns is 1.25", "a second replica",
+		"1 times requests came after", "the load of the turns is 1.25", "a second replica",
 	}, nil)
 	if strings.Contains(r.stdout, "\x1b") {
 		t.Errorf("a replica's text reaches the terminal as it is: %q", r.stdout)
@@ -57,7 +58,7 @@ func TestWatchOnce(t *testing.T) {
 	call("watch", "-once", lingers.URL, alone.URL).check(t, cli.ExitOK,
 		[]string{host(lingers.URL) + " serving has it", host(alone.URL) + " collecting without"}, nil)
 	both := call("watch", "-once", away.URL, away.URL)
-	both.check(t, cli.ExitOK, []string{"! 2 replicas are away at once, and there is 1 turn"}, nil)
+	both.check(t, cli.ExitOK, []string{"! 2 replicas are drained at once with 1 turn"}, nil)
 }
 
 // TestWatchOnceInterrupted: a look that was cut short says nothing of the replicas.
@@ -153,13 +154,13 @@ func TestWatchNamesWhoIsLeftBehind(t *testing.T) {
 				tt.urls...)...)
 			r.check(t, cli.ExitOK, nil, nil)
 			if said := strings.Contains(r.stdout,
-				"be/a at "+tt.addr+" is in DRAIN, and no replica is away"); said != tt.left {
+				"be/a at "+tt.addr+" is in DRAIN, but no replica there is drained"); said != tt.left {
 				t.Errorf("said: %v, want %v\n%s", said, tt.left, r.stdout)
 			}
 		})
 	}
 	call("watch", "-once", "-haproxy", statSocket(t, "", "")+",other", serving.URL).check(t, cli.ExitFailed, nil,
-		[]string{"is the backend's name right?"})
+		[]string{"and the backend's name"})
 	call("watch", "-once", "-haproxy", "127.0.0.1:1,be", serving.URL).check(t, cli.ExitFailed, nil,
 		[]string{"cannot connect to the stats socket"})
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"evenkeel.dev/internal/golden"
-	"evenkeel.dev/internal/race"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -19,7 +18,7 @@ func command(t *testing.T, dir string, env []string, args ...string) string {
 	testutil.Slow(t, "runs the go command")
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+race.Flag, "GOPROXY=off"), env...)
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+testutil.RaceFlag, "GOPROXY=off"), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s %s: %v\n%s", strings.Join(env, " "), strings.Join(args, " "), err, out)
@@ -50,7 +49,7 @@ func TestEveryForm(t *testing.T) {
 		command(t, dir, []string{env}, program)
 	}
 	// the detector needs cgo, and without it much of the standard library is compiled again
-	if race.Flag == "-race=false" {
+	if testutil.RaceFlag == "-race=false" {
 		command(t, dir, []string{"CGO_ENABLED=0"}, "go", "build", ".")
 	}
 	if out := command(t, dir, nil, "gofmt", "-l", generated); out != "" {
@@ -241,7 +240,7 @@ func TestChangedC(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "build", ".")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+race.Flag, "GOPROXY=off")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+testutil.RaceFlag, "GOPROXY=off")
 		out, err := cmd.CombinedOutput()
 		said := strings.Contains(string(out), "C has changed: run go generate") ||
 			strings.Contains(string(out), "does not fit") ||

@@ -13,7 +13,7 @@ import (
 // ErrClosed is what [Turns.TryAcquire] returns after [Turns.Close]. Test for it with errors.Is.
 var ErrClosed = errors.New("etcdturn: closed: make new Turns with New")
 
-// Why a lease, or what hangs on it, cannot be relied on any more.
+// Why a lease or its key is lost.
 var (
 	errEnded     = errors.New("the lease ended meanwhile")
 	errChanged   = errors.New("the key was deleted or changed")
@@ -42,7 +42,6 @@ func (t *Turns) explain(err error) error {
 		t.client.Endpoints(), t.prefix, err)
 }
 
-// codeOf is that of what a request to etcd returned.
 func codeOf(err error) codes.Code {
 	if refusal := (rpctypes.EtcdError{}); errors.As(err, &refusal) {
 		return refusal.Code()

@@ -18,32 +18,31 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// closeTimeout bounds what Close waits for etcd. Tests have it longer.
+// closeTimeout bounds Close. Tests raise it.
 var closeTimeout = time.Second
 
 const checkTimeout = time.Second
 
-// Turns is one replica's part in a group. It holds at most one turn. Its methods may be called
-// from any goroutine.
+// Turns is one replica of a group. It holds at most one turn. Any goroutine may call its methods.
 type Turns struct {
 	options Options
-	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
+	gateLog atomic.Pointer[slog.Logger] // nil before a gate starts
 	client  *clientv3.Client
 	own     bool   // Close closes client
 	prefix  string // of the group's keys
 
-	busy       chan struct{} // has an element while a TryAcquire runs, and for good after Close
+	busy       chan struct{} // full while a TryAcquire runs, and after Close
 	closing    chan struct{} // closed by Close
-	ended      chan struct{} // has an element when janitor has a lease to revoke
+	ended      chan struct{} // full if janitor has a lease to revoke
 	dismiss    context.CancelFunc
 	background sync.WaitGroup
 
-	mu      sync.Mutex         // never held during a request
-	session *session           // guarded by mu; nil: the next TryAcquire opens one
-	stale   clientv3.LeaseID   // guarded by mu; of the session before, to be revoked; 0: none
-	held    *lease             // guarded by mu; of session; nil: none
-	holders []string           // guarded by mu; who held the slots when none was free last
-	cancel  context.CancelFunc // guarded by mu; ends the TryAcquire that runs
+	mu      sync.Mutex         // guards what follows; never held during a request
+	session *session           // nil: the next TryAcquire opens one
+	stale   clientv3.LeaseID   // of the last session, to be revoked; 0: none
+	held    *lease             // of session; nil: none
+	holders []string           // of the slots, when none was free last
+	cancel  context.CancelFunc // ends the TryAcquire that runs
 }
 
 var (
@@ -53,8 +52,8 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns the part of this process in a group, or an [*evenkeel.OptionError]. It does not wait for etcd:
-// a server that is away fails TryAcquire, not New. Close it at the end.
+// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for etcd. Close them at the
+// end.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -81,17 +80,15 @@ func New(o Options) (*Turns, error) {
 	return t, nil
 }
 
-// Attach implements [gcgate.Attacher]. From then on the turns log to the gate's logger, unless
-// Options.Logger is set.
+// Attach implements [gcgate.Attacher].
 func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
 
-// log returns the logger. Before a gate starts that is slog.Default().
 func (t *Turns) log() *slog.Logger { return cmp.Or(t.options.Logger, t.gateLog.Load(), slog.Default()) }
 
-// TurnCount returns Options.K. See [gcgate.TurnCounter].
+// TurnCount implements [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }
 
-// Check implements [gcgate.Checker]: it asks etcd who has the slots, within a second.
+// Check implements [gcgate.Checker]. It reads a key of the group, within a second.
 func (t *Turns) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -101,24 +98,23 @@ func (t *Turns) Check(ctx context.Context) error {
 	return nil
 }
 
-// Holders implements [gcgate.HolderNamer]: it names who held the slots when this replica last found
-// none free.
+// Holders implements [gcgate.HolderNamer]. It names the holders when this replica last found no
+// slot free.
 func (t *Turns) Holders() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.Join(t.holders, ", ")
 }
 
-// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, when somebody waits
-// in [Turns.Acquire], and when this Turns holds one already. It waits for etcd, until ctx or
-// Options.TTL ends.
+// TryAcquire takes a free slot. It returns [gcgate.ErrHeld] if there is none, if a replica waits in
+// [Turns.Acquire], or if these Turns hold one. It waits for etcd until ctx or Options.TTL ends.
 func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
 	return t.acquire(ctx, cancel, func(ctx context.Context) (*lease, error) { return t.tryOnce(ctx, nil) })
 }
 
-// acquire calls try, which takes a slot, while no other call does.
+// acquire calls try, which takes a slot. One acquire runs at a time.
 func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	try func(context.Context) (*lease, error),
 ) (gcgate.Lease, error) {
@@ -134,7 +130,7 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 		return nil, err
 	}
 	l, err := try(ctx)
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // ended at etcd's, and not noticed here yet
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) { // ended, which keep has not noticed
 		l, err = try(ctx)
 	}
 	switch {
@@ -146,7 +142,7 @@ func (t *Turns) acquire(ctx context.Context, cancel context.CancelFunc,
 	return l, nil
 }
 
-// begin lets Close cancel a TryAcquire, unless the answer is known without asking etcd.
+// begin lets Close cancel a TryAcquire.
 func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +162,7 @@ func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) error {
 }
 
 // tryOnce takes a slot for the session, which it opens if there is none. w is this process's place
-// in the queue; nil: it has none, and whoever has goes first.
+// in the queue. Without one, all that have a place go first.
 func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	s, err := t.open(ctx)
 	if err != nil {
@@ -175,7 +171,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	op := s.acquire
 	if w != nil {
 		if w.session != s {
-			return nil, rpctypes.ErrLeaseNotFound // the place is gone with it
+			return nil, rpctypes.ErrLeaseNotFound // with its place
 		}
 		op = t.acquisition(s.id, w)
 	}
@@ -201,7 +197,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.session != s { // ended meanwhile, and is being revoked with the slot
+	if t.session != s { // which janitor revokes with the slot
 		stop()
 		return nil, errEnded
 	}
@@ -212,11 +208,11 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 
 func (t *Turns) key(slot int) string { return t.prefix + strconv.Itoa(slot) }
 
-// acquisition is the transaction that takes the first free slot for the lease id, or else reads who
-// has them. It takes none when anybody waits; with w none when somebody goes before w, which it
-// removes or else reads, too.
+// acquisition is the transaction that takes the first free slot for the lease id, or reads the
+// holders. Without w it takes no slot if the queue has a key. With w it takes a slot and removes w
+// if w is first, and otherwise reads w too.
 func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
-	// No such key.
+	// The queue has no key.
 	first := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(t.prefix+queueKeys).WithPrefix(), "=", 0)}
 	var then []clientv3.Op
 	otherwise := []clientv3.Op{clientv3.OpGet(t.prefix, clientv3.WithPrefix(), clientv3.WithLimit(int64(t.options.K)))}
@@ -238,8 +234,8 @@ func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
 	return otherwise[0]
 }
 
-// outcome reads the answer to an acquisition: the slot that was taken, or -1, the holders, and
-// whether the own place is there.
+// outcome reads the answer to an acquisition: the slot or -1, the holders, and whether the place of
+// this process is there.
 func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	for !txn.Succeeded {
 		next := txn.Responses[0]
@@ -257,8 +253,8 @@ func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	return slot, nil, false
 }
 
-// Close releases what is held, whose Lost is closed, and ends the lease. It waits at most a
-// second for etcd; when that was too short, the error says so, and the TTL ends the lease.
+// Close releases the turn, closes its Lost, and ends the lease. It waits for etcd for a second at
+// most. After an error the TTL ends the lease.
 func (t *Turns) Close() error {
 	t.mu.Lock()
 	select {
@@ -270,7 +266,7 @@ func (t *Turns) Close() error {
 	close(t.closing)
 	t.cancel()
 	t.mu.Unlock()
-	t.busy <- struct{}{} // no TryAcquire runs any more
+	t.busy <- struct{}{} // no TryAcquire runs
 
 	t.dismiss()
 	t.mu.Lock()

@@ -19,12 +19,12 @@ type lease struct {
 	released atomic.Bool
 }
 
-// Lost is closed when the slot was lost before Release: the lease ended, somebody deleted or
-// changed the key, or Turns was closed.
+// Lost implements gcgate.Lease. The slot is lost if the lease ends, if the key is deleted or
+// changed, or if Turns is closed.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// Release deletes the key if it is still ours. When etcd does not answer it returns an error,
-// and the slot is freed in the background, by the TTL at the latest. Further calls do nothing.
+// Release implements gcgate.Lease. After an error the slot is freed in the background, or by the
+// TTL.
 func (l *lease) Release(ctx context.Context) error {
 	if !l.released.CompareAndSwap(false, true) {
 		return nil
@@ -39,7 +39,7 @@ func (l *lease) Release(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
-	// A late duplicate cannot hit the next holder: no other put has this revision.
+	// A late duplicate cannot delete another holder's key, because no other put has this revision.
 	_, err := t.client.Txn(ctx).If(
 		clientv3.Compare(clientv3.ModRevision(l.key), "=", l.revision),
 		clientv3.Compare(clientv3.LeaseValue(l.key), "=", l.session.id),
@@ -52,7 +52,6 @@ func (l *lease) Release(ctx context.Context) error {
 	return nil
 }
 
-// drop makes room for the next turn of this process.
 func (l *lease) drop() {
 	l.turns.mu.Lock()
 	defer l.turns.mu.Unlock()
@@ -61,15 +60,14 @@ func (l *lease) drop() {
 	}
 }
 
-// watch waits until the slot is lost, or ctx is done because it was released or the session
-// is over.
+// watch waits until the slot is lost, or ctx ends.
 func (l *lease) watch(ctx context.Context) {
 	defer l.stop()
 	why := errEnded
 	if changed, err := l.changed(ctx); changed {
 		why = errChanged
 		l.drop()
-	} else if ctx.Err() == nil { // the key may be ours yet, but nobody would tell
+	} else if ctx.Err() == nil { // the key may be ours, but no watch would tell
 		why = err
 		l.turns.retire(l.session, err)
 	}
@@ -81,13 +79,13 @@ func (l *lease) watch(ctx context.Context) {
 	close(l.lost)
 }
 
-// changed reports whether the key was deleted or changed, else why it cannot be known any more.
+// changed reports whether the key was deleted or changed. An error says why it cannot know.
 func (l *lease) changed(ctx context.Context) (bool, error) {
 	for answer := range l.turns.client.Watch(ctx, l.key, clientv3.WithRev(l.revision+1)) {
 		if err := answer.Err(); err != nil {
 			return false, fmt.Errorf("the key cannot be watched: %w", err)
 		}
-		if len(answer.Events) > 0 { // else it tells how far it has looked
+		if len(answer.Events) > 0 { // else it is a progress message
 			return true, nil
 		}
 	}

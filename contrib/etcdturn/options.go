@@ -23,40 +23,38 @@ const (
 
 // Options configure [Turns]. The zero value works where an etcd listens on this machine.
 type Options struct {
-	// Client talks to etcd, and stays open after Close. Start from [ClientConfig] to make it.
-	// Default: nil, which is a client of Endpoints that Close closes.
+	// Client talks to etcd. Make it from [ClientConfig]. It stays open after Close. Default: nil, a
+	// client of Endpoints.
 	Client *clientv3.Client
 
-	// Endpoints are the addresses of etcd's servers, as host:port or URL, if Client is nil.
+	// Endpoints are the addresses of etcd's servers, each host:port or a URL, if Client is nil.
 	// Default: none, which is http://127.0.0.1:2379.
 	Endpoints []string
 
-	// Group names the replicas that take turns with one another: those behind one balancer.
-	// Default: empty, which is the program's file name. Limit: 255 bytes, without '/'.
+	// Group names the replicas that take turns with one another, those behind one balancer.
+	// Default: empty, the program's file name. Limit: 255 bytes, without '/'.
 	Group string
 
-	// K is how many of the group may collect at once; it must be the same in all of them,
-	// else the largest counts. Default: 0, which is 1. Limit: 64.
+	// K is how many of the group may collect at once. Set the same in all of them. Default: 0,
+	// which is 1. Limit: 64.
 	K int
 
-	// Holder says to operators who has a slot; it is the value of the key. Default: empty,
-	// which is host:pid. Limit: 255 bytes.
+	// Holder names this process to operators, as the value of the key. Default: empty, which is
+	// host:pid. Limit: 255 bytes.
 	Holder string
 
-	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an answer. It
-	// is rounded up to whole seconds, and etcd raises it to its own minimum, which is 2 s in its
-	// default configuration. A holder that does not run for longer loses the turn too, and a peer
-	// may then put it back (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s. Limit: 1
-	// minute.
+	// TTL is how long the slot of a dead holder stays taken, and the longest wait for an answer, in
+	// whole seconds, rounded up. etcd raises it to its own minimum, usually 2 s. A holder that is
+	// stopped for longer loses the turn, and a peer may put it back into rotation
+	// (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 5 s. Limit: 1 minute.
 	TTL time.Duration
 
-	// Last, while it returns true, lets all others go first that wait: for the leader of a group of
-	// which a leader's collection costs the most. It is asked when this replica begins to wait and
-	// once a second from then on, and must not block. Default: nil, in order of arrival.
+	// Last lets all others go first that wait, while it returns true. Use it for a leader, whose
+	// collection costs the most. A replica that waits calls it once per second. It must not block.
+	// Default: nil, in order of arrival.
 	Last func() bool
 
-	// Logger gets Warn for a turn that was lost and Debug for the rest. Default: nil, which
-	// is the gate's logger.
+	// Logger gets Warn for a lost turn. Default: nil, the gate's logger.
 	Logger *slog.Logger
 }
 

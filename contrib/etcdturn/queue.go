@@ -12,41 +12,41 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Keys of those who wait, below the group's prefix: each hangs on its process's lease, and the
-// revision at which it was made is its place. Those in the second go when the first is empty.
+// Keys of the replicas that wait, below the group's prefix. The revision of a key is its place.
+// Those of goLast go when inOrder is empty.
 const (
 	queueKeys = "queue/"
 	inOrder   = queueKeys + "0/"
 	goLast    = queueKeys + "1/"
 )
 
-// leaveTimeout bounds what giving a place up may take; past it the lease is given up with it.
+// leaveTimeout bounds the removal of a place. After it the lease is given up.
 const leaveTimeout = time.Second
 
-// lookAgain is how often a process that waits looks whether Options.Last has changed, and whether
-// an event was missed.
+// lookAgain is how often a replica that waits calls Options.Last, and tries again in case it missed
+// an event.
 const lookAgain = time.Second
 
-// place is a place in the queue. It is owned by one call of Acquire.
+// place is a place in the queue. One call of Acquire owns it.
 type place struct {
 	session  *session
 	key      string
-	ahead    string // prefix of keys of which all go first; "": none
-	line     string // prefix of those that go by their revision
+	ahead    string // prefix of keys that all go first; "": none
+	line     string // prefix of keys that go by their revision
 	revision int64
-	looked   int64 // revision as of which it was not first, or no slot was free
-	gone     bool  // then: its lease has ended, or somebody has deleted the key
+	looked   int64 // revision of the last attempt
+	gone     bool  // at that attempt there was no key
 }
 
-// Acquire waits for a slot until ctx ends: of those who wait, who came first gets it. While etcd is
-// away it fails, as TryAcquire does.
+// Acquire waits for a slot until ctx ends, in the order of arrival. While etcd is away it fails, as
+// TryAcquire does.
 func (t *Turns) Acquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	return t.acquire(ctx, cancel, t.wait)
 }
 
-// wait takes a slot, at once if one is free and nobody waits, and else when it comes to that.
+// wait takes a slot, at once if one is free and no replica waits.
 func (t *Turns) wait(ctx context.Context) (*lease, error) {
 	asking, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
@@ -103,7 +103,7 @@ func (t *Turns) enlist(ctx context.Context) (*place, error) {
 	return w, nil
 }
 
-// isFirst is what holds when nobody goes before w. etcd compares with all keys that there are.
+// isFirst holds if no key goes before w.
 func (w *place) isFirst() []clientv3.Cmp {
 	first := []clientv3.Cmp{
 		clientv3.Compare(clientv3.CreateRevision(w.key), "=", w.revision), // it is there
@@ -115,15 +115,14 @@ func (w *place) isFirst() []clientv3.Cmp {
 	return first
 }
 
-// tryNext takes a slot if w is first and one is free; else it returns ErrHeld.
 func (t *Turns) tryNext(ctx context.Context, w *place) (*lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
 	return t.tryOnce(ctx, w)
 }
 
-// awaitChange returns nil when a key of the group was deleted since the last look, and now and
-// then.
+// awaitChange returns nil when a key of the group was deleted since the last attempt, or after
+// lookAgain.
 func (t *Turns) awaitChange(ctx context.Context, w *place) error {
 	watching, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()
@@ -143,12 +142,12 @@ func (t *Turns) awaitChange(ctx context.Context, w *place) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case ended:
-		return rpctypes.ErrLeaseNotFound // the place is gone with it: begin anew
+		return rpctypes.ErrLeaseNotFound // with its place
 	}
 	return nil
 }
 
-// leave gives the place up, with the whole session where etcd does not answer.
+// leave removes the place, or the session if etcd does not answer.
 func (t *Turns) leave(w *place) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()

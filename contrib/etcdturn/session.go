@@ -10,19 +10,18 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// retryPause is between attempts to revoke a lease, or to hear whether it is there.
+// retryPause is between two attempts to revoke a lease or to read it.
 const retryPause = 250 * time.Millisecond
 
-// A session is an etcd lease that is kept alive. It is over when [Turns.session] is another.
+// A session is an etcd lease that is kept alive.
 type session struct {
 	id      clientv3.LeaseID
-	acquire clientv3.Op        // takes a slot for id, if nobody waits
+	acquire clientv3.Op        // takes a slot for id if no replica waits
 	ctx     context.Context    // of the keepalive
 	stop    context.CancelFunc // ends ctx
 }
 
-// open returns the session, after making one if there is none. One TryAcquire runs at a time,
-// and so one open.
+// open returns the session, and makes one if there is none.
 func (t *Turns) open(ctx context.Context) (*session, error) {
 	t.mu.Lock()
 	s := t.session
@@ -36,7 +35,7 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 	asked := time.Now()
 	grant, err := t.client.Grant(ctx, int64(t.options.TTL/time.Second))
 	if err != nil {
-		return nil, err // if it was granted all the same, nothing hangs on it and it expires
+		return nil, err // a lease that was granted has no keys, and expires
 	}
 	keep, stop := context.WithCancel(context.Background())
 	alive, err := t.client.KeepAlive(keep, grant.ID)
@@ -53,8 +52,7 @@ func (t *Turns) open(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// keep retires s when its lease cannot be relied on any more. The client alone would tell up
-// to a second late.
+// keep retires s when its lease may have expired. The client alone would tell up to a second late.
 func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, expires time.Time) {
 	timer := time.NewTimer(time.Until(expires))
 	defer timer.Stop()
@@ -78,9 +76,8 @@ func (t *Turns) keep(s *session, alive <-chan *clientv3.LeaseKeepAliveResponse, 
 	}
 }
 
-// keepOn has the client keep s alive again, which it has stopped to do: s has ended, or the client
-// has waited for the first answer for three seconds, whatever the TTL. It returns an error when s
-// has ended, or expires before etcd answers.
+// keepOn has the client keep s alive again. The client stops if s has ended, or if the first answer
+// takes three seconds. keepOn fails if s has ended, or expires before etcd answers.
 func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
 	ctx, cancel := context.WithDeadline(s.ctx, expires)
 	defer cancel()
@@ -101,8 +98,7 @@ func (t *Turns) keepOn(s *session, expires time.Time) (<-chan *clientv3.LeaseKee
 	}
 }
 
-// retire ends s: what is held is lost, unless it is being released, and what s left at etcd is
-// revoked in the background. It does nothing if s is over.
+// retire ends s. Its turn is lost, and janitor revokes its lease. It does nothing if s is over.
 func (t *Turns) retire(s *session, why error) {
 	s.stop()
 	t.mu.Lock()
@@ -118,7 +114,7 @@ func (t *Turns) retire(s *session, why error) {
 	}
 	select {
 	case t.ended <- struct{}{}:
-	default: // it will look at the newest
+	default: // janitor looks at the newest
 	}
 	t.log().Debug("etcdturn: lease given up", "group", t.options.Group, "lease", s.id, "reason", why)
 }
@@ -135,8 +131,8 @@ func (t *Turns) janitor(ctx context.Context) {
 	}
 }
 
-// revokeSoon tries to settle for as long as a lease may live. Past that the lease has expired,
-// or etcd is still away; then the next TryAcquire settles.
+// revokeSoon tries to settle for as long as a lease may live. After that the next TryAcquire
+// settles.
 func (t *Turns) revokeSoon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.TTL)
 	defer cancel()
@@ -154,8 +150,8 @@ func (t *Turns) revokeSoon(ctx context.Context) {
 	}
 }
 
-// settle revokes the lease of the session before, and with it every key that it left, even one
-// whose transaction is still on its way.
+// settle revokes the lease of the last session, and with it all its keys, even one whose
+// transaction is still on its way.
 func (t *Turns) settle(ctx context.Context) error {
 	t.mu.Lock()
 	id := t.stale

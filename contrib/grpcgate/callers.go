@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	maxNamed  = 32   // addresses of clients that do not watch, which the log names
-	maxLooked = 1000 // calls that are looked at for such an address, from when nobody watches or a drain begins
+	maxNamed  = 32   // addresses that the log names
+	maxLooked = 1000 // calls of clients that do not watch that look notes
 )
 
-// callers are the clients: by connection those that watch, by address some that do not. The zero
-// value has none.
+// callers are the clients. It has connections with a Watch, and addresses of some clients without.
 type callers struct {
-	conns sync.Map     // *conn by key of its address: of each connection with a Watch
-	looks atomic.Int32 // calls of clients that do not watch whose address is still to be noted
+	conns sync.Map     // *conn by connKey
+	looks atomic.Int32 // calls whose address is still to be noted
 
 	mu    sync.Mutex
-	seen  map[string]struct{} // addresses of clients that do not watch and call now; at most maxNamed; guarded by mu
-	named map[string]struct{} // those that the log has named, for ever; at most maxNamed; guarded by mu
+	seen  map[string]struct{} // addresses without a Watch, maxNamed at most; guarded by mu
+	named map[string]struct{} // those that the log has named; guarded by mu
 }
 
 // conn is a connection with a Watch.
@@ -36,9 +35,8 @@ type conn struct {
 	watches int // guarded by callers.mu
 }
 
-// connKey is the same for all streams of a connection, and another for each connection that is open
-// where its address is a pointer, as of TCP and Unix sockets; else the address has to tell them
-// apart.
+// connKey is the same for all streams of a connection. Pointers to addresses of TCP and Unix
+// sockets differ for each open connection.
 func connKey(a net.Addr) any {
 	switch a := a.(type) {
 	case nil:
@@ -57,7 +55,7 @@ func addrOf(ctx context.Context) net.Addr {
 	return nil
 }
 
-// connect notes a Watch, whose calls are counted from now on.
+// connect begins to count the calls of a connection with a Watch.
 func (c *callers) connect(ctx context.Context) *conn {
 	key := connKey(addrOf(ctx))
 	c.mu.Lock()
@@ -68,7 +66,7 @@ func (c *callers) connect(ctx context.Context) *conn {
 	return cn
 }
 
-// disconnect notes that a Watch has ended.
+// disconnect is called when a Watch has ended.
 func (c *callers) disconnect(cn *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +75,6 @@ func (c *callers) disconnect(cn *conn) {
 	}
 }
 
-// called counts a call.
 func (c *callers) called(ctx context.Context) {
 	addr := addrOf(ctx)
 	if v, ok := c.conns.Load(connKey(addr)); ok {
@@ -89,8 +86,8 @@ func (c *callers) called(ctx context.Context) {
 	}
 }
 
-// look has the next calls of clients that do not watch noted, or no more. Those noted before stay,
-// unless afresh.
+// look begins or ends to note the addresses of clients that do not watch. afresh forgets the last
+// ones.
 func (c *callers) look(on, afresh bool) {
 	n := int32(0)
 	if on {
@@ -104,7 +101,6 @@ func (c *callers) look(on, afresh bool) {
 	}
 }
 
-// see notes a client that does not watch.
 func (c *callers) see(host string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +113,7 @@ func (c *callers) see(host string) {
 	c.seen[host] = struct{}{}
 }
 
-// hostOf returns the address without the port, which a client changes with each connection.
+// hostOf returns the address without the port, which differs for each connection.
 func hostOf(a net.Addr) string {
 	if host, _, err := net.SplitHostPort(a.String()); err == nil {
 		return host
@@ -125,7 +121,7 @@ func hostOf(a net.Addr) string {
 	return a.Network() + " " + a.String()
 }
 
-// names returns " (ADDRESS, ...)", or nothing where no such client calls.
+// names returns " (ADDRESS, ...)" or "".
 func (c *callers) names() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +131,7 @@ func (c *callers) names() string {
 	return " (" + strings.Join(slices.Sorted(maps.Keys(c.seen)), ", ") + ")"
 }
 
-// warn names in the log those clients that it has not named yet.
+// warn logs each client that does not watch once.
 func (c *callers) warn(log *slog.Logger) {
 	if fresh := c.unnamed(); len(fresh) > 0 {
 		log.Warn("grpcgate: clients call that do not watch health, so their calls overlap collections",
@@ -143,7 +139,7 @@ func (c *callers) warn(log *slog.Logger) {
 	}
 }
 
-// unnamed returns those clients that the log has not named yet, and takes them for named.
+// unnamed returns the clients that the log has not named, and marks them as named.
 func (c *callers) unnamed() (fresh []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

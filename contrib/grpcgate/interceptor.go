@@ -13,19 +13,17 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// ServerOptions are the two interceptors, for grpc.NewServer. They come before other chained
-// interceptors when these options are given first: what an interceptor before them does is not
-// counted.
+// ServerOptions returns both interceptors for grpc.NewServer. Pass them first. What an interceptor
+// before them does is not counted.
 func (s *Signal) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(s.UnaryInterceptor),
-		grpc.ChainStreamInterceptor(s.StreamInterceptor),
+		grpc.ChainUnaryInterceptor(s.unary),
+		grpc.ChainStreamInterceptor(s.stream),
 	}
 }
 
-// UnaryInterceptor is a [grpc.UnaryServerInterceptor] that counts calls, and refuses them with
-// UNAVAILABLE under [gcgate.PolicyShed]. Before a gate has this signal it does nothing.
-func (s *Signal) UnaryInterceptor(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+// unary counts calls, and refuses them with UNAVAILABLE under [gcgate.PolicyShed].
+func (s *Signal) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	handler grpc.UnaryHandler,
 ) (any, error) {
 	g := s.gate.Load()
@@ -43,9 +41,8 @@ func (s *Signal) UnaryInterceptor(ctx context.Context, req any, info *grpc.Unary
 	return handler(ctx, req)
 }
 
-// StreamInterceptor is a [grpc.StreamServerInterceptor]. It counts messages where
-// [Options].Messages says so, and refuses nothing. Before a gate has this signal it does nothing.
-func (s *Signal) StreamInterceptor(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+// stream counts the messages of the methods of [Options].Messages.
+func (s *Signal) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
 	handler grpc.StreamHandler,
 ) error {
 	g := s.gate.Load()
@@ -61,7 +58,6 @@ func (s *Signal) StreamInterceptor(srv any, stream grpc.ServerStream, info *grpc
 	return handler(srv, c)
 }
 
-// isHealth reports whether method is one of the health service.
 func isHealth(method string) bool { return strings.HasPrefix(method, "/grpc.health.v1.Health/") }
 
 // countedStream counts messages. One goroutine may receive while another sends.
@@ -70,11 +66,11 @@ type countedStream struct {
 	gate *gcgate.Gate
 
 	mu     sync.Mutex
-	ticket gcgate.Ticket // of the message that is worked on, else zero; guarded by mu
+	ticket gcgate.Ticket // of the current message, or zero; guarded by mu
 	over   bool          // the handler has returned; guarded by mu
 }
 
-// count ends the message that is worked on, and begins one if there is another.
+// count ends the current message, and begins another one.
 func (c *countedStream) count(another bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +81,8 @@ func (c *countedStream) count(another bool) {
 	}
 }
 
-// end ends the last message: a goroutine of the handler's may still receive one, which nobody works
-// on.
+// end ends the last message. A goroutine of the handler may still receive one, which does not
+// count.
 func (c *countedStream) end() {
 	c.mu.Lock()
 	c.over = true

@@ -28,7 +28,7 @@ func TestCallsAreCountedAndHealthIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{})
 		unary := func(method string, handler grpc.UnaryHandler) {
-			s.UnaryInterceptor(client(t, 1), nil, &grpc.UnaryServerInfo{FullMethod: method}, handler)
+			s.unary(client(t, 1), nil, &grpc.UnaryServerInfo{FullMethod: method}, handler)
 		}
 		unary("/a.B/C", func(context.Context, any) (any, error) { inFlight(t, s, 1, 1); return nil, nil })
 		inFlight(t, s, 0, 1)
@@ -40,7 +40,7 @@ func TestCallsAreCountedAndHealthIsNot(t *testing.T) {
 		for _, method := range []string{"Check", "List", "Watch"} {
 			unary("/grpc.health.v1.Health/"+method,
 				func(context.Context, any) (any, error) { inFlight(t, s, 0, 2); return nil, nil })
-			s.StreamInterceptor(nil, &fakeStream{ctx: client(t, 1)},
+			s.stream(nil, &fakeStream{ctx: client(t, 1)},
 				&grpc.StreamServerInfo{FullMethod: "/grpc.health.v1.Health/" + method},
 				func(any, grpc.ServerStream) error { inFlight(t, s, 0, 2); return nil })
 		}
@@ -69,7 +69,7 @@ func TestMessagesCountOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSignal(t, Options{Messages: func(method string) bool { return method == "/a.B/Short" }})
 		stream := func(method string, handler grpc.StreamHandler) {
-			s.StreamInterceptor(nil, &fakeStream{ctx: client(t, 1), left: 3},
+			s.stream(nil, &fakeStream{ctx: client(t, 1), left: 3},
 				&grpc.StreamServerInfo{FullMethod: method}, handler)
 		}
 		stream("/a.B/Long", func(_ any, ss grpc.ServerStream) error {
@@ -135,7 +135,7 @@ func TestMessagesAreNoIgnoredDrain(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.StreamInterceptor(nil, &chattyStream{fakeStream{ctx: ctx}},
+			s.stream(nil, &chattyStream{fakeStream{ctx: ctx}},
 				&grpc.StreamServerInfo{FullMethod: "/a.B/Chat"},
 				func(_ any, ss grpc.ServerStream) error {
 					for ss.RecvMsg(nil) == nil {
@@ -147,7 +147,8 @@ func TestMessagesAreNoIgnoredDrain(t *testing.T) {
 		}()
 		time.Sleep(time.Minute)
 		stats := g.Stats()
-		if d := stats.Phases[gcgate.StateDraining]; stats.IgnoredDrains > 0 || d.Count < 5 || d.Max > 105*time.Millisecond {
+		d := stats.Phases[gcgate.StateDraining]
+		if stats.IgnoredDrains > 0 || d.Count < 5 || d.Max > 105*time.Millisecond {
 			t.Errorf("%d drains were ignored; drained %+v", stats.IgnoredDrains, d)
 		}
 		if err := g.Stop(context.Background()); err != nil {
@@ -166,7 +167,7 @@ func TestReaderThatOutlivesItsHandler(t *testing.T) {
 	s := newSignal(t, Options{Messages: func(string) bool { return true }})
 	stream := &lateStream{fakeStream: fakeStream{ctx: client(t, 1)}, more: make(chan struct{})}
 	received := make(chan struct{})
-	err := s.StreamInterceptor(nil, stream, &grpc.StreamServerInfo{FullMethod: "/a.B/C"},
+	err := s.stream(nil, stream, &grpc.StreamServerInfo{FullMethod: "/a.B/C"},
 		func(_ any, st grpc.ServerStream) error {
 			go func() {
 				defer close(received)
@@ -205,9 +206,9 @@ func TestRefuses(t *testing.T) {
 			if e.State != gcgate.StateCollecting {
 				return
 			}
-			_, refusal = s.UnaryInterceptor(client(t, 1), nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+			_, refusal = s.unary(client(t, 1), nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 				func(context.Context, any) (any, error) { return nil, nil })
-			s.StreamInterceptor(nil, &fakeStream{ctx: client(t, 1)}, &grpc.StreamServerInfo{FullMethod: "/a.B/Long"},
+			s.stream(nil, &fakeStream{ctx: client(t, 1)}, &grpc.StreamServerInfo{FullMethod: "/a.B/Long"},
 				func(any, grpc.ServerStream) error { ran = true; return nil })
 		}
 		heap := gcgatetest.NewHeap()

@@ -12,30 +12,28 @@ import (
 
 // Options configure a [Signal]. The zero value works.
 type Options struct {
-	// Health is the service's own health: what it says stands, but for SERVING while this process
-	// is away. [Signal.Register] registers it with that added, so do not register it yourself.
-	// Default: nil, which is a health.Server that says SERVING for the name "", the whole server.
+	// Health is the service's own health. The signal replaces SERVING in a Watch during a
+	// collection. [Signal.Register] registers it. Default: nil, a health.Server that returns
+	// SERVING for the name "", the whole server.
 	Health grpc_health_v1.HealthServer
 
-	// Messages says of which streaming methods ("/package.Service/Method") each message counts as
-	// a request: from its arrival until the handler has sent something or waits for the next. As a
-	// client cannot move an open stream, messages that come after a drain are no reason for the
-	// gate to warn. It is called for each stream, from any goroutine. Default: nil, none; a
-	// stream's own length never counts.
+	// Messages returns whether each message of a streaming method ("/package.Service/Method")
+	// counts as a request, from its arrival until the handler sends or receives. The gate does not
+	// warn of messages after a drain, because a client cannot move an open stream. Any goroutine
+	// calls it, once per stream. Default: nil, no method.
 	Messages func(fullMethod string) bool
 
-	// MaxWatches bounds the Watch streams. One more is answered UNIMPLEMENTED: its client goes on
-	// without health checks, and hears of no collection. Default: 0, which is 65,536. Limit:
-	// 2^31-1.
+	// MaxWatches bounds the Watch streams. One more gets UNIMPLEMENTED, and its client goes on
+	// without health checks. Default: 0, which is 65,536. Limit: 2^31-1.
 	MaxWatches int
 
-	// ReturnTimeout is how long [Signal.Ready] waits for a client's next call on a connection on
-	// which calls were frequent, from its own call on. A client that takes longer to hear of it may
-	// find this process and the next one away at once, and its calls fail with UNAVAILABLE.
-	// Default: 0, which is 250 ms. Limit: 15 s, less than the gate gives Ready.
+	// ReturnTimeout is how long [Signal.Ready] waits for the next call on a connection on which
+	// calls were frequent. A client that hears of it later may find this replica and the next one
+	// drained at once, and its calls fail with UNAVAILABLE. Default: 0, which is 250 ms. Limit:
+	// 15 s.
 	ReturnTimeout time.Duration
 
-	// Logger gets Warn for clients that do not watch. Default: nil, which is the gate's logger.
+	// Logger gets Warn for clients that do not watch. Default: nil, the gate's logger.
 	Logger *slog.Logger
 }
 

@@ -23,42 +23,36 @@ var (
 	_ gcgate.Explainer = (*Signal)(nil)
 )
 
-// Times of the way back.
 const (
-	// idleSettle is when a client that is idle has this process back, after SERVING was sent to it:
-	// some round trips within a data centre.
+	// idleSettle is how long after SERVING an idle client counts as back: some round trips within a
+	// data centre.
 	idleSettle = 20 * time.Millisecond
 
-	// waitTick is how often a wait looks at calls and clocks.
+	// waitTick is how often a wait checks calls and clocks.
 	waitTick = 2 * time.Millisecond
 )
 
-// A Signal is a [gcgate.Signal] to gRPC clients by the Watch streams of grpc.health.v1, and the
-// interceptors that count their calls. Make it with [New], and use it with one gate and one server.
-// Its methods may be called from any goroutine.
+// A Signal is a [gcgate.Signal] to gRPC clients by the Watch streams of grpc.health.v1. Its
+// interceptors count their calls. [New] makes it, for one gate and one server. Any goroutine may
+// call its methods.
 //
-// Drain returns when each Watch was sent NOT_SERVING. Ready returns when each was sent SERVING
-// and a call has come on its connection since; a connection on which calls were rare before the
-// drain is waited for 20 ms, and any for [Options].ReturnTimeout.
-//
-// To count calls for a gate whose signals are others (HAProxy's runtime API, say), call
-// [Signal.Attach] with it in the place of naming this signal among its options.
+// To only count calls, for a gate with other signals such as HAProxy's runtime API, call
+// [Signal.Attach] with the gate.
 type Signal struct {
 	options Options // with defaults
 	gate    atomic.Pointer[gcgate.Gate]
 	callers callers
 
-	// flips counts how often this process went away and came back: it is away where this is odd.
-	// Written with mu held.
+	// flips is odd while watchers get NOT_SERVING. Written with mu held.
 	flips atomic.Uint64
 
-	mu      sync.Mutex // may be taken with a watch's mu held, never the other way round
+	mu      sync.Mutex // taken after a watch's mu
 	watches map[*watch]struct{}
 	flipped time.Time     // when flips last changed
-	changed chan struct{} // closed when a watch was sent something or is gone; nil when nobody waits
+	changed chan struct{} // closed when a watch was sent something or has ended; nil: no wait
 }
 
-// New returns a Signal, or an [*evenkeel.OptionError]. It starts nothing.
+// New returns a Signal, or an [*evenkeel.OptionError].
 func New(o Options) (*Signal, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -67,17 +61,15 @@ func New(o Options) (*Signal, error) {
 	return &Signal{options: o, watches: make(map[*watch]struct{})}, nil
 }
 
-// Register registers the health service. Call it before the server serves;
-// [grpc.Server.RegisterService] ends the process where another health service is registered
-// already: give that as [Options].Health.
+// Register registers the health service. Call it before the server serves. A second health service
+// ends the process (see [grpc.Server.RegisterService]). Set [Options].Health to it instead.
 func (s *Signal) Register(r grpc.ServiceRegistrar) {
 	grpc_health_v1.RegisterHealthServer(r, &service{signal: s})
 }
 
-// Attach implements [gcgate.Attacher]: calls are counted by g from now on.
+// Attach implements [gcgate.Attacher]. From now on g counts the calls.
 func (s *Signal) Attach(g *gcgate.Gate) { s.gate.Store(g) }
 
-// log returns the logger. Before a gate starts that is slog.Default().
 func (s *Signal) log() *slog.Logger {
 	if g := s.gate.Load(); g != nil && s.options.Logger == nil {
 		return g.Logger()
@@ -95,7 +87,7 @@ func (s *Signal) Watches() int {
 	return len(s.watches)
 }
 
-// Check implements [gcgate.Checker]: it waits until a client watches.
+// Check implements [gcgate.Checker]. It waits until a client watches.
 func (s *Signal) Check(ctx context.Context) error {
 	s.callers.look(true, false)
 	return s.wait(ctx, func(time.Time) error {
@@ -106,17 +98,17 @@ func (s *Signal) Check(ctx context.Context) error {
 	})
 }
 
-// CanConfirm implements [gcgate.Confirmer]: the signal is silent where no client watches.
+// CanConfirm implements [gcgate.Confirmer]. It fails if no client watches.
 func (s *Signal) CanConfirm(time.Duration) error {
 	s.callers.warn(s.log())
 	if s.Watches() == 0 {
-		s.callers.look(true, false) // who calls, so that the log can name them at the next collection
+		s.callers.look(true, false) // for the log at the next collection
 		return s.nobody()
 	}
 	return nil
 }
 
-// nobody is the error of a signal that nobody watches.
+// nobody is the error of a signal without watchers.
 func (s *Signal) nobody() error {
 	return fmt.Errorf("grpcgate: no client watches grpc.health.v1.Health%s: %s", s.callers.names(), advice)
 }
@@ -124,8 +116,7 @@ func (s *Signal) nobody() error {
 const advice = "give the clients the service configuration of contrib/grpcgate/client (round_robin and " +
 	"healthCheckConfig), and in Go import google.golang.org/grpc/health; call Signal.Register in the server"
 
-// WhyIgnored implements [gcgate.Explainer]: who calls without a Watch while this process is away,
-// and what to do; "" where nobody does.
+// WhyIgnored implements [gcgate.Explainer]. It names the clients that call without a Watch.
 func (s *Signal) WhyIgnored() string {
 	if s.callers.names() == "" {
 		return ""
@@ -133,8 +124,7 @@ func (s *Signal) WhyIgnored() string {
 	return fmt.Sprintf("clients call that do not watch health%s: %s", s.callers.names(), advice)
 }
 
-// Drain implements [gcgate.Signal]: it has each Watch sent NOT_SERVING, and waits until that was
-// done. A client that opens a Watch meanwhile is sent the same.
+// Drain implements [gcgate.Signal]. It waits until NOT_SERVING was sent to each Watch.
 func (s *Signal) Drain(ctx context.Context, _ time.Duration) error {
 	s.flip(true)
 	return s.wait(ctx, func(time.Time) error {
@@ -155,8 +145,8 @@ func (s *Signal) Drain(ctx context.Context, _ time.Duration) error {
 	})
 }
 
-// Ready implements [gcgate.Signal]: it has each Watch sent SERVING, if the service itself says so,
-// and waits until their clients have this process back.
+// Ready implements [gcgate.Signal]. It sends the service's own health, and waits until the clients
+// use this process again.
 func (s *Signal) Ready(ctx context.Context) error {
 	s.flip(false)
 	err := s.wait(ctx, func(now time.Time) error {
@@ -181,12 +171,11 @@ func (s *Signal) Ready(ctx context.Context) error {
 	return err
 }
 
-// away reports whether watchers are told to stay away.
 func (s *Signal) away() bool { return isAway(s.flips.Load()) }
 
 func isAway(flips uint64) bool { return flips%2 == 1 }
 
-// flip changes what watchers are told.
+// flip sends watchers NOT_SERVING, or the service's own health.
 func (s *Signal) flip(away bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +195,7 @@ func (s *Signal) flip(away bool) {
 	}
 }
 
-// wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check with
-// mu held.
+// wait calls check with mu held, until it returns nil or ctx ends.
 func (s *Signal) wait(ctx context.Context, check func(now time.Time) error) error {
 	tick := time.NewTicker(waitTick)
 	defer tick.Stop()
@@ -231,7 +219,7 @@ func (s *Signal) wait(ctx context.Context, check func(now time.Time) error) erro
 	}
 }
 
-// wake lets a wait look again. mu is held.
+// wake has waits check again. mu is held.
 func (s *Signal) wake() {
 	if s.changed != nil {
 		close(s.changed)

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// service is grpc.health.v1: the service's own health, but for SERVING in a Watch while this
-// process is away.
+// service is grpc.health.v1 with the service's own health, except SERVING in a Watch during a
+// collection.
 type service struct {
 	grpc_health_v1.UnimplementedHealthServer
 	signal *Signal
@@ -44,34 +44,33 @@ func (s *service) Watch(r *grpc_health_v1.HealthCheckRequest,
 	return s.signal.options.Health.Watch(r, w)
 }
 
-// watch is one Watch stream. The service's own health sends on it as on any; a goroutine of its own
-// sends what changes when this process goes away and comes back. Fields without a remark do not
-// change.
+// watch is one Watch stream. The service's own health sends on it, and follow sends when this
+// process is drained and when it is back.
 type watch struct {
 	grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]
 	signal *Signal
 	conn   *conn
-	flip   chan struct{} // this process went away or came back; capacity 1
+	flip   chan struct{} // full: the signal has flipped
 	over   chan struct{} // closed when the stream ends
 
 	mu     sync.Mutex
-	own    grpc_health_v1.HealthCheckResponse_ServingStatus // what the service says; guarded by mu
+	own    grpc_health_v1.HealthCheckResponse_ServingStatus // the service's health; guarded by mu
 	sent   grpc_health_v1.HealthCheckResponse_ServingStatus // guarded by mu
 	hasOwn bool                                             // own and sent are valid; guarded by mu
-	ended  bool                                             // nothing may be sent any more; guarded by mu
+	ended  bool                                             // nothing may be sent; guarded by mu
 
-	// All of these are guarded by signal.mu.
-	begun  bool      // the service's own health was sent, so there is something to say
-	heard  uint64    // the signal's flips when something was last sent, or had not to be
-	out    bool      // the client was sent that this process is away, and may not have it back
-	told   time.Time // when the client was sent otherwise; zero: not yet
+	// Guarded by signal.mu.
+	begun  bool      // the service's own health was sent
+	heard  uint64    // the signal's flips that the client knows of
+	out    bool      // the client does not use this process
+	told   time.Time // when the client was sent SERVING; zero: not yet
 	at     uint64    // the connection's calls by then
-	active bool      // calls were frequent before the drain, so one is waited for
-	since  time.Time // when the client had this process last, or first
+	active bool      // calls were frequent before the drain
+	since  time.Time // since when the client uses this process
 	base   uint64    // the connection's calls by then
 }
 
-// open begins a Watch, or returns nil where there are too many.
+// open begins a Watch, or returns nil if there are too many.
 func (s *Signal) open(stream grpc.ServerStreamingServer[grpc_health_v1.HealthCheckResponse]) *watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +87,7 @@ func (s *Signal) open(stream grpc.ServerStreamingServer[grpc_health_v1.HealthChe
 	return w
 }
 
-// end ends the Watch: nothing is sent after it has returned.
+// end ends the Watch. Nothing is sent after it.
 func (w *watch) end() {
 	w.mu.Lock()
 	w.ended = true
@@ -98,7 +97,7 @@ func (w *watch) end() {
 	w.signal.callers.disconnect(w.conn)
 }
 
-// forget has nobody wait for the client any more.
+// forget ends all waits for the client.
 func (w *watch) forget() {
 	s := w.signal
 	s.mu.Lock()
@@ -107,15 +106,15 @@ func (w *watch) forget() {
 	s.wake()
 }
 
-// poke has follow look what there is to send.
+// poke has follow send what has changed.
 func (w *watch) poke() {
 	select {
 	case w.flip <- struct{}{}:
-	default: // it will look
+	default:
 	}
 }
 
-// follow sends what changes when this process goes away and comes back, until the stream ends.
+// follow sends what flips change, until the stream ends.
 func (w *watch) follow() {
 	for {
 		select {
@@ -127,7 +126,7 @@ func (w *watch) follow() {
 		err := w.send()
 		w.mu.Unlock()
 		if err != nil {
-			w.forget() // the stream is broken, and its handler ends soon
+			w.forget() // the stream is broken
 			return
 		}
 	}
@@ -144,7 +143,7 @@ func (w *watch) Send(r *grpc_health_v1.HealthCheckResponse) error {
 	return w.send()
 }
 
-// send sends what there is to say, where that is not what was sent last. mu is held.
+// send sends the current health if it has changed. mu is held.
 func (w *watch) send() error {
 	if w.ended || !w.hasOwn {
 		return nil
@@ -163,7 +162,7 @@ func (w *watch) send() error {
 	return nil
 }
 
-// hear notes that the client was sent all that there was to say at flips.
+// hear notes that the client knows of flips.
 func (w *watch) hear(flips uint64) {
 	s := w.signal
 	s.mu.Lock()
@@ -179,19 +178,18 @@ func (w *watch) hear(flips uint64) {
 	s.wake()
 }
 
-// leave notes, when this process goes away, whether calls were frequent. signal.mu is held.
+// leave notes at a drain whether calls were frequent. signal.mu is held.
 func (w *watch) leave(now time.Time) {
 	calls, bound := w.conn.calls.Load()-w.base, w.signal.options.ReturnTimeout
 	switch {
 	case calls > 0:
 		w.active = now.Sub(w.since)/time.Duration(calls) < bound
-	case now.Sub(w.since) >= bound: // a shorter time says nothing: the client may have had no processor
+	case now.Sub(w.since) >= bound: // a shorter time says nothing
 		w.active = false
 	}
 }
 
-// isBack reports whether the client has this process back, as far as can be told. signal.mu is
-// held.
+// isBack reports whether the client probably uses this process again. signal.mu is held.
 func (w *watch) isBack(now time.Time, s *Signal) bool {
 	told := !w.told.IsZero()
 	switch {
@@ -204,7 +202,7 @@ func (w *watch) isBack(now time.Time, s *Signal) bool {
 	return told && !w.active && now.Sub(w.told) >= idleSettle
 }
 
-// serveFrom notes that the client has this process from now on. signal.mu is held.
+// serveFrom notes that the client uses this process from now on. signal.mu is held.
 func (w *watch) serveFrom(now time.Time) {
 	w.out, w.since, w.base = false, now, w.conn.calls.Load()
 }

@@ -124,7 +124,7 @@ func newSignal(t *testing.T, o Options) *Signal {
 
 func call(t *testing.T, s *Signal, ctx context.Context) {
 	t.Helper()
-	_, err := s.UnaryInterceptor(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
+	_, err := s.unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"},
 		func(context.Context, any) (any, error) { return nil, nil })
 	if err != nil {
 		t.Error(err)

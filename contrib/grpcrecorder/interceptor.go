@@ -9,8 +9,7 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// UnaryInterceptor returns a [grpc.UnaryServerInterceptor] that watches calls. It refuses and
-// changes nothing; a panic goes on.
+// UnaryInterceptor returns a [grpc.UnaryServerInterceptor] that watches calls. It changes nothing.
 func UnaryInterceptor(rec *recorder.Recorder) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		defer rec.Begin(ctx, info.FullMethod, id(ctx)).End()
@@ -18,10 +17,9 @@ func UnaryInterceptor(rec *recorder.Recorder) grpc.UnaryServerInterceptor {
 	}
 }
 
-// StreamInterceptor returns a [grpc.StreamServerInterceptor] that watches the streams of those full
-// methods for which watched reports true, as UnaryInterceptor does calls: from their start to their
-// end, the time that the client takes between two messages included. Any goroutine calls watched.
-// Where it is nil, no stream is watched.
+// StreamInterceptor returns a [grpc.StreamServerInterceptor] that watches the streams for whose
+// full method watched returns true, from their start to their end. Any goroutine calls watched. If
+// it is nil, no stream is watched.
 func StreamInterceptor(rec *recorder.Recorder, watched func(fullMethod string) bool) grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		if watched == nil || !watched(info.FullMethod) {
@@ -32,7 +30,7 @@ func StreamInterceptor(rec *recorder.Recorder, watched func(fullMethod string) b
 	}
 }
 
-// id returns what the client calls a request; "" where it does not.
+// id returns the x-request-id, or "".
 func id(ctx context.Context) string {
 	if ids := metadata.ValueFromIncomingContext(ctx, "x-request-id"); len(ids) > 0 {
 		return ids[0]

@@ -19,7 +19,7 @@ const (
 	maxAnswer  = 1 << 20 // bytes
 )
 
-// object is what is used of a Lease, coordination.k8s.io/v1.
+// object is a Lease of coordination.k8s.io/v1, as far as it is used.
 type object struct {
 	Metadata struct {
 		Name            string            `json:"name,omitempty"`
@@ -29,7 +29,7 @@ type object struct {
 	Spec spec `json:"spec"`
 }
 
-// spec is a Lease's. Times are of the holder's clock; nothing here is computed from them.
+// spec has times of the holder's clock, which are for people.
 type spec struct {
 	HolderIdentity       *string `json:"holderIdentity"`
 	LeaseDurationSeconds int     `json:"leaseDurationSeconds,omitempty"`
@@ -38,7 +38,7 @@ type spec struct {
 	LeaseTransitions     int     `json:"leaseTransitions,omitempty"`
 }
 
-// holder returns who has the Lease; empty: nobody.
+// holder returns "" for a free Lease.
 func (o object) holder() string {
 	if o.Spec.HolderIdentity == nil {
 		return ""
@@ -46,16 +46,15 @@ func (o object) holder() string {
 	return *o.Spec.HolderIdentity
 }
 
-// newer reports whether o is not older than p. Versions are numbers where etcd is below, and else
-// not comparable: then what comes later is taken for newer.
+// newer reports whether o is not older than p. Versions are numbers if the server uses etcd. If
+// they are not, a version that arrives later counts as newer.
 func (o object) newer(p object) bool {
 	a, aerr := strconv.ParseUint(o.Metadata.ResourceVersion, 10, 64)
 	b, berr := strconv.ParseUint(p.Metadata.ResourceVersion, 10, 64)
 	return aerr != nil || berr != nil || a >= b
 }
 
-// statusError is what the API server answers when it does not do what it was asked for:
-// meta/v1.Status.
+// statusError is a refusal of the API server, a meta/v1.Status.
 type statusError struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -66,8 +65,7 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Code, e.Reason, e.Message)
 }
 
-// api is the part of the API that is used: Leases of one group. Its methods may be called from any
-// goroutine.
+// api reads and writes the Leases of one group. Any goroutine may call its methods.
 type api struct {
 	client *http.Client
 	base   string // of the namespace's Leases
@@ -84,7 +82,7 @@ func newAPI(o Options) *api {
 	}
 }
 
-// list is all Leases of the group, and the version as of which.
+// list has the Leases of the group at a version.
 type list struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -106,7 +104,6 @@ func (a *api) get(ctx context.Context, name string) (o object, err error) {
 	return o, err
 }
 
-// create makes a Lease that did not exist.
 func (a *api) create(ctx context.Context, name string, s spec) (o object, err error) {
 	body := struct {
 		APIVersion string `json:"apiVersion"`
@@ -118,8 +115,8 @@ func (a *api) create(ctx context.Context, name string, s spec) (o object, err er
 	return o, err
 }
 
-// patch changes the Lease if it has this version yet, and leaves what it does not know as it is. It
-// puts the group's label on, without which no list or watch shows it.
+// patch changes a Lease that has this version, and keeps its other fields. It sets the group's
+// label, which lists and watches select.
 func (a *api) patch(ctx context.Context, name, version string, s spec) (o object, err error) {
 	var change object
 	change.Metadata.ResourceVersion, change.Metadata.Labels, change.Spec = version, a.labels(), s
@@ -127,21 +124,20 @@ func (a *api) patch(ctx context.Context, name, version string, s spec) (o object
 	return o, err
 }
 
-// resending is a whose requests are sent once more where the connection ended in the place of an
-// answer: as the server restarts, say. A patch that was carried out already is a conflict then.
+// resending returns an api that sends a request once more if the connection ends without an answer,
+// as at a restart of the server. A patch that was carried out then is a conflict.
 func (a api) resending() *api {
 	a.resends = true
 	return &a
 }
 
-// event is a change that a watch tells.
+// event is a change in a watch.
 type event struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
 }
 
-// watch calls each with the changes since a version, until the server ends it or each returns an
-// error.
+// watch calls each with the changes since a version, until the server or an error of each ends it.
 func (a *api) watch(ctx context.Context, version string, each func(event) error) error {
 	q := a.query()
 	q.Set("watch", "1")
@@ -166,7 +162,6 @@ func (a *api) watch(ctx context.Context, version string, each func(event) error)
 	}
 }
 
-// do sends a request and reads the answer into out.
 func (a *api) do(ctx context.Context, method, path, contentType string, in, out any) error {
 	resp, err := a.send(ctx, method, path, contentType, in)
 	if err != nil {
@@ -176,8 +171,7 @@ func (a *api) do(ctx context.Context, method, path, contentType string, in, out 
 	return json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out)
 }
 
-// send returns the answer to a request that was granted, else a [*statusError] or what kept it from
-// being answered.
+// send returns the answer to a request. A refusal is a [*statusError].
 func (a *api) send(ctx context.Context, method, path, contentType string, in any) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
@@ -194,16 +188,16 @@ func (a *api) send(ctx context.Context, method, path, contentType string, in any
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "evenkeel-k8sturn")
 	if a.resends {
-		req.Header["X-Idempotency-Key"] = nil // to net/http, for connections that were kept open; it is not sent
+		req.Header["X-Idempotency-Key"] = nil // not sent: has net/http send again
 	}
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
 	resp, err := a.client.Do(req)
-	if err != nil && a.resends && ctx.Err() == nil { // the connection was a new one, or HTTP/2's
+	if err != nil && a.resends && ctx.Err() == nil { // on a new connection, or with HTTP/2
 		again := req.Clone(ctx)
 		if req.GetBody != nil {
-			again.Body, _ = req.GetBody() // that of a bytes.Reader does not fail
+			again.Body, _ = req.GetBody() // a bytes.Reader's does not fail
 		}
 		resp, err = a.client.Do(again)
 	}

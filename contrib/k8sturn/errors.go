@@ -10,11 +10,11 @@ import (
 // ErrClosed is what [Turns.TryAcquire] returns after [Turns.Close]. Test for it with errors.Is.
 var ErrClosed = errors.New("k8sturn: closed: make new Turns with New")
 
-// errUnwatched is of a watch that was granted, and told nothing.
+// errUnwatched is for a watch that ended at once.
 var errUnwatched = errors.New("the watch of Leases ended at once: a proxy on the way must pass on answers that " +
 	"have no end")
 
-// Why a turn that is held cannot be relied on any more.
+// Why a turn is lost.
 var (
 	errChanged = errors.New("the Lease was deleted, or has another holder")
 	errExpired = errors.New("the Lease could not be renewed in time")
@@ -26,7 +26,7 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &refusal) && refusal.Code == code
 }
 
-// inDoubt reports whether the request that err came from may have been carried out.
+// inDoubt reports whether the request may have been carried out that returned err.
 func inDoubt(err error) bool {
 	var refusal *statusError
 	return !errors.As(err, &refusal) || refusal.Code >= http.StatusInternalServerError

@@ -17,13 +17,13 @@ import (
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 const (
-	tokenAge    = time.Minute // a token is read again after that: the kubelet replaces it
+	tokenAge    = time.Minute // then the token is read again, because the kubelet replaces it
 	dialTimeout = 2 * time.Second
 	pingEvery   = 10 * time.Second // of a connection on which nothing comes
 	pingTimeout = 5 * time.Second
 )
 
-// inClusterAt returns o with the server and the client of the pod whose service account is in dir.
+// inClusterAt sets the server and the client from the pod's service account in dir.
 func (o Options) inClusterAt(dir string) (Options, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), //nolint:forbidigo // as client-go does
 		os.Getenv("KUBERNETES_SERVICE_PORT") //nolint:forbidigo // as client-go does
@@ -54,7 +54,7 @@ func (o Options) inClusterAt(dir string) (Options, error) {
 	return o, nil
 }
 
-// transport notices a server that has vanished, although a watch waits for it without end.
+// transport pings, so that a watch notices a server that has vanished.
 func transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
 		TLSClientConfig:     &tls.Config{RootCAs: roots},
@@ -65,7 +65,7 @@ func transport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
-// account adds the token of a file to requests. It may be used from any goroutine.
+// account adds the token of a file to requests. Any goroutine may use it.
 type account struct {
 	file string
 	next http.RoundTripper
@@ -92,7 +92,7 @@ func (a *account) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes those of the client.
+// CloseIdleConnections is called by that of http.Client.
 func (a *account) CloseIdleConnections() {
 	if c, ok := a.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -15,46 +15,40 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// closeTimeout bounds what Close waits for the API server. Tests have it longer.
+// closeTimeout bounds Close. Tests raise it.
 var closeTimeout = time.Second
 
-// Turns is one replica's part in a group. It holds at most one turn. Its methods may be called
-// from any goroutine.
+// Turns is one replica of a group. It holds at most one turn. Any goroutine may call its methods.
 type Turns struct {
 	options   Options
-	gateLog   atomic.Pointer[slog.Logger] // nil: no gate has started
+	gateLog   atomic.Pointer[slog.Logger] // nil before a gate starts
 	unwatched gcgate.Outage               // of the watch
 	api       *api
 	names     []string // of the group's Leases
 
-	busy       chan struct{} // has an element while a TryAcquire runs, and for good after Close
+	busy       chan struct{} // full while a TryAcquire runs, and after Close
 	closing    chan struct{} // closed by Close
 	ctx        context.Context
 	dismiss    context.CancelFunc // ends what runs in the background
 	background sync.WaitGroup
 
-	mu       sync.Mutex      // never held during a request
-	watching bool            // guarded by mu; the observer runs
-	slots    map[string]slot // guarded by mu
-	// Guarded by mu; slots that this process's own requests told of since the last list was asked
-	// for.
-	answered map[string]bool
-	synced   chan struct{}      // guarded by mu; closed while slots is what the server has
-	unsynced error              // guarded by mu; why it is not
-	held     *lease             // guarded by mu; nil: none
-	taking   string             // guarded by mu; the Lease that the TryAcquire that runs asks for
-	cancel   context.CancelFunc // guarded by mu; ends the TryAcquire that runs
-
-	// left has the Leases that this process may have by mistake, with when that is over. There is
-	// one settle for each. Guarded by mu.
-	left map[string]time.Time
+	mu       sync.Mutex // guards what follows; never held during a request
+	watching bool       // the observer runs
+	slots    map[string]slot
+	answered map[string]bool      // slots that own requests have read since the last list
+	synced   chan struct{}        // closed while slots is what the server has
+	unsynced error                // why it is not
+	held     *lease               // nil: none
+	taking   string               // the Lease that a TryAcquire asks for
+	cancel   context.CancelFunc   // ends that TryAcquire
+	left     map[string]time.Time // Leases that this process may have by mistake, until when; a settle each
 }
 
 // slot is a Lease as the server had it last.
 type slot struct {
 	object object
 	exists bool
-	since  time.Time // when this version was seen first, by this process's clock
+	since  time.Time // when this process saw this version first
 }
 
 var (
@@ -63,8 +57,8 @@ var (
 	_ gcgate.TurnCounter = (*Turns)(nil)
 )
 
-// New returns the part of this process in a group, or an [*evenkeel.OptionError]. It does not wait for the
-// API server: one that is away fails TryAcquire, not New. Close it at the end.
+// New returns Turns, or an [*evenkeel.OptionError]. It does not wait for the API server. Close them
+// at the end.
 func New(o Options) (*Turns, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -83,7 +77,7 @@ func New(o Options) (*Turns, error) {
 	return t, nil
 }
 
-// Check implements [gcgate.Checker]: it reads the first Lease, within Options.Duration.
+// Check implements [gcgate.Checker]. It reads the first Lease, within Options.Duration.
 func (t *Turns) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
 	defer cancel()
@@ -93,19 +87,16 @@ func (t *Turns) Check(ctx context.Context) error {
 	return nil
 }
 
-// Attach implements [gcgate.Attacher]. From then on the turns log to the gate's logger, unless
-// Options.Logger is set.
+// Attach implements [gcgate.Attacher].
 func (t *Turns) Attach(g *gcgate.Gate) { t.gateLog.Store(g.Logger()) }
 
-// log returns the logger. Before a gate starts that is slog.Default().
 func (t *Turns) log() *slog.Logger { return cmp.Or(t.options.Logger, t.gateLog.Load(), slog.Default()) }
 
-// TurnCount returns Options.K. See [gcgate.TurnCounter].
+// TurnCount implements [gcgate.TurnCounter].
 func (t *Turns) TurnCount() int { return t.options.K }
 
-// TryAcquire takes a free slot, or returns [gcgate.ErrHeld] when there is none, and when this Turns
-// holds one already. While all slots are taken it asks nobody: a watch tells. Else it waits for the
-// API server, until ctx or Options.Duration ends.
+// TryAcquire takes a free slot. It returns [gcgate.ErrHeld] if there is none, or if these Turns
+// hold one. It waits for the API server until ctx or Options.Duration ends.
 func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
 	defer cancel()
@@ -142,8 +133,8 @@ func (t *Turns) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	return nil, err
 }
 
-// begin lets Close cancel a TryAcquire, unless the answer is known without asking anybody, and has
-// the server watched. What it returns is closed once it is known what the server has.
+// begin lets Close cancel a TryAcquire, and starts the observer. synced is closed when slots is
+// what the server has.
 func (t *Turns) begin(ctx context.Context, cancel context.CancelFunc) (synced <-chan struct{}, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,7 +173,7 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 		case err == nil:
 			return l, nil
 		case isCode(err, http.StatusConflict), isCode(err, http.StatusNotFound):
-			holders = append(holders, "another one, meanwhile") // the watch will tell
+			holders = append(holders, "another one, meanwhile")
 			t.stale(ctx, name, s)
 		default:
 			return nil, err
@@ -191,10 +182,10 @@ func (t *Turns) take(ctx context.Context) (*lease, error) {
 	return nil, fmt.Errorf("k8sturn: group %q: %w: %q", t.options.Group, gcgate.ErrHeld, holders)
 }
 
-// ask takes a slot if it is still as it was seen, and keeps it.
+// ask takes a slot if it has not changed, and keeps it.
 func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
 	t.mu.Lock()
-	t.taking = name // what is ours from here on is not to be released
+	t.taking = name // settle must not release it
 	t.mu.Unlock()
 	asked := time.Now()
 	o, err := t.write(ctx, name, s, asked)
@@ -210,14 +201,13 @@ func (t *Turns) ask(ctx context.Context, name string, s slot) (*lease, error) {
 	return t.holdLocked(name, o, asked), nil
 }
 
-// stale takes in that a slot is not as it was seen, where no watch may tell: one that has lost its
-// label, whose end was told before the answer to a request of this process, or whose versions went
-// back.
+// stale reads a slot that has changed. The watch may not tell, because the Lease has lost its
+// label, its versions went back, or it was deleted before the answer to a request of this process.
 func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 	o, err := t.api.get(ctx, name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// By the watch, meanwhile.
+	// The watch has told since.
 	told := t.slots[name].object.Metadata.ResourceVersion != seen.object.Metadata.ResourceVersion
 	switch {
 	case err == nil && told:
@@ -231,14 +221,13 @@ func (t *Turns) stale(ctx context.Context, name string, seen slot) {
 		return
 	}
 	t.answered[name] = true
-	if o.holder() == t.options.Holder { // by a request that this process had given up
+	if o.holder() == t.options.Holder { // by an unanswered request
 		t.leaveLocked(name)
 	}
 }
 
-// expired reports whether the holder of a slot has not renewed it for its duration, by this
-// process's own clock alone: the times in the Lease are of other clocks (as client-go's
-// leaderelection has it).
+// expired reports whether the holder of a slot has not renewed it for its duration. Only this
+// process's clock counts, as in client-go's leaderelection.
 func (t *Turns) expired(s slot) bool {
 	duration := time.Duration(s.object.Spec.LeaseDurationSeconds) * time.Second
 	if duration <= 0 {
@@ -247,7 +236,7 @@ func (t *Turns) expired(s slot) bool {
 	return time.Since(s.since) >= duration
 }
 
-// write makes this process the holder of a slot, if the slot is still as it was seen.
+// write makes this process the holder of a slot that has not changed.
 func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (object, error) {
 	mine := spec{
 		HolderIdentity: &t.options.Holder, LeaseDurationSeconds: int(t.options.Duration / time.Second),
@@ -260,7 +249,7 @@ func (t *Turns) write(ctx context.Context, name string, s slot, now time.Time) (
 	return t.api.patch(ctx, name, s.object.Metadata.ResourceVersion, mine)
 }
 
-// holdLocked notes that this process has a slot, and keeps it. mu is held.
+// holdLocked keeps a slot that this process has taken. mu is held.
 func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	ctx, stop := context.WithCancel(t.ctx)
 	l := &lease{turns: t, name: name, stop: stop, lost: make(chan struct{}), version: o.Metadata.ResourceVersion}
@@ -268,14 +257,14 @@ func (t *Turns) holdLocked(name string, o object, asked time.Time) *lease {
 	t.answered[name] = true
 	t.held = l
 	if _, ok := t.left[name]; ok {
-		t.left[name] = time.Time{} // no request before this one can be carried out any more
+		t.left[name] = time.Time{} // earlier requests cannot be carried out any more
 	}
 	t.background.Go(func() { l.keep(ctx, asked) })
 	return l
 }
 
-// leaveLocked has a Lease that this process may have by mistake released in the background: a
-// request may still be on its way, so that goes on until the Lease would have expired. mu is held.
+// leaveLocked has settle release a Lease that this process may have by mistake. A request may still
+// be on its way, so settle goes on until the Lease would have expired. mu is held.
 func (t *Turns) leaveLocked(name string) {
 	if t.ctx.Err() != nil {
 		return
@@ -287,8 +276,7 @@ func (t *Turns) leaveLocked(name string) {
 	}
 }
 
-// settle looks at a Lease in left, ever more rarely, until it has released it or the time for that
-// is over.
+// settle reads a Lease in left, ever more rarely, until it has released it or its time is over.
 func (t *Turns) settle(name string) {
 	for pause := retryPause; ; pause = min(2*pause, settleMax) {
 		t.mu.Lock()
@@ -298,21 +286,21 @@ func (t *Turns) settle(name string) {
 		released, _ := t.free(ctx, name)
 		cancel()
 		t.mu.Lock()
-		if (released || !time.Now().Before(until)) && t.left[name].Equal(until) { // else it is in doubt again
+		if (released || !time.Now().Before(until)) && t.left[name].Equal(until) { // else a new request is in doubt
 			delete(t.left, name)
 			t.mu.Unlock()
 			return
 		}
 		t.mu.Unlock()
 		select {
-		case <-t.ctx.Done(): // the rest is Close's
+		case <-t.ctx.Done(): // Close releases it
 			return
 		case <-time.After(pause):
 		}
 	}
 }
 
-// free releases a Lease that this process has by mistake. It reports whether it did.
+// free releases a Lease that this process has by mistake.
 func (t *Turns) free(ctx context.Context, name string) (released bool, err error) {
 	if !t.mistaken(name) {
 		return false, nil
@@ -325,17 +313,16 @@ func (t *Turns) free(ctx context.Context, name string) (released bool, err error
 	return err == nil, err
 }
 
-// mistaken reports whether this process does not want a Lease that it may have. One that it asks
-// for is taken as it is.
+// mistaken reports whether this process may have a Lease by mistake. A TryAcquire may take it as it
+// is.
 func (t *Turns) mistaken(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Now().Before(t.left[name]) && t.taking != name
 }
 
-// Close releases what is held, whose Lost is closed, and ends what runs in the background. It waits
-// at most a second for the API server; when that was too short, the error says so, and the turn is
-// free after Options.Duration.
+// Close releases the turn, closes its Lost, and ends what runs in the background. It waits for the
+// API server for a second at most. After an error the turn is free after Options.Duration.
 func (t *Turns) Close() error {
 	t.mu.Lock()
 	select {
@@ -347,22 +334,22 @@ func (t *Turns) Close() error {
 	close(t.closing)
 	t.cancel()
 	t.mu.Unlock()
-	t.busy <- struct{}{} // no TryAcquire runs any more
+	t.busy <- struct{}{} // no TryAcquire runs
 
 	t.mu.Lock()
 	if t.held != nil {
 		t.left[t.held.name] = time.Now().Add(t.options.Duration)
 	}
-	t.dismiss() // with mu held: nothing new runs in the background, or is in doubt
+	t.dismiss() // with mu held: nothing new begins in the background
 	t.mu.Unlock()
 	t.background.Wait()
 
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var failed error
-	for name := range t.left { // which nobody changes any more
+	for name := range t.left {
 		_, err := t.free(ctx, name)
-		if isCode(err, http.StatusConflict) { // a Release that is under way was faster
+		if isCode(err, http.StatusConflict) { // a Release was faster
 			_, err = t.free(ctx, name)
 		}
 		if err != nil && !isCode(err, http.StatusNotFound) {

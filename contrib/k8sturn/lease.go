@@ -10,9 +10,9 @@ import (
 
 const (
 	retryPause    = 250 * time.Millisecond // after a request that failed
-	settleMax     = 2 * time.Second        // between two looks at a Lease in doubt: retryPause, doubled up to this
-	settleTimeout = 5 * time.Second        // of one look
-	renewDivisor  = 3                      // a Lease is renewed at a third of its duration
+	settleMax     = 2 * time.Second        // between two readings of a Lease in doubt
+	settleTimeout = 5 * time.Second        // of one reading
+	renewDivisor  = 3                      // renews at a third of the duration
 )
 
 // A lease is a turn that is held. It implements gcgate.Lease.
@@ -25,16 +25,15 @@ type lease struct {
 	released bool               // guarded by turns.mu
 
 	mu      sync.Mutex
-	version string // of the Lease, as this process wrote it last; guarded by mu
+	version string // of the last write; guarded by mu
 }
 
-// Lost is closed when the turn was lost before Release: it could not be renewed in time, the Lease
-// was deleted or has another holder, or Turns was closed.
+// Lost implements gcgate.Lease. The turn is lost if it is not renewed in time, if the Lease is
+// deleted or gets another holder, or if Turns is closed.
 func (l *lease) Lost() <-chan struct{} { return l.lost }
 
-// Release frees the slot if it is still ours. When the API server does not answer it returns an
-// error, and the slot is freed in the background, after Options.Duration at the latest. Further
-// calls do nothing.
+// Release implements gcgate.Lease. After an error the slot is freed in the background, or after
+// Options.Duration.
 func (l *lease) Release(ctx context.Context) error {
 	t := l.turns
 	t.mu.Lock()
@@ -45,7 +44,7 @@ func (l *lease) Release(ctx context.Context) error {
 		return nil
 	}
 	l.stop()
-	l.mu.Lock() // a renewal that was under way has ended
+	l.mu.Lock() // waits for a renewal
 	version := l.version
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, t.options.Duration)
@@ -53,7 +52,7 @@ func (l *lease) Release(ctx context.Context) error {
 	o, err := t.api.resending().patch(ctx, l.name, version, spec{})
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.held = nil // not before the answer, else this process may have taken anew what is left here
+	t.held = nil // not before the answer, or this process may have taken the slot again
 	switch {
 	case err == nil:
 		t.seeLocked(l.name, o)
@@ -61,7 +60,7 @@ func (l *lease) Release(ctx context.Context) error {
 		return nil
 	case isCode(err, http.StatusNotFound):
 		return nil
-	case isCode(err, http.StatusConflict): // renewed or changed meanwhile, and perhaps still ours
+	case isCode(err, http.StatusConflict): // changed, and perhaps still ours
 		t.leaveLocked(l.name)
 		return nil
 	}
@@ -69,8 +68,7 @@ func (l *lease) Release(ctx context.Context) error {
 	return fmt.Errorf("lease %s not released yet, which goes on in the background: %w", l.name, t.explain(err))
 }
 
-// lose tells that the turn was lost, and makes room for the next one of this process. Release does
-// that itself.
+// lose reports that the turn was lost, unless it was released.
 func (l *lease) lose(why error) {
 	l.once.Do(func() {
 		l.stop()
@@ -91,9 +89,8 @@ func (l *lease) lose(why error) {
 	})
 }
 
-// keep renews the Lease until ctx is done because it was released or Turns was closed, or until it
-// is lost. asked is when the request was sent that took it: the duration runs from there at the
-// earliest.
+// keep renews the Lease until ctx ends or the turn is lost. The duration runs from asked, when the
+// request was sent that took the Lease.
 func (l *lease) keep(ctx context.Context, asked time.Time) {
 	defer l.stop()
 	duration := l.turns.options.Duration
@@ -126,7 +123,7 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 			case errChanged:
 				l.lose(errChanged)
 				return
-			default: // with the version that was refused
+			default: // try again with the old version
 				pause = min(retryPause, duration/renewDivisor)
 			}
 		case isCode(err, http.StatusNotFound):
@@ -138,7 +135,6 @@ func (l *lease) keep(ctx context.Context, asked time.Time) {
 	}
 }
 
-// renew says that the holder is alive.
 func (l *lease) renew(ctx context.Context, expires time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +149,8 @@ func (l *lease) renew(ctx context.Context, expires time.Time) error {
 	return err
 }
 
-// again takes the Lease's newest version, after somebody changed it: a label, say. It returns
-// errChanged when the turn is lost.
+// again reads the version of a Lease that was changed, such as by a new label. It returns
+// errChanged if the turn is lost.
 func (l *lease) again(ctx context.Context, expires time.Time) error {
 	ctx, cancel := context.WithDeadline(ctx, expires)
 	defer cancel()

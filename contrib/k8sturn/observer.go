@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	watchFor     = 5 * time.Minute // then the server ends a watch, and another one begins
+	watchFor     = 5 * time.Minute // the server ends a watch after that
 	listTimeout  = 5 * time.Second
 	observeMin   = 100 * time.Millisecond // pause after a failure, doubled up to observeMax
 	observeMax   = 5 * time.Second
@@ -20,7 +20,7 @@ const (
 	typeError    = "ERROR"
 )
 
-// observe keeps slots what the server has, until Close.
+// observe keeps slots equal to what the server has, until Close.
 func (t *Turns) observe() {
 	failing := false
 	for pause := observeMin; ; pause = min(2*pause, observeMax) {
@@ -39,16 +39,15 @@ func (t *Turns) observe() {
 		select {
 		case <-t.ctx.Done():
 			return
-		case <-time.After(pause/2 + rand.N(pause/2)): // replicas do not come back in step
+		case <-time.After(pause/2 + rand.N(pause/2)): // so that replicas are not in step
 		}
 	}
 }
 
-// watches logs that the Leases can be watched again, if the log has a line that they cannot.
 func (t *Turns) watches() { t.unwatched.Over(t.log(), "k8sturn: the Leases can be watched again") }
 
-// follow lists the Leases and watches them until that ends. It reports whether the watch was one:
-// it told something, or lasted.
+// follow lists the Leases and watches them until the watch ends. watched reports whether the watch
+// told something, or lasted.
 func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	t.mu.Lock()
 	clear(t.answered)
@@ -67,7 +66,7 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 		case i >= 0 && overtaken:
 			t.seeLocked(name, l.Items[i])
 		case i >= 0:
-			t.setLocked(name, l.Items[i]) // even if it is older: etcd may have been restored
+			t.setLocked(name, l.Items[i]) // even an older one, because etcd may have been restored
 		case !overtaken:
 			t.goneLocked(name)
 		}
@@ -76,7 +75,7 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	close(t.synced)
 	t.mu.Unlock()
 
-	// The server ends a watch after watchFor. One of which nothing is heard any more ends here.
+	// The server ends a watch after watchFor. This ends one whose server has vanished.
 	bound, cancel = context.WithTimeout(ctx, watchFor+listTimeout)
 	defer cancel()
 	begin := time.Now()
@@ -93,12 +92,12 @@ func (t *Turns) follow(ctx context.Context) (watched bool, err error) {
 	}
 	t.lag(err)
 	if isCode(err, http.StatusGone) {
-		err = nil // the version is too old for the server: list again
+		err = nil // the version is too old
 	}
 	return watched, err
 }
 
-// lag notes that slots may not be what the server has, from now on.
+// lag notes that slots may differ from what the server has.
 func (t *Turns) lag(why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +109,6 @@ func (t *Turns) lag(why error) {
 	}
 }
 
-// learn takes in what a watch tells.
 func (t *Turns) learn(e event) error {
 	if e.Type == typeError {
 		refusal := new(statusError)
@@ -137,15 +135,14 @@ func (t *Turns) learn(e event) error {
 	return nil
 }
 
-// seeLocked takes in a version of a Lease, unless it was on its way while a newer one was written.
-// mu is held.
+// seeLocked takes a version of a Lease, unless a newer one is known. mu is held.
 func (t *Turns) seeLocked(name string, o object) {
 	if old := t.slots[name]; !old.exists || o.newer(old.object) {
 		t.setLocked(name, o)
 	}
 }
 
-// setLocked takes in what a Lease is. mu is held.
+// setLocked takes any version of a Lease. mu is held.
 func (t *Turns) setLocked(name string, o object) {
 	if old := t.slots[name]; !old.exists || old.object.Metadata.ResourceVersion != o.Metadata.ResourceVersion {
 		t.slots[name] = slot{object: o, exists: true, since: time.Now()}
@@ -155,13 +152,13 @@ func (t *Turns) setLocked(name string, o object) {
 	}
 }
 
-// goneLocked takes in that there is no such Lease. mu is held.
+// goneLocked takes the end of a Lease. mu is held.
 func (t *Turns) goneLocked(name string) {
 	delete(t.slots, name)
 	t.loseLocked(name)
 }
 
-// loseLocked tells who holds a slot that it is lost. mu is held, which that needs.
+// loseLocked has the holder of a slot lose it, in the background, because mu is held.
 func (t *Turns) loseLocked(name string) {
 	if l := t.held; l != nil && l.name == name && t.ctx.Err() == nil {
 		t.background.Go(func() { l.lose(errChanged) })

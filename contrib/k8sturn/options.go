@@ -25,42 +25,38 @@ const (
 
 // Options configure [Turns]. The zero value works in a pod whose service account may use Leases.
 type Options struct {
-	// URL is that of the API server, as https://10.0.0.1:6443. Default: empty, which is the cluster
-	// that this process runs in: the environment says where, and the files of the pod's service
-	// account how (https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/).
+	// URL is that of the API server, such as https://10.0.0.1:6443. Default: empty, the cluster of
+	// this pod.
 	URL string
 
-	// Client sends the requests, and proves who this process is; with client-go it is what
-	// rest.HTTPClientFor(config) returns, for the URL config.Host. It must not have a Timeout,
-	// since a watch has no end. Default: nil, which is one with the token and the certificates of
-	// the pod's service account. It has to be set if URL is.
+	// Client sends the requests with this process's credentials. With client-go,
+	// rest.HTTPClientFor(config) returns it for the URL config.Host. It must not have a Timeout,
+	// because a watch has no end. Set it if URL is set. Default: nil, the pod's service account.
 	Client *http.Client
 
-	// Namespace is that of the Leases. Default: empty, which is the pod's own, or else "default".
+	// Namespace is that of the Leases. Default: empty, the pod's, or "default" if URL is set.
 	Namespace string
 
-	// Group names the replicas that take turns with one another: those behind one Service. It is
-	// part of the Leases' names, and the value of their label. Default: empty, which is the
-	// program's file name. Limit: 63 bytes of a-z, 0-9, '-' and '.', with a letter or digit at both
-	// ends and around each '.'.
+	// Group names the replicas that take turns with one another, those behind one Service. Default:
+	// empty, the program's file name. Limit: 63 bytes of a-z, 0-9, '-' and '.', with a letter or
+	// digit at both ends and around each '.'.
 	Group string
 
-	// K is how many of the group may collect at once; it must be the same in all of them, else the
-	// largest counts. Default: 0, which is 1. Limit: 16.
+	// K is how many of the group may collect at once. Set the same in all of them. Default: 0,
+	// which is 1. Limit: 16.
 	K int
 
-	// Holder says to operators who has a turn: kubectl get lease shows it, with a suffix that makes
-	// it this process's alone. Default: empty, which is host:pid, the host being the pod's name.
-	// Limit: 255 bytes.
+	// Holder names this process to operators, in kubectl get lease, with a suffix that makes it
+	// unique. Default: empty, which is host:pid. Limit: 255 bytes.
 	Holder string
 
-	// Duration is how long the turn of a dead holder stays taken. It is rounded up to whole
-	// seconds. A holder that does not run for longer loses the turn too, and a peer may then put it
-	// back (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 10 s. Limit: 1 s to 5 minutes.
+	// Duration is how long the turn of a dead holder stays taken, in whole seconds, rounded up. A
+	// holder that is stopped for longer loses the turn, and a peer may put it back into rotation
+	// (haproxy.RuntimeAPI.MendAfter). Default: 0, which is 10 s. Limit: 1 s to 5 minutes.
 	Duration time.Duration
 
-	// Logger gets Warn for a turn that was lost and for a server that does not answer, Debug for
-	// the rest. Default: nil, which is the gate's logger.
+	// Logger gets Warn for a lost turn and for a server that does not answer. Default: nil, the
+	// gate's logger.
 	Logger *slog.Logger
 
 	ownClient bool // Client was made here
@@ -70,7 +66,7 @@ func refuse(option, format string, args ...any) error {
 	return evenkeel.NewOptionError("k8sturn.Options", option, format, args...)
 }
 
-// groupName is what an object's name may be (RFC 1123).
+// groupName is a name of RFC 1123.
 var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].

@@ -1,5 +1,5 @@
-// Package otel is the map of what exports to OpenTelemetry. It holds no API of its own. Each
-// package below it exports one part of the toolkit, so that a service links only what it uses:
+// Package otel lists the packages that export to OpenTelemetry, so that a service links only what
+// it uses:
 //
 //   - [evenkeel.dev/contrib/otel/otelgate]: metrics of a gate of evenkeel.dev/gcgate.
 //   - [evenkeel.dev/contrib/otel/otelrecorder]: metrics of a recorder of

@@ -13,46 +13,44 @@ import (
 
 // Bounds of the questions.
 const (
-	// askTimeout is far above a round trip: a member that collects on one core may need a few time
-	// slices of 10 ms before it answers.
+	// askTimeout is far above a round trip, because a member that collects on one core may need a
+	// few time slices of 10 ms before it answers.
 	askTimeout = 250 * time.Millisecond
 
-	// unsteadyTimeout suffices for a member that did not answer lately, if it must not be waited for.
+	// unsteadyTimeout is for a member that did not answer lately.
 	unsteadyTimeout = 100 * time.Millisecond
 
-	// silentFor is how long a member that does not answer counts as one that collects. It counts only
-	// while questions keep coming. A member that misses two questions with a pause between them may
-	// have been there all the time.
+	// silentFor is how long a member that does not answer counts as one that collects. A pause
+	// between two questions restarts it, because the member may have run during it.
 	silentFor = 5 * time.Second
 
-	// wantFor is how long a member wants the turn after it last tried to take it: twice the longest
-	// pause that the gate makes between two attempts, and a reserve.
+	// wantFor is how long a member wants the turn after its last attempt: twice the gate's longest
+	// pause between two attempts, and a reserve.
 	wantFor = 2 * time.Second
 
-	// yieldFill is how full a follower's heap is that collects before the leader does. One that is
-	// emptier leads for a while before it has to collect.
+	// yieldFill is how full the heap of a follower is that collects before the leader does.
 	yieldFill = 0.5
 )
 
-// question is what a member asks another: how it is, and whether it may collect now.
+// question asks another member for its state, and whether the asker may collect now.
 type question struct {
 	From string `json:"from"`
 	wish
 
-	// WithoutTurn says that the asker is about to collect without the turn. After says that it leads,
-	// cannot have the turn, and waits for this member to collect first.
+	// WithoutTurn: the asker is about to collect without the turn. After: it leads, has no turn, and
+	// waits for this member to collect first.
 	WithoutTurn bool `json:"without_turn,omitempty"`
 	After       bool `json:"after,omitempty"`
 }
 
 // wish is a member's wish for the turn.
 type wish struct {
-	Since int64 `json:"since,omitempty"` // when it began, in nanoseconds since 1970; 0: there is none
+	Since int64 `json:"since,omitempty"` // in nanoseconds since 1970; 0: no wish
 	Last  bool  `json:"last,omitempty"`  // it leads, and has memory left to let the others go first
 }
 
-// before reports whether the wish of member id is fulfilled before that of other. Clocks that
-// differ make it unfair, and nothing else.
+// before reports whether the wish of member id goes before that of other. Clocks that differ only
+// make it unfair.
 func (w wish) before(id string, v wish, other string) bool {
 	switch {
 	case w.Last != v.Last:
@@ -65,15 +63,15 @@ func (w wish) before(id string, v wish, other string) bool {
 
 // report is the answer to a question.
 type report struct {
-	Go       bool    `json:"go"`            // as far as this member is concerned, who asks may collect now
-	Why      string  `json:"why,omitempty"` // not
+	Go       bool    `json:"go"`            // the asker may collect
+	Why      string  `json:"why,omitempty"` // it may not
 	Busy     bool    `json:"busy"`          // this member is about to collect, or collects
-	Collects bool    `json:"collects"`      // it does so already, or has the turn
-	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 when the next one is due
+	Collects bool    `json:"collects"`      // it collects, or has the turn
+	Fill     float64 `json:"fill"`          // of its heap: 0 after a collection, 1 at the trigger
 }
 
-// Answer answers a question that [Options].Ask of another member has put. It does not block. The
-// error is about the question.
+// Answer answers a question from [Options].Ask of another member. It does not block. An error is
+// about the question.
 func (m *Member) Answer(asked []byte) (answer []byte, err error) {
 	var q question
 	if err := json.Unmarshal(asked, &q); err != nil {
@@ -111,7 +109,7 @@ func (m *Member) answer(q question) report {
 	return r
 }
 
-// wishLocked returns this member's own wish, if it has one. mu is held.
+// wishLocked returns this member's wish. mu is held.
 func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
 	if m.wanted.IsZero() || time.Since(m.tried) > wantFor || m.wantedAt != h.collected {
 		return wish{}, false
@@ -119,7 +117,7 @@ func (m *Member) wishLocked(st Status, h heap) (w wish, wants bool) {
 	return wish{Since: m.wanted.UnixNano(), Last: st.leads() && !h.pressed}, true
 }
 
-// hurryLocked has this member collect now, unless hurried says that it is about to. mu is held.
+// hurryLocked has this member collect now, unless hurried is set. mu is held.
 func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.Context) error) {
 	g := m.gate.Load()
 	if g == nil || *hurried || m.closed {
@@ -131,9 +129,9 @@ func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.C
 		ctx, cancel := context.WithTimeout(m.ctx, silentFor)
 		defer cancel()
 		if h := m.readHeap(); !h.busy && h.fill > yieldFill { // it may have begun by itself
-			err := collect(g, ctx) // or the leader waits until its heap presses
+			err := collect(g, ctx)
 			if errors.Is(err, gcgate.ErrStopped) {
-				m.gate.CompareAndSwap(g, nil) // its heap holds no other member up any more
+				m.gate.CompareAndSwap(g, nil)
 			}
 		}
 		m.mu.Lock()
@@ -142,7 +140,6 @@ func (m *Member) hurryLocked(hurried *bool, collect func(*gcgate.Gate, context.C
 	})
 }
 
-// answered is what came back from a member.
 type answered struct {
 	voter  Voter
 	report report
@@ -150,8 +147,8 @@ type answered struct {
 	err    error
 }
 
-// askAll asks the other voters of st at once, and returns when all have answered or the time is
-// over. For those that did not answer lately that is unsteady.
+// askAll asks the other voters of st at once. It waits for each of them for within, or unsteady if
+// the voter did not answer lately.
 func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, q question, st Status) []answered {
 	asked, err := json.Marshal(q)
 	var all []answered
@@ -183,7 +180,7 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 	}
 	asking.Wait()
 	if caller.Err() != nil {
-		return all // it gave up, which proves nothing of the members
+		return all // the caller gave up, which says nothing of the members
 	}
 	for _, a := range all {
 		m.heard(a)
@@ -191,8 +188,7 @@ func (m *Member) askAll(caller context.Context, within, unsteady time.Duration, 
 	return all
 }
 
-// heard notes since when a member is silent, and tells the log when it loses its say and gets it
-// back.
+// heard notes since when a member is silent, and logs when it loses its say and gets it back.
 func (m *Member) heard(a answered) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +218,7 @@ func (m *Member) heard(a answered) {
 	}
 }
 
-// isSteady reports whether a member has answered whatever it was asked lately.
+// isSteady reports whether a member has answered all recent questions.
 func (m *Member) isSteady(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -230,7 +226,6 @@ func (m *Member) isSteady(id string) bool {
 	return !ok || time.Since(at) > steadyAfter
 }
 
-// hasSay reports whether a member has a say in whose turn it is.
 func (m *Member) hasSay(a answered) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	idleTimeout = 10 * time.Minute
 )
 
-// AskHTTP returns an [Options].Ask that posts to the URL of a member, where its [Member] is served.
-// A nil client is one of its own, that keeps connections open.
+// AskHTTP returns an [Options].Ask that posts to the URL at which a member's [Member] is served. A
+// nil client means a new one.
 func AskHTTP(
 	client *http.Client, url func(member string) string,
 ) func(context.Context, string, []byte) ([]byte, error) {
@@ -48,8 +48,8 @@ func AskHTTP(
 	}
 }
 
-// ServeHTTP answers the questions of [AskHTTP]. Serve it where only members can reach it, as the
-// group's own messages: who can ask can have this process collect.
+// ServeHTTP answers the questions of [AskHTTP]. Serve it where only members can reach it, because a
+// question can have this process collect.
 func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)

@@ -13,25 +13,22 @@ const maxTransferTimeout = 10 * time.Second
 
 // Options configure a [Member]. Raft and Ask have to be set.
 type Options struct {
-	// Raft is the group. Default: none, it has to be set.
+	// Raft is the group. It has no default.
 	Raft Raft
 
-	// Ask puts a question to another member, whose [Member.Answer] knows the answer, and returns
-	// it. It must return when ctx ends, and [ErrGone] (wrapped or not) where it knows that the
-	// member's process does not run. [AskHTTP] does it over HTTP. It is called from several
-	// goroutines at once. Default: none, it has to be set.
+	// Ask sends a question to another member and returns what its [Member.Answer] returns, as
+	// [AskHTTP] does over HTTP. It must return when ctx ends. It returns an error that wraps
+	// [ErrGone] if the member's process does not run. Several goroutines call it at once. It has
+	// no default.
 	Ask func(ctx context.Context, member string, question []byte) (answer []byte, err error)
 
 	// TransferTimeout bounds one transfer of the leadership, in which the group takes no writes.
-	// Past it the transfer is given up, and another successor is tried. It should be ten times what
-	// a transfer takes, which is about three messages and a write to the log. A member that takes
-	// more than a tenth of it to answer, since it or the network is slow, has ten times as long as
-	// its answer took, up to ten times this; one that takes twice this is not tried. Default: 0,
-	// which is 15 ms; between sites it has to be longer. Limit: 10 s.
+	// Then the member tries another successor. Set ten times what a transfer takes, about three
+	// messages and a write to the log. A slow member has ten times as long as its last answer
+	// took, up to ten times this. Default: 0, which is 15 ms. Between sites set more. Limit: 10 s.
 	TransferTimeout time.Duration
 
-	// Logger gets Warn for members that cannot be asked and Debug for the rest. Default: nil, which
-	// is the gate's logger.
+	// Logger gets Warn for members that do not answer. Default: nil, the gate's logger.
 	Logger *slog.Logger
 }
 

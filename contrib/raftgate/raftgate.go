@@ -11,46 +11,43 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Raft is a Raft group as this process's member of it sees it.
-// evenkeel.dev/contrib/raftgate/etcdraft and evenkeel.dev/contrib/raftgate/hashiraft implement it;
-// for another library it is some thirty lines. Its methods may be called from any goroutine.
+// Raft is a Raft group as this process's member sees it. The modules etcdraft and hashiraft
+// implement it. Any goroutine may call its methods.
 type Raft interface {
-	// Status returns the state of the group. It must return at once, or nearly.
+	// Status returns the state of the group. It must not wait.
 	Status() Status
 
 	// Transfer hands the leadership to another voter, and returns nil when this member does not
-	// lead any more. When ctx ends first it gives up, as far as the library can, so that this
-	// member takes proposals again, and returns an error.
+	// lead. When ctx ends first it gives up, if the library can, so that this member takes
+	// proposals again.
 	Transfer(ctx context.Context, to string) error
 }
 
 // Status is the state of a group, as one member sees it.
 type Status struct {
 	ID     string  // of this member
-	Leader string  // of the member that leads; empty: not known
-	Voters []Voter // all members that vote, this one included
+	Leader string  // id of the leader; empty: not known
+	Voters []Voter // this one included
 }
 
-// leads reports whether this member leads. A node that has stopped has no id, and knows of no
-// leader.
+// leads is false for a node that has stopped, which has no id.
 func (s Status) leads() bool { return s.ID != "" && s.Leader == s.ID }
 
-// yieldsTo reports whether another member collects before this one, where both are about to without
-// the turn.
+// yieldsTo reports whether another member collects before this one, if both do so without the turn.
 func (s Status) yieldsTo(id string) bool { return id != s.Leader && (s.leads() || id < s.ID) }
 
 // Voter is a member that may be handed the leadership.
 type Voter struct {
 	ID string
 
-	// Behind is how many entries of the log this voter is not known to have. Only the leader
-	// knows it; 0 where it is not known.
+	// Behind is how many entries of the log this voter may not have. It is 0 if not known. Only
+	// the leader knows it.
 	Behind uint64
 }
 
-// Member is this process's part in its group: a [gcgate.Signal] that hands the leadership over
-// before a collection, and the [gcgate.Turns] that the members agree on. Give it to the gate as
-// both. Its methods may be called from any goroutine.
+// Member is this process in its group. It is a [gcgate.Signal] that hands over the leadership
+// before a collection, and the [gcgate.Turns] that the members agree on. Set both options of the
+// gate to it. Any goroutine may call its methods.
 type Member struct {
 	options Options
 	gate    atomic.Pointer[gcgate.Gate] // nil until the gate starts
@@ -65,23 +62,23 @@ type Member struct {
 	// The turn.
 	holds    bool
 	wanted   time.Time // since when this member wants it; zero: it does not
-	wantedAt uint64    // how many times it had collected then: it may have gone without the turn since
+	wantedAt uint64    // its collections by then
 	tried    time.Time // when it last tried to take it
 	promised uint64    // how often it let another member go first
 
-	// Collections that another member has asked for, and that run.
+	// Whether a collection runs that another member has asked for.
 	hurried            bool
 	hurriedWithoutTurn bool
 
 	// Collections without the turn.
-	letGo bool // it let another member go first since it last looked
-	going bool // it collects, or is about to, whichever member asks
+	letGo bool // it let another member go first since it last asked
+	going bool // it answers that it collects
 
 	// Members that do not answer, by id.
-	silent  map[string]time.Time      // since when
-	stalled map[string]time.Time      // when one did not answer last
-	ignored map[string]bool           // those that have no say any more
-	outages map[string]*gcgate.Outage // what the log knows of them
+	silent  map[string]time.Time // since when
+	stalled map[string]time.Time // when one did not answer last
+	ignored map[string]bool      // those without a say
+	outages map[string]*gcgate.Outage
 }
 
 var (
@@ -93,14 +90,13 @@ var (
 
 // Stats tell what a [Member] did since [New].
 type Stats struct {
-	Transfers   uint64 // of the leadership, before a collection of this member
-	GivenUp     uint64 // transfers that a successor did not take within Options.TransferTimeout
-	KeptLeading uint64 // attempts to hand over before a collection that found no successor
-	Hurried     uint64 // collections of this member that a leader asked for, to collect after it
+	Transfers   uint64 // of the leadership
+	GivenUp     uint64 // transfers that took longer than Options.TransferTimeout
+	KeptLeading uint64 // attempts to hand over that found no successor
+	Hurried     uint64 // collections that a leader asked for, to collect after this member
 }
 
-// New returns this process's part in its group, or an [*evenkeel.OptionError]. Close it when the gate has
-// stopped.
+// New returns a Member, or an [*evenkeel.OptionError]. Close it when the gate has stopped.
 func New(o Options) (*Member, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -114,7 +110,7 @@ func New(o Options) (*Member, error) {
 	return m, nil
 }
 
-// Close ends what runs in the background, and waits for it. It may be called again.
+// Close ends what runs in the background, and waits for it.
 func (m *Member) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -123,7 +119,7 @@ func (m *Member) Close() {
 	m.running.Wait()
 }
 
-// Stats returns what was done since [New].
+// Stats returns the counts since [New].
 func (m *Member) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +129,6 @@ func (m *Member) Stats() Stats {
 // Attach is called by gcgate.Start.
 func (m *Member) Attach(g *gcgate.Gate) { m.gate.Store(g) }
 
-// log returns the logger. Before a gate starts that is slog.Default().
 func (m *Member) log() *slog.Logger {
 	if g := m.gate.Load(); g != nil && m.options.Logger == nil {
 		return g.Logger()
@@ -144,23 +139,20 @@ func (m *Member) log() *slog.Logger {
 // String names the signal for the gate's log.
 func (m *Member) String() string { return "raft member " + m.options.Raft.Status().ID }
 
-// count changes the stats.
 func (m *Member) count(change func(*Stats)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	change(&m.stats)
 }
 
-// heap is how full this member's heap is.
 type heap struct {
 	fill      float64 // 0 after a collection, 1 at the trigger
-	pressed   bool    // it is past the middle between the trigger and the hard threshold
-	busy      bool    // it is about to collect, collects, or comes back
-	collects  bool    // it collects or comes back
-	collected uint64  // so many times
+	pressed   bool    // past the middle between the trigger and the hard limit
+	busy      bool    // about to collect, or collects
+	collects  bool
+	collected uint64 // how many times
 }
 
-// readHeap asks the gate. Without one nothing is ever collected.
 func (m *Member) readHeap() heap {
 	g := m.gate.Load()
 	if g == nil {

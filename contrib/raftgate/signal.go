@@ -10,40 +10,33 @@ import (
 )
 
 const (
-	// behindMax is how many entries a successor may have to catch up with. Until then nothing is
-	// written.
+	// behindMax bounds the entries that a successor lacks. The group takes no writes until it has
+	// them.
 	behindMax = 256
 
-	// slowFactor is how many times longer than its answer a transfer to a member may take, and than
-	// Options.TransferTimeout: on a busy machine both are slow, and a transfer that is given up may
-	// yet take place, and leave the group without a leader.
+	// slowFactor is how many times longer than the member's answer, or than
+	// Options.TransferTimeout, a transfer may take. On a busy machine both are slow. A transfer that
+	// is given up may still take place, and leave the group without a leader.
 	slowFactor = 10
 
-	// steadyAfter is how long a member that did not answer gets the leadership only if no other takes
-	// it, because one that stalls now and then does so when it leads, too.
+	// steadyAfter is how long a member that did not answer comes last as a successor, because it may
+	// stall as the leader too.
 	steadyAfter = 10 * time.Second
 
-	// othersPause is between two looks at whether another member collects.
+	// othersPause is between two questions whether another member collects.
 	othersPause = 2 * time.Millisecond
 
-	// beginWithin is how long a member that was asked to collect may take to begin. Its gate looks for
-	// the turn first, and on a busy machine it comes late.
+	// beginWithin is how long a member may take to begin a collection that it was asked for.
 	beginWithin = 100 * time.Millisecond
 
-	// sweepFactor is how many times longer than its mark phase a member may be busy. The gate waits
-	// for the sweep, for as long again.
+	// sweepFactor is how many times longer than its mark phase a member is busy, because the gate
+	// waits for the sweep.
 	sweepFactor = 2
 )
 
-// Drain hands the leadership over, if this member leads, to the one of the others that answers at
-// once and whose heap is the emptiest, so that it leads for long. It returns nil when this member
-// does not lead any more, and [ErrNoSuccessor] if no member took over. The gate tries again while
-// it collects.
-//
-// At a collection without the turn it first waits, as long as the gate waits for it, until no other
-// member collects, and then hands over only to a member that has collected lately: else two members
-// whose heaps are full would hand the leadership to and fro, which costs more than collecting.
-// Where there is none it asks one of the others to collect now, and waits for that.
+// Drain implements [gcgate.Signal]. If this member leads, it hands over to the member with the
+// emptiest heap of those that answer at once. It returns [ErrNoSuccessor] if no member takes the
+// leadership. The package documentation describes a collection without the turn.
 func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	m.mu.Lock()
 	turn := m.holds
@@ -52,7 +45,7 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 		return m.handOver(ctx)
 	}
 	if m.readHeap().collects {
-		return m.handOverWithoutTurn(ctx) // the gate did not wait any more
+		return m.handOverWithoutTurn(ctx) // the gate did not wait
 	}
 	for {
 		if err := m.awaitOthers(ctx); err != nil {
@@ -67,8 +60,7 @@ func (m *Member) Drain(ctx context.Context, _ time.Duration) error {
 	}
 }
 
-// goes has this member answer from now on that it collects, and reports true, unless it let another
-// go first since it looked.
+// goes has this member answer that it collects, unless it let another one go first since it asked.
 func (m *Member) goes() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,8 +68,7 @@ func (m *Member) goes() bool {
 	return m.going
 }
 
-// Ready asks nothing of the others. A member that is back follows, and hears of what it missed by
-// the log.
+// Ready implements [gcgate.Signal]. It asks nothing of the others.
 func (m *Member) Ready(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,13 +76,13 @@ func (m *Member) Ready(context.Context) error {
 	return nil
 }
 
-// Describe tells the gate that clients stay with a member that does not lead, because it serves
-// reads and hands proposals on, and that Drain knows what is allowed without the turn.
+// Describe tells the gate that a follower keeps its clients, because it serves reads and forwards
+// proposals, and that Drain also works without the turn.
 func (m *Member) Describe() gcgate.Description {
 	return gcgate.Description{KeepsRequests: true, DrainWithoutTurn: m.drainWithoutTurn}
 }
 
-// drainWithoutTurn returns how long the other members may take to collect before this one.
+// drainWithoutTurn returns how long all other members may take to collect.
 func (m *Member) drainWithoutTurn() (patience time.Duration, err error) {
 	if g := m.gate.Load(); g != nil {
 		others := len(m.options.Raft.Status().Voters) - 1
@@ -100,8 +91,8 @@ func (m *Member) drainWithoutTurn() (patience time.Duration, err error) {
 	return 2*askTimeout + patience, nil
 }
 
-// awaitOthers waits until no other member collects, or returns ctx's error. Of two that are about
-// to, the one with the lower id goes first, but the leader last.
+// awaitOthers waits until no other member collects, or returns ctx's error. The member with the
+// lower id goes first, and the leader last.
 func (m *Member) awaitOthers(ctx context.Context) error {
 	for ctx.Err() == nil {
 		m.mu.Lock()
@@ -122,8 +113,7 @@ func (m *Member) awaitOthers(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// handOver hands the leadership to the best successor, and to the next best if that does not take
-// it.
+// handOver hands the leadership to the best successor that takes it.
 func (m *Member) handOver(ctx context.Context) error {
 	var failed error
 	for tried := map[string]bool{}; ; {
@@ -141,8 +131,8 @@ func (m *Member) handOver(ctx context.Context) error {
 	}
 }
 
-// handOverWithoutTurn is handOver without the turn, to a member whose heap is not full. If there is
-// none it has one collect first.
+// handOverWithoutTurn is handOver to a member whose heap is not full. If there is none it has one
+// collect first.
 func (m *Member) handOverWithoutTurn(ctx context.Context) error {
 	var failed error
 	var asked string // to collect
@@ -160,7 +150,7 @@ func (m *Member) handOverWithoutTurn(ctx context.Context) error {
 		case ctx.Err() != nil || m.readHeap().collects || best.ID == "" && !busy:
 			m.count(func(s *Stats) { s.KeptLeading++ })
 			if failed == nil {
-				return ctx.Err() // nil: there is no successor, and this member collects while it leads
+				return ctx.Err() // nil: this member collects while it leads
 			}
 			return errors.Join(ErrNoSuccessor, failed)
 		case best.ID == "":
@@ -179,7 +169,6 @@ func (m *Member) handOverWithoutTurn(ctx context.Context) error {
 	}
 }
 
-// transfer hands the leadership to one member, or gives up.
 func (m *Member) transfer(ctx context.Context, to candidate) error {
 	ctx, cancel := context.WithTimeout(ctx, to.bound)
 	defer cancel()
@@ -199,9 +188,8 @@ func (m *Member) transfer(ctx context.Context, to candidate) error {
 	return nil
 }
 
-// successor returns the voter to hand the leadership to, without an id if there is none. busy
-// reports whether another one collects, so that there may be one later. A member that answers does
-// not stall, so it does at once what it is asked next.
+// successor returns the best voter to hand the leadership to, without an id if there is none. busy
+// reports whether one collects, which may be the successor later.
 func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool) (best candidate, busy bool) {
 	shortest := m.options.TransferTimeout
 	for _, a := range m.askAll(ctx, 2*shortest, 2*shortest, question{From: st.ID}, st) {
@@ -220,16 +208,14 @@ func (m *Member) successor(ctx context.Context, st Status, tried map[string]bool
 	return best, busy
 }
 
-// candidate is a member that may be the successor.
 type candidate struct {
 	Voter
 	bound    time.Duration // of a transfer
-	full     bool          // it would have to hand the leadership on soon
+	full     bool          // it has to collect soon
 	unsteady bool
 	fill     float64
 }
 
-// before reports whether c is the better one.
 func (c candidate) before(d candidate) bool {
 	switch {
 	case c.full != d.full:

@@ -9,9 +9,8 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// TryAcquire takes the turn if all other members agree, which takes one round trip, or returns
-// [gcgate.ErrHeld] and who does not. They agree when none collects and none was there first; the
-// leader is last, until its heap is past the middle between the trigger and the hard threshold.
+// TryAcquire takes the turn if all other members agree, in one round trip. Otherwise it returns
+// [gcgate.ErrHeld] with the member that does not.
 func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	st := m.options.Raft.Status()
 	h := m.readHeap()
@@ -41,23 +40,23 @@ func (m *Member) TryAcquire(ctx context.Context) (gcgate.Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.promised != promised {
-		// Another member got leave to go since, and may have given it to this one. Neither goes.
+		// This member has let another one go first since it asked. Neither goes.
 		return nil, fmt.Errorf("raftgate: %w: a member that asked meanwhile", gcgate.ErrHeld)
 	}
 	m.holds, m.wanted = true, time.Time{}
 	return &lease{member: m}, nil
 }
 
-// lease is the turn. It implements gcgate.Lease.
+// lease implements gcgate.Lease.
 type lease struct {
 	member  *Member
 	release sync.Once
 }
 
-// Lost is nil, because no member takes the turn from a process that runs.
+// Lost returns nil, because no member takes the turn from a process that runs.
 func (l *lease) Lost() <-chan struct{} { return nil }
 
-// Release tells those who ask from now on that they may go.
+// Release lets other members go from now on.
 func (l *lease) Release(context.Context) error {
 	l.release.Do(func() {
 		l.member.mu.Lock()

@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"evenkeel.dev/contrib/k8sturn"
-	"evenkeel.dev/internal/race"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -111,7 +110,7 @@ func TestGateManifest(t *testing.T) {
 		t.Error("the readiness probe may depend on the gate")
 	}
 	msgpush := filepath.Join(t.TempDir(), "msgpush")
-	build := exec.CommandContext(t.Context(), "go", "build", race.Flag, "-ldflags=-w", "-o", msgpush, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", msgpush, ".")
 	build.Dir = "../../examples/msgpush"
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build in %s: %v\n%s", build.Dir, err, out)

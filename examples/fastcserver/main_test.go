@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"evenkeel.dev/examples/internal/program"
-	"evenkeel.dev/internal/race"
 	"evenkeel.dev/internal/testutil"
 )
 
@@ -88,7 +87,7 @@ func testRunOnce(t *testing.T, path string) {
 	}
 	once := func(addr string, args ...string) (string, error) {
 		cmd := exec.Command("bash", append([]string{"tests/run_once.sh"}, args...)...)
-		cmd.Env = append(os.Environ(), "SERVER="+addr, "GOFLAGS="+race.Flag) // what this test was built of is compiled
+		cmd.Env = append(os.Environ(), "SERVER="+addr, "GOFLAGS="+testutil.RaceFlag) // what this test was built of is compiled
 		text, err := cmd.CombinedOutput()
 		return string(text), err
 	}
@@ -131,7 +130,7 @@ func testRunOnce(t *testing.T, path string) {
 // TestWithoutCgo wants the package to build, and the program to say what is missing.
 func TestWithoutCgo(t *testing.T) {
 	testutil.Long(t, "it compiles much of the standard library again")
-	if race.Flag == "-race=true" {
+	if testutil.RaceFlag == "-race=true" {
 		t.Skip("the race detector needs cgo")
 	}
 	t.Setenv("CGO_ENABLED", "0")

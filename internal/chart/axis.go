@@ -12,7 +12,7 @@ type Axis struct {
 	Log    bool
 }
 
-// Frac returns where v is: 0 at lo, 1 at hi, no further.
+// Frac returns the place of v, from 0 at Lo to 1 at Hi.
 func (a Axis) Frac(v float64) float64 {
 	lo, hi := a.Lo, a.Hi
 	if a.Log {
@@ -36,18 +36,18 @@ func (a Axis) Value(frac float64) float64 {
 type Tick struct {
 	At    float64 // percent of the plot from its left or top
 	Label string
-	Minor bool // goes first where there is no room
+	Minor bool // left out first if there is no room
 }
 
-// PercentAt returns a fraction as a place: percent, rounded.
+// PercentAt returns a fraction in percent, rounded.
 func PercentAt(frac float64) float64 { return math.Round(frac*1e4) / 100 }
 
-// XTicks places values on an axis that runs to the right.
+// XTicks places values on an axis to the right.
 func (a Axis) XTicks(values []float64, label func(float64) string) []Tick {
 	return a.ticks(values, label, func(f float64) float64 { return f })
 }
 
-// YTicks places values on an axis that runs upwards.
+// YTicks places values on an axis upwards.
 func (a Axis) YTicks(values []float64, label func(float64) string) []Tick {
 	return a.ticks(values, label, func(f float64) float64 { return 1 - f })
 }
@@ -60,9 +60,8 @@ func (a Axis) ticks(values []float64, label func(float64) string, turn func(floa
 	return ts
 }
 
-// The 1-2-5 series: ..., 1, 2, 5, 10, 20, ... by index, 0 for 1.
-
-func series125(i int) float64 {
+// Series125 returns a number of the series ..., 1, 2, 5, 10, 20, ... Index 0 is 1.
+func Series125(i int) float64 {
 	decade := int(math.Floor(float64(i) / 3))
 	m := [3]float64{1, 2, 5}[i-3*decade]
 	if decade < 0 {
@@ -71,44 +70,44 @@ func series125(i int) float64 {
 	return m * math.Pow10(decade)
 }
 
-// index125 returns the index of the largest of the series that v reaches, v > 0.
-func index125(v float64) int {
-	const near = 1 - 1e-9 // for what rounding took
+// Index125 returns the index of the largest number of the series up to v > 0.
+func Index125(v float64) int {
+	const near = 1 - 1e-9 // for rounding errors
 	i := 3 * int(math.Floor(math.Log10(v)))
-	for series125(i+1)*near <= v {
+	for Series125(i+1)*near <= v {
 		i++
 	}
-	for series125(i)*near > v {
+	for Series125(i)*near > v {
 		i--
 	}
 	return i
 }
 
 func powerOfTen(v float64) bool {
-	i := index125(v)
-	return i%3 == 0 && math.Abs(series125(i)/v-1) < 1e-6
+	i := Index125(v)
+	return i%3 == 0 && math.Abs(Series125(i)/v-1) < 1e-6
 }
 
-// LogAxis returns the axis between numbers of the 1-2-5 series that holds lo and hi, and is
-// at least as wide as from 1 to 4.
+// LogAxis returns an axis between numbers of the 1-2-5 series that holds lo and hi, at least as
+// wide as from 1 to 4.
 func LogAxis(lo, hi float64) Axis {
-	i, k := index125(lo), index125(hi)
-	if series125(k) < hi*(1-1e-9) {
+	i, k := Index125(lo), Index125(hi)
+	if Series125(k) < hi*(1-1e-9) {
 		k++
 	}
-	for series125(k)/series125(i) < 4 {
+	for Series125(k)/Series125(i) < 4 {
 		i--
 		k++
 	}
-	return Axis{Lo: series125(i), Hi: series125(k), Log: true}
+	return Axis{Lo: Series125(i), Hi: Series125(k), Log: true}
 }
 
-// LogTicks returns the numbers of the 1-2-5 series from lo to hi, and only the powers of ten
-// when those are more than most.
+// LogTicks returns the numbers of the 1-2-5 series from lo to hi. If these are more than most, it
+// returns the powers of ten.
 func LogTicks(lo, hi float64, most int) []float64 {
 	var all, tens []float64
-	for i := index125(lo); series125(i) <= hi*(1+1e-9); i++ {
-		v := series125(i)
+	for i := Index125(lo); Series125(i) <= hi*(1+1e-9); i++ {
+		v := Series125(i)
 		if v < lo*(1-1e-9) {
 			continue
 		}
@@ -126,13 +125,13 @@ func LogTicks(lo, hi float64, most int) []float64 {
 // LinearTicks returns the multiples of step from lo to hi.
 func LinearTicks(lo, hi, step float64) []float64 {
 	var ts []float64
-	for i := math.Ceil(lo/step-1e-9) + 0; i*step <= hi+step*1e-9; i++ { // + 0: not -0
+	for i := math.Ceil(lo/step-1e-9) + 0; i*step <= hi+step*1e-9; i++ { // + 0 avoids -0
 		ts = append(ts, i*step)
 	}
 	return ts
 }
 
-// timeSteps are the steps past 5 seconds that clocks are read in.
+// timeSteps are the round steps above 5 seconds.
 var timeSteps = []float64{10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 43200}
 
 // TimeStep returns the smallest round step, in seconds, that divides span into at most n.
@@ -149,21 +148,21 @@ func TimeStep(span float64, n int) float64 {
 	return math.Ceil(least/86400) * 86400
 }
 
-// RoundStep returns the smallest step of the 1-2-5 series that divides span into at most n.
+// RoundStep is TimeStep for the 1-2-5 series.
 func RoundStep(span float64, n int) float64 {
-	i := index125(span / float64(n))
-	for series125(i)*float64(n) < span*(1-1e-9) {
+	i := Index125(span / float64(n))
+	for Series125(i)*float64(n) < span*(1-1e-9) {
 		i++
 	}
-	return series125(i)
+	return Series125(i)
 }
 
-// ByteStep returns the smallest power of two that divides span into at most n.
+// ByteStep is TimeStep for powers of two.
 func ByteStep(span float64, n int) float64 {
 	return math.Exp2(math.Ceil(math.Log2(max(span, 1) / float64(n))))
 }
 
-// LabelDuration writes nanoseconds that are round.
+// LabelDuration writes round nanoseconds.
 func LabelDuration(ns float64) string {
 	for _, u := range []struct {
 		ns   float64
@@ -192,7 +191,7 @@ func LabelTime(s float64) string {
 // LabelPercent writes a share as percent.
 func LabelPercent(share float64) string { return LabelNumber(share*100) + "%" }
 
-// LabelNumber writes a number with as many digits as it needs, at most six.
+// LabelNumber writes a number with at most six digits.
 func LabelNumber(x float64) string { return strconv.FormatFloat(Significant(x, 6), 'f', -1, 64) }
 
 // Significant rounds to n significant digits.

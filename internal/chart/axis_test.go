@@ -10,15 +10,15 @@ import (
 
 func TestSeries125(t *testing.T) {
 	for i, want := range map[int]float64{-4: .05, -3: .1, -1: .5, 0: 1, 1: 2, 2: 5, 3: 10, 7: 200, 17: 5e5} {
-		if got := series125(i); got != want {
-			t.Errorf("series125(%d) = %g, want %g", i, got, want)
+		if got := Series125(i); got != want {
+			t.Errorf("Series125(%d) = %g, want %g", i, got, want)
 		}
-		if got := index125(want); got != i {
-			t.Errorf("index125(%g) = %d, want %d", want, got, i)
+		if got := Index125(want); got != i {
+			t.Errorf("Index125(%g) = %d, want %d", want, got, i)
 		}
 	}
 	for v, want := range map[float64]float64{.019: .01, .9999: .5, 1.5: 1, 4.99: 2, 9.9: 5, 12345: 1e4} {
-		if got := series125(index125(v)); got != want {
+		if got := Series125(Index125(v)); got != want {
 			t.Errorf("below %g: %g, want %g", v, got, want)
 		}
 	}

@@ -8,32 +8,31 @@ import (
 	"strings"
 )
 
-// The units of a plot: wide enough to zoom into.
+// The units of a plot, fine enough to zoom.
 const (
 	PlotWidth  = 10000
 	PlotHeight = 1000
 )
 
-// Chart is one picture: axes in percent of the plot, and paths in its units, which the plot
-// stretches to the size it has.
+// Chart is one picture. Axes are in percent of the plot, and paths in its units, which the plot
+// stretches.
 type Chart struct {
-	ID          string // of its element; unique on the page
-	Kind, Group string // for the page's script: data-kind and data-group
-	Class       string // of its element, for the page's style
-	Title, Desc string // for who cannot see it
+	ID          string // unique on the page
+	Kind, Group string // data-kind and data-group for the script
+	Class       string // for the style sheet
+	Title, Desc string // for screen readers
 	YLabel      string
 	XLabel      string
 	X, Y        []Tick
-	Marks       []Tick // lines across the plot, with a label to its right
+	Marks       []Tick // lines across the plot, with a label on the right
 	Lines       []Line
 	Height      string // in pixels; "": the style sheet's
-	Message     string // in place of what there is not
+	Message     string // if there is nothing to draw
 }
 
-// Line is one path.
 type Line struct {
 	Class     string
-	Series    int    // for the page's script: data-v
+	Series    int    // data-v for the script
 	D         string // as [Path] writes it
 	Transform string // "": none
 }
@@ -69,7 +68,7 @@ func (c Chart) HTML() (template.HTML, error) {
 	return template.HTML(b.String()), err
 }
 
-// Path writes the path data of SVG in whole units and relative steps, which is short.
+// Path writes SVG path data in whole units and short relative steps.
 type Path struct {
 	b    []byte
 	x, y int
@@ -104,6 +103,15 @@ func (p *Path) Line(x, y int) {
 	p.x, p.y = x, y
 }
 
+// To draws to x, y, or moves there if nothing was drawn yet.
+func (p *Path) To(x, y int) {
+	if len(p.b) == 0 {
+		p.Move(x, y)
+		return
+	}
+	p.Line(x, y)
+}
+
 // Step draws to x and then to y.
 func (p *Path) Step(x, y int) {
 	if x != p.x {
@@ -129,7 +137,7 @@ func (p *Path) Box(x, y, width, height int) {
 // Close draws back to where Move went.
 func (p *Path) Close() { p.b = append(p.b, 'z') }
 
-// number appends a number after another: a minus sign parts them too.
+// number appends a second number. A minus sign separates it too.
 func (p *Path) number(n int) {
 	if n >= 0 {
 		p.b = append(p.b, ' ')
@@ -137,8 +145,8 @@ func (p *Path) number(n int) {
 	p.b = strconv.AppendInt(p.b, int64(n), 10)
 }
 
-// PlotX returns the x that is this far from the plot's left, 0 to 1.
+// PlotX returns the x at a fraction from the plot's left.
 func PlotX(frac float64) int { return int(math.Round(frac * PlotWidth)) }
 
-// PlotY returns the y that is this far from the plot's bottom, 0 to 1.
+// PlotY returns the y at a fraction from the plot's bottom.
 func PlotY(frac float64) int { return int(math.Round((1 - frac) * PlotHeight)) }

@@ -1,3 +1,2 @@
-// Package chart draws data as inline SVG: axes with ticks that people read, paths in whole units, and
-// the markup of a plot that stretches to the size it has. It knows nothing of what is drawn.
+// Package chart draws data as inline SVG, with axes, ticks and a plot that stretches.
 package chart

@@ -1,2 +1,2 @@
-// Package cputime says what CPU time this process has taken.
+// Package cputime measures the CPU time of this process and its threads.
 package cputime

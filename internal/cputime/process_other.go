@@ -4,5 +4,5 @@ package cputime
 
 import "time"
 
-// Process is not known here: it returns 0.
+// Process returns 0, because it is not known here.
 func Process() time.Duration { return 0 }

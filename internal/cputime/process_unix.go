@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Process returns the CPU time of this process since it began, the kernel's part included, by
-// getrusage(2); 0 where that fails. Any goroutine may call it.
+// Process returns the CPU time of this process and of the kernel for it, or 0 if getrusage(2)
+// fails. Any goroutine may call it.
 func Process() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

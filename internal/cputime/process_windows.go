@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Process returns the CPU time of this process since it began, the kernel's part included, by
-// GetProcessTimes; 0 where that fails. Any goroutine may call it.
+// Process returns the CPU time of this process and of the kernel for it, or 0 if GetProcessTimes
+// fails. Any goroutine may call it.
 func Process() time.Duration {
 	h, err := syscall.GetCurrentProcess()
 	if err != nil {

@@ -1,4 +1,3 @@
-// Package cpuwatch reads what the kernel counts of a process's CPU time. It reads how often the
-// quota of its control groups stopped the process (cpu.stat), and how long each of its threads ran
-// and waited for a CPU (schedstat).
+// Package cpuwatch reads the kernel's counts of a process's CPU time: how often its quota stopped
+// it (cpu.stat), and how long its threads ran and waited (schedstat).
 package cpuwatch

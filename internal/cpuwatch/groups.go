@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// place is where the files of a process's control group are, for the reader.
+// place is where the files of a process's control group are.
 type place struct {
-	dir string // the group's folder
+	dir string // of the group
 	top string // the outermost group that the reader sees
 	v2  bool
 }
 
 // find returns the place by the process's /proc/PID/cgroup and the reader's own
-// /proc/self/mountinfo. A process has one group in each hierarchy. If version 1 has the cpu
-// controller, version 2 has no quota, so find prefers version 1.
+// /proc/self/mountinfo. It prefers version 1, because version 2 has no quota if version 1 has the
+// cpu controller.
 func find(cgroup, mountinfo string) (place, error) {
 	group, v2, ok := groupOf(cgroup)
 	if !ok {
@@ -61,7 +61,7 @@ func groupOf(cgroup string) (group string, v2, ok bool) {
 
 func has(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 
-// dirs returns the folders of the group and of its parents, the group's own first.
+// dirs returns the folders of the group and of its parents.
 func (p place) dirs() (list []string) {
 	for dir := p.dir; ; dir = path.Dir(dir) {
 		list = append(list, dir)
@@ -71,7 +71,7 @@ func (p place) dirs() (list []string) {
 	}
 }
 
-// parseMax reads cpu.max: "15000 100000", or "max 100000", which means no quota and gives 0.
+// parseMax reads cpu.max, which is "15000 100000", or "max 100000" for no quota (0).
 func parseMax(text string) (cpus float64, ok bool) {
 	f := strings.Fields(text)
 	if len(f) != 2 {
@@ -83,7 +83,7 @@ func parseMax(text string) (cpus float64, ok bool) {
 	return ratio(f[0], f[1])
 }
 
-// ratio returns quota over period. A quota that is not positive means no quota and gives 0.
+// ratio returns quota over period. A quota that is not positive means none (0).
 func ratio(quota, period string) (cpus float64, ok bool) {
 	q, err := strconv.ParseFloat(strings.TrimSpace(quota), 64)
 	p, err2 := strconv.ParseFloat(strings.TrimSpace(period), 64)
@@ -93,13 +93,12 @@ func ratio(quota, period string) (cpus float64, ok bool) {
 	return max(q/p, 0), true
 }
 
-// counts are the figures of a cpu.stat that matter here.
 type counts struct {
 	periods, throttled int64
 	waited             time.Duration
 }
 
-// line reads one line of cpu.stat, and reports whether it is a valid one.
+// line reads one line of cpu.stat, and reports whether it is valid.
 func (c *counts) line(key, value string) bool {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 {

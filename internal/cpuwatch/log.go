@@ -13,9 +13,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// ReadLog reads what a loop in the container wrote during the trace. The text begins with cpu.max.
-// The time in seconds since 1970 and cpu.stat follow, again and again. If there is no cpu.max, a
-// line such as "quota 0.15" gives the quota in CPUs.
+// ReadLog reads the output of a loop in the container: cpu.max, and then the time in seconds since
+// 1970 and cpu.stat, again and again. A line such as "quota 0.15" may stand in place of cpu.max.
 func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 	cpu := &reqtrace.CPU{Grouped: true}
 	var last counts
@@ -61,7 +60,7 @@ func ReadLog(r io.Reader) (*reqtrace.CPU, error) {
 	return cpu, nil
 }
 
-// parseTime reads 1764339000.123456. A number without a point is not a time.
+// parseTime reads 1764339000.123456. It needs the point.
 func parseTime(text string) (time.Time, error) {
 	if !strings.Contains(text, ".") {
 		return time.Time{}, errors.New("no point")

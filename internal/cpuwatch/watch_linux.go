@@ -16,16 +16,16 @@ import (
 const (
 	every       = 10 * time.Millisecond
 	rescan      = 10     // moments after which to look for new threads
-	mostThreads = 256    // threads that are watched
-	mostMoments = 60_000 // moments that are kept with threads: ten minutes
-	fewMoments  = 4096   // moments that are kept without threads
+	mostThreads = 256    // that are watched
+	mostMoments = 60_000 // that are kept with threads, ten minutes
+	fewMoments  = 4096   // that are kept without threads
 
-	longestRead = 2 * time.Millisecond // reading a moment's counts takes at most this, or is repeated
+	longestRead = 2 * time.Millisecond // a longer read is repeated
 	mostTries   = 4
 )
 
 // Watch notes every 10 ms what the kernel has counted for a process, and keeps the last minutes.
-// The caller ends it with End.
+// End it with End.
 type Watch struct {
 	mu      sync.Mutex // of cpu.Moments
 	cpu     reqtrace.CPU
@@ -35,8 +35,8 @@ type Watch struct {
 	done    chan struct{}
 }
 
-// Start begins to watch a process of this machine, with its threads if asked. Its error says why
-// the quota is not known. It watches the threads in any case.
+// Start begins to watch a process of this machine, with its threads if asked. The error says why
+// the quota is not known. Start watches the threads in any case.
 func Start(pid int, withThreads bool) (*Watch, error) {
 	w := &Watch{stop: make(chan struct{}), done: make(chan struct{})}
 	g, err := openGroups(pid)
@@ -51,7 +51,7 @@ func Start(pid int, withThreads bool) (*Watch, error) {
 	return w, err
 }
 
-// Quota returns the quota in CPUs. 0: the process has no quota, or it is not known.
+// Quota returns the quota in CPUs, or 0 if there is none or it is not known.
 func (w *Watch) Quota() float64 { return w.cpu.Quota }
 
 // Recent returns the moments until now. Any goroutine may call it before End.
@@ -77,7 +77,7 @@ func (w *Watch) End() *reqtrace.CPU {
 func (w *Watch) run() {
 	defer close(w.done)
 	if w.threads == nil && (w.groups == nil || w.groups.quota == 0) {
-		<-w.stop // nothing changes
+		<-w.stop
 		return
 	}
 	tick := time.NewTicker(every)
@@ -92,7 +92,6 @@ func (w *Watch) run() {
 	}
 }
 
-// note adds a moment.
 func (w *Watch) note() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,8 +113,7 @@ func (w *Watch) note() {
 	w.cpu.Moments = append(w.cpu.Moments, m)
 }
 
-// read reads what the kernel counts now. If this thread waits for a CPU during the read, the counts
-// are from different times.
+// read reads the current counts. If this thread waits for a CPU, they are from different times.
 func (w *Watch) read() reqtrace.CPUMoment {
 	m := reqtrace.CPUMoment{At: time.Now()}
 	if w.groups != nil {
@@ -128,12 +126,12 @@ func (w *Watch) read() reqtrace.CPUMoment {
 	return m
 }
 
-// groups are the control groups that bound a process's CPU time. If a parent's quota stops a group,
-// only cpu.stat.local counts that.
+// groups are the control groups that bound a process's CPU time. Only cpu.stat.local counts the
+// stops by a parent's quota.
 type groups struct {
-	quota float64    // the least of theirs, in CPUs; 0: no quota
-	stats []*os.File // cpu.stat of the groups that have a quota, the process's own group first
-	local *os.File   // cpu.stat.local of the process's own group; nil: the kernel has no such file
+	quota float64    // the least, in CPUs; 0: none
+	stats []*os.File // cpu.stat of the groups with a quota, the process's own first
+	local *os.File   // of the process's own group; nil: none
 }
 
 func openGroups(pid int) (*groups, error) {
@@ -171,7 +169,6 @@ func openGroups(pid int) (*groups, error) {
 	return g, nil
 }
 
-// quotaOf returns a group's quota in CPUs; 0: no quota.
 func quotaOf(dir string, v2 bool) (float64, bool) {
 	read := func(name string) string {
 		b, _ := os.ReadFile(filepath.Join(dir, name))
@@ -196,7 +193,7 @@ func (g *groups) read() (sum counts) {
 		sum.waited += c.waited
 	}
 	if g.local != nil {
-		if c := parseStat(text(g.local)); c.waited > 0 { // waits of this group only, whichever group's quota it was
+		if c := parseStat(text(g.local)); c.waited > 0 { // waits of this group only, whichever quota it was
 			sum.waited = c.waited
 		}
 	}
@@ -215,8 +212,8 @@ func (g *groups) close() {
 	}
 }
 
-// threads reads the times of a process's threads. It keeps their files open, because a read takes a
-// microsecond and opening a file forty.
+// threads reads the times of a process's threads. It keeps their files open, because opening one
+// takes 40 times as long as reading it.
 type threads struct {
 	dir  string
 	open map[int64]*thread
@@ -227,7 +224,6 @@ type thread struct {
 	last reqtrace.ThreadTime
 }
 
-// scan looks for new threads.
 func (t *threads) scan() {
 	list, err := os.ReadDir(t.dir)
 	if err != nil {
@@ -249,7 +245,7 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 	var buf [128]byte
 	for id, x := range t.open {
 		n, err := x.file.ReadAt(buf[:], 0)
-		if n == 0 && err != nil { // the thread has ended
+		if n == 0 && err != nil { // ended
 			x.file.Close()
 			delete(t.open, id)
 			continue
@@ -261,7 +257,7 @@ func (t *threads) read() (list []reqtrace.ThreadTime) {
 	return list
 }
 
-// keep remembers the times that were read, so that read returns only later ones.
+// keep remembers the times, so read returns only changes.
 func (t *threads) keep(list []reqtrace.ThreadTime) {
 	for _, now := range list {
 		if x := t.open[now.ID]; x != nil {

@@ -1,5 +1,4 @@
-// Package enum has the text forms of constants that count from 0, for their String, MarshalText and
-// UnmarshalText methods.
+// Package enum has the text forms of constants that count from 0.
 package enum
 
 import (
@@ -9,7 +8,7 @@ import (
 	"strings"
 )
 
-// Names are the names of T's constants, in their order. They do not change.
+// Names are the names of T's constants, in their order.
 type Names[T ~int | ~uint8 | ~uint32] struct {
 	pkg, what string
 	list      []string
@@ -40,7 +39,7 @@ func (n Names[T]) Marshal(v T) ([]byte, error) {
 	return []byte(n.list[v]), nil
 }
 
-// Parse sets v to the constant of that name. Another name is an error, and leaves v as it is.
+// Parse sets v to the constant of that name. An error leaves v as it is.
 func (n Names[T]) Parse(text []byte, v *T) error {
 	i := slices.Index(n.list, string(text))
 	if i < 0 {

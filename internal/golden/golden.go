@@ -1,5 +1,5 @@
-// Package golden compares what a test has made with a file of its testdata, and writes that file anew where
-// the test runs with -update (make golden). Tests alone import it.
+// Package golden compares what a test has made with a file of its testdata. go test -update writes
+// the file.
 package golden
 
 import (
@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// Check fails the test where the file at name, below testdata, is not text.
+// Check fails the test if text is not that of the file name below testdata.
 func Check(t *testing.T, name, text string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -33,7 +33,6 @@ func Check(t *testing.T, name, text string) {
 	}
 }
 
-// Written checks what write writes.
 func Written(t *testing.T, name string, write func(*bytes.Buffer) error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -43,7 +42,7 @@ func Written(t *testing.T, name string, write func(*bytes.Buffer) error) {
 	Check(t, name, b.String())
 }
 
-// JSON checks what a value is in JSON, one that no page includes: its arrows stay readable.
+// JSON checks a value in JSON, with "<" and ">" as they are.
 func JSON(t *testing.T, name string, value any) {
 	t.Helper()
 	Written(t, name, func(b *bytes.Buffer) error {

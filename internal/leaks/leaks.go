@@ -1,4 +1,4 @@
-// Package leaks fails a test binary whose tests leave goroutines or open files behind.
+// Package leaks fails tests that leave goroutines or open files behind.
 package leaks
 
 import (
@@ -17,11 +17,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests, and ends the process: a TestMain calls it.
+// Main runs the tests and ends the process. Call it in TestMain.
 func Main(m *testing.M) {
 	flag.Parse()
 	if l, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
-		_ = l.Close() // the runtime's poller keeps its files once it has them
+		_ = l.Close() // makes the runtime's poller open its files
 	}
 	opened := Files()
 	code := m.Run()
@@ -38,8 +38,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Test fails the test when a goroutine or an open file of it is left at its end. It must come before what the
-// test's own clean-up closes.
+// Test fails the test if it leaves a goroutine or an open file. Call it before you register other
+// clean-ups.
 func Test(t testing.TB) {
 	t.Helper()
 	opened, running := Files(), goleak.IgnoreCurrent()
@@ -53,8 +53,8 @@ func Test(t testing.TB) {
 	})
 }
 
-// Goroutines says which are left, but for those that are known. Some still end, by what the kernel
-// or another process tells them: they have some 20 s for it.
+// Goroutines returns an error that lists the goroutines that are left, except known ones. They have
+// some 20 s to end.
 func Goroutines(known ...goleak.Option) (err error) {
 	for range 50 {
 		if err = goleak.Find(known...); err == nil { // looks for half a second
@@ -64,9 +64,8 @@ func Goroutines(known ...goleak.Option) (err error) {
 	return err
 }
 
-// Files returns a function that names the files that are opened from now on and still open, or "".
-// It gives the collector 10 s to close them. A number alone doesn't tell a file: the kernel gives
-// it out again, when an earlier test's file has closed.
+// Files returns a function that names the files opened from now on and still open, or "". It gives
+// the collector 10 s to close them. It compares names too, because the kernel reuses numbers.
 func Files() func() string {
 	before := openFiles()
 	return func() (left string) {
@@ -81,7 +80,6 @@ func Files() func() string {
 	}
 }
 
-// filesBeyond names by their kinds the files that are open and not among those before.
 func filesBeyond(before map[string]string) (left string) {
 	kinds := map[string]int{}
 	for fd, what := range openFiles() {
@@ -96,7 +94,7 @@ func filesBeyond(before map[string]string) (left string) {
 	return left
 }
 
-// openFiles returns what this process's descriptors are of, by their number; nil where /proc is missing.
+// openFiles returns the names of open files by number, or nil without /proc.
 func openFiles() map[string]string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -111,9 +109,8 @@ func openFiles() map[string]string {
 	return files
 }
 
-// Started returns a function that counts the goroutines that are started from now on and have not
-// ended. The difference of two calls of runtime.NumGoroutine counts an earlier test's too, which
-// end meanwhile.
+// Started returns a function that counts the goroutines started from now on that have not ended.
+// runtime.NumGoroutine would count those of earlier tests.
 func Started() func() int {
 	before := running()
 	return func() int {
@@ -127,7 +124,7 @@ func Started() func() int {
 	}
 }
 
-// running returns the numbers of all goroutines, which the runtime never gives out again.
+// running returns the numbers of all goroutines, which are never reused.
 func running() map[string]bool {
 	stacks := make([]byte, 1<<20)
 	for n := 0; ; stacks = make([]byte, 2*len(stacks)) {

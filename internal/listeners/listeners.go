@@ -1,4 +1,4 @@
-// Package listeners says which processes listen at a TCP address of this machine.
+// Package listeners finds the processes that listen at a TCP address of this machine.
 package listeners
 
 import (

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Processes returns the processes that listen at one of these addresses, as far as their
-// descriptors may be read. What passes connections on to a container (docker-proxy) is not the
-// service, and leaves it unknown.
+// Processes returns the processes that listen at one of these addresses, if their descriptors are
+// readable. It returns nil for docker-proxy, which is not the service.
 func Processes(at []netip.AddrPort) (pids []int) {
 	sockets := map[string]bool{}
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -53,7 +52,7 @@ func Own(at netip.AddrPort) bool {
 	return len(sockets) > 0 && holds("/proc/self/fd", sockets)
 }
 
-// holds reports whether one of the descriptors in a folder is one of the sockets.
+// holds reports whether a folder of descriptors has one of the sockets.
 func holds(dir string, sockets map[string]bool) bool {
 	fds, err := os.ReadDir(dir)
 	if err != nil {
@@ -67,8 +66,7 @@ func holds(dir string, sockets map[string]bool) bool {
 	return false
 }
 
-// listening adds the sockets of a table of proc(5), net/tcp or net/tcp6, that listen at one of
-// these addresses, as the links of descriptors name them. A line is
+// listening adds the sockets of a table of proc(5) that listen at one of these addresses. A line is
 //
 //	sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt uid timeout inode ...
 func listening(table string, at []netip.AddrPort, sockets map[string]bool) {
@@ -90,7 +88,7 @@ func listening(table string, at []netip.AddrPort, sockets map[string]bool) {
 	}
 }
 
-// parseHexAddr reads "0100007F:1F90": words of 32 bits as they stand in memory, and the port.
+// parseHexAddr reads "0100007F:1F90", which is words of 32 bits as in memory, and the port.
 func parseHexAddr(text string) (netip.AddrPort, bool) {
 	host, port, _ := strings.Cut(text, ":")
 	p, err := strconv.ParseUint(port, 16, 16)

@@ -4,8 +4,8 @@ package listeners
 
 import "net/netip"
 
-// Processes returns nil: not known here.
+// Processes returns nil, because they are not known here.
 func Processes([]netip.AddrPort) []int { return nil }
 
-// Own returns false: not known here.
+// Own returns false, because it is not known here.
 func Own(netip.AddrPort) bool { return false }

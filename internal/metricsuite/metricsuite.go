@@ -1,5 +1,4 @@
-// Package metricsuite has the tests that every exporter of metrics passes: contrib/prometheus and
-// contrib/otel differ only in the names.
+// Package metricsuite has the tests of every exporter of metrics.
 package metricsuite
 
 import (
@@ -20,10 +19,10 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// Samples are what an exporter says now. A name includes the labels, in the exporter's form.
+// Samples are the current values by name, with labels in the exporter's form.
 type Samples map[string]float64
 
-// Documented tests that doc.go lists the names that there are, and nothing else.
+// Documented tests that doc.go lists exactly these names.
 func Documented(t *testing.T, names []string) {
 	t.Helper()
 	text, err := os.ReadFile("doc.go")
@@ -43,8 +42,7 @@ func Documented(t *testing.T, names []string) {
 	}
 }
 
-// EachField tests that each field of the statistics changes what is exported, including fields
-// that a later change adds. Fields that are words are left out.
+// EachField tests that each field of the statistics changes what is exported, except text.
 func EachField(t *testing.T, stats any, export func() Samples, leftOut ...string) {
 	t.Helper()
 	leftOut = append(leftOut, ".Why", ".LastFailure", ".Turn.HeldUpBy")
@@ -61,7 +59,7 @@ func EachField(t *testing.T, stats any, export func() Samples, leftOut ...string
 	}
 }
 
-// fill sets each leaf below v to another value, one after the other, and calls f after each.
+// fill sets each leaf below v to another value in turn, and calls f.
 func fill(v reflect.Value, path string, f func(path string)) {
 	old := reflect.New(v.Type()).Elem()
 	old.Set(v)
@@ -106,7 +104,7 @@ func fill(v reflect.Value, path string, f func(path string)) {
 	}
 }
 
-// GateStats returns statistics with a value of each kind, and some that are not known.
+// GateStats returns statistics with a value of each kind, and some unknown ones.
 func GateStats() gcgate.Stats {
 	return gcgate.Stats{
 		Policy: gcgate.PolicyDrain, State: gcgate.StateDraining,
@@ -122,7 +120,7 @@ func GateStats() gcgate.Stats {
 	}
 }
 
-// Values tests that samples have these values, and that no name of one begins with an unknown one.
+// Values tests that samples have these values, and none with an unknown prefix.
 func Values(t *testing.T, samples, want Samples, unknown ...string) {
 	t.Helper()
 	for name, value := range want {
@@ -139,7 +137,7 @@ func Values(t *testing.T, samples, want Samples, unknown ...string) {
 	}
 }
 
-// Slow returns a slow request that began at a second of 1970.
+// Slow returns a slow request at a second of 1970.
 func Slow(class string, second int64, lost time.Duration) recorder.Explained {
 	return recorder.Explained{Request: history.Request{
 		Key:   history.Key{Cause: reqtrace.CauseLock, Class: class},
@@ -148,15 +146,14 @@ func Slow(class string, second int64, lost time.Duration) recorder.Explained {
 	}}
 }
 
-// Exporter is that of a recorder, with a way to tell it of slow requests.
+// Exporter is that of a recorder.
 type Exporter struct {
 	Tell func(recorder.Explained)
 	Slow func(class string) (requests, lost float64) // of requests that waited for a lock
 	New  func() float64                              // new causes
 }
 
-// Requests tests the sums by class, and that the number of classes has a bound. The exporter has
-// room for two of them.
+// Requests tests the sums by class, for an exporter with room for two classes.
 func Requests(t *testing.T, e Exporter) {
 	t.Helper()
 	first := Slow("GET /a", 100, 50*time.Millisecond)

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// Loopback returns an address of loopback at which other processes hardly listen. There, a port
-// that was freed stays free. Only Linux has more than one.
+// Loopback returns a loopback address of this process, so a freed port stays free. Only Linux has
+// more than one.
 func Loopback() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1"

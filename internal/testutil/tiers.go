@@ -16,10 +16,10 @@ import (
 // go test -short leaves out what starts a server, a browser or a compiler, and what needs root.
 const tier = "EVENKEEL_TEST"
 
-// Checking reports whether make check runs, which has the long tests and more rounds of others.
+// Checking reports whether make check runs.
 func Checking() bool { return os.Getenv(tier) == "check" }
 
-// Soak returns how long make soak lets each random test run. It is 0 elsewhere.
+// Soak returns how long make soak lets each random test run, or 0.
 func Soak() time.Duration {
 	length, err := time.ParseDuration(os.Getenv(tier))
 	if err != nil {
@@ -28,7 +28,7 @@ func Soak() time.Duration {
 	return length
 }
 
-// Long skips a test that only make check runs, because it takes long.
+// Long skips a test that only make check runs.
 func Long(t testing.TB, why string) {
 	t.Helper()
 	if !Checking() {
@@ -36,7 +36,7 @@ func Long(t testing.TB, why string) {
 	}
 }
 
-// Slow skips a test in go test -short. It says what the test starts or needs.
+// Slow skips a test under -short. what is what the test starts or needs.
 func Slow(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
@@ -44,7 +44,7 @@ func Slow(t testing.TB, what string) {
 	}
 }
 
-// Missing ends a test that lacks a program: it fails where all programs are installed, and skips elsewhere.
+// Missing skips a test that lacks a program, or fails it if all programs should be installed.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	Slow(t, what)

@@ -1,4 +1,3 @@
-// Package textfmt writes figures as people read them: durations, bytes and counts with three digits
-// and a unit, shares, and tables for a terminal. The command, its pages and the verdict on a trace
-// write through it, so that a figure looks the same wherever it stands.
+// Package textfmt writes figures for people: durations, bytes, counts and shares with a unit, and
+// tables for a terminal.
 package textfmt

@@ -14,9 +14,6 @@ import (
 func Bytes(b float64) string {
 	for _, u := range []string{"B", "KiB", "MiB", "GiB", "TiB"} {
 		if math.Abs(b) < 999.5 || u == "TiB" {
-			if u == "B" {
-				return digits(b) + " B"
-			}
 			return digits(b) + " " + u
 		}
 		b /= 1024
@@ -40,7 +37,7 @@ func Duration(d time.Duration) string {
 	return digits(ns/1e9) + " s"
 }
 
-// Count writes a number with separators between thousands, with decimals where it is small.
+// Count writes a number with separators between thousands, and a small one with decimals.
 func Count(x float64) string {
 	if math.Abs(x) < 99.5 && x != math.Trunc(x) {
 		return digits(x)
@@ -59,7 +56,7 @@ func Count(x float64) string {
 	return b.String()
 }
 
-// Percent writes percent with one decimal, or more where it is small.
+// Percent writes percent with one decimal, or more if it is small.
 func Percent(p float64) string {
 	if p != 0 && math.Abs(p) < .95 {
 		return strconv.FormatFloat(p, 'g', 2, 64) + "%"
@@ -89,15 +86,7 @@ func Share(share float64) string {
 	return fmt.Sprintf("%.0f%%", share*100)
 }
 
-// SignedShare is Share of a difference, with its sign.
-func SignedShare(x float64) string {
-	if math.Abs(x) < .005 {
-		return "0%"
-	}
-	return fmt.Sprintf("%+.0f%%", x*100)
-}
-
-// Plural writes a number of things: "1 request", "2,000 requests".
+// Plural writes a number of things, such as "2,000 requests".
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -113,8 +102,8 @@ func SignedDuration(d time.Duration) string {
 	return Duration(d)
 }
 
-// Visible makes text from a file safe to show: what does not print becomes an escape such as
-// \u001b, and more than most runes are cut off.
+// Visible makes text from a file safe to show. It escapes what does not print, and cuts the text
+// after most runes.
 func Visible(s string, most int) string {
 	if utf8.RuneCountInString(s) > most {
 		s = string([]rune(s)[:most-1]) + "…"
@@ -133,7 +122,7 @@ func Visible(s string, most int) string {
 	return b.String()
 }
 
-// digits writes three significant digits, and no fewer than the whole part has.
+// digits writes three significant digits, or all of the whole part.
 func digits(x float64) string {
 	switch a := math.Abs(x); {
 	case a >= 99.95 || x == math.Trunc(x):

@@ -35,7 +35,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Table sets cells in columns: the first to the left, the others to the right.
+// Table sets the first column to the left and the others to the right.
 type Table struct {
 	widths []int
 	rows   []tableRow
@@ -50,7 +50,7 @@ type tableRow struct {
 // NewTable returns a table of so many columns.
 func NewTable(columns int) *Table { return &Table{widths: make([]int, columns)} }
 
-// Add adds a row; style, which may be nil, sets the whole line.
+// Add adds a row. style sets the whole line, and may be nil.
 func (t *Table) Add(style func(string) string, cells []string) {
 	for i := range cells {
 		cells[i] = Printable(cells[i])
@@ -61,7 +61,7 @@ func (t *Table) Add(style func(string) string, cells []string) {
 	t.rows = append(t.rows, tableRow{cells: cells, style: style})
 }
 
-// Mark sets one cell, from 0, of the row that was added last.
+// Mark sets one cell, from 0, of the last row.
 func (t *Table) Mark(cell int, style func(string) string) {
 	r := &t.rows[len(t.rows)-1]
 	if r.marks == nil {
@@ -70,7 +70,7 @@ func (t *Table) Mark(cell int, style func(string) string) {
 	r.marks[cell] = style
 }
 
-// Render writes the rows, each on a line.
+// Render writes each row on a line.
 func (t *Table) Render(b *strings.Builder) {
 	for _, r := range t.rows {
 		var line strings.Builder

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// The environment of a child: the arbiter's address, and the TTL of its turn.
+// Environment of a child.
 const (
 	childAddr = "TURNSUITE_CHILD"
 	childTTL  = "TURNSUITE_TTL"
 )
 
 // Child makes this process a holder of the turn until it is killed, if a test has started it for
-// that. A TestMain calls it first.
+// that. Call it first in TestMain.
 func Child(open func(addr string, ttl time.Duration) (Turns, error)) {
 	addr := os.Getenv(childAddr)
 	if addr == "" {
@@ -50,11 +50,10 @@ func Child(open func(addr string, ttl time.Duration) (Turns, error)) {
 		<-l.Lost()
 		fmt.Println("lost")
 	}()
-	io.Copy(io.Discard, os.Stdin) // ends with the parent, if that dies first
+	io.Copy(io.Discard, os.Stdin) // ends with the parent
 	os.Exit(1)
 }
 
-// holderDies kills a process that has the turn.
 func (s Suite) holderDies(t *testing.T) {
 	s.parallel(t)
 	a := s.Shared(t)
@@ -66,8 +65,8 @@ func (s Suite) holderDies(t *testing.T) {
 	}
 }
 
-// holderDies reports whether a child had the turn until it was killed. It loses the turn if the
-// machine stops it for two thirds of the TTL.
+// holderDies reports whether a child held the turn until it was killed. A stopped machine can take
+// the turn from it.
 func holderDies(t *testing.T, a Arbiter, ttl time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -10,19 +10,19 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// Patience bounds a wait that only a hang exceeds.
+// Patience is longer than any wait that does not hang.
 const Patience = 30 * time.Second
 
 const lookTick = 10 * time.Millisecond
 
-// TryAcquire gives the arbiter time to answer, however slow the machine is.
+// TryAcquire gives the arbiter time to answer.
 func TryAcquire(turns gcgate.Turns) (gcgate.Lease, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	return turns.TryAcquire(ctx)
 }
 
-// Take takes the turn, at once or soon, and fails the test if that takes too long.
+// Take takes the turn, and fails the test if that takes too long.
 func Take(t testing.TB, turns gcgate.Turns) gcgate.Lease {
 	t.Helper()
 	return TakeWithin(t, turns, Patience)
@@ -42,7 +42,7 @@ func TakeWithin(t testing.TB, turns gcgate.Turns, bound time.Duration) gcgate.Le
 	}
 }
 
-// Release releases the turn, and fails the test if that fails.
+// Release releases the turn, or fails the test.
 func Release(t testing.TB, l gcgate.Lease) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -52,8 +52,8 @@ func Release(t testing.TB, l gcgate.Lease) {
 	}
 }
 
-// WantHeld fails the test unless TryAcquire returns ErrHeld. It asks again if a busy machine was
-// too slow for an answer.
+// WantHeld fails the test unless TryAcquire returns ErrHeld. It asks again if an answer was too
+// slow.
 func WantHeld(t testing.TB, turns gcgate.Turns) {
 	t.Helper()
 	for end := time.Now().Add(Patience); ; time.Sleep(lookTick) {
@@ -95,8 +95,7 @@ func WantNoAnswer(t testing.TB, err error) {
 	}
 }
 
-// Briefly has do wait for an answer until its context ends, and returns its error. If a busy
-// machine had no time to begin, do gets more time, because it had no effect.
+// Briefly gives do a short context and returns its error. On a busy machine do gets more time.
 func Briefly(t testing.TB, do func(context.Context) error) error {
 	t.Helper()
 	for limit := 300 * time.Millisecond; ; limit *= 4 {

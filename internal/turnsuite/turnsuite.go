@@ -1,6 +1,5 @@
-// Package turnsuite has the tests that implementations of gcgate.Turns pass. [Check] is for all of
-// them. [Suite] is for turns by leases of a server, as in contrib/etcdturn and contrib/k8sturn. It
-// covers a holder or a server that dies, and messages that are lost.
+// Package turnsuite tests implementations of gcgate.Turns. [Check] is for all of them. [Suite] is
+// for turns by leases of a server: a holder or a server that dies, and lost messages.
 package turnsuite
 
 import (
@@ -17,7 +16,6 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
-// Turns are what both packages have.
 type Turns interface {
 	gcgate.Turns
 	Check(context.Context) error
@@ -26,22 +24,21 @@ type Turns interface {
 
 // Options are those of Turns.
 type Options struct {
-	Group  string        // "": one that all share
+	Group  string        // "": a common one
 	Holder string        // "": the default
 	K      int           // 0: the default
 	TTL    time.Duration // 0: the default of the package's tests
-	Far    bool          // Arbiter.Hold concerns them
+	Far    bool          // for Arbiter.Hold
 }
 
-// An Arbiter is a server that has the leases.
+// An Arbiter is a server with the leases.
 type Arbiter interface {
-	New(testing.TB, Options) Turns // closed when the test ends
+	New(testing.TB, Options) Turns // closed at the end of the test
 	Addr() string                  // for [Child]
 	Down(testing.TB)               // ends it as a crash does
 	Up(testing.TB)                 // starts it again with its data
 
-	// Hold holds back requests, or answers to requests that were carried out, from now on. The
-	// arbiter carries out the requests once they are not held back any more.
+	// Hold holds back requests, or the answers to those that were carried out, from now on.
 	Hold(requests, answers bool)
 
 	// Renewed returns a function that reports whether the one turn was renewed.
@@ -50,12 +47,12 @@ type Arbiter interface {
 
 // A Suite is what the tests need of a package.
 type Suite struct {
-	Start    func(testing.TB) Arbiter // one of the test's own
-	Shared   func(testing.TB) Arbiter // without leases; the test may not end it
-	Nowhere  func(testing.TB) Turns   // nothing listens where they look
+	Start    func(testing.TB) Arbiter // for this test alone
+	Shared   func(testing.TB) Arbiter // without leases; the test does not end it
+	Nowhere  func(testing.TB) Turns   // of an address where nothing listens
 	Closed   error                    // of closed Turns
 	MaxK     int
-	Parallel bool // the tests that wait may run at the same time
+	Parallel bool // run the tests that wait at the same time
 }
 
 func (s Suite) parallel(t *testing.T) {
@@ -64,7 +61,6 @@ func (s Suite) parallel(t *testing.T) {
 	}
 }
 
-// Run runs the tests.
 func (s Suite) Run(t *testing.T) {
 	s.parallel(t)
 	t.Run("Check", s.check)
@@ -79,7 +75,6 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("Unheard", s.unheard)
 }
 
-// check runs the suite of all Turns.
 func (s Suite) check(t *testing.T) {
 	a := s.Shared(t)
 	for _, k := range []int{1, 2} {
@@ -119,7 +114,7 @@ func (s Suite) nobodyThere(t *testing.T) {
 func (s Suite) holder(t *testing.T) {
 	arbiter := s.Shared(t)
 	a, b := arbiter.New(t, Options{Holder: "replica a"}), arbiter.New(t, Options{})
-	if err := a.Check(t.Context()); err != nil { // there is no lease yet
+	if err := a.Check(t.Context()); err != nil { // no lease yet
 		t.Errorf("Check: %v", err)
 	}
 	l := Take(t, a)
@@ -145,7 +140,7 @@ func (s Suite) closeLeavesNothing(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			leaks.Test(t)
 			turns := a.New(t, Options{TTL: time.Minute})
-			l := Take(t, turns) // at once, because Close has released the one before
+			l := Take(t, turns) // Close has released the one before
 			if err := turns.Close(); err != nil {
 				t.Errorf("Close: %v", err)
 			}
@@ -172,14 +167,14 @@ func (s Suite) serverDies(t *testing.T) {
 			t.Errorf("TryAcquire took %v beyond its deadline", took)
 		}
 	}
-	if err := l.Release(t.Context()); err != nil { // there is nothing to release
+	if err := l.Release(t.Context()); err != nil { // nothing to release
 		t.Errorf("Release of a lost turn: %v", err)
 	}
 	a.Up(t)
-	Take(t, turns) // and no release, which has no longer for it than the TTL
+	Take(t, turns) // without release, which has only the TTL
 }
 
-// serverRestarts starts the server again before the TTL is over, so that nothing is lost.
+// serverRestarts starts the server again within the TTL, so nothing is lost.
 func (s Suite) serverRestarts(t *testing.T) {
 	a := s.Start(t)
 	turns := a.New(t, Options{TTL: time.Minute})
@@ -192,7 +187,8 @@ func (s Suite) serverRestarts(t *testing.T) {
 	Release(t, Take(t, turns))
 }
 
-// serverDiesForRelease releases while the server is down. The lease is there when it is up again.
+// serverDiesForRelease releases while the server is down. The lease then exists when it is up
+// again.
 func (s Suite) serverDiesForRelease(t *testing.T) {
 	a := s.Start(t)
 	turns := a.New(t, Options{TTL: time.Minute})
@@ -203,12 +199,12 @@ func (s Suite) serverDiesForRelease(t *testing.T) {
 	WantNoAnswer(t, l.Release(ctx))
 	Release(t, l) // idempotent
 	a.Up(t)
-	Release(t, Take(t, turns)) // its own stale lease does not prevent it
+	Release(t, Take(t, turns)) // its stale lease does not prevent it
 	WantNotLost(t, l)
 }
 
-// unheard loses messages in one direction while a turn is taken or released. The TTL is too long
-// to free the turn.
+// unheard loses messages in one direction while a turn is taken or released. The TTL is too long to
+// free the turn.
 func (s Suite) unheard(t *testing.T) {
 	s.parallel(t)
 	for _, tt := range []struct {
@@ -254,8 +250,8 @@ func (s Suite) unheard(t *testing.T) {
 	}
 }
 
-// LogIsTheGates tests that turns log to the gate's logger, unless they have another. Open returns
-// Turns with the logger, and where they log to.
+// LogIsTheGates tests that turns log to the gate's logger by default. open returns Turns with a
+// logger, and where they log to.
 func LogIsTheGates(t *testing.T, open func(*slog.Logger) (turns Turns, to func() *slog.Logger)) {
 	t.Helper()
 	for _, own := range []*slog.Logger{nil, slog.New(slog.DiscardHandler)} {

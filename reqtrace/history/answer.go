@@ -11,10 +11,16 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// ExplainTrace explains the slow requests of the execution trace in r. A trace without requests
-// explains nothing. If the trace is cut off, ExplainTrace explains the part that it can read.
-func ExplainTrace(ctx context.Context, r io.Reader, t Trace, o reqtrace.Options) (*Explained, error) {
-	e, err := Explain(reqtrace.Read(ctx, r, o), t)
+// Explain explains the slow requests of the trace in r. Each request goes to the cause that took
+// most beyond what it takes of the usual request of its class. The usual requests are those of
+// the same trace if it has 20 of the class, else those of Trace.Usual. A class whose usual
+// request is slow is compared with nothing.
+//
+// Explain explains up to 4,096 slow requests, and the worst of each cause has its Path. If the
+// trace is cut off, Explain explains the part that it can read.
+func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
+	o.Beside = &reqtrace.Beside{CPU: h.CPU}
+	e, err := explain(reqtrace.Read(ctx, r, o), &h.Trace)
 	switch {
 	case errors.Is(err, reqtrace.ErrNoRequests):
 		return &Explained{}, nil
@@ -24,9 +30,9 @@ func ExplainTrace(ctx context.Context, r io.Reader, t Trace, o reqtrace.Options)
 	return e, err
 }
 
-// Answer is for a program that you name in reqtrace/recorder's Options.Analyze. The command
-// evenkeel report -snapshot calls it too. Answer reads a [Head] from the first line of in, as JSON,
-// and the execution trace from the rest. It writes the result of [Head.Explain] to out, as JSON.
+// Answer is for a program that Options.Analyze of package reqtrace/recorder names. It reads a
+// [Head] from the first line of in, as JSON, and the trace from the rest. It writes an
+// [Explained] to out, as JSON.
 func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')

@@ -6,20 +6,20 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// maxBins is how many pieces a picture's time is cut into: more than 48 hours have none of less than an hour.
+// maxBins is how many pieces a chart has at most.
 const maxBins = 96
 
-// binWidths are the lengths of these pieces, in seconds; a picture of months has multiples of the last.
+// binWidths are the lengths of these pieces, in seconds. More time has multiples of the last.
 var binWidths = []int64{60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
 
-// band is how many requests each cause made slow, over time. Its times are seconds since 1970: a
-// clock that is wrong may have put requests further apart than a Duration is long.
+// band is how many requests each cause made slow, over time. Its times are seconds since 1970,
+// because a wrong clock may put requests further apart than a Duration is long.
 type band struct {
 	from, width int64
 	bins        [][]uint64 // by time, then by cause
 }
 
-// band returns that of the time from the first request since a time to another time, which is at least a piece long.
+// band returns that of the time from the first request to another time.
 func (h *History) band(since, to time.Time) band {
 	end := to.Unix()
 	from := end
@@ -44,7 +44,6 @@ func (h *History) band(since, to time.Time) band {
 	return b
 }
 
-// floor returns the largest multiple of step up to t.
 func floor(t, step int64) int64 {
 	rest := t % step
 	if rest < 0 {
@@ -53,7 +52,7 @@ func floor(t, step int64) int64 {
 	return t - rest
 }
 
-// requests calls f for each minute of each cause that is not over at since.
+// requests calls f for each minute of each cause that ends after since.
 func (h *History) requests(since time.Time, f func(at int64, c reqtrace.Cause, n uint64)) {
 	for at, x := range h.hours {
 		for k, c := range x.cells {

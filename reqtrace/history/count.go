@@ -7,21 +7,21 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Count is slow requests that a service's own clock saw, and those of them that are not explained,
-// by why. Each has one reason at most.
+// Count is slow requests that a service's own clock saw, and how many of them are not explained,
+// by why.
 type Count struct {
 	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
-	Kept    uint64 `json:"kept,omitempty"`    // a snapshot was kept for them, and not analysed
-	Limited uint64 `json:"limited,omitempty"` // a snapshot was taken shortly before, and does not hold them
+	Kept    uint64 `json:"kept,omitempty"`    // in a snapshot that is kept, and not analysed
+	Limited uint64 `json:"limited,omitempty"` // too soon after a snapshot
 	Off     uint64 `json:"off,omitempty"`     // nothing was recorded, to stay within the budget
-	Failed  uint64 `json:"failed,omitempty"`  // the snapshot was not written or not analysed, or had too many
+	Failed  uint64 `json:"failed,omitempty"`  // their snapshot was not written or not analysed, or had too many
 }
 
-// Coverage says how many slow requests there were, and how many of them are explained.
+// Coverage says how many slow requests are explained.
 type Coverage struct {
 	Count
 	Seen uint64 `json:"seen,omitempty"` // explained
-	Cut  uint64 `json:"cut,omitempty"`  // they began before their trace
+	Cut  uint64 `json:"cut,omitempty"`  // began before their trace
 }
 
 func (c *Coverage) add(d Coverage) {
@@ -35,15 +35,14 @@ func (c *Coverage) add(d Coverage) {
 }
 
 // String says it in words: "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a
-// snapshot, 12 that began before their trace". A trace and the service's clock may differ over a
-// request that takes about as long as the threshold: then more may be seen than the clock counted.
+// snapshot". A trace may see more requests than the service's clock counted.
 func (c Coverage) String() string {
 	seen, slow := textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Slow))
 	t := fmt.Sprintf("seen %s of %s slow requests", seen, slow)
 	if c.Seen > c.Slow {
 		t = fmt.Sprintf("seen %s slow requests, of which the service's own clock counted %s", seen, slow)
 	}
-	// as those of a snapshot that is being analysed
+	// such as those of a snapshot that is being analysed
 	others := c.Slow - min(c.Slow, c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed)
 	var why []string
 	for _, r := range []struct {

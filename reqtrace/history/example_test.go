@@ -14,11 +14,7 @@ import (
 // A service that takes a trace now and then keeps what they say together. This trace is of one
 // whose cache is locked while it is refreshed.
 func Example() {
-	store, err := history.Open(history.Options{}) // with a Dir, on disk
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	store := history.Open(history.Options{}) // with a Dir, on disk
 	defer store.Close()
 	file, err := os.Open("../testdata/go1.26.trace.gz")
 	if err != nil {
@@ -32,19 +28,19 @@ func Example() {
 		return
 	}
 
-	requests := reqtrace.Read(context.Background(), trace, reqtrace.Options{})
-	explained, err := history.Explain(requests, history.Trace{
+	head := &history.Head{Trace: history.Trace{
 		Threshold: 10 * time.Millisecond,
 		Snapshot:  "go1.26.trace.gz", Usual: store.Usual(),
-	})
+	}}
+	explained, err := head.Explain(context.Background(), trace, reqtrace.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	store.AddAll(explained)
+	store.AddSnapshot(head, explained)
 
 	most := store.Snapshot().Summaries(time.Time{})[0]
-	fmt.Println(most.Key)
+	fmt.Println(&most)
 	fmt.Println("such as:", most.Worst.Words)
 	// Output:
 	// waiting for a lock that main.(*cache).refresh holds, in main.(*cache).get, in main.main.func1

@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -14,69 +13,55 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// maxExplained is how many slow requests of a trace are explained; the rest are counted ([Explained].Dropped).
+// maxExplained is how many slow requests of a trace are explained.
 const maxExplained = 4096
 
-// Trace says which trace the requests of [Explain] come from. It marshals to JSON and back.
+// Trace describes a trace whose requests are explained. It marshals to JSON and back.
 type Trace struct {
-	Threshold time.Duration `json:"threshold_ns"`       // a request that takes longer is slow; more than 0
-	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace, so that readers find it
+	Threshold time.Duration `json:"threshold_ns"`       // a request that takes longer is slow
+	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace
 	Build     string        `json:"build,omitempty"`    // of the service
-	// about when it ended; used only if the trace has no wall clock (before Go 1.25)
+	// when it ended; for traces without a wall clock (before Go 1.25)
 	Taken time.Time `json:"taken"`
-	// what usual requests took in the hours before ([Store.Usual]), for classes of which the trace has few
+	// what usual requests took in the hours before
 	Usual Usual `json:"usual,omitempty"`
 }
 
-// Explained is what a trace says of its slow requests. It marshals to JSON and back: a process may
-// explain what another adds to its history.
+// Explained is what a trace says of its slow requests. It marshals to JSON and back.
 type Explained struct {
 	Requests int `json:"requests"` // that the trace has whole
-	// in the order of their ends; those too that began before the trace and are slow by what is seen of them
+	// in the order of their ends, also those that began before the trace
 	Slow    []Request `json:"slow"`
 	Dropped uint64    `json:"dropped,omitempty"`
-	Usual   Usual     `json:"usual,omitempty"` // what usual requests of the trace took
+	Usual   Usual     `json:"usual,omitempty"` // of the trace
 }
 
-// Explain explains the slow requests of one trace, which [reqtrace.Read] hands out. Each goes to
-// the cause that took most beyond what it takes of the usual request: of its class in the same
-// trace, where that has 20 or more, else in Trace.Usual. A class whose usual request is slow itself
-// is compared with nothing. What the machine stood still is of no usual request, and so a cause
-// like the others.
-//
-// It explains 4,096 slow requests and knows 512 requests of each of 64 classes; the worst of each
-// cause has its Path. Where requests end with an error, such as [reqtrace.ErrBroken], Explain
-// returns the error beside what came before it.
-func Explain(requests iter.Seq2[reqtrace.Request, error], t Trace) (*Explained, error) {
+// explain is [Head.Explain]. If requests end with an error, it returns that with what came
+// before.
+func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
 	if t.Threshold <= 0 {
 		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
 			t.Threshold)
 	}
-	if requests == nil {
-		return nil, errors.New("history: Explain needs the requests of a trace, such as reqtrace.Read hands out")
-	}
 	x := explainer{trace: t, classes: map[string]*sample{}}
-	var failed error
 	for q, err := range requests {
 		if err != nil {
-			failed = err
-			break
+			return x.explained(), err
 		}
 		x.add(&q)
 	}
-	return x.explained(), failed
+	return x.explained(), nil
 }
 
-// explainer collects the requests of a trace.
 type explainer struct {
-	trace   Trace
+	trace   *Trace
 	classes map[string]*sample
 	slow    []slowRequest
 	out     Explained
 	end     time.Duration // of the last request, from the start of the trace
 }
 
-// slowRequest is a request that cannot be explained before the usual ones are known.
+// slowRequest is a request that waits until the usual ones are known.
 type slowRequest struct {
 	Request
 	at    time.Duration // from the start of the trace
@@ -100,8 +85,8 @@ func (x *explainer) add(q *reqtrace.Request) {
 	}
 	s := slowRequest{at: q.Start}
 	s.Request = Request{
-		// Its end, as the start of one that is cut off is not known. To a microsecond: nothing ends
-		// two requests within one.
+		// Its end, because the start of a cut one is not known. No goroutine ends two requests
+		// within a microsecond.
 		ID:   "g" + strconv.FormatInt(q.Goroutine, 10) + "@" + strconv.FormatInt(q.Clock/1000, 10),
 		Mark: q.ID, Start: q.Began, Duration: q.Duration(), Snapshot: x.trace.Snapshot, Build: x.trace.Build,
 		Key: Key{Class: q.Class},
@@ -110,14 +95,13 @@ func (x *explainer) add(q *reqtrace.Request) {
 		s.Cut = true
 	} else {
 		s.parts, s.sites, s.ran = joined(q.Parts), q.Sites, q.Ran
-		unmarked := *q // Mark has the id, and a recorder's own number in it is nobody's business
+		unmarked := *q // Mark has the id
 		unmarked.ID = ""
 		s.Breakdown, s.Path = verdict.Breakdown(&unmarked), stepsOf(q.Path)
 	}
 	x.slow = append(x.slow, s)
 }
 
-// explained says what all of them say.
 func (x *explainer) explained() *Explained {
 	x.out.Usual = Usual{}
 	for name, c := range x.classes {
@@ -150,7 +134,6 @@ func (x *explainer) explained() *Explained {
 	return &x.out
 }
 
-// explain finds the cause of a slow request.
 func (x *explainer) explain(s *slowRequest) {
 	var usual reqtrace.Parts
 	usual, s.Against = x.usualOf(s.Key.Class)
@@ -159,9 +142,9 @@ func (x *explainer) explain(s *slowRequest) {
 			s.Key.Cause, s.Lost = c, more
 		}
 	}
-	if s.Lost == 0 && s.Against != AgainstNothing {
-		// as where the threshold was higher when the usual requests were seen
-		s.Against = AgainstNothing
+	if s.Lost == 0 && s.Against != "" {
+		// the threshold was higher when the usual requests were seen
+		s.Against = ""
 		for c, d := range s.parts.All() {
 			if d > s.Lost {
 				s.Key.Cause, s.Lost = c, d
@@ -179,19 +162,18 @@ func (x *explainer) explain(s *slowRequest) {
 	}
 }
 
-// usualOf returns what the usual request of a class takes, by causes.
-func (x *explainer) usualOf(class string) (reqtrace.Parts, Against) {
+func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string) {
 	if u, ok := x.out.Usual[class]; ok {
-		return u.mean(), AgainstSnapshot
+		return u.mean(), againstSnapshot
 	}
 	if u, ok := x.trace.Usual[class]; ok && u.Requests > 0 {
-		return u.mean(), AgainstHistory
+		return u.mean(), againstHistory
 	}
-	return reqtrace.Parts{}, AgainstNothing
+	return reqtrace.Parts{}, ""
 }
 
-// joined returns p with both kinds of assist as one: which it is depends on how busy the
-// collector's workers are, not on the program.
+// joined returns p with both kinds of assist as one, because the difference is how busy the
+// collector's workers are.
 func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
 	for c, d := range p.All() {
 		sum.Add(kin(c), d)
@@ -206,8 +188,8 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// mostOf returns the largest of those places of a cause that have the function and the holder in
-// common which most of it has; nil: no place is known.
+// mostOf returns the largest place of the function and holder that most of a cause has; nil: not
+// known.
 func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	type pair struct{ function, holder string }
 	sums, largest := map[pair]time.Duration{}, map[pair]*reqtrace.Blame{}
@@ -219,7 +201,7 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 		p := pair{functionOf(b.Site), functionOf(b.Holder)}
 		sums[p] += b.Time
 		if largest[p] == nil {
-			largest[p] = b // sites come in the order of their times
+			largest[p] = b // sites are sorted by time
 		}
 	}
 	var best pair
@@ -232,13 +214,13 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	return most
 }
 
-// functionOf returns the function of a place: "main.look" of "main.look (look.go:12)".
+// functionOf returns "main.look" of "main.look (look.go:12)".
 func functionOf(site string) string {
 	f, _, _ := strings.Cut(site, " (")
 	return f
 }
 
-// doing says what the holder of something did, and where; "": not known.
+// doing says what the holder did, and where; "": not known.
 func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseUnknown {
 		return ""
@@ -255,11 +237,10 @@ func doing(b *reqtrace.Blame) string {
 
 const (
 	maxSteps  = 10
-	finePiece = 1. / 64 // of a path: shorter pieces that follow one another are put together first
+	finePiece = 1. / 64 // of a path: shorter neighbours are put together first
 )
 
-// stepsOf returns a path in a few steps: neighbours of one cause and place are one, and the
-// shortest become part of a neighbour.
+// stepsOf returns a path in a few steps. The shortest become part of a neighbour.
 func stepsOf(path []reqtrace.Tile) []Step {
 	if len(path) == 0 {
 		return nil
@@ -294,7 +275,7 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	return steps
 }
 
-// with returns s and its neighbour as one step, which is called as the longer of them.
+// with returns s and its neighbour as one step, with the place of the longer one.
 func (s Step) with(t Step) Step {
 	sum := s.Time + t.Time
 	if t.Time > s.Time {

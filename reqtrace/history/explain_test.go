@@ -31,12 +31,12 @@ func TestExplainCauses(t *testing.T) {
 		old  Usual
 		want Key
 		lost time.Duration
-		as   Against
+		as   string
 	}{
 		"beyond the usual": {
 			list: usualOnes(50, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
 				mutex),
-			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: AgainstSnapshot,
+			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: againstSnapshot,
 		},
 		"another class is no measure": {
 			list: usualOnes(50, "GET /other", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
@@ -47,7 +47,7 @@ func TestExplainCauses(t *testing.T) {
 			list: usualOnes(5, "GET /", 40*ms), last: took(1, "GET /", 0, times{running: 45 * ms, lock: 20 * ms},
 				mutex),
 			old:  Usual{"GET /": {10, reqtrace.PartsOf(times{running: 400 * ms})}},
-			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: AgainstHistory,
+			want: Key{lock, "main.get", "main.refresh", "GET /"}, lost: 20 * ms, as: againstHistory,
 		},
 		"a class that is always slow": {
 			list: usualOnes(50, "GET /", 80*ms), last: took(1, "GET /", 0, times{running: 80 * ms, lock: 20 * ms},
@@ -56,7 +56,7 @@ func TestExplainCauses(t *testing.T) {
 		},
 		"the machine": {
 			list: usualOnes(50, "GET /", 10*ms), last: took(1, "GET /", 0, times{running: 30 * ms, machine: 60 * ms}),
-			want: Key{machine, "", "", "GET /"}, lost: 60 * ms, as: AgainstSnapshot,
+			want: Key{machine, "", "", "GET /"}, lost: 60 * ms, as: againstSnapshot,
 		},
 		"the machine makes no request usual": {
 			list: func() (list []reqtrace.Request) {
@@ -66,12 +66,12 @@ func TestExplainCauses(t *testing.T) {
 				return list
 			}(),
 			last: took(1, "GET /", 0, times{running: 30 * ms, machine: 35 * ms}),
-			want: Key{machine, "", "", "GET /"}, lost: 35 * ms, as: AgainstSnapshot,
+			want: Key{machine, "", "", "GET /"}, lost: 35 * ms, as: againstSnapshot,
 		},
 		"both assists are one": {
 			list: usualOnes(50, "GET /", 10*ms),
 			last: took(1, "GET /", 0, times{running: 10 * ms, mark: 20 * ms, wait: 20 * ms, network: 30 * ms}),
-			want: Key{mark, "", "", "GET /"}, lost: 40 * ms, as: AgainstSnapshot,
+			want: Key{mark, "", "", "GET /"}, lost: 40 * ms, as: againstSnapshot,
 		},
 		"the function that it ran in": {
 			list: usualOnes(50, "GET /", 10*ms), last: func() reqtrace.Request {
@@ -79,7 +79,7 @@ func TestExplainCauses(t *testing.T) {
 				q.Ran = "main.hash (hash.go:3)"
 				return q
 			}(),
-			want: Key{running, "main.hash", "", "GET /"}, lost: 80 * ms, as: AgainstSnapshot,
+			want: Key{running, "main.hash", "", "GET /"}, lost: 80 * ms, as: againstSnapshot,
 		},
 		"the pair of functions with most of it": {
 			list: usualOnes(50, "GET /", 10*ms),
@@ -87,7 +87,7 @@ func TestExplainCauses(t *testing.T) {
 				reqtrace.Blame{Cause: lock, Site: "main.b (b.go:1)", Time: 40 * ms},
 				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:2)", Time: 30 * ms},
 				reqtrace.Blame{Cause: lock, Site: "main.a (a.go:1)", Time: 20 * ms}),
-			want: Key{lock, "main.a", "", "GET /"}, lost: 90 * ms, as: AgainstSnapshot,
+			want: Key{lock, "main.a", "", "GET /"}, lost: 90 * ms, as: againstSnapshot,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestExplainDetails(t *testing.T) {
 		Slow: []Request{{
 			ID: "g7@3602065000", Mark: "order-7", Start: night.Add(2 * time.Second), Duration: 65 * ms,
 			Key:  Key{reqtrace.CauseLock, "main.get", "main.refresh", "GET /"},
-			Lost: 60 * ms, Against: AgainstSnapshot,
+			Lost: 60 * ms, Against: againstSnapshot,
 			Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
 			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)",
 			Doing:     "sleep at main.refresh (main.go:43)",
@@ -146,7 +146,7 @@ func TestExplainOverlap(t *testing.T) {
 	h := &History{}
 	for i, q := range []reqtrace.Request{whole, later, whole} {
 		for _, r := range explained(t, []reqtrace.Request{q}, Trace{Threshold: 50 * ms}).Slow {
-			if added := h.Add(r); added != (i == 0) {
+			if added := h.addOnce(r); added != (i == 0) {
 				t.Errorf("trace %d: added %v", i+1, added)
 			}
 		}
@@ -154,7 +154,7 @@ func TestExplainOverlap(t *testing.T) {
 	other := later
 	other.Goroutine++
 	for _, r := range explained(t, []reqtrace.Request{other}, Trace{Threshold: 50 * ms}).Slow {
-		if !r.Cut || !h.Add(r) {
+		if !r.Cut || !h.addOnce(r) {
 			t.Errorf("%+v is no request that was cut off", r)
 		}
 	}
@@ -171,11 +171,11 @@ func TestExplainBounds(t *testing.T) {
 	}
 	unfinished := took(1, "GET /", 0, times{reqtrace.CauseLock: 60 * ms})
 	unfinished.Cut = reqtrace.CutEnd
-	e, err := Explain(requestsOf(append(list, unfinished), reqtrace.ErrBroken), Trace{Threshold: 50 * ms, Taken: night})
+	e, err := explain(requestsOf(append(list, unfinished), reqtrace.ErrBroken), &Trace{Threshold: 50 * ms, Taken: night})
 	if !errors.Is(err, reqtrace.ErrBroken) || len(e.Slow) != maxExplained || e.Dropped != 3 || e.Requests != len(list) {
 		t.Errorf("%d slow, %d dropped, %v", len(e.Slow), e.Dropped, err)
 	}
-	if _, err := Explain(requestsOf(nil, nil), Trace{}); err == nil {
+	if _, err := explain(requestsOf(nil, nil), &Trace{}); err == nil {
 		t.Error("a threshold of 0 is taken")
 	}
 	e = explained(t, []reqtrace.Request{{Class: "old", End: time.Second}}, Trace{Threshold: 50 * ms, Taken: night})
@@ -217,23 +217,23 @@ func TestExplainRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	explain := func() *Explained {
+	read := func() *Explained {
 		z, err := gzip.NewReader(bytes.NewReader(b))
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := Explain(reqtrace.Read(t.Context(), z, reqtrace.Options{}), Trace{Threshold: 10 * ms, Snapshot: "s1"})
+		e, err := explain(reqtrace.Read(t.Context(), z, reqtrace.Options{}), &Trace{Threshold: 10 * ms, Snapshot: "s1"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
 	h := &History{}
-	for _, r := range explain().Slow {
-		h.Add(r)
+	for _, r := range read().Slow {
+		h.addOnce(r)
 	}
-	for _, r := range explain().Slow {
-		if h.Add(r) {
+	for _, r := range read().Slow {
+		if h.addOnce(r) {
 			t.Errorf("%+v is new when the trace is read again", r)
 		}
 	}

@@ -63,7 +63,7 @@ func usualOnes(n int, class string, d time.Duration) (list []reqtrace.Request) {
 
 func explained(t *testing.T, list []reqtrace.Request, tr Trace) *Explained {
 	t.Helper()
-	e, err := Explain(requestsOf(list, nil), tr)
+	e, err := explain(requestsOf(list, nil), &tr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func explained(t *testing.T, list []reqtrace.Request, tr Trace) *Explained {
 func slow(id int, at time.Time, k Key, lost time.Duration) Request {
 	r := Request{
 		ID: fmt.Sprintf("g%d@%d", id, at.UnixMicro()), Start: at, Duration: lost + 5*ms, Key: k, Lost: lost,
-		Words: k.Words(), Build: "v1",
+		Words: k.words(), Build: "v1",
 		Path: []Step{{k.Cause, lost, k.Function}, {reqtrace.CauseNetwork, 5 * ms, ""}},
 	}
 	if k.Function != "" {
@@ -92,13 +92,22 @@ var (
 // little is a history that is short in JSON: a fuzzer changes few bytes at a time.
 func little() *History {
 	h := &History{}
-	h.Count(night, "a", Count{Slow: 2, Limited: 1})
-	h.AddUsual(night, Usual{"a": {1, reqtrace.PartsOf(times{reqtrace.CauseRunning: ms})}})
-	h.Add(Request{
+	h.count(night, "a", Count{Slow: 2, Limited: 1})
+	h.addUsual(night, Usual{"a": {1, reqtrace.PartsOf(times{reqtrace.CauseRunning: ms})}})
+	h.addOnce(Request{
 		ID: "g1", Start: night, Duration: ms, Key: Key{Cause: reqtrace.CauseLock, Function: "f", Class: "a"},
 		Lost: ms, Build: "v1",
 	})
 	return h
+}
+
+// addOnce adds a request, and reports whether it is new.
+func (h *History) addOnce(r Request) bool {
+	if h.seen(r.ID) {
+		return false
+	}
+	h.insert(r.bounded())
+	return true
 }
 
 func text(t testing.TB, h *History) string {
@@ -121,7 +130,7 @@ func act(r *rand.Rand, to ...*History) {
 			Off: uint64(r.IntN(2)), Failed: uint64(r.IntN(2)),
 		}
 		for _, h := range to {
-			h.Count(at, class, c)
+			h.count(at, class, c)
 		}
 	case 1:
 		u := Usual{class: {
@@ -129,12 +138,12 @@ func act(r *rand.Rand, to ...*History) {
 			reqtrace.PartsOf(times{reqtrace.CauseRunning: time.Duration(r.IntN(1e9))}),
 		}}
 		for _, h := range to {
-			h.AddUsual(at, u)
+			h.addUsual(at, u)
 		}
 	case 2:
 		b, watched := fmt.Sprint("v", r.IntN(4)), time.Duration(r.IntN(1e9))
 		for _, h := range to {
-			h.Watched(b, at, watched, watched/2)
+			h.addWatched(b, at, watched, watched/2)
 		}
 	default:
 		q := slow(r.IntN(1e6), at, Key{
@@ -143,7 +152,7 @@ func act(r *rand.Rand, to ...*History) {
 		}, time.Duration(r.IntN(1e8)))
 		q.Build, q.Cut = fmt.Sprint("v", r.IntN(4)), r.IntN(9) == 0
 		for _, h := range to {
-			h.Add(q)
+			h.addOnce(q)
 		}
 	}
 }

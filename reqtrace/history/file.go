@@ -14,15 +14,16 @@ const (
 	logName  = "history.log"
 	lockName = "history.lock"
 
-	// asideName is what a log is renamed to that holds no history.
+	// asideName is the new name of a log that holds no history.
 	asideName = "history.log.damaged"
 
-	// The name of a new file has digits between these. A kill may leave one, which who takes the folder next removes.
+	// The name of a new file has digits between these. A kill may leave one.
 	tempPrefix = ".evenkeel-history-"
 	tempSuffix = ".tmp"
 )
 
-// file is the file of a store, in a folder that this process has. It is owned by who holds [Store].disk.
+// file is the file of a store, in a folder that this process has. The holder of Store.disk owns
+// it.
 type file struct {
 	dir  string
 	lock *os.File
@@ -30,11 +31,11 @@ type file struct {
 	size int64
 }
 
-// openFile takes a folder, and reads what is there, also what a store with a higher Options.MaxBytes wrote.
+// openFile takes a folder and reads what is there.
 func openFile(dir string) (*file, []byte, error) {
 	f := &file{dir: dir}
 	if err := f.take(); err != nil {
-		if f.lock != nil { // what a kill has left cannot be removed
+		if f.lock != nil { // sweep failed
 			err = errors.Join(err, f.close())
 		}
 		return nil, nil, err
@@ -46,7 +47,7 @@ func openFile(dir string) (*file, []byte, error) {
 	return f, b, nil
 }
 
-// take takes the folder, and makes it where it is not there, as after somebody removed it.
+// take takes the folder, and makes it if somebody has removed it.
 func (f *file) take() error {
 	if f.lock != nil && same(f.lock, f.path(lockName)) {
 		return nil
@@ -81,7 +82,7 @@ func (f *file) sweep() error {
 	return err
 }
 
-// setAside gives what is there another name, under which nobody touches it.
+// setAside renames what is there.
 func (f *file) setAside() error {
 	if _, err := os.Lstat(f.path(asideName)); err == nil {
 		return fmt.Errorf("history: %s has %s already: move it, or %s, elsewhere", f.dir, asideName, logName)
@@ -89,7 +90,7 @@ func (f *file) setAside() error {
 	return wrap(errors.Join(os.Rename(f.path(logName), f.path(asideName)), syncFolder(f.dir)))
 }
 
-// there reports whether what is appended gets into the folder.
+// there reports whether the open file is still in the folder.
 func (f *file) there() bool { return f.log != nil && same(f.log, f.path(logName)) }
 
 func same(f *os.File, name string) bool {
@@ -115,7 +116,7 @@ func readUpTo(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// append writes a line at the end, and has it on the disk.
+// append writes a line at the end, and syncs it.
 func (f *file) append(line []byte) error {
 	n, err := f.log.Write(line)
 	f.size += int64(n)
@@ -125,7 +126,7 @@ func (f *file) append(line []byte) error {
 	return wrap(err)
 }
 
-// replace writes a file that has this line alone, and has it take the place of what was there.
+// replace replaces the file with this line.
 func (f *file) replace(line []byte) error {
 	if err := f.take(); err != nil {
 		return err
@@ -140,7 +141,7 @@ func (f *file) replace(line []byte) error {
 	if err = errors.Join(err, temp.Close()); err != nil {
 		return wrap(errors.Join(err, os.Remove(temp.Name())))
 	}
-	if f.log != nil { // some systems rename over no file that is open
+	if f.log != nil { // some systems cannot rename over an open file
 		err = f.log.Close()
 		f.log = nil
 	}
@@ -154,7 +155,6 @@ func (f *file) replace(line []byte) error {
 	return nil
 }
 
-// close lets the folder go.
 func (f *file) close() error {
 	err := f.lock.Close()
 	if f.log != nil {

@@ -4,8 +4,8 @@ package history
 
 import "os"
 
-// take takes no lock: two processes in one folder are for whoever starts them to avoid.
+// take takes no lock.
 func take(*os.File) error { return nil }
 
-// syncFolder leaves a rename to the system: not all of them let a folder be synced.
+// syncFolder does nothing, because not all systems can sync a folder.
 func syncFolder(string) error { return nil }

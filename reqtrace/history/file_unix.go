@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// take takes the lock that f stands for, which goes with f and with the process.
+// take takes the lock, which goes with f and with the process.
 func take(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// syncFolder has a rename in a folder on the disk.
+// syncFolder syncs a rename.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// Errors.
-var (
-	ErrSame    = errors.New("both histories have what the same process saw")
-	ErrVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
-)
+// ErrSame is the error of [History.Merge] if both histories have what one process saw.
+var ErrSame = errors.New("both histories have what the same process saw")
+
+var errVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
 
 const (
-	maxKnown  = 512     // causes whose first time is remembered
+	maxKnown  = 512     // causes that are remembered
 	maxBuilds = 32      // builds that are remembered
-	maxRecent = 1 << 14 // ids of requests that are remembered: at least this many, at most twice as many
+	maxRecent = 1 << 14 // ids that are remembered: at least this many, at most twice as many
 	fineHours = 48      // in which minutes are kept apart
 	newFor    = time.Hour
 	newLeast  = time.Hour // of watching, before a cause can be new
@@ -27,28 +26,36 @@ const (
 	maxNew    = 5         // causes that are marked as new
 )
 
-// History is what made a service's requests slow. Its zero value is empty, with the bounds of a
-// zero [Options]. It is not for concurrent use.
+// History is what made a service's requests slow. Its zero value is empty. It is not for
+// concurrent use.
 type History struct {
 	hours   map[int64]*hour // by the wall clock, in hours since 1970
 	known   map[Key]*known
 	builds  map[string]watch
 	sources map[string]bool // names of processes, which tell merged histories apart
 
-	recent    [2]map[uint64]bool // hashes of ids, those of the last requests and of those before
+	recent    [2]map[uint64]bool // hashes of ids, the newer ones first
 	keepHours int                // 0: the default
 	keepKeys  int
 }
 
-// known is when a cause was seen, in all hours, also those that are no longer kept.
+// known is when a cause was seen, also in hours that are gone.
 type known struct {
 	first, last time.Time
 	builds      map[string]bool
 }
 
+func (k *known) add(x *known) {
+	if k.builds == nil {
+		*k = known{x.first, x.last, map[string]bool{}}
+	}
+	k.first, k.last = earlier(k.first, x.first), later(k.last, x.last)
+	maps.Copy(k.builds, x.builds)
+}
+
 // watch is how much of a build was seen.
 type watch struct {
-	first            time.Time     // when it was first seen
+	first            time.Time
 	watched, covered time.Duration // how long slow requests were counted; how much of that was recorded
 }
 
@@ -56,23 +63,12 @@ func (w watch) add(x watch) watch {
 	return watch{earlier(w.first, x.first), min(w.watched+x.watched, maxTime), min(w.covered+x.covered, maxTime)}
 }
 
-// enough reports whether enough was watched and recorded to call an unseen cause new.
+// enough reports whether enough was recorded to call an unseen cause new.
 func (w watch) enough() bool {
 	return w.watched >= newLeast && float64(w.covered) >= newShare*float64(w.watched)
 }
 
 var seed = maphash.MakeSeed()
-
-// Add counts a slow request, and reports whether it is new: a request that overlapping traces have
-// is counted once. Of the last 16,384 requests or more it knows that. One that is Cut is counted as
-// such.
-func (h *History) Add(r Request) bool {
-	if h.seen(r.ID) {
-		return false
-	}
-	h.add(r.bounded())
-	return true
-}
 
 // seen remembers an id, and reports whether it was known.
 func (h *History) seen(name string) bool {
@@ -90,70 +86,52 @@ func (h *History) seen(name string) bool {
 	return false
 }
 
-// add counts a request that is bounded, and reports whether it is the worst of its cause and hour.
-func (h *History) add(r Request) (worst bool) {
+// insert counts a request that is bounded and new.
+func (h *History) insert(r Request) {
 	at, minute := hourOf(r.Start)
 	x := h.hour(at)
 	count := x.tallyOf(r.Key.Class).minutes.at(minute)
 	if r.Cut {
 		count.Cut++
-		return false
+		return
 	}
 	count.Seen++
 	h.know(r.Key, r.Start, r.Build)
-	c := x.cellOf(r.Key)
 	one := cell{minutes: perMinute[lost]{{minute, lost{1, r.Lost}}}, first: r.Start, last: r.Start, worst: r}
-	worst = len(c.minutes) == 0 || compareWorst(&r, &c.worst) < 0
-	c.merge(&one)
+	x.cellOf(r.Key).merge(&one)
 	x.fold(cmp.Or(h.keepKeys, defaultKeys), r.Key)
-	return worst
 }
 
-// know remembers that a cause was seen.
 func (h *History) know(k Key, at time.Time, build string) {
 	if build != "" {
-		h.Built(build, at)
+		h.built(build, at)
 	}
 	h.learn(k, &known{at, at, map[string]bool{build: true}})
-	if len(h.known) > maxKnown {
-		var oldest Key
-		for k, x := range h.known {
-			if o := h.known[oldest]; o == nil || cmp.Or(x.last.Compare(o.last), compareKeys(k, oldest)) < 0 {
-				oldest = k
-			}
-		}
-		delete(h.known, oldest)
+	for len(h.known) > maxKnown {
+		delete(h.known, slices.MinFunc(slices.Collect(maps.Keys(h.known)), func(a, b Key) int {
+			return cmp.Or(h.known[a].last.Compare(h.known[b].last), compareKeys(a, b))
+		}))
 	}
 }
 
-// learn takes over what is known of a cause.
 func (h *History) learn(k Key, x *known) {
 	if h.known == nil {
 		h.known = map[Key]*known{}
 	}
-	y := h.known[k]
-	if y == nil {
-		y = &known{x.first, x.last, map[string]bool{}}
-		h.known[k] = y
+	if h.known[k] == nil {
+		h.known[k] = &known{}
 	}
-	y.first, y.last = earlier(y.first, x.first), later(y.last, x.last)
-	maps.Copy(y.builds, x.builds)
+	h.known[k].add(x)
 }
 
-// Built tells that a build of the service ran at a time. The first time counts: causes that come
-// after it and were never seen under another build are marked ([Summary].SinceBuild).
-func (h *History) Built(build string, at time.Time) { h.Watched(build, at, 0, 0) }
+func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
 
-// Watched records that a build was watched for the time passed until at, and recorded for covered
-// of it. No cause is new compared with builds that were watched for less than an hour, or recorded
-// for less than 5% of that.
-func (h *History) Watched(build string, at time.Time, passed, covered time.Duration) {
+// addWatched is [Store.Watched] for a build.
+func (h *History) addWatched(build string, at time.Time, passed, covered time.Duration) {
 	build = shorten(build)
 	h.addBuild(build, watch{wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime)})
 	for len(h.builds) > maxBuilds {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int {
-			return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
-		})
+		oldest := h.buildNames()[0]
 		delete(h.builds, oldest)
 		for _, x := range h.known {
 			if x.builds[oldest] {
@@ -174,14 +152,20 @@ func (h *History) addBuild(build string, w watch) {
 	h.builds[build] = w
 }
 
-// Count adds slow requests of a class that were seen at a time by the service's own clock.
-func (h *History) Count(at time.Time, class string, c Count) {
+// buildNames returns the builds, the one that was first seen first.
+func (h *History) buildNames() []string {
+	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
+		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
+	})
+}
+
+func (h *History) count(at time.Time, class string, c Count) {
 	hour, minute := hourOf(at)
 	h.hour(hour).tallyOf(shorten(class)).minutes.at(minute).add(Coverage{Count: c})
 }
 
-// AddUsual adds what the usual requests of a trace took; times that cannot be are left out.
-func (h *History) AddUsual(at time.Time, u Usual) {
+// addUsual adds what the usual requests of a trace took, if that is possible.
+func (h *History) addUsual(at time.Time, u Usual) {
 	hour, _ := hourOf(at)
 	for class, x := range u {
 		if x.check() != nil {
@@ -191,8 +175,8 @@ func (h *History) AddUsual(at time.Time, u Usual) {
 	}
 }
 
-// Usual returns what usual requests took, of the last hours that have enough.
-func (h *History) Usual() Usual {
+// usual returns what usual requests took, of the last hours that have enough.
+func (h *History) usual() Usual {
 	sum := Usual{}
 	for _, at := range slices.Backward(h.order()) {
 		for class, t := range h.hours[at].classes {
@@ -207,7 +191,6 @@ func (h *History) Usual() Usual {
 	return sum
 }
 
-// hour returns that hour, a new one where there is none.
 func (h *History) hour(at int64) *hour {
 	x := h.hours[at]
 	if x == nil {
@@ -221,9 +204,9 @@ func (h *History) hour(at int64) *hour {
 	return x
 }
 
-// prune drops the oldest hours beyond so many, but not that which was added last, and keeps the
-// minutes of so many. It goes by how many there are and not by what time it is: a clock that was
-// set wrong costs an hour and not all of them.
+// prune drops the oldest hours beyond so many, but not the one that was added last, and keeps the
+// minutes of so many. It goes by how many there are and not by the time, because a clock may be
+// set wrong.
 func (h *History) prune(hours, fine int, added int64) {
 	order := h.order()
 	for len(h.hours) > hours {
@@ -238,7 +221,6 @@ func (h *History) prune(hours, fine int, added int64) {
 	}
 }
 
-// order returns the hours, the oldest first.
 func (h *History) order() []int64 { return slices.Sorted(maps.Keys(h.hours)) }
 
 func hourOf(t time.Time) (hour int64, minute uint8) {
@@ -250,10 +232,9 @@ func hourOf(t time.Time) (hour int64, minute uint8) {
 	return hour, uint8((s - hour*3600) / 60)
 }
 
-// Merge adds all of another history, of another replica or another time; both may then be used
-// further. Sums are exact, whatever is merged with what in which order, and no bound is applied: a
-// history of n replicas has n times as much. Where both have what one process saw, it is an
-// [ErrSame], and nothing is added.
+// Merge adds all of another history, of another replica or another time. Sums are exact, in any
+// order, and no bound applies. If both have what one process saw, Merge adds nothing and returns
+// [ErrSame].
 func (h *History) Merge(other *History) error {
 	for s := range other.sources {
 		if h.sources[s] {
@@ -292,9 +273,8 @@ func (h *History) addSource(name string) {
 	h.sources[name] = true
 }
 
-// Since returns a history of the hours from that of a time on, with all that is known of when
-// causes were first seen. It shares nothing with h.
-func (h *History) Since(t time.Time) *History {
+// since returns a copy with the hours from that of a time on.
+func (h *History) since(t time.Time) *History {
 	from, _ := hourOf(t)
 	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}
 	for at, x := range h.hours {

@@ -13,9 +13,9 @@ import (
 func TestSummaries(t *testing.T) {
 	h := &History{}
 	for i := range 10 {
-		h.Add(slow(i, night.Add(time.Duration(i)*time.Minute), lockKey, time.Duration(i+1)*10*ms))
+		h.addOnce(slow(i, night.Add(time.Duration(i)*time.Minute), lockKey, time.Duration(i+1)*10*ms))
 	}
-	h.Add(slow(99, night.Add(-time.Hour), sleepKey, 7*ms))
+	h.addOnce(slow(99, night.Add(-time.Hour), sleepKey, 7*ms))
 	list := h.Summaries(time.Time{})
 	if len(list) != 2 {
 		t.Fatalf("%+v", list)
@@ -29,7 +29,7 @@ func TestSummaries(t *testing.T) {
 		list[0].Lost != 400*ms || !list[0].First.Equal(night) {
 		t.Errorf("since the sixth minute: %+v", list)
 	}
-	if part := h.Since(night.Add(5 * time.Minute)); len(part.hours) != 1 || len(part.Summaries(time.Time{})) != 1 ||
+	if part := h.since(night.Add(5 * time.Minute)); len(part.hours) != 1 || len(part.Summaries(time.Time{})) != 1 ||
 		text(t, h) == text(t, part) {
 		t.Error("the hours since then are not those")
 	}
@@ -57,50 +57,50 @@ func TestNew(t *testing.T) {
 		want map[Key][2]bool
 	}{
 		"a deployment": {func(h *History) {
-			h.Watched("v1", night.Add(2*time.Hour), 2*time.Hour, 7*time.Minute)
-			h.Add(of("v1", 1, 0, lockKey))
-			h.Add(of("v2", 2, 3*time.Hour, lockKey))
-			h.Add(of("v2", 3, 3*time.Hour, runKey))
-			h.Add(of("v2", 4, 9*time.Hour, runKey))
+			h.addWatched("v1", night.Add(2*time.Hour), 2*time.Hour, 7*time.Minute)
+			h.addOnce(of("v1", 1, 0, lockKey))
+			h.addOnce(of("v2", 2, 3*time.Hour, lockKey))
+			h.addOnce(of("v2", 3, 3*time.Hour, runKey))
+			h.addOnce(of("v2", 4, 9*time.Hour, runKey))
 		}, map[Key][2]bool{lockKey: {}, runKey: {true, true}}},
 		"a build that the old one outlives on another replica": {func(h *History) {
-			h.Watched("v1", night, time.Hour, time.Hour)
-			h.Built("v2", night)
-			h.Add(of("v1", 1, time.Minute, lockKey))
-			h.Add(of("v2", 2, 5*time.Hour, lockKey))
-			h.Add(of("v2", 3, 5*time.Hour, runKey))
+			h.addWatched("v1", night, time.Hour, time.Hour)
+			h.built("v2", night)
+			h.addOnce(of("v1", 1, time.Minute, lockKey))
+			h.addOnce(of("v2", 2, 5*time.Hour, lockKey))
+			h.addOnce(of("v2", 3, 5*time.Hour, runKey))
 		}, map[Key][2]bool{lockKey: {}, runKey: {true, true}}},
 		"planted after an hour": {func(h *History) {
-			h.Watched("v1", night.Add(61*time.Minute), 61*time.Minute, time.Hour)
-			h.Add(of("v1", 1, 10*time.Second, lockKey))
-			h.Add(of("v1", 2, 30*time.Minute, sleepKey))
-			h.Add(of("v1", 3, 61*time.Minute, runKey))
+			h.addWatched("v1", night.Add(61*time.Minute), 61*time.Minute, time.Hour)
+			h.addOnce(of("v1", 1, 10*time.Second, lockKey))
+			h.addOnce(of("v1", 2, 30*time.Minute, sleepKey))
+			h.addOnce(of("v1", 3, 61*time.Minute, runKey))
 		}, map[Key][2]bool{lockKey: {}, sleepKey: {}, runKey: {true, false}}},
 		"no longer after an hour": {func(h *History) {
-			h.Watched("v1", night.Add(5*time.Hour), 5*time.Hour, time.Hour)
-			h.Add(of("v1", 1, 65*time.Minute, runKey))
-			h.Add(of("v1", 2, 130*time.Minute, lockKey))
+			h.addWatched("v1", night.Add(5*time.Hour), 5*time.Hour, time.Hour)
+			h.addOnce(of("v1", 1, 65*time.Minute, runKey))
+			h.addOnce(of("v1", 2, 130*time.Minute, lockKey))
 		}, map[Key][2]bool{lockKey: {true, false}, runKey: {}}},
 		"of another class it was there before": {func(h *History) {
-			h.Watched("v1", night.Add(5*time.Hour), 5*time.Hour, time.Hour)
-			h.Add(of("v1", 1, time.Minute, Key{runKey.Cause, runKey.Function, "", "GET /other"}))
-			h.Add(of("v2", 2, 4*time.Hour, runKey))
-			h.Add(of("v2", 3, 4*time.Hour, runKey))
+			h.addWatched("v1", night.Add(5*time.Hour), 5*time.Hour, time.Hour)
+			h.addOnce(of("v1", 1, time.Minute, Key{runKey.Cause, runKey.Function, "", "GET /other"}))
+			h.addOnce(of("v2", 2, 4*time.Hour, runKey))
+			h.addOnce(of("v2", 3, 4*time.Hour, runKey))
 		}, map[Key][2]bool{runKey: {}}},
 		"the first build was watched for ten minutes": {func(h *History) {
-			h.Watched("v1", night.Add(10*time.Minute), 10*time.Minute, 10*time.Minute)
-			h.Add(of("v1", 1, 0, lockKey))
-			h.Add(of("v2", 2, 11*time.Minute, runKey))
-			h.Watched("v2", night.Add(20*time.Minute), 10*time.Minute, 10*time.Minute)
+			h.addWatched("v1", night.Add(10*time.Minute), 10*time.Minute, 10*time.Minute)
+			h.addOnce(of("v1", 1, 0, lockKey))
+			h.addOnce(of("v2", 2, 11*time.Minute, runKey))
+			h.addWatched("v2", night.Add(20*time.Minute), 10*time.Minute, 10*time.Minute)
 		}, map[Key][2]bool{lockKey: {}, runKey: {}}},
 		"it was recorded for 4% of the time": {func(h *History) {
-			h.Watched("v1", night.Add(100*time.Minute), 100*time.Minute, 4*time.Minute)
-			h.Add(of("v1", 1, 0, lockKey))
-			h.Add(of("v2", 2, 101*time.Minute, runKey))
+			h.addWatched("v1", night.Add(100*time.Minute), 100*time.Minute, 4*time.Minute)
+			h.addOnce(of("v1", 1, 0, lockKey))
+			h.addOnce(of("v2", 2, 101*time.Minute, runKey))
 		}, map[Key][2]bool{lockKey: {}, runKey: {}}},
 		"the machine": {func(h *History) {
-			h.Watched("v1", night, 2*time.Hour, 2*time.Hour)
-			h.Add(of("v2", 2, time.Minute, Key{reqtrace.CauseMachine, "", "", "GET /"}))
+			h.addWatched("v1", night, 2*time.Hour, 2*time.Hour)
+			h.addOnce(of("v2", 2, time.Minute, Key{reqtrace.CauseMachine, "", "", "GET /"}))
 		}, map[Key][2]bool{{reqtrace.CauseMachine, "", "", "GET /"}: {}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestMergeIsExact(t *testing.T) {
 			if _ = sum.Merge(pair); text(t, sum) != want {
 				t.Fatalf("seed %d: it matters who is merged first", seed)
 			}
-			sum.Add(slow(1, night, lockKey, ms)) // shares nothing with the parts
+			sum.addOnce(slow(1, night, lockKey, ms)) // shares nothing with the parts
 		}
 		if text(t, parts[1]) != before {
 			t.Fatal("a merge changed what was merged")
@@ -158,7 +158,7 @@ func TestMergeSame(t *testing.T) {
 	a, b := &History{}, &History{}
 	a.addSource("x")
 	b.addSource("x")
-	b.Add(slow(1, night, lockKey, ms))
+	b.addOnce(slow(1, night, lockKey, ms))
 	if err := a.Merge(b); !errors.Is(err, ErrSame) || len(a.hours) != 0 {
 		t.Errorf("%v, %d hours", err, len(a.hours))
 	}
@@ -176,7 +176,7 @@ func TestBounds(t *testing.T) {
 			if i%10 == 9 {
 				k = heavy
 			}
-			h.Add(slow(hour*each+i, at.Add(time.Duration(i)*20*time.Second), k, ms))
+			h.addOnce(slow(hour*each+i, at.Add(time.Duration(i)*20*time.Second), k, ms))
 		}
 	}
 	if len(h.hours) != 60 || len(h.known) > maxKnown || len(h.recent[0])+len(h.recent[1]) > 2*maxRecent {
@@ -210,7 +210,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%+v", list[:2])
 	}
 	for i := range 2 * maxBuilds {
-		h.Built(fmt.Sprint("v", i), night.Add(time.Duration(i)*time.Minute))
+		h.built(fmt.Sprint("v", i), night.Add(time.Duration(i)*time.Minute))
 	}
 	if len(h.builds) != maxBuilds {
 		t.Errorf("%d builds", len(h.builds))
@@ -221,15 +221,15 @@ func TestBounds(t *testing.T) {
 func TestRecentIDs(t *testing.T) {
 	h := &History{}
 	first := slow(1<<30, night, lockKey, ms)
-	h.Add(first)
+	h.addOnce(first)
 	for i := range maxRecent - 1 {
-		h.Add(slow(i, night, lockKey, ms))
+		h.addOnce(slow(i, night, lockKey, ms))
 	}
-	if h.Add(first) {
+	if h.addOnce(first) {
 		t.Error("an id is forgotten too early")
 	}
 	for range 2 {
-		if !h.Add(Request{Start: night}) {
+		if !h.addOnce(Request{Start: night}) {
 			t.Error("requests without an id are taken for one")
 		}
 	}
@@ -238,14 +238,14 @@ func TestRecentIDs(t *testing.T) {
 func TestUsual(t *testing.T) {
 	h := &History{}
 	parts := func(d time.Duration) reqtrace.Parts { return reqtrace.PartsOf(times{reqtrace.CauseRunning: d}) }
-	h.AddUsual(night.Add(-time.Hour), Usual{"a": {300, parts(time.Hour)}, "b": {10, parts(100 * ms)}})
-	h.AddUsual(night, Usual{
+	h.addUsual(night.Add(-time.Hour), Usual{"a": {300, parts(time.Hour)}, "b": {10, parts(100 * ms)}})
+	h.addUsual(night, Usual{
 		"a": {300, parts(600 * ms)}, "b": {10, parts(300 * ms)}, "bad": {0, parts(ms)},
 		"worse": {1, parts(-ms)},
 	})
-	got := h.Usual()
-	if len(got) != 2 || got["a"] != (UsualRequest{300, parts(600 * ms)}) ||
-		got["b"] != (UsualRequest{20, parts(400 * ms)}) {
+	got := h.usual()
+	if len(got) != 2 || got["a"] != (usualRequest{300, parts(600 * ms)}) ||
+		got["b"] != (usualRequest{20, parts(400 * ms)}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -284,9 +284,9 @@ func TestOddClocks(t *testing.T) {
 		time.Date(99999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("", 14*3600)),
 		night,
 	} {
-		h.Add(slow(i, at, lockKey, ms))
-		h.Count(at, "GET /", Count{Slow: 1})
-		h.Built("v1", at)
+		h.addOnce(slow(i, at, lockKey, ms))
+		h.count(at, "GET /", Count{Slow: 1})
+		h.built("v1", at)
 	}
 	var back History
 	if err := back.UnmarshalJSON([]byte(text(t, h))); err != nil || text(t, &back) != text(t, h) {

@@ -14,10 +14,9 @@ type minuteOf[T any] struct {
 	of     T
 }
 
-// wholeHour is the minute of what is no longer told apart by minutes.
+// wholeHour stands for all minutes of an hour.
 const wholeHour = 60
 
-// at returns that of a minute, a new one where there is none.
 func (p *perMinute[T]) at(minute uint8) *T {
 	i, found := slices.BinarySearchFunc(*p, minute,
 		func(m minuteOf[T], minute uint8) int { return cmp.Compare(m.minute, minute) })
@@ -27,7 +26,6 @@ func (p *perMinute[T]) at(minute uint8) *T {
 	return &(*p)[i].of
 }
 
-// coarsen puts all minutes together.
 func (p *perMinute[T]) coarsen(add func(to *T, m T)) {
 	if len(*p) == 0 || len(*p) == 1 && (*p)[0].minute == wholeHour {
 		return
@@ -39,14 +37,13 @@ func (p *perMinute[T]) coarsen(add func(to *T, m T)) {
 	*p = perMinute[T]{{wholeHour, sum}}
 }
 
-// within reports whether a minute of an hour is not over at since; of what is told by the hour,
-// whether the hour is not.
+// within reports whether a minute of an hour ends after since. If minutes are not kept apart, the
+// hour counts.
 func within(hour int64, minute uint8, since time.Time) bool {
 	end := time.Unix(hour*3600, 0).Add(time.Duration(min(minute, wholeHour-1)+1) * time.Minute)
 	return end.After(since)
 }
 
-// hour is what an hour of the wall clock has.
 type hour struct {
 	classes map[string]*tally
 	cells   map[Key]*cell
@@ -55,17 +52,16 @@ type hour struct {
 // tally is what an hour has of a class.
 type tally struct {
 	minutes perMinute[Coverage]
-	usual   UsualRequest
+	usual   usualRequest
 }
 
-// cell is what an hour has of a cause. It has one request at least.
+// cell is what an hour has of a cause, one request at least.
 type cell struct {
 	minutes     perMinute[lost]
-	first, last time.Time // starts of requests
+	first, last time.Time
 	worst       Request
 }
 
-// lost is requests of a cause, and what it took of them.
 type lost struct {
 	requests uint64
 	time     time.Duration
@@ -76,7 +72,7 @@ func (l *lost) add(m lost) {
 	l.time = min(l.time+m.time, maxTime)
 }
 
-// addTo adds to a sum, which stays where no service gets to: so it cannot overflow, whatever was read.
+// addTo adds to a sum, which cannot overflow, whatever was read.
 func addTo(sum *uint64, n uint64) { *sum = min(*sum+min(n, maxNumber), maxNumber) }
 
 func (c *cell) requests() (n uint64) {
@@ -86,7 +82,7 @@ func (c *cell) requests() (n uint64) {
 	return n
 }
 
-// merge adds d, and shares nothing with it but the worst request's path, which nobody changes.
+// merge adds d, and shares only the worst request's path with it, which does not change.
 func (c *cell) merge(d *cell) {
 	if len(c.minutes) == 0 {
 		c.first, c.last, c.worst = d.first, d.last, d.worst
@@ -123,7 +119,7 @@ func later(a, b time.Time) time.Time {
 
 func newHour() *hour { return &hour{map[string]*tally{}, map[Key]*cell{}} }
 
-// tallyOf returns that of a class; of more than maxClasses the rest are one.
+// tallyOf returns that of a class. All classes beyond maxClasses are one.
 func (h *hour) tallyOf(class string) *tally {
 	t := h.classes[class]
 	if t == nil && len(h.classes) >= maxClasses {
@@ -137,7 +133,6 @@ func (h *hour) tallyOf(class string) *tally {
 	return t
 }
 
-// cellOf returns that of a cause.
 func (h *hour) cellOf(k Key) *cell {
 	c := h.cells[k]
 	if c == nil {
@@ -147,9 +142,8 @@ func (h *hour) cellOf(k Key) *cell {
 	return c
 }
 
-// fold has at most so many causes: those with the fewest requests go together, by cause, and of
-// equal ones those that were last seen longest ago. Which one was added last stays, or a new cause
-// would never be one of many.
+// fold merges the causes with the fewest requests, by cause, until so many are left. The cause
+// that was added last stays, because otherwise a new cause could never grow.
 func (h *hour) fold(keys int, added Key) {
 	for len(h.cells) > keys {
 		var least Key
@@ -171,7 +165,7 @@ func (h *hour) fold(keys int, added Key) {
 	}
 }
 
-// foldAll is fold without one that was added last, and so of classes.
+// foldAll folds causes and classes.
 func (h *hour) foldAll(keys int) {
 	h.fold(keys, Key{Function: Others, Class: Others})
 	names := make([]string, 0, len(h.classes))
@@ -200,7 +194,6 @@ func (h *hour) coarsen() {
 	}
 }
 
-// merge adds g, and shares nothing with it.
 func (h *hour) merge(g *hour) {
 	for name, t := range g.classes {
 		if h.classes[name] == nil {

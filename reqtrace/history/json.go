@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
 
-// Version is that of the JSON of a History. A release reads all versions up to its own, and fields
-// that it does not know are left out.
-const Version = 1
+// jsonVersion is what this release writes. It reads all versions up to this one.
+const jsonVersion = 1
 
-// What a history that is read may have.
+// Bounds of a history that is read.
 const (
 	maxTime      = time.Duration(1) << 56 // in a sum: two years
 	maxNumber    = uint64(1) << 48        // in a count
@@ -45,7 +45,7 @@ type jsonHour struct {
 type jsonTally struct {
 	Class   string        `json:"class,omitempty"`
 	Minutes []jsonMinute  `json:"minutes,omitempty"`
-	Usual   *UsualRequest `json:"usual,omitempty"`
+	Usual   *usualRequest `json:"usual,omitempty"`
 }
 
 type jsonMinute struct {
@@ -74,26 +74,27 @@ type jsonKnown struct {
 	Builds []string  `json:"builds"`
 }
 
-// MarshalJSON writes all of h but which requests it would know again. The same history gives the same text.
+// MarshalJSON writes h without the ids that it remembers. The same history gives the same text.
 func (h *History) MarshalJSON() ([]byte, error) {
-	j := jsonHistory{Version: Version, Sources: sortedKeys(h.sources), Hours: []jsonHour{}}
-	for _, b := range h.Builds() {
-		j.Builds = append(j.Builds, jsonBuild{b.Name, b.First, b.Watched, b.Covered})
+	j := jsonHistory{Version: jsonVersion, Sources: slices.Sorted(maps.Keys(h.sources)), Hours: []jsonHour{}}
+	for _, b := range h.buildNames() {
+		w := h.builds[b]
+		j.Builds = append(j.Builds, jsonBuild{b, w.first, w.watched, w.covered})
 	}
 	for _, at := range h.order() {
 		x := h.hours[at]
 		hour := jsonHour{Start: time.Unix(at*3600, 0).UTC()}
-		for _, class := range sortedKeys(x.classes) {
+		for _, class := range slices.Sorted(maps.Keys(x.classes)) {
 			hour.Classes = append(hour.Classes, newJSONTally(class, x.classes[class]))
 		}
-		for _, k := range sortedByKey(x.cells) {
+		for _, k := range slices.SortedFunc(maps.Keys(x.cells), compareKeys) {
 			hour.Causes = append(hour.Causes, newJSONCell(k, x.cells[k]))
 		}
 		j.Hours = append(j.Hours, hour)
 	}
-	for _, k := range sortedByKey(h.known) {
+	for _, k := range slices.SortedFunc(maps.Keys(h.known), compareKeys) {
 		x := h.known[k]
-		j.Known = append(j.Known, jsonKnown{k, x.first, x.last, sortedKeys(x.builds)})
+		j.Known = append(j.Known, jsonKnown{k, x.first, x.last, slices.Sorted(maps.Keys(x.builds))})
 	}
 	return json.Marshal(j)
 }
@@ -117,35 +118,16 @@ func newJSONCell(k Key, c *cell) jsonCell {
 	return j
 }
 
-func sortedKeys[T any](m map[string]T) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
-}
-
-func sortedByKey[T any](m map[Key]T) []Key {
-	list := make([]Key, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	slices.SortFunc(list, compareKeys)
-	return list
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote, in place of what h had. A later version is an
-// [ErrVersion]. A cause that this release does not know is read as [reqtrace.CauseUnknown]. Sums
-// that no history has are errors, so that merging what was read cannot overflow.
+// UnmarshalJSON reads what MarshalJSON wrote, in place of what h had. It reads an unknown cause
+// as [reqtrace.CauseUnknown]. A later version, or an impossible sum, is an error.
 func (h *History) UnmarshalJSON(b []byte) error {
 	var j jsonHistory
 	if err := json.Unmarshal(b, &j); err != nil {
 		return fmt.Errorf("history: no JSON of a history: %w", err)
 	}
 	switch {
-	case j.Version > Version:
-		return fmt.Errorf("history: version %d: %w", j.Version, ErrVersion)
+	case j.Version > jsonVersion:
+		return fmt.Errorf("history: version %d: %w", j.Version, errVersion)
 	case j.Version < 1:
 		return errors.New(`history: no JSON of a history: it has no "version"`)
 	case len(j.Hours) > maxJSONHours:
@@ -249,7 +231,6 @@ func (j *jsonCell) cell() (*cell, error) {
 	return c, nil
 }
 
-// checkTimes says what is wrong with when something was first and last seen.
 func checkTimes(first, last time.Time) error {
 	if first.Year() < 1 || last.Year() > 9999 || last.Before(first) {
 		return fmt.Errorf("no time from %v to %v", first, last)
@@ -257,7 +238,7 @@ func checkTimes(first, last time.Time) error {
 	return nil
 }
 
-// UnmarshalJSON reads a cause that this release does not know as [reqtrace.CauseUnknown].
+// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
 func (k *Key) UnmarshalJSON(b []byte) error {
 	var j struct{ Cause, Function, Holder, Class string }
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -267,7 +248,7 @@ func (k *Key) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads a cause that this release does not know as [reqtrace.CauseUnknown].
+// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
 func (s *Step) UnmarshalJSON(b []byte) error {
 	var j struct {
 		Cause string

@@ -17,29 +17,29 @@ import (
 func knownHistory() *History {
 	h := &History{}
 	h.addSource("0123456789abcdef")
-	h.Watched("v1", night.Add(-40*time.Minute), 4*time.Hour+20*time.Minute, 3*time.Hour)
-	h.Built("v2", night.Add(-40*time.Minute))
+	h.addWatched("v1", night.Add(-40*time.Minute), 4*time.Hour+20*time.Minute, 3*time.Hour)
+	h.built("v2", night.Add(-40*time.Minute))
 	id := 0
 	add := func(n int, k Key, from, every, lost time.Duration, build string) {
 		for i := range n {
 			id++
 			r := slow(id, night.Add(from+time.Duration(i)*every), k, lost+time.Duration(i%7)*ms)
-			r.Build, r.Snapshot, r.Against, r.Breakdown = build, "20261122-0300.trace", AgainstSnapshot, "90% "+
+			r.Build, r.Snapshot, r.Against, r.Breakdown = build, "20261122-0300.trace", againstSnapshot, "90% "+
 				k.Cause.String()
 			if k == lockKey {
 				r.Words, r.HolderPlace = "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)", "main.refresh (main.go:40)"
 				r.Doing, r.TraceID = "sleep at main.refresh (main.go:43)", "4bf92f3577b34da6a3ce929d0e0e4736"
 			}
-			h.Add(r)
-			h.Count(r.Start, k.Class, Count{Slow: 1})
+			h.addOnce(r)
+			h.count(r.Start, k.Class, Count{Slow: 1})
 		}
 	}
 	add(120, lockKey, -4*time.Hour, 2*time.Minute, 62*ms, "v1")
 	add(12, sleepKey, -3*time.Hour, 15*time.Minute, 51*ms, "v1")
 	add(60, runKey, -30*time.Minute, 30*time.Second, 75*ms, "v2")
 	add(3, Key{reqtrace.CauseMachine, "", "", "GET /orders"}, -90*time.Minute, time.Second, 300*ms, "v1")
-	h.Count(night.Add(-time.Hour), "GET /orders", Count{Slow: 9, Limited: 6, Off: 2, Failed: 1})
-	h.AddUsual(night.Add(-time.Hour),
+	h.count(night.Add(-time.Hour), "GET /orders", Count{Slow: 9, Limited: 6, Off: 2, Failed: 1})
+	h.addUsual(night.Add(-time.Hour),
 		Usual{"GET /orders": {20, reqtrace.PartsOf(times{reqtrace.CauseRunning: 40 * ms})}})
 	return h
 }
@@ -79,11 +79,11 @@ func TestLaterJSON(t *testing.T) {
 	if s := back.Summaries(time.Time{})[0]; s.Key != want || s.Requests != 120 {
 		t.Errorf("%+v", s)
 	}
-	if u := back.Usual()["GET /orders"]; u.Parts.Of(reqtrace.CauseUnknown) != 40*ms {
+	if u := back.usual()["GET /orders"]; u.Parts.Of(reqtrace.CauseUnknown) != 40*ms {
 		t.Errorf("%+v", u)
 	}
 	err := json.Unmarshal([]byte(`{"version":2}`), &back)
-	if !errors.Is(err, ErrVersion) {
+	if !errors.Is(err, errVersion) {
 		t.Errorf("%v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestBadJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &History{}
-			h.Add(slow(1, night, lockKey, ms))
+			h.addOnce(slow(1, night, lockKey, ms))
 			before := text(t, h)
 			err := json.Unmarshal([]byte(strings.Replace(good, tt.old, tt.new, 1)), h)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -1,8 +1,6 @@
 package history
 
 import (
-	"context"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +13,7 @@ import (
 type Kept struct {
 	Snapshot string    `json:"snapshot"`
 	Taken    time.Time `json:"taken"`
-	Slow     int       `json:"slow"`  // requests that were slow since the snapshot before
+	Slow     int       `json:"slow"`
 	Bytes    int64     `json:"bytes"` // of the trace
 }
 
@@ -24,25 +22,17 @@ type Kept struct {
 type Head struct {
 	Trace
 	CPU   *reqtrace.CPU `json:"cpu,omitempty"`   // nil: not known
-	Noted []Noted       `json:"noted,omitempty"` // slow requests that the trace should have
+	Noted []Noted       `json:"noted,omitempty"` // that the trace should have
 }
 
-// Noted is a request that was slow by the service's own clock. Its mark in the trace is its number:
-// see [Mark].
+// Noted is a slow request of a snapshot. Its mark in the trace has the number ([Mark]).
 type Noted struct {
 	Number  uint64 `json:"number"`
 	Class   string `json:"class,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`
 }
 
-// Explain explains the slow requests of the head's trace, as [ExplainTrace] does.
-func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
-	o.Beside = &reqtrace.Beside{CPU: h.CPU}
-	return ExplainTrace(ctx, r, h.Trace, o)
-}
-
-// Mark is how a recorder marks a slow request in a trace: by the id that it came with, and by its
-// number.
+// Mark returns the mark of a slow request in a trace: its id and its number.
 func Mark(id string, number uint64) string {
 	m := "slow-" + strconv.FormatUint(number, 10)
 	if id != "" {
@@ -65,10 +55,10 @@ func unmark(m string) (id string, number uint64) {
 	return m[:max(i, 0)], number
 }
 
-// AddSnapshot adds what a snapshot says, as AddAll does, and counts its requests as slow. It leaves
-// out marked requests that h does not note, because they are counted elsewhere. Requests without a
-// mark waited before their handlers. missed are those of h.Noted that the trace does not have. They
-// are the caller's to count.
+// AddSnapshot adds what a snapshot says, and counts its requests as slow. It leaves out marked
+// requests that h does not note, because they are counted elsewhere. Requests without a mark
+// waited before their handlers. missed are the noted requests that the trace does not have. The
+// caller counts them.
 func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []Noted) {
 	open := make(map[uint64]*Noted, len(h.Noted))
 	for i := range h.Noted {
@@ -91,13 +81,13 @@ func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []No
 			s.Count(q.Start, q.Key.Class, Count{Slow: 1})
 		}
 	}
-	added = s.AddAll(e)
+	added = s.addAll(e)
 	for i := range added {
 		if q := &added[i]; unmarked[q.ID] {
 			s.Count(q.Start, q.Key.Class, Count{Slow: 1})
 		}
 	}
-	dropped := e.Dropped // AddAll has counted these as failed
+	dropped := e.Dropped // addAll has counted these as failed
 	for _, n := range h.Noted {
 		switch {
 		case open[n.Number] == nil:
@@ -111,8 +101,8 @@ func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []No
 	return added, missed
 }
 
-// AddKept adds what a kept snapshot says. Its process has counted the noted requests as slow and
-// kept, so the history of s is for [History.AddFound] alone.
+// AddKept adds what a kept snapshot says, to a store for [History.AddFound]. The snapshot's
+// process has counted the noted requests as slow and kept.
 func (s *Store) AddKept(h *Head, e *Explained) {
 	_, missed := s.AddSnapshot(h, e)
 	for _, n := range h.Noted {
@@ -123,9 +113,8 @@ func (s *Store) AddKept(h *Head, e *Explained) {
 	}
 }
 
-// AddFound adds what snapshots say that the process of h has kept: found is the history of a store
-// that [Store.AddKept] has filled. The requests of these snapshots count as kept no longer, and as
-// slow in the class that the trace says.
+// AddFound adds what kept snapshots say. found is the history of a store that [Store.AddKept] has
+// filled. The requests of these snapshots count as kept no longer.
 func (h *History) AddFound(found *History) {
 	h.merge(&History{hours: found.hours, known: found.known, builds: found.builds})
 	for at, x := range found.hours {
@@ -138,7 +127,7 @@ func (h *History) AddFound(found *History) {
 }
 
 // unkeep takes off so many slow and kept requests of a class and a minute, or of the sums that
-// these may be part of. A merge has added n to the kept ones.
+// have them. A merge has added n to the kept ones.
 func (h *hour) unkeep(class string, minute uint8, n uint64) {
 	slow, kept := n, 2*n
 	for _, name := range []string{class, Others} {
@@ -155,7 +144,6 @@ func (h *hour) unkeep(class string, minute uint8, n uint64) {
 	}
 }
 
-// takeFrom takes up to n off a sum, and returns how many.
 func takeFrom(sum *uint64, n uint64) uint64 {
 	n = min(n, *sum)
 	*sum -= n

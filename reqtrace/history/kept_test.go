@@ -33,14 +33,11 @@ func noted(number uint64, class string) Request {
 func TestAddFound(t *testing.T) {
 	served := &History{} // by the process, which knows no class of one of them
 	served.addSource("shop")
-	served.Count(night, "GET /", Count{Slow: 4, Kept: 4})
-	served.Count(night, "", Count{Slow: 1, Kept: 1})
-	served.Count(night, "GET /", Count{Slow: 2, Off: 2})
-	served.Count(night.Add(time.Minute), "GET /", Count{Slow: 3, Kept: 3}) // whose snapshot is gone
-	found, err := Open(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	served.count(night, "GET /", Count{Slow: 4, Kept: 4})
+	served.count(night, "", Count{Slow: 1, Kept: 1})
+	served.count(night, "GET /", Count{Slow: 2, Off: 2})
+	served.count(night.Add(time.Minute), "GET /", Count{Slow: 3, Kept: 3}) // whose snapshot is gone
+	found := Open(Options{})
 	one := &Head{Trace: Trace{Taken: night}, Noted: []Noted{{1, "GET /", "t1"}, {2, "GET /", ""}, {3, "", ""}}}
 	two := &Head{Trace: Trace{Taken: night}, Noted: []Noted{{4, "GET /", ""}, {5, "GET /", ""}}}
 	cut := noted(5, "GET /")
@@ -66,8 +63,8 @@ func TestAddFound(t *testing.T) {
 		t.Errorf("sources: %v", served.sources)
 	}
 	other := &History{} // as of days ago, when minutes were last known
-	other.Count(night, "GET /", Count{Slow: 4, Kept: 4})
-	other.Count(night, "", Count{Slow: 1, Kept: 1})
+	other.count(night, "GET /", Count{Slow: 4, Kept: 4})
+	other.count(night, "", Count{Slow: 1, Kept: 1})
 	for _, x := range other.hours {
 		x.coarsen()
 	}

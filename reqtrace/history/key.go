@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,19 +9,19 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// Others is the function of what an hour counts together, and the class likewise.
+// Others is the function and the class of what an hour counts together.
 const Others = "(others)"
 
-// Key is what makes two slow requests slow for the same reason. It has functions and no lines, so
-// that it survives a deployment.
+// Key says why a request was slow. It has functions and no lines, so that it survives a
+// deployment.
 type Key struct {
 	Cause    reqtrace.Cause `json:"cause"`
-	Function string         `json:"function,omitempty"` // that waited, or in which the request ran; "": not known
-	Holder   string         `json:"holder,omitempty"`   // function that had what was waited for; "": none is known
+	Function string         `json:"function,omitempty"` // that waited, or in which the request ran
+	Holder   string         `json:"holder,omitempty"`   // function that had what was waited for
 	Class    string         `json:"class,omitempty"`    // of the request ([reqtrace.Request].Class)
 }
 
-// anyClass returns k without its class. The key of Others keeps it.
+// anyClass returns k without its class.
 func (k Key) anyClass() Key {
 	k.Class = ""
 	return k
@@ -35,72 +34,48 @@ func compareKeys(a, b Key) int {
 
 // Request is a slow request, explained.
 type Request struct {
-	// ID tells the request from all others of its process: two that are equal are one that two
-	// traces have. [Explain] makes it.
+	// ID tells the request from all others of its process.
 	ID   string `json:"id"`
-	Mark string `json:"mark,omitempty"` // what region.Start was given for it
+	Mark string `json:"mark,omitempty"` // what region.Start got for it
 
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration_ns"`
 
-	// Cut says that it began before the trace: Start and Duration are of what could be seen, and no cause is known.
+	// Cut means that it began before the trace, so its cause is not known.
 	Cut bool `json:"cut,omitempty"`
 
 	Key     Key           `json:"key"`
-	Lost    time.Duration `json:"lost_ns"`          // what the cause took beyond the usual request's
-	Against Against       `json:"against,omitzero"` // which usual request that is
+	Lost    time.Duration `json:"lost_ns"`           // what the cause took beyond the usual request's
+	Against string        `json:"against,omitempty"` // "snapshot", "history" or "": see docs/reference/history-json.md
 
-	// Details, of this request: no part of what a cause is.
-	Words       string `json:"words,omitempty"`        // what it was slow by: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)"
+	// Details of this request.
+	Words       string `json:"words,omitempty"`        // such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
 	Place       string `json:"place,omitempty"`        // Key.Function with file and line
 	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
-	// what the holder did meanwhile, and where: "sleep at main.refresh (main.go:43)"
+	// such as "sleep at main.refresh (main.go:43)"
 	Doing     string `json:"doing,omitempty"`
-	Breakdown string `json:"breakdown,omitempty"` // its time in a line, by [verdict.Breakdown]
-	Path      []Step `json:"path,omitempty"`      // its time in order, at most 10 steps; of the worst of a cause
+	Breakdown string `json:"breakdown,omitempty"` // by [verdict.Breakdown]
+	Path      []Step `json:"path,omitempty"`      // in order, at most 10 steps; of the worst of a cause
 	Snapshot  string `json:"snapshot,omitempty"`  // the trace that has it
 	Build     string `json:"build,omitempty"`     // of the service
 	TraceID   string `json:"trace_id,omitempty"`  // of distributed tracing
 }
 
-// Step is a piece of a request's path: neighbours of one cause and place are one, and the shortest
-// are [reqtrace.CauseUnknown] together.
+// Step is a piece of a request's path.
 type Step struct {
 	Cause reqtrace.Cause `json:"cause"`
 	Time  time.Duration  `json:"time_ns"`
 	Place string         `json:"place,omitempty"`
 }
 
-// Against says with which usual request a slow one was compared.
-type Against uint8
-
-// The usual requests, in the order in which they are tried.
+// What a slow request was compared with.
 const (
-	AgainstNothing  Against = iota // none is known, or that of its class is slow too: its largest cause counts
-	AgainstSnapshot                // that of its class in the same trace
-	AgainstHistory                 // that of its class in the hours before, as the trace has too few
+	againstSnapshot = "snapshot"
+	againstHistory  = "history"
 )
 
-var againstNames = [...]string{AgainstNothing: "nothing", AgainstSnapshot: "snapshot", AgainstHistory: "history"}
-
-func (a Against) String() string {
-	if int(a) < len(againstNames) {
-		return againstNames[a]
-	}
-	return fmt.Sprintf("Against(%d)", uint8(a))
-}
-
-// MarshalText returns the name.
-func (a Against) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
-
-// UnmarshalText reads what MarshalText wrote; what only a later release knows is [AgainstNothing].
-func (a *Against) UnmarshalText(text []byte) error {
-	*a = Against(max(slices.Index(againstNames[:], string(text)), 0))
-	return nil
-}
-
 // compareWorst orders requests, the worst first. It is a total order, so that a merge does not
-// depend on who is merged into whom.
+// depend on its order.
 func compareWorst(a, b *Request) int {
 	return cmp.Or(
 		cmp.Compare(b.Duration, a.Duration), cmp.Compare(b.Lost, a.Lost), a.Start.Compare(b.Start),
@@ -117,10 +92,9 @@ func compareSteps(a, b Step) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Place, b.Place))
 }
 
-// maxText bounds each text of a request, in bytes.
 const maxText = 512
 
-// bounded returns r with texts of bounded length. Nothing of r is shared.
+// bounded returns a copy of r with texts of bounded length.
 func (r Request) bounded() Request {
 	for _, s := range []*string{
 		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot,
@@ -142,7 +116,7 @@ func (k Key) bounded() Key {
 	return Key{k.Cause, shorten(k.Function), shorten(k.Holder), shorten(k.Class)}
 }
 
-// wallClock returns t as it is kept: of a clock that is wrong, no time that JSON cannot write.
+// wallClock returns t as it is kept. A year that JSON cannot write becomes the zero time.
 func wallClock(t time.Time) time.Time {
 	if t = t.Round(0).UTC(); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}

@@ -22,9 +22,9 @@ const batchSize = 20
 // writeUntilKilled adds batches, and says of each that it is on the disk. The file is so small that
 // it is written anew all the time.
 func writeUntilKilled(dir string) {
-	s, err := Open(Options{Dir: dir, MaxBytes: 1 << 20, Build: "v1"})
-	if err != nil || s.Err() != nil {
-		fmt.Println("failed:", err, s.Err())
+	s := Open(Options{Dir: dir, maxBytes: 1 << 20, Build: "v1"})
+	if err := s.Err(); err != nil {
+		fmt.Println("failed:", err)
 		os.Exit(1)
 	}
 	for batch := 0; ; batch++ {
@@ -33,7 +33,7 @@ func writeUntilKilled(dir string) {
 			s.Add(slow(batch*batchSize+i, night, k, 10*ms))
 			s.Count(night, "GET /", Count{Slow: 1})
 		}
-		if err := s.Flush(); err != nil {
+		if err := s.flush(); err != nil {
 			fmt.Println("failed:", err)
 			os.Exit(1)
 		}

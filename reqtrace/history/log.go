@@ -6,76 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"time"
 )
 
-// The file of a store is lines, each with its checksum (CRC-32C, in hexadecimal) and JSON. The
-// first is a whole history, those after it are what came since:
+// The file of a store is lines, each with its checksum (CRC-32C) and the JSON of a History. The
+// first line is everything, and the others are what was added later. Their sum is the history.
 //
-//	9a3c01e7 {"history":{"version":1,...}}
-//	04b1d2f0 {"requests":[...],"counts":[...]}
-//	1f00a9c3 {"requests":[...],"us                  <- a write that a kill cut short
+//	9a3c01e7 {"version":1,"sources":[...],...}
+//	04b1d2f0 {"version":1,"hours":[...]}
+//	1f00a9c3 {"version":1,"hours":[{"st             <- a write that a kill cut short
 //
-// Invariant: a line is written by one write(2), and only when all before it are whole. So a kill
-// leaves the lines before it, and at most one that is cut short, which has no line feed or a wrong
-// checksum. When the file has grown to its limit, a new one is written beside it, synced, and
-// renamed over it: a reader, and who opens it after a kill, finds the one or the other.
-
-// record is a line of the file.
-type record struct {
-	History  *History     `json:"history,omitempty"`
-	Requests []Request    `json:"requests,omitempty"`
-	Counts   []classCount `json:"counts,omitempty"`
-	Usual    []usualAt    `json:"usual,omitempty"`
-	Watched  []watchedAt  `json:"watched,omitempty"`
-}
-
-type classCount struct {
-	At    time.Time `json:"at"`
-	Class string    `json:"class,omitempty"`
-	Count
-}
-
-type usualAt struct {
-	At    time.Time `json:"at"`
-	Usual Usual     `json:"usual"`
-}
-
-type watchedAt struct {
-	At      time.Time     `json:"at"`
-	Build   string        `json:"build"`
-	Passed  time.Duration `json:"passed_ns"`
-	Covered time.Duration `json:"covered_ns"`
-}
-
-func (r *record) empty() bool { return r.History == nil && r.size() == 0 }
-
-func (r *record) size() int { return len(r.Requests) + len(r.Counts) + len(r.Usual) + len(r.Watched) }
-
-// addRecord adds to a history what was written of it.
-func (h *History) addRecord(r *record) {
-	if r.History != nil {
-		h.merge(r.History)
-	}
-	for _, q := range r.Requests {
-		h.add(q.bounded())
-	}
-	for _, c := range r.Counts {
-		h.Count(c.At, c.Class, c.Count)
-	}
-	for _, u := range r.Usual {
-		h.AddUsual(u.At, u.Usual)
-	}
-	for _, w := range r.Watched {
-		h.Watched(w.Build, w.At, w.Passed, w.Covered)
-	}
-}
+// Invariant: one write(2) writes a line, and only when all lines before it are whole. So a kill
+// damages at most the last line. When the file reaches its limit, the store writes a new one and
+// renames it.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// line returns a record as a line.
-func (r *record) line() ([]byte, error) {
-	text, err := json.Marshal(r)
+func (h *History) line() ([]byte, error) {
+	text, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +33,9 @@ func lineOf(text []byte) []byte {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 }
 
-// ReadLog reads the file of a [Store], also one whose process was killed: a copy of it, say, from a
-// machine that is gone. good is how many bytes of b are whole lines; lost is how many lines are not
-// what was written, which are left out. The error is an [ErrVersion], or says that there is not one
-// whole line.
+// ReadLog reads the file of a [Store], also of a process that was killed. good is how many bytes
+// of b are whole lines, and lost how many lines are damaged. It returns an error if no line is
+// whole, or if a newer release wrote the file.
 func ReadLog(b []byte) (h *History, good, lost int, err error) {
 	h = &History{}
 	good, lost, err = h.readLog(b)
@@ -104,17 +50,17 @@ func (h *History) readLog(b []byte) (good, lost int, err error) {
 			lost++
 			break
 		}
+		var part History
 		text, ok := checked(line)
-		var r record
 		if ok {
-			if err := json.Unmarshal(text, &r); err != nil && errors.Is(err, ErrVersion) {
+			err := json.Unmarshal(text, &part)
+			if errors.Is(err, errVersion) {
 				return good, lost, err
-			} else if err != nil {
-				ok = false
 			}
+			ok = err == nil
 		}
 		if ok {
-			h.addRecord(&r)
+			h.merge(&part)
 			lines++
 		} else {
 			lost++
@@ -127,7 +73,6 @@ func (h *History) readLog(b []byte) (good, lost int, err error) {
 	return good, lost, nil
 }
 
-// checked returns a line's text, if it is what was written.
 func checked(line []byte) (text []byte, ok bool) {
 	sum, text, ok := bytes.Cut(line, []byte(" "))
 	return text, ok && string(sum) == fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli))

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// logOf returns a file of these records, and where each line ends.
-func logOf(t testing.TB, records ...record) (b []byte, ends []int) {
+// logOf returns a file of these parts, and where each line ends.
+func logOf(t testing.TB, parts ...*History) (b []byte, ends []int) {
 	t.Helper()
-	for i := range records {
-		line, err := records[i].line()
+	for _, h := range parts {
+		line, err := h.line()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,8 +28,8 @@ func TestReadLogErrors(t *testing.T) {
 			t.Errorf("%q is read", b)
 		}
 	}
-	later := lineOf([]byte(`{"history":{"version":7,"hours":[]}}`))
-	if _, _, _, err := ReadLog(later); !errors.Is(err, ErrVersion) {
+	later := lineOf([]byte(`{"version":7,"hours":[]}`))
+	if _, _, _, err := ReadLog(later); !errors.Is(err, errVersion) {
 		t.Errorf("%v", err)
 	}
 }
@@ -44,23 +44,23 @@ func FuzzReadLog(f *testing.F) {
 		if len(seeds) > 64 {
 			return
 		}
-		var records []record
+		var parts []*History
 		for i, s := range seeds {
 			r := slow(i, night.Add(time.Duration(s)*time.Minute), lockKey, time.Duration(s)*ms)
-			records = append(records, record{
-				Requests: []Request{r},
-				Counts:   []classCount{{r.Start, "GET /", Count{Slow: 1}}},
-			})
+			h := &History{}
+			h.insert(r)
+			h.count(r.Start, "GET /", Count{Slow: 1})
+			parts = append(parts, h)
 		}
-		b, ends := logOf(t, records...)
+		b, ends := logOf(t, parts...)
 		if len(b) == 0 {
 			return
 		}
 		of := func(skip func(int) bool) string {
 			h := &History{}
-			for i := range records {
+			for i := range parts {
 				if !skip(i) {
-					h.addRecord(&records[i])
+					h.merge(parts[i])
 				}
 			}
 			return text(t, h)
@@ -83,7 +83,7 @@ func FuzzReadLog(f *testing.F) {
 			lost == 0 {
 			t.Errorf("byte %d ^ %d: %d lines lost: %s, want %s", at, flip, lost, text(t, h), want)
 		}
-		again, _ := logOf(t, record{History: h})
+		again, _ := logOf(t, h)
 		if back, _, lost, err := ReadLog(again); err != nil || lost != 0 || text(t, back) != text(t, h) {
 			t.Errorf("written again: %v, %d lines lost", err, lost)
 		}
@@ -92,10 +92,11 @@ func FuzzReadLog(f *testing.F) {
 
 // FuzzReadLogBytes: nothing panics, and what is read of any file can be written and read again as the same.
 func FuzzReadLogBytes(f *testing.F) {
-	b, _ := logOf(f, record{History: little()}, record{Counts: []classCount{{night, "a", Count{Slow: 1}}}})
+	more := &History{}
+	more.count(night, "a", Count{Slow: 1})
+	b, _ := logOf(f, little(), more)
 	f.Add(b)
-	f.Add([]byte(`sum {"requests":[{"start":"2026-11-22T03:00:00Z","duration_ns":9,"lost_ns":-7,"key":{"cause":"lock"}}],"counts":[{"at":"2026-11-22T03:00:00Z","slow":2}]}`))
-	f.Add([]byte(`sum {"usual":[{"at":"2026-11-22T03:00:00Z","usual":{"a":{"requests":1,"parts_ns":{"lock":5}}}}]}`))
+	f.Add([]byte("sum " + text(f, little())))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if text, ok := bytes.CutPrefix(b, []byte("sum ")); ok { // so that checksums are no wall
 			b = lineOf(text)
@@ -104,11 +105,11 @@ func FuzzReadLogBytes(f *testing.F) {
 		if good > len(b) || err == nil && good == 0 || lost < 0 {
 			t.Errorf("%d bytes of %d, %d lines lost, %v", good, len(b), lost, err)
 		}
-		again, _ := logOf(t, record{History: h})
+		again, _ := logOf(t, h)
 		if back, _, lost, err := ReadLog(again); err != nil || lost != 0 || text(t, back) != text(t, h) {
 			t.Errorf("written again: %v, %d lines lost", err, lost)
 		}
-		if _, err := json.Marshal(h.Since(night)); err != nil {
+		if _, err := json.Marshal(h.since(night)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,9 +1,6 @@
 package history
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"time"
 
 	"evenkeel.dev/reqtrace"
@@ -11,11 +8,11 @@ import (
 
 // newness knows which causes are new.
 type newness struct {
-	known map[Key]*known // by cause, in all classes
-	begin time.Time      // of everything that is known
-	last  time.Time      // when a slow request was last explained
-	build string         // the last build
-	older watch          // of all other builds
+	known map[Key]*known // in all classes
+	begin time.Time
+	last  time.Time
+	build string
+	older watch // of all other builds
 	all   watch
 }
 
@@ -26,13 +23,10 @@ func (h *History) newness() (n newness) {
 			n.begin = x.first
 		}
 		n.last = later(n.last, x.last)
-		y := n.known[k.anyClass()]
-		if y == nil {
-			y = &known{x.first, x.last, map[string]bool{}}
-			n.known[k.anyClass()] = y
+		if n.known[k.anyClass()] == nil {
+			n.known[k.anyClass()] = &known{}
 		}
-		y.first, y.last = earlier(y.first, x.first), later(y.last, x.last)
-		maps.Copy(y.builds, x.builds)
+		n.known[k.anyClass()].add(x)
 	}
 	if len(h.builds) == 0 {
 		return n
@@ -48,11 +42,10 @@ func (h *History) newness() (n newness) {
 	return n
 }
 
-// lastBuild returns the build that was first seen last. The history has at least one.
+// lastBuild returns the build that was first seen last. There is at least one.
 func (h *History) lastBuild() string {
-	return slices.MaxFunc(slices.Collect(maps.Keys(h.builds)), func(a, b string) int {
-		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
-	})
+	names := h.buildNames()
+	return names[len(names)-1]
 }
 
 // of reports whether a cause is new, and whether it is new since the last build.

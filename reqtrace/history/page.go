@@ -31,24 +31,23 @@ var (
 	page  = template.Must(template.New("page").Parse(pageSource))
 )
 
-// PageOptions say what a page has beside the history. The zero value works.
+// PageOptions configure [WritePage]. The zero value works.
 type PageOptions struct {
-	Title string // of the page, such as the service's name. "": Slow requests
-	// when it is written; its times are of that zone. Zero: the time at which the last slow request was seen
+	Title string // Default: "", which is Slow requests
+	// when it is written, in its zone; zero: the time of the last slow request
 	Now     time.Time
-	Since   time.Time // what is older is left out. Zero: nothing is
-	Status  []string  // lines beneath the sentence: what the recorder does
-	Sources []string  // what was merged, or why it was not: addresses of replicas
+	Since   time.Time // of the causes; zero: all
+	Status  []string  // lines below the sentence
+	Sources []string  // what was merged, or why it was not
 
-	// Kept are snapshots that the service keeps, and Command is what analyses them.
+	// Kept are snapshots of the service, and Command is what analyses them.
 	Kept    []Kept
 	Command string
 
-	// SnapshotURL returns where a trace is available, by Request.Snapshot; "": nowhere. nil: none can.
+	// SnapshotURL returns the address of a snapshot, or "". nil: there are none.
 	SnapshotURL func(snapshot string) string
 }
 
-// pageData is what page.html.tmpl shows.
 type pageData struct {
 	CSP      string
 	Style    template.CSS
@@ -61,11 +60,11 @@ type pageData struct {
 	Legend  []legendRow
 	Builds  bool
 	Causes  []causeRow
-	More    string // what is not listed
+	More    string
 	Classes []classRow
 	HasKept bool      // some requests count as kept
 	Waiting []keptRow // the newest first
-	Lead    string    // of these
+	Lead    string
 }
 
 type keptRow struct{ Name, URL, Taken, Slow, Bytes string }
@@ -95,9 +94,8 @@ type fact struct{ Name, Value string }
 
 type classRow struct{ Name, Slow, Kept, Seen, Missed string }
 
-// WritePage writes a history as one page that needs nothing but itself: neither a script nor the
-// network. It has names of functions and routes, and what a service marks its requests with: who
-// may see that, sees more of the service than its answers show.
+// WritePage writes a history as one page without scripts, which loads nothing. It shows names of
+// functions and routes, and the marks of requests.
 func WritePage(w io.Writer, h *History, o PageOptions) error {
 	list := h.Summaries(o.Since)
 	if o.Now.IsZero() {
@@ -144,7 +142,6 @@ func WritePage(w io.Writer, h *History, o PageOptions) error {
 	return page.Execute(w, &p)
 }
 
-// keep shows the snapshots that wait for an analysis.
 func (p *pageData) keep(o *PageOptions) {
 	if len(o.Kept) == 0 {
 		return
@@ -167,7 +164,6 @@ func (p *pageData) keep(o *PageOptions) {
 		textfmt.Plural(len(o.Kept), "snapshot"), textfmt.Plural(requests, "slow request"))
 }
 
-// newText says since when a new cause is there.
 func newText(h *History, s *Summary, now time.Time) string {
 	t := "since " + clock(s.First, now)
 	if s.SinceBuild {
@@ -176,7 +172,7 @@ func newText(h *History, s *Summary, now time.Time) string {
 	return t
 }
 
-// clock writes a time as short as it is clear beside now.
+// clock writes a time as briefly as it is clear next to now.
 func clock(t, now time.Time) string {
 	t = t.In(now.Location())
 	switch {
@@ -193,7 +189,7 @@ func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 func newCauseRow(s *Summary, o *PageOptions) causeRow {
 	w := &s.Worst
 	r := causeRow{
-		Class: causeClass(s.Key.Cause), Words: s.Key.Words(), Requests: requestsText(s.Requests),
+		Class: causeClass(s.Key.Cause), Words: s.Key.words(), Requests: requestsText(s.Requests),
 		Share: textfmt.Share(s.Share), Lost: textfmt.Duration(s.Lost),
 		First: clock(s.First, o.Now), Last: clock(s.Last, o.Now),
 		Width:     chart.LabelNumber(chart.Significant(100*s.Share, 3)),
@@ -235,7 +231,6 @@ func requestsText(n uint64) string {
 	return textfmt.Count(float64(n)) + " requests"
 }
 
-// tiles draws a path.
 func tiles(q *Request) (list []tile) {
 	sum, at := time.Duration(0), time.Duration(0)
 	for _, s := range q.Path {

@@ -51,19 +51,19 @@ func TestPageOfLittle(t *testing.T) {
 		t.Error(p)
 	}
 	h := &History{}
-	h.Count(night, "GET /", Count{Slow: 4, Off: 4})
+	h.count(night, "GET /", Count{Slow: 4, Off: 4})
 	if p := pageOf(t, h, PageOptions{Now: night}); !strings.Contains(p,
 		"4 requests were slow, and none of them is explained") || !strings.Contains(p, "4 while recording was off") {
 		t.Error(p)
 	}
-	h.Add(slow(1, night, Key{reqtrace.CauseLock, "main.get", "", "GET /"}, ms))
+	h.addOnce(slow(1, night, Key{reqtrace.CauseLock, "main.get", "", "GET /"}, ms))
 	if got, want := h.Sentence(time.Time{}),
 		"4 requests were slow (1 explained): 100% waiting for a lock"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q is said of one request of four", got)
 	}
 	h = &History{}
 	for i := range pageCauses + 2 {
-		h.Add(slow(i, night, Key{reqtrace.CauseLock, fmt.Sprint("main.f", i), "", "GET /"}, ms))
+		h.addOnce(slow(i, night, Key{reqtrace.CauseLock, fmt.Sprint("main.f", i), "", "GET /"}, ms))
 	}
 	if p := pageOf(t, h, PageOptions{}); !strings.Contains(p, "And 2 more causes, which made 2 requests slow.") {
 		t.Error(p)
@@ -75,8 +75,8 @@ func TestPageEscapes(t *testing.T) {
 	h := &History{}
 	r := slow(1, night, Key{reqtrace.CauseLock, evil, evil, evil}, ms)
 	r.ID, r.Mark, r.Words, r.Place, r.HolderPlace, r.Doing, r.Breakdown, r.Snapshot, r.Build, r.TraceID, r.Path[0].Place = evil, evil, evil, evil, evil, evil, evil, evil, evil, evil, evil
-	h.Built("old", night.Add(-time.Hour))
-	h.Add(r)
+	h.built("old", night.Add(-time.Hour))
+	h.addOnce(r)
 	p := pageOf(t, h, PageOptions{
 		Title: evil, Status: []string{evil}, Sources: []string{evil},
 		SnapshotURL: func(s string) string { return "javascript:" + s },
@@ -96,7 +96,7 @@ func TestBand(t *testing.T) {
 		h := &History{keepHours: 8784}
 		const n = 1000
 		for i := range n {
-			h.Add(slow(i, night.Add(-span*time.Duration(i)/n), Key{Cause: reqtrace.Cause(i % 3)}, ms))
+			h.addOnce(slow(i, night.Add(-span*time.Duration(i)/n), Key{Cause: reqtrace.Cause(i % 3)}, ms))
 		}
 		b := h.band(time.Time{}, night)
 		sum := uint64(0)

@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// chart draws the band: for each piece of time a bar, cut by cause.
+// chart draws a bar for each piece of time, by cause.
 func (b *band) chart(h *History, now time.Time) chart.Chart {
 	most := uint64(1)
 	for _, bin := range b.bins {
@@ -46,8 +46,8 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 		}
 	}
 	var builds chart.Path
-	for i, build := range h.Builds() {
-		if at := x.Frac(float64(build.First.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
+	for i, build := range h.buildNames() {
+		if at := x.Frac(float64(h.builds[build].first.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
 			builds.Rect(chart.PlotX(at), 1, chart.PlotHeight)
 		}
 	}
@@ -79,7 +79,6 @@ func (b *band) xTicks(x chart.Axis, now time.Time) (ticks []chart.Tick) {
 	return ticks
 }
 
-// legend lists the causes that the band has.
 func (b *band) legend() (rows []legendRow) {
 	for _, cause := range verdict.Causes(0) {
 		n := uint64(0)

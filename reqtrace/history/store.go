@@ -3,83 +3,64 @@ package history
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// Store is a [History] on disk, safe for concurrent use. What is added is in memory at once, and on
-// the disk after Options.FlushEvery: a kill loses that much, a crash of the machine as much, as
-// each write is synced.
+// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds, so
+// a kill or a crash of the machine loses no more.
 //
-// Where the disk fails, or another process has the folder, the store goes on in memory, Err says
-// why, and each flush tries again: then it takes over what is in the folder, and writes all of its
-// own.
+// If the disk fails, or if another process has the folder, the store goes on in memory and tries
+// again. When it can write, it adds what the folder has to its own history.
 type Store struct {
 	o    Options
 	stop chan struct{}
 	gone chan struct{}
 	once sync.Once
 
-	// Lock order: disk, mu, counting. disk is held over writes, mu over work in memory (of
-	// milliseconds where all is written anew), and counting over a few operations on a map.
-	disk   sync.Mutex
-	file   *file       // nil: the folder is not taken yet, or any more, or there is none
-	has    atomic.Bool // whether it was taken
-	closed bool        // written with disk and mu held
+	// disk is held during writes, mu during work in memory. Lock disk before mu.
+	disk sync.Mutex
+	file *file // nil: the folder is not taken, or there is none
 
 	mu      sync.Mutex
 	history *History
-	pending record // what is not on the disk yet
-	behind  bool   // pending has not all of it: all has to be written anew
-	err     error  // of the last flush
-
-	counting sync.Mutex
-	counts   map[countKey]Count
-	over     countKey // of what came when counts was full
+	pending *History // what was added after the last write; nil: write all of history
+	taken   bool     // the folder is this store's, or was until Close
+	closed  bool     // written with disk held too
+	err     error    // of the last write
 }
 
-// countKey is a minute and a class.
-type countKey struct {
-	minute int64
-	class  string
-}
-
-const (
-	maxPending = 1 << 13 // requests that wait to be written
-	maxCounts  = 1 << 10 // minutes and classes that wait to be counted
-)
-
-// Open opens the history in Options.Dir, or begins it. It fails for options that make no sense
-// alone: a folder that cannot be used is said by Err, and tried again.
-func Open(o Options) (*Store, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{
-		o: o, stop: make(chan struct{}), gone: make(chan struct{}), counts: map[countKey]Count{},
-		history: newHistory(o),
-	}
+// Open opens the history in Options.Dir, or begins it. [Store.Err] says if the folder cannot be
+// used.
+func Open(o Options) *Store {
+	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), gone: make(chan struct{})}
+	s.history = s.empty()
 	s.history.addSource(fmt.Sprintf("%016x", rand.Uint64()))
 	if o.Build != "" {
-		s.history.Built(o.Build, time.Now())
+		s.history.built(o.Build, time.Now())
 	}
 	if o.Dir == "" {
 		close(s.gone)
-		return s, nil
+		return s
 	}
-	s.behind = true // until it is known what is there
-	_ = s.Flush()   // which Err says
+	_ = s.flush() // which Err says
 	go s.flushes()
-	return s, nil
+	return s
 }
 
-func newHistory(o Options) *History { return &History{keepHours: o.Hours, keepKeys: o.Keys} }
+func (s *Store) empty() *History { return &History{keepHours: s.o.hours, keepKeys: s.o.keys} }
 
-// Add counts a slow request as [History.Add] does.
+// change changes the history, and what the next write adds. It is called with mu held.
+func (s *Store) change(f func(*History)) {
+	f(s.history)
+	if s.pending != nil && !s.closed {
+		f(s.pending)
+	}
+}
+
+// Add counts a slow request, and reports whether it is new. A request that two traces show counts
+// once, if it is one of the last 16,384.
 func (s *Store) Add(r Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,34 +72,15 @@ func (s *Store) add(r Request) bool {
 		return false
 	}
 	r = r.bounded()
-	if worst := s.history.add(r); !worst { // details are of the worst alone
-		r = Request{
-			ID: r.ID, Start: r.Start, Duration: r.Duration, Cut: r.Cut, Key: r.Key, Lost: r.Lost,
-			Build: r.Build,
-		}
-	}
-	s.later(func(p *record) { p.Requests = append(p.Requests, r) })
+	s.change(func(h *History) { h.insert(r) })
 	return true
 }
 
-// later has something written with the next flush.
-func (s *Store) later(add func(*record)) {
-	switch {
-	case s.o.Dir == "" || s.closed || s.behind:
-	case s.pending.size() >= maxPending:
-		s.behind, s.pending = true, record{}
-	default:
-		add(&s.pending)
-	}
-}
-
-// AddAll adds what a trace says: its slow requests, of which it returns those that no trace had
-// before, and its usual ones. Requests that the trace had too many of count as failed, of the class
-// [Others].
-func (s *Store) AddAll(e *Explained) (added []Request) {
+// addAll adds what a trace says, and returns the requests that are new. Requests that were too
+// many for the analysis count as failed, of the class [Others].
+func (s *Store) addAll(e *Explained) (added []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
 	at := time.Now()
 	for _, r := range e.Slow {
 		if s.add(r) {
@@ -126,98 +88,69 @@ func (s *Store) AddAll(e *Explained) (added []Request) {
 		}
 		at = r.Start
 	}
-	if len(e.Usual) > 0 {
-		s.history.AddUsual(at, e.Usual)
-		s.later(func(p *record) { p.Usual = append(p.Usual, usualAt{wallClock(at), maps.Clone(e.Usual)}) })
-	}
-	if e.Dropped > 0 {
-		s.count(at, Others, Count{Failed: e.Dropped})
-	}
+	s.change(func(h *History) {
+		h.addUsual(at, e.Usual)
+		if e.Dropped > 0 {
+			h.count(at, Others, Count{Failed: e.Dropped})
+		}
+	})
 	return added
 }
 
-// Count adds slow requests that the service's own clock saw. It waits for no disk and no other work
-// of the store, so requests may call it. Of more than 1,024 minutes and classes between two flushes
-// or looks at the history, the rest are one, of the class [Others].
+// Count adds slow requests of a class that the service's own clock saw.
 func (s *Store) Count(at time.Time, class string, c Count) {
-	s.counting.Lock()
-	defer s.counting.Unlock()
-	k := countKey{at.Unix() / 60, class}
-	if _, ok := s.counts[k]; !ok && len(s.counts) == maxCounts-1 {
-		s.over = countKey{k.minute, Others}
-		k = s.over
-	} else if !ok && len(s.counts) >= maxCounts {
-		k = s.over
-	}
-	sum := s.counts[k]
-	all := Coverage{Count: sum}
-	all.add(Coverage{Count: c})
-	s.counts[k] = all.Count
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.change(func(h *History) { h.count(at, class, c) })
 }
 
-// settle counts what Count was told.
-func (s *Store) settle() {
-	s.counting.Lock()
-	counts := s.counts
-	s.counts = map[countKey]Count{}
-	s.counting.Unlock()
-	for k, c := range counts {
-		s.count(time.Unix(k.minute*60, 0), k.class, c)
-	}
-}
-
-func (s *Store) count(at time.Time, class string, c Count) {
-	s.history.Count(at, class, c)
-	s.later(func(p *record) { p.Counts = append(p.Counts, classCount{wallClock(at), shorten(class), c}) })
-}
-
-// Usual returns what usual requests took, for a [Trace] that has few.
+// Usual returns what usual requests took, for [Trace].
 func (s *Store) Usual() Usual {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.history.Usual()
+	return s.history.usual()
 }
 
-// Watched records that Options.Build was watched, as [History.Watched] does.
+// Watched records that Options.Build was watched for the time passed until at, and recorded for
+// covered of it. See [Summary.New].
 func (s *Store) Watched(at time.Time, passed, covered time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.history.Watched(s.o.Build, at, passed, covered)
-	s.later(func(p *record) {
-		p.Watched = append(p.Watched, watchedAt{wallClock(at), shorten(s.o.Build), passed, covered})
-	})
+	s.change(func(h *History) { h.addWatched(s.o.Build, at, passed, covered) })
 }
 
-// New reports whether a cause is new in any class of requests: see [Summary].New.
+// New reports whether a cause is new in any class of requests. See [Summary.New].
 func (s *Store) New(k Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history.isNew(k.anyClass())
 }
 
-// Snapshot returns the history as it is now. The caller owns it.
+// Snapshot returns a copy of the history.
 func (s *Store) Snapshot() *History { return s.Since(time.Time{}) }
 
-// Since returns that of the hours from that of a time on, as [History.Since] does.
+// Since returns a copy of the history from the hour of a time on.
 func (s *Store) Since(t time.Time) *History {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
-	return s.history.Since(t)
+	return s.history.since(t)
 }
 
-// HasDir reports whether Options.Dir is this store's: false while another process has it, and where there is none.
-func (s *Store) HasDir() bool { return s.has.Load() }
+// HasDir reports whether the store has Options.Dir, and no other process.
+func (s *Store) HasDir() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken
+}
 
-// Err says why the history is not kept on the disk; nil: it is, or there is no folder to keep it in.
+// Err says why the history is not kept on the disk. It is nil without Options.Dir.
 func (s *Store) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Flush writes what is not on the disk yet, and waits for it.
-func (s *Store) Flush() error {
+func (s *Store) flush() error {
 	if s.o.Dir == "" {
 		return nil
 	}
@@ -226,7 +159,7 @@ func (s *Store) Flush() error {
 	if s.closed {
 		return nil
 	}
-	err := s.flush()
+	err := s.write()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -235,59 +168,54 @@ func (s *Store) Flush() error {
 	case err == nil && s.err != nil:
 		s.o.Logger.Warn("the history of slow requests is kept on the disk again", "dir", s.o.Dir)
 	}
-	s.err = err
+	if s.err = err; err != nil {
+		s.pending = nil
+	}
 	return err
 }
 
-// flush is called with disk held. Where it fails, what is written next is all of the history.
-func (s *Store) flush() (err error) {
-	defer func() {
-		if err != nil {
-			s.mu.Lock()
-			s.behind, s.pending = true, record{}
-			s.mu.Unlock()
-		}
-	}()
+// write is called with disk held.
+func (s *Store) write() error {
 	if s.file == nil {
 		if err := s.takeOver(); err != nil {
 			return err
 		}
 	}
 	s.mu.Lock()
-	s.settle()
-	anew, next := s.behind, s.pending
-	s.pending = record{}
+	next := s.pending
+	s.pending = s.empty()
 	s.mu.Unlock()
-	if anew || !s.file.there() {
+	if next == nil || !s.file.there() {
 		return s.rewrite()
 	}
-	if next.empty() {
+	if len(next.hours) == 0 && len(next.builds) == 0 {
 		return nil
 	}
 	line, err := next.line()
-	if err != nil || s.file.size+int64(len(line)) > s.o.MaxBytes {
+	if err != nil || s.file.size+int64(len(line)) > s.o.maxBytes {
 		return s.rewrite()
 	}
 	return s.file.append(line)
 }
 
-// takeOver takes the folder, and adds what is in it to what the store has, once. It is called with disk held.
+// takeOver takes the folder, and adds what is in it. It is called with disk held.
 func (s *Store) takeOver() error {
 	f, b, err := openFile(s.o.Dir)
 	if err != nil {
 		return err
 	}
-	there := newHistory(s.o)
+	there := s.empty()
 	if len(b) > 0 {
 		good, lost, err := there.readLog(b)
-		if err != nil && errors.Is(err, ErrVersion) {
+		if errors.Is(err, errVersion) {
 			return errors.Join(err, f.close())
 		}
-		if err != nil { // somebody else's, or damaged from the first line on
+		if err != nil { // not a history, or damaged from the first line on
 			if aside := f.setAside(); aside != nil {
 				return errors.Join(err, aside, f.close())
 			}
-			s.o.Logger.Warn("the folder of the history of slow requests has a file that holds none: it is kept under another name", "dir", s.o.Dir, "name", asideName, "error", err)
+			s.o.Logger.Warn("the folder of the history of slow requests has a file that holds none: it is kept under another name",
+				"dir", s.o.Dir, "name", asideName, "error", err)
 		} else if lost > 0 {
 			s.o.Logger.Warn("the history of slow requests lacks what a kill or a disk cut off", "dir", s.o.Dir, "lines",
 				lost, "bytes", len(b)-good)
@@ -295,24 +223,21 @@ func (s *Store) takeOver() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
 	mine := s.history
 	if len(there.sources) > 0 { // the folder's name goes on
 		mine.sources = nil
 	}
 	there.merge(mine)
 	there.recent = mine.recent
-	s.history, s.file, s.behind = there, f, true
-	s.has.Store(true)
+	s.history, s.file, s.pending, s.taken = there, f, nil, true
 	return nil
 }
 
-// rewrite writes all of the history. It is called with disk held.
+// rewrite replaces the file. It is called with disk held.
 func (s *Store) rewrite() error {
 	s.mu.Lock()
-	s.settle()
 	line, err := s.whole()
-	s.behind, s.pending = false, record{}
+	s.pending = s.empty()
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -320,19 +245,19 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. Where it takes too much,
-// minutes of all but the last hours go, then the oldest hours, and then the rarest causes of the
-// last one.
+// whole returns all of the history as a line that leaves room for more. If it takes too much, it
+// drops minutes of older hours first, then the oldest hours, then the rarest causes of the last
+// hour.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
-	for hours, fine, keys, limit := s.o.Hours, fineHours, s.o.Keys, int(s.o.MaxBytes*3/4); ; {
+	for hours, fine, keys, limit := s.o.hours, fineHours, s.o.keys, int(s.o.maxBytes*3/4); ; {
 		for _, x := range h.hours {
 			x.foldAll(keys)
 		}
 		if order := h.order(); len(order) > 0 {
 			h.prune(hours, fine, order[len(order)-1])
 		}
-		line, err := (&record{History: h}).line()
+		line, err := h.line()
 		switch {
 		case err != nil || len(line) <= limit || len(h.hours) <= 1 && keys <= minKeys:
 			return line, err
@@ -346,27 +271,26 @@ func (s *Store) whole() ([]byte, error) {
 	}
 }
 
-// flushes flushes until the store is closed.
 func (s *Store) flushes() {
 	defer close(s.gone)
-	t := time.NewTicker(s.o.FlushEvery)
+	t := time.NewTicker(s.o.flushEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
-			_ = s.Flush() // which Err says
+			_ = s.flush() // which Err says
 		case <-s.stop:
 			return
 		}
 	}
 }
 
-// Close writes what is not on the disk yet, and lets the folder go. What is added afterwards is in memory alone.
+// Close writes what is left, and releases the folder. Later additions stay in memory.
 func (s *Store) Close() (err error) {
 	s.once.Do(func() {
 		close(s.stop)
 		<-s.gone
-		err = s.Flush()
+		err = s.flush()
 		s.disk.Lock()
 		defer s.disk.Unlock()
 		if s.file != nil {

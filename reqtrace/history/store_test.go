@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"evenkeel.dev"
 	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/testutil"
 )
@@ -27,10 +26,7 @@ func open(t *testing.T, o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = quiet
 	}
-	s, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := Open(o)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -56,7 +52,7 @@ func TestStoreReopened(t *testing.T) {
 			t.Errorf("opened %d times: %v", i+1, c)
 		}
 		if i == 1 {
-			if err := s.Flush(); err != nil {
+			if err := s.flush(); err != nil {
 				t.Error(err)
 			}
 			fill(s, 100*i+50, 1) // after the first flush, lines are appended
@@ -118,7 +114,7 @@ func TestStoreShared(t *testing.T) {
 	}
 	fill(first, 0, 10)
 	fill(second, 100, 5)
-	if err := second.Flush(); err == nil || !strings.Contains(err.Error(), "another process") || second.Err() == nil {
+	if err := second.flush(); err == nil || !strings.Contains(err.Error(), "another process") || second.Err() == nil {
 		t.Errorf("%v", err)
 	}
 	if c := second.Snapshot().Coverage(time.Time{}); c.Seen != 5 {
@@ -131,7 +127,7 @@ func TestStoreShared(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := second.Flush(); err != nil || second.Err() != nil || !second.HasDir() {
+	if err := second.flush(); err != nil || second.Err() != nil || !second.HasDir() {
 		t.Error(err, second.Err(), second.HasDir())
 	}
 	if c := second.Snapshot().Coverage(time.Time{}); c.Seen != 15 || c.Slow != 15 {
@@ -200,18 +196,18 @@ func TestStoreWithoutDisk(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Flush(); err != nil {
+	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
 	fill(s, 5, 5)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(dir, nil, 0o600), s.Flush()); err == nil || s.Err() == nil {
+	if err := errors.Join(os.WriteFile(dir, nil, 0o600), s.flush()); err == nil || s.Err() == nil {
 		t.Error("there is nowhere to write to, and it does not say so")
 	}
 	fill(s, 10, 5)
-	if err := errors.Join(os.Remove(dir), s.Flush()); err != nil {
+	if err := errors.Join(os.Remove(dir), s.flush()); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, logName))
@@ -227,13 +223,13 @@ func TestStoreWithoutDisk(t *testing.T) {
 // TestStoreLaterVersion: a file that a newer release wrote stays as it is.
 func TestStoreLaterVersion(t *testing.T) {
 	dir := t.TempDir()
-	name, later := filepath.Join(dir, logName), lineOf([]byte(`{"history":{"version":9}}`))
+	name, later := filepath.Join(dir, logName), lineOf([]byte(`{"version":9}`))
 	if err := os.WriteFile(name, later, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, Options{Dir: dir})
 	fill(s, 0, 1)
-	if err := errors.Join(s.Flush()); !errors.Is(err, ErrVersion) || !errors.Is(s.Err(), ErrVersion) {
+	if err := errors.Join(s.flush()); !errors.Is(err, errVersion) || !errors.Is(s.Err(), errVersion) {
 		t.Errorf("%v", err)
 	}
 	_ = s.Close()
@@ -245,7 +241,7 @@ func TestStoreLaterVersion(t *testing.T) {
 // TestStoreBounded: the file stays below its limit, and what goes for that are the oldest hours.
 func TestStoreBounded(t *testing.T) {
 	dir := t.TempDir()
-	s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Hours: 8784})
+	s := open(t, Options{Dir: dir, maxBytes: 1 << 20, hours: 8784})
 	id := 0
 	const hours = 40
 	for hour := range hours {
@@ -253,7 +249,7 @@ func TestStoreBounded(t *testing.T) {
 			id++
 			s.Add(slow(id, night.Add(time.Duration(hour)*time.Hour), longKey(i), 10*ms))
 		}
-		if err := s.Flush(); err != nil {
+		if err := s.flush(); err != nil {
 			t.Fatal(err)
 		}
 		if fi, err := os.Stat(filepath.Join(dir, logName)); err != nil || fi.Size() > 1<<20 {
@@ -279,7 +275,7 @@ func TestStoreBoundedInAnHour(t *testing.T) {
 	const causes = 1400 // of some 900 bytes each
 	dir := t.TempDir()
 	for opened := range 2 {
-		s := open(t, Options{Dir: dir, MaxBytes: 1 << 20, Keys: 4096})
+		s := open(t, Options{Dir: dir, maxBytes: 1 << 20, keys: 4096})
 		if n := len(s.Snapshot().Summaries(time.Time{})); opened > 0 && n < 32 {
 			t.Errorf("of %d causes %d are there", causes, n)
 		}
@@ -311,7 +307,7 @@ func TestStoreSmallerLimit(t *testing.T) {
 	if fi, err := os.Stat(filepath.Join(dir, logName)); err != nil || fi.Size() <= 2<<20 {
 		t.Fatalf("%d bytes, %v", fi.Size(), err)
 	}
-	s = open(t, Options{Dir: dir, MaxBytes: 1 << 20})
+	s = open(t, Options{Dir: dir, maxBytes: 1 << 20})
 	if order := s.Snapshot().order(); len(order) == 0 || order[len(order)-1] != night.Unix()/3600+hours-1 {
 		t.Errorf("hours %v", order)
 	}
@@ -327,7 +323,7 @@ func TestStoreKeepsWhatIsNone(t *testing.T) {
 		}
 		s := open(t, Options{Dir: dir})
 		fill(s, 0, 1)
-		if err := s.Flush(); (err == nil) != (i == 0) || i > 0 &&
+		if err := s.flush(); (err == nil) != (i == 0) || i > 0 &&
 			!strings.Contains(err.Error(), "history.log.damaged") {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -343,7 +339,7 @@ func TestStoreKeepsWhatIsNone(t *testing.T) {
 
 // TestStoreCoarsens: before hours go for the limit, their minutes do.
 func TestStoreCoarsens(t *testing.T) {
-	s := open(t, Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
+	s := open(t, Options{Dir: t.TempDir(), maxBytes: 1 << 20})
 	const hours = 50
 	id := 0
 	for minute := range hours * 60 {
@@ -355,7 +351,7 @@ func TestStoreCoarsens(t *testing.T) {
 			}, ms))
 		}
 	}
-	if err := s.Flush(); err != nil {
+	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
 	h, fine := s.Snapshot(), 0
@@ -371,7 +367,7 @@ func TestStoreCoarsens(t *testing.T) {
 
 // TestStoreConcurrent is for the race detector, and none of what goroutines add is lost.
 func TestStoreConcurrent(t *testing.T) {
-	s := open(t, Options{Dir: t.TempDir(), FlushEvery: 10 * time.Millisecond})
+	s := open(t, Options{Dir: t.TempDir(), flushEvery: 10 * time.Millisecond})
 	var wg sync.WaitGroup
 	const each = 200
 	for g := range 4 {
@@ -381,7 +377,7 @@ func TestStoreConcurrent(t *testing.T) {
 				s.Count(night, fmt.Sprint("GET /", i%5), Count{Slow: 1})
 				if i%50 == 0 {
 					_ = s.Snapshot().Summaries(time.Time{})
-					_, _, _ = s.Usual(), s.Err(), s.Flush()
+					_, _, _ = s.Usual(), s.Err(), s.flush()
 				}
 			}
 		})
@@ -396,19 +392,6 @@ func TestStoreConcurrent(t *testing.T) {
 	}
 }
 
-// TestCountWaitsForNothing: a request that counts itself waits neither for the disk nor for work on the history.
-func TestCountWaitsForNothing(t *testing.T) {
-	s := open(t, Options{Dir: t.TempDir()})
-	s.disk.Lock()
-	s.mu.Lock()
-	s.Count(night, "GET /", Count{Slow: 1}) // it would never return
-	s.mu.Unlock()
-	s.disk.Unlock()
-	if c := s.Snapshot().Coverage(time.Time{}); c.Slow != 1 {
-		t.Errorf("%v", c)
-	}
-}
-
 func TestStoreInMemory(t *testing.T) {
 	s := open(t, Options{})
 	e := explained(t, nil, Trace{Threshold: ms})
@@ -416,29 +399,11 @@ func TestStoreInMemory(t *testing.T) {
 		slow(1, night, lockKey, ms), slow(1, night, lockKey, ms),
 		slow(2, night, runKey, ms),
 	}, 4, Usual{"GET /": {3, e.Usual[""].Parts}}
-	if added := s.AddAll(e); len(added) != 2 || added[1].Key != runKey {
+	if added := s.addAll(e); len(added) != 2 || added[1].Key != runKey {
 		t.Errorf("%+v", added)
 	}
 	if c := s.Since(night).CoverageByClass(night); c[Others].Failed != 4 || c["GET /orders"].Seen != 1 ||
-		s.Flush() != nil || s.Err() != nil || s.Usual()["GET /"].Requests != 3 {
+		s.flush() != nil || s.Err() != nil || s.Usual()["GET /"].Requests != 3 {
 		t.Errorf("%v", c)
-	}
-	for i := range 2 * maxCounts {
-		s.Count(night.Add(time.Duration(i)*time.Minute), "GET /", Count{Slow: 1})
-	}
-	if n := len(s.counts); n > maxCounts || s.Snapshot().Coverage(time.Time{}).Slow != 2*maxCounts {
-		t.Errorf("%d", n)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	for want, o := range map[string]Options{
-		"Hours": {Hours: -1}, "Keys": {Keys: 3}, "MaxBytes": {MaxBytes: 7}, "FlushEvery": {FlushEvery: time.Hour},
-	} {
-		var oe *evenkeel.OptionError
-		if _, err := Open(o); !errors.As(err, &oe) || oe.Option != want ||
-			!strings.Contains(err.Error(), "it goes from") {
-			t.Errorf("%+v: %v", o, err)
-		}
 	}
 }

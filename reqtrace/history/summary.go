@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,28 +11,26 @@ import (
 
 // Summary is what a history knows about a cause, in all classes of requests.
 type Summary struct {
-	Key      Key           // its Class is the first of Classes
-	Classes  []string      // of the requests that it made slow, the most frequent first
-	Requests uint64        // explained requests that it made slow
-	Share    float64       // of all slow requests, 0 to 1: the explained requests of a class stand for the rest of it
-	Lost     time.Duration // time that these requests took beyond the usual request
-	First    time.Time     // when it was first seen, in all that the history remembers
-	Last     time.Time     // when it was last seen
+	Key      Key           // with the first of Classes
+	Classes  []string      // the most frequent first
+	Requests uint64        // that are explained
+	Share    float64       // of all slow requests, 0 to 1
+	Lost     time.Duration // beyond the usual request
+	First    time.Time     // in all that the history remembers
+	Last     time.Time
 
-	// New reports that the cause was first seen within the hour before the last slow request, and
-	// that the service had been watched for an hour by then. It also reports that no build before
-	// the last had the cause (SinceBuild). Nothing is new compared with builds that were watched
-	// for less than an hour, or recorded for less than 5% of the time. At most five causes are New,
-	// those with the largest share.
+	// New reports that the cause came within the hour before the last slow request, after an hour
+	// of watching, or that no build before the last had it (SinceBuild). Nothing is new compared
+	// with builds that were watched for less than an hour, or recorded for less than 5% of the
+	// time. At most five causes are New.
 	New        bool
 	SinceBuild bool
 
-	Worst Request // the slowest request since the time that was asked for
+	Worst Request // since the time that was asked for
 }
 
 // Summaries returns the causes of the slow requests since a time, those with the largest share
-// first. The machine's stalls come last. The zero time asks for all hours. Hours that no longer
-// keep minutes apart count as a whole if they end after since.
+// first. The machine's stalls come last. Hours that do not keep minutes apart count as a whole.
 func (h *History) Summaries(since time.Time) []Summary {
 	classes := map[Key]*Summary{} // by class too
 	for at, x := range h.hours {
@@ -45,16 +44,13 @@ func (h *History) Summaries(since time.Time) []Summary {
 			if n.requests == 0 {
 				continue
 			}
-			s := classes[k]
-			if s == nil {
-				s = &Summary{Key: k, First: c.first, Last: c.last, Worst: c.worst}
-				classes[k] = s
+			of := &Summary{
+				Key: k, Requests: n.requests, Lost: n.time, First: c.first, Last: c.last, Worst: c.worst,
 			}
-			s.Requests += n.requests
-			s.Lost += n.time
-			s.First, s.Last = earlier(s.First, c.first), later(s.Last, c.last)
-			if compareWorst(&c.worst, &s.Worst) < 0 {
-				s.Worst = c.worst
+			if classes[k] == nil {
+				classes[k] = of
+			} else {
+				classes[k].add(of)
 			}
 		}
 	}
@@ -76,30 +72,36 @@ func (h *History) Summaries(since time.Time) []Summary {
 	return list
 }
 
+func (s *Summary) add(x *Summary) {
+	s.Requests += x.Requests
+	s.Share += x.Share
+	s.Lost += x.Lost
+	s.First, s.Last = earlier(s.First, x.First), later(s.Last, x.Last)
+	if compareWorst(&x.Worst, &s.Worst) < 0 {
+		s.Worst = x.Worst
+	}
+}
+
 // folded merges the classes of each cause.
 func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
-	keys := sortedByKey(classes)
-	slices.SortStableFunc(keys, func(a, b Key) int { return cmp.Compare(classes[b].Requests, classes[a].Requests) })
+	keys := slices.SortedFunc(maps.Keys(classes), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(classes[b].Requests, classes[a].Requests), compareKeys(a, b))
+	})
 	sums, weights, all := map[Key]*Summary{}, h.weights(since), 0.
 	var order []*Summary
 	for _, k := range keys {
 		c := classes[k]
-		stands := float64(c.Requests) * weights.of(k.Class)
-		all += stands
+		c.Share = float64(c.Requests) * cmp.Or(weights[k.Class], 1)
+		all += c.Share
 		s := sums[k.anyClass()]
 		if s == nil {
-			s = &Summary{Key: k, First: c.First, Last: c.Last, Worst: c.Worst}
+			s = c
 			sums[k.anyClass()] = s
 			order = append(order, s)
+		} else {
+			s.add(c)
 		}
 		s.Classes = append(s.Classes, k.Class)
-		s.Requests += c.Requests
-		s.Share += stands
-		s.Lost += c.Lost
-		s.First, s.Last = earlier(s.First, c.First), later(s.Last, c.Last)
-		if compareWorst(&c.Worst, &s.Worst) < 0 {
-			s.Worst = c.Worst
-		}
 	}
 	list := make([]Summary, 0, len(order))
 	for _, s := range order {
@@ -121,12 +123,9 @@ func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
 	return list
 }
 
-// weights says by class how many slow requests an explained one stands for. A class without
-// explained requests has no weight.
-type weights map[string]float64
-
-func (h *History) weights(since time.Time) weights {
-	w := weights{}
+// weights returns by class how many slow requests an explained one stands for.
+func (h *History) weights(since time.Time) map[string]float64 {
+	w := map[string]float64{}
 	for class, c := range h.CoverageByClass(since) {
 		if c.Seen > 0 {
 			w[class] = max(float64(c.Slow)/float64(c.Seen), 1)
@@ -135,11 +134,7 @@ func (h *History) weights(since time.Time) weights {
 	return w
 }
 
-// of returns the weight of a class, 1 for requests that are counted together.
-func (w weights) of(class string) float64 { return cmp.Or(w[class], 1) }
-
-// Coverage returns how many slow requests there were since a time, and how many of them are
-// explained. It selects hours and minutes as Summaries does.
+// Coverage returns how many slow requests since a time are explained.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
 	for _, c := range h.CoverageByClass(since) {
 		sum.add(c)
@@ -164,22 +159,4 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 		}
 	}
 	return sums
-}
-
-// Build is a build of a service: when it was first seen, how long it was watched, and how much of
-// that was recorded.
-type Build struct {
-	Name             string
-	First            time.Time
-	Watched, Covered time.Duration
-}
-
-// Builds returns the builds that the history knows, the oldest first.
-func (h *History) Builds() []Build {
-	list := make([]Build, 0, len(h.builds))
-	for b, w := range h.builds {
-		list = append(list, Build{b, w.first, w.watched, w.covered})
-	}
-	slices.SortFunc(list, func(a, b Build) int { return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Name, b.Name)) })
-	return list
 }

@@ -16,20 +16,20 @@ import (
 // most five causes are new, that the machine is last, and that the sentence is short.
 func TestLeads(t *testing.T) {
 	h := &History{}
-	h.Watched("v1", night, 2*time.Hour, 2*time.Hour)
+	h.addWatched("v1", night, 2*time.Hour, 2*time.Hour)
 	machine := Key{reqtrace.CauseMachine, "", "", "GET /"}
 	for i := range 100 {
-		h.Add(slow(1000+i, night, machine, 50*ms))
+		h.addOnce(slow(1000+i, night, machine, 50*ms))
 	}
 	for i := range 40 { // one lock in four classes
 		k := lockKey
 		k.Class = []string{"GET /orders", "GET /orders", "GET /carts", "GET /users"}[i%4]
-		h.Add(slow(i, night, k, 50*ms))
+		h.addOnce(slow(i, night, k, 50*ms))
 	}
 	for i := range 30 {
 		r := slow(100+i, night, Key{reqtrace.CauseRunning, fmt.Sprint("main.hash", i), "", "GET /"}, 50*ms)
 		r.Build = "v2"
-		h.Add(r)
+		h.addOnce(r)
 	}
 	list := h.Summaries(time.Time{})
 	fresh := 0
@@ -47,7 +47,7 @@ func TestLeads(t *testing.T) {
 		t.Error(got)
 	}
 	h = &History{}
-	h.Add(slow(1, night, machine, 50*ms))
+	h.addOnce(slow(1, night, machine, 50*ms))
 	if got := h.Sentence(time.Time{}); strings.Contains(got, ":") {
 		t.Errorf("the machine leads: %q", got)
 	}
@@ -57,9 +57,9 @@ func TestLeads(t *testing.T) {
 		{reqtrace.CauseLock, long, long, long},
 	} {
 		h = &History{}
-		h.Add(slow(1, night, k, 50*ms))
-		h.Add(slow(2, night, k, 50*ms))
-		h.Add(slow(3, night, runKey, 50*ms))
+		h.addOnce(slow(1, night, k, 50*ms))
+		h.addOnce(slow(2, night, k, 50*ms))
+		h.addOnce(slow(3, night, runKey, 50*ms))
 		if got := h.Sentence(time.Time{}); utf8.RuneCountInString(got) > 150 ||
 			!strings.Contains(got, "waiting for a lock") {
 			t.Errorf("%d characters: %q", utf8.RuneCountInString(got), got)
@@ -73,16 +73,16 @@ func TestWeights(t *testing.T) {
 	h := &History{}
 	network := Key{reqtrace.CauseNetwork, "main.ask", "", "POST /report"}
 	for i := range 30 {
-		h.Add(slow(i, night, lockKey, 50*ms)) // of the same class
+		h.addOnce(slow(i, night, lockKey, 50*ms)) // of the same class
 		if i%3 == 0 {
-			h.Add(slow(100+i, night, sleepKey, 50*ms))
-			h.Add(slow(200+i, night, network, 50*ms))
+			h.addOnce(slow(100+i, night, sleepKey, 50*ms))
+			h.addOnce(slow(200+i, night, network, 50*ms))
 		}
 	}
-	h.Count(night, "GET /orders", Count{Slow: 40})
-	h.Count(night, "POST /report", Count{Slow: 160, Off: 150})
-	h.Count(night, "GET /unseen", Count{Slow: 1000, Off: 1000}) // says nothing
-	h.Add(slow(999, night, Key{reqtrace.CauseRunning, "main.f", "", "uncounted"}, 50*ms))
+	h.count(night, "GET /orders", Count{Slow: 40})
+	h.count(night, "POST /report", Count{Slow: 160, Off: 150})
+	h.count(night, "GET /unseen", Count{Slow: 1000, Off: 1000}) // says nothing
+	h.addOnce(slow(999, night, Key{reqtrace.CauseRunning, "main.f", "", "uncounted"}, 50*ms))
 	for _, s := range h.Summaries(time.Time{}) {
 		want := map[reqtrace.Cause]float64{
 			reqtrace.CauseLock: 30, reqtrace.CauseSleep: 10, reqtrace.CauseNetwork: 160,

@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	maxClasses  = 64  // that are told apart, in a trace and in an hour
+	maxClasses  = 64  // in a trace and in an hour
 	sampleSize  = 512 // requests of a class that a trace keeps
-	usualLeast  = 20  // requests of a class without which a trace knows no usual one
-	usualLow    = .45 // the usual requests are those between these quantiles, as in [reqtrace.Report].Median
+	usualLeast  = 20  // without these a trace knows no usual request of a class
+	usualLow    = .45 // quantiles of the usual requests, as in [reqtrace.Report].Median
 	usualHigh   = .55
-	usualEnough = 200 // usual requests of a class: older hours are not looked at any more
+	usualEnough = 200 // requests of a class: older hours do not matter
 )
 
-// Usual is what the usual requests of each class took, by its name.
-type Usual map[string]UsualRequest
+// Usual is what the usual requests of each class took.
+type Usual map[string]usualRequest
 
-// UsualRequest is the sum of some usual requests of a class: those around the median. What the
-// machine stood still is left out.
-type UsualRequest struct {
+// usualRequest is the sum of some requests of a class around the median, without times in which
+// the machine stood still.
+type usualRequest struct {
 	Requests uint64         `json:"requests"`
 	Parts    reqtrace.Parts `json:"parts_ns"`
 }
 
-// UnmarshalJSON reads what was written, also by a later release: the time of a cause that this one
-// does not know is [reqtrace.CauseUnknown].
-func (u *UsualRequest) UnmarshalJSON(b []byte) error {
+// UnmarshalJSON reads the time of an unknown cause as [reqtrace.CauseUnknown].
+func (u *usualRequest) UnmarshalJSON(b []byte) error {
 	var j struct {
 		Requests uint64                   `json:"requests"`
 		Parts    map[string]time.Duration `json:"parts_ns"`
@@ -40,14 +39,13 @@ func (u *UsualRequest) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*u = UsualRequest{Requests: j.Requests}
+	*u = usualRequest{Requests: j.Requests}
 	for name, d := range j.Parts {
 		u.Parts.Add(causeOf(name), d)
 	}
 	return nil
 }
 
-// causeOf returns the cause of a name, which a later release may have written.
 func causeOf(name string) reqtrace.Cause {
 	c, err := reqtrace.ParseCause(name)
 	if err != nil {
@@ -56,8 +54,7 @@ func causeOf(name string) reqtrace.Cause {
 	return c
 }
 
-// add adds v, unless the sum is more than there can be.
-func (u *UsualRequest) add(v UsualRequest) {
+func (u *usualRequest) add(v usualRequest) {
 	v.Requests += u.Requests
 	v.Parts.AddAll(u.Parts)
 	if v.check() == nil {
@@ -65,8 +62,7 @@ func (u *UsualRequest) add(v UsualRequest) {
 	}
 }
 
-// check says why no requests took that.
-func (u *UsualRequest) check() error {
+func (u *usualRequest) check() error {
 	if u.Requests == 0 || u.Requests > maxNumber {
 		return fmt.Errorf("%d usual requests", u.Requests)
 	}
@@ -78,8 +74,8 @@ func (u *UsualRequest) check() error {
 	return nil
 }
 
-// mean returns what one of them took. It has some.
-func (u *UsualRequest) mean() (p reqtrace.Parts) {
+// mean returns what one of them took. There is at least one.
+func (u *usualRequest) mean() (p reqtrace.Parts) {
 	for c, d := range u.Parts.All() {
 		p.Add(c, d/time.Duration(u.Requests))
 	}
@@ -94,7 +90,7 @@ type sample struct {
 }
 
 type sampled struct {
-	own   time.Duration // without what the machine stood still
+	own   time.Duration // without the time in which the machine stood still
 	parts reqtrace.Parts
 }
 
@@ -127,8 +123,8 @@ func (s *sample) add(q *reqtrace.Request) {
 	s.kept[at] = sampled{q.Duration() - still, p}
 }
 
-// usual returns the sum of the usual requests; ok is false where they are too few, or slow themselves.
-func (s *sample) usual(threshold time.Duration) (u UsualRequest, ok bool) {
+// usual returns the sum of the usual requests. ok is false if they are too few, or slow.
+func (s *sample) usual(threshold time.Duration) (u usualRequest, ok bool) {
 	n := len(s.kept)
 	if n < usualLeast {
 		return u, false
@@ -138,7 +134,7 @@ func (s *sample) usual(threshold time.Duration) (u UsualRequest, ok bool) {
 		return u, false
 	}
 	for _, k := range s.kept[int(usualLow*float64(n)):int(usualHigh*float64(n))] {
-		u.add(UsualRequest{1, k.parts})
+		u.add(usualRequest{1, k.parts})
 	}
 	return u, true
 }

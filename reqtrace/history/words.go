@@ -10,21 +10,16 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// String describes a cause: "waiting for a lock that main.refresh holds, in main.get, in GET
-// /orders".
-func (k Key) String() string { return k.Words() + ", in " + verdict.ClassText(k.Class) }
-
-// Words is String without the class.
-func (k Key) Words() string {
+func (k Key) words() string {
 	if k.Function == Others && k.Class == Others {
 		return "other causes: " + verdict.Phrase(k.Cause)
 	}
 	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
 }
 
-// String describes a cause with its classes of requests: "waiting for a lock that main.refresh
-// holds, in main.get, in GET /orders and 2 more".
-func (s *Summary) String() string { return s.Key.Words() + s.in() }
+// String describes a cause: "waiting for a lock that main.refresh holds, in main.get, in GET
+// /orders and 2 more".
+func (s *Summary) String() string { return s.Key.words() + s.in() }
 
 // in names the classes of requests.
 func (s *Summary) in() string {
@@ -41,12 +36,11 @@ func (s *Summary) in() string {
 const (
 	sentenceLength = 150 // characters
 	sentenceCauses = 3
-	sentenceShare  = .1 // least share of a cause that a sentence names after the first
+	sentenceShare  = .1 // least share of a cause that is named after the first
 )
 
-// Sentence says in one sentence of at most 150 characters what made requests slow since a time. It
-// has how many there were, and what made most of them slow. It mentions that the machine stood
-// still only if nothing else made requests slow.
+// Sentence says in at most 150 characters what made requests slow since a time. It names the
+// machine's stalls only if nothing else made requests slow.
 func (h *History) Sentence(since time.Time) string {
 	list, c := h.Summaries(since), h.Coverage(since)
 	n := max(c.Slow, c.Seen)
@@ -80,7 +74,7 @@ func (h *History) Sentence(since time.Time) string {
 		if s.New {
 			mark = " (new)"
 		}
-		next := from + textfmt.Share(s.Share) + " " + s.Key.Words()
+		next := from + textfmt.Share(s.Share) + " " + s.Key.words()
 		switch {
 		case length(text+next+s.in()+mark) <= sentenceLength:
 			text += next + s.in() + mark
@@ -105,12 +99,11 @@ func slowText(n uint64) string {
 	return textfmt.Count(float64(n)) + " requests were slow"
 }
 
-// againstText says what a request was compared with.
-func againstText(a Against) string {
+func againstText(a string) string {
 	switch a {
-	case AgainstSnapshot:
+	case againstSnapshot:
 		return "the usual request of its class, in the same trace"
-	case AgainstHistory:
+	case againstHistory:
 		return "the usual request of its class in the hours before, as the trace has too few"
 	}
 	return "nothing, as the usual request of its class is not known, or is slow itself"

@@ -13,16 +13,16 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// The analysis is one goroutine of the service. It works for yieldAfter and then sleeps, so that
-// requests that came during the work get the processor. It sleeps because a sleep makes the
-// scheduler poll the network, which runtime.Gosched does not.
+// The analysis is one goroutine of the service. It works and sleeps in turns, so that requests
+// get the processor. A sleep makes the scheduler poll the network, which runtime.Gosched does
+// not.
 //
 //	work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work
 //	0.2 ms       3.8 ms       0.2 ms       3.8 ms
 const (
 	yieldAfter  = 200 * time.Microsecond
-	restFor     = 19      // times as long as it has worked, so it takes at most 5% of a processor
-	maxAnalyzed = 4 << 20 // bytes of a snapshot that are read; it ignores the rest
+	restFor     = 19      // times as long as it has worked
+	maxAnalyzed = 4 << 20 // bytes of a snapshot that are read
 )
 
 var (
@@ -30,7 +30,6 @@ var (
 	errStart = errors.New("the program could not be started")
 )
 
-// pace lets a goroutine work and rest in turns.
 type pace struct {
 	meter
 	began time.Time
@@ -45,7 +44,7 @@ func (p *pace) begin() {
 
 func (p *pace) end() { p.taken += p.stop() }
 
-// yield is called often. It rests when it is time to.
+// yield rests when it is time to.
 func (p *pace) yield() {
 	worked := time.Since(p.began)
 	if worked < yieldAfter {
@@ -79,7 +78,6 @@ func (r reader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// analyze explains a snapshot in the calling goroutine. It stops when ctx ends.
 func analyze(
 	ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 ) (*history.Explained, time.Duration, error) {

@@ -95,7 +95,7 @@ var hurried = func() chan struct{} {
 func TestAnalyze(t *testing.T) {
 	leaks.Test(t)
 	b, job := recorded(t), &history.Head{Trace: history.Trace{Threshold: 10 * time.Millisecond, Snapshot: "x"}}
-	want, err := history.ExplainTrace(t.Context(), bytes.NewReader(b), job.Trace, reqtrace.Options{})
+	want, err := job.Explain(t.Context(), bytes.NewReader(b), reqtrace.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

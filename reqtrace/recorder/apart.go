@@ -19,8 +19,7 @@ const (
 	endDelay       = 2 * time.Second // for pipes that children of the program hold open
 )
 
-// analyzeApart runs the program of Options.Analyze in place of analyze: see [history.Answer]. It
-// kills the program when ctx ends.
+// analyzeApart runs the program of Options.Analyze, which answers as [history.Answer] does.
 func analyzeApart(
 	ctx context.Context, command []string, h *history.Head, trace io.Reader,
 ) (e *history.Explained, took time.Duration, err error) {
@@ -40,8 +39,8 @@ func analyzeApart(
 	if s := cmd.ProcessState; s != nil {
 		took = s.UserTime() + s.SystemTime()
 	}
-	// A complete answer counts even if waiting for the program failed, because the service may reap
-	// all of its children itself.
+	// A complete answer counts even if Wait failed, because the service may reap its children
+	// itself.
 	if json.Unmarshal(out.text.Bytes(), &e) == nil && e != nil {
 		return e, took, nil
 	}
@@ -59,12 +58,11 @@ func analyzeApart(
 	return nil, took, err
 }
 
-// bounded keeps the beginning of a program's output.
 type bounded struct {
 	text bytes.Buffer
 	most int
-	drop bool // drop what exceeds most; otherwise that is an error, which ends the program
-	over bool // there was more than most
+	drop bool // drop what exceeds most; otherwise it is an error, which ends the program
+	over bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -2,17 +2,11 @@ package recorder
 
 import "time"
 
-// The recorder costs CPU time, and the budget counts CPU time, never elapsed time:
-//
-//   - The CPU clock of the thread measures a snapshot and an analysis. A snapshot also counts 0.3
-//     ms, because it keeps other threads waiting.
-//   - A model estimates tracing, which is spread over the whole program. It adds a cost per second,
-//     per goroutine and per event. Bytes of a snapshot give the number of events, and so the events
-//     per request. The recorder measures the cost of an event when it starts
-//     ([runtimeProcess.calibrate]). Later it corrects the model by the service's CPU time per
-//     request, with tracing and without ([pairs]).
-//
-// The case recorder/cost of bench compares all of that with what a service takes without a recorder.
+// The budget counts CPU time, never elapsed time. The CPU clock of the thread measures a snapshot
+// and an analysis. Tracing is spread over the whole program, so a model estimates it, with a cost
+// per second, per goroutine and per event. The bytes of a snapshot give the events per request.
+// The recorder measures the cost of an event when it starts ([runtimeProcess.calibrate]), and
+// later corrects the model ([pairs]).
 const (
 	eventBytes    = 5.5                     // of a trace, on average
 	listedBytes   = 17                      // of a trace, for a goroutine that did nothing in a generation
@@ -25,18 +19,18 @@ const (
 	enoughRequests = 50 // to attribute all bytes to requests
 )
 
-// budget is an account of CPU time. The process's CPU time earns a share, and the recorder's own
-// CPU time is spent. The recorder is on until only the snapshot that ends the slice is left in the
-// account. It is off until the account has enough for another slice. So it keeps within the share,
-// whatever the costs are, by how often it is on. The budget belongs to the recorder's goroutine.
+// budget is an account of CPU time. The process's CPU time earns a share, and the recorder spends
+// its own. The recorder is on until only the snapshot that ends the slice is left in the account.
+// It is off until the account has enough for another slice. It belongs to the recorder's
+// goroutine.
 type budget struct {
 	share      float64
 	credit     time.Duration
 	rate       float64 // ns earned per second, smoothed
 	cost       cost
-	most       time.Duration // that the process has taken: the recorder's costs are not more
-	earned     time.Duration // in total
-	event      time.Duration // that an event takes, by the model
+	most       time.Duration // that the process has taken, which bounds what the recorder has
+	earned     time.Duration
+	event      time.Duration // of the model
 	watching   time.Duration // per second, for watching the CPU quota
 	pairs      pairs
 	perRequest float64 // bytes, as last measured
@@ -44,7 +38,6 @@ type budget struct {
 	perByte    float64 // ns that an analysis takes, as last measured
 }
 
-// cost is what the recorder has taken of the processors.
 type cost struct{ tracing, snapshots, analysis, apart time.Duration }
 
 func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
@@ -59,7 +52,7 @@ const (
 	measureEach  = time.Minute
 )
 
-// earn adds what the process's CPU time in a time earns.
+// earn adds the share of the process's CPU time.
 func (b *budget) earn(taken, passed time.Duration) {
 	if passed <= 0 {
 		return
@@ -80,9 +73,8 @@ func (b *budget) earn(taken, passed time.Duration) {
 // listed returns the size of a generation's list of goroutines, in bytes.
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
 
-// measured records how many bytes and requests there were in a time, without the lists of
-// goroutines. If there were too few requests, the bytes count per second, and the bytes per request
-// stay as they are.
+// measured records the bytes and requests of a time, without the lists of goroutines. If there
+// were too few requests, the bytes count per second.
 func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) {
 	switch {
 	case requests >= enoughRequests:
@@ -92,20 +84,19 @@ func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) 
 	}
 }
 
-// bytes returns how many bytes a time with so many requests takes, without the lists of goroutines.
 func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
 	return b.perRequest*float64(requests) + b.others*passed.Seconds()
 }
 
-// model returns what tracing takes in a time, by the model.
+// model estimates what tracing takes in a time.
 func (b *budget) model(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	events := b.bytes(requests, passed) / eventBytes
 	second := secondCost + b.watching + time.Duration(goroutines)*goroutineCost
 	return time.Duration(events*float64(b.event)) + time.Duration(passed.Seconds()*float64(second))
 }
 
-// tracing returns what tracing takes in a time. That is the measurement in place. Until there is
-// one, it is the larger of model and measurement.
+// tracing returns what tracing takes in a time, as measured. Without a measurement it is the
+// larger of the model and what the pairs say so far.
 func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	ratio, _, known := b.pairs.ratio()
 	if !known {
@@ -114,8 +105,7 @@ func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) 
 	return time.Duration(ratio * float64(b.model(requests, goroutines, passed)))
 }
 
-// traced, snapshot and analyzed spend CPU time. They spend no more than the process has taken in
-// total.
+// traced, snapshot and analyzed spend no more than the process has taken in total.
 func (b *budget) traced(d time.Duration)   { b.spend(&b.cost.tracing, d) }
 func (b *budget) snapshot(d time.Duration) { b.spend(&b.cost.snapshots, d+snapshotCost) }
 func (b *budget) analyzed(d time.Duration) { b.spend(&b.cost.analysis, d) }
@@ -131,7 +121,6 @@ func (b *budget) spend(of *time.Duration, d time.Duration) {
 // apart spends what another program took, which is not in this process's CPU time.
 func (b *budget) apart(d time.Duration) { b.cost.apart += d; b.credit -= d }
 
-// learn records how many bytes an analysis read and how long it took.
 func (b *budget) learn(bytes int64, took time.Duration) {
 	const least, smooth = 1 << 10, .3 // a smaller snapshot says little about the cost per byte
 	if bytes < least {
@@ -146,17 +135,15 @@ func (b *budget) ending(bytes float64) time.Duration {
 	return fixed + snapshotCost + time.Duration(bytes*written+min(bytes, maxAnalyzed)*b.perByte)
 }
 
-// unbounded reports whether the recorder may take all of the process's CPU time.
 func (b *budget) unbounded() bool { return b.share >= 1 }
 
 // over reports whether the account has too little for the end of a slice, which costs ending.
 func (b *budget) over(ending time.Duration) bool { return b.credit < ending && !b.unbounded() }
 
-// enough reports whether the account has enough for a slice. A slice that costs more than the
-// account can hold begins when the account is full.
+// enough reports whether the account has enough for a slice, or is full.
 func (b *budget) enough(slice time.Duration) bool {
 	return b.unbounded() || b.credit >= min(slice, time.Duration(full*memory*b.rate))
 }
 
-// full reports whether the account is full, so that what is not spent now is lost.
+// full reports whether the account loses what is not spent now.
 func (b *budget) full() bool { return b.unbounded() || b.credit >= time.Duration(full*memory*b.rate) }

@@ -12,14 +12,13 @@ import (
 
 const hashDigits = 12 // of a commit, and of an executable
 
-// thisBuild names the executable by what the go command wrote into it.
 func thisBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	return buildName(info, executableHash)
 }
 
-// buildName names a build; info may be nil. One that was built without a commit, or with changes
-// that are in none, is told from others by its hash alone, "" if that cannot be had.
+// buildName names a build; info may be nil. A hash tells a build without a commit, or with
+// uncommitted changes, from others.
 func buildName(info *debug.BuildInfo, hash func() string) string {
 	var parts []string
 	known := false
@@ -46,7 +45,7 @@ func buildName(info *debug.BuildInfo, hash func() string) string {
 	return name
 }
 
-// executableHash returns the beginning of what sha256sum says of this process's executable, "" if it cannot be read.
+// executableHash returns the beginning of the executable's SHA-256, "" if it cannot be read.
 func executableHash() string {
 	path := "/proc/self/exe" // the running file, even if its path now names another one
 	if runtime.GOOS != "linux" {

@@ -35,14 +35,13 @@ type fake struct {
 	hangs    chan bool // writeTo waits for it; nil: it does not
 	analysis func(context.Context, history.Trace) (*history.Explained, time.Duration, error)
 
-	began    time.Time
-	on       bool
-	since    time.Time
-	onFor    time.Duration
-	bytesAt  int64
-	window   time.Duration
-	room     int
-	profiles int
+	began   time.Time
+	on      bool
+	since   time.Time
+	onFor   time.Duration
+	bytesAt int64
+	window  time.Duration
+	room    int
 
 	analyses atomic.Int64 // CPU time that the analyses took
 
@@ -124,8 +123,6 @@ func (f *fake) goroutines() int {
 func (f *fake) calibrate() time.Duration { return f.event }
 
 func (f *fake) watching() time.Duration { return 0 }
-
-func (f *fake) profile(time.Duration) { f.profiles++ }
 
 func (f *fake) memory() int64 {
 	if f.low.Load() {

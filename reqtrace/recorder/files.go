@@ -18,20 +18,19 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// files are the snapshots on disk. Each method fails alone where the disk or the directory fails,
-// and works again when these do. Any goroutine may call any of them.
+// files are the snapshots on disk. A method that fails changes nothing for later calls. Any
+// goroutine may call any of them.
 type files struct {
 	dir         string      // "": there is none
 	most        int64       // bytes
-	mine        func() bool // whether dir is this process's: nothing is kept or removed in that of another
-	temporaries bool        // snapshots that are not in dir are kept too
+	mine        func() bool // reports whether dir is this process's
+	temporaries bool        // keep snapshots that are not in dir too
 
 	mu        sync.Mutex
 	temporary []temporary             // the oldest first
 	known     map[string]history.Kept // of the snapshots in dir; empty: without a head
 }
 
-// temporary is a snapshot that is not in dir. Its file is open.
 type temporary struct {
 	history.Kept
 	file *snapshotFile
@@ -40,31 +39,30 @@ type temporary struct {
 
 const (
 	traceSuffix = ".trace"
-	headSuffix  = ".json" // of what an analysis needs, for a snapshot that waits for one
+	headSuffix  = ".json" // of a head, which is what the analysis needs
 )
 
 const (
-	maxListed    = 1000     // snapshots in dir
-	maxSame      = 100      // that are called by the same millisecond
-	maxTemporary = 64       // temporary snapshots
+	maxListed    = 1000 // snapshots in dir
+	maxSame      = 100  // with the same millisecond in the name
+	maxTemporary = 64
 	mostTogether = 16 << 20 // bytes of these
 	maxHead      = 16 << 20 // bytes
 )
 
-// snapshotFile is a snapshot's trace. Whoever has it keeps or drops it.
+// snapshotFile is a snapshot's trace. The owner keeps or drops it.
 type snapshotFile struct {
 	*os.File
 	id   string
 	path string // ""; it has no name on disk, and lasts until it is closed
 }
 
-// create makes the file of a new snapshot.
 func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
 	if s.dir == "" || !s.mine() {
 		f, err := createTemporary()
 		if err == nil && s.temporaries {
 			f.id = nameOf(now, why)
-			for i := 1; i <= maxTemporary && s.has(f.id); i++ { // the clock was set back to what it was before
+			for i := 1; i <= maxTemporary && s.has(f.id); i++ { // the clock was set back
 				f.id = nameOf(now, why) + "-" + strconv.Itoa(i)
 			}
 		}
@@ -80,7 +78,7 @@ func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
 		if err == nil || !errors.Is(err, fs.ErrExist) || i == maxSame {
 			return &snapshotFile{f, id, path}, err
 		}
-		id = name + "-" + strconv.Itoa(i) // the clock was set back to what it was before
+		id = name + "-" + strconv.Itoa(i) // the clock was set back
 	}
 }
 
@@ -88,7 +86,6 @@ func nameOf(now time.Time, why string) string {
 	return now.UTC().Format("20060102-150405.000") + "-" + why
 }
 
-// createTemporary makes a file outside of dir.
 func createTemporary() (*snapshotFile, error) {
 	f, err := os.CreateTemp("", "evenkeel-*"+traceSuffix)
 	if err != nil {
@@ -101,7 +98,6 @@ func createTemporary() (*snapshotFile, error) {
 	return file, nil
 }
 
-// copyTo writes the whole file to w.
 func (f *snapshotFile) copyTo(w io.Writer) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -110,7 +106,6 @@ func (f *snapshotFile) copyTo(w io.Writer) error {
 	return err
 }
 
-// drop closes and removes the file.
 func (f *snapshotFile) drop() {
 	f.Close()
 	if f.path != "" {
@@ -118,19 +113,20 @@ func (f *snapshotFile) drop() {
 	}
 }
 
-// keep keeps a snapshot, and makes room for it. The head is what others need for its analysis; nil:
-// nobody needs to analyse it. The file is the caller's if keep fails.
-func (s *files) keep(f *snapshotFile, h *history.Head) error {
-	named := f.path != "" && filepath.Dir(f.path) == s.dir
-	if !named && (h == nil || f.id == "") {
+// keep keeps a snapshot in dir that needs no analysis, and drops one that is elsewhere.
+func (s *files) keep(f *snapshotFile) {
+	if !s.named(f) {
 		f.drop()
-		return nil
+		return
 	}
-	if h == nil {
-		f.Close()
-		s.prune(f.id)
-		return nil
-	}
+	f.Close()
+	s.prune(f.id)
+}
+
+func (s *files) named(f *snapshotFile) bool { return f.path != "" && filepath.Dir(f.path) == s.dir }
+
+// keepHead keeps a snapshot with what its analysis needs. The file is the caller's if it fails.
+func (s *files) keepHead(f *snapshotFile, h *history.Head) error {
 	head, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -140,7 +136,7 @@ func (s *files) keep(f *snapshotFile, h *history.Head) error {
 		return err
 	}
 	k := keptOf(h, info.Size())
-	if !named {
+	if !s.named(f) {
 		s.keepTemporary(temporary{k, f, head})
 		return nil
 	}
@@ -162,7 +158,6 @@ func keptOf(h *history.Head, bytes int64) history.Kept {
 	return history.Kept{Snapshot: h.Snapshot, Taken: h.Taken, Slow: len(h.Noted), Bytes: bytes}
 }
 
-// keepTemporary keeps the newest snapshots that fit.
 func (s *files) keepTemporary(t temporary) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +174,6 @@ func (s *files) keepTemporary(t temporary) {
 	}
 }
 
-// close drops what has no name.
 func (s *files) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,8 +183,8 @@ func (s *files) close() {
 	s.temporary = nil
 }
 
-// prune removes the oldest snapshots, until the rest fits. What is called by a later time than the
-// newest was taken before the clock was set back, and is older than all others.
+// prune removes the oldest snapshots until the rest fits. A name with a later time than newest is
+// from before the clock was set back, so it is the oldest.
 func (s *files) prune(newest string) {
 	list, sum := s.list()
 	i, found := slices.BinarySearchFunc(list, newest,
@@ -207,13 +201,11 @@ func (s *files) prune(newest string) {
 	}
 }
 
-// stored is a snapshot in dir.
 type stored struct {
 	id          string
 	trace, head int64 // bytes
 }
 
-// list returns the snapshots in dir, the oldest first, and what they take.
 func (s *files) list() (list []stored, sum int64) {
 	entries, _ := os.ReadDir(s.dir) // as far as it can be read
 	heads := map[string]int64{}
@@ -261,7 +253,6 @@ func (s *files) kept() []history.Kept {
 	return list
 }
 
-// read returns what the head of a snapshot in dir says; nothing if it has none that can be read.
 func (s *files) read(l stored) (k history.Kept) {
 	var h history.Head
 	if l.head == 0 || l.head > maxHead {
@@ -274,13 +265,12 @@ func (s *files) read(l stored) (k history.Kept) {
 	return keptOf(&h, l.trace)
 }
 
-// content is a file to be read.
 type content struct {
 	io.ReadSeeker
 	io.Closer
 }
 
-// open opens a snapshot to read it, or its head, whose name is that of the snapshot with headSuffix.
+// open opens a snapshot, or its head if name ends in headSuffix.
 func (s *files) open(name string) (io.ReadSeekCloser, error) {
 	id, head := strings.CutSuffix(name, headSuffix)
 	s.mu.Lock()
@@ -304,14 +294,12 @@ func (s *files) open(name string) (io.ReadSeekCloser, error) {
 	return os.Open(filepath.Join(s.dir, name))
 }
 
-// has reports whether a snapshot is there.
 func (s *files) has(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.temporary, func(t temporary) bool { return t.Snapshot == id }) || s.inDir(id)
 }
 
-// inDir reports whether a snapshot is in dir.
 func (s *files) inDir(id string) bool {
 	if s.dir == "" || id == "" || strings.ContainsFunc(id,
 		func(c rune) bool { return !strings.ContainsRune("0123456789-.abcdefghijklmnopqrstuvwxyz", c) }) {

@@ -14,7 +14,7 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// ServeHTTP serves, below whatever path it is mounted at that ends in a slash:
+// ServeHTTP serves, below the path at which it is mounted, which ends in a slash:
 //
 //	./                  the page
 //	./json[?since=1h]   the history, as JSON
@@ -24,8 +24,8 @@ import (
 //	./snapshot/ID       one that was kept
 //	./snapshot/ID.json  what its analysis needs: [history.Head]
 //
-// Whoever may ask it sees names of functions, files and routes, the ids of requests, and can have
-// snapshots taken: it belongs on a mux that only those who operate the service can reach.
+// Put it on a mux that only operators reach, because it shows names of functions, files and
+// routes, and ids of requests.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -55,9 +55,8 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// below returns the path below where the handler is mounted. The pattern of a ServeMux says where
-// that is. Without one, as behind another router or [http.StripPrefix], it is the last part of the
-// path.
+// below returns the path below the mount. The pattern of a ServeMux says where that is. Without
+// one it is the last part of the path.
 func below(q *http.Request) string {
 	if _, mount, ok := strings.Cut(q.Pattern, "/"); ok && mount != "" {
 		// "/" is everything: another router may be below it
@@ -89,7 +88,6 @@ func (r *Recorder) servePage(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// pageURL returns the address of the page that a request asks for.
 func pageURL(q *http.Request) string {
 	page := url.URL{Scheme: "http", Host: q.Host, Path: q.URL.Path}
 	if q.TLS != nil {
@@ -124,7 +122,6 @@ func serveJSON(w http.ResponseWriter, v any) {
 	_, _ = w.Write(append(text, '\n')) // who asked may be gone
 }
 
-// serveNow takes a snapshot.
 func (r *Recorder) serveNow(w http.ResponseWriter, q *http.Request) {
 	if q.Method == http.MethodHead {
 		return

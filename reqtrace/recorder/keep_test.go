@@ -173,10 +173,7 @@ func TestKeepsAtMinute(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &h); err != nil {
 			t.Fatal(err)
 		}
-		found, err := history.Open(history.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := history.Open(history.Options{})
 		found.AddKept(&h, &history.Explained{Slow: []history.Request{seen(1, reqtrace.CauseLock)}})
 		all := r.History()
 		all.AddFound(found.Snapshot())
@@ -191,7 +188,6 @@ func TestKeepsAtMinute(t *testing.T) {
 func TestKeepOptions(t *testing.T) {
 	for want, o := range map[string]Options{
 		"Analyze": {InProcess: true, Analyze: []string{os.Args[0]}},
-		"Profile": {Profile: true},
 	} {
 		var e *evenkeel.OptionError
 		if _, err := Start(t.Context(), o); !errors.As(err, &e) || e.Option != want {

@@ -13,9 +13,8 @@ import (
 // analysisMemory is the most that an analysis of maxAnalyzed bytes takes.
 const analysisMemory = 64 << 20
 
-// memoryLeft returns how many more bytes this process may take, by its memory limit (GOMEMLIMIT)
-// and, on Linux, by its cgroup's limit as a container sees it. Without a limit it is the largest
-// number.
+// memoryLeft returns how many more bytes this process may take, by GOMEMLIMIT and on Linux by its
+// cgroup's limit. Without a limit it is the largest number.
 func memoryLeft() int64 {
 	left := int64(math.MaxInt64)
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -26,8 +25,8 @@ func memoryLeft() int64 {
 	return min(left, groupLeft("/sys/fs/cgroup"))
 }
 
-// groupLeft is memoryLeft for the cgroup whose files are below folder, version 2 or 1. It does not
-// count pages of files that the kernel would drop first.
+// groupLeft reads a cgroup of version 2 or 1. It does not count pages of files that the kernel
+// would drop first.
 func groupLeft(folder string) int64 {
 	for _, g := range []struct{ limit, used, stat, dropped string }{
 		{"memory.max", "memory.current", "memory.stat", "inactive_file "},
@@ -51,7 +50,6 @@ func groupLeft(folder string) int64 {
 	return math.MaxInt64
 }
 
-// number reads a file that holds a number. ok is false if it holds something else, such as "max".
 func number(file string) (n int64, ok bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {

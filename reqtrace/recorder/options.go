@@ -13,74 +13,63 @@ import (
 	"evenkeel.dev"
 )
 
-// Options configure a [Recorder]. The zero value works: it explains the slowest 1% and keeps the
+// Options configure a [Recorder]. The zero value works. It explains the slowest 1% and keeps the
 // history in memory.
 type Options struct {
-	// Slow is the time of the handler from which on a request is slow. Default: 0, which means that
-	// Quantile decides. Limits: 1 ms to 1 minute.
+	// Slow is the time of the handler from which on a request is slow. Default: 0, which means
+	// that Quantile decides. Limits: 1 ms to 1 minute.
 	Slow time.Duration
 
-	// Quantile is the share of the requests of the last five minutes that are not slow, if Slow is
-	// 0. No request is slow before 1,000 of them are known, or if it took less than 1 ms. Default:
-	// 0, which is 0.99. Limits: 0.5 to 0.9999.
+	// Quantile is the share of the requests of the last five minutes that are not slow, if Slow
+	// is 0. It needs 1,000 requests, and requests below 1 ms are not slow. Default: 0, which is
+	// 0.99. Limits: 0.5 to 0.9999.
 	Quantile float64
 
-	// Dir is the directory of the history and the snapshots, for this process and the next one.
-	// Start creates it if necessary. Each process needs its own directory. While another process
-	// has it, the recorder works as without one. Default: "", which keeps the history in memory. The
-	// newest snapshots are then files in os.TempDir without a name, 64 at most, of 16 MiB together.
+	// Dir is the directory of the history and the snapshots. Start creates it if necessary. Each
+	// process needs its own. Default: "", which keeps the history in memory. The newest snapshots
+	// are then files in os.TempDir without a name, 64 at most, of 16 MiB together.
 	Dir string
 
-	// Every is the least time between two snapshots, except those that somebody asks for. Default:
-	// 0, which is 10 s. Limits: 1 s to 1 hour.
+	// Every is the least time between two snapshots that slow requests cause. Default: 0, which
+	// is 10 s. Limits: 1 s to 1 hour.
 	Every time.Duration
 
-	// MaxWindow is how far back the flight recorder goes at most. Within that, Every, MaxBytes and
-	// the time of slow requests decide. Default: 0, which is 10 s. Limits: 2 s to 1 minute.
+	// MaxWindow is how far back the flight recorder goes at most. Default: 0, which is 10 s.
+	// Limits: 2 s to 1 minute.
 	MaxWindow time.Duration
 
 	// MaxBytes bounds what the flight recorder keeps. The runtime takes it as a hint. Default: 0,
 	// which is 4 MiB. Limits: 1 to 32 MiB.
 	MaxBytes int
 
-	// KeepBytes is the most that the snapshots in Dir take. The oldest go first. Default: 0, which
-	// is 64 MiB. Limits: 1 MiB to 64 GiB.
+	// KeepBytes is the most that the snapshots in Dir take. The oldest go first. Default: 0,
+	// which is 64 MiB. Limits: 1 MiB to 64 GiB.
 	KeepBytes int64
 
-	// CPU is the share of the process's CPU time that the recorder may take for tracing, snapshots
-	// and the analysis by InProcess or Analyze. To stay within it, the recorder is off for some of the time. A process
-	// that takes less than a quarter of a processor counts as if it took a quarter, so the default
-	// allows at least 5 ms per second. Default: 0, which is 0.02. Limits: 0.001 to 1. With 1 the
-	// recorder is always on.
+	// CPU is the share of the process's CPU time that the recorder may take. To stay within it,
+	// the recorder is off for some of the time. A process that takes less than a quarter of a
+	// processor counts as if it took a quarter. Default: 0, which is 0.02. Limits: 0.001 to 1.
+	// With 1 the recorder is always on.
 	CPU float64
 
-	// InProcess analyses each snapshot in this process. Causes are then on the page, in metrics,
-	// alerts and the log, and Subscribe has them. The memory of an analysis and its effect on
-	// requests are not in the budget. A service with one processor, 64 MB of live memory and 2,000
-	// requests/s, analysing each second, took 28 MB more, and its p99 was 0.65 ms instead of 0.21.
-	// Default: false. The recorder then keeps the snapshots, and evenkeel top and evenkeel report
-	// analyse them where they run.
+	// InProcess analyses each snapshot in this process. The page, metrics and the log then name
+	// causes, and Subscribe works. An analysis takes memory and makes requests wait, which CPU
+	// does not bound. Default: false. Then evenkeel top and evenkeel report analyse the snapshots
+	// where they run.
 	InProcess bool
 
-	// Analyze is a program that analyses snapshots outside of the service, with its arguments, in
-	// place of InProcess. One is /usr/local/bin/evenkeel report -snapshot. Another is a program of
-	// yours that calls [history.Answer]. The path is absolute. Default: nil, none.
+	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments. One
+	// is /usr/local/bin/evenkeel report -snapshot. Your own calls [history.Answer]. The path is
+	// absolute. Default: nil, none.
 	Analyze []string
 
 	// Recorder is a flight recorder that the program has started and still owns. The program
-	// decides its size and when it is on. CPU then bounds how often the recorder reads it. Default:
-	// nil, which starts a flight recorder of its own.
+	// decides its size and when it is on. CPU then bounds how often the recorder reads it.
+	// Default: nil, which starts one.
 	Recorder *trace.FlightRecorder
 
-	// Profile takes a CPU profile for 10 s after a snapshot in which most slow requests were
-	// running, at most once in 10 minutes. Its samples say where they ran. During these 10 s the
-	// program, or /debug/pprof/profile, cannot take another. It needs InProcess or Analyze.
-	// Default: false.
-	Profile bool
-
-	// TraceID returns the id that distributed tracing gave to a request, or "". The recorder calls
-	// it with the request's context, in the request's goroutine, at the end of a slow request.
-	// Default: nil, no id.
+	// TraceID returns the id that distributed tracing gave to a request, or "". The recorder
+	// calls it in the request's goroutine, at the end of a slow request. Default: nil, no id.
 	TraceID func(context.Context) string
 
 	// Build names what this process runs, to tell new causes from old ones. Default: "", which is
@@ -88,8 +77,8 @@ type Options struct {
 	// executable is added.
 	Build string
 
-	// Logger gets a line for what needs an operator (Warn), and with InProcess or Analyze for each
-	// new cause (Info). Default: nil: slog.Default().
+	// Logger gets a line for what needs an operator (Warn), and with InProcess or Analyze for
+	// each new cause (Info). Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
 	process process // a test's; nil: this process
@@ -145,9 +134,6 @@ func (o Options) withDefaults() (Options, error) {
 	case o.InProcess && len(o.Analyze) > 0:
 		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
 			"it takes the place of InProcess; set one of them")
-	case o.Profile && o.keeps():
-		return o, evenkeel.NewOptionError("recorder.Options", "Profile",
-			"only an analysis says when to take one; set InProcess or Analyze too")
 	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
 		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
 			"%q is not an absolute path; write the whole path of the program", o.Analyze[0])

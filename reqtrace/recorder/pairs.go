@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// pairs measures what tracing takes in place. It compares the process's CPU time per request while
-// the recorder is on with that just before or after, while it is off. It leaves out what else the
-// recorder takes.
+// pairs measures what tracing takes in place. It compares the process's CPU time per request
+// while the recorder is on with that just before or after, while it is off.
 //
 //	off          on           off          on
 //	cpu/request  cpu/request  cpu/request  cpu/request     each neighbour differs by tracing and by chance
@@ -16,26 +15,25 @@ type pairs struct {
 	now, last part
 	n         float64
 	mean, m2  float64 // of the differences in ns per request, by Welford's method (Technometrics 4, 1962)
-	model     float64 // mean of what the model says
+	model     float64
 }
 
 // part is a time during which the recorder was on or off.
 type part struct {
 	on       bool
 	cpu      time.Duration
-	model    time.Duration // what tracing takes in it, by the model
+	model    time.Duration // of tracing, by the model
 	requests uint64
 	passed   time.Duration
 }
 
 const (
-	pairLeast    = 4 * time.Second // of a part
-	pairRequests = 100             // in a part
+	pairLeast    = 4 * time.Second
+	pairRequests = 100
 	pairsEnough  = 12
-	pairsWithin  = .5 // greatest half-width of the interval at which the ratio is known, as a share of the model
+	pairsWithin  = .5 // of the model: greatest half-width of an interval that is used
 )
 
-// add adds a tick in which the recorder was not switched.
 func (p *pairs) add(t part) {
 	if t.on != p.now.on {
 		p.end(t.on)
@@ -70,8 +68,8 @@ func (p *pairs) end(on bool) {
 	p.model += (float64(with.model)/float64(with.requests) - p.model) / p.n
 }
 
-// ratio returns what tracing takes divided by what the model says. within is its ± at 95%
-// confidence, and known reports whether that is close enough to be used.
+// ratio returns what tracing takes divided by what the model says, with its ± at 95% confidence,
+// and whether that is close enough to be used.
 func (p *pairs) ratio() (ratio, within float64, known bool) {
 	if p.n < 2 || p.model <= 0 {
 		return 0, math.Inf(1), false

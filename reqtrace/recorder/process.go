@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"runtime/metrics"
-	"runtime/pprof"
 	"runtime/trace"
 	"time"
 
@@ -15,34 +14,31 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// process is the process that a recorder runs in. Only analyze is called outside of the recorder's
-// goroutine.
+// process is the process that a recorder runs in. Only the recorder's goroutine calls it, except
+// for analyze.
 type process interface {
-	start(window time.Duration, bytes int) error // starts the flight recorder
+	start(window time.Duration, bytes int) error // of the flight recorder
 	stop()
 	writeTo(w io.Writer) (int64, error)
-	wall() time.Time // now, for who reads it: it may be set. How long something took is asked of time.Since alone
-	// that the process has taken; 0 where that is not known: then the budget is that of a process that idles
+	wall() time.Time // for readers; it may be set, so time.Since measures how long something took
+	// of the process; 0: not known
 	cpu() time.Duration
 	goroutines() int
-	calibrate() time.Duration // what an event of a trace takes; the flight recorder is on
-	watching() time.Duration  // what watching the CPU quota takes per second, while the flight recorder is on
-	profile(d time.Duration)  // takes a CPU profile, into the trace
-	memory() int64            // bytes that it may still take; the largest number if that is not known
-	counted() *reqtrace.CPU   // what the kernel has counted; nil if that is not known
+	calibrate() time.Duration // what an event of a trace takes
+	watching() time.Duration  // what watching the CPU quota takes per second
+	memory() int64            // bytes that the process may still take
+	counted() *reqtrace.CPU   // by the kernel; nil: not known
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
 }
 
-// runtimeProcess is this process.
 type runtimeProcess struct {
-	shared   *trace.FlightRecorder // the program's
-	own      *trace.FlightRecorder
-	command  []string
-	samples  []metrics.Sample
-	profiled *time.Timer
-	watch    *cpuwatch.Watch // while the recorder is on; nil: no CPU quota
+	shared  *trace.FlightRecorder // the program's
+	own     *trace.FlightRecorder
+	command []string
+	samples []metrics.Sample
+	watch   *cpuwatch.Watch // while the recorder is on; nil: no CPU quota
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
@@ -72,10 +68,6 @@ func (p *runtimeProcess) start(window time.Duration, bytes int) error {
 }
 
 func (p *runtimeProcess) stop() {
-	if p.profiled != nil && p.profiled.Stop() {
-		pprof.StopCPUProfile()
-	}
-	p.profiled = nil
 	if p.watch != nil {
 		p.watch.End()
 		p.watch = nil
@@ -104,9 +96,9 @@ func (p *runtimeProcess) goroutines() int {
 	return int(p.samples[0].Value.Uint64())
 }
 
-// The calibration takes the fastest of several rounds, because disturbances only make a round
-// slower. It measures events in a loop. In a service an event takes longer, because the caches hold
-// other data. On a quiet machine at 5,000 requests/s it took 1.4 times as long as in the loop.
+// The calibration takes the fastest round, because disturbances only make a round slower. In a
+// service an event takes longer than in this loop, because the caches hold other data. On a quiet
+// machine at 5,000 requests/s it took 1.4 times as long.
 const (
 	calibrationRounds = 8
 	calibrationEvents = 64
@@ -123,13 +115,6 @@ func (p *runtimeProcess) calibrate() time.Duration {
 		fastest = min(fastest, time.Since(start))
 	}
 	return serviceCaches * fastest / calibrationEvents
-}
-
-// profile does nothing where the program takes a profile: its samples are in the trace as well.
-func (p *runtimeProcess) profile(d time.Duration) {
-	if pprof.StartCPUProfile(io.Discard) == nil {
-		p.profiled = time.AfterFunc(d, pprof.StopCPUProfile)
-	}
 }
 
 func (p *runtimeProcess) memory() int64 { return memoryLeft() }

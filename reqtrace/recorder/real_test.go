@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"runtime/trace"
 	"strings"
 	"sync"
@@ -382,21 +381,4 @@ func TestChaos(t *testing.T) {
 	if c := coverage(r); c.Slow != asked.Load() || c.Failed+c.Limited+c.Off != c.Slow || c.Failed == 0 {
 		t.Errorf("%+v", c)
 	}
-}
-
-// TestCPUProfile: a profile is taken for as long as it should, and ends with the recorder.
-func TestCPUProfile(t *testing.T) {
-	p := newRuntime(nil, nil)
-	p.profile(time.Hour)
-	if pprof.StartCPUProfile(io.Discard) == nil {
-		t.Error("no profile is taken")
-	}
-	p.profile(time.Hour) // changes nothing
-	p.stop()
-	if err := pprof.StartCPUProfile(io.Discard); err != nil {
-		t.Error(err)
-	}
-	p.profile(0) // the program's goes on
-	p.stop()
-	pprof.StopCPUProfile()
 }

@@ -14,49 +14,46 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// A Recorder watches the requests of this process. Its methods may be called from any goroutine. [Start] makes it.
+// A Recorder watches the requests of this process. Any goroutine may call its methods.
 type Recorder struct {
 	o     Options
 	log   *slog.Logger
 	store *history.Store
 	files *files
 
-	// What requests touch.
-	threshold atomic.Int64  // ns; the largest number: no request is slow
-	requests  atomic.Uint64 // that have ended
-	slow      atomic.Uint64 // of them
-	dropped   atomic.Uint64 // of these, that had no room in notes
+	threshold atomic.Int64 // ns; the largest number: no request is slow
+	requests  atomic.Uint64
+	slow      atomic.Uint64
+	dropped   atomic.Uint64 // slow ones that had no room in notes
 	times     *times        // nil: the threshold is fixed
 	notes     chan note
 
 	asks    chan ask
 	stop    chan context.Context // of the first Stop
-	ending  chan struct{}        // closed by the first Stop
-	done    chan struct{}        // closed when nothing of the recorder runs any more
-	closed  error                // of the history; set before done is closed
+	ending  chan struct{}
+	done    chan struct{}
+	closed  error // of the history; set before done is closed
 	stopped sync.Once
 
-	mu    sync.Mutex // guards what follows; held for a few lines
+	mu    sync.Mutex // guards what follows
 	stats Stats
 	hooks map[int]func(Explained)
-	hook  int // of the next one
+	hook  int
 }
 
-// ask is a snapshot that somebody waits for.
 type ask struct{ answer chan<- answer }
 
 type answer struct {
-	file *snapshotFile // the asker's
+	file *snapshotFile
 	err  error
 }
 
-// running says that this process has a recorder.
+// running reports whether this process has a recorder.
 var running atomic.Bool
 
-// Start begins to record and returns the recorder in charge, which [Recorder.Stop] ends; ctx is of
-// Start alone. It returns an [*evenkeel.OptionError] when the options cannot work, [ErrRunning] or
-// [ErrFlightRecorder] when something else records, and the error of a history in Options.Dir that
-// cannot be used; then nothing has changed.
+// Start begins to record. ctx is for Start alone. [Recorder.Stop] ends the recorder. Start
+// returns an [*evenkeel.OptionError] if the options cannot work, [ErrRunning] or
+// [ErrFlightRecorder].
 func Start(ctx context.Context, o Options) (*Recorder, error) {
 	fake := o.process != nil // tests have several
 	o, err := o.withDefaults()
@@ -81,16 +78,11 @@ func Start(ctx context.Context, o Options) (*Recorder, error) {
 	return r, err
 }
 
-// start is Start with checked options; free is called when the recorder has ended.
 func start(o Options, free func()) (*Recorder, error) {
 	if err := o.process.start(size(&o, 0, listed(o.process.goroutines()))); err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 	}
-	store, err := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
-	if err != nil {
-		o.process.stop()
-		return nil, fmt.Errorf("recorder.Options.Dir: %w", err)
-	}
+	store := history.Open(history.Options{Dir: o.Dir, Build: o.Build, Logger: o.Logger})
 	kept := &files{most: o.KeepBytes, mine: store.HasDir, temporaries: o.keeps()}
 	if o.Dir != "" {
 		kept.dir = filepath.Join(o.Dir, "snapshots")
@@ -109,12 +101,10 @@ func start(o Options, free func()) (*Recorder, error) {
 	return r, nil
 }
 
-// Stop ends the recorder. It takes a last snapshot if Options.Dir keeps it or an analysis is to
-// come, switches the flight recorder off, and writes the history. Snapshots without Options.Dir are
-// gone then. Call it at the end of a program, when SIGTERM has come. ctx bounds how long it waits
-// for a last analysis, which takes 5 s at most. The error is that of ctx, or of the history that
-// could not be written. The history can still be read, and requests that still run are not
-// disturbed. A later call waits as well.
+// Stop takes a last snapshot if it can be read later, switches the flight recorder off and writes
+// the history. Call it at the end of a program, when SIGTERM has come. It waits for a last
+// analysis, 5 s at most. It returns the error of ctx, or of a history that could not be written.
+// The history can still be read.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stopped.Do(func() {
 		r.stop <- ctx // which has room for one
@@ -128,9 +118,9 @@ func (r *Recorder) Stop(ctx context.Context) error {
 	}
 }
 
-// Snapshot writes an execution trace of the last seconds to w, for `evenkeel explain` or `go tool
-// trace`: where the recorder was off to stay within its budget, of the two seconds after the call.
-// The budget is not asked, but pays for it afterwards.
+// Snapshot writes an execution trace of the last seconds to w, for evenkeel explain or go tool
+// trace. If the recorder is off to stay within its budget, the trace is of the two seconds after
+// the call.
 func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	got := make(chan answer, 1)
 	select {
@@ -157,26 +147,25 @@ func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// Threshold returns from which time on a request is slow; ok is false where Options.Quantile
-// decides and too few requests are known.
+// Threshold returns from which time on a request is slow. ok is false if Options.Quantile decides
+// and too few requests are known.
 func (r *Recorder) Threshold() (d time.Duration, ok bool) {
 	d = time.Duration(r.threshold.Load())
 	return d, d != math.MaxInt64
 }
 
-// History returns a copy of what is known: the caller's own.
+// History returns a copy of the history.
 func (r *Recorder) History() *history.History { return r.store.Snapshot() }
 
-// Explained is a slow request, as a subscriber learns of it.
+// Explained is a slow request with its cause.
 type Explained struct {
 	history.Request
-	New bool // the first request of a cause that is new by [history.Summary]; at most five per hour
+	New bool // the first request of a new cause, see [history.Summary]; at most five per hour
 }
 
-// Subscribe calls f for each slow request that the service explains, so it needs Options.InProcess
-// or Options.Analyze. It calls f in the recorder's goroutine. f must return soon, and must not wait
-// for the recorder, as Stop and Snapshot do. What panics in f is logged. No request is told twice.
-// cancel ends that; a call that is under way goes on.
+// Subscribe calls f once for each slow request that the service explains, so it needs
+// Options.InProcess or Options.Analyze. It calls f in the recorder's goroutine. f must return
+// soon, and must not call Stop or Snapshot. A panic in f is logged. cancel ends the subscription.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +179,6 @@ func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	}
 }
 
-// tell calls the subscribers.
 func (r *Recorder) tell(e Explained) {
 	r.mu.Lock()
 	hooks := make([]func(Explained), 0, len(r.hooks))

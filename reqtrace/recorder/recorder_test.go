@@ -283,9 +283,7 @@ func TestFilesOfAnother(t *testing.T) {
 		if _, err := f.WriteString("trace"); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.keep(f, nil); err != nil {
-			t.Fatal(err)
-		}
+		s.keep(f)
 	}
 	keep(time.Unix(1, 0))
 	before, _ := s.list()
@@ -313,9 +311,7 @@ func TestKeepBytes(t *testing.T) {
 		if _, err := f.Write(make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.keep(f, nil); err != nil {
-			t.Fatal(err)
-		}
+		s.keep(f)
 		ids = append(ids, f.id)
 	}
 	for i, id := range ids {
@@ -327,9 +323,7 @@ func TestKeepBytes(t *testing.T) {
 	if err != nil || again.id == ids[4] {
 		t.Fatalf("one file for two snapshots: %v", err)
 	}
-	if err := s.keep(again, nil); err != nil {
-		t.Fatal(err)
-	}
+	s.keep(again)
 	if !s.has(again.id) {
 		t.Errorf("%s is not there", again.id)
 	}
@@ -513,28 +507,4 @@ func TestSubscribe(t *testing.T) {
 			t.Errorf("%+v", told)
 		}
 	})
-}
-
-// TestProfile: after slow requests that were running a CPU profile is taken, where the program
-// allows it, and not again for minutes.
-func TestProfile(t *testing.T) {
-	for cause, want := range map[reqtrace.Cause]int{reqtrace.CauseRunning: 2, reqtrace.CauseLock: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFake()
-			var number uint64
-			f.analysis = func(context.Context, history.Trace) (*history.Explained, time.Duration, error) {
-				number++
-				return &history.Explained{Slow: []history.Request{seen(number, cause)}}, 0, nil
-			}
-			r := begin(t, f, Options{Profile: true})
-			for time.Since(f.began) < profileEvery+time.Minute {
-				slowRequest(r, "")
-				time.Sleep(20 * time.Second)
-			}
-			end(t, r)
-			if f.profiles != want {
-				t.Errorf("%v: %d profiles", cause, f.profiles)
-			}
-		})
-	}
 }

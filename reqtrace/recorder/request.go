@@ -10,16 +10,14 @@ import (
 	"evenkeel.dev/reqtrace/region"
 )
 
-// What a request does here: it reads the clock twice, adds to one or two counters and compares. One
-// that was slow also sends a note, without waiting; where there is no room, it is counted. Nothing
-// of that takes a lock, allocates where the request was not slow, or can fail.
+// A request reads the clock twice, counts and compares. A slow one also sends a note if there is
+// room. It takes no lock, cannot fail, and allocates only if it was slow.
 
-// noteRoom is how many notes may wait for the recorder's goroutine.
 const noteRoom = 1024
 
 // note is what a request tells the recorder's goroutine.
 type note struct {
-	number   uint64 // of the slow request, which its mark has too
+	number   uint64 // in the mark of the slow request too
 	end      time.Time
 	duration time.Duration
 	class    string
@@ -28,12 +26,11 @@ type note struct {
 	panicked bool
 }
 
-// Middleware watches the requests that next serves, and marks them as [region.Middleware] does: a
-// request's class is the pattern of its route. It hands w and q on as they are. What panics goes on
-// to panic, with the same value.
+// Middleware watches the requests that next serves, and marks them as [region.Middleware] does.
+// The class of a request is the pattern of its route. A panic goes on with the same value.
 //
-// It belongs around all that may wait, and inside of what puts a trace id into the context. Requests that last
-// for long on purpose, such as streams and WebSockets, belong on a mux without it: each of them would be slow.
+// Put it around all that may wait, and inside of what puts a trace id into the context. Requests
+// that last long on purpose, such as streams and WebSockets, need a mux without it.
 func (r *Recorder) Middleware(next http.Handler) http.Handler {
 	return region.Middleware(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		start := time.Now()
@@ -48,10 +45,9 @@ func (r *Recorder) Middleware(next http.Handler) http.Handler {
 	}))
 }
 
-// panicked reports whether what recover returned is a defect's.
 func panicked(v any) bool { return v != nil && v != http.ErrAbortHandler }
 
-// Request is a request that has begun ([Recorder.Begin]). The zero value is none.
+// Request is a request that has begun ([Recorder.Begin]). The zero value does nothing.
 type Request struct {
 	r       *Recorder
 	ctx     context.Context
@@ -61,10 +57,9 @@ type Request struct {
 	request region.Request
 }
 
-// Begin marks the start of a request that Middleware does not see: of gRPC, of a queue. The calling
-// goroutine is the one that serves it, and calls End. class is of what kind it is, such as the
-// method's name; a program has few of them. id is what the page calls it by; "" is none. It costs
-// what [Recorder.Middleware] does.
+// Begin marks the start of a request that Middleware does not see, such as a call of gRPC. The
+// calling goroutine serves it and calls End. class is its kind, such as the method's name. A
+// program has few of them. id names the request on the page, or is "".
 //
 //	defer rec.Begin(ctx, info.FullMethod, "").End()
 func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
@@ -76,8 +71,7 @@ func (r *Recorder) Begin(ctx context.Context, class, id string) Request {
 	return q
 }
 
-// End marks the end of the request. Where a defer calls it, as above, a panic asks for a snapshot,
-// and goes on with the same value.
+// End marks the end of the request. If a defer calls it, a panic asks for a snapshot and goes on.
 func (q Request) End() {
 	v := recover()
 	if q.r != nil {
@@ -89,7 +83,8 @@ func (q Request) End() {
 	}
 }
 
-// over is the end of a request, inside of its region. The snapshot is taken after that: see settle.
+// over is the end of a request, inside of its region. The snapshot is taken after that, see
+// settle.
 func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, panicked bool) {
 	took := time.Since(start)
 	r.requests.Add(1)
@@ -117,7 +112,7 @@ func (r *Recorder) over(ctx context.Context, start time.Time, id, class string, 
 	}
 }
 
-// traceID asks the program. What panics there must not be the request's.
+// traceID asks the program, whose panic must not be the request's.
 func (r *Recorder) traceID(ctx context.Context) (id string) {
 	if r.o.TraceID == nil {
 		return ""

@@ -12,52 +12,53 @@ import (
 // This file decides when the recorder is on, and accounts for what that takes.
 
 // smooth records what tracing takes in a time, or would take if the recorder were on.
-func (l *loop) smooth(spent time.Duration, bytes float64, passed time.Duration) {
+func (r *reading) smooth(spent time.Duration, bytes float64, passed time.Duration) {
 	seconds := max(passed, tickEvery/10).Seconds()
 	second, flow := time.Duration(float64(spent)/seconds), bytes/seconds
-	if l.ticks == 0 {
-		l.second, l.flow = second, flow
+	if r.ticks == 0 {
+		r.second, r.flow = second, flow
 	}
 	const ticks = 5
-	l.second += (second - l.second) / ticks
-	l.flow += (flow - l.flow) / ticks
+	r.second += (second - r.second) / ticks
+	r.flow += (flow - r.flow) / ticks
 }
 
-// pair adds a tick to the measurement of tracing.
 func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed time.Duration) {
 	others := l.budget.cost.snapshots + l.budget.cost.analysis
-	t := part{on: l.on, cpu: max(taken-(others-l.others), 0), requests: came, passed: passed}
-	if l.others = others; l.on {
+	t := part{on: l.on, cpu: max(taken-(others-l.last.others), 0), requests: came, passed: passed}
+	if l.last.others = others; l.on {
 		t.model = l.budget.model(came, goroutines, passed)
 	}
-	if l.switched { // in the middle of the tick
+	if l.last.switched { // in the middle of the tick
 		l.budget.pairs.end(l.on)
 		return
 	}
 	l.budget.pairs.add(t)
 }
 
-// watch tells the history how long the recorder watches the service.
-func (l *loop) watch(now time.Time) {
-	if l.r.o.keeps() { // nobody has looked for causes
-		return
+// limited reports whether recording all of the time takes more than the account earns.
+func (l *loop) limited() bool {
+	if l.budget.unbounded() || l.budget.rate == 0 || l.r.o.Recorder != nil {
+		return false
 	}
-	passed := now.Sub(l.r.stats.Since)
-	l.r.store.Watched(l.p.wall(), passed-l.watched[0], l.covered-l.watched[1])
-	l.watched = [2]time.Duration{passed, l.covered}
+	each := float64(l.budget.ending(l.kept(l.slice.window))) / max(l.r.o.Every, l.slice.window).Seconds()
+	return float64(l.last.second)+each > l.budget.rate
 }
 
-// slicing returns the credit that a slice needs. That is the cost of its end, and of a whole window
-// if the slice cannot go on for as long as it likes.
+// kept estimates the bytes that the flight recorder holds after a slice has lasted for a time.
+func (l *loop) kept(lasted time.Duration) float64 {
+	return min(l.last.flow*min(lasted, l.slice.window+time.Second).Seconds(), float64(l.slice.bytes))
+}
+
+// slicing returns the credit that a slice needs: its end, and a whole window if it is limited.
 func (l *loop) slicing() time.Duration {
-	need := l.budget.ending(l.kept(l.window))
+	need := l.budget.ending(l.kept(l.slice.window))
 	if l.limited() {
-		need += time.Duration(float64(l.second) * l.window.Seconds())
+		need += time.Duration(float64(l.last.second) * l.slice.window.Seconds())
 	}
 	return need
 }
 
-// Both arm the recorder.
 const (
 	loadWithin = 10 * time.Second // requests were seen
 	slowWithin = time.Minute      // one of them was slow
@@ -70,54 +71,53 @@ func (l *loop) armed(now time.Time) bool {
 		return false
 	}
 	_, known := l.r.Threshold()
-	slow := !l.slowAt.IsZero() && now.Sub(l.slowAt) < slowWithin
+	slow := !l.demand.slowAt.IsZero() && now.Sub(l.demand.slowAt) < slowWithin
 	return l.budget.unbounded() || l.refused != nil || // the other flight recorder may have stopped
-		known && now.Sub(l.active) < loadWithin && (slow || l.budget.full())
+		known && now.Sub(l.demand.active) < loadWithin && (slow || l.budget.full())
 }
 
-// slice handles a tick in which the recorder was on.
-func (l *loop) slice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
-	l.covered += passed
+func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent time.Duration) {
+	l.sum.covered += passed
 	if l.r.o.Recorder != nil { // the program decided on what it takes
 		return
 	}
-	lasted := now.Sub(l.since)
+	lasted := now.Sub(l.slice.since)
 	if l.toMeasure(lasted, now) {
-		l.measure(l.requests-l.began, lasted)
+		l.measure(l.last.requests-l.slice.began, lasted)
 		spent = l.budget.tracing(came, l.p.goroutines(), passed)
 	}
 	l.budget.traced(spent)
 	switch {
-	case len(l.asks) > 0:
+	case len(l.next.asks) > 0:
 	case lasted >= leastWindow && l.spent(lasted):
 		l.lastOfSlice()
 		l.off()
 		l.poor = true
 		l.tellOff(now)
-	case lasted >= 2*sliceMost, lasted >= sliceMost && len(l.pending) == 0:
+	case lasted >= 2*sliceMost, lasted >= sliceMost && len(l.next.pending) == 0:
 		l.lastOfSlice()
 		l.off()
 		l.switchOn()
 	}
 }
 
-// spent reports whether a slice has to end, because only the cost of its snapshot is left. While an
-// analysis is under way, it goes on until nothing is left.
+// spent reports whether only the cost of the slice's snapshot is left. While an analysis is under
+// way, the slice goes on until nothing is left.
 func (l *loop) spent(lasted time.Duration) bool {
 	return l.budget.over(0) || l.under == nil && l.budget.over(l.budget.ending(l.kept(lasted)))
 }
 
-// toMeasure reports whether it is time to count the bytes per request. That is soon after the first
+// toMeasure reports whether it is time to count the bytes per request: soon after the first
 // requests, and then once a minute. The flight recorder must still have the whole slice.
 func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
-	if lasted < measureTime || lasted > l.window {
+	s := &l.slice
+	if lasted < measureTime || lasted > s.window {
 		return false
 	}
-	early := l.sized.Before(l.since.Add(measureAgain)) && lasted >= measureAgain
-	return l.sized.IsZero() || now.Sub(l.sized) >= measureEach || early && !l.steady
+	early := s.sized.Before(s.since.Add(measureAgain)) && lasted >= measureAgain
+	return s.sized.IsZero() || now.Sub(s.sized) >= measureEach || early && !s.steady
 }
 
-// tellOff logs once an hour that the recorder is off for some of the time.
 func (l *loop) tellOff(now time.Time) {
 	if now.Sub(l.told) < time.Hour {
 		return
@@ -127,27 +127,24 @@ func (l *loop) tellOff(now time.Time) {
 		"recorded", textfmt.Share(l.coverage(now)), "CPU", l.r.o.CPU)
 }
 
-// coverage returns for which share of the time it was on.
 func (l *loop) coverage(now time.Time) float64 {
-	return float64(l.covered) / float64(max(now.Sub(l.r.stats.Since), 1))
+	return float64(l.sum.covered) / float64(max(now.Sub(l.r.stats.Since), 1))
 }
 
 // lastOfSlice takes the due snapshot now, because it would come too late otherwise.
 func (l *loop) lastOfSlice() {
-	if l.why != "" && l.under == nil {
+	if l.next.why != "" && l.under == nil {
 		l.snapshot()
 	}
 }
 
-// counter counts the bytes of a trace, and its generations.
 type counter struct {
 	n           int64
-	generation  uint64 // the last one
+	generation  uint64
 	generations int
 }
 
-// Write gets one batch of events per call, as runtime/trace.FlightRecorder writes them. A batch
-// begins with its type and its generation.
+// Write gets one batch of events per call. A batch begins with its type and its generation.
 func (c *counter) Write(p []byte) (int, error) {
 	const eventBatch = 1 // tracev2.EvEventBatch of internal/trace
 	if len(p) > 0 && p[0] == eventBatch {
@@ -160,47 +157,43 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// events returns the bytes without the lists of goroutines.
-func (c *counter) events(goroutines int) float64 {
-	return max(float64(c.n)-float64(c.generations)*listed(goroutines), 0)
-}
-
-// measure counts what the slice has recorded so far. It leaves out the lists of goroutines, because
-// the model charges these per goroutine and not per request.
+// measure counts what the slice has recorded, without the lists of goroutines, which the model
+// charges per goroutine.
 func (l *loop) measure(requests uint64, lasted time.Duration) {
 	var c counter
 	var m meter
 	m.start()
 	_, err := l.p.writeTo(&c)
 	l.budget.snapshot(m.stop())
-	events := c.events(l.p.goroutines())
-	whole := c.n < int64(l.bytes)*9/10 // else the flight recorder has dropped some of it
+	events := max(float64(c.n)-float64(c.generations)*listed(l.p.goroutines()), 0)
+	whole := c.n < int64(l.slice.bytes)*9/10 // else the flight recorder has dropped some of it
 	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {
 		l.budget.measured(events, requests, lasted)
 		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
 			"request", l.budget.perRequest, "event", l.budget.event)
 	}
-	l.steady = lasted >= measureAgain
-	l.sized = time.Now()
+	l.slice.steady = lasted >= measureAgain
+	l.slice.sized = time.Now()
 }
 
-// switchOn begins a slice, with room for what was slow lately.
 func (l *loop) switchOn() {
-	l.window, l.bytes = size(&l.r.o, l.longest, l.flow)
-	l.longest /= 2
-	if err := l.p.start(l.window, l.bytes); err != nil {
+	s := &l.slice
+	s.window, s.bytes = size(&l.r.o, l.demand.longest, l.last.flow)
+	l.demand.longest /= 2
+	if err := l.p.start(s.window, s.bytes); err != nil {
 		if l.refused == nil {
-			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or set Options.Recorder to it", "error", err)
+			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or set Options.Recorder to it",
+				"error", err)
 		}
 		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)
 		return
 	}
-	l.on, l.refused, l.poor, l.switched = true, nil, false, true
-	l.since, l.began = time.Now(), l.r.requests.Load()
+	l.on, l.refused, l.poor, l.last.switched = true, nil, false, true
+	s.since, s.began = time.Now(), l.r.requests.Load()
 }
 
-// size returns a window that reaches from one snapshot to the next, and its bytes at so many per
-// second. If these do not fit, the window is shorter.
+// size returns a window that reaches from one snapshot to the next, and its bytes. If these do
+// not fit, the window is shorter.
 func size(o *Options, longest time.Duration, second float64) (window time.Duration, bytes int) {
 	const spare = 1.5
 	window = min(max(o.Every, 2*longest)+time.Second, o.MaxWindow)
@@ -212,14 +205,14 @@ func size(o *Options, longest time.Duration, second float64) (window time.Durati
 	return window, min(max(int(spare*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
 }
 
-// off ends a slice. What was slow in it and is in no snapshot has none.
+// off ends a slice. Its slow requests without a snapshot are lost.
 func (l *loop) off() {
 	if !l.on {
 		return
 	}
-	l.on, l.switched = false, true
-	l.count(l.pending, history.Count{Limited: 1})
-	l.pending, l.why = nil, ""
-	l.due.Stop()
+	l.on, l.last.switched = false, true
+	l.count(l.next.pending, history.Count{Limited: 1})
+	l.next.pending, l.next.why = nil, ""
+	l.next.due.Stop()
 	l.p.stop()
 }

@@ -12,10 +12,23 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
+type analysis struct {
+	file   *snapshotFile
+	keep   bool // whatever it says
+	notes  []note
+	bytes  int64
+	cancel context.CancelFunc
+}
+
+type result struct {
+	explained *history.Explained
+	cpu       time.Duration
+	err       error
+}
+
 // failure is why a snapshot says nothing.
 type failure string
 
-// The failures.
 const (
 	failWrite  failure = "it could not be written"
 	failMemory failure = "the service had too little memory left"
@@ -25,21 +38,20 @@ const (
 	failLate   failure = "its analysis took too long"
 )
 
-// snapshot takes the snapshot that is due and starts its analysis. It holds no lock that a request
-// could wait for.
+// snapshot takes the snapshot that is due, and keeps it or starts its analysis.
 func (l *loop) snapshot() {
 	switch {
-	case l.why == "": // it was taken already, or the slice is over
+	case l.next.why == "": // it was taken already, or the slice is over
 		return
 	case l.under != nil: // only one analysis at a time
-		l.due.Reset(tickEvery)
+		l.next.due.Reset(tickEvery)
 		return
 	}
 	l.takeNotes()
-	why, notes := l.why, l.pending
-	l.why, l.pending = "", nil
-	l.due.Stop()
-	l.last = time.Now()
+	why, notes := l.next.why, l.next.pending
+	l.next.why, l.next.pending = "", nil
+	l.next.due.Stop()
+	l.next.last = time.Now()
 	taken := l.p.wall()
 	if left := l.p.memory(); !l.r.o.keeps() && left < analysisMemory {
 		err := fmt.Errorf("%d MB are left, and an analysis needs up to %d MB", left>>20, analysisMemory>>20)
@@ -51,12 +63,8 @@ func (l *loop) snapshot() {
 		l.fail(notes, failWrite, err)
 		return
 	}
-	var m meter
-	m.start()
-	n, err := l.p.writeTo(file)
-	cpu := m.stop()
-	l.budget.snapshot(cpu)
-	l.r.log.Debug("recorder: a snapshot", "took", time.Since(l.last), "cpu", cpu, "bytes", n, "why", why)
+	n, err := l.writeTo(file)
+	l.r.log.Debug("recorder: a snapshot", "took", time.Since(l.next.last), "bytes", n, "why", why)
 	head := &history.Head{CPU: l.counted(), Trace: history.Trace{
 		Snapshot: file.id, Build: l.r.o.Build, Taken: taken, Usual: l.r.store.Usual(),
 	}}
@@ -67,7 +75,7 @@ func (l *loop) snapshot() {
 	case err != nil:
 	case l.r.o.keeps():
 		head.Noted = noted(notes)
-		err = l.r.files.keep(file, head)
+		err = l.r.files.keepHead(file, head)
 	default:
 		_, err = file.Seek(0, io.SeekStart)
 	}
@@ -84,20 +92,31 @@ func (l *loop) snapshot() {
 			l.r.store.Count(taken, notes[i].class, history.Count{Slow: 1, Kept: 1})
 		}
 		l.r.update(func(s *Stats) { s.Kept += uint64(len(notes)) })
-		return
 	case head.Threshold == 0: // nothing is slow
-		_ = l.r.files.keep(file, nil) // it has no head to write
-		return
+		l.r.files.keep(file)
+	default:
+		l.analyze(head, &analysis{
+			file: file, keep: why == "panic" || why == "stop", notes: notes, bytes: min(n, maxAnalyzed),
+		})
 	}
+}
+
+func (l *loop) writeTo(w io.Writer) (int64, error) {
+	var m meter
+	m.start()
+	n, err := l.p.writeTo(w)
+	l.budget.snapshot(m.stop())
+	return n, err
+}
+
+func (l *loop) analyze(head *history.Head, a *analysis) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxAnalysis)
-	l.under = &analysis{
-		file: file, keep: why == "panic" || why == "stop", notes: notes, bytes: min(n, maxAnalyzed),
-		cancel: cancel,
-	}
+	a.cancel = cancel
+	l.under = a
 	go func() {
 		var res result
-		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, head, file)
-		l.results <- res // which has room: there is one analysis at a time
+		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, head, a.file)
+		l.results <- res // which has room, because there is one analysis at a time
 	}()
 }
 
@@ -112,7 +131,6 @@ func (l *loop) counted() *reqtrace.CPU {
 	return cpu
 }
 
-// noted returns what the analysis of a snapshot needs of the notes.
 func noted(notes []note) (list []history.Noted) {
 	for i := range notes {
 		n := &notes[i]
@@ -121,7 +139,6 @@ func noted(notes []note) (list []history.Noted) {
 	return list
 }
 
-// fail records a snapshot that explains none of these requests.
 func (l *loop) fail(notes []note, why failure, err error) {
 	l.count(notes, history.Count{Failed: 1})
 	if l.failing != why && !(why == failPanic && l.panicked) { // a defect repeats, and its stack is long
@@ -131,7 +148,6 @@ func (l *loop) fail(notes []note, why failure, err error) {
 	l.r.update(func(s *Stats) { s.fail(why, err) })
 }
 
-// result handles the result of an analysis.
 func (l *loop) result(res result) {
 	a := l.under
 	l.under = nil
@@ -142,17 +158,15 @@ func (l *loop) result(res result) {
 		l.budget.analyzed(res.cpu)
 	}
 	l.budget.learn(a.bytes, res.cpu)
-	switch {
-	case res.err == nil:
-		l.failing = ""
-		l.explained(a, res.explained)
-	default:
-		_ = l.r.files.keep(a.file, nil) // it has no head to write
+	if res.err != nil {
+		l.r.files.keep(a.file)
 		l.fail(a.notes, failureOf(res.err), res.err)
+		return
 	}
+	l.failing = ""
+	l.explained(a, res.explained)
 }
 
-// failureOf says why an analysis failed.
 func failureOf(err error) failure {
 	switch {
 	case errors.Is(err, errStart):
@@ -165,15 +179,14 @@ func failureOf(err error) failure {
 	return failNone
 }
 
-// explained adds the findings of an analysis to the history.
 func (l *loop) explained(a *analysis, e *history.Explained) {
 	if a.keep || len(e.Slow) > 0 {
-		_ = l.r.files.keep(a.file, nil) // it has no head to write
+		l.r.files.keep(a.file)
 	} else {
 		a.file.drop()
 	}
 	l.takeNotes() // also of requests that e has, which came too late for a.notes
-	late := l.pending
+	late := l.next.pending
 	added, missed := l.r.store.AddSnapshot(&history.Head{
 		Trace: history.Trace{Taken: l.p.wall()}, Noted: noted(slices.Concat(a.notes, late)),
 	}, e)
@@ -183,71 +196,22 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	}
 	found := func(n note) bool { return !lost[n.number] }
 	l.count(slices.DeleteFunc(a.notes, found), history.Count{Limited: 1})
-	l.pending = slices.DeleteFunc(late, found)
-	running := 0
-	clear(l.judged)
+	l.next.pending = slices.DeleteFunc(late, found)
+	clear(l.news.judged)
 	for _, q := range added {
-		if q.Cut {
-			continue
+		if !q.Cut {
+			l.tell(q)
 		}
-		if q.Key.Cause == reqtrace.CauseRunning {
-			running++
-		}
-		l.tell(q)
 	}
 	l.r.update(func(s *Stats) { s.Analyzed++ })
-	l.profileAfter(running, len(e.Slow))
 }
 
-// newEach is how many causes are logged as new in an hour, and maxKnown how many are remembered.
-const (
-	newEach  = 5
-	maxKnown = 4096
-)
-
-// isNew reports whether to log a cause as new. The history must call it new. Each cause is logged
-// once, and five in an hour at most.
-func (l *loop) isNew(k history.Key) bool {
-	k.Class = ""
-	if l.known[k] || l.judged[k] || len(l.known) >= maxKnown {
-		return false
-	}
-	l.judged[k] = true
-	if !l.r.store.New(k) {
-		return false
-	}
-	if now := time.Now(); now.Sub(l.newSince) >= time.Hour {
-		l.newSince, l.newTold = now, 0
-	}
-	if l.newTold == newEach {
-		return false
-	}
-	l.newTold++
-	l.known[k] = true
-	return true
-}
-
-// tell tells of a slow request.
 func (l *loop) tell(q history.Request) {
-	fresh := l.isNew(q.Key)
+	fresh := l.news.isNew(q.Key)
 	if fresh {
 		l.r.log.Info("slow requests have a new cause", "cause", q.Key.Cause.String(), "function", q.Key.Function,
 			"holder", q.Key.Holder, "class", q.Key.Class,
 			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
 	}
 	l.r.tell(Explained{Request: q, New: fresh})
-}
-
-// Of a CPU profile after requests that were running.
-const (
-	profileTime  = 10 * time.Second
-	profileEvery = 10 * time.Minute
-)
-
-func (l *loop) profileAfter(running, all int) {
-	if !l.r.o.Profile || !l.on || 2*running <= all || !l.profiled.IsZero() && time.Since(l.profiled) < profileEvery {
-		return
-	}
-	l.profiled = time.Now()
-	l.p.profile(profileTime)
 }

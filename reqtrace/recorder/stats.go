@@ -7,40 +7,39 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Stats says what a recorder has done and what it took, since it began. It is up to a second old.
+// Stats says what a recorder has done and what it took. It is up to a second old.
 type Stats struct {
 	Since     time.Time     `json:"since"`
 	On        bool          `json:"on"`                     // it records now
-	Why       string        `json:"why,omitempty"`          // why it is off, or what cannot be kept; "": nothing to say
-	Threshold time.Duration `json:"threshold_ns,omitempty"` // from which on a request is slow; 0: not known yet
-	// that a snapshot goes back, at least, unless Bytes are too few
+	Why       string        `json:"why,omitempty"`          // why it is off, or what cannot be kept
+	Threshold time.Duration `json:"threshold_ns,omitempty"` // a request is slow from here on; 0: not known yet
+	// how far back a snapshot goes, unless Bytes are too few
 	Window time.Duration `json:"window_ns"`
 	Bytes  int           `json:"window_bytes"`
 
-	// Coverage. How long the recorder was on, and how long it was off to stay within Options.CPU.
+	// How long the recorder was on, and how long it was off to stay within Options.CPU.
 	Passed  time.Duration `json:"passed_ns"`
 	Covered time.Duration `json:"covered_ns"`
 	Off     time.Duration `json:"off_ns,omitempty"`
 
-	Requests  uint64 `json:"requests"`  // that the service's own clock saw
-	Slow      uint64 `json:"slow"`      // of them
-	Kept      uint64 `json:"kept"`      // of these: snapshots were kept for them, and not analysed
-	Snapshots uint64 `json:"snapshots"` // that were taken
-	Analyzed  uint64 `json:"analyzed"`  // of them, by Options.InProcess or Analyze
+	Requests  uint64 `json:"requests"` // that the service's own clock saw
+	Slow      uint64 `json:"slow"`     // of them
+	Kept      uint64 `json:"kept"`     // of these: in snapshots that are not analysed
+	Snapshots uint64 `json:"snapshots"`
+	Analyzed  uint64 `json:"analyzed"` // of the snapshots, by Options.InProcess or Analyze
 
-	// Failures are snapshots that say nothing, by why.
+	// Snapshots that say nothing, by why.
 	Failures    map[string]uint64 `json:"failures,omitempty"`
 	LastFailure string            `json:"last_failure,omitempty"`
 
-	// CPU is the CPU time that the process has taken, and Cost what the recorder has taken. CPU
-	// includes Cost, except for an analysis by Options.Analyze.
+	// CPU is the CPU time of the process. It includes Cost, except for an analysis by
+	// Options.Analyze.
 	CPU  time.Duration `json:"cpu_ns"`
 	Cost Cost          `json:"cost"`
 }
 
-// Cost is CPU time. Snapshots and Analysis are measured. Tracing is an estimate at first, the
-// larger of a model and a measurement. It is measured once the recorder has compared what requests
-// take with and without tracing, which needs a dozen times on and off.
+// Cost is CPU time. Snapshots and Analysis are measured. Tracing is an estimate until the
+// recorder has compared what requests take with and without tracing, a dozen times.
 type Cost struct {
 	Tracing time.Duration `json:"tracing_ns"`
 	// Tracing is known to ± this, at 95% confidence; 0: not known
@@ -53,7 +52,7 @@ type Cost struct {
 // Total returns what the recorder took.
 func (c Cost) Total() time.Duration { return c.Tracing + c.Snapshots + c.Analysis }
 
-// Coverage returns for which part of the time the recorder was on, 0 to 1.
+// Coverage returns for which part of the time the recorder was on, from 0 to 1.
 func (s *Stats) Coverage() float64 {
 	if s.Passed <= 0 {
 		return 0
@@ -69,7 +68,7 @@ func (s *Stats) fail(why failure, err error) {
 	s.LastFailure = string(why) + ": " + err.Error()
 }
 
-// lines says it to who reads the page.
+// lines are for readers of the page.
 func (s *Stats) lines() []string {
 	state := "recording"
 	if !s.On {
@@ -125,7 +124,6 @@ func (r *Recorder) Stats() Stats {
 	return s
 }
 
-// update changes the statistics.
 func (r *Recorder) update(f func(*Stats)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +144,8 @@ func (l *loop) publish(now time.Time) {
 		why = "the history is in memory alone: " + err.Error()
 	}
 	l.r.update(func(s *Stats) {
-		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.window, l.bytes
-		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.covered, l.lacked, l.took
+		s.On, s.Why, s.Window, s.Bytes = l.on, why, l.slice.window, l.slice.bytes
+		s.Passed, s.Covered, s.Off, s.CPU = now.Sub(s.Since), l.sum.covered, l.sum.lacked, l.sum.took
 		c := &l.budget.cost
 		s.Cost = Cost{
 			Tracing: c.tracing, Snapshots: c.snapshots, Analysis: c.analysis + c.apart, Budget: l.budget.earned,
@@ -158,7 +156,6 @@ func (l *loop) publish(now time.Time) {
 	})
 }
 
-// whyOff says why the recorder is off.
 func (l *loop) whyOff(now time.Time) string {
 	_, known := l.r.Threshold()
 	switch {

@@ -7,9 +7,8 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// meter measures the CPU time that one goroutine takes from start to stop, by the clock of its
-// thread. Elapsed time does not do, because a busy machine can make it a hundred times as long. If
-// threads have no such clock, meter measures elapsed time anyway.
+// meter measures the CPU time of a goroutine by the clock of its thread, because elapsed time is
+// much longer on a busy machine. Without such a clock it measures elapsed time.
 type meter struct {
 	wall   time.Time
 	thread time.Duration

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// times counts requests by how long they took, for a quantile of the last minutes: eight steps an
-// octave, so a quantile is exact to an eighth. Any goroutine may add; the rest is the recorder's
-// goroutine's.
+// times counts requests by how long they took, eight steps an octave, for a quantile of the last
+// minutes. Any goroutine may add. The rest belongs to the recorder's goroutine.
 type times struct {
 	now    [buckets]atomic.Uint32
 	before [quantileMinutes][buckets]uint32 // of whole minutes, in a ring
@@ -26,20 +25,18 @@ const (
 
 func (t *times) add(d time.Duration) { t.now[bucket(d)].Add(1) }
 
-// bucket returns the number of the step that d is in: the octave, then the three bits after the first.
+// bucket returns the step of d: the octave, then the three bits after the first.
 func bucket(d time.Duration) int {
 	n := uint64(max(d, steps))
 	octave := bits.Len64(n) - 1
 	return octave*steps + int(n>>(octave-3))&(steps-1)
 }
 
-// ceiling returns the longest time of a step.
 func ceiling(i int) time.Duration {
 	octave := i / steps
 	return time.Duration(uint64(steps+i%steps+1)<<(octave-3)) - 1
 }
 
-// turn begins the next minute.
 func (t *times) turn() {
 	m := &t.before[t.minute]
 	for i := range t.now {
@@ -48,7 +45,8 @@ func (t *times) turn() {
 	t.minute = (t.minute + 1) % quantileMinutes
 }
 
-// quantile returns how long the requests below a quantile took at most; the largest duration where too few are known.
+// quantile returns how long the requests below a quantile took at most. It is the largest
+// duration if too few are known.
 func (t *times) quantile(q float64) time.Duration {
 	var counts [buckets]uint64
 	var all uint64

@@ -6,21 +6,21 @@ import (
 	"runtime/trace"
 )
 
-// Name is the type of the regions that mark requests in a trace.
+// Name is the type of the regions that mark requests.
 const Name = "evenkeel.request"
 
-// IDCategory is the category of the log event that carries a request's id.
+// IDCategory is the category of the log events that carry a request's id.
 const IDCategory = "evenkeel.request.id"
 
-// ClassCategory is the category of the log event that carries a request's class: its route.
+// ClassCategory is the category of the log events that carry a request's route.
 const ClassCategory = "evenkeel.request.class"
 
-// Request is a request that has begun. The zero value is one that is not traced.
+// Request is a request that has begun. The zero value is a request that is not traced.
 type Request struct{ region *trace.Region }
 
-// Start marks the start of a request in the execution trace, with an optional id that a report
-// shows (at most 64 bytes of it). The calling goroutine must be the one that calls End. Where no
-// trace is taken it does nothing.
+// Start marks the start of a request in the execution trace. A report shows the first 64 bytes of
+// id, which may be empty. The goroutine that calls Start must call End. Without a trace it does
+// nothing.
 func Start(ctx context.Context, id string) Request {
 	if !trace.IsEnabled() {
 		return Request{}
@@ -43,9 +43,9 @@ func (r Request) End() {
 	}
 }
 
-// Middleware marks each request that next serves. The id is the request's X-Request-Id, if it
-// has one; its class is the pattern of the route that an http.ServeMux has found for it, around
-// Middleware or within (another router may set http.Request.Pattern).
+// Middleware marks each request that next serves. The id is its X-Request-Id. Its class is the
+// pattern that an http.ServeMux found around Middleware or within next. Another router may set
+// http.Request.Pattern.
 func Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !trace.IsEnabled() {

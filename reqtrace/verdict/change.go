@@ -14,54 +14,52 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// When a difference between two sides is worth naming.
+// When a difference is worth naming.
 const (
-	// of the mean of the slowest 1% of the old side: less is not named, and not tested
+	// of the old side's mean; less is not tested
 	changeShare  = .05
-	changeTime   = 20 * time.Microsecond // likewise
-	changeDetail = .5                    // of a row's difference: a function, a holder or a class that is named with it
-	// one trace a side: a difference is this many times as far from 0 as its interval reaches
+	changeTime   = 20 * time.Microsecond
+	changeDetail = .5 // of a row's difference: a detail that is named with it
+	// with one trace a side an interval is this many times as wide
 	aloneTimes = 3
-	aloneShare = .25 // and at least this share of the old side's mean
-	otherLoad  = .1  // requests a second differ by more: it is said
-	otherMix   = .02 // of all requests: so much a class may gain before it is said
-	fewSlow    = 30  // requests in the slowest 1% of a side; of fewer it is said
+	aloneShare = .25 // and less than this share of the old side's mean is not named
+	otherLoad  = .1  // a difference of requests per second that is said
+	otherMix   = .02 // of all requests: what a class gains before it is said
+	fewSlow    = 30  // requests in the slowest 1% of a side, below which it is said
 )
 
 // ChangeOptions configure [Compare]. The zero value works.
 type ChangeOptions struct {
-	// Old and New are how the sides are called. Default: "old" and "new".
+	// Old and New name the sides. Default: "old" and "new".
 	Old, New string
-	// Confidence is how likely all intervals that decide on names hold together. Default: 0, which
-	// is 0.95; limits: 0.5 to 0.9999.
+	// Confidence is how likely all intervals hold together. Default: 0, which is 0.95. Limits:
+	// 0.5 to 0.9999.
 	Confidence float64
 }
 
-// Change says what made the slowest 1% of the requests slower, or faster, from one version of a service to another.
-// [Compare] makes it; nothing in it changes afterwards, so any goroutine may read it.
+// Change says what made the slowest 1% of the requests slower, or faster, from one version of a
+// service to another. [Compare] makes it. It does not change, so any goroutine may read it.
 //
-// The mean of the slowest 1% of a side is over all of its traces, each with the same weight. Unlike
-// a p99 it can be taken apart: the differences of Rows add up to that of Slow, with what a changed
-// mix of classes did (see [ClassChange]), and so do those of ByCause; those of all requests add up
-// to All. In Rows, ByCause and Classes, Slow is of what requests take beyond the time at which the
-// slowest 1% of the sides begin, shared among a request's causes by what each takes more than
-// usual.
+// Each trace of a side has the same weight. The differences of Rows, with what a changed mix of
+// classes did ([ClassChange]), add up to that of Slow. So do those of ByCause. Those of all
+// requests add up to All. In Rows, ByCause and Classes, Slow is what requests take beyond the
+// time at which the slowest 1% begin.
 type Change struct {
-	Sentence string        `json:"sentence"` // all of it in one sentence
-	Named    bool          `json:"named"`    // there is a cause worth naming
-	Causes   []CauseChange `json:"causes"`   // those that are named, the largest difference first
+	Sentence string        `json:"sentence"`
+	Named    bool          `json:"named"`  // there is a cause worth naming
+	Causes   []CauseChange `json:"causes"` // that are named, the largest difference first
 	Old      Side          `json:"old"`
 	New      Side          `json:"new"`
-	Slow     Difference    `json:"slow"`     // of the mean of the slowest 1%
-	All      Difference    `json:"all"`      // of the mean of all requests
-	Rows     []CauseChange `json:"rows"`     // by cause and function, the largest difference first
-	ByCause  []CauseChange `json:"by_cause"` // by cause alone
-	Classes  []ClassChange `json:"classes"`  // by class of requests; none where there is one class
-	// of each interval; with it all that are tested hold together by ChangeOptions.Confidence
+	Slow     Difference    `json:"slow"` // of the mean of the slowest 1%
+	All      Difference    `json:"all"`  // of the mean of all requests
+	Rows     []CauseChange `json:"rows"` // by cause and function, the largest difference first
+	ByCause  []CauseChange `json:"by_cause"`
+	Classes  []ClassChange `json:"classes"` // if there are several classes
+	// confidence of each interval
 	Level float64 `json:"level"`
-	// what makes the comparison less than it seems, and what to do about it
+	// what makes the comparison less certain, and what to do about it
 	Caveats []string `json:"caveats"`
-	Alone   bool     `json:"one_trace,omitempty"` // a side has one trace: the machine may have differed
+	Alone   bool     `json:"one_trace,omitempty"` // a side has one trace
 
 	table *changeTable
 }
@@ -71,42 +69,43 @@ type Side struct {
 	Name     string         `json:"name"`
 	Traces   int            `json:"traces"`
 	Requests int            `json:"requests"`
-	Trace    time.Duration  `json:"trace_ns"` // of all traces together
-	Slow     reqtrace.Parts `json:"slow_ns"`  // of a request of the slowest 1%, on average
-	All      reqtrace.Parts `json:"all_ns"`   // of a request
+	Trace    time.Duration  `json:"trace_ns"`
+	Slow     reqtrace.Parts `json:"slow_ns"` // mean of the slowest 1%
+	All      reqtrace.Parts `json:"all_ns"`  // mean of all requests
 }
 
-// Difference is what something takes of a request, on average, on both sides, and an interval for what is more.
+// Difference is what something takes of a request on both sides, with an interval.
 type Difference struct {
 	Old  time.Duration `json:"old_ns"`
 	New  time.Duration `json:"new_ns"`
-	More time.Duration `json:"more_ns"` // New less Old, with both sides' classes in the same mix
+	More time.Duration `json:"more_ns"` // New less Old, in the same mix of classes
 	Low  time.Duration `json:"low_ns"`
 	High time.Duration `json:"high_ns"`
 }
 
-// Beyond reports whether the interval leaves 0 out.
-func (d Difference) Beyond() bool { return d.Low > 0 || d.High < 0 }
+// beyond reports whether the interval excludes 0.
+func (d Difference) beyond() bool { return d.Low > 0 || d.High < 0 }
 
-// CauseChange is the difference that a cause makes, at one function or at all.
+// CauseChange is the difference that a cause makes, at one function or in all.
 type CauseChange struct {
-	Cause  reqtrace.Cause `json:"cause"` // assist-wait counts as assist
+	Cause  reqtrace.Cause `json:"cause"` // CauseAssistMark stands for both assists
 	Phrase string         `json:"phrase"`
-	// what both builds are matched by; numbers of closures are left out
+	// without numbers of closures
 	Function string `json:"function,omitempty"`
 	Site     string `json:"site,omitempty"` // function (file:line) in the new build, else in the old one
-	// function that held what was waited for, in at least half of the difference
+	// function that held what requests waited for
 	Holder string `json:"holder,omitempty"`
-	// of the requests that at least half of the difference is of, where there are several
+	// of at least half of the difference
 	Class string     `json:"class,omitempty"`
 	Slow  Difference `json:"slow"`
 	All   Difference `json:"all"`
 	Named bool       `json:"named,omitempty"`
 }
 
-// ClassChange is the difference that a class of requests makes. Its time differs because its requests take more or less
-// (Slow and All, which are part of the rows), or because there are more or fewer of them (SlowMix and AllMix, which are
-// not): Kitagawa's decomposition (Journal of the American Statistical Association 50, 1955).
+// ClassChange is the difference that a class of requests makes. Its requests take more or less
+// (Slow and All, which are part of the rows), or their number differs (SlowMix and AllMix, which
+// are not). This is Kitagawa's decomposition (Journal of the American Statistical Association 50,
+// 1955).
 type ClassChange struct {
 	Class    string     `json:"class"`
 	OldShare float64    `json:"old_share"` // of all requests, 0 to 1
@@ -117,19 +116,16 @@ type ClassChange struct {
 	AllMix   Difference `json:"all_mix"`
 }
 
-// Compare says what differs between the reports of two versions of a service. Take several traces
-// of each, old and new in turns: three a side are enough to tell what the machine does to a trace
-// from what the versions do. With one a side intervals are twice as wide, and nothing is named that
-// makes less than a quarter of the old mean.
+// Compare says what differs between the reports of two versions of a service. Take three traces
+// of each, old and new in turns. With one of each, intervals are wide, and Compare names only
+// large differences.
 //
-// A cause, or a function for a cause, is named where its interval leaves 0 out, and its difference
-// is at least 5% of the old mean. An interval is the wider of two. One is of Student's t over the
-// traces of both sides, as for trials whose units are few clusters (Hayes, Moulton: Cluster
-// Randomised Trials, 2nd edition, chapter 10): requests of one trace are not independent. The other
-// is of the blocks within the traces, with what neighbours have in common (Newey, West:
-// Econometrica 55, 1987), so that traces that agree by chance do not make an interval narrow. All
-// intervals that decide are corrected for how many there are (Bonferroni). There is no chance in
-// the method: the same reports give the same change.
+// Compare names a cause, or a function for a cause, if its interval excludes 0 and the difference
+// is at least 5% of the old mean. An interval is the wider of two. One is Student's t over the
+// traces (Hayes, Moulton: Cluster Randomised Trials, 2nd edition, chapter 10), because requests
+// of one trace are not independent. The other is of the blocks within the traces (Newey, West:
+// Econometrica 55, 1987). Intervals are corrected for their number (Bonferroni). The same reports
+// give the same change.
 func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) {
 	o.Old, o.New = cmp.Or(o.Old, "old"), cmp.Or(o.New, "new")
 	if o.Confidence == 0 {
@@ -168,8 +164,8 @@ func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) 
 	return c, nil
 }
 
-// comparable reports why a side cannot be compared. Where one of the sides is alone, a single
-// trace, only blocks tell how requests vary.
+// comparable says why a side cannot be compared. If a side has one trace, only blocks show how
+// requests vary.
 func comparable(side []*reqtrace.Report, name string, alone bool) error {
 	if len(side) == 0 {
 		return fmt.Errorf("verdict: no trace of %s: take one at least, better three", name)
@@ -187,7 +183,6 @@ func comparable(side []*reqtrace.Report, name string, alone bool) error {
 	return nil
 }
 
-// busyBlocks counts the blocks in which requests began.
 func busyBlocks(r *reqtrace.Report) (n int) {
 	for _, b := range r.Blocks {
 		if len(b.Classes) > 0 {
@@ -211,7 +206,8 @@ func newSide(name string, reports []*reqtrace.Report) Side {
 	return s
 }
 
-// kin has both kinds of assist be one: which of them it is depends on how busy the workers are, not on the program.
+// kin returns CauseAssistMark for both kinds of assist, because the difference is how busy the
+// workers are.
 func kin(c reqtrace.Cause) reqtrace.Cause {
 	if c == reqtrace.CauseAssistWait {
 		return reqtrace.CauseAssistMark
@@ -219,17 +215,15 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// notOfProgram is what causes say that are not a change of the program, because the machine or
-// other processes made them.
+// notOfProgram has causes that the machine or other processes made.
 var notOfProgram = map[reqtrace.Cause]string{
 	reqtrace.CauseMachine:     "The machine stood still",
 	reqtrace.CauseDescheduled: "Other processes had the CPU",
 }
 
-// ofProgram reports whether a cause may be named as a change of the program.
 func ofProgram(c reqtrace.Cause) bool { return c != reqtrace.CauseUnknown && notOfProgram[c] == "" }
 
-// name marks the rows that are named, and collects them.
+// name collects the rows that are worth naming.
 func (c *Change) name() {
 	for i := range c.ByCause {
 		cause := &c.ByCause[i]
@@ -240,8 +234,7 @@ func (c *Change) name() {
 			if row.Cause != cause.Cause || row.Function == "" || !c.worth(row) {
 				continue
 			}
-			// What one function takes less than another takes more of the same cause has moved: the
-			// code has another name.
+			// If another function takes as much less of the cause, the code has only moved.
 			if sum := float64(cause.Slow.More) / float64(row.Slow.More); sum < changeDetail {
 				continue
 			}
@@ -257,16 +250,14 @@ func (c *Change) name() {
 	c.Named = len(c.Causes) > 0
 }
 
-// worth reports whether a row's difference is one to name.
 func (c *Change) worth(x *CauseChange) bool {
 	d, least := x.Slow, changeShare
 	if c.Alone {
 		least = aloneShare
 	}
-	return ofProgram(x.Cause) && d.Beyond() && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
+	return ofProgram(x.Cause) && d.beyond() && d.More.Abs() >= max(changeTime, time.Duration(least*float64(c.Slow.Old)))
 }
 
-// classes fills in the differences of classes, where there are several.
 func (c *Change) classes() {
 	t := c.table
 	if len(t.classes) < 2 {
@@ -283,8 +274,8 @@ func (c *Change) classes() {
 	})
 }
 
-// Of returns the difference that some causes make together: of the mean of the slowest 1%, and of the mean of all. A
-// Change that was read from JSON does not know it, and returns nothing.
+// Of returns the difference that some causes make together, of the slowest 1% and of all
+// requests. It is 0 for a Change that was read from JSON.
 func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 	if c.table == nil {
 		return slow, all
@@ -298,11 +289,7 @@ func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 	return c.table.difference(sum)
 }
 
-// String returns the sentence.
-func (c *Change) String() string { return c.Sentence }
-
-// sentence says in at most three sentences by how much the slowest 1% differ, and which causes take
-// more or less. The largest difference comes first.
+// sentence says by how much the slowest 1% differ, and which causes take more or less.
 func (c *Change) sentence() string {
 	d := c.Slow
 	differ := fmt.Sprintf("The slowest 1%% take %s", differsBy(d, c.New.Name, c.Old.Name))
@@ -310,7 +297,7 @@ func (c *Change) sentence() string {
 	switch {
 	case !c.Named && c.Alone:
 		return "No difference to name. " + differ + ". One trace of each shows large differences only."
-	case !c.Named && d.Beyond():
+	case !c.Named && d.beyond():
 		return differ + ". No cause of that is certain."
 	case !c.Named && max(-d.Low, d.High) >= most:
 		return "Inconclusive. " + differ + ". Take more traces of each."
@@ -328,18 +315,16 @@ func (c *Change) sentence() string {
 	return strings.Join(list, " ")
 }
 
-// changeCauses is how many causes a sentence names. The table has all of them.
+// changeCauses is how many causes a sentence names.
 const changeCauses = 2
 
-// differsBy says by how much newer differs: "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".
+// differsBy formats "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".
 func differsBy(d Difference, newer, older string) string {
 	return fmt.Sprintf("%s in %s than in %s %s", amount(d), newer, older, intervalText(d))
 }
 
-// moreOrLess formats a difference with its interval.
 func moreOrLess(d Difference) string { return amount(d) + " " + intervalText(d) }
 
-// amount formats a difference without its interval.
 func amount(d Difference) string {
 	what := "more"
 	if d.More < 0 {
@@ -348,8 +333,8 @@ func amount(d Difference) string {
 	return textfmt.Duration(d.More.Abs()) + " " + what
 }
 
-// Words describes the cause: "waiting for a lock that main.refresh holds, in main.get (main.go:7),
-// for GET /".
+// Words describes the cause: "waiting for a lock that main.refresh holds, in main.get
+// (main.go:7), for GET /".
 func (x *CauseChange) Words() string {
 	t := x.Phrase
 	if x.Holder != "" {
@@ -365,12 +350,10 @@ func (x *CauseChange) Words() string {
 	return t
 }
 
-// intervalText writes an interval with its signs.
 func intervalText(d Difference) string {
 	return "[" + textfmt.SignedDuration(d.Low) + ", " + textfmt.SignedDuration(d.High) + "]"
 }
 
-// caveats says what makes a comparison less than it seems.
 func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if c.Alone {
@@ -401,14 +384,14 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 			textfmt.Count(rates[0]), c.Old.Name, textfmt.Count(rates[1]), c.New.Name)
 	}
 	for _, x := range c.Classes {
-		if x.NewShare-x.OldShare > otherMix { // as much less are others
+		if x.NewShare-x.OldShare > otherMix { // another class has less
 			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared in the same mix.", classText(x.Class),
 				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name,
 				textfmt.SignedDuration(x.SlowMix.More))
 		}
 	}
 	for _, x := range c.ByCause {
-		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.Beyond() &&
+		if !c.Alone && !x.Named && ofProgram(x.Cause) && x.All.beyond() &&
 			x.All.More.Abs() >= max(changeTime, time.Duration(changeShare*float64(c.All.Old))) {
 			add("Of all requests, %s takes %s on average. No difference of the slowest 1%% is certain.", x.Phrase,
 				moreOrLess(x.All))
@@ -422,7 +405,6 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	return list
 }
 
-// classText names a class, also that of requests that have none.
 func classText(class string) string {
 	if class == "" {
 		return "requests without a class"

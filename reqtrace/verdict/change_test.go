@@ -169,7 +169,7 @@ func TestChangeNull(t *testing.T) {
 			for range n {
 				c := compared(t, s.side(rng, traces), s.side(rng, traces))
 				named += one(c.Named)
-				beyond += one(c.Slow.Beyond())
+				beyond += one(c.Slow.beyond())
 				addsUp(t, c)
 			}
 			t.Logf("%s, %d traces a side: %d of %d named, %d beyond", name, traces, named, n, beyond)
@@ -255,7 +255,7 @@ func addsUp(t *testing.T, c *Change) {
 	if d := c.Slow.New - c.Slow.Old - c.Slow.More; d.Abs() > 2 {
 		t.Errorf("the slowest 1%% take %v in old and %v in new, %v more", c.Slow.Old, c.Slow.New, c.Slow.More)
 	}
-	mixSlow, mixAll := c.Mix()
+	mixSlow, mixAll := c.mix()
 	for what, rows := range map[string][]CauseChange{"causes": c.ByCause, "rows": c.Rows} {
 		slow, all := mixSlow, mixAll
 		for _, x := range rows {
@@ -291,7 +291,7 @@ func TestChangeMix(t *testing.T) {
 	s.class = .2
 	c := compared(t, older, s.side(rng, 3))
 	addsUp(t, c)
-	mix, _ := c.Mix()
+	mix, _ := c.mix()
 	if c.Named || len(c.Classes) != 2 || c.Classes[0].Class != "GET /search" || float64(mix) < .5*float64(c.Slow.More) {
 		t.Errorf("%v; mix %v, classes %+v", c, mix, c.Classes)
 	}
@@ -510,4 +510,11 @@ func TestChangeInconclusive(t *testing.T) {
 			t.Errorf("[%v, %v]: %s, want %s", tt.low, tt.high, got, tt.want)
 		}
 	}
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -11,24 +11,23 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// changeTable has of both sides' traces what a comparison is made from. A line is what one cause takes at one function,
-// through one holder, in one class of requests. A group is the sum of lines, and what differences are made of:
+// changeTable has what a comparison is made from. A line is what one cause takes at one function,
+// through one holder, in one class of requests. A group is the sum of lines:
 //
 //	lines   class × cause × function × holder
 //	groups  rows:    cause × function          byCause: cause
 //	        byClass: class                     whole:   rows and mix
 //	        mix:     class, by how many requests of it there are
 //
-// Invariant: of each statistic the rows, the causes and the classes add up to the same, and with the mix to the whole.
-//
-// See [slowness] for what slow requests are counted with.
+// Invariant: of each statistic the rows, the causes and the classes add up to the same, and with
+// the mix to the whole. See [slowness] for how much a slow request counts.
 type changeTable struct {
 	sides    [2][]*changeTrace
 	classes  []string
-	share    [2][]float64               // of all requests, by class: mean of the side's traces
-	usual    map[reqtrace.Cause]float64 // what a cause takes of a request, of all requests of both sides
+	share    [2][]float64               // of all requests, by class
+	usual    map[reqtrace.Cause]float64 // what a cause takes of a request on both sides
 	slowness *slowness
-	level    float64 // of the intervals
+	level    float64
 	rows     map[groupKey]*group
 	byCause  map[groupKey]*group
 	byClass  []*group
@@ -36,21 +35,20 @@ type changeTable struct {
 	whole    *group
 }
 
-// The statistics: what makes the mean of the slowest 1%, and what makes that of all requests.
+// The statistics: the mean of the slowest 1%, and that of all requests.
 const (
 	statSlow = iota
 	statAll
 	numStats
 )
 
-// changeTrace is a trace's sums by block.
 type changeTrace struct {
 	report   *reqtrace.Report
 	blocks   int
 	requests []float64   // by block
-	ofClass  [][]float64 // requests, by class and block
+	ofClass  [][]float64 // by class and block
 	lines    map[lineKey]*changeLine
-	all      float64 // requests
+	all      float64
 }
 
 type lineKey struct {
@@ -60,10 +58,9 @@ type lineKey struct {
 	holder   string
 }
 
-// changeLine is a line of one trace.
 type changeLine struct {
 	sum  [numStats][]float64 // ns, by block
-	site string              // with the most time
+	site string
 	most time.Duration
 }
 
@@ -72,21 +69,19 @@ type groupKey struct {
 	function string
 }
 
-// group is a sum of lines.
 type group struct {
 	key     groupKey
 	stats   [numStats]estimate
-	holders map[string]float64 // what is more of the slowest 1%, by holder
-	classes map[string]float64 // and by class
-	sites   [2]string          // where most of it is, old and new
-	most    [2]float64         // of that place
+	holders map[string]float64 // of the slowest 1%
+	classes map[string]float64 // of the slowest 1%
+	sites   [2]string          // of most of it, old and new
+	most    [2]float64
 }
 
-// estimate is a statistic of both sides.
 type estimate struct {
 	raw    [2]float64     // mean of the side's traces
-	values [2][]float64   // by trace, with both sides' classes in the same mix
-	blocks [2][][]float64 // by trace and block: how far the value is from its expectation because of the block
+	values [2][]float64   // by trace, in the same mix of classes
+	blocks [2][][]float64 // by trace and block: how far the block moves the value
 }
 
 func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
@@ -101,7 +96,7 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 		if i, ok := index[name]; ok {
 			return i
 		}
-		return index[reqtrace.OtherClasses] // where there is but one class: that one
+		return index[reqtrace.OtherClasses] // or the only class
 	}
 	for s, reports := range sides {
 		t.share[s] = make([]float64, len(t.classes))
@@ -129,7 +124,6 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 	return t
 }
 
-// setUsual works out what each cause takes of a request.
 func (t *changeTable) setUsual() {
 	t.usual = map[reqtrace.Cause]float64{}
 	for _, side := range t.sides {
@@ -141,13 +135,11 @@ func (t *changeTable) setUsual() {
 	}
 }
 
-// muchUnclassed is the share of a trace's requests without a class from which on classes are not
-// compared. A request without marks has one only where it waited in its handler, so those that a
-// new lock makes wait have one and the others do not: what the lock takes would pass for another
-// mix.
+// muchUnclassed is the share of requests without a class above which classes are not compared. A
+// request without marks has a class only if it waited in its handler. So a new lock gives more
+// requests a class, which would look like another mix.
 const muchUnclassed = .02
 
-// unclassed reports whether too many requests of a trace have no class.
 func unclassed(r *reqtrace.Report) bool {
 	without, all := 0, 0
 	for i := range r.Blocks {
@@ -160,9 +152,9 @@ func unclassed(r *reqtrace.Report) bool {
 	return float64(without) > muchUnclassed*float64(all)
 }
 
-// classesOf returns the classes that are compared. Where a trace has more classes than its blocks
-// name, a class is one of the others unless all traces name it; where the classes of many requests
-// are not known, all are one.
+// classesOf returns the classes that are compared. If blocks do not name all classes, a class
+// that some trace does not name is one of the others. If too many classes are unknown, all are
+// one.
 func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
 	for _, side := range sides {
 		if slices.ContainsFunc(side, unclassed) {
@@ -216,8 +208,8 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 	return t
 }
 
-// addSlow adds the slow requests. What one counts is shared among its causes by what each takes beyond what it usually
-// does, so that what all requests do is no part of why some are slow.
+// addSlow adds the slow requests. It shares what one counts among its causes, by what each takes
+// beyond the usual, because what all requests do is not why some are slow.
 func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 	for b := range t.report.Blocks {
 		for _, q := range t.report.Blocks[b].Slow {
@@ -260,16 +252,14 @@ func (t *changeTrace) line(k lineKey) *changeLine {
 	return l
 }
 
-// closureNumber is what of a closure's name another closure before it changes.
+// closureNumber is the part of a closure's name that an earlier closure changes.
 var closureNumber = regexp.MustCompile(`(\.func|\.gowrap|\.deferwrap|-range)[0-9]+\b(?:\.[0-9]+\b)*`)
 
-// builtFunction returns a place's function as it is called in every build: without its line, and without the numbers of
-// closures.
+// builtFunction returns a place's function as every build calls it.
 func builtFunction(site string) string {
 	return closureNumber.ReplaceAllString(functionOf(site), "$1")
 }
 
-// sum makes the groups.
 func (t *changeTable) sum() {
 	keys := map[lineKey]bool{}
 	for _, side := range t.sides {
@@ -280,7 +270,7 @@ func (t *changeTable) sum() {
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareLines) {
-		// in order, as sums of floating point depend on it
+		// in order, because sums of floating point depend on it
 		line := t.newGroup(groupKey{k.cause, k.function})
 		mix := t.newGroup(groupKey{})
 		for stat := range numStats {
@@ -306,15 +296,15 @@ func compareLines(p, q lineKey) int {
 
 // estimate works out a line of each trace, and what the mix of classes does to it.
 //
-// Let x be what the line takes of a request of the statistic, on average, r its class's share of all requests, and
-// both bars the mean of old and new. Then x = r (x/r), and the difference is
+// Let x be what the line takes of a request, r its class's share of all requests, and both bars
+// the mean of old and new. Then x = r (x/r), and the difference is
 //
 //	x' - x = r̄ (x'/r' - x/r)  +  (r' - r) (x/r)‾
 //	         └ the line ─────┘    └ the mix ────┘
 //
 // x and r vary from trace to trace and from block to block, so x/r enters linearized: (x -
-// (x/r)(r_k - r)) / r in trace k. Where a side has no request of the class there is nothing to
-// compare, and all of it is the mix's.
+// (x/r)(r_k - r)) / r in trace k. If a side has no request of the class, all of it belongs to the
+// mix.
 func (t *changeTable) estimate(line, mix *estimate, k lineKey, stat int) {
 	var mean, rate [2]float64
 	for s, side := range t.sides {
@@ -351,7 +341,6 @@ func (t *changeTable) estimate(line, mix *estimate, k lineKey, stat int) {
 	}
 }
 
-// mean returns what a line takes of a request of the statistic.
 func (t *changeTrace) mean(k lineKey, stat int) float64 {
 	if l := t.lines[k]; l != nil {
 		return total(l.sum[stat]) / t.divisor(stat)
@@ -367,7 +356,8 @@ func (t *changeTrace) divisor(stat int) float64 {
 	return t.all
 }
 
-// influence returns by how much each block moves a line's mean, and its class's share of the requests, to first order.
+// influence returns by how much each block moves a line's mean and its class's share, to first
+// order.
 func (t *changeTrace) influence(k lineKey, stat int) (line, share []float64) {
 	line, share = make([]float64, t.blocks), make([]float64, t.blocks)
 	l, mean, r := t.lines[k], t.mean(k, stat), total(t.ofClass[k.class])/t.all
@@ -438,30 +428,27 @@ func (t *changeTable) sitesOf(k lineKey) (sites [2]string) {
 	return sites
 }
 
-// tested returns how many differences are tested: causes, and functions for a cause, that weigh something on a side. It
-// does not depend on how much they differ, or the tests would be chosen by their results.
+// tested returns how many differences are tested. It does not depend on how much they differ,
+// because results must not choose their tests.
 func (t *changeTable) tested() (n int) {
 	weighs := func(g *group) bool {
 		raw := g.stats[statSlow].raw
 		return ofProgram(g.key.cause) && max(raw[0], raw[1]) >= changeShare*t.slowness.tails[0]
 	}
 	for _, g := range t.byCause {
-		n += one(weighs(g))
+		if weighs(g) {
+			n++
+		}
 	}
 	for k, g := range t.rows {
-		n += one(k.function != "" && weighs(g))
+		if k.function != "" && weighs(g) {
+			n++
+		}
 	}
 	return n
 }
 
-func one(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// sorted returns groups, the largest difference of the slowest 1% first.
+// sorted returns groups, the largest difference first.
 func (t *changeTable) sorted(in map[groupKey]*group) []*group {
 	return slices.SortedFunc(maps.Values(in), func(p, q *group) int {
 		return cmp.Or(cmp.Compare(math.Abs(q.stats[statSlow].more()), math.Abs(p.stats[statSlow].more())),
@@ -469,7 +456,6 @@ func (t *changeTable) sorted(in map[groupKey]*group) []*group {
 	})
 }
 
-// row writes a group as users see it.
 func (t *changeTable) row(g *group) CauseChange {
 	c := CauseChange{Cause: g.key.cause, Phrase: Phrase(g.key.cause), Function: g.key.function}
 	c.Slow, c.All = t.difference(g)

@@ -14,7 +14,7 @@ const (
 	changeClasses = 8
 )
 
-// WriteText writes the sentence and what it rests on. Tables are at most 100 columns wide.
+// WriteText writes the sentence and its figures. Tables are at most 100 columns wide.
 func (c *Change) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.wrap("", c.Sentence, t.style.Bold)
@@ -42,7 +42,6 @@ func (c *Change) Scope() string {
 	return side(&c.Old) + "; " + side(&c.New)
 }
 
-// sides shows what the slowest 1% of both sides take.
 func (t *text) sides(c *Change) {
 	t.head(fmt.Sprintf("%-14s%10s  %s", "slowest 1%", "mean", "where the time of its requests went"))
 	longest := max(c.Old.Slow.Total(), c.New.Slow.Total(), 1)
@@ -54,9 +53,8 @@ func (t *text) sides(c *Change) {
 	t.legend([]reqtrace.Parts{c.Old.Slow, c.New.Slow})
 }
 
-// changes writes the differences by cause, which add up.
 func (t *text) changes(c *Change) {
-	// of less there is no row
+	// a row has at least this much
 	part := func(d Difference) time.Duration { return time.Duration(leastRow * float64(max(d.Old, d.New))) }
 	table := textfmt.NewTable(6)
 	table.Add(t.style.Bold, []string{
@@ -81,7 +79,7 @@ func (t *text) changes(c *Change) {
 		}
 		row(x.Phrase, x.Slow, x.All, x.Named)
 	}
-	if slow, all := c.Mix(); slow != 0 || all != 0 {
+	if slow, all := c.mix(); slow != 0 || all != 0 {
 		table.Add(nil, []string{
 			"  another mix of classes", "", "", textfmt.SignedDuration(slow), "",
 			textfmt.SignedDuration(all),
@@ -93,8 +91,8 @@ func (t *text) changes(c *Change) {
 	t.line("%s", t.style.Dim("  by cause: what requests take beyond the time at which the slowest 1% of both begin"))
 }
 
-// Mix returns what of the differences is that there are more requests of some classes, and fewer of others.
-func (c *Change) Mix() (slow, all time.Duration) {
+// mix returns the part of the differences that the number of requests of each class makes.
+func (c *Change) mix() (slow, all time.Duration) {
 	for i := range c.Classes {
 		slow += c.Classes[i].SlowMix.More
 		all += c.Classes[i].AllMix.More

@@ -8,23 +8,23 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// When the slowest requests are said to be of another class than the rest.
+// When the slowest requests are of another class than the rest.
 const (
-	leastSlow      = 5  // requests of it among the slowest 1%
+	leastSlow      = 5  // among the slowest 1%
 	leastSlowShare = .6 // of the slowest 1%
-	// of its share of the slowest 1%: its share of all requests, those without a class counted as its own
+	// its share of all requests, as a part of its share of the slowest 1%
 	mostOfAll = .5
 )
 
-// SlowClass is the class that most of the slowest 1% of the requests are of, where the rest are of others.
+// SlowClass is the class of most of the slowest 1%, if it is not the class of most requests.
 type SlowClass struct {
 	Name string  `json:"name"`
-	Slow float64 `json:"slow"` // its share of the slowest 1% (p99+), 0 to 1
+	Slow float64 `json:"slow"` // its share of the slowest 1%, 0 to 1
 	All  float64 `json:"all"`  // its share of all requests
 }
 
-// slowClass returns the class of the slowest requests, nil where they are like the rest, or where that is not known: of
-// a request that did not wait in its handler no stack tells its class, and those that did not wait are the fast ones.
+// slowClass returns the class of the slowest requests, nil if they are like the rest. Requests
+// without a class count as its own, because only requests that waited have one.
 func slowClass(r *reqtrace.Report) *SlowClass {
 	if r.Class != "" || len(r.Classes) < 2 || !worth(r) {
 		return nil
@@ -41,7 +41,6 @@ func slowClass(r *reqtrace.Report) *SlowClass {
 	return s
 }
 
-// countClasses returns how many requests there are of all classes, among the slowest 1%, and without a class.
 func countClasses(r *reqtrace.Report) (all, slow, unknown int) {
 	for _, c := range r.Classes {
 		all += c.Requests
@@ -53,8 +52,7 @@ func countClasses(r *reqtrace.Report) (all, slow, unknown int) {
 	return all, slow, unknown
 }
 
-// classCaveat says that the slowest may be of another class than the rest, where several are known
-// but not those of most requests; "": they are, or nothing hints at it.
+// classCaveat says that the slowest may be of another class, if most classes are unknown.
 func classCaveat(r *reqtrace.Report) string {
 	if r.Class != "" || len(r.Classes) < 3 || !worth(r) || slowClass(r) != nil {
 		return ""
@@ -71,14 +69,14 @@ func classCaveat(r *reqtrace.Report) string {
 
 // ClassRow is a line of the table of classes.
 type ClassRow struct {
-	Name     string // in words, where there is none
+	Name     string
 	Requests int
 	P50, P99 time.Duration
 	Slow     float64 // its share of the slowest 1%, 0 to 1
 }
 
-// Classes returns the classes of the report's requests, those with most of the slowest 1% first;
-// none where all are of one.
+// Classes returns the classes of the report's requests, those with most of the slowest 1% first.
+// It is empty if there is one class.
 func (v *Verdict) Classes() []ClassRow {
 	if v.report == nil || len(v.report.Classes) < 2 {
 		return nil
@@ -94,7 +92,7 @@ func (v *Verdict) Classes() []ClassRow {
 	return rows
 }
 
-// ClassText names a class ([reqtrace.Request].Class), also the one of requests that have none.
+// ClassText names a class, also that of requests without one.
 func ClassText(class string) string {
 	if class == "" {
 		return "not seen in a handler"

@@ -11,21 +11,19 @@ import (
 
 // Limits for the work that a holder does at a time, without its waits for a CPU.
 const (
-	longHold = 5 * time.Millisecond // a hold of this length is always named
-	// a shorter one is named if other processes made it at most this many times as long
+	longHold = 5 * time.Millisecond // longer holds are always named
+	// a shorter hold is named if waits made it at most this many times as long
 	mostDilated = 30
-	// what requests compute is named if other processes made it at most this many times as long
+	// what requests compute is named if waits made it at most this many times as long
 	mostOwn = 10
 )
 
-// computes are the causes during which the kernel can take the CPU from a request.
 var computes = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseCgo, reqtrace.CauseAssistMark, reqtrace.CauseSweep}
 
-// dilated moves time from descheduled back to the causes that it delayed. These are holders of
-// locks and channels, and goroutines that ran before requests. It does so only if their own work is
-// worth naming. A lock that is held for 20 ms of work is the program's, even if other processes
-// made that 100 ms. A lock that is held for 0.15 ms is not, even if its holder was descheduled for
-// 500 ms.
+// dilated moves time from descheduled back to the causes that it delayed: holders of locks and
+// channels, and goroutines that ran before requests. Their own work must be worth naming. A lock
+// that is held for 20 ms of work is the program's, even if waits for a CPU made that 100 ms. A
+// lock that is held for 0.15 ms is not.
 func dilated(r *reqtrace.Report, list []NamedCause) {
 	var off *NamedCause
 	for i := range list {
@@ -59,9 +57,8 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 	dilatedOwn(r, list, off)
 }
 
-// dilatedOwn moves the rest of descheduled, which no holder explains, to what requests compute
-// most, if that is long enough on its own. A request that computes for 20 ms is slow on an idle
-// machine too.
+// dilatedOwn moves the rest of descheduled to what requests compute most, if that is long on its
+// own.
 func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
 	var own *NamedCause
 	for i := range list {
@@ -83,8 +80,8 @@ func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
 	off.behind += rest
 }
 
-// whole returns a cause's share of the excess. It includes its holder's waits for a CPU and leaves
-// out those that belong to other causes' holders.
+// whole returns a cause's share of the excess, with its holder's waits for a CPU and without
+// those of other holders.
 func (n *NamedCause) whole() float64 {
 	if n.Excess <= 0 {
 		return n.Share
@@ -92,7 +89,7 @@ func (n *NamedCause) whole() float64 {
 	return n.Share * float64(n.Excess+n.Waited-n.behind) / float64(n.Excess)
 }
 
-// because says which share of a cause is its holder's wait for a CPU. "": hardly any.
+// because says which share is the holder's wait for a CPU. "": hardly any.
 func (n *NamedCause) because() string {
 	if n.Waited < time.Microsecond {
 		return ""

@@ -11,25 +11,24 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// A trace alone does not show what the kernel and the hypervisor did with the program's threads. If
-// they take a thread's processor, its goroutine seems to run, or its system call seems to take
-// long. The goroutines behind it wait in a run queue, and a thread that is woken late leaves a
-// processor idle. So a cause that looks like that, without a function or a holder, is named only if
-// it is unlikely to be the machine's.
+// A trace does not show what the kernel and the hypervisor did with the program's threads. If
+// they take a thread's processor, its goroutine seems to run, and others wait in a run queue. So
+// a cause that looks like that, without a function or a holder, is named only if it is unlikely
+// to be the machine's.
 const (
-	tooMuchSteal = .1  // for what stolen time looks like to be named
-	profileRate  = 100 // samples that a CPU profile takes in a second of running (runtime/pprof)
-	// times: who ran while others were in the run queue is named unless so many times as long was lost
+	tooMuchSteal = .1  // steal above which stolen time cannot be told from such a cause
+	profileRate  = 100 // samples per second of running in a CPU profile (runtime/pprof)
+	// a goroutine that ran instead is named unless this many times as long was lost
 	runsWith = 50
 )
 
-// machineLike are the causes that waits of threads for a processor look like.
+// machineLike are the causes that a thread's wait for a processor looks like.
 var machineLike = []reqtrace.Cause{
 	reqtrace.CauseRunning, reqtrace.CauseSyscall, reqtrace.CauseRunqueueBusy,
 	reqtrace.CauseRunqueueIdle,
 }
 
-// doubt says in a sentence why an excess has no cause to name though there is a first one; "": it is named.
+// doubt says why the first cause is not certain; "": it is.
 func (v *Verdict) doubt() string {
 	r := v.report
 	if len(v.Causes) == 0 || !worth(r) {
@@ -40,7 +39,7 @@ func (v *Verdict) doubt() string {
 	like := slices.Contains(machineLike, c.Cause) || waits(c.Cause) && slices.Contains(machineLike, c.Doing)
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
 		c.Cause == reqtrace.CauseStopped) {
-		// whose place is what it is stopped for
+		// the place of CauseStopped is what it is stopped for
 		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.",
 			textfmt.Share(r.Machine.Steal))
 	}
@@ -54,9 +53,9 @@ func (v *Verdict) doubt() string {
 	switch {
 	case !like:
 		return ""
-	case r.Machine.Threads > 0 && r.Machine.Steal < muchSteal: // the threads' waits for a CPU are a cause of their own
+	case r.Machine.Threads > 0 && r.Machine.Steal < muchSteal: // the threads' waits are a cause of their own
 		return ""
-	// it had a processor of Go's, whether or not the kernel let it run
+	// it had one of Go's processors, whether or not the kernel let it run
 	case known && c.Cause == reqtrace.CauseRunqueueBusy:
 		times = runsWith
 	case known:
@@ -74,38 +73,33 @@ func (v *Verdict) doubt() string {
 	return ""
 }
 
-// otherRequests is the name that package reqtrace gives to goroutines that ran instead, if it knows
-// no more.
+// otherRequests is package reqtrace's name for goroutines that ran instead, if it knows no more.
 const otherRequests = "other requests"
 
-// areRequests reports whether a holder is no more than that requests held each other up.
+// areRequests reports whether a holder is only other requests.
 func areRequests(holder string, r *reqtrace.Report) bool {
 	return holder == otherRequests ||
 		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })
 }
 
-// waits reports whether a cause is what its holder did.
+// waits reports whether requests wait for a holder.
 func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtrace.CauseChannel }
 
-// leastSamples returns how many samples the running of the slowest 1% has if it was: more of them than of what usual
-// requests run and half of what these run more.
+// leastSamples returns how many samples the running of the slowest 1% has if it really ran.
 func leastSamples(r *reqtrace.Report) int {
 	each := r.Tail.Parts.Of(reqtrace.CauseRunning) - r.Tail.Excess.Of(reqtrace.CauseRunning)/2
 	return max(reqtrace.EnoughSamples, int(math.Ceil(float64(kept(r))*each.Seconds()*profileRate)))
 }
 
-// kept returns of how many requests the figures of the slowest 1% are.
 func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
 
-// lostTime returns how long the service's threads waited for a CPU, or had it taken by the
-// hypervisor, as far as known. It leaves out waits that are a cause of their own.
+// lostTime returns how long the service's threads waited for a CPU, or lost it to the hypervisor.
 func lostTime(r *reqtrace.Report) time.Duration {
 	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
 }
 
-// tookAtLeast returns for how much of the trace's time some of the slowest 1% had more than usual
-// of what waits for a processor look like: those of the same time may wait for the same, so each
-// moment counts once.
+// tookAtLeast returns for how much of the trace's time some of the slowest 1% waited more than
+// usual for a processor, or seemed to. Each moment counts once.
 func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
 	usual := machineLikeTime(&r.Median.Parts)
 	type span struct{ from, to time.Duration }

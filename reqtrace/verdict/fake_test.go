@@ -38,13 +38,11 @@ func fakeReport(median, tail reqtrace.Parts, sites ...reqtrace.Blame) *reqtrace.
 		Classes: []reqtrace.Class{
 			{
 				Name: "main.get", Requests: 9000,
-				Quantiles: reqtrace.Quantiles{P50: 3 * ms, P90: 9 * ms, P99: 21 * ms, P999: 30 * ms, Tail: 22 * ms},
-				Slow:      80,
+				P50: 3 * ms, P90: 9 * ms, P99: 21 * ms, P999: 30 * ms, Tail: 22 * ms, Slow: 80,
 			},
-			{Requests: 3000, Quantiles: reqtrace.Quantiles{
-				P50: 2 * ms, P90: 8 * ms, P99: 15 * ms, P999: 25 * ms,
-				Tail: 19 * ms,
-			}, Slow: 40},
+			{
+				Requests: 3000, P50: 2 * ms, P90: 8 * ms, P99: 15 * ms, P999: 25 * ms, Tail: 19 * ms, Slow: 40,
+			},
 		},
 		Allocated: 250 << 20,
 		Spans: []reqtrace.Span{

@@ -7,17 +7,16 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// GuidePath is the document of this repository that has a row for each kind of cause: what it looks like in code and in
-// a report, and what usually mends it.
-const GuidePath = "docs/guides/explain.md"
+// guidePath is the document that has a row for each kind of cause.
+const guidePath = "docs/guides/explain.md"
 
 // kind is a row of the guide's table of causes.
 type kind struct {
-	anchor string // in GuidePath
-	mends  string // what usually mends it, as the row says it
+	anchor string // in guidePath
+	mends  string // what usually mends it
 }
 
-// kindsByCause are the rows of causes; kindsByOp, of what is waited for, come before these.
+// kindsByCause has a row for each cause. Those of kindsByOp come first.
 var kindsByCause = [...]kind{
 	reqtrace.CauseUnknown:      {"unknown", "trace for longer, or with a newer Go"},
 	reqtrace.CauseRunning:      {"running", "do less work per request"},
@@ -40,7 +39,7 @@ var kindsByCause = [...]kind{
 	reqtrace.CauseDescheduled:  {"descheduled", "give the service CPUs of its own, or move the other processes away"},
 }
 
-// kindsByOp are the rows of what was asked for ([reqtrace.Blame.Op]), whatever the cause of the wait.
+// kindsByOp has rows by [reqtrace.Blame.Op], whatever the cause of the wait.
 var kindsByOp = map[string]kind{
 	"mutex": {"mutex", "move I/O and long computing out of the lock"},
 	"RWMutex": {
@@ -60,32 +59,24 @@ var kindsByOp = map[string]kind{
 		"grpc-stream",
 		"raise MaxConcurrentStreams of the server, or spread calls over more connections",
 	},
-	"rate limiter":         {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
-	"sleep":                {"sleep", "wait for the event itself instead of a time"},
-	"pause before a retry": {"retry", "find out why the first attempt fails, or pause for less"},
-	"SQLite lock":          {"sqlite", "do other work before the transaction begins or after it commits"},
-	"TLS handshake": {
-		"dial",
-		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
-	},
-	"client, which reads the answer": {
-		"client",
-		"set ReadTimeout and WriteTimeout, or put a proxy that buffers in front",
-	},
-	"client, which sends the request": {
-		"client",
-		"set ReadTimeout and WriteTimeout, or put a proxy that buffers in front",
-	},
-	"name server": {"dns", "keep connections open, so that names are not looked up for each"},
-	"new connection": {
-		"dial",
-		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
-	},
-	"connection to a server": {
-		"dial",
-		"read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
-	},
+	"rate limiter":                    {"rate-limiter", "raise the rate or the burst, or refuse at once with Allow"},
+	"sleep":                           {"sleep", "wait for the event itself instead of a time"},
+	"pause before a retry":            {"retry", "find out why the first attempt fails, or pause for less"},
+	"SQLite lock":                     {"sqlite", "do other work before the transaction begins or after it commits"},
+	"TLS handshake":                   dialKind,
+	"client, which reads the answer":  clientKind,
+	"client, which sends the request": clientKind,
+	"name server":                     {"dns", "keep connections open, so that names are not looked up for each"},
+	"new connection":                  dialKind,
+	"connection to a server":          dialKind,
 }
+
+var (
+	dialKind = kind{
+		"dial", "read bodies to their end and raise MaxIdleConnsPerHost, so that connections are used again",
+	}
+	clientKind = kind{"client", "set ReadTimeout and WriteTimeout, or put a proxy that buffers in front"}
+)
 
 // syncs are the system calls that wait for a disk; files are others on files.
 var (
@@ -99,7 +90,7 @@ var (
 	fileKind = kind{"file", "keep in memory what is read again, and write outside of requests"}
 )
 
-// stopKinds are the rows of what the world was stopped for.
+// stopKinds has rows by what the world was stopped for.
 var stopKinds = map[string]kind{
 	"all goroutines stack trace": {
 		"stop-stacks",
@@ -109,13 +100,12 @@ var stopKinds = map[string]kind{
 	"GOMAXPROCS":     {"stop-gomaxprocs", "set GOMAXPROCS once, before the first request"},
 }
 
-// readerKind is the guide's row for an RWMutex that a reader holds while a writer waits.
+// readerKind is for an RWMutex that a reader holds while a writer waits.
 var readerKind = kind{"rwmutex-reader", "copy what you need under RLock, and do the slow work after RUnlock"}
 
-// libraryKind is the guide's row for a library's sleep of unknown purpose.
+// libraryKind is for a library's sleep of unknown purpose.
 var libraryKind = kind{"library-sleep", "shorten the library's pause by its options, or call it outside of requests"}
 
-// kind returns the guide's row of a named cause.
 func (n *NamedCause) kind() kind {
 	switch {
 	case n.Writer != "":
@@ -126,7 +116,6 @@ func (n *NamedCause) kind() kind {
 	return kindOf(n.Cause, n.Op)
 }
 
-// kindOf returns the row of a cause, where op is what was asked for.
 func kindOf(c reqtrace.Cause, op string) kind {
 	switch c {
 	case reqtrace.CauseLock, reqtrace.CauseChannel, reqtrace.CauseNetwork, reqtrace.CauseSleep:

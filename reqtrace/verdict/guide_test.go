@@ -11,7 +11,7 @@ import (
 
 // TestGuide: each kind has a row in the guide's table, which says the same of what mends it.
 func TestGuide(t *testing.T) {
-	b, err := os.ReadFile("../../" + GuidePath)
+	b, err := os.ReadFile("../../" + guidePath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestGuide(t *testing.T) {
 	for _, k := range kinds {
 		row, ok := rows[k.anchor]
 		if !ok {
-			t.Errorf("%s has no row #%s", GuidePath, k.anchor)
+			t.Errorf("%s has no row #%s", guidePath, k.anchor)
 		} else if !strings.Contains(row, k.mends) {
 			t.Errorf("the row #%s does not say %q:\n%s", k.anchor, k.mends, row)
 		}
@@ -79,7 +79,7 @@ func TestKinds(t *testing.T) {
 			tt.sites[i].Cause = tt.cause
 		}
 		r := fakeReport(partsOf(times{}), partsOf(times{tt.cause: 10 * time.Millisecond}), tt.sites...)
-		if got, want := Of(r).Causes[0].Guide, GuidePath+"#"+tt.anchor; got != want {
+		if got, want := Of(r).Causes[0].Guide, guidePath+"#"+tt.anchor; got != want {
 			t.Errorf("%s %v: %s, want %s", tt.cause, tt.sites, got, want)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// mostWords is how many words a sentence has at most.
+// mostWords bounds a sentence.
 const mostWords = 25
 
-// headline says in at most three sentences what to mend: the cause with its share, who held or did
-// what, and where requests wait.
+// headline says what to mend: the cause with its share, who held or did what, and where requests
+// wait.
 func (n *NamedCause) headline() string {
 	b := n.blame()
 	t := fmt.Sprintf("%s of the extra time is %s%s.", textfmt.Share(n.whole()), asked(n.Cause, n.Op), n.because())
@@ -25,8 +25,7 @@ func (n *NamedCause) headline() string {
 	return t
 }
 
-// line is where the time goes in the end: where the holder of what is waited for spends it, else
-// where the request does.
+// line is where the time goes: where the holder spends it, else where the request does.
 func (n *NamedCause) line() string {
 	switch {
 	// other processes or the quota can stop any line
@@ -38,15 +37,14 @@ func (n *NamedCause) line() string {
 	return n.Site
 }
 
-// held reports whether others hold what is waited for. A sleep for SQLite's lock waits for its
-// holder.
+// held reports whether others hold what is waited for, such as SQLite's lock during a sleep.
 func (n *NamedCause) held() bool {
 	return waits(n.Cause) || n.Cause == reqtrace.CauseSleep && n.Holder != ""
 }
 
-// sameLine returns the first cause, and those that are named and come down to the same line.
+// sameLine returns the first cause, and those that come down to the same line.
 func (v *Verdict) sameLine() (same []NamedCause) {
-	leading := v.Leading()
+	leading := v.leading()
 	line := leading[0].line()
 	for i := range leading {
 		if i == 0 || line != "" && leading[i].line() == line {
@@ -56,8 +54,8 @@ func (v *Verdict) sameLine() (same []NamedCause) {
 	return same
 }
 
-// lineHeadline is headline of several causes that come down to one line: some requests are at that
-// line, and others wait for them.
+// lineHeadline is the headline of several causes of one line. Some requests are at that line, and
+// others wait for them.
 func lineHeadline(same []NamedCause) string {
 	sum, itself, first := 0., 0., NamedCause{}
 	for _, n := range same {
@@ -69,7 +67,7 @@ func lineHeadline(same []NamedCause) string {
 			first = n
 		}
 	}
-	if first.Share == 0 { // nobody waits for another
+	if first.Share == 0 { // no request waits for another
 		return same[0].headline()
 	}
 	b := first.blame()
@@ -95,7 +93,7 @@ func lineHeadline(same []NamedCause) string {
 	return t
 }
 
-// who says who holds what is waited for, or what runs instead; "" where that is not known.
+// who says who holds what is waited for, or what runs instead; "": not known.
 func (n *NamedCause) who(b *reqtrace.Blame) string {
 	var t string
 	switch what := doing(b); {
@@ -137,7 +135,7 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 	return t + longest + "."
 }
 
-// where says where requests spend the time; "" where that is not known.
+// where says where requests spend the time; "": not known.
 func (n *NamedCause) where() string {
 	if n.Site == "" {
 		return ""
@@ -167,7 +165,6 @@ func (n *NamedCause) where() string {
 	return t + "."
 }
 
-// fix says the one edit that usually mends the cause, at its line.
 func (n *NamedCause) fix() string {
 	at := n.Site
 	switch {
@@ -184,12 +181,11 @@ func (n *NamedCause) fix() string {
 	return n.Mends + "."
 }
 
-// figures are the numbers below the headline, a sentence each.
 func (v *Verdict) figures() []string {
 	r := v.report
 	list := []string{fmt.Sprintf("The slowest 1%% take %s on average, the median %s.", textfmt.Duration(r.Tail.Mean),
 		textfmt.Duration(r.Median.Mean))}
-	if leading := v.Leading(); len(leading) > 1 {
+	if leading := v.leading(); len(leading) > 1 {
 		line := leading[0].line()
 		for i := range leading[1:] {
 			if n := &leading[1+i]; line == "" || n.line() != line {
@@ -218,7 +214,6 @@ func (v *Verdict) figures() []string {
 	return append(list, "To measure all of it: evenkeel run -variant 'no gc: GOGC=off'"+memory+".")
 }
 
-// also says in a sentence what a cause is that is named next to the first.
 func (n *NamedCause) also() string {
 	b := n.blame()
 	t := textfmt.Share(n.whole()) + " " + asked(n.Cause, n.Op)
@@ -237,9 +232,9 @@ func (n *NamedCause) also() string {
 	return t + "."
 }
 
-// leftOut says what no share has in it, a line each.
+// leftOut says what the shares do not include.
 func leftOut(r *reqtrace.Report) []string {
-	list := []string{} // a list in JSON too
+	list := []string{}
 	if m := &r.Machine; m.Stalls > 0 {
 		list = append(list, fmt.Sprintf("%s (%s) during which the whole machine stood still.", textfmt.Duration(m.Time),
 			textfmt.Plural(m.Stalls, "time")))
@@ -261,7 +256,6 @@ func leftOut(r *reqtrace.Report) []string {
 	return list
 }
 
-// words counts the words of a sentence.
 func words(s string) int { return len(strings.Fields(s)) }
 
 func (n *NamedCause) blame() reqtrace.Blame {

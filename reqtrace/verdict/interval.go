@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// neighbours is how many of the following blocks a block is held to have something in common with.
+// neighbours is how many of the following blocks correlate with a block.
 const neighbours = 2
 
-// difference returns a group's differences with their intervals.
 func (t *changeTable) difference(g *group) (slow, all Difference) {
 	return t.interval(&g.stats[statSlow]), t.interval(&g.stats[statAll])
 }
@@ -24,9 +23,8 @@ func (t *changeTable) interval(e *estimate) Difference {
 
 func (e *estimate) more() float64 { return average(e.values[1]) - average(e.values[0]) }
 
-// reach returns how far an interval of that level reaches on either side: the wider of the one that
-// the traces give, and the one that their blocks do; with one trace a side that is all there is,
-// and made wider.
+// reach returns half the width of an interval. It is the wider of the one over traces and the one
+// over blocks. With one trace a side it is the latter, and made wider.
 func (e *estimate) reach(level float64) float64 {
 	var within, between, per float64
 	blocks, traces := 0, 0
@@ -49,7 +47,7 @@ func (e *estimate) reach(level float64) float64 {
 	return reach
 }
 
-// busy counts the blocks that move a value at all: those without a request do not.
+// busy counts the blocks that move a value.
 func busy(u []float64) (n int) {
 	for _, x := range u {
 		if x != 0 {
@@ -59,7 +57,7 @@ func busy(u []float64) (n int) {
 	return n
 }
 
-// variance returns that of a sum of blocks' influences, which are 0 together.
+// variance returns that of a sum of blocks' influences, whose mean is 0.
 func variance(u []float64) float64 {
 	n := float64(len(u))
 	if n < 2 {
@@ -75,7 +73,8 @@ func variance(u []float64) float64 {
 	return max(alone, alone+sum) * n / (n - 1)
 }
 
-// studentQuantile returns how far Student's t with n degrees of freedom reaches from 0 with that probability.
+// studentQuantile returns the t below which |t| is with that probability, for n degrees of
+// freedom.
 func studentQuantile(level float64, n int) float64 {
 	lo, hi := 0., math.Pi/2 // of the angle whose tangent is t/√n
 	for range 60 {
@@ -117,7 +116,6 @@ func total(xs []float64) (sum float64) {
 
 func average(xs []float64) float64 { return total(xs) / float64(len(xs)) }
 
-// axpy adds a times x to y.
 func axpy(y []float64, a float64, x []float64) {
 	for i := range y {
 		y[i] += a * x[i]

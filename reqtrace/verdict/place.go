@@ -9,11 +9,10 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// Place is where in the code the slowest 1% wait or assist the collector, and who had what they wait for: what that
-// takes of a request, on average.
+// Place is where in the code the slowest 1% wait or assist the collector, on average.
 type Place struct {
-	reqtrace.Blame               // Time is of the slowest 1%
-	Median         time.Duration // of the median request
+	reqtrace.Blame // Time is of the slowest 1%
+	Median         time.Duration
 	Excess         time.Duration // Time less Median
 }
 
@@ -25,7 +24,7 @@ func places(r *reqtrace.Report) []Place {
 	var list []Place
 	for _, b := range r.Tail.Sites {
 		m := median[identity(b)]
-		if b.Time == 0 && m == 0 { // less than a nanosecond of a request
+		if b.Time == 0 && m == 0 { // less than a nanosecond
 			continue
 		}
 		list = append(list, Place{Blame: b, Median: m, Excess: b.Time - m})
@@ -34,14 +33,13 @@ func places(r *reqtrace.Report) []Place {
 	return list
 }
 
-// identity returns b without its times.
 func identity(b reqtrace.Blame) reqtrace.Blame {
 	b.Time, b.Longest = 0, 0
 	return b
 }
 
-// locate says of a cause where most of it is, and who had what is waited for: each where that is at least
-// worthSite of it.
+// locate says where most of a cause is, and who held what is waited for, each if at least
+// worthSite of it has that in common.
 func locate(n *NamedCause, list []Place) {
 	all := list
 	n.Site, list = most(list, n.Excess, func(p *Place) string { return p.Site }, nil)
@@ -82,8 +80,8 @@ func locate(n *NamedCause, list []Place) {
 	}
 }
 
-// most returns what at least worthSite of an excess has in common, as the largest of those that have it says it, and
-// which these are. "" is nothing in common; same says what counts as the same, nil: what is equal.
+// most returns what at least worthSite of an excess has in common, as its largest place says it,
+// and these places. same says what counts as the same; nil: equal texts.
 func most(list []Place, excess time.Duration, of func(*Place) string, same func(string) string) (string, []Place) {
 	sums, best := map[string]time.Duration{}, ""
 	key := func(p *Place) string {
@@ -117,13 +115,13 @@ func excessOf(list []Place) (sum time.Duration) {
 	return sum
 }
 
-// functionOf returns the function of a place: "main.look" of "main.look (look.go:12)".
+// functionOf returns "main.look" of "main.look (look.go:12)".
 func functionOf(site string) string {
 	f, _, _ := strings.Cut(site, " (")
 	return f
 }
 
-// lineOf returns the rest: "look.go:12".
+// lineOf returns "look.go:12" of that.
 func lineOf(site string) string {
 	_, line, _ := strings.Cut(site, " (")
 	return strings.TrimSuffix(line, ")")

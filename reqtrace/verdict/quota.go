@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// throttled is the headline's sentence about the CPU quota, if that is the first cause, else "".
+// throttled is the headline's sentence about the CPU quota, or "".
 func (v *Verdict) throttled() string {
 	if v.Causes[0].Cause != reqtrace.CauseThrottled {
 		return ""
@@ -17,8 +17,7 @@ func (v *Verdict) throttled() string {
 	return " " + quotaLine(v.report.Quota)
 }
 
-// quotaLine says what the quota is, and how often and for how long it was used up. It is "" if
-// there is no quota, or if it was not used up.
+// quotaLine says how often and for how long the quota was used up, or "".
 func quotaLine(q *reqtrace.Quota) string {
 	if q == nil || q.CPUs == 0 || q.Throttled == 0 {
 		return ""
@@ -35,8 +34,7 @@ func cpus(n float64) string {
 	return t + " CPUs"
 }
 
-// procs is advice on GOMAXPROCS, if the quota is the first cause and GOMAXPROCS exceeds it, else
-// "".
+// procs is advice on GOMAXPROCS if the quota is the first cause, or "".
 func (v *Verdict) procs() string {
 	r := v.report
 	if v.Causes[0].Cause != reqtrace.CauseThrottled || r.Quota == nil || r.Quota.CPUs == 0 {
@@ -49,8 +47,8 @@ func (v *Verdict) procs() string {
 	return ""
 }
 
-// knows returns figures on what the kernel did. If no cause is certain, it adds what ran before the
-// requests.
+// knows returns figures on what the kernel did. If no cause is certain, it adds what ran before
+// the requests.
 func (v *Verdict) knows() (list []string) {
 	r := v.report
 	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {

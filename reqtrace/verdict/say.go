@@ -8,7 +8,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// opWords are what is waited for where "a" and its name do not say it.
+// opWords are the words for what is waited for, if they are not "a" and its name.
 var opWords = map[string]string{
 	"RWMutex":                         "an RWMutex",
 	"Once":                            "a sync.Once",
@@ -21,15 +21,14 @@ var opWords = map[string]string{
 	"client, which sends the request": "the client, which sends the request",
 }
 
-// waitingFor says in words that something is waited for: "waiting for a mutex".
 func waitingFor(op string) string { return "waiting for " + cmp.Or(opWords[op], "a "+op) }
 
-// asked says in words what a request waits for or does: "waiting for a mutex", "in the system call fsync".
+// asked says what a request waits for or does: "waiting for a mutex", "in the system call fsync".
 func asked(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "":
 		return Phrase(c)
-	// the name is the function that makes the call by its number
+	// the name is the function that makes the call
 	case c == reqtrace.CauseSyscall && strings.Contains(op, "."):
 		return "in a system call by " + op
 	case c == reqtrace.CauseSyscall:
@@ -46,7 +45,7 @@ func asked(c reqtrace.Cause, op string) string {
 	return Phrase(c)
 }
 
-// holds says what a holder does with what is waited for.
+// holds is the verb for what a holder does with what is waited for.
 func holds(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "singleflight", op == "Once":
@@ -61,7 +60,6 @@ func holds(c reqtrace.Cause, op string) string {
 	return "holds"
 }
 
-// stops are what others than the collector stop the world for.
 var stops = map[string]string{
 	"all goroutines stack trace": "takes a stack trace of all goroutines",
 	"read mem stats":             "calls runtime.ReadMemStats",
@@ -73,12 +71,10 @@ var stops = map[string]string{
 	"AllThreadsSyscall":          "makes a system call on all threads",
 }
 
-// stopsFor says what a holder stops the world for.
 func stopsFor(op string) string { return cmp.Or(stops[op], "stops the world ("+op+")") }
 
-// doing says what a holder does meanwhile: "computing", "waiting for the network in http.Get
-// (http.go:47)"; "" where that is not known. The place is left out where it is in the holder's own
-// function.
+// doing says what a holder does: "computing", "waiting for the network in http.Get (http.go:47)".
+// It leaves out a place in the holder's own function.
 func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseUnknown {
 		return ""
@@ -93,8 +89,8 @@ func doing(b *reqtrace.Blame) string {
 	return t
 }
 
-// holderAt returns the holder with its line: of what it does meanwhile, where that is in the
-// holder's function, else of where it lets go.
+// holderAt returns the holder, with the line at which it does something if that is in its
+// function.
 func holderAt(b *reqtrace.Blame) string {
 	if b.DoingAt != "" && functionOf(b.DoingAt) == functionOf(b.Holder) {
 		return b.DoingAt
@@ -102,7 +98,6 @@ func holderAt(b *reqtrace.Blame) string {
 	return b.Holder
 }
 
-// while says what the holder does meanwhile, and for how long at most.
 func while(b *reqtrace.Blame) string {
 	t := doing(b)
 	if t == "" {
@@ -141,11 +136,9 @@ func Words(b *reqtrace.Blame) string {
 	return t + " in " + b.Site
 }
 
-// Where says in words where a time was spent: the place, what was asked for there, who had it and
-// what that one did meanwhile.
+// Where says where a time was spent, what the request waited for there, and who held it.
 func Where(b *reqtrace.Blame) string { return strings.Join(whereParts(b), ", ") }
 
-// whereParts is Where in pieces of a line each.
 func whereParts(b *reqtrace.Blame) []string {
 	switch b.Cause {
 	case reqtrace.CauseRunqueueBusy:
@@ -182,7 +175,7 @@ func whereParts(b *reqtrace.Blame) []string {
 	return parts
 }
 
-// heldBy says the same as holds before the holder's name.
+// heldBy is holds in the passive.
 func heldBy(c reqtrace.Cause, op string) string {
 	switch holds(c, op) {
 	case "runs":

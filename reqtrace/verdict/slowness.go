@@ -14,9 +14,8 @@ const slowest = .01
 
 // slowness says how much a request counts in the difference between two means of the slowest 1%.
 //
-// Let S(x) be the share of a side's requests that take longer than x. The mean of the slowest 1% is
-// the area under S cut off at 1%, over 1%, and so the difference of the two is an area between two
-// curves:
+// Let S(x) be the share of a side's requests that take longer than x. The mean of the slowest 1%
+// is the area under S cut off at 1%, over 1%. So the difference is an area between two curves:
 //
 //	1% ┼────────╮· · · · ╭ new, cut off           φ   0 │ part of it │ 1
 //	   │        │░░░░░░░░╰──╮
@@ -25,20 +24,19 @@ const slowest = .01
 //	   └────────┴───────────┴──────────────> x
 //	          p99 old    p99 new
 //
-// At each x the difference of what both sides have there, S'(x) - S(x), is that of requests of some
-// causes. Right of both 99th percentiles all of it counts (φ = 1), left of both none, and between
-// them the part below 1%. So a request of length X counts ∫φ from 0 to X, and the sums of that,
-// over 1%, differ by exactly what the means of the slowest 1% do. It is the same for old and new
-// requests. Would each side's slowest 1% be taken apart by itself, a new cause would push requests
-// with other causes out of the 1%, and these causes would seem to take less.
+// Right of both 99th percentiles all of S'(x) - S(x) counts (φ = 1), left of both none, and
+// between them the part below 1%. So a request of length X counts ∫φ from 0 to X. The sums of
+// that, over 1%, differ by what the means of the slowest 1% do. It is the same for old and new
+// requests. If each side's slowest 1% stood alone, a new cause would push others out of the 1%,
+// and these would seem to take less.
 type slowness struct {
-	times []time.Duration // where the curves fall, in order
-	upTo  []float64       // ns: what a request of that time counts
+	times []time.Duration // at which the curves fall, in order
+	upTo  []float64       // ns that a request of that time counts
 	tails [2]float64      // ns: means of the slowest 1%
 }
 
-// newSlowness takes the traces of each side with equal weights. It needs to know no more than the
-// slowest 1% of each side and at least these of each trace.
+// newSlowness takes the traces of each side with equal weights. It needs the slowest 1% of each
+// side and of each trace.
 func newSlowness(sides [2][]*reqtrace.Report) *slowness {
 	var all []slowRequest
 	for s, reports := range sides {
@@ -81,13 +79,12 @@ func newSlowness(sides [2][]*reqtrace.Report) *slowness {
 	return x
 }
 
-// of returns what a request of that time counts, in ns.
 func (x *slowness) of(d time.Duration) float64 {
 	i, _ := slices.BinarySearch(x.times, d)
 	return x.upTo[min(i, len(x.upTo)-1)]
 }
 
-// slowRequest is a slow request of a side, and for which share of the side's requests it stands.
+// slowRequest is a slow request and the share of its side's requests for which it stands.
 type slowRequest struct {
 	*reqtrace.SlowRequest
 	side   int
@@ -108,7 +105,7 @@ func slowRequests(reports []*reqtrace.Report, side int) (all []slowRequest) {
 
 func bySlowness(p, q slowRequest) int { return cmp.Compare(q.Time, p.Time) }
 
-// slowestParts returns what the slowest 1% of a side take, on average: all of it, however fast the other side's are.
+// slowestParts returns the mean of the slowest 1% of a side.
 func slowestParts(reports []*reqtrace.Report) reqtrace.Parts {
 	all, left, parts := slowRequests(reports, 0), slowest, map[reqtrace.Cause]float64{}
 	slices.SortStableFunc(all, bySlowness)

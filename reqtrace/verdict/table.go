@@ -15,11 +15,11 @@ type Row struct {
 	Cause  reqtrace.Cause
 	Median time.Duration // of the median request
 	Tail   time.Duration // of the slowest 1%
-	Excess time.Duration // Tail less Median
-	Share  float64       // of the whole excess, 0 to 1; 0 where it takes less than in the median request
+	Excess time.Duration
+	Share  float64 // of the whole excess, 0 to 1
 }
 
-// leastRow is the least share of the time of a request that gives a cause a row.
+// leastRow is the least share of a request's time that gives a cause a row.
 const leastRow = .0005
 
 func table(r *reqtrace.Report) []Row {
@@ -31,7 +31,7 @@ func table(r *reqtrace.Report) []Row {
 	return rows
 }
 
-// Breakdown says in a line what took most of a request, where, and which one it was.
+// Breakdown says in a line what took most of a request, and where.
 func Breakdown(q *reqtrace.Request) string {
 	causes := slices.Clone(causeOrder)
 	slices.SortStableFunc(causes, func(a, b reqtrace.Cause) int { return cmp.Compare(q.Parts.Of(b), q.Parts.Of(a)) })

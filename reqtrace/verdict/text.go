@@ -22,14 +22,14 @@ const (
 	leastWidth  = 40
 )
 
-// Options say how a text is set. The zero value works.
+// Options configure WriteText. The zero value works.
 type Options struct {
-	Color bool // ANSI colours, for a terminal. Default: false, plain text
-	Width int  // columns at which sentences wrap, 40 or more. Default: 100
-	Rows  int  // of the table of causes below what to mend first, and no more. Default: 0, the whole text
+	Color bool // ANSI colours. Default: false
+	Width int  // at which sentences wrap, 40 or more. Default: 100
+	Rows  int  // of the table of causes, and nothing below it. Default: 0, the whole text
 }
 
-// WriteText writes the sentence and what it rests on. Tables are at most 100 columns wide.
+// WriteText writes the sentence and its figures. Tables are at most 100 columns wide.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
@@ -62,7 +62,6 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	return err
 }
 
-// text is a verdict's text under way.
 type text struct {
 	v     *Verdict
 	r     *reqtrace.Report
@@ -81,8 +80,8 @@ func newText(o Options) *text {
 
 func (t *text) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", a...) }
 
-// wrap writes sentences, wrapped, each line in a style; nil: plain. Lines after the first are
-// indented as far as first is long.
+// wrap writes sentences in a style; nil: plain. Lines after the first are indented as far as
+// first is long.
 func (t *text) wrap(first, sentences string, style func(string) string) {
 	if style == nil {
 		style = func(s string) string { return s }
@@ -102,7 +101,6 @@ func (t *text) wrap(first, sentences string, style func(string) string) {
 	t.line("%s", style(line))
 }
 
-// first writes what to mend first.
 func (t *text) first() {
 	t.wrap("", t.v.Sentence, t.style.Bold)
 	if t.v.Fix != "" {
@@ -110,7 +108,6 @@ func (t *text) first() {
 	}
 }
 
-// headline writes what to mend first, then the numbers, then what was left out.
 func (t *text) headline() {
 	v := t.v
 	t.first()
@@ -125,7 +122,6 @@ func (t *text) headline() {
 	}
 }
 
-// head begins a part of the text.
 func (t *text) head(title string) { t.line("\n%s", t.style.Bold(title)) }
 
 func (t *text) classes() {
@@ -160,7 +156,6 @@ func (t *text) bands() {
 	t.legend(all)
 }
 
-// legend says which letter of a bar is which cause.
 func (t *text) legend(all []reqtrace.Parts) {
 	const indent = "         "
 	legend := indent
@@ -175,7 +170,7 @@ func (t *text) legend(all []reqtrace.Parts) {
 	t.line("%s", t.style.Dim(strings.TrimRight(legend, " ")))
 }
 
-// mix returns a bar of letters, of each cause as many as its share of the time.
+// mix returns a bar with as many letters of each cause as its share.
 func (t *text) mix(p reqtrace.Parts, width int) string {
 	var b strings.Builder
 	sum, at := 0., 0
@@ -230,7 +225,6 @@ func (t *text) places() {
 	}
 }
 
-// samples lists the functions that the slowest requests were running in.
 func (t *text) samples() {
 	list := t.v.Running()
 	if len(list) == 0 {

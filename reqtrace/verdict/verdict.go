@@ -10,86 +10,84 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// When a tail has an excess worth naming, and which causes of it are named.
+// When an excess is worth naming, and which of its causes are named.
 const (
 	worthTimes  = 2                // p99+ takes more than so many times the median
 	worthTime   = time.Millisecond // and at least so much more
-	worthShare  = .1               // of the excess: a cause that is named beside the first
+	worthShare  = .1               // of the excess: a cause that is named next to the first
 	worthCauses = 4
-	worthSite   = .5  // of a cause's excess: a place or a holder that is named with it
-	worthSample = .3  // of a band's samples, at the low end of the interval: a function that is named with running
+	worthSite   = .5  // of a cause's excess: a detail that is named with it
+	worthSample = .3  // of a band's samples, at the low end of the interval
 	fewRequests = 10  // in p99+
 	manyCut     = .05 // of all requests
 	muchUnknown = .01 // of the time of p99+
 	muchSteal   = .02
 )
 
-// Verdict says what makes the slowest 1% of the requests slower than the median request. [Of] makes
-// it; nothing in it changes afterwards, so any goroutine may read it. One that was read from JSON has no
-// report: its tables are empty.
+// Verdict says what makes the slowest 1% of the requests slower than the median request. [Of]
+// makes it. It does not change, so any goroutine may read it. One that was read from JSON has no
+// tables.
 type Verdict struct {
-	Sentence string `json:"sentence"` // what to mend and why, in at most three sentences
-	// the one edit that usually mends it, at its line; empty where Named is false
+	Sentence string `json:"sentence"` // what to mend and why
+	// the edit that usually mends it, at its line
 	Fix     string   `json:"fix,omitempty"`
-	Figures []string `json:"figures"`  // the numbers that go with it, a line each
-	LeftOut []string `json:"left_out"` // what none of the figures has in it, a line each
-	// there is an excess worth naming, and its first cause is not as likely the machine's
-	Named   bool          `json:"named"`
-	Excess  time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
-	Causes  []NamedCause  `json:"causes"`    // with a share, the largest first, those of one line together
-	GC      GCShare       `json:"gc"`
-	Class   *SlowClass    `json:"class,omitempty"` // that the slowest 1% are of, where the rest are of others
-	Caveats []string      `json:"caveats"`         // what makes the report less than it seems, and what to do about it
+	Figures []string `json:"figures"`  // the numbers, a line each
+	LeftOut []string `json:"left_out"` // what the figures do not include, a line each
+	// there is an excess worth naming, and its first cause is certain
+	Named  bool          `json:"named"`
+	Excess time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
+	Causes []NamedCause  `json:"causes"`    // the largest first, those of one line together
+	GC     struct {
+		// Direct is the part of the excess that requests lost to the collector, from 0 to 1. The
+		// queue behind it adds to that.
+		Direct float64 `json:"direct"`
+	} `json:"gc"`
+	Class   *SlowClass `json:"class,omitempty"` // of the slowest 1%, if the rest are of others
+	Caveats []string   `json:"caveats"`         // what makes the report less certain, and what to do about it
 
 	report *reqtrace.Report
 }
 
 // NamedCause is a cause with its part of the excess.
 type NamedCause struct {
-	Cause  reqtrace.Cause `json:"cause"` // of several, such as both assists, the larger one
+	Cause  reqtrace.Cause `json:"cause"` // the larger one of both assists
 	Phrase string         `json:"phrase"`
 	Share  float64        `json:"share"` // of the excess, 0 to 1
 	Excess time.Duration  `json:"excess_ns"`
 
-	// What at least half of it has in common, as in a [reqtrace.Blame]; empty where there is no such thing.
+	// What at least half of it has in common, as in a [reqtrace.Blame].
 	Site    string         `json:"site,omitempty"`
 	Call    string         `json:"call,omitempty"`
 	Op      string         `json:"op,omitempty"`
 	Inside  string         `json:"inside,omitempty"`
 	Handler string         `json:"handler,omitempty"`
-	Holder  string         `json:"holder,omitempty"` // as at least half of it, and so on for what it did
+	Holder  string         `json:"holder,omitempty"`
 	Writer  string         `json:"writer,omitempty"`
 	Doing   reqtrace.Cause `json:"doing,omitzero"`
 	DoingAt string         `json:"doing_at,omitempty"`
 	DoingOp string         `json:"doing_op,omitempty"`
-	Longest time.Duration  `json:"longest_ns,omitzero"` // that the holder did so, or ran, at a stretch
-	// in addition to Excess: how long that holder, or a request that computes, waited for a CPU;
-	// part of the excess of CauseDescheduled
+	Longest time.Duration  `json:"longest_ns,omitzero"` // of the holder, or of what ran, at a stretch
+	// for a CPU, by the holder or by a request that computes; not part of Excess
 	Waited time.Duration `json:"waited_ns,omitzero"`
 
-	behind time.Duration // part of Excess that is in Waited of others
+	behind time.Duration // part of Excess that is Waited of others
 
-	Guide string `json:"guide"` // path and anchor of the guide's row: docs/guides/explain.md#mutex
-	Mends string `json:"mends"` // what usually mends it, in a line
+	Guide string `json:"guide"` // docs/guides/explain.md#mutex
+	Mends string `json:"mends"` // what usually mends it
 }
 
-// GCShare is the collector's part of the excess, from 0 to 1.
-type GCShare struct {
-	// Direct is what requests themselves lost to assists, sweeping, stops of the world and mark workers. The queue
-	// behind these adds to it, so the collector's part is at least this.
-	Direct float64 `json:"direct"`
-}
-
-// Of passes the verdict on a report, which must not be changed afterwards. It takes microseconds.
+// Of passes the verdict on a report. Do not change the report afterwards.
 func Of(r *reqtrace.Report) *Verdict {
-	v := &Verdict{Causes: []NamedCause{}, Figures: []string{}, LeftOut: leftOut(r), Caveats: caveats(r), report: r}
+	v := &Verdict{Causes: []NamedCause{}, Figures: []string{}, LeftOut: leftOut(r), report: r}
+	causes := namedCauses(r)
+	v.Caveats = caveats(r, causes)
 	if r.Requests == 0 {
 		v.Sentence = fmt.Sprintf("No request is whole in %s of trace. Trace for longer.", textfmt.Duration(r.Trace))
 		return v
 	}
 	v.Excess = r.Tail.Mean - r.Median.Mean
-	v.GC = GCShare{Direct: r.Tail.Share(gcCauses...)}
-	v.Causes = namedCauses(r)
+	v.GC.Direct = r.Tail.Share(gcCauses...)
+	v.Causes = causes
 	doubt := v.doubt()
 	v.Named = worth(r) && len(v.Causes) > 0 && doubt == ""
 	v.Sentence, v.Class = v.sentence(doubt), slowClass(r)
@@ -100,18 +98,13 @@ func Of(r *reqtrace.Report) *Verdict {
 	return v
 }
 
-// String returns the sentence.
-func (v *Verdict) String() string { return v.Sentence }
-
-// Report returns the report that the verdict is on; nil for a verdict that Of has not made.
+// Report returns the report, or nil if Of has not made v.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
 
-// worth reports whether there is an excess worth naming.
 func worth(r *reqtrace.Report) bool {
 	return r.Tail.Mean-r.Median.Mean >= worthTime && r.Tail.Mean > worthTimes*r.Median.Mean
 }
 
-// sentence is the headline: the first cause, or why there is none to name.
 func (v *Verdict) sentence(doubt string) string {
 	switch {
 	case v.Named:
@@ -132,9 +125,8 @@ func (v *Verdict) sentence(doubt string) string {
 		textfmt.Duration(v.Excess))
 }
 
-// Leading returns the causes that the sentence and the figures name: at most four, none but the
-// first with less than a tenth of the excess; none where Named is false.
-func (v *Verdict) Leading() []NamedCause {
+// leading returns the causes that are named: at most four, with a tenth of the excess or more.
+func (v *Verdict) leading() []NamedCause {
 	if !v.Named {
 		return nil
 	}
@@ -146,8 +138,7 @@ func (v *Verdict) Leading() []NamedCause {
 }
 
 // namedCauses returns all that p99+ takes more of than the median. Both kinds of assist are one,
-// by the name of the larger: which of them it is depends on how busy the workers are, not on the
-// program.
+// because the difference is how busy the workers are.
 func namedCauses(r *reqtrace.Report) []NamedCause {
 	list := []NamedCause{}
 	add := func(cs ...reqtrace.Cause) {
@@ -162,7 +153,7 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 		if n.Excess > 0 {
 			locate(&n, slices.DeleteFunc(places(r), func(p Place) bool { return !slices.Contains(cs, p.Cause) }))
 			k := n.kind()
-			n.Guide, n.Mends = GuidePath+"#"+k.anchor, k.mends
+			n.Guide, n.Mends = guidePath+"#"+k.anchor, k.mends
 			if n.Cause == reqtrace.CauseRunning {
 				at := runningAt(&r.Tail)
 				n.Site, n.Handler = at.Site, at.Handler
@@ -196,7 +187,7 @@ func namedCauses(r *reqtrace.Report) []NamedCause {
 	return list
 }
 
-// runningAt returns where most of a band's running is, if its samples show that it is much of it; else nowhere.
+// runningAt returns where most of a band's running is, if its samples show that.
 func runningAt(b *reqtrace.Band) reqtrace.Sample {
 	if sampled(b) < reqtrace.EnoughSamples || b.Samples[0].Low < worthSample {
 		return reqtrace.Sample{}
@@ -204,7 +195,6 @@ func runningAt(b *reqtrace.Band) reqtrace.Sample {
 	return b.Samples[0]
 }
 
-// sampled returns how many samples of running a band has, at least.
 func sampled(b *reqtrace.Band) (n int) {
 	for _, s := range b.Samples {
 		n += s.Count
@@ -212,8 +202,7 @@ func sampled(b *reqtrace.Band) (n int) {
 	return n
 }
 
-// caveats says what makes a report less than it seems.
-func caveats(r *reqtrace.Report) []string {
+func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 	list := []string{}
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if r.Broken != "" {
@@ -242,7 +231,10 @@ func caveats(r *reqtrace.Report) []string {
 	if u := r.Tail.Parts.Share(reqtrace.CauseUnknown); u > muchUnknown {
 		add("%s of the time of p99+ is unknown.", textfmt.Percent(u*100))
 	}
-	if list := namedCauses(r); len(list) > 0 && list[0].Cause == reqtrace.CauseRunning && worth(r) {
+	if len(causes) == 0 || !worth(r) {
+		return append(list, machineCaveats(&r.Machine)...)
+	}
+	if first := &causes[0]; first.Cause == reqtrace.CauseRunning {
 		if r.Machine.Threads == 0 {
 			add("Running includes what the kernel and the hypervisor took from single threads. See that the machine has CPUs to spare.")
 		}
@@ -250,16 +242,12 @@ func caveats(r *reqtrace.Report) []string {
 			add("The CPU profile has %s of the running of p99+. No function has %s of it for sure; %s.",
 				textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
-	}
-	if list := namedCauses(r); len(list) > 0 && waits(list[0].Cause) && list[0].Doing == reqtrace.CauseRunning &&
-		r.Samples == 0 && r.Machine.Threads == 0 && worth(r) {
+	} else if waits(first.Cause) && first.Doing == reqtrace.CauseRunning && r.Samples == 0 && r.Machine.Threads == 0 {
 		add("The trace does not show whether the holder computed or waited for a CPU. Take a CPU profile during the trace, as evenkeel explain URL does.")
 	}
-	list = append(list, machineCaveats(&r.Machine)...)
-	return list
+	return append(list, machineCaveats(&r.Machine)...)
 }
 
-// moreSamples says how to get samples.
 func moreSamples(r *reqtrace.Report) string {
 	if r.Samples == 0 {
 		return "trace while a CPU profile runs, as evenkeel explain URL does by itself"
@@ -267,7 +255,7 @@ func moreSamples(r *reqtrace.Report) string {
 	return "trace for longer, or under more load"
 }
 
-// machineCaveats says what was seen of a machine that did not do the program's work.
+// machineCaveats says what the machine did.
 func machineCaveats(m *reqtrace.Machine) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if m.Stalls > 0 {
@@ -283,8 +271,7 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 	return list
 }
 
-// Table returns the causes that matter in the slowest 1% or in the median request, the largest
-// excess first.
+// Table returns the causes that matter, the largest excess first.
 func (v *Verdict) Table() []Row {
 	if v.report == nil {
 		return nil
@@ -300,8 +287,8 @@ func (v *Verdict) Places() []Place {
 	return places(v.report)
 }
 
-// Running returns the functions that the slowest 1% were running in, most first; none where the
-// samples of a CPU profile are too few to tell ([reqtrace.EnoughSamples]).
+// Running returns the functions that the slowest 1% were running in, most first. It is empty if a
+// CPU profile has too few samples ([reqtrace.EnoughSamples]).
 func (v *Verdict) Running() []reqtrace.Sample {
 	if v.report == nil || sampled(&v.report.Tail) < reqtrace.EnoughSamples {
 		return nil
@@ -309,7 +296,7 @@ func (v *Verdict) Running() []reqtrace.Sample {
 	return v.report.Tail.Samples
 }
 
-// Scope says in a line what the report covers: how many requests, of how much trace.
+// Scope says in a line how many requests, of how much trace, the report covers.
 func (v *Verdict) Scope() string {
 	r := v.report
 	if r == nil {

@@ -6,14 +6,12 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// causeWord is how a cause is called where people read it.
 type causeWord struct {
 	phrase string
 	letter byte   // in bars of text
 	ansi   string // its colour in a terminal
 }
 
-// causeWords is the one place that says in words what a cause is.
 var causeWords = [...]causeWord{
 	reqtrace.CauseUnknown:      {"unknown", '?', "2"},
 	reqtrace.CauseRunning:      {"running on a CPU", 'r', "90"},
@@ -36,7 +34,7 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
-// Phrase says in words what a cause is: "waiting for a CPU (GC workers ran)".
+// Phrase names a cause in words: "waiting for a CPU (GC workers ran)".
 func Phrase(c reqtrace.Cause) string {
 	if int(c) < len(causeWords) {
 		return causeWords[c].phrase
@@ -44,7 +42,7 @@ func Phrase(c reqtrace.Cause) string {
 	return c.String()
 }
 
-// causeOrder is the order of the causes in bars and legends: kin stand together.
+// causeOrder is the order of the causes in bars and legends.
 var causeOrder = []reqtrace.Cause{
 	reqtrace.CauseRunning, reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep,
 	reqtrace.CauseStopped, reqtrace.CauseRunqueueGC,
@@ -53,9 +51,8 @@ var causeOrder = []reqtrace.Cause{
 	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseMachine, reqtrace.CauseUnknown,
 }
 
-// Causes returns the causes that take some time of one of these parts, and at least this share of it
-// (0 to 1), in the order of bars and legends: related causes stand beside each other. Without parts
-// it returns all causes.
+// Causes returns the causes that take at least this share (0 to 1) of one of these parts, in the
+// order of bars and legends. Without parts it returns all causes.
 func Causes(share float64, of ...reqtrace.Parts) []reqtrace.Cause {
 	return slices.DeleteFunc(slices.Clone(causeOrder), func(c reqtrace.Cause) bool {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(p reqtrace.Parts) bool {
@@ -65,13 +62,13 @@ func Causes(share float64, of ...reqtrace.Parts) []reqtrace.Cause {
 	})
 }
 
-// Group is causes that are asked for together, as in `evenkeel explain -fail-if 'gc>30%'`.
+// Group is causes that belong together, as in evenkeel explain -fail-if 'gc>30%'.
 type Group struct {
 	Name   string
 	Causes []reqtrace.Cause
 }
 
-// gcCauses are what requests lose to the collector themselves.
+// gcCauses are what requests lose to the collector.
 var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped,
 	reqtrace.CauseRunqueueGC,
@@ -86,7 +83,7 @@ func Groups() []Group {
 	}
 }
 
-// Limits returns what an execution trace cannot show, for whoever reads a report of one.
+// Limits returns what an execution trace cannot show.
 func Limits() []string {
 	return []string{
 		"Waits for a CPU in the kernel, if its counts were not read. They look like running on a CPU.",

@@ -1,38 +1,26 @@
 package aiosuite
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
-	"slices"
 	"time"
 
 	"evenkeel.dev/aio"
 )
 
-var acceptTests = []test{
-	{"Accept", accepts, false},
-	{"AcceptBurst", acceptBurst, false},
-	{"AcceptNothingWithoutAnOperation", acceptNothing, false},
-	{"AcceptDeadline", acceptDeadline, false},
-	{"AcceptCancelled", acceptCancelled, false},
-	{"ListenerClosed", listenerClosed, false},
-	{"ListenerOfAClosedWatcher", listenerOfAClosedWatcher, false},
-	{"AcceptShutdown", acceptShutdown, false},
-	{"AcceptRefused", acceptRefused, false},
-	{"AcceptMultishot", acceptMultishot, false},
-	{"AcceptMultishotEnds", acceptMultishotEnds, false},
-	{"AcceptMultishotStalls", acceptMultishotStalls, false},
-}
-
-// listener makes a listener, and has the Watcher take it over.
-func (r *rig) listener() (*aio.Listener, func() net.Conn) {
+// rawListener makes a listener that the Watcher has taken over. dial may fail.
+func (r *rig) rawListener() (*aio.Listener, func() (net.Conn, error)) {
 	r.t.Helper()
 	ln, dial := r.sys.Listener(r.t)
 	l, err := r.w.AttachListener(ln)
 	Must(r.t, err)
+	return l, dial
+}
+
+// listener is rawListener with a dial that must not fail.
+func (r *rig) listener() (*aio.Listener, func() net.Conn) {
+	r.t.Helper()
+	l, dial := r.rawListener()
 	return l, func() net.Conn {
 		r.t.Helper()
 		peer, err := dial()
@@ -49,18 +37,34 @@ func (r *rig) accept(l *aio.Listener) *ticket {
 	return r.must(ticket{op: aio.OpAccept, listener: l})
 }
 
-// accepted waits for an accept, and returns its connection.
+func (r *rig) acceptMultishot(l *aio.Listener) *ticket {
+	r.t.Helper()
+	return r.must(ticket{op: aio.OpAccept, listener: l, multishot: true})
+}
+
+// accepted returns the connection of an accept or a dial.
 func (r *rig) accepted(k *ticket) *aio.Conn {
 	r.t.Helper()
-	r.until(k)
-	r.want(k, 0, nil)
+	r.ends(k, 0, nil)
 	if k.result.Conn == nil {
 		r.t.FailNow()
 	}
 	return k.result.Conn
 }
 
-// accepts: before and after the peer has connected; the connection works as one that was attached.
+// wantAddress checks that both ends have the same address for one of them. A unix socket that has
+// dialled has no name, and neither has a connection in memory.
+func (r *rig) wantAddress(dialled bool, a, b net.Addr) {
+	r.t.Helper()
+	if r.sys.Bubble {
+		return
+	}
+	if a.Network() != b.Network() || a.String() != b.String() && !(dialled && a.Network() == "unix") {
+		r.t.Errorf("the address is %v; the peer says %v", a, b)
+	}
+}
+
+// accepts: operations that were submitted before the peer connects, and after.
 func accepts(r *rig) {
 	l, dial := r.listener()
 	for i := range 4 {
@@ -76,31 +80,35 @@ func accepts(r *rig) {
 			k = r.accept(l)
 		}
 		conn := r.accepted(k)
-		if a, b := conn.LocalAddr().String(), peer.RemoteAddr().String(); !r.sys.Bubble && a != b {
-			r.t.Errorf("the local address is %v; the peer's remote one is %v", a, b)
-		}
-		if a, b := conn.RemoteAddr(), peer.LocalAddr(); !r.sys.Bubble &&
-			(a.Network() != b.Network() || a.Network() == "tcp" && a.String() != b.String()) {
-			r.t.Errorf("the remote address is %v; the peer's local one is %v", a, b)
-		}
-		message := pattern(i, 0, 100)
-		r.send(peer, message)
-		read := r.readFull(conn, len(message), time.Time{})
-		r.until(read)
-		r.wantData(read, message)
-		write := r.write(conn, []byte("answer"))
-		r.until(write)
+		r.wantAddress(false, conn.LocalAddr(), peer.RemoteAddr())
+		r.wantAddress(true, conn.RemoteAddr(), peer.LocalAddr())
+		r.works(conn, peer)
 		_ = conn.Close()
-		if data, err := io.ReadAll(peer); string(data) != "answer" || err != nil {
-			r.t.Errorf("the peer: %q, %v", data, err)
-		}
+		r.delivered(sink(peer), nil)
 	}
 	if s := r.w.Stats(); s.Listeners != 1 || s.Accepted != 4 {
 		r.t.Errorf("%+v, want one listener and four connections accepted", s)
 	}
 }
 
-// acceptBurst: many at a time, more and fewer than there are operations; each connection comes once.
+// wantPeers checks that each connection is that of another one of the peers.
+func (r *rig) wantPeers(conns []*aio.Conn, peers []net.Conn) {
+	r.t.Helper()
+	for i, peer := range peers {
+		r.send(peer, fmt.Appendf(nil, "%04d", i))
+	}
+	seen := map[string]bool{}
+	for _, conn := range conns {
+		read := r.readFull(conn, 4, time.Time{})
+		r.ends(read, 4, nil)
+		seen[string(read.data)] = true
+	}
+	if len(seen) != len(peers) {
+		r.t.Errorf("%d connections are of different peers, want %d", len(seen), len(peers))
+	}
+}
+
+// acceptBurst: many peers connect at a time, more and fewer than there are operations.
 func acceptBurst(r *rig) {
 	l, dial := r.listener()
 	const all = 120
@@ -109,67 +117,34 @@ func acceptBurst(r *rig) {
 	for range all / 3 {
 		ks = append(ks, r.accept(l))
 	}
-	for i := range all {
-		peer := dial()
-		peers = append(peers, peer)
-		r.send(peer, fmt.Appendf(nil, "%04d", i))
+	for range all {
+		peers = append(peers, dial())
 	}
 	r.until(ks[0])
 	for len(ks) < all {
 		ks = append(ks, r.accept(l))
 	}
-	seen := map[string]bool{}
+	var conns []*aio.Conn
 	for _, k := range ks {
-		conn := r.accepted(k)
-		read := r.readFull(conn, 4, time.Time{})
-		r.until(read)
-		if seen[string(read.data)] {
-			r.t.Errorf("two connections are that of peer %s", read.data)
-		}
-		seen[string(read.data)] = true
+		conns = append(conns, r.accepted(k))
 	}
-	if len(seen) != all {
-		r.t.Errorf("%d connections, want %d", len(seen), all)
-	}
-	for _, p := range peers {
-		_ = p.Close()
-	}
+	r.wantPeers(conns, peers)
 }
 
-// acceptNothing: what no operation asks for waits, and is there for the next.
-func acceptNothing(r *rig) {
-	l, dial := r.listener()
-	r.accepted(func() *ticket { k := r.accept(l); dial(); return k }())
-	for range 40 {
-		dial()
-	}
-	r.idle(soon)
-	if s := r.w.Stats(); s.Accepted != 1 {
-		r.t.Errorf("%d connections were accepted, for one operation", s.Accepted)
-	}
-	for range 40 {
-		r.accepted(r.accept(l))
-	}
-}
-
-// acceptDeadline: an accept ends at its deadline, and takes no connection with it.
+// acceptDeadline: an accept ends at its deadline, and takes no connection.
 func acceptDeadline(r *rig) {
 	l, dial := r.listener()
-	k := r.must(ticket{op: aio.OpAccept, listener: l, deadline: time.Now().Add(soon)})
-	behind := r.accept(l)
-	r.until(k)
-	r.want(k, 0, aio.ErrDeadline)
-	r.wantPending(behind)
-	dial()
-	r.accepted(behind)
-	k = r.must(ticket{op: aio.OpAccept, listener: l, deadline: time.Now().Add(-time.Hour)})
-	r.until(k)
-	r.want(k, 0, aio.ErrDeadline)
-	dial()
-	r.accepted(r.accept(l))
+	for _, by := range []time.Duration{soon, -time.Hour} {
+		k := r.must(ticket{op: aio.OpAccept, listener: l, deadline: time.Now().Add(by)})
+		behind := r.accept(l)
+		r.ends(k, 0, aio.ErrDeadline)
+		r.wantPending(behind)
+		dial()
+		r.accepted(behind)
+	}
 }
 
-// acceptCancelled: who comes then waits, and is there for the next accept.
+// acceptCancelled: a connection that comes after a cancelled accept waits for the next one.
 func acceptCancelled(r *rig) {
 	l, dial := r.listener()
 	ks := []*ticket{r.accept(l), r.accept(l), r.accept(l)}
@@ -179,25 +154,16 @@ func acceptCancelled(r *rig) {
 		r.wantFound(r.cancelled(k), 1)
 		r.wantFound(r.cancelled(k), 0)
 	}
-	r.until(ks...)
-	for _, k := range ks {
-		r.want(k, 0, aio.ErrCancelled)
-	}
+	r.allEnd(aio.ErrCancelled, ks...)
 	peer := dial()
 	r.idle(soon)
-	conn := r.accepted(r.accept(l))
-	r.send(peer, []byte("x"))
-	read := r.read(conn, 1)
-	r.until(read)
-	r.wantData(read, []byte("x"))
+	r.works(r.accepted(r.accept(l)), peer)
 	r.wantFound(new(aio.Listener).Cancel(nil), 0)
 }
 
-// listenerClosed: what is pending ends; what was accepted does not, and nobody can connect any more.
+// listenerClosed: pending accepts end, new ones and peers are refused. Accepted connections go on.
 func listenerClosed(r *rig) {
-	ln, dial := r.sys.Listener(r.t)
-	l, err := r.w.AttachListener(ln)
-	Must(r.t, err)
+	l, dial := r.rawListener()
 	k := r.accept(l)
 	peer, err := dial()
 	Must(r.t, err)
@@ -208,22 +174,16 @@ func listenerClosed(r *rig) {
 	for range 2 {
 		Must(r.t, l.Close())
 	}
-	r.until(first, second)
-	r.want(first, 0, aio.ErrClosed)
-	r.want(second, 0, aio.ErrClosed)
+	r.allEnd(aio.ErrClosed, first, second)
 	r.refuse(aio.ErrClosed,
 		ticket{op: aio.OpAccept, listener: l}, ticket{op: aio.OpAccept, listener: l, multishot: true})
-	r.send(peer, []byte("x"))
-	read := r.read(conn, 1)
-	r.until(read)
-	r.wantData(read, []byte("x"))
+	r.works(conn, peer)
 	r.refused(dial)
 	if s := r.w.Stats(); s.Listeners != 0 {
 		r.t.Errorf("%+v, want no listener", s)
 	}
 }
 
-// refused checks that nobody listens.
 func (r *rig) refused(dial func() (net.Conn, error)) {
 	r.t.Helper()
 	if peer, err := dial(); err == nil {
@@ -232,11 +192,9 @@ func (r *rig) refused(dial func() (net.Conn, error)) {
 	}
 }
 
-// listenerOfAClosedWatcher: accepts end with the watcher, and the listener too.
+// listenerOfAClosedWatcher: accepts and the listener end with the Watcher.
 func listenerOfAClosedWatcher(r *rig) {
-	ln, dial := r.sys.Listener(r.t)
-	l, err := r.w.AttachListener(ln)
-	Must(r.t, err)
+	l, dial := r.rawListener()
 	k := r.accept(l)
 	r.idle(soon)
 	_ = r.w.Close()
@@ -247,17 +205,15 @@ func listenerOfAClosedWatcher(r *rig) {
 	r.want(k, 0, aio.ErrWatcherClosed)
 	Must(r.t, l.Close())
 	r.refused(dial)
-	ln, _ = r.sys.Listener(r.t)
+	ln, _ := r.sys.Listener(r.t)
 	if l, err := r.w.AttachListener(ln); l != nil || err != aio.ErrWatcherClosed {
 		r.t.Errorf("AttachListener to a closed watcher: %v, %v; want ErrWatcherClosed", l, err)
 	}
 }
 
-// acceptShutdown: a shutdown refuses connections from its beginning, while what is written is sent.
+// acceptShutdown: Shutdown refuses peers at once, and then waits for the writes.
 func acceptShutdown(r *rig) {
-	ln, dial := r.sys.Listener(r.t)
-	l, err := r.w.AttachListener(ln)
-	Must(r.t, err)
+	l, dial := r.rawListener()
 	k := r.accept(l)
 	peer, err := dial()
 	Must(r.t, err)
@@ -267,26 +223,26 @@ func acceptShutdown(r *rig) {
 	write := r.write(conn, make([]byte, 8*r.large))
 	r.idle(soon)
 	r.wantPending(pending, write)
-	down := make(chan error)
-	go func() { down <- r.w.Shutdown(context.Background()) }()
-	r.until(pending)
-	r.want(pending, 0, aio.ErrWatcherClosed)
+	down := r.shutdownNow()
+	r.ends(pending, 0, aio.ErrWatcherClosed)
 	r.refused(dial)
 	got := sink(peer)
-	r.until(write)
-	r.want(write, 8*r.large, nil)
+	r.allSent(write)
 	r.drain()
 	Must(r.t, <-down)
-	if data, err := got(); len(data) != 8*r.large || err != nil {
-		r.t.Errorf("the peer got %d bytes, %v", len(data), err)
-	}
+	r.delivered(got, write.buf)
 }
 
-// acceptRefused: what is wrong by itself is refused at once.
+// structListener has no method SyscallConn.
+type structListener struct{ net.Listener }
+
+func (structListener) Addr() net.Addr { return nil }
+
+// acceptRefused: listeners without a descriptor, closed ones, and a full queue.
 func acceptRefused(r *rig) {
-	for _, none := range []net.Listener{nil, (*net.TCPListener)(nil), structListener{}} {
-		if l, err := r.w.AttachListener(none); l != nil || err != aio.ErrNoDescriptor {
-			r.t.Errorf("AttachListener of %T: %v, %v; want ErrNoDescriptor", none, l, err)
+	for _, ln := range []net.Listener{nil, (*net.TCPListener)(nil), structListener{}} {
+		if l, err := r.w.AttachListener(ln); l != nil || err != aio.ErrNoDescriptor {
+			r.t.Errorf("AttachListener of %T: %v, %v; want ErrNoDescriptor", ln, l, err)
 		}
 	}
 	ln, _ := r.sys.Listener(r.t)
@@ -306,18 +262,11 @@ func acceptRefused(r *rig) {
 	r.refuse(aio.ErrQueueFull, ticket{op: aio.OpAccept, listener: l})
 }
 
-func (r *rig) acceptMultishot(l *aio.Listener) *ticket {
-	r.t.Helper()
-	return r.must(ticket{op: aio.OpAccept, listener: l, multishot: true})
-}
-
-// brought waits until a multishot accept has brought n connections, and returns them.
+// brought waits for n connections of a multishot accept.
 func (r *rig) brought(k *ticket, n int) []*aio.Conn {
 	r.t.Helper()
 	for len(k.conns) < n {
-		if _, err := r.wait(); err != nil {
-			r.t.Fatal("WaitIO:", err)
-		}
+		r.results()
 	}
 	if len(k.conns) != n {
 		r.t.Fatalf("%d connections, want %d", len(k.conns), n)
@@ -325,8 +274,7 @@ func (r *rig) brought(k *ticket, n int) []*aio.Conn {
 	return k.conns
 }
 
-// acceptMultishot: one operation brings all connections, in bursts and one by one, each of which
-// works.
+// acceptMultishot: one operation brings all connections, in bursts and one by one.
 func acceptMultishot(r *rig) {
 	l, dial := r.listener()
 	k := r.acceptMultishot(l)
@@ -339,25 +287,14 @@ func acceptMultishot(r *rig) {
 		r.idle(time.Millisecond)
 		r.wantPending(k)
 	}
-	seen := map[string]bool{}
-	for i, peer := range peers {
-		r.send(peer, fmt.Appendf(nil, "%04d", i))
-	}
-	for _, conn := range k.conns {
-		read := r.readFull(conn, 4, time.Time{})
-		r.until(read)
-		seen[string(read.data)] = true
-	}
-	if len(seen) != len(peers) {
-		r.t.Errorf("%d connections are of different peers, want %d", len(seen), len(peers))
-	}
+	r.wantPeers(k.conns, peers)
 	if s := r.w.Stats(); s.Pending != 1 || s.Accepted != uint64(len(peers)) {
 		r.t.Errorf("%+v; want one operation pending, and %d connections", s, len(peers))
 	}
 }
 
-// acceptMultishotEnds: by Cancel, by the listener's end, and by the Watcher's. The result that says
-// so is the last one, and an accept behind it has its turn then.
+// acceptMultishotEnds: Cancel, the listener's Close, and the Watcher's end a multishot accept. Its
+// last result says so, and the accept behind it has its turn.
 func acceptMultishotEnds(r *rig) {
 	l, dial := r.listener()
 	k, next := r.acceptMultishot(l), r.accept(l)
@@ -365,8 +302,7 @@ func acceptMultishotEnds(r *rig) {
 	r.brought(k, 1)
 	r.wantPending(k, next)
 	r.wantFound(r.cancelled(k), 1)
-	r.until(k)
-	r.want(k, 0, aio.ErrCancelled)
+	r.ends(k, 0, aio.ErrCancelled)
 	dial()
 	r.accepted(next)
 	for range 40 {
@@ -379,45 +315,14 @@ func acceptMultishotEnds(r *rig) {
 	k = r.acceptMultishot(l)
 	r.brought(k, 40)
 	Must(r.t, l.Close())
-	r.until(k)
-	r.want(k, 0, aio.ErrClosed)
+	r.ends(k, 0, aio.ErrClosed)
 
 	l, dial = r.listener()
 	k = r.acceptMultishot(l)
 	dial()
 	r.brought(k, 1)
-	down := make(chan error)
-	go func() { down <- r.w.Shutdown(context.Background()) }()
-	r.until(k)
-	r.want(k, 0, aio.ErrWatcherClosed)
+	down := r.shutdownNow()
+	r.ends(k, 0, aio.ErrWatcherClosed)
 	r.drain()
 	Must(r.t, <-down)
 }
-
-// acceptMultishotStalls: at the bound of connections it waits, and goes on when one was closed.
-func acceptMultishotStalls(r *rig) {
-	r.open(aio.Options{MaxConns: 3, Logger: slog.New(slog.DiscardHandler)})
-	l, dial := r.listener()
-	k := r.acceptMultishot(l)
-	for range 5 {
-		dial()
-	}
-	first := slices.Clone(r.brought(k, 3))
-	closed := make(chan bool)
-	go func() {
-		defer close(closed)
-		for r.w.Stats().AcceptStalls == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		_ = first[0].Close()
-		_ = first[1].Close()
-	}()
-	r.brought(k, 5)
-	<-closed
-	r.wantPending(k)
-}
-
-// structListener has no method SyscallConn.
-type structListener struct{ net.Listener }
-
-func (structListener) Addr() net.Addr { return nil }

@@ -7,9 +7,8 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// Arrival returns a function that waits until n bytes have come on a socket and were not read. It is
-// called before the socket is attached, and keeps a descriptor of it until the test ends. Of what is no
-// socket all is there when the peer's Write returns.
+// Arrival returns a function that waits until n bytes can be read from a socket. Call it before c
+// is attached. A connection in memory has all data when the peer's Write returns.
 func Arrival(t testing.TB, c net.Conn) (wait func(n int)) {
 	t.Helper()
 	if _, fake := c.(*Conn); fake {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Arrival returns a function that waits until n bytes have come on a socket and were not read. Of what is no
-// socket all is there when the peer's Write returns.
+// Arrival returns a function that waits until n bytes can be read from a socket. Call it before c
+// is attached. A connection in memory has all data when the peer's Write returns.
 func Arrival(t testing.TB, c net.Conn) (wait func(n int)) {
 	t.Helper()
 	if _, fake := c.(*Conn); !fake {

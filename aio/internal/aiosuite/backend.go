@@ -15,12 +15,12 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Mode says in whose way a Backend works.
+// Mode is how a Backend carries out operations.
 type Mode int
 
 const (
-	Completion Mode = iota // io_uring's: all operations come from Poll, cancelled ones too
-	Readiness              // epoll's: operations may be over at once, cancelled ones are
+	Completion Mode = iota // as io_uring: Poll returns all operations, cancelled ones too
+	Readiness              // as epoll: an operation may be over at once, a cancelled one is
 )
 
 func (m Mode) String() string {
@@ -32,24 +32,24 @@ func (m Mode) String() string {
 
 // Options configures a Backend. The zero value works.
 type Options struct {
-	// Mode says in whose way the Backend works. Default: Completion.
+	// Mode defaults to Completion.
 	Mode Mode
 
-	// Seed draws the faults. Default: 0, which is a seed like others.
+	// Seed selects the faults.
 	Seed uint64
 
-	// Faults says what goes wrong. Default: nothing.
+	// Faults defaults to none.
 	Faults Faults
 }
 
-// Backend drives ends of [Pair] for an [aio.Watcher]: see [NewWatcher]. It holds the Watcher to
-// the contract of the interface: see Violations.
+// Backend is a kernel in memory, for ends of [Pair] and for a [Listener]. It checks that its
+// Watcher keeps the contract of [proactor.Backend]: see Violations.
 type Backend struct {
 	o      Options
-	signal chan struct{} // holds one: look again
+	signal chan struct{} // has Wait return
 	down   chan struct{} // closed by Close
 
-	mu         sync.Mutex // the Watcher's own lock does not cover Wait
+	mu         sync.Mutex // the Watcher calls Wait without its lock
 	dice       dice
 	fds        []*fd // by number; nil: free
 	flights    []*flight
@@ -63,7 +63,6 @@ type fd struct {
 	listener *Listener // or else this
 }
 
-// ready says what would not fail with EAGAIN.
 func (f *fd) ready() (r proactor.Ready) {
 	switch {
 	case f.listener == nil:
@@ -74,13 +73,13 @@ func (f *fd) ready() (r proactor.Ready) {
 	return 0
 }
 
-// flight is an operation that the backend has.
+// flight is an operation under way.
 type flight struct {
 	op    *proactor.Op
 	fd    *fd
 	due   time.Time // nothing happens before
-	tried bool      // a kernel tries once, before it hears of a cancellation
-	moved bool      // the transfer has taken place: n and err come with the completion
+	tried bool      // once, as a kernel does before a cancellation
+	moved bool      // the completion has n and err
 	n     int
 	err   error
 }
@@ -101,7 +100,8 @@ func NewBackend(o Options) *Backend {
 	return &Backend{o: o, dice: newDice(o.Seed), signal: make(chan struct{}, 1), down: make(chan struct{})}
 }
 
-// Violations says what the Watcher did that the interface forbids, and what it has left open.
+// Violations returns what the Watcher did against the contract, and which descriptors it has left
+// open.
 func (b *Backend) Violations() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,7 +114,7 @@ func (b *Backend) Violations() []string {
 	return v
 }
 
-// violation notes one. The caller holds mu.
+// violation notes one. The caller holds mu, as in the unexported methods below.
 func (b *Backend) violation(format string, args ...any) {
 	if len(b.violations) < 10 {
 		b.violations = append(b.violations, fmt.Sprintf(format, args...))
@@ -129,7 +129,7 @@ func (b *Backend) Open(source any, d *proactor.Desc) (err error) {
 	f := &fd{}
 	switch c := source.(type) {
 	case *Conn:
-		f.socket, err = c.Dup()
+		f.socket, err = c.dup()
 	case *Listener:
 		f.listener, err = c, c.dup(b)
 	default:
@@ -147,7 +147,7 @@ func (b *Backend) Open(source any, d *proactor.Desc) (err error) {
 	return nil
 }
 
-// enter gives f a number, the lowest, as the kernel does. The caller holds mu.
+// enter gives f the lowest free number, as the kernel does.
 func (b *Backend) enter(f *fd, d *proactor.Desc) {
 	num := slices.Index(b.fds, nil)
 	if num < 0 {
@@ -173,7 +173,7 @@ func (b *Backend) Release(d *proactor.Desc) {
 	if f != nil {
 		b.fds[d.Num] = nil
 	}
-	d.Num = -1 // as good as another's from here on
+	d.Num = -1 // another socket may get the number
 	b.mu.Unlock()
 	switch {
 	case f == nil:
@@ -207,7 +207,6 @@ func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 // Control implements the interface: there is no descriptor.
 func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
 
-// fd returns d's descriptor. The caller holds mu.
 func (b *Backend) fd(d *proactor.Desc, what string) *fd {
 	if d.Num < 0 || int(d.Num) >= len(b.fds) || b.fds[d.Num] == nil {
 		b.violation("%s of a descriptor that is closed", what)
@@ -252,7 +251,7 @@ func (b *Backend) Start(op *proactor.Op) bool {
 	return false
 }
 
-// move carries the transfer out if it is possible. The caller holds mu.
+// move carries out the transfer if it is possible.
 func (b *Backend) move(fl *flight) bool {
 	fl.tried = true
 	f, op := b.o.Faults, fl.op
@@ -285,7 +284,6 @@ func (b *Backend) move(fl *flight) bool {
 	return fl.moved
 }
 
-// rest returns what an operation has to transfer, or to receive into.
 func rest(op *proactor.Op) []byte {
 	if op.Kind == proactor.Sendv {
 		bufs, _ := op.Tag.(*proactor.Vec).Next()

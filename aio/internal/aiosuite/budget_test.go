@@ -75,8 +75,8 @@ func watch(t *testing.T, mode aiosuite.Mode) (*aio.Watcher, *counted) {
 	return w, b
 }
 
-// TestTurnIsBounded: between two questions to the kernel there are as many transfers as two turns begin, and no
-// connection has more than its share of them while others wait.
+// TestTurnIsBounded: between two questions to the kernel there are as many transfers as two turns
+// begin, and no connection has more than its share of them while others wait.
 func TestTurnIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name               string

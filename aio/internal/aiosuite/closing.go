@@ -2,7 +2,7 @@ package aiosuite
 
 import (
 	"context"
-	"io"
+	"errors"
 	"net"
 	"time"
 
@@ -10,94 +10,49 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-var closeTests = []test{
-	{"ConnClosePending", connClosePending, false},
-	{"ConnCloseAtOnce", connCloseAtOnce, false},
-	{"ConnCloseBehindMany", connCloseBehindMany, false},
-	{"ConnCloseAtOnceWhenFull", connCloseAtOnceWhenFull, false},
-	{"ConnCloseTwice", connCloseTwice, false},
-	{"ConnCloseWhileWaiting", connCloseWhileWaiting, false},
-	{"ClosePending", closePending, false},
-	{"CloseBeforeWaitIO", closeBeforeWaitIO, false},
-	{"CloseWhileWaiting", closeWhileWaiting, false},
-	{"CloseIdleWhileWaiting", closeIdleWhileWaiting, false},
-	{"Shutdown", shutdown, false},
-	{"ShutdownInTime", shutdownInTime, false},
-	{"ShutdownIdle", shutdownIdle, false},
-	{"ShutdownWhileWaiting", shutdownWhileWaiting, false},
-}
-
-// busy has operations of all kinds wait on a connection, some of them half done.
-func (r *rig) busy() (conn *aio.Conn, peer net.Conn, reads, writes []*ticket) {
+// busy has operations of all kinds wait on a connection. Some are half done.
+func (r *rig) busy(parts ...int) (conn *aio.Conn, peer net.Conn, reads, writes []*ticket) {
 	r.t.Helper()
 	conn, peer = r.pair()
 	r.sendThere(conn, peer, pattern(1, 0, 10))
 	reads = []*ticket{r.readFull(conn, 20, time.Time{}), r.readSwap(conn), r.read(conn, 5), r.must(ticket{
 		conn: conn, buf: make([]byte, 9), deadline: time.Now().Add(time.Hour),
 	})}
-	writes = []*ticket{r.write(conn, pattern(2, 0, r.large)), r.write(conn, []byte("behind"))}
+	writes = []*ticket{r.write(conn, pattern(2, 0, r.large), parts...), r.write(conn, []byte("behind"), parts...)}
 	r.idle(soon)
 	r.wantPending(append(reads, writes...)...)
 	return conn, peer, reads, writes
 }
 
-// wantCut checks that what busy has begun ended before its time.
-func (r *rig) wantCut(reads, writes []*ticket, err error) {
+// wantCut checks that the operations of busy ended with err, and returns what the first write has
+// sent.
+func (r *rig) wantCut(reads, writes []*ticket, err error) (sent []byte) {
 	r.t.Helper()
-	r.want(reads[0], 10, err)
+	r.ends(reads[0], 10, err)
 	r.same("before the end", reads[0].data, pattern(1, 0, 10))
-	for _, k := range reads[1:] {
-		r.want(k, 0, err)
-	}
-	if n := writes[0].result.Size; n == 0 || n == len(writes[0].buf) || writes[0].result.Error != err {
-		r.t.Errorf("the write: %d of %d bytes, %v; want a part and %v", n, len(writes[0].buf), writes[0].result.Error,
-			err)
-	}
-	r.want(writes[1], 0, err)
+	r.allEnd(err, reads[1:]...)
+	sent = r.cutShort(writes[0], err)
+	r.ends(writes[1], 0, err)
+	return sent
 }
 
-// connClosePending: Close of a connection returns what is pending with aio.ErrClosed, and how far it came.
+// connClosePending: Close of a connection ends its operations with ErrClosed. Their results say how
+// far they came.
 func connClosePending(r *rig) {
-	conn, peer, reads, writes := r.busy()
-	got := sink(peer)
-	if err := conn.Close(); err != nil {
-		r.t.Error(err)
-	}
-	if s := r.w.Stats(); s.Conns != 1 { // the clock of busy
-		r.t.Errorf("after Close: %+v", s)
-	}
-	r.until(append(reads, writes...)...)
-	r.wantCut(reads, writes, aio.ErrClosed)
-	data, err := got()
-	if err != nil {
-		r.t.Error("the peer:", err)
-	}
-	r.same("at the peer", data, writes[0].buf[:writes[0].result.Size])
-}
-
-// connCloseAtOnce: a write that was submitted before Close is tried before it.
-func connCloseAtOnce(r *rig) {
-	for range 10 {
-		conn, peer := r.pair()
-		k := r.write(conn, []byte("bye"))
+	for _, parts := range writeForms {
+		conn, peer, reads, writes := r.busy(parts...)
+		before := r.w.Stats().Conns
 		got := sink(peer)
-		if err := conn.Close(); err != nil {
-			r.t.Error(err)
+		Must(r.t, conn.Close())
+		if n := r.w.Stats().Conns; n != before-1 {
+			r.t.Errorf("%d connections after Close, want %d", n, before-1)
 		}
-		r.until(k)
-		data, err := got()
-		if err != nil {
-			r.t.Error("the peer:", err)
-		}
-		r.same("at the peer", data, k.buf[:k.result.Size])
-		if !r.sys.Faulty {
-			r.want(k, 3, nil)
-		}
+		r.delivered(got, r.wantCut(reads, writes, aio.ErrClosed))
 	}
 }
 
-// connCloseBehindMany: all that was submitted before Close is tried before it, and not only the first of each
-// direction. A read that has to wait keeps no write back.
+// connCloseBehindMany: Close first tries all operations that were submitted before it. A read that
+// has to wait does not delay a write.
 func connCloseBehindMany(r *rig) {
 	if r.sys.Faulty {
 		return // each of them may have to wait
@@ -118,22 +73,16 @@ func connCloseBehindMany(r *rig) {
 		}
 		got := sink(peer)
 		_ = conn.Close()
-		r.until(append(writes, reads...)...)
-		for _, k := range writes {
-			r.want(k, 10, nil)
-		}
-		r.wantData(reads[0], []byte("a"))
-		r.wantData(reads[1], []byte("bc"))
-		r.want(reads[2], 0, aio.ErrClosed)
-		data, err := got()
-		if err != nil {
-			r.t.Error("the peer:", err)
-		}
-		r.same("at the peer", data, all)
+		r.allSent(writes...)
+		r.brings(reads[0], []byte("a"))
+		r.brings(reads[1], []byte("bc"))
+		r.ends(reads[2], 0, aio.ErrClosed)
+		r.delivered(got, all)
 	}
 }
 
-// connCloseAtOnceWhenFull: so it is on a connection whose read waits for room in the swap buffer.
+// connCloseAtOnceWhenFull: the same, while a read of the connection waits for room in the swap
+// buffer.
 func connCloseAtOnceWhenFull(r *rig) {
 	const size = 8
 	r.open(aio.Options{SwapSize: size})
@@ -143,9 +92,7 @@ func connCloseAtOnceWhenFull(r *rig) {
 		r.send(peer, pattern(i, 0, 4*size))
 		reads = append(reads, r.readSwap(conn))
 	}
-	if _, err := r.wait(); err != nil {
-		r.t.Fatal(err)
-	}
+	r.results()
 	for _, read := range reads {
 		if r.times(read) > 0 {
 			continue
@@ -159,51 +106,24 @@ func connCloseAtOnceWhenFull(r *rig) {
 	}
 }
 
-// connCloseTwice: the second Close does nothing, and delivers nothing.
+// connCloseTwice: the second Close does nothing. A closed connection refuses operations.
 func connCloseTwice(r *rig) {
-	conn, _ := r.pair()
-	k := r.read(conn, 1)
-	for range 3 {
-		if err := conn.Close(); err != nil {
-			r.t.Error(err)
-		}
-	}
-	r.until(k)
-	r.want(k, 0, aio.ErrClosed)
-	if err := conn.Close(); err != nil {
-		r.t.Error(err)
-	}
+	conn := r.pairWith([]byte("x"))
+	k := r.readFull(conn, 3, time.Time{})
+	r.idle(soon)
+	Must(r.t, conn.Close())
+	Must(r.t, conn.Close())
+	r.wantClosed(conn)
+	r.ends(k, 1, aio.ErrClosed)
+	Must(r.t, conn.Close())
 	r.idle(soon)
 }
 
-// connCloseWhileWaiting: a WaitIO that waits returns what Close of a connection has ended.
-func connCloseWhileWaiting(r *rig) {
-	conn, peer := r.pair()
-	k := r.read(conn, 1)
-	got := sink(peer)
-	freed, waits := make(chan error), r.waits()
-	go func() {
-		waits()
-		freed <- conn.Close()
-	}()
-	r.until(k)
-	r.want(k, 0, aio.ErrClosed)
-	if err := <-freed; err != nil {
-		r.t.Error(err)
-	}
-	if data, err := got(); len(data) > 0 || err != nil {
-		r.t.Errorf("the peer: %q, %v; want its end", data, err)
-	}
-}
-
-// closed checks what a closed Watcher says.
+// closed checks what a closed Watcher answers.
 func (r *rig) closed(conn *aio.Conn) {
 	r.t.Helper()
-	if err := r.w.Close(); err != nil {
-		r.t.Error("the second Close:", err)
-	}
-	if err := r.w.Shutdown(context.Background()); err != nil {
-		r.t.Error("Shutdown after Close:", err)
+	if err := errors.Join(r.w.Close(), r.w.Shutdown(context.Background()), conn.Close()); err != nil {
+		r.t.Error("Close, Shutdown and a connection's Close, after Close:", err)
 	}
 	for _, k := range []ticket{
 		{conn: conn, buf: []byte{1}},
@@ -213,9 +133,6 @@ func (r *rig) closed(conn *aio.Conn) {
 		if _, err := r.submit(k); err != aio.ErrWatcherClosed {
 			r.t.Errorf("%v: %v, want ErrWatcherClosed", k.op, err)
 		}
-	}
-	if err := conn.Close(); err != nil {
-		r.t.Errorf("Close of a connection: %v", err)
 	}
 	fresh, _ := r.raw()
 	if _, err := r.w.Attach(fresh); err != aio.ErrWatcherClosed {
@@ -228,68 +145,89 @@ func (r *rig) closed(conn *aio.Conn) {
 	}
 }
 
-// closePending: Close ends all, WaitIO returns it, and then says that the watcher is closed.
+// closePending: WaitIO returns all that Close has ended, and then ErrWatcherClosed.
 func closePending(r *rig) {
 	conn, peer, reads, writes := r.busy()
 	idle, idlePeer := r.pair()
-	k := r.read(idle, 1)
+	fresh := []*ticket{r.read(idle, 1), r.readSwap(idle)} // never begun
 	got := sink(peer)
-	if err := r.w.Close(); err != nil {
-		r.t.Error(err)
-	}
+	Must(r.t, r.w.Close())
 	r.drain()
+	r.delivered(got, r.wantCut(reads, writes, aio.ErrWatcherClosed))
+	r.allEnd(aio.ErrWatcherClosed, fresh...)
+	r.delivered(sink(idlePeer), nil)
+	r.closed(conn)
+}
+
+// endWhileWaiting returns a test of a Close, or of a Shutdown, while WaitIO waits for reads or for
+// nothing.
+func endWhileWaiting(end func(*aio.Watcher) error, conns int) func(*rig) {
+	return func(r *rig) {
+		var ks []*ticket
+		for range conns {
+			conn, _ := r.pair()
+			ks = append(ks, r.read(conn, 1), r.readSwap(conn))
+		}
+		var err error
+		done := r.whileWaiting(func() { err = end(r.w) })
+		r.drain()
+		done()
+		Must(r.t, err)
+		r.allEnd(aio.ErrWatcherClosed, ks...)
+	}
+}
+
+func shutDown(w *aio.Watcher) error { return w.Shutdown(context.Background()) }
+
+// shutdownNow calls Shutdown in another goroutine.
+func (r *rig) shutdownNow() <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- shutDown(r.w) }()
+	return done
+}
+
+// shutdown: pending writes are sent, pending reads end, and the Watcher takes nothing new.
+func shutdown(r *rig) {
+	conn, peer, reads, writes := r.busy()
+	done := r.shutdownNow()
+	r.ends(reads[0], 10, aio.ErrWatcherClosed)
+	r.allEnd(aio.ErrWatcherClosed, reads[1:]...)
+	if _, err := r.submit(ticket{conn: conn, buf: []byte{1}, op: aio.OpWrite}); err != aio.ErrWatcherClosed {
+		r.t.Errorf("a write while it shuts down: %v, want ErrWatcherClosed", err)
+	}
+	again := r.shutdownNow()
+	r.wantPending(writes...)
+	got := sink(peer)
+	r.allSent(writes...)
+	r.drain()
+	if err := errors.Join(<-done, <-again); err != nil {
+		r.t.Error("Shutdown, twice:", err)
+	}
+	r.delivered(got, append(pattern(2, 0, r.large), "behind"...))
+	r.closed(conn)
+}
+
+// shutdownInTime: when the context ends, Shutdown ends all that is pending, as Close does.
+func shutdownInTime(r *rig) {
+	conn, _, reads, writes := r.busy()
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	defer cancel()
+	done := make(chan error)
+	go func() { done <- r.w.Shutdown(ctx) }()
+	r.drain()
+	if err := <-done; err != context.DeadlineExceeded {
+		r.t.Errorf("Shutdown: %v, want the context's error", err)
+	}
 	r.wantCut(reads, writes, aio.ErrWatcherClosed)
-	r.want(k, 0, aio.ErrWatcherClosed)
-	data, err := got()
-	if err != nil {
-		r.t.Error("the peer:", err)
-	}
-	r.same("at the peer", data, writes[0].buf[:writes[0].result.Size])
-	if data, err := io.ReadAll(idlePeer); len(data) > 0 || err != nil {
-		r.t.Errorf("the idle peer: %q, %v; want its end", data, err)
-	}
 	r.closed(conn)
 }
 
-// closeBeforeWaitIO: what was submitted and never begun comes, too.
-func closeBeforeWaitIO(r *rig) {
-	conn, _ := r.pair()
-	other, _ := r.pair()
-	ks := []*ticket{r.read(conn, 1), r.readSwap(conn), r.read(other, 1)}
-	_ = r.w.Close()
+// shutdownIdle: with nothing pending, Shutdown needs no goroutine in WaitIO.
+func shutdownIdle(r *rig) {
+	conn, peer := r.pair()
+	r.until(r.write(conn, []byte("x")))
+	Must(r.t, shutDown(r.w))
+	r.delivered(sink(peer), []byte("x"))
 	r.drain()
-	for _, k := range ks {
-		r.want(k, 0, aio.ErrWatcherClosed)
-	}
 	r.closed(conn)
-}
-
-// closeWhileWaiting: a WaitIO that waits returns what Close has ended.
-func closeWhileWaiting(r *rig) {
-	conn, _ := r.pair()
-	k := r.read(conn, 1)
-	done, waits := make(chan error), r.waits()
-	go func() {
-		waits()
-		done <- r.w.Close()
-	}()
-	r.drain()
-	r.want(k, 0, aio.ErrWatcherClosed)
-	if err := <-done; err != nil {
-		r.t.Error(err)
-	}
-	r.closed(conn)
-}
-
-// closeIdleWhileWaiting: a WaitIO that has nothing to wait for ends with Close.
-func closeIdleWhileWaiting(r *rig) {
-	done, waits := make(chan error), r.waits()
-	go func() {
-		waits()
-		done <- r.w.Close()
-	}()
-	r.drain()
-	if err := <-done; err != nil {
-		r.t.Error(err)
-	}
 }

@@ -9,9 +9,7 @@ import (
 	"time"
 )
 
-// Conn is one end of a connection that only this process sees. Before it is attached to an
-// [aio.Watcher] over a [Backend], or when it is the peer of one that is, it is an ordinary
-// net.Conn.
+// Conn is one end of a connection in memory. Until it is attached it is an ordinary net.Conn.
 type Conn struct {
 	socket        *Socket
 	local, remote address
@@ -27,18 +25,14 @@ type address string
 func (a address) Network() string { return "aiotest" }
 func (a address) String() string  { return string(a) }
 
-// Pair returns the two ends of a new connection. Each holds at most so many bytes that have
-// arrived and are not read.
+// Pair returns the two ends of a new connection. Each holds at most buffer bytes unread.
 func Pair(buffer int) (a, b *Conn) {
 	x, y := newLink(max(buffer, 1))
 	return &Conn{socket: x, local: "a", remote: "b"}, &Conn{socket: y, local: "b", remote: "a"}
 }
 
-// Socket returns the end itself, for a backend. It stays usable after Close if Dup came before.
-func (c *Conn) Socket() *Socket { return c.socket }
-
-// Dup returns the end with one more descriptor, as a backend's Open has to.
-func (c *Conn) Dup() (*Socket, error) {
+// dup returns the socket with one more descriptor.
+func (c *Conn) dup() (*Socket, error) {
 	if c.closed.Load() {
 		return nil, net.ErrClosed
 	}
@@ -46,7 +40,7 @@ func (c *Conn) Dup() (*Socket, error) {
 	return c.socket, nil
 }
 
-// Read waits for data, and reads it.
+// Read implements net.Conn.
 func (c *Conn) Read(buf []byte) (int, error) {
 	if len(buf) == 0 {
 		return 0, nil
@@ -58,7 +52,7 @@ func (c *Conn) Read(buf []byte) (int, error) {
 	return n, err
 }
 
-// Write waits until all of buf is sent.
+// Write implements net.Conn.
 func (c *Conn) Write(buf []byte) (sent int, err error) {
 	for err == nil && sent < len(buf) {
 		var n int
@@ -68,12 +62,12 @@ func (c *Conn) Write(buf []byte) (sent int, err error) {
 	return sent, err
 }
 
-// wait repeats a call until it does not say EAGAIN.
+// wait repeats a call until it does not return EAGAIN.
 func (c *Conn) wait(op string, by *atomic.Int64, call func() (int, syscall.Errno)) (int, error) {
 	for {
 		l := c.socket.link
 		l.mu.Lock()
-		changed := l.changed // before the call, so that no change is missed
+		changed := l.changed // before the call, which misses no change then
 		l.mu.Unlock()
 		if c.closed.Load() {
 			return 0, &net.OpError{Op: op, Net: "aiotest", Err: net.ErrClosed}
@@ -108,17 +102,17 @@ func (c *Conn) wait(op string, by *atomic.Int64, call func() (int, syscall.Errno
 	}
 }
 
-// Close closes this descriptor. With data unread the peer finds a reset.
+// Close implements net.Conn. With data unread the peer finds a reset.
 func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return &net.OpError{Op: "close", Net: "aiotest", Err: net.ErrClosed}
 	}
 	c.socket.Close()
-	c.socket.change(func() bool { return true }) // for this side's own calls
+	c.socket.change(func() bool { return true }) // wakes calls of this end
 	return nil
 }
 
-// CloseWrite ends this side's sending: the peer finds the end after what was sent.
+// CloseWrite ends what this end sends.
 func (c *Conn) CloseWrite() error {
 	if c.closed.Load() {
 		return &net.OpError{Op: "close", Net: "aiotest", Err: net.ErrClosed}
@@ -127,7 +121,7 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Reset closes this descriptor such that the peer finds ECONNRESET.
+// Reset closes this end. The peer finds ECONNRESET.
 func (c *Conn) Reset() error {
 	if c.closed.Swap(true) {
 		return &net.OpError{Op: "close", Net: "aiotest", Err: net.ErrClosed}
@@ -137,10 +131,10 @@ func (c *Conn) Reset() error {
 	return nil
 }
 
-// LocalAddr returns the address on this side.
+// LocalAddr implements net.Conn.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr returns the peer's address.
+// RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline implements net.Conn.
@@ -163,7 +157,7 @@ func (c *Conn) setDeadline(by *atomic.Int64, t time.Time) error {
 		if t.IsZero() {
 			by.Store(0)
 		} else {
-			by.Store(t.UnixNano() | 1) // never 0, which is none
+			by.Store(t.UnixNano() | 1) // never 0
 		}
 		return true
 	})

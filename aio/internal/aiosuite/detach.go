@@ -1,9 +1,9 @@
 package aiosuite
 
 import (
+	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"sync"
 	"syscall"
@@ -12,16 +12,7 @@ import (
 	"evenkeel.dev/aio"
 )
 
-var detachTests = []test{
-	{"Detach", detach, false},
-	{"DetachPending", detachPending, false},
-	{"DetachClosed", detachClosed, false},
-	{"DetachWhileWaiting", detachWhileWaiting, false},
-	{"DetachRace", detachRace, false},
-	{"SyscallConn", syscallConn, false},
-}
-
-// detached is Conn.Detach, which an injected fault may refuse.
+// detached is Conn.Detach. It tries again if a fault has refused it.
 func (r *rig) detached(conn *aio.Conn) (net.Conn, error) {
 	for {
 		c, err := conn.Detach()
@@ -38,17 +29,14 @@ func (r *rig) detached(conn *aio.Conn) (net.Conn, error) {
 	}
 }
 
-// detach: the connection goes on as a net.Conn, and may come back.
+// detach: the connection continues as a net.Conn, and can be attached again.
 func detach(r *rig) {
 	conn, peer := r.pair()
 	r.sendThere(conn, peer, []byte("not read"))
-	k := r.write(conn, []byte("written"))
-	r.until(k)
+	r.until(r.write(conn, []byte("written")))
 	before := r.w.Stats().Conns
 	c, err := r.detached(conn)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	Must(r.t, err)
 	if n := r.w.Stats().Conns; n != before-1 {
 		r.t.Errorf("%d connections, want %d", n, before-1)
 	}
@@ -59,40 +47,26 @@ func detach(r *rig) {
 	r.talk(c, peer, "written", "not read")
 
 	again, err := r.w.Attach(c)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.sendThere(again, peer, []byte("back"))
-	k = r.readFull(again, 4, time.Time{})
-	r.until(k)
-	r.wantData(k, []byte("back"))
-	if c, err = r.detached(again); err != nil {
-		r.t.Fatal(err)
-	}
+	Must(r.t, err)
+	r.works(again, peer)
+	c, err = r.detached(again)
+	Must(r.t, err)
 	_ = c.Close()
-	got := sink(peer)
-	if data, err := got(); len(data) > 0 || err != nil {
-		r.t.Errorf("the peer: %q, %v; want the end", data, err)
-	}
+	r.delivered(sink(peer), nil)
 }
 
-// gone checks what a Conn says that was detached.
+// gone checks that a detached Conn refuses all.
 func (r *rig) gone(conn *aio.Conn) {
 	r.t.Helper()
 	if _, err := conn.Detach(); err != aio.ErrClosed {
 		r.t.Errorf("a second Detach: %v, want ErrClosed", err)
 	}
-	r.refuse(aio.ErrClosed,
-		ticket{conn: conn}, ticket{conn: conn, op: aio.OpWrite, buf: []byte{1}}, ticket{conn: conn, op: aio.OpClose})
-	if n := conn.Cancel(nil) + conn.SetDeadline(nil, time.Now()); n != 0 {
-		r.t.Errorf("%d operations were found", n)
-	}
-	if err := conn.Close(); err != nil {
-		r.t.Error("Close:", err)
-	}
+	r.wantClosed(conn)
+	r.wantFound(conn.Cancel(nil)+conn.SetDeadline(nil, time.Now()), 0)
+	Must(r.t, conn.Close())
 }
 
-// talk has c and its peer read what the other has sent before, and an answer each.
+// talk checks that c and its peer read what the other end has sent before, and now.
 func (r *rig) talk(c, peer net.Conn, toPeer, toUs string) {
 	r.t.Helper()
 	_ = peer.SetDeadline(time.Now().Add(stuck))
@@ -112,7 +86,8 @@ func (r *rig) talk(c, peer net.Conn, toPeer, toUs string) {
 	_ = peer.SetDeadline(time.Time{})
 }
 
-// detachPending: it is refused until all was returned, and then nothing was read too far.
+// detachPending: Detach fails until all operations were returned. They have read nothing of what
+// follows.
 func detachPending(r *rig) {
 	conn, peer := r.pair()
 	refused := func(why string) {
@@ -126,25 +101,18 @@ func detachPending(r *rig) {
 	r.idle(soon)
 	refused("pending")
 	for _, k := range ks {
-		if n := r.cancelled(k); n != 1 {
-			r.t.Errorf("Cancel found %d", n)
-		}
+		r.wantFound(r.cancelled(k), 1)
 	}
 	refused("not returned")
-	r.until(ks...)
-	for _, k := range ks {
-		r.want(k, 0, aio.ErrCancelled)
-	}
+	r.allEnd(aio.ErrCancelled, ks...)
 	r.send(peer, []byte("upgraded"))
 	c, err := r.detached(conn)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	Must(r.t, err)
 	r.idle(soon)
 	r.talk(c, peer, "", "upgraded")
 }
 
-// detachClosed: what is closed, or about to be, is not given back.
+// detachClosed: Detach fails for a connection that is closed, or about to be.
 func detachClosed(r *rig) {
 	refused := func(conn *aio.Conn, want error) {
 		r.t.Helper()
@@ -166,31 +134,7 @@ func detachClosed(r *rig) {
 	refused(conn, aio.ErrWatcherClosed)
 }
 
-// detachWhileWaiting: it makes room for a connection that waits to be accepted.
-func detachWhileWaiting(r *rig) {
-	r.open(aio.Options{MaxConns: 1, Logger: slog.New(slog.DiscardHandler)})
-	conn, peer := r.pair()
-	l, dial := r.listener()
-	dial()
-	k := r.accept(l)
-	done := make(chan net.Conn)
-	go func() {
-		for r.w.Stats().AcceptStalls == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		c, err := r.detached(conn)
-		if err != nil {
-			r.t.Error(err)
-		}
-		done <- c
-	}()
-	r.accepted(k)
-	if c := <-done; c != nil {
-		r.talk(c, peer, "", "")
-	}
-}
-
-// detachRace: what is submitted meanwhile is returned, or refused.
+// detachRace: operations that are submitted during a Detach are returned, or refused.
 func detachRace(r *rig) {
 	r.rough = true
 	for range 20 {
@@ -228,13 +172,11 @@ func detachRace(r *rig) {
 			}
 		}
 		_ = c.Close()
-		if data, err := got(); len(data) != sent || err != nil {
-			r.t.Errorf("%d bytes at the peer, %v; want %d", len(data), err, sent)
-		}
+		r.delivered(got, bytes.Repeat([]byte("x"), sent))
 	}
 }
 
-// syscallConn: Control has the descriptor while the connection is open, the transfers are the Watcher's.
+// syscallConn: Control has the descriptor while the connection is open. Read and Write are refused.
 func syscallConn(r *rig) {
 	conn, peer := r.pair()
 	k := r.readSwap(conn)
@@ -281,8 +223,7 @@ func syscallConn(r *rig) {
 		}
 	}
 	r.send(peer, []byte("x"))
-	r.until(k)
-	r.wantData(k, []byte("x"))
+	r.brings(k, []byte("x"))
 	_ = conn.Close()
 	control(aio.ErrClosed)
 	conn, _ = r.pair()

@@ -1,11 +1,6 @@
-// Package aiosuite holds every backend of package aio to one contract. [Run] is the conformance
-// suite that each of them passes, and [Play] carries out a random program of operations against a
-// model.
+// Package aiosuite tests the backends of package aio. [Run] is the conformance suite that each of
+// them passes. [Play] compares a random program of operations with a model.
 //
-// A [Backend] drives ends of [Pair] for an [aio.Watcher] without a kernel: in a testing/synctest
-// bubble with virtual time, in the way of io_uring or in that of epoll, and with faults that a seed
-// draws. It also notes what the Watcher does that the interface of a backend forbids. Package
-// aio/aiotest shows users what of that their own tests need.
-//
-// Caveat: the network has no latency of its own.
+// A [Backend] takes the place of the kernel. It works in bubbles of testing/synctest, as io_uring
+// does or as epoll does, and with faults. Package aiotest is its public face.
 package aiosuite

@@ -2,18 +2,9 @@ package aiosuite
 
 import (
 	"net"
-	"time"
 
 	"evenkeel.dev/aio"
 )
-
-var fairTests = []test{
-	{"WriteBesideQueued", writeBesideQueued, false},
-	{"ReadBesideQueued", readBesideQueued, false},
-	{"NewConnBesideQueued", newConnBesideQueued, false},
-	{"PingBesideBulk", pingBesideBulk, false},
-	{"BulkBesideBulk", bulkBesideBulk, false},
-}
 
 const (
 	queuedConns, queuedEach = 20, 100
@@ -21,7 +12,7 @@ const (
 	queuedBefore            = 600 // two turns, and some
 )
 
-// queued submits writes on many connections, thousands in sum, all of which the peers have room for.
+// queued submits thousands of writes on many connections. The peers have room for all of them.
 func (r *rig) queued() (ks []*ticket) {
 	conns := make([]*aio.Conn, queuedConns)
 	for i := range conns {
@@ -41,7 +32,7 @@ func (r *rig) queued() (ks []*ticket) {
 	return ks
 }
 
-// soonBeside waits until k is back, and then the others: not most of them may come before.
+// soonBeside waits for k, and then for the others. Most of them must not end before k.
 func (r *rig) soonBeside(k *ticket, others []*ticket) {
 	r.t.Helper()
 	r.until(k)
@@ -56,35 +47,27 @@ func (r *rig) soonBeside(k *ticket, others []*ticket) {
 	r.until(others...)
 }
 
-// writeBesideQueued: a write does not wait for all that others have queued before.
-func writeBesideQueued(r *rig) {
-	conn, _ := r.pair()
-	others := r.queued()
-	r.soonBeside(r.write(conn, []byte("x")), others)
-}
-
-// readBesideQueued: nor does a read of what is there, whether it brings a buffer or none.
-func readBesideQueued(r *rig) {
+// besideQueued: a write, reads of data that is there, and a connection that is attached later do
+// not wait for all that other connections have queued before.
+func besideQueued(r *rig) {
 	conn, peer := r.pair()
 	r.sendThere(conn, peer, []byte("xy"))
-	others := r.queued()
-	r.soonBeside(r.read(conn, 1), others)
-	others = r.queued()
-	r.soonBeside(r.readSwap(conn), others)
-}
-
-// newConnBesideQueued: nor does a connection that comes while they are begun.
-func newConnBesideQueued(r *rig) {
-	others := r.queued()
-	if _, err := r.wait(); err != nil {
-		r.t.Fatal(err)
+	for _, submit := range []func() *ticket{
+		func() *ticket { return r.write(conn, []byte("x")) },
+		func() *ticket { return r.read(conn, 1) },
+		func() *ticket { return r.readSwap(conn) },
+		func() *ticket {
+			r.results() // the others have begun
+			return r.read(r.pairWith([]byte("x")), 1)
+		},
+	} {
+		others := r.queued()
+		r.soonBeside(submit(), others)
 	}
-	conn := r.pairWith([]byte("x"))
-	r.soonBeside(r.read(conn, 1), others)
 }
 
-// pingBesideBulk: what has come for one connection is read in the next two turns, though another
-// one is read as fast as it can be, with a buffer that takes all that is there.
+// pingBesideBulk: the next two turns read what has arrived for one connection, though another one
+// is read all the time, with a buffer that takes all that is there.
 func pingBesideBulk(r *rig) {
 	const pings, most = 20, 3
 	bulk, bulkPeer := r.pair()
@@ -104,11 +87,7 @@ func pingBesideBulk(r *rig) {
 		arrived(len(ping))
 		waits := 0
 		for ; r.times(k) == 0; waits++ {
-			results, err := r.wait()
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			for _, res := range results {
+			for _, res := range r.results() {
 				if res.Conn == bulk {
 					r.read(bulk, r.large)
 				}
@@ -121,21 +100,4 @@ func pingBesideBulk(r *rig) {
 			r.wantData(k, ping)
 		}
 	}
-}
-
-// bulkBesideBulk: connections that move as much as they can in both directions have like shares of it: none is
-// done before the others have begun.
-func bulkBesideBulk(r *rig) {
-	const conns = 4
-	total := 2 * r.large
-	var reads, writes [conns]*ticket
-	for i := range conns {
-		conn, peer := r.pair()
-		go func() { _, _ = peer.Write(make([]byte, total)) }()
-		sink(peer)
-		reads[i] = r.readFull(conn, total, time.Time{})
-		writes[i] = r.write(conn, make([]byte, total))
-	}
-	r.until(reads[:]...)
-	r.until(writes[:]...)
 }

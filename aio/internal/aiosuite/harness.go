@@ -12,11 +12,11 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// Patience bounds every wait of a test: only a hang meets it.
+// Patience bounds every wait of a test.
 const Patience = 2 * time.Minute
 
-// Child returns this test binary as a command that runs one test. With the race detector a process
-// sleeps for a second before it exits, for the sake of races at its end: this one does not.
+// Child returns this test binary as a command that runs one test. With the race detector, it exits
+// without the usual second of sleep.
 func Child(t *testing.T, test string, env ...string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
 	c.Env = append(os.Environ(), "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0")
@@ -24,7 +24,7 @@ func Child(t *testing.T, test string, env ...string) *exec.Cmd {
 	return c
 }
 
-// Backends returns those that this system may have.
+// Backends returns the backends of this operating system.
 func Backends() []aio.Backend {
 	if runtime.GOOS == "linux" {
 		return []aio.Backend{aio.BackendIOUring, aio.BackendEpoll}
@@ -40,7 +40,7 @@ func OnEach(t *testing.T, f func(t *testing.T, b aio.Backend)) {
 	}
 }
 
-// TCP returns the two ends of a TCP connection over loopback, which are closed when the test ends.
+// TCP returns the two ends of a connection over loopback. They close when the test ends.
 func TCP(t testing.TB) (here, there *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,7 +56,7 @@ func TCP(t testing.TB) (here, there *net.TCPConn) {
 	return here, there
 }
 
-// Accept has each connection that comes handed to f, until the test ends.
+// Accept calls f with each connection to the address that it returns, until the test ends.
 func Accept(t testing.TB, f func(net.Conn)) net.Addr {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -81,7 +81,7 @@ func Serve(t testing.TB, ln net.Listener, f func(net.Conn)) {
 	t.Cleanup(func() { _ = ln.Close(); <-done })
 }
 
-// Answered has c say something and checks that it is echoed.
+// Answered checks that c's peer echoes.
 func Answered(t *testing.T, c net.Conn, text string) {
 	t.Helper()
 	Must(t, c.SetDeadline(time.Now().Add(Patience)))
@@ -93,7 +93,7 @@ func Answered(t *testing.T, c net.Conn, text string) {
 	}
 }
 
-// Eventually waits until f says true.
+// Eventually waits until f returns true.
 func Eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience / 2); !f(); time.Sleep(time.Millisecond) {
@@ -109,7 +109,7 @@ func Ended(c net.Conn) bool {
 	return err == io.EOF
 }
 
-// Must ends the test when there is an error.
+// Must ends the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

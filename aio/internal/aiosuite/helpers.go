@@ -5,13 +5,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"sync"
+	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
 )
 
-// send writes at the peer, which has room for it.
+// send is a Write of the peer, which has room for it.
 func (r *rig) send(peer net.Conn, data []byte) {
 	r.t.Helper()
 	if n, err := peer.Write(data); err != nil {
@@ -19,17 +19,14 @@ func (r *rig) send(peer net.Conn, data []byte) {
 	}
 }
 
-// sendThere is send, and has the data be there to be read when it returns: a byte before it, which
-// comes with it, was read by then.
+// sendThere is send, and returns when the data can be read. One byte more arrives together with it.
 func (r *rig) sendThere(conn *aio.Conn, peer net.Conn, data []byte) {
 	r.t.Helper()
 	r.send(peer, append([]byte{'-'}, data...))
-	k := r.read(conn, 1)
-	r.until(k)
-	r.wantData(k, []byte{'-'})
+	r.brings(r.read(conn, 1), []byte{'-'})
 }
 
-// pairWith is pair, and has the data be there to be read when it returns, as sendThere does.
+// pairWith is pair, with data that can be read when it returns.
 func (r *rig) pairWith(data []byte) *aio.Conn {
 	r.t.Helper()
 	own, peer := r.raw()
@@ -41,32 +38,108 @@ func (r *rig) pairWith(data []byte) *aio.Conn {
 	return conn
 }
 
-// waits returns a function that waits until a WaitIO that begins after this call waits for
-// something to do.
-func (r *rig) waits() (wait func()) {
-	before := r.w.Stats().Waits
-	return func() {
-		for r.w.Stats().Waits == before {
-			time.Sleep(time.Millisecond)
-		}
-	}
+// pairThatTells is pair. arrived waits until n bytes can be read.
+func (r *rig) pairThatTells() (conn *aio.Conn, peer net.Conn, arrived func(n int)) {
+	r.t.Helper()
+	own, peer := r.raw()
+	arrived = Arrival(r.t, own)
+	conn, err := r.w.Attach(own)
+	Must(r.t, err)
+	return conn, peer, arrived
 }
 
-// idle is in WaitIO for that long. What comes is in the ledger.
+// whileWaiting calls f when a later WaitIO waits. done waits for f.
+func (r *rig) whileWaiting(f func()) (done func()) {
+	before := r.w.Stats().Waits
+	return when(func() bool { return r.w.Stats().Waits > before }, f)
+}
+
+// afterStall calls f when an accept waits for room. done waits for f.
+func (r *rig) afterStall(f func()) (done func()) {
+	return when(func() bool { return r.w.Stats().AcceptStalls > 0 }, f)
+}
+
+// when has another goroutine call f once cond is true.
+func when(cond func() bool, f func()) (done func()) {
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		for !cond() {
+			time.Sleep(time.Millisecond)
+		}
+		f()
+	}()
+	return func() { <-returned }
+}
+
+// idle is in WaitIO for that long.
 func (r *rig) idle(long time.Duration) {
 	r.t.Helper()
 	clock, _ := r.pair()
-	k := r.must(ticket{conn: clock, buf: make([]byte, 1), deadline: time.Now().Add(long)})
-	r.until(k)
-	r.want(k, 0, aio.ErrDeadline)
+	r.ends(r.must(ticket{conn: clock, buf: make([]byte, 1), deadline: time.Now().Add(long)}), 0, aio.ErrDeadline)
 }
 
-// readAll reads until there is an error, and returns it with what came before.
+// ends waits for an operation, and checks how it ended.
+func (r *rig) ends(k *ticket, size int, err error) {
+	r.t.Helper()
+	r.until(k)
+	r.want(k, size, err)
+}
+
+// allEnd waits for operations, which end with err and have transferred nothing.
+func (r *rig) allEnd(err error, ks ...*ticket) {
+	r.t.Helper()
+	r.until(ks...)
+	for _, k := range ks {
+		r.want(k, 0, err)
+	}
+}
+
+// allSent waits for writes, which have sent all.
+func (r *rig) allSent(ks ...*ticket) {
+	r.t.Helper()
+	r.until(ks...)
+	for _, k := range ks {
+		r.want(k, len(k.buf), nil)
+	}
+}
+
+// brings waits for a read, which has read that.
+func (r *rig) brings(k *ticket, want []byte) {
+	r.t.Helper()
+	r.until(k)
+	r.wantData(k, want)
+}
+
+// works checks that conn and peer reach each other.
+func (r *rig) works(conn *aio.Conn, peer net.Conn) {
+	r.t.Helper()
+	r.send(peer, []byte("question"))
+	r.brings(r.readFull(conn, 8, time.Time{}), []byte("question"))
+	r.allSent(r.write(conn, []byte("answer")))
+	got := make([]byte, 6)
+	_, err := io.ReadFull(peer, got)
+	Must(r.t, err)
+	r.same("the answer", got, []byte("answer"))
+}
+
+// cutShort checks that a write ended with err before all was sent, and returns what it has sent.
+func (r *rig) cutShort(k *ticket, err error) []byte {
+	r.t.Helper()
+	r.until(k)
+	if n := k.result.Size; n == 0 || n == len(k.buf) || k.result.Error != err {
+		r.t.Errorf("operation %d: %d of %d bytes sent, %v; want a part and %v", k.number, n, len(k.buf),
+			k.result.Error, err)
+	}
+	return k.buf[:k.result.Size]
+}
+
+// readAll reads until an error.
 func (r *rig) readAll(conn *aio.Conn) ([]byte, error) {
 	r.t.Helper()
 	var got []byte
 	for {
-		k := r.read(conn, 100)
+		k := r.read(conn, 4<<10)
 		r.until(k)
 		got = append(got, k.data...)
 		if k.result.Error != nil {
@@ -75,7 +148,6 @@ func (r *rig) readAll(conn *aio.Conn) ([]byte, error) {
 	}
 }
 
-// same checks that data came as it was sent.
 func (r *rig) same(what string, got, want []byte) {
 	r.t.Helper()
 	if bytes.Equal(got, want) {
@@ -88,14 +160,12 @@ func (r *rig) same(what string, got, want []byte) {
 	r.t.Errorf("%s: %d bytes, want %d; they differ from byte %d on", what, len(got), len(want), at)
 }
 
-// wantData checks that a read ended well, with that.
 func (r *rig) wantData(k *ticket, want []byte) {
 	r.t.Helper()
 	r.want(k, len(want), nil)
 	r.same("a read", k.data, want)
 }
 
-// wantPending checks that it has not been returned yet.
 func (r *rig) wantPending(ks ...*ticket) {
 	r.t.Helper()
 	for _, k := range ks {
@@ -105,29 +175,57 @@ func (r *rig) wantPending(ks ...*ticket) {
 	}
 }
 
-// sink reads what comes to a peer until its end. The function that it returns waits for that.
+// wantClosed checks that conn refuses all operations.
+func (r *rig) wantClosed(conn *aio.Conn) {
+	r.t.Helper()
+	r.refuse(aio.ErrClosed,
+		ticket{conn: conn}, ticket{conn: conn, buf: []byte{1}}, ticket{op: aio.OpWrite, conn: conn, buf: []byte{1}},
+		ticket{op: aio.OpCloseWrite, conn: conn}, ticket{op: aio.OpClose, conn: conn})
+}
+
+// sink reads all that a peer gets. The function that it returns waits for the end.
 func sink(peer net.Conn) func() ([]byte, error) {
 	var data []byte
 	var err error
-	var wg sync.WaitGroup
-	wg.Go(func() { data, err = io.ReadAll(peer) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		data, err = io.ReadAll(peer)
+	}()
 	return func() ([]byte, error) {
-		wg.Wait()
+		<-ended
 		return data, err
 	}
 }
 
-// source writes at a peer, and then ends its side.
-func source(peer net.Conn, data []byte) {
-	go func() {
-		_, _ = peer.Write(data)
-		_ = closeWrite(peer)
-	}()
+// delivered checks what a sink has read.
+func (r *rig) delivered(got func() ([]byte, error), want []byte) {
+	r.t.Helper()
+	data, err := got()
+	if err != nil {
+		r.t.Error("the peer:", err)
+	}
+	r.same("at the peer", data, want)
+}
+
+// wantGone checks the error of a write to a peer that has closed.
+func (r *rig) wantGone(err error) {
+	r.t.Helper()
+	if err != syscall.EPIPE && err != syscall.ECONNRESET {
+		r.t.Errorf("a write to a closed peer: %v, want EPIPE or ECONNRESET", err)
+	}
+}
+
+// reset has conn find ECONNRESET. Something was sent to peer, which has not read it.
+func (r *rig) reset(peer net.Conn) {
+	r.t.Helper()
+	if !reset(peer) {
+		r.t.Skip("needs a connection that can be reset: unix sockets can on Linux only")
+	}
 }
 
 func closeWrite(peer net.Conn) error { return peer.(interface{ CloseWrite() error }).CloseWrite() }
 
-// upTo draws a time below limit.
 func upTo(rng *rand.Rand, limit time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(limit)))
 }

@@ -7,14 +7,6 @@ import (
 	"evenkeel.dev/aio"
 )
 
-var limitTests = []test{
-	{"MaxQueuedBytes", maxQueuedBytes, false},
-	{"MaxWatcherBytes", maxWatcherBytes, false},
-	{"MaxConns", maxConnections, false},
-	{"MaxConnsOfAccepts", maxConnsOfAccepts, false},
-	{"Late", late, false},
-}
-
 // wantQueued checks Stats.QueuedBytes.
 func (r *rig) wantQueued(want int) {
 	r.t.Helper()
@@ -35,7 +27,8 @@ func (r *rig) wantFull(conns ...*aio.Conn) {
 	r.refuse(aio.ErrQueueFull, ks...)
 }
 
-// maxQueuedBytes: what is beyond the limit is refused, until something was returned; the first write never is.
+// maxQueuedBytes: the Watcher refuses writes beyond the limit, until one was returned. It never
+// refuses the first.
 func maxQueuedBytes(r *rig) {
 	const limit = 1000
 	r.open(aio.Options{MaxQueuedBytes: limit})
@@ -44,7 +37,7 @@ func maxQueuedBytes(r *rig) {
 	r.wantFull(conn)
 	r.wantQueued(r.large)
 	other, _ := r.pair()
-	ks := []*ticket{r.write(other, make([]byte, 600)), r.writev(other, make([]byte, 400), 7)}
+	ks := []*ticket{r.write(other, make([]byte, 600)), r.write(other, make([]byte, 400), 7)}
 	r.wantFull(other)
 	r.read(other, 10*limit) // reads do not count
 	r.until(ks...)
@@ -55,17 +48,16 @@ func maxQueuedBytes(r *rig) {
 	r.until(r.write(conn, []byte("x")))
 	r.wantQueued(0)
 	_ = conn.Close()
-	data, _ := got()
-	r.same("at the peer", data, append(large.buf, 'x'))
+	r.delivered(got, append(large.buf, 'x'))
 }
 
-// maxWatcherBytes: so it is with all connections together, and a Close gives the bytes back.
+// maxWatcherBytes: the same for all connections together. A Close gives the bytes back.
 func maxWatcherBytes(r *rig) {
 	r.open(aio.Options{MaxQueuedBytes: 1 << 40, MaxWatcherBytes: int64(r.large) + 10})
 	conn, _ := r.pair()
 	other, _ := r.pair()
 	large := r.write(conn, make([]byte, r.large))
-	small := r.writev(other, make([]byte, 10), 3)
+	small := r.write(other, make([]byte, 10), 3)
 	r.wantQueued(r.large + 10)
 	r.wantFull(other, conn)
 	r.until(small)
@@ -75,7 +67,7 @@ func maxWatcherBytes(r *rig) {
 	r.until(r.write(other, make([]byte, r.large+10)[:20]))
 }
 
-// maxConnections: one more is refused and stays its owner's, until one was closed.
+// maxConnections: Attach and Dial refuse one connection more, until another one was closed.
 func maxConnections(r *rig) {
 	r.open(aio.Options{MaxConns: 2})
 	conn, _ := r.pair()
@@ -88,44 +80,52 @@ func maxConnections(r *rig) {
 	r.refuse(aio.ErrTooManyConns, ticket{op: aio.OpDial, to: l.Addr()})
 	_ = conn.Close()
 	c, err := r.w.Attach(own)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.send(peer, []byte("x"))
-	k := r.read(c, 1)
-	r.until(k)
-	r.wantData(k, []byte("x"))
+	Must(r.t, err)
+	r.works(c, peer)
 }
 
-// maxConnsOfAccepts: an Accept waits, and its connection with it, until another is closed.
-func maxConnsOfAccepts(r *rig) {
-	r.open(aio.Options{MaxConns: 2, Logger: slog.New(slog.DiscardHandler)})
-	l, dial := r.listener()
-	dial()
-	dial()
-	first := r.accepted(r.accept(l))
-	r.accepted(r.accept(l))
-	third := r.accept(l)
-	peer := dial()
-	done := make(chan error)
-	go func() {
-		for r.w.Stats().AcceptStalls == 0 {
-			time.Sleep(time.Millisecond)
+// atMaxConns returns a test of an accept that waits at MaxConns, until release has freed a
+// connection.
+func atMaxConns(multishot bool, release func(*rig, *aio.Conn) error) func(*rig) {
+	return func(r *rig) {
+		r.open(aio.Options{MaxConns: 2, Logger: slog.New(slog.DiscardHandler)})
+		attached, _ := r.pair()
+		l, dial := r.listener()
+		dial()
+		last := dial()
+		k := r.must(ticket{op: aio.OpAccept, listener: l, multishot: multishot})
+		if multishot {
+			r.brought(k, 1)
+		} else {
+			r.accepted(k)
+			k = r.accept(l)
 		}
-		done <- first.Close()
-	}()
-	conn := r.accepted(third)
-	<-done
-	r.send(peer, []byte("x"))
-	k := r.read(conn, 1)
-	r.until(k)
-	r.wantData(k, []byte("x"))
-	if s := r.w.Stats(); s.Conns != 2 || s.Accepted != 3 {
-		r.t.Errorf("%+v; want two connections of three that were accepted", s)
+		var err error
+		done := r.afterStall(func() { err = release(r, attached) })
+		var conn *aio.Conn
+		if multishot {
+			conn = r.brought(k, 2)[1]
+			r.wantPending(k)
+		} else {
+			conn = r.accepted(k)
+		}
+		done()
+		Must(r.t, err)
+		r.works(conn, last)
+		if s := r.w.Stats(); s.Conns != 2 || s.Accepted != 2 {
+			r.t.Errorf("%+v; want two connections, both accepted", s)
+		}
 	}
 }
 
-// late: Stats says how late operations were ended at their deadline.
+func closeConn(_ *rig, conn *aio.Conn) error { return conn.Close() }
+
+func detachConn(r *rig, conn *aio.Conn) error {
+	_, err := r.detached(conn)
+	return err
+}
+
+// late: Stats says how long after their deadlines operations ended.
 func late(r *rig) {
 	conn, _ := r.pair()
 	past := r.must(ticket{conn: conn, buf: make([]byte, 1), deadline: time.Now().Add(-time.Hour)})

@@ -8,10 +8,10 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// fakeBacklog is how many connections wait to be accepted.
+// fakeBacklog bounds the connections that wait to be accepted.
 const fakeBacklog = 1024
 
-// Listener listens in this process only: what Dial makes is accepted once, by Accept or by a [Backend].
+// Listener listens in memory. Accept or a [Backend] accepts what Dial makes.
 type Listener struct {
 	buffer int
 
@@ -19,18 +19,18 @@ type Listener struct {
 	changed chan struct{}       // closed and replaced at each change
 	queue   []*Conn             // not accepted
 	refs    int                 // descriptors; 0: closed
-	closed  bool                // this one, which is a descriptor too
+	closed  bool                // the Listener's own descriptor
 	notify  map[*Backend]func() // after each change
 }
 
 var _ net.Listener = (*Listener)(nil)
 
-// NewListener returns a Listener whose connections hold so many bytes that have arrived and are not read.
+// NewListener returns a Listener, whose connections are as those of [Pair].
 func NewListener(buffer int) *Listener {
 	return &Listener{buffer: buffer, changed: make(chan struct{}), refs: 1, notify: map[*Backend]func(){}}
 }
 
-// change carries f out, and tells those who wait.
+// change calls f, and wakes what waits.
 func (l *Listener) change(f func()) {
 	l.mu.Lock()
 	f()
@@ -46,7 +46,7 @@ func (l *Listener) change(f func()) {
 	}
 }
 
-// Dial makes a connection, of which it returns the peer's end.
+// Dial makes a connection and returns the peer's end.
 func (l *Listener) Dial() (peer net.Conn, err error) {
 	l.change(func() {
 		if l.refs == 0 || len(l.queue) == fakeBacklog {
@@ -59,7 +59,6 @@ func (l *Listener) Dial() (peer net.Conn, err error) {
 	return peer, err
 }
 
-// take returns a connection that waits, or nil.
 func (l *Listener) take() *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,14 +70,13 @@ func (l *Listener) take() *Conn {
 	return c
 }
 
-// ready reports whether a connection waits.
 func (l *Listener) ready() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.queue) > 0
 }
 
-// Accept waits for a connection.
+// Accept implements net.Listener.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		l.mu.Lock()
@@ -97,13 +95,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 // Addr implements net.Listener.
 func (l *Listener) Addr() net.Addr { return listenerAddr{address("listener"), l} }
 
-// listenerAddr is what a Backend may connect to.
 type listenerAddr struct {
 	address
 	l *Listener
 }
 
-// Close closes this descriptor.
+// Close implements net.Listener.
 func (l *Listener) Close() (err error) {
 	l.change(func() {
 		if l.closed {
@@ -118,7 +115,7 @@ func (l *Listener) Close() (err error) {
 	return err
 }
 
-// dup adds a descriptor, that of b.
+// dup adds a descriptor for b.
 func (l *Listener) dup(b *Backend) (err error) {
 	l.change(func() {
 		if l.closed {
@@ -131,7 +128,7 @@ func (l *Listener) dup(b *Backend) (err error) {
 	return err
 }
 
-// release closes a descriptor. The last one's resets what nobody has accepted.
+// release closes a descriptor. With the last one it resets the connections that wait.
 func (l *Listener) release(b *Backend) {
 	var lost []*Conn
 	l.change(func() {
@@ -162,11 +159,11 @@ func (b *Backend) Accept(listener, d *proactor.Desc) (remote proactor.Addr, err 
 	if c == nil {
 		return remote, syscall.EAGAIN
 	}
-	b.enter(&fd{socket: c.socket}, d) // the descriptor is ours now
+	b.enter(&fd{socket: c.socket}, d)
 	return proactor.Addr{Other: c.remote}, nil
 }
 
-// Connect implements the interface. It connects to a [Listener].
+// Connect implements the interface.
 func (b *Backend) Connect(addr net.Addr, d *proactor.Desc) error {
 	a, ok := addr.(listenerAddr)
 	if !ok {

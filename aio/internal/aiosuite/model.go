@@ -10,9 +10,9 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// finish has every operation end that can, closes the Watcher and checks all.
+// finish lets every operation end, closes the Watcher and checks all.
 func (p *player) finish() {
-	p.closeDoor() // so all accepts end
+	p.closeDoor()
 	p.turn(func() bool { return p.pendingAccepts() == 0 && (p.door.called == nil || p.times(p.door.called) > 0) })
 	p.welcome()
 	if p.door.out != nil {
@@ -30,7 +30,7 @@ func (p *player) finish() {
 		}
 		sinks[i] = sink(m.peer)
 	}
-	p.turn(p.allBack) // all peers have ended and read, so nothing can stay pending
+	p.turn(p.allBack) // all peers have ended, and read
 	p.readRest()
 	if s := p.w.Stats(); s.Pending != 0 {
 		p.t.Errorf("every peer has ended and reads, and %d operations are pending: %+v", s.Pending, s)
@@ -53,15 +53,14 @@ func (p *player) finish() {
 	}
 }
 
-// allBack reports whether nothing is pending.
 func (p *player) allBack() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !slices.ContainsFunc(p.tickets, func(k *ticket) bool { return k.times == 0 })
 }
 
-// readRest reads every connection to its end: a Close with data unread is a reset, which may take
-// data on its way to the peer with it.
+// readRest reads every connection to its end. A Close with unread data is a reset, and the peer may
+// lose data.
 func (p *player) readRest() {
 	for _, m := range p.conns {
 		for !m.closed && !m.closing && !m.vanished && !p.t.Failed() {
@@ -84,7 +83,6 @@ func (p *player) failed(k *ticket) bool {
 	return k.result.Error != nil
 }
 
-// turn lets WaitIO run until done says so.
 func (p *player) turn(done func() bool) {
 	for deadline := time.Now().Add(stuck); !done(); {
 		select {
@@ -100,13 +98,13 @@ func (p *player) turn(done func() bool) {
 	}
 }
 
-// check checks what is known of a connection against its model.
+// check compares the results of a connection with its model.
 func (p *player) check(m *model) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	closed := m.closed || m.closing
 	var read, written []byte
-	var end *ticket // a CloseWrite that has ended our side
+	var end *ticket // a CloseWrite without an error
 	for _, k := range p.tickets {
 		if k.conn != m.conn && !slices.Contains(m.earlier, k.conn) || k.times == 0 {
 			continue
@@ -143,7 +141,7 @@ func (p *player) check(m *model) {
 	}
 }
 
-// allows says what is wrong with the error of a result, or nothing.
+// allows returns what is wrong with the error of a result, or "".
 func (m *model) allows(k *ticket) string {
 	if k.late && k.result.Error != aio.ErrClosed {
 		return "the connection was closed before"
@@ -183,7 +181,7 @@ func (m *model) allows(k *ticket) string {
 			return "the peer is still there"
 		}
 		if k.op == aio.OpRead && k.result.Error == syscall.EPIPE {
-			return "" // a write was refused before
+			return "" // an earlier write was refused
 		}
 	default:
 		return "there is no reason for it"

@@ -9,43 +9,20 @@ import (
 	"evenkeel.dev/aio"
 )
 
-var peerTests = []test{
-	{"PeerEnds", peerEnds, false},
-	{"PeerEndsWhileWaiting", peerEndsWhileWaiting, false},
-	{"HalfClosed", halfClosed, false},
-	{"Reset", peerResets, false},
-	{"ResetWhileWaiting", resetWhileWaiting, false},
-	{"ResetAfterData", resetAfterData, false},
-	{"WriteToNobody", writeToNobody, false},
-}
-
-// peerEnds: data first, then size 0 and io.EOF, as often as it is asked for.
+// peerEnds: a read brings the data first, then size 0 and io.EOF. All pending reads end.
 func peerEnds(r *rig) {
 	conn, peer := r.pair()
 	data := pattern(1, 0, 500)
 	r.send(peer, data)
-	_ = peer.Close()
-	got, err := r.readAll(conn)
-	if err != io.EOF {
-		r.t.Errorf("at the end: %v", err)
-	}
-	r.same("before the end", got, data)
-	for _, k := range []*ticket{r.read(conn, 1), r.readSwap(conn), r.readFull(conn, 1, time.Time{})} {
-		r.until(k)
-		r.want(k, 0, io.EOF)
-	}
-}
-
-// peerEndsWhileWaiting: all reads that wait are told.
-func peerEndsWhileWaiting(r *rig) {
-	conn, peer := r.pair()
-	ks := []*ticket{r.read(conn, 9), r.readSwap(conn), r.readFull(conn, 9, time.Time{}), r.read(conn, 9)}
-	r.idle(soon)
-	r.wantPending(ks...)
-	_ = peer.Close()
-	r.until(ks...)
-	for _, k := range ks {
-		r.want(k, 0, io.EOF)
+	r.brings(r.readFull(conn, len(data), time.Time{}), data)
+	for round := range 2 {
+		ks := []*ticket{r.read(conn, 9), r.readSwap(conn), r.readFull(conn, 9, time.Time{}), r.read(conn, 9)}
+		if round == 0 {
+			r.idle(soon)
+			r.wantPending(ks...)
+			_ = peer.Close()
+		}
+		r.allEnd(io.EOF, ks...)
 	}
 }
 
@@ -55,56 +32,44 @@ func halfClosed(r *rig) {
 	k := r.read(conn, 1)
 	r.idle(soon)
 	_ = closeWrite(peer)
-	r.until(k)
-	r.want(k, 0, io.EOF)
+	r.ends(k, 0, io.EOF)
 	got := sink(peer)
 	data := pattern(2, 0, 100<<10)
 	for at := 0; at < len(data); at += 10 << 10 {
-		w := r.write(conn, data[at:at+10<<10])
-		r.until(w)
-		r.want(w, 10<<10, nil)
+		r.allSent(r.write(conn, data[at:at+10<<10]))
 	}
 	_ = conn.Close()
-	back, err := got()
-	if err != nil {
-		r.t.Error(err)
-	}
-	r.same("at the peer", back, data)
+	r.delivered(got, data)
 }
 
-// peerResets: ECONNRESET once; writes find EPIPE then.
+// peerResets: the first operation finds ECONNRESET, writes find EPIPE after it, and reads the end.
 func peerResets(r *rig) {
 	conn, peer := r.pair()
-	k := r.write(conn, []byte("x"))
-	r.until(k)
-	if !reset(peer) {
-		r.t.Skip("needs a connection that can be reset: unix sockets can on Linux only")
+	r.until(r.write(conn, []byte("x")))
+	r.reset(peer)
+	r.ends(r.read(conn, 1), 0, syscall.ECONNRESET)
+	r.ends(r.write(conn, []byte("x")), 0, syscall.EPIPE)
+	r.ends(r.read(conn, 1), 0, io.EOF)
+	end := r.closeWrite(conn, time.Time{})
+	r.until(end)
+	if err := end.result.Error; err != nil && err != syscall.ENOTCONN {
+		r.t.Errorf("CloseWrite after a reset: %v, want nil or ENOTCONN", err)
 	}
-	k = r.read(conn, 1)
-	r.until(k)
-	r.want(k, 0, syscall.ECONNRESET)
-	k = r.write(conn, []byte("x"))
-	r.until(k)
-	r.want(k, 0, syscall.EPIPE)
-	k = r.read(conn, 1)
-	r.until(k)
-	r.want(k, 0, io.EOF)
 }
 
-// resetWhileWaiting: everything that waits ends.
+// resetWhileWaiting: all pending operations end.
 func resetWhileWaiting(r *rig) {
 	conn, peer := r.pair()
 	reads := []*ticket{r.readFull(conn, 9, time.Time{}), r.readSwap(conn), r.read(conn, 1)}
 	write := r.write(conn, make([]byte, r.large))
 	next := r.write(conn, make([]byte, 10))
+	all := append(reads, write, next)
 	r.idle(soon)
-	r.wantPending(append(reads, write, next)...)
-	if !reset(peer) {
-		r.t.Skip("needs a connection that can be reset: unix sockets can on Linux only")
-	}
-	r.until(append(reads, write, next)...)
+	r.wantPending(all...)
+	r.reset(peer)
+	r.until(all...)
 	resets := 0
-	for _, k := range append(reads, write, next) {
+	for _, k := range all {
 		switch err := k.result.Error; {
 		case err == syscall.ECONNRESET:
 			resets++
@@ -122,39 +87,15 @@ func resetWhileWaiting(r *rig) {
 	}
 }
 
-// resetAfterData: what had come before the reset may be read; nothing else.
+// resetAfterData: reads bring data that arrived before the reset, or a part of it.
 func resetAfterData(r *rig) {
 	conn, peer := r.pair()
 	data := pattern(3, 0, 300)
 	r.send(peer, data)
-	k := r.write(conn, []byte("x"))
-	r.until(k)
-	if !reset(peer) {
-		r.t.Skip("needs a connection that can be reset: unix sockets can on Linux only")
-	}
+	r.until(r.write(conn, []byte("x")))
+	r.reset(peer)
 	got, err := r.readAll(conn)
 	if err != syscall.ECONNRESET || !bytes.HasPrefix(data, got) {
 		r.t.Errorf("%d bytes (the right ones: %v), then %v; want ECONNRESET", len(got), bytes.HasPrefix(data, got), err)
 	}
-}
-
-// writeToNobody: a peer that is gone refuses in the end.
-func writeToNobody(r *rig) {
-	conn, peer := r.pair()
-	r.idle(time.Millisecond)
-	_ = peer.Close()
-	for start := time.Now(); time.Since(start) < stuck; {
-		k := r.write(conn, []byte("x"))
-		r.until(k)
-		switch k.result.Error {
-		case nil: // on its way
-			r.idle(time.Millisecond)
-			continue
-		case syscall.EPIPE, syscall.ECONNRESET:
-		default:
-			r.t.Errorf("a write to a peer that is gone: %v", k.result.Error)
-		}
-		return
-	}
-	r.t.Errorf("writes to a peer that is gone for %v, and no error", stuck)
 }

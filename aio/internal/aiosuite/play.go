@@ -2,6 +2,7 @@ package aiosuite
 
 import (
 	"io"
+	"math/rand/v2"
 	"net"
 	"syscall"
 	"testing"
@@ -20,13 +21,12 @@ const (
 	playLimit = 40 * time.Millisecond // of a deadline
 )
 
-// Play carries out a program, which any bytes are: connections come and go, operations are
-// submitted, cancelled and given other deadlines, peers read, write, end and vanish, WaitIO runs or
-// does not; at the end all is delivered that can be, and the Watcher is closed. It checks what
-// comes against a simple model: each operation returned once, in order, bytes as they were sent,
-// errors that have a reason.
+// Play carries out a program. Any bytes are one. Connections come and go, operations are submitted,
+// cancelled and given other deadlines, peers read, write, end and vanish, and WaitIO runs or does
+// not. Play checks each result against a simple model: returned once, in order, bytes as they were
+// sent, and an error that has a reason.
 func Play(t *testing.T, sys System, program []byte) {
-	run := func(t *testing.T) {
+	sys.run(t, func(t *testing.T) {
 		p := newPlayer(t, sys)
 		p.program = program[:min(len(program), 4*maxSteps)]
 		for len(p.program) > 0 && !t.Failed() {
@@ -34,41 +34,35 @@ func Play(t *testing.T, sys System, program []byte) {
 			p.settle()
 		}
 		p.finish()
-	}
-	if sys.Bubble {
-		synctest.Test(t, run)
-	} else {
-		run(t)
-	}
+	})
 }
 
-// player carries out one program.
 type player struct {
 	*rig
 	program []byte
 	conns   []*model
 	door    door
 	number  int
-	turns   chan struct{} // each lets the goroutine that waits into WaitIO once
-	waited  chan struct{} // closed when that goroutine has ended
+	turns   chan struct{} // each starts one WaitIO
+	waited  chan struct{} // closed when the goroutine in WaitIO has ended
 }
 
-// model is what a connection should do.
+// model is what is known of a connection.
 type model struct {
 	id      int
 	conn    *aio.Conn
-	earlier []*aio.Conn // that were detached
+	earlier []*aio.Conn // detached ones
 	peer    net.Conn
 	closed  bool // by us
-	closing bool // by us, when its writes are over
+	closing bool // by us, after its writes
 	ending  bool // a CloseWrite was submitted
 
 	sent       []byte // by the peer
-	ended      bool   // the peer has ended its side
-	vanished   bool   // the peer is gone, or reset
+	ended      bool   // by the peer, which still reads
+	vanished   bool   // the peer has closed or reset it
 	got        []byte // by the peer
-	peerFailed bool   // the peer's reading has ended
-	written    int    // where the next write's pattern begins
+	peerFailed bool   // to read
+	written    int    // by us
 }
 
 func newPlayer(t *testing.T, sys System) *player {
@@ -89,14 +83,13 @@ func newPlayer(t *testing.T, sys System) *player {
 	return p
 }
 
-// settle lets all goroutines come to rest, so that a seed tells all: where that can be.
+// settle waits for all goroutines in a bubble, so that a seed always has the same course.
 func (p *player) settle() {
 	if p.sys.Bubble {
 		synctest.Wait()
 	}
 }
 
-// next takes a byte of the program.
 func (p *player) next() int {
 	if len(p.program) == 0 {
 		return 0
@@ -106,7 +99,6 @@ func (p *player) next() int {
 	return int(b)
 }
 
-// size draws a size, mostly small ones.
 func (p *player) size() int {
 	n := p.next()
 	switch {
@@ -117,7 +109,6 @@ func (p *player) size() int {
 	}
 }
 
-// pick takes a connection, or makes one.
 func (p *player) pick() *model {
 	n := p.next()
 	if len(p.conns) == 0 || len(p.conns) < maxConns && n%8 == 0 {
@@ -130,7 +121,6 @@ func (p *player) pick() *model {
 	return p.conns[n%len(p.conns)]
 }
 
-// deadline draws one: mostly none.
 func (p *player) deadline() time.Time {
 	switch n := p.next(); {
 	case n < 160:
@@ -188,7 +178,7 @@ func (p *player) step() {
 	}
 }
 
-// direct writes what there is room for.
+// direct is a TryWrite.
 func (p *player) direct(m *model, n int) {
 	sent, err := p.tryWrite(m.conn, pattern(m.id, m.written, n))
 	m.written += sent
@@ -203,7 +193,7 @@ func (p *player) direct(m *model, n int) {
 	}
 }
 
-// ticket takes an operation of a connection: mostly one that was not returned yet.
+// ticket picks an operation of a connection, mostly a pending one.
 func (p *player) ticket(m *model) *ticket {
 	n := p.next()
 	p.mu.Lock()
@@ -220,7 +210,6 @@ func (p *player) ticket(m *model) *ticket {
 	return these[n%len(these)]
 }
 
-// cancel cancels an operation, which may be over.
 func (p *player) cancel(m *model) {
 	if k := p.ticket(m); k != nil {
 		over := p.times(k) > 0
@@ -230,7 +219,6 @@ func (p *player) cancel(m *model) {
 	}
 }
 
-// move moves a deadline, or takes it away, of an operation which may be over.
 func (p *player) move(m *model) {
 	if k := p.ticket(m); k != nil {
 		over := p.times(k) > 0
@@ -241,7 +229,6 @@ func (p *player) move(m *model) {
 	}
 }
 
-// rare does what most steps should not.
 func (p *player) rare(m *model) {
 	switch p.next() % 14 {
 	case 0, 1:
@@ -262,7 +249,7 @@ func (p *player) rare(m *model) {
 			p.t.Error("Close:", err)
 		}
 		m.closed = true
-	case 6: // forget it: another takes its place
+	case 6: // another one takes its place
 		if (m.closed || m.closing) && len(p.conns) > 1 && p.outstanding(m) == 0 {
 			p.check(m)
 			for i := range p.conns {
@@ -279,7 +266,7 @@ func (p *player) rare(m *model) {
 		}
 	case 8, 9, 10:
 		k := ticket{op: aio.OpCloseWrite, conn: m.conn, deadline: p.deadline()}
-		if p.outstanding(m) < maxQueue && p.begin(m, k) { // else it may be refused
+		if p.outstanding(m) < maxQueue && p.begin(m, k) {
 			m.ending = true
 		}
 	case 11:
@@ -291,7 +278,6 @@ func (p *player) rare(m *model) {
 	}
 }
 
-// detach has a connection leave the Watcher, and come back, or be closed.
 func (p *player) detach(m *model) {
 	before := p.outstanding(m)
 	c, err := m.conn.Detach()
@@ -314,9 +300,9 @@ func (p *player) detach(m *model) {
 	}
 }
 
-// begin submits an operation. It reports false when that is refused because of what was closed.
+// begin submits an operation. It returns false if the Watcher refuses it because of a Close.
 func (p *player) begin(m *model, k ticket) bool {
-	before := p.outstanding(m) // others may be returned meanwhile
+	before := p.outstanding(m)
 	k.late = m.closed || m.closing
 	k.crowded = before >= maxQueue && k.op != aio.OpClose
 	if _, err := p.submit(k); err != nil {
@@ -325,7 +311,6 @@ func (p *player) begin(m *model, k ticket) bool {
 	return !k.late
 }
 
-// outstanding counts a connection's operations that were not returned.
 func (p *player) outstanding(m *model) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -337,7 +322,6 @@ func (p *player) outstanding(m *model) (n int) {
 	return n
 }
 
-// peerWrites sends what there is room for.
 func (p *player) peerWrites(m *model, n int) {
 	if m.ended || m.vanished {
 		return
@@ -347,7 +331,6 @@ func (p *player) peerWrites(m *model, n int) {
 	m.sent = append(m.sent, pattern(m.id+100, len(m.sent), sent)...)
 }
 
-// peerReads receives what is there.
 func (p *player) peerReads(m *model, n int) {
 	if m.vanished {
 		return
@@ -365,55 +348,11 @@ func (p *player) peerReads(m *model, n int) {
 	}
 }
 
-// Programs returns some for [Play], for a fuzzer to begin with.
-func Programs() [][]byte {
-	const (
-		read, full, swap, write, peerWrites, peerReads, wait, sleep, rare, cancel, move, arrive = 0, 2, 3, 5, 8, 10, 11,
-			14, 15, 16, 18, 19
-		connA, connB, anew = 1, 2, 8
-		// of arrive
-		accept, dial, closeDoor, call = 1, 2, 0, 7
-		closeWrite, closeAfter, leave = 8, 11, 12 // of rare
-	)
-	return [][]byte{
-		{read, anew, 10, 0, peerWrites, connA, 5, wait, connA},
-		{1, 9, write, anew, 250, 0, wait, 1, sleep, 1, 200, peerReads, connA, 255, rare, connA, 4},
-		{3, 7, swap, anew, 0, swap, anew, 0, peerWrites, connA, 90, peerWrites, connB, 90, wait, 1, wait, 1},
-		{2, 5, full, anew, 250, 190, peerWrites, connA, 20, sleep, 1, 255, wait, 1, rare, connA, 0, wait, 1},
-		{0, 1, read, 24, 5, 0, rare, connA, 4, write, connA, 5, 0, wait, 1, rare, connA, 4, read, connA, 1, 0},
-		{2, 2, write, anew, 255, 0, write, connA, 1, 0, rare, connA, 2, wait, 1, wait, 1, read, connA, 1, 0},
-		{
-			1, 3, read, anew, 9, 0, read, connA, 9, 0, wait, 1, cancel, connA, 1, peerWrites, connA, 5, wait, 1, cancel,
-			connA, 16,
-		},
-		{
-			0, 4, full, anew, 250, 0, wait, 1, move, connA, 1, 200, sleep, 1, 255, wait, 1, write, connA, 255, 230, move,
-			connA, 2, 0, wait, 1,
-		},
-		{
-			3, 6, write, anew, 255, 0, rare, connA, closeWrite, 0, write, connA, 3, 0, wait, 1, cancel, connA, 1,
-			peerReads, connA, 255, wait, 1,
-		},
-		{
-			0, 2, arrive, accept, 0, arrive, dial, wait, 1, wait, 1, write, connA, 9, 0, peerWrites, connA, 9, read, connA,
-			9, 0, wait, 1,
-		},
-		{
-			1, 2, arrive, call, wait, 1, arrive, call, wait, 1, write, 16, 9, 0, peerWrites, connA, 9, read, connA, 9, 0,
-			wait, 1, arrive, call,
-		},
-		{
-			1, 2, arrive, dial, arrive, dial, arrive, accept, 0, arrive, accept, 0, wait, 1, arrive, accept, 200, arrive,
-			closeDoor, wait, 1, arrive, accept, 0,
-		},
-		{
-			0, 6, peerWrites, anew, 9, write, connA, 9, 0, wait, 1, rare, connA,
-			leave, 1, read, connA, 5, 0, wait, 1, rare, connA, leave, 1, read, connA, 9, 0, wait, 1, rare, connA, leave,
-			0,
-		},
-		{
-			1, 8, write, anew, 255, 0, read, connA, 9, 0, rare, connA, closeAfter, 200, wait, 1, write, connA, 3, 0,
-			peerReads, connA, 255, wait, 1,
-		},
+// Program draws a program of less than most bytes.
+func Program(rng *rand.Rand, most int) []byte {
+	program := make([]byte, rng.IntN(most))
+	for i := range program {
+		program[i] = byte(rng.Uint32())
 	}
+	return program
 }

@@ -6,23 +6,23 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// maxDialled bounds the peers that nobody has accepted.
+// maxDialled bounds the peers that were not accepted.
 const maxDialled = 8
 
-// door is the one listener of a program. Connections are accepted in the order in which they were dialled,
-// so the model knows whose peer is whose.
+// door is the listener of a program. Peers are accepted in the order in which they dial, so that
+// the model knows which peer a connection has.
 type door struct {
 	listener *aio.Listener
 	dial     func() net.Conn
 	closed   bool
-	dialled  []net.Conn // not accepted, as far as the model knows
-	accepts  []*ticket  // not looked at since they were returned, or pending
+	dialled  []net.Conn // peers that were not accepted
+	accepts  []*ticket  // pending, or not examined
 
-	out    net.Listener // of others, to which the Watcher dials
-	called *ticket      // the dial that was not looked at since it was returned, or is pending
+	out    net.Listener // the Watcher dials it
+	called *ticket      // the dial that is pending, or not examined
 }
 
-// arrive has somebody come, or be accepted.
+// arrive has a peer dial, an accept begin or end, the listener close, or the Watcher dial.
 func (p *player) arrive() {
 	if p.door.listener == nil {
 		p.door.listener, p.door.dial = p.listener()
@@ -50,7 +50,6 @@ func (p *player) arrive() {
 	}
 }
 
-// uninvite cancels an accept, which may be over.
 func (p *player) uninvite() {
 	d := &p.door
 	if len(d.accepts) == 0 {
@@ -84,7 +83,7 @@ func (p *player) pendingAccepts() (n int) {
 	return n
 }
 
-// welcome gives the connections that were accepted, and dialled, their models.
+// welcome makes models for the connections that were accepted or dialled.
 func (p *player) welcome() {
 	p.answer()
 	p.mu.Lock()
@@ -113,7 +112,7 @@ func (p *player) welcome() {
 	d.accepts = kept
 }
 
-// call has the Watcher dial, one at a time, so that the next peer that comes is the other end.
+// call has the Watcher dial, one at a time. The next peer is the other end.
 func (p *player) call() {
 	d := &p.door
 	if d.called == nil && len(p.conns) < 2*maxConns {
@@ -128,7 +127,6 @@ func (p *player) call() {
 	}
 }
 
-// answer gives a connection that was dialled its model.
 func (p *player) answer() {
 	k := p.door.called
 	if k == nil || p.times(k) == 0 {

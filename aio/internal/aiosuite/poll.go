@@ -8,7 +8,7 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// pollLimit is how many completions come from one Poll.
+// pollLimit bounds the completions of one Poll.
 const pollLimit = 64
 
 // Cancel implements the interface.
@@ -51,7 +51,7 @@ func (b *Backend) Poll(done []*proactor.Op) ([]*proactor.Op, error) {
 	now := time.Now()
 	kept := b.flights[:0]
 	for _, fl := range b.flights {
-		if limit > 0 || b.o.Mode == Completion { // readiness moves what it returns, and nothing else
+		if limit > 0 || b.o.Mode == Completion { // readiness moves only what it returns
 			b.advance(fl, now)
 		}
 		if !fl.moved || fl.due.After(now) || limit == 0 {
@@ -74,7 +74,7 @@ func (b *Backend) Settle(done []*proactor.Op) []*proactor.Op {
 	return done
 }
 
-// advance carries out a transfer that is due. The caller holds mu.
+// advance carries out a transfer that is due.
 func (b *Backend) advance(fl *flight, now time.Time) {
 	f := b.o.Faults
 	switch {
@@ -91,7 +91,6 @@ func (b *Backend) advance(fl *flight, now time.Time) {
 	}
 }
 
-// land returns the operation.
 func (fl *flight) land() *proactor.Op {
 	fl.op.Size += fl.n
 	fl.op.Err = fl.err
@@ -99,7 +98,7 @@ func (fl *flight) land() *proactor.Op {
 	return fl.op
 }
 
-// look has Wait look again.
+// look has Wait return.
 func (b *Backend) look() {
 	select {
 	case b.signal <- struct{}{}:
@@ -110,7 +109,7 @@ func (b *Backend) look() {
 // Wake implements the interface.
 func (b *Backend) Wake() { b.look() }
 
-// next returns how long nothing will happen by itself; negative: for ever.
+// next returns when an operation will advance by itself. Negative: never.
 func (b *Backend) next() time.Duration {
 	now := time.Now()
 	wait := time.Duration(-1)

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// stuck is when a WaitIO that returns nothing is taken for lost.
+	// stuck is after how long a WaitIO that returns nothing has lost an operation.
 	stuck = time.Minute
-	// soon is long for what happens at once, and short for a test. What is wanted never depends on
-	// it: that nothing happened meanwhile is true at any time.
+	// soon is long for a transfer and short for a test. No result depends on it: tests check only that
+	// nothing happened until then.
 	soon = 10 * time.Millisecond
 )
 
-// rig is a Watcher and its ledger: every operation that it takes has to be returned once.
+// rig is a Watcher and a ledger of its operations, each of which has to be returned once.
 type rig struct {
 	t   *testing.T
 	sys System
@@ -31,17 +31,16 @@ type rig struct {
 
 	mu      sync.Mutex
 	tickets []*ticket
-	direct  int           // of these, what was sent by TryWrite
-	last    map[queue]int // the number of the last one returned
-	peers   []net.Conn    // to be closed at the end
-	rough   bool          // operations are submitted by several goroutines: no order to check
-	over    bool          // WaitIO has said that the Watcher is closed
-	clock   *ticket       // of idleOnce
+	direct  int           // of these, by TryWrite
+	last    map[queue]int // the last one returned
+	peers   []net.Conn    // closed at the end
+	rough   bool          // several goroutines submit, in no order
+	over    bool          // WaitIO has returned ErrWatcherClosed
 	accepts uint64        // that brought a connection
-	more    uint64        // results after which another of the operation comes
+	more    uint64        // results with More
 }
 
-// queue is one of the directions of a connection.
+// queue is one direction of a connection.
 type queue struct {
 	conn     *aio.Conn
 	listener *aio.Listener
@@ -52,23 +51,23 @@ type queue struct {
 type ticket struct {
 	number   int
 	op       aio.Op
-	conn     *aio.Conn     // nil of what makes one, and of a post
+	conn     *aio.Conn     // nil of an accept, dial or post
 	listener *aio.Listener // of an accept
 	to       net.Addr      // of a dial
 	buf      []byte
-	vec      [][]byte // of a Writev: what buf is cut into
+	vec      [][]byte // of a Writev: the parts of buf
 	full     bool
 	deadline time.Time
 
 	multishot bool        // of an accept
 	conns     []*aio.Conn // that it has brought
 	limit     int         // of a read without a buffer
-	late      bool        // it was submitted to what is closed
-	crowded   bool        // it may have found a full queue
-	cancelled bool        // Cancel has found it
-	times     int         // how often it was returned, as over
+	late      bool        // submitted after a Close
+	crowded   bool        // may have found a full queue
+	cancelled bool        // found by Cancel
+	times     int         // how often it was returned
 	result    aio.Result
-	data      []byte // of a read: a copy of what came
+	data      []byte // of a read: a copy
 }
 
 // ProactorReadLimit implements [proactor.Limiter].
@@ -84,7 +83,7 @@ func newRig(t *testing.T, sys System, o aio.Options) *rig {
 	return r
 }
 
-// open makes another Watcher, with other options. What the first had must be over.
+// open makes a Watcher in place of the last one, which has no operations.
 func (r *rig) open(o aio.Options) {
 	if r.w != nil {
 		_ = r.w.Close()
@@ -92,18 +91,15 @@ func (r *rig) open(o aio.Options) {
 	r.w = r.sys.New(r.t, o)
 }
 
-// pair makes a connection, and attaches it.
 func (r *rig) pair() (conn *aio.Conn, peer net.Conn) {
 	r.t.Helper()
 	own, peer := r.raw()
 	conn, err := r.w.Attach(own)
-	if err != nil {
-		r.t.Fatal("Attach:", err)
-	}
+	Must(r.t, err)
 	return conn, peer
 }
 
-// raw makes a connection.
+// raw makes a connection that is not attached.
 func (r *rig) raw() (own, peer net.Conn) {
 	own, peer = r.sys.Pair(r.t)
 	r.mu.Lock()
@@ -112,7 +108,6 @@ func (r *rig) raw() (own, peer net.Conn) {
 	return own, peer
 }
 
-// submit submits an operation: a read into buf, of all of it when full, or what op says.
 func (r *rig) submit(k ticket) (*ticket, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +125,7 @@ func (r *rig) submit(k ticket) (*ticket, error) {
 	case k.op == aio.OpWrite && k.vec != nil:
 		vec := slices.Clone(k.vec)
 		err = k.conn.Writev(&k, vec, k.deadline)
-		clear(vec) // it is the caller's again
+		clear(vec) // the caller owns it
 	case k.op == aio.OpWrite:
 		err = k.conn.Write(&k, k.buf, k.deadline)
 	case k.op == aio.OpCloseWrite:
@@ -158,7 +153,7 @@ func (r *rig) must(k ticket) *ticket {
 	return got
 }
 
-// refuse submits operations, each of which comes back with that error and nothing else.
+// refuse submits operations, which all end with that error.
 func (r *rig) refuse(want error, ks ...ticket) {
 	r.t.Helper()
 	var refused []*ticket
@@ -186,20 +181,17 @@ func (r *rig) readFull(conn *aio.Conn, n int, by time.Time) *ticket {
 	return r.must(ticket{conn: conn, buf: make([]byte, n), full: true, deadline: by})
 }
 
-func (r *rig) write(conn *aio.Conn, buf []byte) *ticket {
+// write is a Write, or with sizes of parts a Writev: see cut.
+func (r *rig) write(conn *aio.Conn, buf []byte, parts ...int) *ticket {
 	r.t.Helper()
-	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf})
+	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf, vec: cut(buf, parts...)})
 }
 
-// writev is write of a buffer that is cut into parts of these sizes, the last of which repeats.
-func (r *rig) writev(conn *aio.Conn, buf []byte, sizes ...int) *ticket {
-	r.t.Helper()
-	return r.must(ticket{op: aio.OpWrite, conn: conn, buf: buf, vec: cut(buf, sizes...)})
-}
-
+// cut returns buf in parts of these sizes, the last of which repeats and is not 0. Without sizes it
+// returns nil.
 func cut(buf []byte, sizes ...int) (vec [][]byte) {
-	for i := 0; len(buf) > 0; i++ {
-		n := min(sizes[min(i, len(sizes)-1)], len(buf)) // the last one is not 0
+	for i := 0; len(buf) > 0 && len(sizes) > 0; i++ {
+		n := min(sizes[min(i, len(sizes)-1)], len(buf))
 		vec, buf = append(vec, buf[:n]), buf[n:]
 	}
 	return vec
@@ -215,7 +207,7 @@ func (r *rig) closeAfterWrites(conn *aio.Conn, by time.Time) *ticket {
 	return r.must(ticket{op: aio.OpClose, conn: conn, deadline: by})
 }
 
-// wait is one WaitIO. It enters what came into the ledger.
+// wait is one WaitIO. It enters the results into the ledger.
 func (r *rig) wait() ([]aio.Result, error) {
 	w := r.w
 	watchdog := time.AfterFunc(stuck, func() {
@@ -233,6 +225,15 @@ func (r *rig) wait() ([]aio.Result, error) {
 		r.t.Error("WaitIO returned neither a result nor an error")
 	}
 	return results, err
+}
+
+func (r *rig) results() []aio.Result {
+	r.t.Helper()
+	results, err := r.wait()
+	if err != nil {
+		r.t.Fatal("WaitIO:", err)
+	}
+	return results
 }
 
 // enter enters a result into the ledger. The caller holds mu.
@@ -280,8 +281,8 @@ func (r *rig) enter(res *aio.Result) {
 		r.t.Errorf("operation %d came back after operation %d of the same direction", k.number, last)
 	}
 	switch res.Error {
-	case aio.ErrDeadline, aio.ErrCancelled: // such a one may overtake,
-	case aio.ErrQueueFull, aio.ErrEmptyBuffer, aio.ErrClosed: // or was refused
+	case aio.ErrDeadline, aio.ErrCancelled: // may overtake
+	case aio.ErrQueueFull, aio.ErrEmptyBuffer, aio.ErrClosed: // refused
 	default:
 		r.last[q] = k.number
 	}
@@ -333,14 +334,11 @@ func (r *rig) checkSize(k *ticket) {
 	}
 }
 
-// until waits until all of these are back.
 func (r *rig) until(these ...*ticket) {
 	r.t.Helper()
 	for _, k := range these {
 		for r.times(k) == 0 {
-			if _, err := r.wait(); err != nil {
-				r.t.Fatalf("waiting for operation %d: WaitIO: %v", k.number, err)
-			}
+			r.results()
 		}
 	}
 }
@@ -351,7 +349,6 @@ func (r *rig) times(k *ticket) int {
 	return k.times
 }
 
-// want checks how an operation ended.
 func (r *rig) want(k *ticket, size int, err error) {
 	r.t.Helper()
 	r.mu.Lock()
@@ -362,7 +359,6 @@ func (r *rig) want(k *ticket, size int, err error) {
 	}
 }
 
-// end closes everything and checks the ledger.
 func (r *rig) end() {
 	_ = r.w.Close()
 	r.drain()
@@ -372,7 +368,7 @@ func (r *rig) end() {
 	r.checkLedger()
 }
 
-// drain takes what a closed Watcher still has.
+// drain takes the results that a closed Watcher still has.
 func (r *rig) drain() {
 	r.t.Helper()
 	for !r.over {
@@ -398,7 +394,7 @@ func (r *rig) checkLedger() {
 		}
 		if k.op == aio.OpRead {
 			in += uint64(k.result.Size)
-		} else { // 0 of a post
+		} else {
 			out += uint64(k.result.Size)
 		}
 	}
@@ -417,7 +413,7 @@ func (r *rig) checkLedger() {
 	}
 }
 
-// pattern returns n bytes that tell who sent them, and where they stand in the stream.
+// pattern returns n bytes of a stream, which depend on its id and on their position.
 func pattern(id, from, n int) []byte {
 	buf := make([]byte, n)
 	for i := range buf {

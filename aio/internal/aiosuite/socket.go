@@ -7,28 +7,28 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Socket is one end of a connection as the kernel has it. It does not block. Its methods may be
-// called by any goroutine.
+// Socket is one end of a connection in the kernel. It does not block. Any goroutine may call its
+// methods.
 //
-// It behaves as TCP does on Linux: data that has arrived before a reset can be read; the reset is
-// reported once, then reads find the end and writes EPIPE; a close with unread data is a reset.
+// It behaves as TCP does on Linux. Data that arrived before a reset can be read. One call returns
+// the reset, later reads find the end, and later writes EPIPE. A close with unread data is a reset.
 type Socket struct {
 	link *link
 	peer *Socket
 
 	// Guarded by link.mu.
-	in         []byte        // arrived and not received
-	fin        bool          // after in nothing comes
-	sendClosed bool          // nothing can be sent
-	reset      bool          // the connection is no more
-	err        syscall.Errno // to be reported once
+	in         []byte // not received
+	fin        bool   // nothing follows in
+	sendClosed bool
+	reset      bool
+	err        syscall.Errno // for one call
 	refs       int           // descriptors; 0: closed
 	notify     func()
 }
 
 // link is what both ends share.
 type link struct {
-	buffer int // what an end holds unread, at most
+	buffer int // bytes that an end holds unread, at most
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change
@@ -41,8 +41,7 @@ func newLink(buffer int) (a, b *Socket) {
 	return a, b
 }
 
-// change carries f out and, when it says so, tells both ends that something may be possible that
-// was not.
+// change calls f. If f returns true, both ends try again what was not possible.
 func (s *Socket) change(f func() bool) {
 	s.link.mu.Lock()
 	if !f() {
@@ -60,14 +59,14 @@ func (s *Socket) change(f func() bool) {
 	}
 }
 
-// Watch has f called after each change of the connection; f must not block. Nil ends that.
+// Watch sets f, which each change calls. f must not block. It may be nil.
 func (s *Socket) Watch(f func()) {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	s.notify = f
 }
 
-// Ready says what would not fail with EAGAIN, and whether the peer has ended.
+// Ready returns what would not fail with EAGAIN, and whether the peer has ended.
 func (s *Socket) Ready() (r proactor.Ready) {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
@@ -83,7 +82,7 @@ func (s *Socket) Ready() (r proactor.Ready) {
 	return r
 }
 
-// Recv is recv(2): 0 bytes at the peer's end.
+// Recv is recv(2).
 func (s *Socket) Recv(buf []byte) (n int, errno syscall.Errno) {
 	s.change(func() bool {
 		switch {
@@ -112,7 +111,7 @@ func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
 			errno, s.err = s.err, 0
 		case s.sendClosed || s.reset:
 			errno = syscall.EPIPE
-		case s.peer.refs == 0: // it is on its way before the peer's refusal comes
+		case s.peer.refs == 0: // sent before the refusal arrives
 			n = len(buf)
 			s.reset, s.err = true, syscall.EPIPE
 		case len(s.peer.in) >= s.link.buffer:
@@ -126,14 +125,14 @@ func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
 	return n, errno
 }
 
-// dup adds a descriptor: Close has to be called once more.
+// dup adds a descriptor, which Close closes.
 func (s *Socket) dup() {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
 	s.refs++
 }
 
-// Close closes one descriptor; the last one's is the end of the connection.
+// Close closes one descriptor, and with the last one the connection.
 func (s *Socket) Close() {
 	s.change(func() bool {
 		if s.refs--; s.refs > 0 {
@@ -160,7 +159,7 @@ func (s *Socket) closeWrite() (errno syscall.Errno) {
 	return errno
 }
 
-// abort has the peer find a reset. The caller holds the lock.
+// abort resets the peer. The caller holds the lock.
 func (s *Socket) abort() bool {
 	p := s.peer
 	if p.reset || p.refs == 0 {

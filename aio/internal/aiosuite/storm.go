@@ -12,19 +12,18 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
-var stormTests = []test{
-	{"StormThenClose", func(r *rig) { r.storm(func(w *aio.Watcher) { _ = w.Close() }) }, false},
-	{"StormThenShutdown", func(r *rig) {
-		r.storm(func(w *aio.Watcher) {
-			ctx, cancel := context.WithTimeout(context.Background(), soon)
-			defer cancel()
-			_ = w.Shutdown(ctx)
-		})
-	}, false},
+func stormThenClose(r *rig) { r.storm(func(w *aio.Watcher) { _ = w.Close() }) }
+
+func stormThenShutdown(r *rig) {
+	r.storm(func(w *aio.Watcher) {
+		ctx, cancel := context.WithTimeout(context.Background(), soon)
+		defer cancel()
+		_ = w.Shutdown(ctx)
+	})
 }
 
-// storm: several goroutines do everything at once, close to the limits, while connections come, and
-// then the watcher ends in their midst. Every operation is returned once, and no descriptor stays open.
+// storm: several goroutines do everything at once, close to the limits, while peers connect. Then
+// the Watcher ends. Every operation is returned once, and no descriptor stays open.
 func (r *rig) storm(end func(*aio.Watcher)) {
 	const conns, dials = 8, 30
 	_ = r.w.Close()
@@ -40,9 +39,7 @@ func (r *rig) storm(end func(*aio.Watcher)) {
 	var start sync.WaitGroup // what is attached below finds room
 	start.Add(1)
 	for range 2 {
-		ln, dial := r.sys.Listener(r.t)
-		l, err := w.AttachListener(ln)
-		Must(r.t, err)
+		l, dial := r.rawListener()
 		listeners = append(listeners, l)
 		busy.Go(func() {
 			for range dials {
@@ -89,7 +86,7 @@ func (r *rig) storm(end func(*aio.Watcher)) {
 	}
 }
 
-// gust does to conn, and to listeners, what comes to mind.
+// gust does random things to conn and to the listeners.
 func (r *rig) gust(conn *aio.Conn, listeners []*aio.Listener, rng *rand.Rand) {
 	var ks []*ticket
 	for range 80 {

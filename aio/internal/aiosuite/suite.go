@@ -1,7 +1,6 @@
 package aiosuite
 
 import (
-	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,53 +9,41 @@ import (
 	"testing/synctest"
 
 	"evenkeel.dev/aio"
-	"evenkeel.dev/aio/internal/proactor"
 	"evenkeel.dev/internal/testutil"
 )
 
-// System is what [Run] tests: a backend, and connections for it.
+// System is a backend, with connections for it: see [Run].
 type System struct {
-	// New makes a Watcher over the backend. It ends the test when it cannot.
+	// New makes a Watcher over the backend, or ends the test.
 	New func(t *testing.T, o aio.Options) *aio.Watcher
 
-	// Pair makes a connection: the one end is for the Watcher, the other is its peer, which
-	// blocks. It has a CloseWrite, and is a *net.TCPConn or has a Reset, else it cannot be reset.
+	// Pair makes a connection. One end is for the Watcher. The other is its peer, which has a
+	// CloseWrite.
 	Pair func(t *testing.T) (conn, peer net.Conn)
 
-	// Listener makes a listener for the Watcher, and what connects to it as a peer that blocks.
+	// Listener makes a listener for the Watcher, and a function that connects to it.
 	Listener func(t *testing.T) (ln net.Listener, dial func() (peer net.Conn, err error))
 
-	// Bubble has each test run in a bubble of testing/synctest.
+	// Bubble runs each test in a bubble of testing/synctest.
 	Bubble bool
 
-	// Faulty says that a transfer may take longer than it must, and a buffer take less.
+	// Faulty says that transfers may be late, or move less than they could.
 	Faulty bool
 }
 
-// Fake returns the System of a [Backend] and [Pair].
+// Fake returns the System of a [Backend], in bubbles.
 func Fake(o Options) System {
-	s := Over(func(t *testing.T) proactor.Backend {
-		b := NewBackend(o)
-		t.Cleanup(func() {
-			for _, v := range b.Violations() {
-				t.Error("the backend's contract:", v)
-			}
-		})
-		return b
-	})
-	s.Faulty = o.Faults != Faults{}
-	return s
-}
-
-// Over returns the System of any backend for [Pair], whose ends it finds by [Conn.Dup], in bubbles.
-func Over(open func(t *testing.T) proactor.Backend) System {
 	return System{
-		New: func(t *testing.T, o aio.Options) *aio.Watcher {
-			w, err := NewWatcher(o, open(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return w
+		New: func(t *testing.T, w aio.Options) *aio.Watcher {
+			b := NewBackend(o)
+			t.Cleanup(func() {
+				for _, v := range b.Violations() {
+					t.Error("the backend's contract:", v)
+				}
+			})
+			watcher, err := NewWatcher(w, b)
+			Must(t, err)
+			return watcher
 		},
 		Pair: func(*testing.T) (conn, peer net.Conn) {
 			a, b := Pair(fakeBuffer)
@@ -67,29 +54,29 @@ func Over(open func(t *testing.T) proactor.Backend) System {
 			return ln, ln.Dial
 		},
 		Bubble: true,
+		Faulty: o.Faults != Faults{},
 	}
 }
 
 // Real returns the System of a backend of the operating system, over "tcp" or "unix".
 func Real(b aio.Backend, network string) System {
+	return Over(network, func(t *testing.T, o aio.Options) *aio.Watcher {
+		o.Backend = b
+		return open(t, o)
+	})
+}
+
+// Over returns the System of Watchers over sockets of the operating system.
+func Over(network string, watcher func(*testing.T, aio.Options) *aio.Watcher) System {
 	return System{
-		New: func(t *testing.T, o aio.Options) *aio.Watcher {
-			o.Backend = b
-			w, err := aio.New(o)
-			if errors.Is(err, errors.ErrUnsupported) {
-				t.Skipf("needs the backend %v: %v", b, err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return w
-		},
+		New:      watcher,
 		Pair:     func(t *testing.T) (conn, peer net.Conn) { return Sockets(t, network) },
 		Listener: func(t *testing.T) (net.Listener, func() (net.Conn, error)) { return Listening(t, network) },
 	}
 }
 
-// Listening returns a listener over loopback "tcp" or over "unix", and what connects to it.
+// Listening returns a listener over loopback "tcp" or over "unix", and a function that connects to
+// it.
 func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, error)) {
 	t.Helper()
 	at := testutil.Loopback() + ":0"
@@ -112,7 +99,6 @@ func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, er
 	}
 }
 
-// shrink sets the buffers of a connection to realBuffer.
 func shrink(c net.Conn) {
 	if b, ok := c.(interface {
 		SetReadBuffer(int) error
@@ -123,7 +109,7 @@ func shrink(c net.Conn) {
 	}
 }
 
-// Buffers are such that back-pressure shows soon. Where TCP's are smaller, it waits for timers.
+// Buffers are small, so that back-pressure shows soon. With smaller ones TCP waits for timers.
 const (
 	fakeBuffer = 8 << 10
 	realBuffer = 64 << 10
@@ -132,36 +118,20 @@ const (
 // Sockets returns a connection over loopback "tcp" or over "unix", with small buffers.
 func Sockets(t testing.TB, network string) (conn, peer net.Conn) {
 	t.Helper()
-	at := "127.0.0.1:0"
-	if network == "unix" {
-		dir, err := os.MkdirTemp("", "aio") // t.TempDir may be too long for an address
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		at = filepath.Join(dir, "s")
-	}
-	l, err := net.Listen(network, at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	peer, err = net.Dial(network, l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err = l.Accept()
-	if err != nil {
+	ln, dial := Listening(t, network)
+	defer func() { _ = ln.Close() }()
+	peer, err := dial()
+	Must(t, err)
+	if conn, err = ln.Accept(); err != nil {
 		_ = peer.Close()
 		t.Fatal(err)
 	}
 	shrink(conn)
-	shrink(peer)
 	return conn, peer
 }
 
-// reset ends a connection such that the other end finds ECONNRESET, when it has sent something that
-// peer did not read. It reports false where peer cannot.
+// reset ends a connection. The other end finds ECONNRESET if it has sent something that peer did
+// not read. It returns false if peer cannot be reset.
 func reset(peer net.Conn) bool {
 	switch c := peer.(type) {
 	case interface{ Reset() error }:
@@ -173,49 +143,29 @@ func reset(peer net.Conn) bool {
 		if runtime.GOOS != "linux" {
 			return false
 		}
-		_ = c.Close() // a reset when there is something that it has not read
+		_ = c.Close() // resets with unread data
 	default:
 		return false
 	}
 	return true
 }
 
-// test is one of the suite.
-type test struct {
-	name    string
-	run     func(*rig)
-	outside bool // not in a bubble: it has goroutines spin
-}
-
 // Run runs the conformance suite.
 func Run(t *testing.T, sys System) {
-	var all []test
-	all = append(all, contractTests...)
-	all = append(all, queueTests...)
-	all = append(all, deadlineTests...)
-	all = append(all, swapTests...)
-	all = append(all, peerTests...)
-	all = append(all, closeTests...)
-	all = append(all, writevTests...)
-	all = append(all, tryWriteTests...)
-	all = append(all, limitTests...)
-	all = append(all, endingTests...)
-	all = append(all, cancelTests...)
-	all = append(all, concurrentTests...)
-	all = append(all, postTests...)
-	all = append(all, fairTests...)
-	all = append(all, acceptTests...)
-	all = append(all, dialTests...)
-	all = append(all, detachTests...)
-	all = append(all, stormTests...)
-	for _, tt := range all {
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			run := func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) }
-			if sys.Bubble && !tt.outside {
-				synctest.Test(t, run)
-			} else {
-				run(t)
-			}
+			sys.run(t, func(t *testing.T) { tt.run(newRig(t, sys, aio.Options{})) })
 		})
+	}
+	t.Run("SubmissionBeforeWaiting", func(t *testing.T) { // a bubble would wait for goroutines that spin
+		submissionBeforeWaiting(newRig(t, sys, aio.Options{}))
+	})
+}
+
+func (sys *System) run(t *testing.T, test func(*testing.T)) {
+	if sys.Bubble {
+		synctest.Test(t, test)
+	} else {
+		test(t)
 	}
 }

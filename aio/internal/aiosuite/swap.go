@@ -1,6 +1,7 @@
 package aiosuite
 
 import (
+	"io"
 	"net"
 	"slices"
 	"time"
@@ -8,58 +9,31 @@ import (
 	"evenkeel.dev/aio"
 )
 
-var swapTests = []test{
-	{"SwapBuffer", swapBuffer, false},
-	{"SwapBufferFull", swapBufferFull, false},
-	{"SwapBufferFair", swapBufferFair, false},
-	{"SwapBufferInTurn", swapBufferInTurn, false},
-	{"SwapBufferLate", swapBufferLate, false},
-	{"SwapBufferWhole", swapBufferWhole, false},
-	{"SwapBufferWholeOfMany", swapBufferWholeOfMany, false},
-	{"SwapBufferReadByClose", swapBufferReadByClose, false},
-	{"SwapBufferLimited", swapBufferLimited, false},
-}
-
-// swapBuffer: a read without a buffer gets a part of the watcher's, valid until the next WaitIO.
+// swapBuffer: a read without a buffer gets a part of the Watcher's. It is valid until the next
+// WaitIO.
 func swapBuffer(r *rig) {
 	conn, peer := r.pair()
 	all := pattern(9, 0, 200)
 	r.send(peer, all)
 	var got []byte
+	r.readSwap(conn)
 	for len(got) < len(all) {
-		r.readSwap(conn)
-		results, err := r.wait()
-		if err != nil || len(results) != 1 {
-			r.t.Fatal(results, err)
+		results := r.results()
+		if len(results) != 1 || !results[0].Swap || len(results[0].Buffer) != results[0].Size {
+			r.t.Fatalf("%+v, want one swap buffer of its size", results)
 		}
-		res := results[0]
-		if !res.Swap || len(res.Buffer) != res.Size {
-			r.t.Errorf("%+v, want a swap buffer of its size", res)
-		}
-		kept := slices.Clone(res.Buffer)
-		if len(got)+len(kept) < len(all) {
-			r.readSwap(conn) // does not touch it before WaitIO
-			r.same("until the next WaitIO", res.Buffer, kept)
-			got = append(got, kept...)
-			results, err = r.wait()
-			if err != nil || len(results) != 1 {
-				r.t.Fatal(results, err)
-			}
-			kept = slices.Clone(results[0].Buffer)
-		}
+		kept := slices.Clone(results[0].Buffer)
 		got = append(got, kept...)
+		r.readSwap(conn) // does not touch it before WaitIO
+		r.same("until the next WaitIO", results[0].Buffer, kept)
 	}
 	r.same("swap buffers", got, all)
 	_ = closeWrite(peer)
-	k := r.readSwap(conn)
-	r.until(k)
-	if k.result.Size != 0 || len(k.result.Buffer) != 0 || k.result.Error == nil {
-		r.t.Errorf("at the end: %+v", k.result)
-	}
+	r.ends(r.readSwap(conn), 0, io.EOF)
 }
 
-// swapBufferLimited: a read brings no more than its tag says, also where the end of the swap memory
-// comes before, and what is left is there for the next one.
+// swapBufferLimited: a read brings no more than its tag says, also next to the end of the swap
+// memory. The next read gets the rest.
 func swapBufferLimited(r *rig) {
 	r.open(aio.Options{SwapSize: 1 << 10})
 	conn, peer := r.pair()
@@ -79,68 +53,53 @@ func swapBufferLimited(r *rig) {
 	}
 }
 
-// swapBufferFull: the reads of one WaitIO share it; those that find it full wait for the next one,
-// and nothing is lost.
+// swapBufferFull: the reads of one WaitIO share the swap buffer. A read that finds it full waits
+// for the next WaitIO.
 func swapBufferFull(r *rig) {
 	const size, conns, each = 64, 12, 40
 	r.open(aio.Options{SwapSize: size})
-	type stream struct {
-		conn *aio.Conn
-		k    *ticket
-		got  []byte
-	}
-	streams := make([]*stream, conns)
-	at := map[*aio.Conn]int{}
-	for i := range streams {
+	got := map[*aio.Conn][]byte{}
+	data := map[*aio.Conn][]byte{}
+	for i := range conns {
 		conn, peer := r.pair()
-		r.send(peer, pattern(i, 0, each))
-		streams[i] = &stream{conn: conn}
-		at[conn] = i
+		data[conn] = pattern(i, 0, each)
+		r.send(peer, data[conn])
 	}
-	for {
-		open := 0
-		for _, s := range streams {
-			if len(s.got) < each {
-				s.k = r.readSwap(s.conn)
-				open++
+	for pending := conns; pending > 0; {
+		pending = 0
+		for conn := range data {
+			if len(got[conn]) < each {
+				r.readSwap(conn)
+				pending++
 			}
 		}
-		if open == 0 {
-			break
-		}
-		for open > 0 {
-			results, err := r.wait()
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			open -= len(results)
+		for left := pending; left > 0; {
+			results := r.results()
+			left -= len(results)
 			used := 0
-			for _, res := range results { // after all of them were read: they must not overlap
-				s := streams[at[res.Conn]]
-				r.same("a swap buffer", res.Buffer, pattern(at[res.Conn], len(s.got), res.Size))
-				s.got = append(s.got, res.Buffer...)
+			for _, res := range results { // all are read by now: they must not overlap
+				at := len(got[res.Conn])
+				r.same("a swap buffer", res.Buffer, data[res.Conn][at:at+res.Size])
+				got[res.Conn] = append(got[res.Conn], res.Buffer...)
 				used += res.Size
 			}
-			if used > 2*size { // those that end with a part of it are joined elsewhere with what follows
+			if used > 2*size { // a read that ends with a part of it gets another buffer for the rest
 				r.t.Errorf("%d bytes in a swap buffer of %d", used, size)
 			}
 		}
-	}
-	for i, s := range streams {
-		r.same("all of a stream", s.got, pattern(i, 0, each))
 	}
 	if s := r.w.Stats(); s.SwapFull == 0 && !r.sys.Faulty {
 		r.t.Errorf("%d bytes in one WaitIO, a swap buffer of %d, and it was never full: %+v", conns*each, size, s)
 	}
 }
 
-// swapBufferFair: a read that found it full has its turn before those that are submitted later,
-// each of which would fill it: those before it have had theirs by then.
+// swapBufferFair: a read that found the swap buffer full has its turn before later ones, each of
+// which would fill it.
 func swapBufferFair(r *rig) {
 	const size = 8
 	turns := 10
 	if r.sys.Faulty {
-		turns = 250 // its own transfers are late, and the others' go on meanwhile
+		turns = 250 // its own transfers are late, and the others go on
 	}
 	r.open(aio.Options{SwapSize: size})
 	busy := map[*aio.Conn]bool{}
@@ -152,11 +111,7 @@ func swapBufferFair(r *rig) {
 	conn := r.pairWith([]byte("me"))
 	k := r.readSwap(conn)
 	for range turns {
-		results, err := r.wait()
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		for _, res := range results {
+		for _, res := range r.results() {
 			if busy[res.Conn] {
 				r.readSwap(res.Conn)
 			}
@@ -168,8 +123,8 @@ func swapBufferFair(r *rig) {
 	r.t.Errorf("a read without a buffer had no turn in %d WaitIO: %+v", turns, r.w.Stats())
 }
 
-// swapBufferInTurn: of many connections that have the next message as soon as one was read, none
-// gets far ahead of another.
+// swapBufferInTurn: the peers of many connections send the next message as soon as one was read. No
+// connection gets far ahead of another.
 func swapBufferInTurn(r *rig) {
 	if r.sys.Faulty || r.w.Stats().Backend == "fake "+Completion.String() {
 		return // a read may take longer than it must; that backend is asked anew, behind what it has
@@ -195,11 +150,7 @@ func swapBufferInTurn(r *rig) {
 	behind := map[int]int{0: conns} // how many connections have got so many messages
 	least, most := 0, 0
 	for least < each {
-		results, err := r.wait()
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		for _, res := range results {
+		for _, res := range r.results() {
 			if res.Error != nil {
 				r.t.Fatal(res.Error)
 			}
@@ -219,10 +170,10 @@ func swapBufferInTurn(r *rig) {
 	}
 }
 
-// swapBufferLate: a read without a buffer that had to wait gets one when there is data, not before.
+// swapBufferLate: a read without a buffer gets one when its data arrives, not before.
 func swapBufferLate(r *rig) {
 	r.open(aio.Options{SwapSize: 32})
-	for range 50 { // all wait, and the buffer is none too small for the one that is served
+	for range 50 { // all wait, and leave the buffer to the one that has data
 		conn, _ := r.pair()
 		r.must(ticket{conn: conn, deadline: time.Now().Add(time.Hour)})
 	}
@@ -237,33 +188,11 @@ func swapBufferLate(r *rig) {
 	}
 }
 
-// swapBufferWhole: what came whole is read whole, up to half of the swap buffer, wherever in it that stands.
+// swapBufferWhole: one read gets a message of up to half the swap buffer, wherever in it the last
+// one ended, and however many connections share it.
 func swapBufferWhole(r *rig) {
 	if r.sys.Faulty {
 		return // its reads end short
-	}
-	conn, peer, arrived := r.pairThatTells()
-	for _, size := range []int{100, 1000, 4000, 8000, 8 << 10, 30_000, 32 << 10} {
-		if size > r.large/16 {
-			break // the connection does not take it at once
-		}
-		for i := range 30 {
-			data := pattern(size, i, size)
-			r.send(peer, data)
-			arrived(size)
-			k := r.readSwap(conn)
-			r.until(k)
-			if r.wantData(k, data); k.result.Size != size {
-				return // the rest would come with the next
-			}
-		}
-	}
-}
-
-// swapBufferWholeOfMany: so it is of connections that share the swap buffer.
-func swapBufferWholeOfMany(r *rig) {
-	if r.sys.Faulty {
-		return
 	}
 	const conns, swap = 40, 8 << 10
 	r.open(aio.Options{SwapSize: swap})
@@ -274,26 +203,18 @@ func swapBufferWholeOfMany(r *rig) {
 			r.send(peer, pattern(i, round, size))
 			arrived(size)
 			ks = append(ks, r.readSwap(conn))
+			if i%2 == 0 { // alone
+				r.until(ks...)
+			}
 		}
 		for i, k := range ks {
-			r.until(k)
-			r.wantData(k, pattern(i, round, size))
+			r.brings(k, pattern(i, round, size))
 		}
 	}
 }
 
-// pairThatTells is pair; arrived waits until n bytes are there to be read.
-func (r *rig) pairThatTells() (conn *aio.Conn, peer net.Conn, arrived func(n int)) {
-	r.t.Helper()
-	own, peer := r.raw()
-	arrived = Arrival(r.t, own)
-	conn, err := r.w.Attach(own)
-	Must(r.t, err)
-	return conn, peer, arrived
-}
-
-// swapBufferReadByClose: Close of a connection begins what was submitted before; what that reads stays until WaitIO
-// has returned it.
+// swapBufferReadByClose: Close of a connection begins operations of others. What they read stays
+// valid until WaitIO has returned it.
 func swapBufferReadByClose(r *rig) {
 	a, aPeer := r.pair()
 	b, bPeer := r.pair()
@@ -301,9 +222,7 @@ func swapBufferReadByClose(r *rig) {
 	r.send(aPeer, []byte("aaaa"))
 	r.send(bPeer, []byte("bbbb"))
 	first := r.readSwap(a)
-	if err := other.Close(); err != nil {
-		r.t.Error(err)
-	}
+	Must(r.t, other.Close())
 	second := r.readSwap(b)
 	r.until(first, second)
 	r.same("the first read", first.data, []byte("aaaa")[:first.result.Size])

@@ -14,18 +14,24 @@ import (
 	"evenkeel.dev/internal/testutil"
 )
 
-// Waiter is a watcher of aio, or of a layer over it, whose results are of another type.
+// Waiter is a Watcher of aio or of a layer over it.
 type Waiter[R any] interface {
 	WaitIO() ([]R, error)
 	Close() error
 }
 
-// Open returns a Watcher without a log. It skips the test where the backend is not available.
+// Open returns a Watcher without a log. It skips the test if the backend is not available.
 func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	return open(t, o)
+}
+
+// open is Open with the Logger of o.
+func open(t testing.TB, o aio.Options) *aio.Watcher {
+	t.Helper()
 	w, err := aio.New(o)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("needs %v: %v", o.Backend, err)
@@ -34,7 +40,7 @@ func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	return w
 }
 
-// CloseAtEnd closes w when the test ends, and after Patience in any case, which fails the test.
+// CloseAtEnd closes w when the test ends. After Patience it closes w and fails the test.
 func CloseAtEnd(t testing.TB, w io.Closer) {
 	late := time.AfterFunc(Patience, func() { w.Close() })
 	t.Cleanup(func() {
@@ -65,7 +71,7 @@ func Results[R any](t testing.TB, w Waiter[R], n int, keep func(*R)) []R {
 	return all
 }
 
-// Pump hands each result to f, in a goroutine of its own, until the watcher is closed.
+// Pump calls f with each result, in another goroutine, until the test ends.
 func Pump[R any](t testing.TB, w Waiter[R], f func(R)) {
 	done := make(chan struct{})
 	go func() {
@@ -83,8 +89,8 @@ func Pump[R any](t testing.TB, w Waiter[R], f func(R)) {
 	t.Cleanup(func() { w.Close(); <-done })
 }
 
-// EchoAllocates returns how many allocations an echo takes of a message that there sends: read and write
-// begin an operation with a buffer of the message's size, and wait returns its end.
+// EchoAllocates returns the allocations of one echo. there sends the message, read and write begin
+// an operation, and wait returns what it has transferred.
 func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) error,
 	wait func() ([]byte, error),
 ) float64 {
@@ -113,8 +119,7 @@ func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) er
 	return testing.AllocsPerRun(200, echo)
 }
 
-// Seeds are those of a random test: the one that a flag has named, unless that is 0, else 1 to n. While
-// make soak runs, they are fresh ones, which stand in the names of the tests.
+// Seeds are those of a random test: named unless it is 0, else 1 to n. make soak has fresh ones.
 func Seeds(t *testing.T, named, n uint64) iter.Seq[uint64] {
 	t.Helper()
 	soak := testutil.Soak()

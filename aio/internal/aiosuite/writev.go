@@ -3,25 +3,15 @@ package aiosuite
 import (
 	"io"
 	"math/rand/v2"
-	"net"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/aio"
 )
 
-var writevTests = []test{
-	{"Writev", writev, false},
-	{"WritevOfMany", writevOfMany, false},
-	{"WritevInParts", writevInParts, false},
-	{"WritevUntilDeadline", writevUntilDeadline, false},
-	{"WritevCancelled", writevCancelled, false},
-	{"WritevRefused", writevRefused, false},
-	{"WritevToNobody", writevToNobody, false},
-	{"WritevClosed", writevClosed, false},
-}
+// writeForms are the parts of a Write, which has none, and of a Writev.
+var writeForms = [][]int{nil, {999}}
 
-// writev: one operation among others, of buffers of all sizes, empty ones too.
+// writev: Writes and Writevs take turns. A Writev has buffers of all sizes, empty ones too.
 func writev(r *rig) {
 	conn, peer := r.pair()
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -34,91 +24,70 @@ func writev(r *rig) {
 		if i%3 == 0 {
 			ks = append(ks, r.write(conn, buf))
 		} else {
-			ks = append(ks, r.writev(conn, buf, 0, 1, 0, 1+rng.IntN(100)))
+			ks = append(ks, r.write(conn, buf, 0, 1, 0, 1+rng.IntN(100)))
 		}
 	}
-	r.until(ks...)
-	for _, k := range ks {
-		r.want(k, len(k.buf), nil)
-	}
+	r.allSent(ks...)
 	_ = conn.Close()
-	data, _ := got()
-	r.same("at the peer", data, all)
+	r.delivered(got, all)
 }
 
-// writevOfMany: more buffers than the kernel takes at once.
+// writevOfMany: a Writev may have more buffers than the kernel takes at once.
 func writevOfMany(r *rig) {
 	conn, peer := r.pair()
 	for _, n := range []int{1024, 1025, 5000} {
 		all := pattern(2, 0, n)
-		k, got := r.writev(conn, all, 1), make(chan []byte)
+		k, got := r.write(conn, all, 1), make(chan []byte)
 		go func() {
 			buf := make([]byte, n)
 			_, _ = io.ReadFull(peer, buf)
 			got <- buf
 		}()
-		r.until(k)
-		r.want(k, n, nil)
+		r.allSent(k)
 		r.same("at the peer", <-got, all)
 	}
 }
 
-// writevInParts: what the peer has no room for goes on where it stopped.
+// writevInParts: a Writev that the peer has no room for continues where it stopped.
 func writevInParts(r *rig) {
 	for _, size := range []int{700, 64 << 10} {
 		conn, peer := r.pair()
 		all := pattern(3, 0, r.large+7)
-		k, next := r.writev(conn, all[:r.large], 1, size), r.writev(conn, all[r.large:], 3)
+		k, next := r.write(conn, all[:r.large], 1, size), r.write(conn, all[r.large:], 3)
 		r.idle(soon)
 		r.wantPending(k, next)
 		got := sink(peer)
-		r.until(k, next)
-		r.want(k, r.large, nil)
-		r.want(next, 7, nil)
+		r.allSent(k, next)
 		_ = conn.Close()
-		data, _ := got()
-		r.same("at the peer", data, all)
+		r.delivered(got, all)
 	}
 }
 
-// writevUntilDeadline: Size says how far it came.
-func writevUntilDeadline(r *rig) {
-	conn, peer := r.pair()
-	all := pattern(4, 0, r.large)
-	k := r.must(ticket{op: aio.OpWrite, conn: conn, buf: all, vec: cut(all, 999), deadline: time.Now().Add(soon)})
-	r.until(k)
-	r.restAfter(conn, peer, k, aio.ErrDeadline)
-}
-
-// restAfter checks a write that ended before its time, and has a Writev send the rest.
-func (r *rig) restAfter(conn *aio.Conn, peer net.Conn, k *ticket, err error) {
-	r.t.Helper()
-	sent := k.result.Size
-	if sent == 0 || sent == len(k.buf) || k.result.Error != err {
-		r.t.Fatalf("a Writev to a peer that does not read: %d of %d bytes, %v; want a part and %v", sent, len(k.buf),
-			k.result.Error, err)
+// writeCutShort: Size says how much a write has sent when its deadline passes or Cancel ends it.
+// The next one continues there.
+func writeCutShort(r *rig) {
+	for _, parts := range writeForms {
+		for _, want := range []error{aio.ErrDeadline, aio.ErrCancelled} {
+			conn, peer := r.pair()
+			all := pattern(8, 0, r.large)
+			k := r.must(ticket{
+				op: aio.OpWrite, conn: conn, buf: all, vec: cut(all, parts...), deadline: time.Now().Add(soon),
+			})
+			if want == aio.ErrCancelled {
+				r.wantFound(r.moved(k, time.Now().Add(time.Hour)), 1)
+				r.idle(soon)
+				r.wantFound(r.cancelled(k), 1)
+			}
+			sent := r.cutShort(k, want)
+			got := sink(peer)
+			r.allSent(r.write(conn, all[len(sent):], parts...))
+			_ = conn.Close()
+			r.delivered(got, all)
+		}
 	}
-	got := sink(peer)
-	rest := r.writev(conn, k.buf[sent:], 777)
-	r.until(rest)
-	r.want(rest, len(k.buf)-sent, nil)
-	_ = conn.Close()
-	data, _ := got()
-	r.same("at the peer", data, k.buf)
 }
 
-// writevCancelled: so it does when it is cancelled by its tag.
-func writevCancelled(r *rig) {
-	conn, peer := r.pair()
-	k := r.writev(conn, pattern(4, 0, r.large), 999)
-	r.idle(soon)
-	r.wantFound(r.moved(k, time.Now().Add(time.Hour)), 1)
-	r.wantFound(r.cancelled(k), 1)
-	r.until(k)
-	r.restAfter(conn, peer, k, aio.ErrCancelled)
-}
-
-// writevRefused: nothing to write, and a connection that is none.
+// writevRefused: a Writev of nothing, and of a connection that is not open.
 func writevRefused(r *rig) {
 	conn, _ := r.pair()
 	for _, vec := range [][][]byte{{}, {nil}, {{}, {}}} {
@@ -131,30 +100,34 @@ func writevRefused(r *rig) {
 	r.refuse(aio.ErrClosed, ticket{op: aio.OpWrite, conn: conn, buf: []byte{1}, vec: [][]byte{{1}}})
 }
 
-// writevToNobody: a peer that is gone refuses it.
-func writevToNobody(r *rig) {
-	conn, peer := r.pair()
-	k := r.writev(conn, pattern(5, 0, r.large), 100)
-	r.idle(soon)
-	_ = peer.Close()
-	r.until(k)
-	if err := k.result.Error; err != syscall.EPIPE && err != syscall.ECONNRESET {
-		r.t.Errorf("%v, want EPIPE or ECONNRESET", err)
+// writeToClosedPeer: a peer that has closed refuses a pending write, and in the end a new one.
+func writeToClosedPeer(r *rig) {
+	for _, parts := range writeForms {
+		conn, peer := r.pair()
+		k := r.write(conn, pattern(5, 0, r.large), parts...)
+		r.idle(soon)
+		_ = peer.Close()
+		r.until(k)
+		r.wantGone(k.result.Error)
 	}
-}
-
-// writevClosed: a Close returns what came of it.
-func writevClosed(r *rig) {
-	conn, peer := r.pair()
-	k, next := r.writev(conn, pattern(6, 0, r.large), 1000), r.writev(conn, []byte("behind"), 1)
-	r.idle(soon)
-	got := sink(peer)
-	_ = conn.Close()
-	r.until(k, next)
-	data, _ := got()
-	if k.result.Error != aio.ErrClosed {
-		r.t.Errorf("%v, want ErrClosed", k.result.Error)
+	for _, write := range []func(*aio.Conn) error{
+		func(conn *aio.Conn) error {
+			k := r.write(conn, []byte("x"))
+			r.until(k)
+			return k.result.Error
+		},
+		func(conn *aio.Conn) error {
+			_, err := r.tryWrite(conn, []byte("x"))
+			return err
+		},
+	} {
+		conn, peer := r.pair()
+		r.idle(time.Millisecond)
+		_ = peer.Close()
+		var err error
+		for start := time.Now(); err == nil && time.Since(start) < stuck; r.idle(time.Millisecond) {
+			err = write(conn) // the first ones are on their way before the refusal comes
+		}
+		r.wantGone(err)
 	}
-	r.want(next, 0, aio.ErrClosed)
-	r.same("at the peer", data, k.buf[:k.result.Size])
 }

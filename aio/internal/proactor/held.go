@@ -2,13 +2,13 @@ package proactor
 
 import "math/bits"
 
-// Held is what a backend has open in the kernel. It refers to no connection, so the garbage collector
-// finds a Watcher that was forgotten, and the Watcher's cleanup closes what is here.
+// Held is what a backend has open in the kernel. It refers to no connection. So the garbage
+// collector can find a forgotten Watcher, whose cleanup closes Held.
 //
 // Add and Remove are called under the watcher's mu. Close is the last call.
 type Held struct {
 	CloseFd func(fd int) // closes a connection or a listener
-	Rest    func()       // closes what the backend has besides
+	Rest    func()       // closes the backend's own descriptors and memory
 	conns   []uint64     // a bit for each descriptor
 }
 
@@ -23,7 +23,7 @@ func (h *Held) Add(fd int32) {
 // Remove notes that a descriptor is about to be closed.
 func (h *Held) Remove(fd int32) { h.conns[fd/64] &^= 1 << (fd % 64) }
 
-// Close closes everything, and returns how many connections and listeners that were.
+// Close closes everything, and returns the number of connections and listeners.
 func (h *Held) Close() (n int) {
 	for i, word := range h.conns {
 		for ; word != 0; word &= word - 1 {
@@ -35,5 +35,5 @@ func (h *Held) Close() (n int) {
 	return n
 }
 
-// Holder is a Backend that says what it has open.
+// Holder is a Backend that knows what it has open.
 type Holder interface{ Holds() *Held }

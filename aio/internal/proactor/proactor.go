@@ -1,10 +1,6 @@
-// Package proactor is what package aio and its backends agree on: an operation, the descriptor
-// that it moves bytes of, and the backend that carries it out.
-//
-// The logic of operations (queues, deadlines, what a full read is, swap buffers) stands above the
-// interface, in package aio, once. A backend starts a transfer, and says when it has ended.
-//
-// An operation's way, from its submission to its return:
+// Package proactor is the interface between package aio and its backends: an operation, its
+// descriptor, and the backend that carries it out. Queues, deadlines, full reads and swap buffers
+// are in package aio, once. A backend starts a transfer and reports its end.
 //
 //	 aio: submit ─> begin ─> Queue ─> run, by turns ────────> over ─> finish ─> WaitIO
 //	                            ↑       │ Start                 ↑
@@ -24,35 +20,35 @@ import (
 	"time"
 )
 
-// Kind says what an operation transfers.
+// Kind is what an operation transfers.
 type Kind uint8
 
 const (
 	Recv  Kind = iota // into Rest; the peer's end is io.EOF
 	Send              // Rest; may send less
-	Sendv             // what the Vec in Tag gives next; may send less
-	// into the backend's swap memory (Buf and Swap are set; ENOBUFS when it is full); or nothing: a
-	// Recv would not block
+	Sendv             // the next buffers of the Vec in Tag; may send less
+	// into the backend's swap memory, which sets Buf and Swap, or ENOBUFS if it is full. Without
+	// swap memory it is over when a Recv would not block
 	Readable
-	Posted    // nothing: it goes from its submission to its return, and no backend sees it
-	ShutWrite // nothing: it ends the sending side of the descriptor (shutdown(2)), which is over at once
-	// nothing: the descriptor is released when it is at the head of its queue, and no backend sees it
+	Posted    // nothing, and no backend sees it
+	ShutWrite // nothing: shutdown(2) of the sending side
+	// nothing: the descriptor is released at its turn, and no backend sees it
 	Closing
-	Accept  // nothing: of a listener, a connection is there to be taken by Backend.Accept
-	Connect // nothing: what Backend.Connect has begun is over
+	Accept  // nothing: Backend.Accept has a connection to take
+	Connect // nothing: the end of Backend.Connect
 )
 
-// Mode says how the results of an operation come.
+// Mode is how an operation returns results.
 type Mode uint8
 
 const (
-	Once      Mode = iota // one, when it is over
-	Rejected              // one, with Err: it was never begun
-	Multishot             // of an Accept: one for each connection, and one when it is over
-	More                  // this is one for a connection of a Multishot, which goes on
+	Once      Mode = iota // one at its end
+	Rejected              // one with Err, because it was refused
+	Multishot             // of an Accept: one for each connection, and one at its end
+	More                  // this is the result of a Multishot's connection
 )
 
-// Dir is one of the two directions of a descriptor.
+// Dir is a direction of a descriptor.
 type Dir uint8
 
 const (
@@ -60,7 +56,6 @@ const (
 	Out
 )
 
-// Dir returns the direction that the kind uses.
 func (k Kind) Dir() Dir {
 	switch k {
 	case Send, Sendv, ShutWrite, Closing, Connect:
@@ -69,43 +64,43 @@ func (k Kind) Dir() Dir {
 	return In
 }
 
-// Op is an operation. From [Backend.Start] until it comes back, the backend owns it and its
-// buffer; else it is the watcher's, under the watcher's mu.
+// Op is an operation. The backend owns it and its buffer from [Backend.Start] until it comes back.
+// At other times it belongs to the watcher, under its mu.
 type Op struct {
 	Desc       *Desc
-	Next, prev *Op // in the one list that the operation is in
+	Next, prev *Op // in the list that has the operation
 
-	// Of the transfer: the backend adds to Size and sets Err (io.EOF, or a syscall.Errno).
+	// The transfer. The backend adds to Size and sets Err (io.EOF, or a syscall.Errno).
 	Buf  []byte
 	Size int
 	Err  error
 	Kind Kind
 
-	InFlight bool   // the backend has it
-	Cause    Cause  // why it was cancelled
-	Full     bool   // ends only when all of Buf was transferred
-	Swap     bool   // Buf is a part of the swap buffer
-	Leaked   bool   // the kernel may still use what was Buf, after Close
-	Mode     Mode   // how its results come
+	InFlight bool  // the backend has it
+	Cause    Cause // why it was cancelled
+	Full     bool  // it ends only when all of Buf is transferred
+	Swap     bool  // Buf is a part of the swap buffer
+	Leaked   bool  // the kernel may use what was Buf after Close
+	Mode     Mode
 	Slot     uint32 // the backend's
 
 	// Of the watcher.
-	Index    int32         // in the heap of deadlines; -1: not in it
-	Tag      any           // the caller's; of a Sendv its *Vec, which has it
-	Deadline time.Duration // since the watcher's start; 0: none
+	Index    int32         // in the heap of deadlines, or -1
+	Tag      any           // the caller's. A Sendv has its *Vec here, which has the caller's
+	Deadline time.Duration // since the watcher's start. 0: none
 }
 
-// MaxTransfer is the most bytes of one transfer: the kernel copies them while the watcher waits, and the
-// other connections with it. A longer operation takes several.
+// MaxTransfer is the most bytes of one transfer. While the kernel copies them, the other
+// connections wait.
 const MaxTransfer = 64 << 10
 
-// MaxEvents is what a backend over readiness fetches at once, at the utmost.
+// MaxEvents is the most events that a readiness backend fetches at once.
 const MaxEvents = 128
 
-// Rest returns what the next transfer is of: Buf[Size:], or its first MaxTransfer bytes.
+// Rest returns the bytes of the next transfer.
 func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
 
-// Room returns how many bytes the next transfer moves at the utmost; of a read without a buffer nobody knows.
+// Room returns the most bytes that the next transfer moves. For a read without a buffer it is 0.
 func (op *Op) Room() int {
 	if op.Kind == Sendv {
 		_, n := op.Tag.(*Vec).Next()
@@ -114,7 +109,7 @@ func (op *Op) Room() int {
 	return len(op.Rest())
 }
 
-// Bytes returns how many bytes there are to be sent from the beginning on.
+// Bytes returns the length of a write.
 func (op *Op) Bytes() int64 {
 	switch op.Kind {
 	case Send:
@@ -125,21 +120,21 @@ func (op *Op) Bytes() int64 {
 	return 0
 }
 
-// Waits is embedded in the tag of a caller that waits for its operation, with one of a kind at a
-// time: it has the buffer either way, and no limit refuses it. What else refuses it is the error of
-// the submission, not a Result.
+// Waits is embedded in the tag of a caller that blocks, with one operation of a kind at a time. No
+// limit refuses it, because the caller has its buffer anyway. Another refusal is the error of the
+// submission.
 type Waits struct{}
 
 func (Waits) waits() {}
 
-// Waiter is such a tag.
+// Waiter is a tag that embeds Waits.
 type Waiter interface{ waits() }
 
-// Limiter is a tag of reads without a buffer that says how many bytes they bring at most, 0 for no limit but the
-// swap memory. The watcher calls it under its mu, when there is something to read.
+// Limiter is a tag that bounds the bytes of a read without a buffer. 0 means no limit. The watcher
+// calls it under its mu when there is something to read.
 type Limiter interface{ ProactorReadLimit() int }
 
-// Limit returns how many bytes op, which has no buffer, may read; 0: all that there is room for.
+// Limit returns the limit of op, which has no buffer, or 0.
 func (op *Op) Limit() int {
 	if l, ok := op.Tag.(Limiter); ok {
 		return l.ProactorReadLimit()
@@ -147,7 +142,7 @@ func (op *Op) Limit() int {
 	return 0
 }
 
-// Cause says why a descriptor or an operation was ended before its time.
+// Cause is why a descriptor or an operation was ended early.
 type Cause uint8
 
 const (
@@ -158,28 +153,27 @@ const (
 	WatcherClosed
 )
 
-// Desc is the descriptor of a connection or a listener. An idle one costs this, so it is kept small.
+// Desc is the descriptor of a connection or a listener. An idle connection has one, so it is small.
 type Desc struct {
-	// The backend's, under the watcher's mu.
+	// Of the backend, under the watcher's mu.
 	Num    int32  // the descriptor
-	Gen    uint32 // tells it from others that had the same number before
+	Gen    uint32 // distinguishes it from earlier ones with this number
 	Ready  Ready
-	Stream bool // a short transfer tells that there is no more
+	Stream bool // a short transfer means that there is no more
 
-	// The watcher's, under its mu but for Closed and Subs.
-	Gone    Cause        // it was released, since the connection or the watcher was closed
-	Starved [2]bool      // by Dir: its transfers wait for memory, the kernel's or the swap buffer's
-	Waited  bool         // it is starved, or was and has been retried since: what is starved again comes first
-	Listed  bool         // it waits for its turn to begin operations
-	Closed  bool         // under subMu: no more submissions
+	// Of the watcher, under its mu except Closed and Subs.
+	Gone    Cause        // why it was released
+	Starved [2]bool      // by Dir: a transfer waits for memory
+	Waited  bool         // it was starved already, and comes first if it is again
+	Listed  bool         // it is in a line for its turn
+	Closed  bool         // under subs.mu: no more submissions
 	Queued  int32        // atomic: operations submitted and not yet returned
 	Index   int32        // in the table of connections
 	Queues  [2]Queue     // by Dir. Only the head may be in flight
 	Bytes   atomic.Int64 // of writes submitted and not yet returned
-	Subs    Queue        // under subMu: submitted, and not in Queues yet
-	Owner   any          // the connection, as the user knows it
-	// the tag of a Readable that waits without an Op (see [Sleeper]), and is all that Queues[In]
-	// has; nil: there is none
+	Subs    Queue        // under subs.mu: submitted, and not in Queues yet
+	Owner   any          // the *Conn or *Listener
+	// the tag of a Readable that waits without an Op (see [Sleeper]). Queues[In] is empty then
 	Dormant any
 }
 
@@ -189,18 +183,17 @@ type Ready uint8
 const (
 	CanRead  Ready = 1 << iota // a receive may succeed
 	CanWrite                   // a send may succeed
-	// the peer has ended, or something else: a short transfer tells nothing, and edges may not come any more
+	// the peer has ended, or something else. A short transfer means nothing, and no edge may follow
 	Hup
 )
 
-// Addr is the address of one end of a connection, in little memory: IP, or else Other. One that is not
-// known has neither.
+// Addr is an address in little memory. An unknown one is zero.
 type Addr struct {
 	IP    netip.AddrPort
 	Other net.Addr // a unix socket's
 }
 
-// Net returns the address as package net has it, and never nil.
+// Net returns the address as package net has it. It is never nil.
 func (a Addr) Net() net.Addr {
 	if a.Other != nil {
 		return a.Other
@@ -208,116 +201,110 @@ func (a Addr) Net() net.Addr {
 	return net.TCPAddrFromAddrPort(a.IP)
 }
 
-// Backend carries out operations. All methods but Wait, Yield and Wake are called under the
-// watcher's mu; Wait and Yield by the one goroutine in WaitIO, without it; Wake by any goroutine,
-// under subMu, and not after Close.
+// Backend carries out operations. All methods are called under the watcher's mu, except these: the
+// goroutine in WaitIO calls Wait and Yield without it, and any goroutine calls Wake under subs.mu,
+// but not after Close.
 type Backend interface {
-	// Name is that of Options.Backend: io_uring, epoll, kqueue.
+	// Name is the text of Options.Backend.
 	Name() string
 
-	// Open duplicates the descriptor of a net.Conn or a net.Listener, registers it, and fills d's part.
-	// The caller closes the source when it succeeded. It fails with a bare syscall.Errno, with
-	// ErrNoDescriptor for a source that has none, or with what its SyscallConn said.
+	// Open duplicates the descriptor of a net.Conn or a net.Listener, registers it, and fills d.
+	// The caller closes the source on success. It fails with a syscall.Errno, ErrNoDescriptor,
+	// ErrDatagram, or the error of SyscallConn.
 	Open(source any, d *Desc) error
 
-	// Accept takes a connection that waits at listener, fills d's part, and says where its peer is. It fails
-	// with EAGAIN when none waits, and with the errors of accept(2). The connection is registered when an
-	// operation has to wait for the first time, which fails if that does.
+	// Accept takes a connection from listener, fills d, and returns the peer's address. It fails
+	// with EAGAIN if none waits, and as accept(2) does. The connection is registered at its first
+	// wait.
 	Accept(listener, d *Desc) (remote Addr, err error)
 
-	// Connect opens a socket, begins to connect it to addr, registers it, and fills d's part; a Connect is
-	// over when that is. It fails with ErrAddress, and with the errors of socket(2) and connect(2).
+	// Connect opens a socket, begins to connect it, registers it, and fills d. A Connect operation
+	// waits for the end. It fails with ErrAddress, and as socket(2) and connect(2) do.
 	Connect(addr net.Addr, d *Desc) error
 
-	// Local says the address of d's own end.
+	// Local returns the local address of d.
 	Local(d *Desc) Addr
 
-	// Release unregisters the descriptor and closes it, at once, when what was started before has
-	// been tried. Operations of it that are in flight have been cancelled; those of which Cancel
-	// said false still come from Poll.
+	// Release unregisters and closes the descriptor, after trying what was started. Its operations
+	// in flight are cancelled. Those that Cancel left still come from Poll.
 	Release(d *Desc)
 
-	// Detach gives d's connection back, with its options and nothing of it read: it unregisters the
-	// descriptor, and closes it for another of the same socket. No operation of d is pending. When it
-	// fails, as with EMFILE, nothing has changed.
+	// Detach gives the connection back with its options. No operation of d is pending. On an error,
+	// such as EMFILE, nothing has changed.
 	Detach(d *Desc) (net.Conn, error)
 
-	// Control calls f with the descriptor. It reports false where there is none.
+	// Control calls f with the descriptor, or returns false if there is none.
 	Control(d *Desc, f func(fd uintptr)) bool
 
-	// Start begins the transfer of op. True: it is over, or failed. False: the backend has it, and
-	// it comes from Poll. There is one op in flight per descriptor and direction.
+	// Start begins the transfer of op. It returns true if op is over or failed. Otherwise op comes
+	// from Poll. One op is in flight per descriptor and direction.
 	Start(op *Op) bool
 
-	// Recv receives at once what is there into buf, or fails with EAGAIN, io.EOF or another error.
+	// Recv receives what is there. It fails with EAGAIN, io.EOF or another error.
 	Recv(d *Desc, buf []byte) (int, error)
 
-	// Send sends at once what there is room for of buf, or fails with EAGAIN or another error. No
-	// operation of d that writes is pending.
+	// Send sends what there is room for. It fails with EAGAIN or another error. No write of d is
+	// pending.
 	Send(d *Desc, buf []byte) (int, error)
 
-	// Sendv is Send of what v gives next.
+	// Sendv is Send of the next buffers of v.
 	Sendv(d *Desc, v *Vec) (int, error)
 
-	// Recycle says that what was received into the backend's swap memory was returned, and is over.
-	// It reports false when the backend has none: Readable operations receive nothing then.
+	// Recycle says that the swap memory may be used again. It returns false if the backend has
+	// none. Then Readable operations receive nothing.
 	Recycle() bool
 
-	// Settle appends operations that have ended by now, of those too that Start was given last: where
-	// Start only queues, they are tried first. It appends nothing where Start has tried.
+	// Settle appends operations that are over by now. A backend that only queues in Start tries
+	// them first.
 	Settle(done []*Op) []*Op
 
-	// Cancel ends op, which is in flight, early. True: it is back, with what it has transferred.
-	// False: it comes from Poll, soon.
+	// Cancel ends op, which is in flight. If it returns false, op comes from Poll soon.
 	Cancel(op *Op) bool
 
-	// Poll submits what is queued and appends operations that have ended, some hundred at the
-	// utmost. It does not block. The error is EAGAIN when the kernel did not take all for lack of
-	// memory; any other says that the backend is of no use any more.
+	// Poll submits what is queued and appends some hundred ended operations at most. It does not
+	// block. EAGAIN means that the kernel lacked memory for some. After another error the backend
+	// is useless.
 	Poll(done []*Op) ([]*Op, error)
 
-	// Wait blocks until there may be something to Poll, Wake was called since the last Wait, or
-	// the timeout is over (none when negative).
+	// Wait blocks until Poll may have something, until a Wake since the last Wait, or until the
+	// timeout, unless that is negative.
 	Wait(timeout time.Duration) error
 	Wake()
 
-	// Yield lets other goroutines run, those too that wait for the network in the runtime's own
-	// poller. It is called as Wait is.
+	// Yield lets other goroutines run, including those that wait in the runtime's network poller.
 	Yield()
 
-	// Close cancels all that is in flight, appends it to done, closes the backend, and ends a
-	// Wait. Descriptors are released before. What the kernel does not return is Leaked,
-	// without its Buf and with Size 0: the backend keeps that memory for ever.
+	// Close cancels and appends what is in flight, closes the backend, and ends a Wait. Descriptors
+	// are released before. An operation that the kernel kept is Leaked, without Buf. Its memory is
+	// never freed.
 	Close(done []*Op) []*Op
 }
 
-// Sleeper is a Backend for which what waits need not exist: a connection that is silent costs no Op.
+// Sleeper is a Backend that needs no Op for a read that waits, so a silent connection costs none.
 type Sleeper interface {
-	// Sleeps reports whether op, of which Start has just said false, waits for an edge, and nothing
-	// refers to it: it may be forgotten, and another one like it, in flight as it was, put in its
-	// place.
+	// Sleeps reports whether op, for which Start returned false, waits for an edge and nothing
+	// refers to it. Then another Op may take its place later.
 	Sleeps(op *Op) bool
 
-	// OnEdge has revive called, by Poll, for a descriptor that is Dormant, at an edge of what it waits for.
+	// OnEdge makes Poll call revive for a Dormant descriptor at an edge.
 	OnEdge(revive func(d *Desc))
 }
 
-// NewWatcher returns an *aio.Watcher with these aio.Options over a backend. Package aio sets it as
-// it is initialised. It stands here, and without aio's types, so that nothing that aio exports
-// names a type of this package: only tests put a backend of their own below a Watcher.
+// NewWatcher returns an *aio.Watcher with these aio.Options over b, for tests. Package aio sets it.
+// It is here and untyped, so that aio exports no type of this package.
 var NewWatcher func(options any, b Backend) (watcher any, err error)
 
-// MissingError says what the system lacks for a backend. The user sees it as aio.UnsupportedError.
+// MissingError says what the system lacks for a backend. It becomes aio.UnsupportedError.
 type MissingError struct {
 	Feature string // such as "io_uring"
-	Need    string // what would have to be there
+	Need    string // what is missing
 }
 
 func (e *MissingError) Error() string { return e.Feature + " is not available here: " + e.Need }
 
-// Refused returns what a backend says when a system call has failed as it is made: a MissingError that names
-// the call, where the system does not permit it, and calls, which the backend needs. When there are too many
-// descriptors it is the bare syscall.Errno, else err.
+// Refused turns err, of a call that opens a backend, into a MissingError if the system does not
+// permit the call. calls are all that the backend needs. A lack of descriptors is a bare
+// syscall.Errno.
 func Refused(feature, calls string, err error) error {
 	var call *os.SyscallError
 	if !errors.As(err, &call) {
@@ -333,11 +320,11 @@ func Refused(feature, calls string, err error) error {
 	return err
 }
 
-// ErrNoDescriptor is Open's for a conn that has no descriptor, such as a net.Pipe.
+// ErrNoDescriptor is Open's for a source without a descriptor, such as a net.Pipe.
 var ErrNoDescriptor = errors.New("the connection has no file descriptor")
 
-// ErrDatagram is Open's for a socket that is no stream of bytes.
+// ErrDatagram is Open's for a socket that is not a stream.
 var ErrDatagram = errors.New("the socket is one of datagrams or packets")
 
-// ErrAddress is Connect's for an address that is none of a stream socket, or has a name to be resolved.
+// ErrAddress is Connect's for an address that is not a stream socket's, or has a name.
 var ErrAddress = errors.New("the address is none that can be connected to")

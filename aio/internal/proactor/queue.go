@@ -1,9 +1,9 @@
 package proactor
 
-// Queue holds operations in the order in which they were pushed: of one direction, that of their
-// submission. Every method takes constant time. The zero value is empty.
+// Queue is a FIFO of operations. Every method takes constant time. The zero value is empty.
 //
-// The first operation's prev is the last one, so that a queue is one pointer: an idle descriptor has two.
+// The first operation's prev is the last one, so that a queue is one pointer. An idle descriptor
+// has two.
 type Queue struct{ Head *Op }
 
 // Push appends op, which is in no queue.
@@ -12,7 +12,7 @@ func (q *Queue) Push(op *Op) {
 	q.Append(&Queue{Head: op})
 }
 
-// Append moves all of other behind what is in q.
+// Append moves all of other to the end of q.
 func (q *Queue) Append(other *Queue) {
 	head := other.Head
 	switch other.Head = nil; {
@@ -25,7 +25,7 @@ func (q *Queue) Append(other *Queue) {
 	}
 }
 
-// Pop removes the first operation and returns it, or nil.
+// Pop removes and returns the first operation, or returns nil.
 func (q *Queue) Pop() *Op {
 	op := q.Head
 	if op != nil {
@@ -34,7 +34,7 @@ func (q *Queue) Pop() *Op {
 	return op
 }
 
-// Remove removes op, which is in q, wherever it stands.
+// Remove removes op, which is in q.
 func (q *Queue) Remove(op *Op) {
 	switch {
 	case op.Next != nil:

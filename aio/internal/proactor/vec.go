@@ -3,19 +3,17 @@ package proactor
 // maxBuffers is IOV_MAX of Linux, macOS and the BSDs (sysconf(3)).
 const maxBuffers = 1024
 
-// Vec is what a Sendv sends: it stands in the operation's Tag, and has the caller's. It is the watcher's
-// as the operation is.
+// Vec is the list of buffers of a Sendv. It is in the operation's Tag, and holds the caller's tag.
 type Vec struct {
 	Tag  any
 	rest [][]byte // not sent yet
-	all  [][]byte // rest is the end of it: kept for its memory
+	all  [][]byte // all buffers. Kept for its memory
 	sent int
 
 	total int
 }
 
-// Set has v send bufs, of which the empty ones are left out. It copies the slice, but no bytes. It returns
-// how many bytes there are.
+// Set copies the slice of bufs without the empty ones, and returns the number of bytes.
 func (v *Vec) Set(bufs [][]byte) (n int) {
 	v.all = v.all[:0]
 	for _, b := range bufs {
@@ -29,8 +27,8 @@ func (v *Vec) Set(bufs [][]byte) (n int) {
 	return n
 }
 
-// Next returns what one transfer takes, and its bytes: with the buffer that reaches MaxTransfer, so that
-// a head is not sent without the beginning of its body.
+// Next returns the buffers of one transfer and their bytes. It includes the buffer that passes
+// MaxTransfer, so that a header is sent with the beginning of its body.
 func (v *Vec) Next() (bufs [][]byte, n int) {
 	for i, b := range v.rest {
 		if i == maxBuffers || n >= MaxTransfer {
@@ -41,7 +39,7 @@ func (v *Vec) Next() (bufs [][]byte, n int) {
 	return v.rest, n
 }
 
-// Sent says how many bytes have been sent since Set. It reports whether these are all.
+// Sent notes the bytes sent since Set, and reports whether these are all.
 func (v *Vec) Sent(size int) (all bool) {
 	n := size - v.sent
 	v.sent = size
@@ -55,7 +53,7 @@ func (v *Vec) Sent(size int) (all bool) {
 	return len(v.rest) == 0
 }
 
-// Clear forgets the buffers and the tag, and returns for how many buffers it has room.
+// Clear drops the buffers and the tag, and returns the capacity.
 func (v *Vec) Clear() (room int) {
 	clear(v.all)
 	*v = Vec{all: v.all[:0]}

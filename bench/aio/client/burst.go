@@ -9,11 +9,10 @@ import (
 )
 
 const (
-	connecting = 1000        // clients of a burst that connect at once, at most
-	stall      = time.Second // a client without its answer for longer has stalled
+	connecting = 1000        // most clients that connect at once
+	stall      = time.Second // a client that waits longer has stalled
 )
 
-// burster is a burst under way.
 type burster struct {
 	*fleet
 	state    []byte // by connection
@@ -22,15 +21,14 @@ type burster struct {
 	stalled  int
 }
 
-// The states of a client.
 const (
 	dialing = iota
 	waiting
 	done
 )
 
-// burst connects many clients at once, each of which sends one message and reads it back, as gaio's
-// Test8k does. It takes from the first connect to the last answer.
+// burst connects many clients at once, as gaio's Test8k does. Each sends one message and reads it
+// back. It measures from the first connect to the last answer.
 func burst(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {
@@ -88,7 +86,6 @@ func (b *burster) run(start int64) error {
 	return nil
 }
 
-// connect starts a client's connect.
 func (b *burster) connect(i int) error {
 	c := &b.conns[i]
 	c.sent = now()
@@ -96,11 +93,11 @@ func (b *burster) connect(i int) error {
 	if err := syscall.Connect(c.fd, &b.to); err != nil && err != syscall.EINPROGRESS {
 		return err
 	}
-	const edge = 1 << 31 // EPOLLET, which package syscall has as a negative number
+	const edge = 1 << 31 // EPOLLET, which is negative in package syscall
 	return b.poll.add(c.fd, i, syscall.EPOLLIN|syscall.EPOLLOUT|edge)
 }
 
-// advance moves client i on by what its socket reports.
+// advance handles events of client i.
 func (b *burster) advance(i int, events uint32) error {
 	const failed = syscall.EPOLLERR | syscall.EPOLLHUP
 	c := &b.conns[i]
@@ -110,7 +107,7 @@ func (b *burster) advance(i int, events uint32) error {
 		}
 		b.state[i] = waiting
 		b.pending--
-		if err := b.send(i, c.sent); err != nil { // the clock runs from connect on
+		if err := b.send(i, c.sent); err != nil {
 			return err
 		}
 	}

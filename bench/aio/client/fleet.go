@@ -15,7 +15,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// conn is a connection with one message under way.
+// conn has one message under way.
 type conn struct {
 	fd   int
 	got  int // bytes of the answer
@@ -24,14 +24,13 @@ type conn struct {
 	rx   []byte
 }
 
-// fleet is all connections.
 type fleet struct {
 	*config
 	poll  *poller
 	conns []conn
 	tx    []byte
 	hist  loadgen.Histogram
-	last  int64 // when an answer was complete
+	last  int64 // time of the last whole answer
 }
 
 func newFleet(c *config) (*fleet, error) {
@@ -39,7 +38,7 @@ func newFleet(c *config) (*fleet, error) {
 	return &fleet{config: c, poll: p, tx: pattern(c.size)}, err
 }
 
-// dial opens n more connections, and has a message answered on each.
+// dial opens n more connections, and exchanges a message on each.
 func (f *fleet) dial(n int) error {
 	arena := make([]byte, n*f.size)
 	for range n {
@@ -48,7 +47,7 @@ func (f *fleet) dial(n int) error {
 		if err != nil {
 			return fmt.Errorf("connection %d: %w", i, err)
 		}
-		if f.size >= large { // the kernel adds something to it
+		if f.size >= large { // with room for the kernel's overhead
 			err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, 4*f.size)
 		}
 		f.conns = append(f.conns, conn{fd: fd, rx: arena[:f.size:f.size]})
@@ -66,7 +65,7 @@ func (f *fleet) dial(n int) error {
 	return nil
 }
 
-// send sends connection i's next message. One message always fits into an empty socket.
+// send sends connection i's next message, which fits into an empty socket.
 func (f *fleet) send(i int, at int64) error {
 	c := &f.conns[i]
 	c.seq++
@@ -82,8 +81,8 @@ func (f *fleet) send(i int, at int64) error {
 	return nil
 }
 
-// turn takes the answers that are there and, if again is true, sends the next message after each.
-// It returns how many answers were complete.
+// turn reads what has arrived and, if again is true, sends the next message after each whole
+// answer. It returns the number of whole answers.
 func (f *fleet) turn(again bool) (answered int, err error) {
 	events, err := f.poll.wait()
 	if err != nil {
@@ -121,8 +120,8 @@ func (f *fleet) turn(again bool) (answered int, err error) {
 	return answered, nil
 }
 
-// during keeps every connection's message going for d, and until one is answered. It returns the
-// number of answers and the time that they took.
+// during exchanges messages for d, and until there is an answer. It returns the answers and their
+// time.
 func (f *fleet) during(d time.Duration) (n int64, took time.Duration, err error) {
 	start := now()
 	f.last = start
@@ -136,8 +135,7 @@ func (f *fleet) during(d time.Duration) (n int64, took time.Duration, err error)
 	return n, time.Duration(now() - start), nil
 }
 
-// measure runs a load for the warm-up, and then for the measured time. The load returns how many
-// messages were answered, and in what time.
+// measure runs a load for the warm-up, and then for the measured time.
 func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) (values, error) {
 	if _, _, err := load(f.warmup); err != nil {
 		return nil, err
@@ -159,7 +157,7 @@ func (f *fleet) measure(load func(time.Duration) (int64, time.Duration, error)) 
 	return v.latencies(&f.hist), err
 }
 
-// pingpong measures one message under way on each connection.
+// pingpong keeps one message under way on each connection.
 func pingpong(c *config) (values, error) {
 	f, err := newFleet(c)
 	if err != nil {
@@ -178,7 +176,7 @@ func pingpong(c *config) (values, error) {
 	if err != nil || !c.trace {
 		return v, err
 	}
-	if calls, err := f.traced(); err != nil { // it may need root, and the other figures stand
+	if calls, err := f.traced(); err != nil { // it may need root
 		log.Print("client: system calls are not counted: ", err)
 	} else {
 		v["syscalls/message"] = calls
@@ -186,8 +184,8 @@ func pingpong(c *config) (values, error) {
 	return v, nil
 }
 
-// hold opens connections that have spoken once and are silent then: some to warm the server up, and
-// the others when its input has a line. It keeps them until the next line.
+// hold opens connections that exchange one message, some to warm the server up, and the others at a
+// line of input. It keeps them until the next line.
 func hold(c *config) (values, error) {
 	const first = 100
 	f, err := newFleet(c)

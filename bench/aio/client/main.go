@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command client loads an echo server, and prints what it measured as a line of JSON: values by the
-// names of the bench's figures. It is the same for every server: one thread that polls without
-// sleeping, everything allocated before the measured time, and no garbage collection in it.
+// Command client loads an echo server, and prints values by figure in JSON. It is one thread that
+// polls without sleeping. It allocates everything before the measured time, in which it does not
+// collect.
 package main
 
 import (
@@ -26,43 +26,41 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// config is what the client is told.
 type config struct {
 	addr   string
 	to     syscall.SockaddrInet4 // addr
 	conns  int
 	size   int
-	count  int // of what the load counts, if it measures no time
+	count  int // messages of drain
 	length time.Duration
 	warmup time.Duration
 	pid    int
 	trace  bool
 }
 
-// patience is how long no answer may arrive.
+// patience is the longest time without any answer.
 const patience = 30 * time.Second
 
-// values are what was measured, by the names of figures.
+// values are by figure.
 type values map[string]float64
 
-// loads are what the client does, by -load.
 var loads = map[string]func(*config) (values, error){
 	"pingpong": pingpong, "burst": burst, "hold": hold,
-	"bulk": bulk, "closed": closed, "drain": drain, "reads": reads, "silent": silent, "unread": unread,
+	"bulk": bulk, "drain": drain, "silent": silent, "unread": unread,
 }
 
-// keeping are the loads whose connections stay open until the input ends.
+// keeping are loads that keep their connections until the input ends.
 var keeping = []string{"drain", "silent"}
 
 func main() {
 	log.SetFlags(0)
-	runtime.LockOSThread() // the loop stays on its thread, which keeps the processor's cache
+	runtime.LockOSThread() // keeps the processor's cache
 	var c config
 	load := flag.String("load", "pingpong", "one of "+strings.Join(slices.Sorted(maps.Keys(loads)), ", "))
 	flag.StringVar(&c.addr, "addr", "", "`address` of the server")
 	flag.IntVar(&c.conns, "conns", 1, "connections")
-	flag.IntVar(&c.size, "size", 64, "`bytes` of a message, 16 at least; of reads 0: several sizes in turn")
-	flag.IntVar(&c.count, "count", 0, "`count` of what closed, drain and reads do")
+	flag.IntVar(&c.size, "size", 64, "`bytes` of a message, 16 at least")
+	flag.IntVar(&c.count, "count", 0, "messages of drain")
 	flag.DurationVar(&c.length, "length", time.Second, "measured `time`")
 	flag.DurationVar(&c.warmup, "warmup", 200*time.Millisecond, "load before the measured time")
 	flag.IntVar(&c.pid, "pid", 0, "process `id` of the server, to read its CPU time")
@@ -98,13 +96,13 @@ func run(c *config, load string) error {
 	return err
 }
 
-// still ends the set-up: nothing is collected from now on.
+// still ends the set-up. Nothing is collected after it.
 func still() {
 	runtime.GC()
 	debug.SetGCPercent(-1)
 }
 
-// latencies adds what h says, in milliseconds.
+// latencies adds quantiles in milliseconds.
 func (v values) latencies(h *loadgen.Histogram) values {
 	for name, q := range map[string]float64{"p50": .5, "p99": .99, "p99.9": .999, "max": 1} {
 		v[name] = milliseconds(h.Quantile(q))
@@ -114,8 +112,8 @@ func (v values) latencies(h *loadgen.Histogram) values {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// cpuTime returns the CPU time of all threads that the process has had, in nanoseconds. The clock
-// of another process is what clock_getcpuclockid(3) names, because /proc counts in ticks.
+// cpuTime returns a process's CPU time in nanoseconds, by the clock that clock_getcpuclockid(3)
+// names. /proc counts in ticks.
 func cpuTime(pid int) (int64, error) {
 	const sched = 2 // CPUCLOCK_SCHED
 	var t syscall.Timespec

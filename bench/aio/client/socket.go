@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// base is what times are counted from, in nanoseconds.
 var base = time.Now()
 
 func now() int64 { return int64(time.Since(base)) }
@@ -21,7 +20,7 @@ var errClosed = errors.New("the server closed the connection")
 func read(fd int, p []byte) (int, error)  { return transfer(syscall.Read, fd, p) }
 func write(fd int, p []byte) (int, error) { return transfer(syscall.Write, fd, p) }
 
-// transfer returns 0 and nil if the call would have to wait.
+// transfer returns 0 and nil if the call would block.
 func transfer(call func(int, []byte) (int, error), fd int, p []byte) (int, error) {
 	for {
 		n, err := call(fd, p)
@@ -37,7 +36,6 @@ func transfer(call func(int, []byte) (int, error), fd int, p []byte) (int, error
 	}
 }
 
-// poller is an epoll instance that is polled without waiting.
 type poller struct {
 	fd     int
 	events []syscall.EpollEvent
@@ -48,12 +46,12 @@ func newPoller() (*poller, error) {
 	return &poller{fd: fd, events: make([]syscall.EpollEvent, 1024)}, err
 }
 
-// add registers fd; what wait returns for it holds index.
+// add registers fd. Its events have index as their Fd.
 func (p *poller) add(fd, index int, events uint32) error {
 	return syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(index)})
 }
 
-// wait returns the events there are.
+// wait returns events without waiting.
 func (p *poller) wait() ([]syscall.EpollEvent, error) {
 	n, err := syscall.EpollWait(p.fd, p.events, 0)
 	if err != nil && err != syscall.EINTR {
@@ -62,8 +60,8 @@ func (p *poller) wait() ([]syscall.EpollEvent, error) {
 	return p.events[:max(n, 0)], nil
 }
 
-// socket returns a non-blocking socket that resets its connection when it is closed, so that no
-// run leaves thousands of ports in TIME_WAIT to the next.
+// socket returns a non-blocking socket. Its close resets the connection, or a run would leave
+// thousands of ports in TIME_WAIT.
 func socket() (int, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -74,8 +72,7 @@ func socket() (int, error) {
 		syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1))
 }
 
-// connect connects. On loopback that is done when the call returns, unless the accept queue is
-// full.
+// connect returns a connected socket.
 func connect(to syscall.SockaddrInet4) (int, error) {
 	fd, err := socket()
 	if err != nil {
@@ -85,14 +82,13 @@ func connect(to syscall.SockaddrInet4) (int, error) {
 	return fd, err
 }
 
-// message writes what connection i sends as its message seq into p, whose rest is a pattern.
+// message writes the head and the end of message seq of connection i into a pattern.
 func message(p []byte, i int, seq uint32) {
 	binary.LittleEndian.PutUint32(p, uint32(i))
 	binary.LittleEndian.PutUint32(p[4:], seq)
 	binary.LittleEndian.PutUint32(p[len(p)-4:], seq)
 }
 
-// pattern returns a message without what [message] writes.
 func pattern(size int) []byte {
 	p := make([]byte, size)
 	for i := range p {
@@ -101,12 +97,11 @@ func pattern(size int) []byte {
 	return p
 }
 
-// large is the size of a message from which on it is compared in part, and needs room in the
-// socket.
+// large messages need room in the socket, and most are compared in part.
 const large = 16 << 10
 
-// check compares an answer with what was sent. To compare all bytes of a large one costs as much as
-// the echo does, so most of those are compared at both ends only.
+// check compares an answer with its message. It compares the ends of most large ones, because to
+// compare all bytes costs as much as the echo.
 func check(got, want []byte, i int) error {
 	const end = 8
 	seq := binary.LittleEndian.Uint32(want[4:])

@@ -15,8 +15,8 @@ import (
 	"unsafe"
 )
 
-// traced counts the server's system calls for each message, in a time of its own, because counting
-// slows the server.
+// traced counts the server's system calls per message, after the measured time because it slows the
+// server.
 func (f *fleet) traced() (float64, error) {
 	c, err := openCounters(f.pid)
 	if err != nil {
@@ -27,13 +27,12 @@ func (f *fleet) traced() (float64, error) {
 	return float64(calls) / float64(n), errors.Join(err, cerr)
 }
 
-// counters are descriptors of perf_event_open(2), one for each thread of a process. They count its
-// system calls by the kernel's tracepoint raw_syscalls:sys_enter. strace would stop the process at
-// each call, and change how much it batches.
+// counters count the tracepoint raw_syscalls:sys_enter by perf_event_open(2), one for each thread.
+// strace would stop the process at each call, and change how much it batches.
 type counters []int
 
-// openCounters begins a count. Each counter counts the threads that its thread starts, too. A
-// thread that another one started before that has its counter would have none, which is an error.
+// openCounters begins a count, which includes threads that a counted thread starts. It returns an
+// error if a thread may have started another one before it had its counter.
 func openCounters(pid int) (c counters, err error) {
 	text, err := os.ReadFile("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id")
 	if err != nil {
@@ -60,7 +59,6 @@ func openCounters(pid int) (c counters, err error) {
 	return c, err
 }
 
-// close ends the count and returns it.
 func (c counters) close() (calls uint64, err error) {
 	for _, fd := range c {
 		var b [8]byte
@@ -71,7 +69,6 @@ func (c counters) close() (calls uint64, err error) {
 	return calls, err
 }
 
-// threads returns those of a process, in order.
 func threads(pid int) (tids []int, err error) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, t := range tasks {
@@ -83,9 +80,8 @@ func threads(pid int) (tids []int, err error) {
 	return tids, err
 }
 
-// openCounter returns a counter of a thread and of those that it starts. The kernel does not keep
-// the address of the attributes, which are the beginning of struct perf_event_attr on a
-// little-endian machine.
+// openCounter opens a counter. The attributes are the beginning of struct perf_event_attr on a
+// little-endian machine. The kernel does not keep their address.
 func openCounter(event uint64, tid int) (int, error) {
 	const (
 		tracepoint = 2      // PERF_TYPE_TRACEPOINT

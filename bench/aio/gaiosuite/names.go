@@ -1,5 +1,5 @@
-// Package gaiosuite has what the tests of github.com/xtaci/gaio name of their own package, over
-// evenkeel.dev/aio/gaio. Its test runs those tests here, from where go mod has them: none of them is copied.
+// Package gaiosuite defines the names that gaio's own tests use, over evenkeel.dev/aio/gaio. Its
+// test runs gaio's tests from the module cache in this package.
 package gaiosuite
 
 import (
@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/aio/gaio"
 )
 
-// What a run is told by the environment: the backend, and the size of NewWatcher's swap buffer in bytes.
+// The environment of a run has its backend and the bytes of its swap buffer.
 const (
 	backendEnv = "GAIOSUITE_BACKEND"
 	swapEnv    = "GAIOSUITE_SWAP"
@@ -38,7 +38,7 @@ var (
 	ErrCPUID         = gaio.ErrCPUID
 )
 
-// NewWatcher is gaio's, of the backend and with the swap buffer that the run has.
+// NewWatcher is gaio's, with the run's backend and swap buffer.
 func NewWatcher() (*Watcher, error) {
 	size, err := strconv.Atoi(os.Getenv(swapEnv))
 	if err != nil {
@@ -47,7 +47,7 @@ func NewWatcher() (*Watcher, error) {
 	return NewWatcherSize(size)
 }
 
-// NewWatcherSize is gaio's, of the backend that the run has.
+// NewWatcherSize is gaio's, with the run's backend.
 func NewWatcherSize(bufsize int) (*Watcher, error) {
 	var o aio.Options
 	if err := o.Backend.UnmarshalText([]byte(os.Getenv(backendEnv))); err != nil {

@@ -23,8 +23,9 @@ var conns = map[string]int{
 // patience bounds one test of gaio's: only a hang meets it.
 const patience = 3 * time.Minute
 
-// TestSuite runs gaio's own tests over aio/gaio, on each backend, with the default swap buffer. GAIOSUITE_ROUNDS=5
-// runs them five times, and with one of 16 MiB too; GAIOSUITE_RUN=Test1k runs that test alone.
+// TestSuite runs gaio's own tests over aio/gaio, on each backend, with the default swap buffer.
+// GAIOSUITE_ROUNDS=5 runs them five times, and with one of 16 MiB too; GAIOSUITE_RUN=Test1k runs
+// that test alone.
 func TestSuite(t *testing.T) {
 	binary := build(t)
 	rounds, swaps := 1, []int{64 << 10}

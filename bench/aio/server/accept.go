@@ -10,20 +10,16 @@ import (
 	"evenkeel.dev/aio"
 )
 
-// The servers in this file accept connections and keep them, and say what that took.
-
-// early is how many connections come before those that are counted. They have brought in the code
-// and the pools.
+// early connections come before those that are counted. They page in the code and fill the pools.
 const early = 512
 
-// accepted counts connections. It is owned by the goroutine that accepts.
+// accepted counts connections. The goroutine that accepts owns it.
 type accepted struct {
 	config
 	seen        int
 	cpu, allocs float64 // before the first that counts
 }
 
-// one counts a connection.
 func (a *accepted) one() error {
 	if a.seen++; a.seen != early && a.seen != early+a.count {
 		return nil
@@ -54,7 +50,7 @@ func acceptRaw(c config, ready func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	fd := int(f.Fd()) // which makes it blocking
+	fd := int(f.Fd()) // makes it blocking
 	ready(ln.Addr())
 	for a := (accepted{config: c}); ; {
 		_, _, err := syscall.Accept4(fd, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)

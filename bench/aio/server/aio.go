@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/aio/gaio"
 )
 
-// serveAio is the echo server of package aio's documentation.
+// serveAio is the echo server of aio's documentation.
 func serveAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
@@ -31,8 +31,8 @@ func serveAio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// listenAio accepts in the loop of w. begin takes each connection and each takes every other
-// result, until one of them fails.
+// listenAio accepts in the loop of w until begin, which gets connections, or each, which gets other
+// results, fails.
 func listenAio(
 	w *aio.Watcher, ready func(net.Addr), begin func(*aio.Conn) error, each func(aio.Result) error,
 ) error {

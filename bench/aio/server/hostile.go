@@ -16,26 +16,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// The servers in this file are of package aio alone. They do what a server may not suffer from.
-
-// closedAio writes to each connection that comes, and closes it.
-func closedAio(c config, ready func(net.Addr)) error {
-	w, err := aio.New(aio.Options{Backend: c.backend})
-	if err != nil {
-		return err
-	}
-	part := bytes.Repeat([]byte{7}, c.size)
-	return listenAio(w, ready, func(conn *aio.Conn) error {
-		for range 10 {
-			if err := conn.Write(nil, part, aio.NoDeadline); err != nil {
-				return err
-			}
-		}
-		return conn.Close()
-	}, func(aio.Result) error { return nil })
-}
-
-// gather returns a watcher with c.conns connections.
+// gather accepts c.conns connections.
 func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
@@ -54,18 +35,18 @@ func gather(c config, ready func(net.Addr)) (*aio.Watcher, []*aio.Conn, error) {
 	return w, conns, nil
 }
 
-// errAll says that all connections are there.
+// errAll ends gather.
 var errAll = errors.New("all have come")
 
-// deadlinesAio has c.count reads of each silent peer end at their deadlines, which are 10 µs apart.
-// It says how late they ended, and for how long WaitIO was silent in that time.
+// deadlinesAio submits c.count reads from each silent peer, with deadlines 10 µs apart. It prints
+// how late they ended, and the longest time without a result.
 func deadlinesAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
 		return err
 	}
 	due := make([]time.Time, c.count*len(conns))
-	first := time.Now().Add(time.Second) // when all have been submitted
+	first := time.Now().Add(time.Second) // after the last read is submitted
 	for i := range due {
 		due[i] = first.Add(time.Duration(i) * 10 * time.Microsecond)
 	}
@@ -106,8 +87,8 @@ func deadlinesAio(c config, ready func(net.Addr)) error {
 	select {}
 }
 
-// queuedAio submits c.count writes on each connection but the first, and then small ones on that,
-// one after the other, until the others are written. It says how long the small ones took.
+// queuedAio submits c.count writes on each connection but the first. It prints the latency of small
+// writes on the first one until the others have ended.
 func queuedAio(c config, ready func(net.Addr)) error {
 	w, conns, err := gather(c, ready)
 	if err != nil {
@@ -150,8 +131,8 @@ func queuedAio(c config, ready func(net.Addr)) error {
 	select {}
 }
 
-// unreadAio sends c.count writes to each of the first connections, which nobody reads, and echoes
-// on the others.
+// unreadAio sends c.count writes to each of the first connections, which do not read, and echoes on
+// the others.
 func unreadAio(c config, ready func(net.Addr)) error {
 	w, err := aio.New(aio.Options{Backend: c.backend})
 	if err != nil {
@@ -159,7 +140,7 @@ func unreadAio(c config, ready func(net.Addr)) error {
 	}
 	part := bytes.Repeat([]byte{7}, c.size)
 	unread := make(chan *aio.Conn, c.conns)
-	go func() { // the loop has its turn after each connection, because submitting is not what is measured
+	go func() { // yields to the loop after each connection, because submitting is not measured
 		for conn := range unread {
 			for range c.count {
 				if err := conn.Write(&part, part, aio.NoDeadline); err != nil {

@@ -15,8 +15,7 @@ import (
 
 func listen() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 
-// serveNet is package net's way: a goroutine and a buffer for each connection. It reads and writes
-// because io.Copy would splice within the kernel, and a server looks at what it receives.
+// serveNet has a goroutine and a buffer for each connection. io.Copy would splice in the kernel.
 func serveNet(c config, ready func(net.Addr)) error {
 	ln, err := listen()
 	if err != nil {
@@ -43,9 +42,8 @@ func serveNet(c config, ready func(net.Addr)) error {
 	}
 }
 
-// serveGaio is the echo server of gaio's README, with a buffer of the connection's own that read
-// and write use in turns. Without such a buffer it reads into gaio's swap buffer, with which gaio
-// takes least memory while connections are idle.
+// serveGaio is the echo server of gaio's README. Reads use the connection's own buffer, or gaio's
+// swap buffer, with which idle connections take least memory.
 func serveGaio(c config, ready func(net.Addr)) error {
 	w, err := gaio.NewWatcher()
 	if err != nil {
@@ -72,7 +70,7 @@ func serveGaio(c config, ready func(net.Addr)) error {
 	})
 }
 
-// accepting has begin take each connection while loop runs, until one of them fails.
+// accepting runs loop, and passes connections to begin, until one of them fails.
 func accepting(ready func(net.Addr), begin func(net.Conn) error, loop func() error) error {
 	ln, err := listen()
 	if err != nil {
@@ -96,8 +94,8 @@ func accepting(ready func(net.Addr), begin func(net.Conn) error, loop func() err
 	return <-failed
 }
 
-// serveNbio is the echo server of nbio's README with one poller. The README copies the data before
-// the write. Write copies what the socket does not take, so here nothing is copied twice.
+// serveNbio is the echo server of nbio's README with one poller, without the README's copy before
+// Write, which copies what the socket does not take.
 func serveNbio(_ config, ready func(net.Addr)) error {
 	logging.SetLevel(logging.LevelNone)
 	engine := nbio.NewEngine(nbio.Config{
@@ -111,7 +109,7 @@ func serveNbio(_ config, ready func(net.Addr)) error {
 		},
 	})
 	engine.OnData(func(c *nbio.Conn, data []byte) {
-		_, _ = c.Write(data) // on an error the engine has closed the connection
+		_, _ = c.Write(data) // on an error the engine closes the connection
 	})
 	if err := engine.Start(); err != nil {
 		return err
@@ -119,20 +117,19 @@ func serveNbio(_ config, ready func(net.Addr)) error {
 	select {}
 }
 
-// gnetEcho is the echo server of gnet's examples.
 type gnetEcho struct {
 	gnet.BuiltinEventEngine
 	ready func(net.Addr)
 }
 
-// serveGnet runs one event loop and the goroutine that accepts. It logs only what is fatal, because
-// the clients end by resetting their connections.
+// serveGnet is the echo server of gnet's examples with one loop. It logs fatal errors only, because
+// clients reset their connections.
 func serveGnet(_ config, ready func(net.Addr)) error {
 	h := &gnetEcho{ready: ready}
 	return gnet.Run(h, "tcp://127.0.0.1:0", gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
 }
 
-// OnBoot asks the listening socket for its address, because the kernel chose the port.
+// OnBoot asks the socket for its address, because the kernel chose the port.
 func (e *gnetEcho) OnBoot(eng gnet.Engine) gnet.Action {
 	fd, err := eng.Dup()
 	if err != nil {
@@ -159,7 +156,7 @@ func (e *gnetEcho) OnTraffic(c gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// quiet logs what is fatal.
+// quiet logs fatal errors only.
 type quiet struct{}
 
 func (quiet) Debugf(string, ...any)             {}

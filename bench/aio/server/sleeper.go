@@ -9,11 +9,10 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// sleep is a goroutine in the server's process. How late it wakes is what the server's loop costs
-// every other goroutine.
+// sleep is a goroutine of the server. It wakes late because of the server's loop.
 type sleep struct {
 	mu   sync.Mutex
-	late [200]time.Duration // the last, guarded by mu
+	late [200]time.Duration // guarded by mu
 	n    int                // guarded by mu
 }
 
@@ -34,7 +33,7 @@ func startSleep() *sleep {
 	return s
 }
 
-// report says how late it woke, in the last second at least.
+// report prints how late it woke in the last second.
 func (s *sleep) report() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

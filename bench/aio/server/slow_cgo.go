@@ -36,10 +36,9 @@ import (
 	"time"
 )
 
-// slowCalls has four goroutines be in system calls of that length, one after the other. The runtime
-// lends their threads to the kernel for as long. No signal interrupts the calls, as none interrupts
-// a disk's, because clone(2) with CLONE_VFORK returns when the new process has ended. The kernel
-// interrupts other calls for the work of a ring that is left to their thread.
+// slowCalls keeps four goroutines in system calls of that length. The kernel interrupts most calls
+// for the work of a ring of their thread. It does not interrupt clone(2) with CLONE_VFORK, which
+// returns when the new process has ended, like the call of a slow disk.
 func slowCalls(length time.Duration) {
 	for range 4 {
 		go func() {
@@ -47,7 +46,7 @@ func slowCalls(length time.Duration) {
 				if errno := C.hang(C.longlong(length)); errno != 0 {
 					log.Fatal("-slowcalls: ", syscall.Errno(errno))
 				}
-				time.Sleep(time.Millisecond) // the next thread may be another
+				time.Sleep(time.Millisecond)
 			}
 		}()
 	}

@@ -6,7 +6,6 @@ require (
 	github.com/caddyserver/caddy/v2 v2.11.9
 	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/prometheus/prometheus v0.305.0
-	go.etcd.io/bbolt v1.5.0
 	go.etcd.io/etcd/server/v3 v3.7.3
 	google.golang.org/grpc v1.84.0
 	modernc.org/sqlite v1.61.1
@@ -158,6 +157,7 @@ require (
 	github.com/urfave/cli v1.22.17 // indirect
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	github.com/zeebo/blake3 v0.2.4 // indirect
+	go.etcd.io/bbolt v1.5.0 // indirect
 	go.etcd.io/etcd/api/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3 // indirect
 	go.etcd.io/etcd/client/v3 v3.7.3 // indirect

@@ -26,7 +26,8 @@ const (
 	longest = time.Second
 )
 
-// traceOf returns the trace of clients that make requests of a server, which meet the lock held for so long.
+// traceOf returns the trace of clients that make requests of a server, which meet the lock held for
+// so long.
 func traceOf(t *testing.T, start server, hold time.Duration) *bytes.Buffer {
 	t.Helper()
 	c := &cache{hold: hold, think: hold / 15}
@@ -142,7 +143,8 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestCandidates: where no request is found, the error names the function to ask for, and asking for it finds them.
+// TestCandidates: where no request is found, the error names the function to ask for, and asking
+// for it finds them.
 func TestCandidates(t *testing.T) {
 	for name, tt := range map[string]struct {
 		server server
@@ -177,7 +179,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestSideBySide: gRPC beside an admin server of HTTP/1; each is a class, and can be explained alone.
+// TestSideBySide: gRPC beside an admin server of HTTP/1; each is a class, and can be explained
+// alone.
 func TestSideBySide(t *testing.T) {
 	both := func(t *testing.T, c *cache) func() func() error {
 		calls := serveGRPC(0)(t, c)

@@ -264,7 +264,8 @@ func (a *actor) handle(j job) {
 	j.done <- true
 }
 
-// serveActors has pairs of actors, the first of which asks the second: each request is one of either.
+// serveActors has pairs of actors, the first of which asks the second: each request is one of
+// either.
 func serveActors(t *testing.T, c *cache) func() func() error {
 	return func() func() error {
 		back := &actor{mailbox: make(chan job), c: c}

@@ -1,8 +1,7 @@
 //go:build cgo && linux
 
-// Command probe measures calls of C by one way: what a call takes (calls), how long the collector
-// and a timer wait for loops of calls (stop), or what is left of the report when C crashes (crash).
-// It prints what it measured as a line of JSON: values by the names of the bench's figures.
+// Command probe measures calls of C by one way: what a call takes (calls), or how long the
+// collector and a timer wait for loops of calls (stop). It prints values by figure in JSON.
 package main
 
 import (
@@ -16,10 +15,9 @@ import (
 	"evenkeel.dev/bench/fastc/sig"
 )
 
-// values are what was measured, by the names of figures.
+// values are by figure.
 type values map[string]float64
 
-// ways are the ways to call, with the loops of each signature.
 var ways = map[string]func(sig.Signature) func(int) float64{
 	"C":                   func(s sig.Signature) func(int) float64 { return s.C },
 	"cgo":                 func(s sig.Signature) func(int) float64 { return s.Cgo },
@@ -32,7 +30,7 @@ var ways = map[string]func(sig.Signature) func(int) float64{
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("probe: ")
-	do := flag.String("do", "calls", "calls, stop or crash")
+	do := flag.String("do", "calls", "calls or stop")
 	way := flag.String("way", "fastc", "`way` to call")
 	call := flag.Duration("call", 10*time.Microsecond, "of stop: `time` of a call")
 	warmup := flag.Duration("warmup", 0, "of stop: loops and collections before the measured time")
@@ -45,10 +43,6 @@ func main() {
 		v = calls(ways[*way], *length)
 	case *do == "stop" && loops[*way] != nil:
 		v, err = stop(*way, *call, *warmup, *length)
-	case *do == "crash" && *way == "fastc":
-		crashHere(sig.Crash)
-	case *do == "crash" && *way == "fastcgo's technique":
-		crashHere(sig.CrashByTechnique)
 	default:
 		log.Fatalf("there is no -way %q that can -do %q", *way, *do)
 	}
@@ -60,13 +54,7 @@ func main() {
 	}
 }
 
-// crashHere is the caller that a report should name.
-//
-//go:noinline
-func crashHere(crash func()) { crash() }
-
-// calls measures the nanoseconds of a call of each signature, and what they are beyond those from
-// C.
+// calls measures the nanoseconds of each signature, and what they are beyond those from C.
 func calls(way func(sig.Signature) func(int) float64, length time.Duration) values {
 	v := values{"mean": 1}
 	for _, s := range sig.Signatures {
@@ -77,7 +65,7 @@ func calls(way func(sig.Signature) func(int) float64, length time.Duration) valu
 	return v
 }
 
-// perCall runs a loop for about that time, and returns nanoseconds per call.
+// perCall runs a loop for about a turn, and returns nanoseconds per call.
 func perCall(loop func(int) float64, turn time.Duration) float64 {
 	for n := 1000; ; {
 		start := time.Now()

@@ -4,12 +4,49 @@ package main
 
 import (
 	"math"
+	"os"
+	"os/exec"
+	"runtime"
 	"runtime/metrics"
+	"strings"
 	"testing"
 	"time"
 
 	"evenkeel.dev/bench/fastc/sig"
 )
+
+// crashHere is the caller that a report should name.
+//
+//go:noinline
+func crashHere(crash func()) { crash() }
+
+// TestCrash lets C crash in a child. The report has the signal and the Go caller. Under fastcgo's
+// technique it has neither, because the runtime does not know which stack it is on.
+func TestCrash(t *testing.T) {
+	const variable = "PROBE_CRASH"
+	switch os.Getenv(variable) {
+	case "fastc":
+		crashHere(sig.Crash)
+	case "technique":
+		crashHere(sig.CrashByTechnique)
+	}
+	for way, named := range map[string]bool{"fastc": true, "technique": false} {
+		if way == "technique" && runtime.GOARCH != "amd64" {
+			continue
+		}
+		cmd := exec.Command(os.Args[0], "-test.run=^TestCrash$")
+		cmd.Env = append(os.Environ(), variable+"="+way)
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Errorf("%s: the crash did not happen", way)
+		}
+		for _, text := range []string{"SIGSEGV", ".crashHere("} {
+			if strings.Contains(string(out), text) != named {
+				t.Errorf("%s: the report has %q: %v, want %v\n%s", way, text, !named, named, out)
+			}
+		}
+	}
+}
 
 // TestWaysAgree: each way computes what C does.
 func TestWaysAgree(t *testing.T) {

@@ -20,10 +20,9 @@ import (
 
 var enough atomic.Bool
 
-// The loops by the ways to call. No function stands between a loop and its call, because
-// default.pgo names the calls of generated and measured by their lines in these functions: with
-// that profile the compiler puts the functions that fastcgen wrote into the loops, which no
-// preemption point is left in.
+// Each loop calls directly, because default.pgo names the calls in generated and measured by their
+// lines. With that profile the compiler inlines fastcgen's functions into the loops. No preemption
+// point is left in them.
 
 func direct(ns int64) {
 	for !enough.Load() {
@@ -49,7 +48,7 @@ func slow(ns int64) {
 	}
 }
 
-// plain computes in Go, the control: what the machine and the scheduler do on their own.
+// plain is the control.
 func plain(ns int64) {
 	for !enough.Load() {
 		spinInGo(ns)
@@ -68,7 +67,7 @@ var loops = map[string]func(int64){
 }
 
 // stop loops over calls on all processors, and measures how long the collector and a timer wait. A
-// function with a budget has the warm-up to be diverted.
+// Site diverts its function in the warm-up.
 func stop(way string, call, warmup, length time.Duration) (values, error) {
 	if err := inlined(); err != nil {
 		return nil, err
@@ -92,8 +91,8 @@ func stop(way string, call, warmup, length time.Duration) (values, error) {
 	return v, nil
 }
 
-// inlined returns an error if the generated functions have code of their own, because a loop has
-// none in it.
+// inlined returns an error if the generated functions are not inlined, because only then a loop has
+// no preemption point.
 func inlined() error {
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -109,7 +108,7 @@ func inlined() error {
 	return err
 }
 
-// collect collects again and again, and returns the longest call of runtime.GC.
+// collect returns the longest runtime.GC.
 func collect(length time.Duration) (longest time.Duration) {
 	for began := time.Now(); time.Since(began) < length; {
 		start := time.Now()
@@ -119,15 +118,15 @@ func collect(length time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// pauses returns the runtime's histograms of the stops of the world by the collector, to their end,
-// and of how long it took to stop all goroutines.
+// pauses returns the runtime's histograms of the collector's stops: to their end, and until all
+// goroutines stop.
 func pauses() (h [2]*metrics.Float64Histogram) {
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/sched/pauses/stopping/gc:seconds"}}
 	metrics.Read(s)
 	return [2]*metrics.Float64Histogram{s[0].Value.Float64Histogram(), s[1].Value.Float64Histogram()}
 }
 
-// quantile returns the upper edge of the bucket that holds it, of what came between two readings.
+// quantile returns the upper edge of its bucket, of what came between two readings.
 func quantile(before, after *metrics.Float64Histogram, q float64) float64 {
 	total := uint64(0)
 	for i := range after.Counts {
@@ -142,7 +141,7 @@ func quantile(before, after *metrics.Float64Histogram, q float64) float64 {
 	return 0
 }
 
-// timer sleeps 10 ms again and again, and returns by how much it overslept at most.
+// timer returns by how much a sleep of 10 ms is late at most.
 func timer(length time.Duration) (latest time.Duration) {
 	const pause = 10 * time.Millisecond
 	for began := time.Now(); time.Since(began) < length; {

@@ -9,10 +9,8 @@ import "C"
 
 import "unsafe"
 
-// SpinCode is sig_spin_frame, for fastc.Call with a frame that is an int64.
+// SpinCode is sig_spin_frame, whose frame is an int64.
 var SpinCode = unsafe.Pointer(C.sig_spin_frame)
-
-// By ordinary cgo, as every Go program does it.
 
 func cgoAdd2(n int) float64 {
 	var sum int64

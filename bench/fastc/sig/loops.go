@@ -2,7 +2,7 @@
 
 package sig
 
-// By the functions that fastcgen made of fast.go.
+// These loops call the functions of fast.go.
 
 func fastAdd2(n int) float64 {
 	var sum int64
@@ -44,7 +44,7 @@ func fastCross(n int) float64 {
 	return float64(v.X)
 }
 
-// By those that measure: a Site each.
+// These call functions with a Site.
 
 func measuredAdd2(n int) float64 {
 	var sum int64

@@ -13,7 +13,6 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// By purego, from the same addresses; it needs no cgo of its own.
 var (
 	pureAdd2      func(a, b int64) int64
 	pureAdd6      func(a, b, c, d, e, f int64) int64

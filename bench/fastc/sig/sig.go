@@ -1,7 +1,6 @@
 //go:build cgo
 
-// Package sig has the functions of the cases, in C, and each way to call them in a loop: from
-// C, by cgo, by the functions that fastcgen makes, by purego, and by the technique of fastcgo.
+// Package sig has C functions, and loops that call each of them in each way.
 package sig
 
 //go:generate go run evenkeel.dev/cmd/fastcgen fast.go
@@ -12,8 +11,8 @@ package sig
 */
 import "C"
 
-// A Signature is one function and the loops that call it n times. Each call takes what the one
-// before returned, or a compiler could leave calls out; the loops return the last of them.
+// A Signature is a function and the loops that call it n times. Each call takes the result of the
+// last one, or a compiler could leave calls out.
 type Signature struct {
 	Name      string
 	C         func(n int) float64 // from C: the limit
@@ -24,7 +23,7 @@ type Signature struct {
 	Technique func(n int) float64 // nil: not on this platform
 }
 
-// Signatures are the five of the benchmark.
+// Signatures are all of them.
 var Signatures = []Signature{
 	{"add2", cAdd2, cgoAdd2, fastAdd2, measuredAdd2, puregoAdd2, techniques[0]},
 	{"six int64", cAdd6, cgoAdd6, fastAdd6, measuredAdd6, puregoAdd6, techniques[1]},

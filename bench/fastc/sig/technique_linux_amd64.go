@@ -2,8 +2,6 @@
 
 package sig
 
-// By the technique of fastcgo: see package gzero.
-
 /*
 #include "sig.h"
 
@@ -38,7 +36,7 @@ var (
 	ownCrash     = unsafe.Pointer(C.own_crash)
 )
 
-// CrashByTechnique ends the program with a segmentation fault in C, called by gzero.
+// CrashByTechnique crashes in C, called by gzero.
 func CrashByTechnique() {
 	var frame int64
 	gzero.Call(ownCrash, unsafe.Pointer(&frame))

@@ -4,5 +4,5 @@ package sig
 
 var techniques [5]func(n int) float64
 
-// CrashByTechnique does nothing, because the technique is not written for this platform.
+// CrashByTechnique does nothing on this platform.
 func CrashByTechnique() {}

@@ -1,8 +1,7 @@
 //go:build linux
 
-// Command demo is what make demo-haproxy runs: two replicas behind HAProxy that collect under live
-// traffic, and gated ones. It writes gate.json and gate-events.ndjson to a folder, for evenkeel
-// compare.
+// Command demo runs two replicas behind HAProxy that collect under live traffic, and then gated
+// ones. It writes gate.json and gate-events.ndjson for evenkeel compare.
 //
 //	go run ./gate/demo ../demo    # from bench/
 package main

@@ -11,26 +11,25 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// counts counts the requests that come although a collection was announced. Its methods may be
-// called from any goroutine.
+// counts counts the requests after the announcement of a collection. Any goroutine may call its
+// methods.
 type counts struct {
 	mu        sync.Mutex
 	announced time.Time // zero: no collection is
-	drained   bool      // the peers have confirmed it
+	drained   bool      // the balancers have confirmed it
 	current   collection
 	total     totals
 }
 
-// totals are what /counts answers.
+// totals is the answer of /counts.
 type totals struct {
 	Polls       int          // of health
-	Collections []collection // that were announced, mostCollections at most
+	Collections []collection // announced ones, mostCollections at most
 }
 
-// collection is what came during one.
 type collection struct {
 	Announced int           // requests after the announcement
-	Drained   int           // of them, after the peers had confirmed it
+	Drained   int           // of them, after the confirmation
 	Last      time.Duration // from the announcement to the last of them
 }
 
@@ -53,7 +52,6 @@ func (c *counts) see(e gcgate.Event) {
 	}
 }
 
-// around counts the requests of next.
 func (c *counts) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.came()
@@ -61,7 +59,6 @@ func (c *counts) around(next http.Handler) http.Handler {
 	})
 }
 
-// came counts a request.
 func (c *counts) came() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,16 +72,14 @@ func (c *counts) came() {
 	}
 }
 
-// polled counts a poll.
 func (c *counts) polled() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.total.Polls++
 }
 
-// ServeHTTP answers the counts.
 func (c *counts) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(c.total) // the client has gone
+	_ = json.NewEncoder(w).Encode(c.total) // the client may have gone
 }

@@ -14,20 +14,18 @@ import (
 	"evenkeel.dev/contrib/grpcgate"
 )
 
-// calls does for a call what the handler does for a request.
+// calls is the handler, for gRPC.
 type calls struct {
 	testpb.UnimplementedTestServiceServer
 	service *service
 }
 
-// EmptyCall implements the test service.
 func (c calls) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
 	c.service.counts.came()
 	c.service.push()
 	return &testpb.Empty{}, nil
 }
 
-// FullDuplexCall answers each message with one.
 func (calls) FullDuplexCall(stream testpb.TestService_FullDuplexCallServer) error {
 	for {
 		if _, err := stream.Recv(); errors.Is(err, io.EOF) {
@@ -53,7 +51,7 @@ func (s *service) serveGRPC(signal *grpcgate.Signal) (stop func(), err error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(l) // it ends when stop is called
+		_ = server.Serve(l)
 	}()
 	return func() {
 		server.Stop()

@@ -24,7 +24,7 @@ import (
 	"evenkeel.dev/gcgate/httpgate"
 )
 
-// What a request pushes: batch messages of size bytes.
+// A request pushes batch messages of size bytes.
 const (
 	size  = 1024
 	batch = 64
@@ -75,34 +75,31 @@ func main() {
 	}
 }
 
-// service is the program.
 type service struct {
 	addr, policy, grpcAddr string
 
 	handler http.Handler
-	push    func() // what handler does for a request
+	push    func() // the work of a request
 	options gcgate.Options
 	health  health.Handler
-	gate    *gcgate.Gate // nil: none
+	gate    *gcgate.Gate
 	counts  counts
 }
 
-// guard is the policy of httpgate.Guard, whose options are the zero ones.
+// guard stands for httpgate.Guard with zero options.
 const guard = "guard"
 
-// garbage is the workload of the hello that came with gci-go: 10 MB for a request, of which nothing
-// stays.
+// garbage is the workload of the hello that came with gci-go, 10 MB of garbage per request.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	sum := 0
 	for i := range 10 {
 		b := make([]byte, 1e6)
 		b[i] = byte(i)
-		sum += int(b[0]) + int(b[i]) // so that the slice is made
+		sum += int(b[0]) + int(b[i]) // or the compiler would leave the slice out
 	}
 	fmt.Fprintln(w, "hello", sum)
 }
 
-// run serves until SIGINT or SIGTERM.
 func (s *service) run() error {
 	var calls *grpcgate.Signal
 	if s.grpcAddr != "" {
@@ -140,7 +137,7 @@ func (s *service) run() error {
 		within, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if s.gate != nil {
-			_ = s.gate.Stop(within) // first, while polls are answered
+			_ = s.gate.Stop(within) // first, because balancers still poll
 		}
 		if srv.Shutdown(within) != nil {
 			srv.Close()
@@ -153,7 +150,6 @@ func (s *service) run() error {
 	return nil
 }
 
-// start starts the gate, and puts it around the handler.
 func (s *service) start() (err error) {
 	switch s.policy {
 	case "":
@@ -188,7 +184,7 @@ func (s *service) stats() any {
 	return s.gate.Stats()
 }
 
-// collect asks for a collection, and answers when it has ended.
+// collect answers when a collection has ended.
 func (s *service) collect(w http.ResponseWriter, r *http.Request) {
 	if err := s.gate.Collect(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)

@@ -15,9 +15,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// push pushes messages of so many bytes for a time, as gci-go's benchmark does, under a policy, ""
-// for the stock runtime. The timer runs while a message is pushed, and at no other time. It prints
-// what came of it, and waits for the end of its input, so that its memory can be read.
+// push pushes messages of size bytes for a time, as gci-go's benchmark does. An empty policy means
+// the stock runtime. The timer runs only during a push. At the end it waits for the end of its
+// input, so that its memory can be read.
 func push(policy string, size int, length time.Duration) error {
 	enter := func() gcgate.Ticket { return gcgate.Ticket{} }
 	if policy != "" {
@@ -51,7 +51,7 @@ func push(policy string, size int, length time.Duration) error {
 	return err
 }
 
-// pushLocally pushes a message into a window that ends with it.
+// pushLocally pushes a message into a window that the function drops.
 //
 //go:noinline
 func pushLocally(size, i int) {

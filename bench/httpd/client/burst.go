@@ -11,40 +11,38 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/bench/httpd/wire"
 	"evenkeel.dev/bench/machine"
 )
 
 const (
-	volley = 32               // connections of a burst that begin before answers are looked at
-	lost   = 60 * time.Second // when a connection of a burst without an answer has failed
+	volley = 32               // connections that begin between looks at answers
+	lost   = 60 * time.Second // a connection without an answer has failed
 )
 
-// burst has all connect at once; the time is that of all of them. It makes its system calls itself,
-// by one epoll: by goroutines and package net a connection took 79 to 86 µs of the client's
-// processor, and 68 to 74 of net/http's server: the rate was the client's. Now it takes 47 to 59 (a
-// busy machine, three rounds), which a quick server may still outrun: wire.Result.Client says so.
-func (c *client) burst(conns int) (wire.Result, error) {
+// burst connects all at once, and measures the time of all of them. It uses epoll itself. With
+// goroutines and package net a connection would take more CPU time of the client than of the
+// server.
+func (c *client) burst(conns int) (values, error) {
 	to, err := net.ResolveTCPAddr("tcp4", c.addr)
 	if err != nil {
-		return wire.Result{}, err
+		return nil, err
 	}
 	before, err := machine.CPUTime(c.pid)
 	if err != nil {
-		return wire.Result{}, err
+		return nil, err
 	}
 	b := &burst{client: c, asked: map[int32][]byte{}, to: &syscall.SockaddrInet4{
 		Port: to.Port,
 		Addr: [4]byte(to.IP.To4()),
 	}, start: time.Now()}
 	if b.epoll, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC); err != nil {
-		return wire.Result{}, err
+		return nil, err
 	}
 	defer syscall.Close(b.epoll)
 	own := ownTime()
 	for i := range conns {
 		if err := b.begin(); err != nil {
-			return wire.Result{}, err
+			return nil, err
 		}
 		if i%volley == volley-1 {
 			b.look(0)
@@ -55,24 +53,22 @@ func (c *client) burst(conns int) (wire.Result, error) {
 	}
 	passed := time.Since(b.start)
 	c.failed.Add(int64(b.open))
+	own = ownTime() - own
 	used, gone, err := c.used(before)
-	r := result(b.took, passed, used)
-	r.Client, r.Gone = (ownTime()-own).Seconds()/passed.Seconds(), gone
-	return r, err
+	return result(b.took, passed, used, own, gone), err
 }
 
-// burst is connections that each ask once, by their descriptors.
+// burst is connections that each ask once.
 type burst struct {
 	*client
 	to    syscall.Sockaddr
 	epoll int
 	open  int
-	asked map[int32][]byte // and what has come of the answer
+	asked map[int32][]byte // what has arrived of each answer, by descriptor
 	took  []time.Duration
 	start time.Time
 }
 
-// begin begins to connect.
 func (b *burst) begin() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -89,12 +85,12 @@ func (b *burst) begin() error {
 		})
 }
 
-const edges = 1 << 31 // EPOLLET, of which package syscall has the negative
+const edges = 1 << 31 // EPOLLET, which is negative in package syscall
 
-// look does what has become possible, and waits for that.
+// look waits for events and handles them.
 func (b *burst) look(wait time.Duration) {
 	var events [256]syscall.EpollEvent
-	n, _ := syscall.EpollWait(b.epoll, events[:], int(wait.Milliseconds())) // none when it is interrupted
+	n, _ := syscall.EpollWait(b.epoll, events[:], int(wait.Milliseconds())) // 0 if it was interrupted
 	for _, e := range events[:max(n, 0)] {
 		over, err := b.goOn(e.Fd)
 		if !over && err == nil {
@@ -110,12 +106,12 @@ func (b *burst) look(wait time.Duration) {
 	}
 }
 
-// goOn asks, or reads what has come, and reports whether the answer is whole.
+// goOn asks or reads. It reports whether the answer is whole.
 func (b *burst) goOn(fd int32) (over bool, err error) {
 	got, asked := b.asked[fd]
 	if !asked {
 		b.asked[fd] = nil
-		_, err := syscall.Write(int(fd), b.request) // or why it did not connect
+		_, err := syscall.Write(int(fd), b.request) // fails if it did not connect
 		return false, err
 	}
 	var buf [4096]byte
@@ -133,7 +129,7 @@ func (b *burst) goOn(fd int32) (over bool, err error) {
 	return whole(got)
 }
 
-// whole reports whether an answer has come to its end, which has a Content-Length.
+// whole reports whether an answer is whole by its Content-Length.
 func whole(answer []byte) (bool, error) {
 	head, body, ok := bytes.Cut(answer, []byte("\r\n\r\n"))
 	if !ok {
@@ -154,6 +150,6 @@ func whole(answer []byte) (bool, error) {
 // ownTime returns the processor time of this process.
 func ownTime() time.Duration {
 	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r) // fails for another argument only
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

@@ -1,10 +1,9 @@
 //go:build linux
 
-// Command client loads a server of the benchmark of package httpd: connections that ask one thing
-// after the other (-load closed), that connect at once, ask once and wait for the answer (burst),
-// that ask once and then stay (hold: a line on standard input begins that, another one ends it), or
-// a crowd that does what -crowd says, beside which some ask (beside). It prints a wire.Result in
-// JSON, with the server's CPU time.
+// Command client loads a server of package httpd's cases. Connections ask one thing after the other
+// (-load closed), or connect at once and ask once (burst), or ask once and stay (hold: a line of
+// input begins and another one ends it), or some ask during what -crowd does (beside). It prints
+// values by figure in JSON.
 package main
 
 import (
@@ -31,16 +30,18 @@ import (
 	"syscall"
 	"time"
 
-	"evenkeel.dev/bench/httpd/wire"
 	"evenkeel.dev/bench/machine"
 )
+
+// values are by figure.
+type values map[string]float64
 
 type client struct {
 	addr    string
 	request []byte
 	pid     int
 	tls     *tls.Config // nil: without
-	url     string      // of a request by HTTP/2; "": HTTP/1.1
+	url     string      // of HTTP/2; "": HTTP/1.1
 	failed  atomic.Int64
 }
 
@@ -60,7 +61,7 @@ func main() {
 	warmup := flag.Duration("warmup", 300*time.Millisecond, "before what is measured")
 	length := flag.Duration("length", 2*time.Second, "of what is measured")
 	overTLS := flag.Bool("tls", false, "speak TLS")
-	classic := flag.Bool("classic", false, "with -tls: offer no key of ML-KEM, as clients of before 2024 do")
+	classic := flag.Bool("classic", false, "with -tls: offer no key of ML-KEM, as older clients do")
 	h2 := flag.Bool("h2", false, "hold: speak HTTP/2")
 	crowd := flag.String("crowd", "", "what the crowd does: "+strings.Join(slices.Sorted(maps.Keys(crowds)), ", "))
 	flag.Parse()
@@ -78,23 +79,23 @@ func main() {
 			c.url = "https://" + *addr + *path
 		}
 	}
-	var r wire.Result
+	var v values
 	var err error
 	switch *load {
 	case "closed":
-		r, err = c.closed(*conns, *warmup, *length)
+		v, err = c.closed(*conns, *warmup, *length)
 	case "burst":
-		r, err = c.burst(*conns)
+		v, err = c.burst(*conns)
 	case "hold":
-		r, err = c.hold(*conns)
+		v, err = c.hold(*conns)
 	case "beside":
-		r, err = c.beside(*crowd, *conns, *warmup, *length)
+		v, err = c.beside(*crowd, *conns, *warmup, *length)
 	default:
 		err = fmt.Errorf("-load %s is not known: it is closed, burst, hold or beside", *load)
 	}
 	if err == nil {
-		r.Failed = int(c.failed.Load())
-		err = json.NewEncoder(os.Stdout).Encode(r)
+		v["unanswered"] = float64(c.failed.Load())
+		err = json.NewEncoder(os.Stdout).Encode(v)
 	}
 	if err != nil {
 		log.Fatal("client: ", err)
@@ -145,7 +146,7 @@ func (c *client) ask(e *end) error {
 	return err
 }
 
-// askHTTP2 begins HTTP/2 on a connection, sends a request and reads its answer.
+// askHTTP2 is ask by HTTP/2.
 func (c *client) askHTTP2(e *end) error {
 	if t, ok := e.Conn.(*tls.Conn); ok {
 		if err := t.Handshake(); err != nil {
@@ -171,13 +172,13 @@ func (c *client) askHTTP2(e *end) error {
 	return errors.Join(err, res.Body.Close())
 }
 
-// closed has each connection ask as soon as it has its answer.
-func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, error) {
+// closed asks again as soon as the answer is there.
+func (c *client) closed(conns int, warmup, length time.Duration) (values, error) {
 	ends := make([]*end, conns)
 	for i := range ends {
 		var err error
 		if ends[i], err = c.dial(); err != nil {
-			return wire.Result{}, err
+			return nil, err
 		}
 		defer ends[i].Close()
 	}
@@ -203,30 +204,27 @@ func (c *client) closed(conns int, warmup, length time.Duration) (wire.Result, e
 	time.Sleep(time.Until(from))
 	before, err := machine.CPUTime(c.pid)
 	if err != nil {
-		return wire.Result{}, err
+		return nil, err
 	}
 	own := ownTime()
 	time.Sleep(time.Until(until))
 	used, gone, err := c.used(before)
 	own = ownTime() - own
 	running.Wait()
-	r := result(slices.Concat(took...), length, used)
-	r.Client, r.Gone = own.Seconds()/length.Seconds(), gone
-	return r, err
+	return result(slices.Concat(took...), length, used, own, gone), err
 }
 
-// used returns the CPU time that the server has used since it had used before, and whether it has
-// ended: what was measured until then is said all the same.
+// used returns the CPU time that the server has used since before, and whether it has ended.
 func (c *client) used(before time.Duration) (cpu time.Duration, gone bool, err error) {
 	after, err := machine.CPUTime(c.pid)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // the latter: it ended while its file was read
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // it ended before or during the read
 		return 0, true, nil
 	}
 	return after - before, false, err
 }
 
-// hold has connections ask once and stay, some of them before those that are counted.
-func (c *client) hold(conns int) (wire.Result, error) {
+// hold asks once by each connection, some before those that are counted.
+func (c *client) hold(conns int) (values, error) {
 	const first = 100
 	in := bufio.NewReader(os.Stdin)
 	var ends []*end
@@ -234,7 +232,7 @@ func (c *client) hold(conns int) (wire.Result, error) {
 		if i == first {
 			fmt.Println("warm")
 			if _, err := in.ReadString('\n'); err != nil {
-				return wire.Result{}, err
+				return nil, err
 			}
 		}
 		e, err := c.dial()
@@ -251,21 +249,30 @@ func (c *client) hold(conns int) (wire.Result, error) {
 	}
 	fmt.Println("held")
 	if _, err := in.ReadString('\n'); err != nil && err != io.EOF {
-		return wire.Result{}, err
+		return nil, err
 	}
 	for _, e := range ends {
 		_ = e.Close()
 	}
-	return wire.Result{Requests: len(ends)}, nil
+	return values{}, nil
 }
 
-func result(took []time.Duration, passed, cpu time.Duration) wire.Result {
-	r := wire.Result{Requests: len(took), Seconds: passed.Seconds()}
-	if len(took) == 0 {
-		return r
+// result returns values of the answers' times, and of the CPU times of the server and of this
+// client.
+func result(took []time.Duration, passed, cpu, own time.Duration, gone bool) values {
+	v := values{"client cores": own.Seconds() / passed.Seconds()}
+	if gone {
+		v["gone"] = 1
 	}
+	if len(took) == 0 {
+		return v
+	}
+	n := float64(len(took))
+	v["requests/s"] = n / passed.Seconds()
+	v["CPU µs/request"] = cpu.Seconds() * 1e6 / n
 	slices.Sort(took)
-	at := func(q float64) time.Duration { return took[min(len(took)-1, int(q*float64(len(took))))] }
-	r.CPU, r.P50, r.P99, r.P999 = cpu/time.Duration(len(took)), at(.5), at(.99), at(.999)
-	return r
+	for name, q := range map[string]float64{"p50": .5, "p99": .99, "p99.9": .999} {
+		v[name] = took[min(len(took)-1, int(q*n))].Seconds() * 1e3
+	}
+	return v
 }

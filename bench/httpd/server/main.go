@@ -1,8 +1,7 @@
-// Command server is every server of the benchmark of package httpd, by -kind: what its library's
-// documentation recommends, with one loop where the library has loops. It answers /hello, /json,
-// /64k, /large with 4 MiB, /cpu-100us and /cpu-1ms after about so much of a processor's time, and
-// /sleep after a millisecond. The first line that it prints is its address. SIGUSR1 gives memory
-// back to the system, SIGTERM ends it.
+// Command server is each server of package httpd's cases (-kind), as its library's documentation
+// recommends, with one loop. It answers /hello, /json, /64k, /cpu-100us and /cpu-1ms after so much
+// CPU time, and /sleep after a millisecond. It prints its address. SIGUSR1 gives memory back to the
+// system, SIGTERM ends it.
 package main
 
 import (
@@ -37,25 +36,23 @@ import (
 
 // kinds are the servers. Each serves until it fails.
 var kinds = map[string]func(net.Listener) error{
-	"nethttp": func(ln net.Listener) error { return plain().Serve(ln) },
-	"httpd-epoll": func(ln net.Listener) error {
-		return httpd.Serve(context.Background(), plain(), ln, httpd.Options{Backend: aio.BackendEpoll})
+	"nethttp": func(ln net.Listener) error {
+		if *overTLS {
+			return withTLS().ServeTLS(ln, "", "")
+		}
+		return plain().Serve(ln)
 	},
-	"httpd-uring": func(ln net.Listener) error {
-		return httpd.Serve(context.Background(), plain(), ln, httpd.Options{Backend: aio.BackendIOUring})
-	},
-	"fasthttp": serveFasthttp,
+	"httpd-epoll": func(ln net.Listener) error { return serveHTTPD(ln, aio.BackendEpoll) },
+	"httpd-uring": func(ln net.Listener) error { return serveHTTPD(ln, aio.BackendIOUring) },
+	"fasthttp":    serveFasthttp,
 }
 
-// secured are servers of TLS.
-var secured = map[string]func(net.Listener) error{
-	"nethttp": func(ln net.Listener) error { return withTLS().ServeTLS(ln, "", "") },
-	"httpd-epoll": func(ln net.Listener) error {
-		return httpd.ServeTLS(context.Background(), withTLS(), ln, "", "", httpd.Options{Backend: aio.BackendEpoll})
-	},
-	"httpd-uring": func(ln net.Listener) error {
-		return httpd.ServeTLS(context.Background(), withTLS(), ln, "", "", httpd.Options{Backend: aio.BackendIOUring})
-	},
+func serveHTTPD(ln net.Listener, backend aio.Backend) error {
+	o := httpd.Options{Backend: backend}
+	if *overTLS {
+		return httpd.ServeTLS(context.Background(), withTLS(), ln, "", "", o)
+	}
+	return httpd.Serve(context.Background(), plain(), ln, o)
 }
 
 // binders are servers that listen for themselves.
@@ -65,7 +62,6 @@ const nap = time.Millisecond
 
 var large = bytes.Repeat([]byte("evenkeel"), 512<<10)
 
-// order is what /json answers.
 type order struct {
 	ID    int      `json:"id"`
 	Name  string   `json:"name"`
@@ -81,15 +77,12 @@ func encoded() []byte {
 	return b
 }
 
-// answer returns the body and its type for a path.
 func answer(path string) ([]byte, string) {
 	switch path {
 	case "/json":
 		return encoded(), "application/json"
 	case "/64k":
 		return large[:64<<10], "application/octet-stream"
-	case "/large":
-		return large, "application/octet-stream"
 	case "/cpu-100us":
 		compute(160 << 10)
 	case "/cpu-1ms":
@@ -100,14 +93,14 @@ func answer(path string) ([]byte, string) {
 	return []byte("hello"), "text/plain"
 }
 
-// compute takes a processor's time, the same for all servers: some 100 µs for 160 KiB, where the
-// processor has instructions for it.
+// compute takes some 100 µs for 160 KiB.
 func compute(bytes int) { _ = sha256.Sum256(large[:bytes]) }
 
-// unencryptedHTTP2 has net/http's server take it. With TLS it takes HTTP/2 in any case.
-var unencryptedHTTP2 = flag.Bool("h2", false, "nethttp, httpd: take HTTP/2 without TLS, too")
+var (
+	unencryptedHTTP2 = flag.Bool("h2", false, "nethttp, httpd: take HTTP/2 without TLS, too")
+	overTLS          = flag.Bool("tls", false, "nethttp, httpd: serve TLS")
+)
 
-// plain is net/http's server.
 func plain() *http.Server {
 	srv := &http.Server{Handler: http.HandlerFunc(handle)}
 	if *unencryptedHTTP2 {
@@ -119,7 +112,6 @@ func plain() *http.Server {
 	return srv
 }
 
-// withTLS has a certificate of its own.
 func withTLS() *http.Server {
 	cert, err := certificate()
 	if err != nil {
@@ -151,12 +143,8 @@ func main() {
 	log.SetFlags(0)
 	names := strings.Join(slices.Concat(slices.Sorted(maps.Keys(kinds)), slices.Sorted(maps.Keys(binders))), ", ")
 	kind := flag.String("kind", "nethttp", "one of "+names)
-	overTLS := flag.Bool("tls", false, "serve TLS")
 	flag.Parse()
 	serve, bind := kinds[*kind], binders[*kind]
-	if *overTLS {
-		serve, bind = secured[*kind], nil
-	}
 	if serve == nil && bind == nil {
 		log.Fatalf("server: -kind %s is not known; it is one of %s", *kind, names)
 	}
@@ -169,20 +157,19 @@ func main() {
 	}
 	addr := ln.Addr().String()
 	if bind != nil {
-		_ = ln.Close() // it said which port is free
+		_ = ln.Close() // its port is free
 		serve = func(net.Listener) error { return bind(addr) }
 	}
 	fmt.Println(addr)
 	log.Fatalf("server: %s: %v", *kind, serve(ln))
 }
 
-// obey does what signals ask for.
 func obey(signals <-chan os.Signal) {
 	for sig := range signals {
 		if sig == syscall.SIGTERM {
 			os.Exit(0)
 		}
-		debug.FreeOSMemory() // twice: what a sync.Pool holds outlives one collection
+		debug.FreeOSMemory() // twice, because a sync.Pool keeps its memory for one collection
 		debug.FreeOSMemory()
 		fmt.Println("settled")
 	}

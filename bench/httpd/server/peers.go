@@ -26,7 +26,7 @@ func serveFasthttp(ln net.Listener) error {
 	}}).Serve(ln)
 }
 
-// serveNbio has one poller; handlers run on nbio's pool.
+// serveNbio has one poller, and handlers on nbio's pool.
 func serveNbio(addr string) error {
 	logging.SetLevel(logging.LevelNone)
 	engine := nbhttp.NewEngine(nbhttp.Config{
@@ -51,14 +51,14 @@ func serveHertz(addr string) error {
 	return h.Run()
 }
 
-// gnetHTTP finds the ends of requests and their paths, and nothing else: a bound for what a parser can cost.
+// gnetHTTP finds only the ends of requests and their paths, which shows what a parser costs.
 type gnetHTTP struct{ gnet.BuiltinEventEngine }
 
 func serveGnet(addr string) error {
 	return gnet.Run(&gnetHTTP{}, "tcp://"+addr, gnet.WithNumEventLoop(1), gnet.WithLogger(quiet{}))
 }
 
-// quiet logs what is fatal: standard output is for the driver.
+// quiet logs fatal errors only, because standard output is for the harness.
 type quiet struct{}
 
 func (quiet) Debugf(string, ...any)             {}

@@ -1,10 +1,9 @@
 //go:build linux
 
-// Command server answers what the cases of bench/load send: / at once, /work after some 0.5 ms of
-// computing, /wait after 20 ms of waiting, and /stall as a service that stalls for 200 ms at the
-// start of each second and needs 20 ms for a request otherwise. It speaks HTTP/1.1 and h2c. With
-// -grpc it is gRPC's health service instead, whose Check answers as /, or as /stall if the request
-// names that as its service.
+// Command server answers / at once, /work after some 0.5 ms of computing, /wait after 20 ms of
+// waiting, and /stall like a service that stalls for 200 ms each second and otherwise needs 20 ms.
+// It speaks HTTP/1.1 and h2c. With -grpc it is gRPC's health service, for which a request names /
+// or /stall.
 package main
 
 import (
@@ -32,10 +31,8 @@ const (
 
 var start = time.Now()
 
-// stall waits for a request's time. Nothing moves in a stall: a request that arrives in one starts
-// at its end. It waits in the kernel, because a timer of an idle Go program fires up to a
-// millisecond late (netpoll waits in epoll_wait, which counts in milliseconds), and the service
-// would not be the computed one.
+// stall waits for a request's time. A request that arrives in a stall starts at its end. It waits
+// in the kernel, because a timer of an idle Go program fires up to a millisecond late.
 func stall() {
 	wait := service
 	if into := time.Since(start) % period; into < length {
@@ -81,7 +78,6 @@ func main() {
 	log.Fatal(srv.Serve(l))
 }
 
-// checker is gRPC's health service.
 type checker struct {
 	health.UnimplementedHealthServer
 }

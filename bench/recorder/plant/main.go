@@ -1,8 +1,6 @@
-// Command plant is a service with a recorder, two causes of slow requests, and a third from a time on. It
-// counts what made each of its requests slow, as it knows it.
-//
-// About one request in a hundred is slow by something: the lock that refresh holds, a sleep, or from -third
-// on a server that it asks. With -plain none is, except for those that ask for it: /sleep?for=300ms.
+// Command plant is a service with a recorder and two causes of slow requests. A third one begins at
+// a time. It counts what made each request slow. One request in a hundred waits for a lock, for a
+// sleep, or from -third on for another server. With -plain only /sleep?for=300ms is slow.
 package main
 
 import (
@@ -71,7 +69,7 @@ func main() {
 	}
 }
 
-// hold returns live memory, in pieces that the collector marks as it marks those of a service.
+// hold returns live memory in pieces, which the collector has to mark.
 func hold(megabytes int) []*[1 << 10]*byte {
 	live := make([]*[1 << 10]*byte, megabytes<<20/(8<<10))
 	for i := range live {
@@ -80,7 +78,6 @@ func hold(megabytes int) []*[1 << 10]*byte {
 	return live
 }
 
-// plant is the service.
 type plant struct {
 	plain bool
 	work  time.Duration
@@ -148,8 +145,8 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 		p.ask()
 		cause = &p.truth.network
 	}
-	// A plant made the request slow if it took more than half of the time. Otherwise the machine
-	// did, by making it wait for a processor.
+	// A plant made the request slow if it took more than half of the time. Otherwise the request
+	// waited for a processor.
 	if took := time.Since(start); took > slow {
 		switch {
 		case held && min(waited, takes) > took/2:
@@ -161,7 +158,7 @@ func (p *plant) serve(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, "sold\n")
 }
 
-// compute computes for d by the clock. If the machine makes it wait, it computes less.
+// compute computes for d by the clock.
 func compute(d time.Duration) {
 	x := uint64(1)
 	for start := time.Now(); time.Since(start) < d; {
@@ -174,7 +171,6 @@ func compute(d time.Duration) {
 	}
 }
 
-// sleep takes as long as it is asked for.
 func sleep(w http.ResponseWriter, q *http.Request) {
 	d, err := time.ParseDuration(q.FormValue("for"))
 	if err != nil {
@@ -185,13 +181,11 @@ func sleep(w http.ResponseWriter, q *http.Request) {
 	io.WriteString(w, "slept\n")
 }
 
-// look takes the lock, for next to nothing.
 func (p *plant) look() {
 	p.stock.Lock()
 	defer p.stock.Unlock()
 }
 
-// refresh holds the lock each five seconds.
 func (p *plant) refresh(ctx context.Context) {
 	for ctx.Err() == nil {
 		time.Sleep(5 * time.Second)
@@ -203,7 +197,6 @@ func (p *plant) refresh(ctx context.Context) {
 	}
 }
 
-// ask asks the other server.
 func (p *plant) ask() {
 	c, err := net.Dial("tcp", p.other.Addr().String())
 	if err != nil {
@@ -213,7 +206,7 @@ func (p *plant) ask() {
 	io.ReadAll(c)
 }
 
-// answer is the other server: it closes each connection after a while.
+// answer is the other server, which closes each connection after a while.
 func (p *plant) answer() {
 	for {
 		c, err := p.other.Accept()

@@ -1,13 +1,9 @@
 package client
 
-import _ "google.golang.org/grpc/health" // without it a Go client ignores healthCheckConfig
+import _ "google.golang.org/grpc/health" // a Go client ignores healthCheckConfig without it
 
-// ServiceConfig is the service configuration (JSON) with which a client opens a health Watch to
-// each replica, and sends its calls by turns to those that serve. Both parts are needed: the policy
-// pick_first, which is the default, watches nobody.
+// ServiceConfig is the service configuration (JSON) of a client that watches the health of each
+// replica, and sends its calls to those that serve. The default policy, pick_first, does not watch.
 //
-// The service's name is empty, which is the whole server's health. For that of one service, write
-// its name there.
-//
-// Source: gRFC A17, Client-Side Health Checking; doc/service_config.md of gRPC.
+// An empty service name means the whole server's health.
 const ServiceConfig = `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}}`

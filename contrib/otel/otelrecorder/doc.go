@@ -42,25 +42,25 @@
 // [Options].MaxClasses classes.
 //
 //	evenkeel.recorder.requests                    {request}
-//	evenkeel.recorder.requests.slow               {request}, by the service's own clock
-//	evenkeel.recorder.requests.kept               {request}, in snapshots that the service keeps
+//	evenkeel.recorder.requests.slow               {request}
+//	evenkeel.recorder.requests.kept               {request}
 //	evenkeel.recorder.requests.explained{evenkeel.cause,evenkeel.class}  {request}
-//	evenkeel.recorder.lost{evenkeel.cause,evenkeel.class}  s, beyond a usual one's
-//	evenkeel.recorder.causes.new                  {cause}, new ones, at most five per hour
-//	evenkeel.recorder.recording                   1 while it records
-//	evenkeel.recorder.threshold                   s, from which on a request is slow
-//	evenkeel.recorder.window                      s, that a snapshot goes back
+//	evenkeel.recorder.lost{evenkeel.cause,evenkeel.class}  s
+//	evenkeel.recorder.causes.new                  {cause}
+//	evenkeel.recorder.recording                   1
+//	evenkeel.recorder.threshold                   s
+//	evenkeel.recorder.window                      s
 //	evenkeel.recorder.window.size                 By
-//	evenkeel.recorder.passed                    s, since it began; covered by passed is the coverage
-//	evenkeel.recorder.covered                     s, while it recorded
-//	evenkeel.recorder.off                 s, how long it was off to stay within recorder.Options.CPU
+//	evenkeel.recorder.passed                      s
+//	evenkeel.recorder.covered                     s
+//	evenkeel.recorder.off                         s
 //	evenkeel.recorder.snapshots                   {snapshot}
 //	evenkeel.recorder.snapshots.analyzed          {snapshot}
-//	evenkeel.recorder.snapshots.failed{error.type}  {snapshot}, that say nothing
-//	evenkeel.recorder.process.cpu                 s, that the process took
-//	evenkeel.recorder.cpu{evenkeel.recorder.part}  s: "tracing", "snapshots", "analysis"
-//	evenkeel.recorder.cpu.tracing.within          s, ± of tracing's CPU time; 0: not measured yet
-//	evenkeel.recorder.cpu.budget                  s, that it might have taken
+//	evenkeel.recorder.snapshots.failed{error.type}  {snapshot}
+//	evenkeel.recorder.process.cpu                 s
+//	evenkeel.recorder.cpu{evenkeel.recorder.part} s
+//	evenkeel.recorder.cpu.tracing.within          s
+//	evenkeel.recorder.cpu.budget                  s
 //
 // The tests use OpenTelemetry's SDK for Go with its readers and span processors, without an
 // exporter or a Collector. Names follow

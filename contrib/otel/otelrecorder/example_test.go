@@ -2,7 +2,6 @@ package otelrecorder_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -40,7 +39,7 @@ func ExampleNew() {
 	if err := slow.Attach(rec); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("a second one:", errors.Is(slow.Attach(rec), otelrecorder.ErrAttached))
+	fmt.Println("a second one:", slow.Attach(rec))
 	explained := make(chan recorder.Explained, 1)
 	rec.Subscribe(func(e recorder.Explained) {
 		select {
@@ -97,7 +96,7 @@ func ExampleNew() {
 		}
 	}
 	// Output:
-	// a second one: true
+	// a second one: otelrecorder: a recorder is attached already; make another Recorder by New
 	// <nil>
 	// slow request is a child: true
 	// the page has its trace: true

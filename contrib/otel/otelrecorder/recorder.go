@@ -16,9 +16,6 @@ import (
 	"evenkeel.dev/reqtrace/recorder"
 )
 
-// ErrAttached is what [Recorder.Attach] returns for a second recorder.
-var ErrAttached = errors.New("otelrecorder: a recorder is attached already; make another Recorder by New")
-
 const (
 	causeKey       = attribute.Key("evenkeel.cause")
 	classKey       = attribute.Key("evenkeel.class")
@@ -146,7 +143,7 @@ func (r *Recorder) Attach(rec *recorder.Recorder) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.registration != nil {
-		return ErrAttached
+		return errors.New("otelrecorder: a recorder is attached already; make another Recorder by New")
 	}
 	registration, err := figure.Register(r.meter, figures, rec.Stats)
 	if err != nil {

@@ -15,26 +15,26 @@
 // cause and class. These need recorder.Options.InProcess or Analyze.
 //
 //	evenkeel_recorder_start_timestamp_seconds
-//	evenkeel_recorder_recording                       1 while it records
-//	evenkeel_recorder_threshold_seconds               from which on a request is slow
-//	evenkeel_recorder_window_seconds                  that a snapshot goes back
+//	evenkeel_recorder_recording
+//	evenkeel_recorder_threshold_seconds
+//	evenkeel_recorder_window_seconds
 //	evenkeel_recorder_window_bytes
-//	evenkeel_recorder_passed_seconds_total         since it began; covered by passed is the coverage
-//	evenkeel_recorder_covered_seconds_total           of them, while it recorded
-//	evenkeel_recorder_off_seconds_total      how long it was off to stay within recorder.Options.CPU
+//	evenkeel_recorder_passed_seconds_total
+//	evenkeel_recorder_covered_seconds_total
+//	evenkeel_recorder_off_seconds_total
 //	evenkeel_recorder_requests_total
-//	evenkeel_recorder_slow_requests_total             of them, by the service's own clock
-//	evenkeel_recorder_kept_requests_total             of them, in snapshots that the service keeps
-//	evenkeel_recorder_explained_requests_total{cause,class}  of them, those that a snapshot explains
-//	evenkeel_recorder_lost_seconds_total{cause,class}  beyond a usual request's
-//	evenkeel_recorder_new_causes_total                new causes, at most five per hour
+//	evenkeel_recorder_slow_requests_total
+//	evenkeel_recorder_kept_requests_total
+//	evenkeel_recorder_explained_requests_total{cause,class}
+//	evenkeel_recorder_lost_seconds_total{cause,class}
+//	evenkeel_recorder_new_causes_total
 //	evenkeel_recorder_snapshots_total
-//	evenkeel_recorder_analyzed_snapshots_total        of them
-//	evenkeel_recorder_failed_snapshots_total{reason}  of them, those that say nothing
-//	evenkeel_recorder_process_cpu_seconds_total       what the process took
-//	evenkeel_recorder_cpu_seconds_total{part}  "tracing", "snapshots", "analysis"
-//	evenkeel_recorder_tracing_cpu_within_seconds      ± of tracing's CPU time; 0: not measured yet
-//	evenkeel_recorder_cpu_budget_seconds_total        that it might have taken
+//	evenkeel_recorder_analyzed_snapshots_total
+//	evenkeel_recorder_failed_snapshots_total{reason}
+//	evenkeel_recorder_process_cpu_seconds_total
+//	evenkeel_recorder_cpu_seconds_total{part}
+//	evenkeel_recorder_tracing_cpu_within_seconds
+//	evenkeel_recorder_cpu_budget_seconds_total
 //
 // # Cardinality
 //

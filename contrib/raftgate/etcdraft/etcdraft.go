@@ -14,37 +14,29 @@ import (
 	"evenkeel.dev/contrib/raftgate"
 )
 
-// lookEvery is the pause between two looks at who leads, during a transfer. A look is a visit to
-// the node's loop.
+// lookEvery is between two calls of Status during a transfer. A call waits for the node's loop.
 const lookEvery = 250 * time.Microsecond
 
-// Bounds of what follows a transfer that was given up.
+// Bounds after a transfer that was given up.
 const (
-	abortTimeout    = time.Second           // until the node's loop hears of it
-	campaignTimeout = time.Second           // the same, of a new election
-	mendLooks       = 200                   // at the group; a count, so that a process that stalls does not miss them
-	mendEvery       = 10 * time.Millisecond // between two looks
+	abortTimeout    = time.Second
+	campaignTimeout = time.Second
+	mendLooks       = 200 // a count, because the process may stall
+	mendEvery       = 10 * time.Millisecond
 )
-
-// Node is what is used of a raft.Node.
-type Node interface {
-	Status() raft.Status
-	Campaign(ctx context.Context) error
-	TransferLeadership(ctx context.Context, lead, transferee uint64)
-}
 
 // group implements raftgate.Raft.
 type group struct {
-	node    Node
-	mending sync.Mutex // held for a look of mend and what follows it
+	node    raft.Node
+	mending sync.Mutex // held by mend from a look to what follows it
 	handing int        // transfers under way; guarded by mending
 }
 
-// New returns the group of a node for Options.Raft of raftgate. The ids of its members are [ID].
-func New(node Node) raftgate.Raft { return &group{node: node} }
+// New returns the Options.Raft of raftgate for a node. [ID] returns the ids of its members.
+func New(node raft.Node) raftgate.Raft { return &group{node: node} }
 
-// ID returns the id of a member as raftgate has it: hexadecimal, as in the log of the library. The
-// id 0, which is nobody's, is empty.
+// ID returns the id of a member in raftgate. It is hexadecimal, as in the library's log, and empty
+// for 0.
 func ID(id uint64) string {
 	if id == raft.None {
 		return ""
@@ -52,7 +44,7 @@ func ID(id uint64) string {
 	return strconv.FormatUint(id, 16)
 }
 
-// Status returns the state of the group.
+// Status implements raftgate.Raft.
 func (g *group) Status() raftgate.Status {
 	s := g.node.Status()
 	st := raftgate.Status{ID: ID(s.ID), Leader: ID(s.Lead)}
@@ -68,10 +60,9 @@ func (g *group) Status() raftgate.Status {
 	return st
 }
 
-// Transfer hands the leadership over. It returns when the successor leads, or when somebody else
-// does. What is sent while the leadership leaves this member by itself the library forwards to the
-// new leader, which hands it on once more (raft.go, stepFollower); the window is short, and an
-// application closes it that sends no MsgTransferLeader to another member.
+// Transfer implements raftgate.Raft. It returns when another member leads. If this member loses the
+// leadership by itself at that moment, the library forwards the request to the new leader, which
+// hands the leadership on (raft.go, stepFollower).
 func (g *group) Transfer(ctx context.Context, to string) error {
 	id, err := strconv.ParseUint(to, 16, 64)
 	if err != nil {
@@ -81,7 +72,7 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 	defer g.hand(-1)
 	s := g.node.Status()
 	if s.RaftState != raft.StateLeader {
-		return nil // since it was asked about
+		return nil
 	}
 	self := s.ID
 	g.node.TransferLeadership(ctx, self, id)
@@ -97,8 +88,8 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 			continue
 		case <-ctx.Done():
 		}
-		if s = g.node.Status(); s.RaftState != raft.StateLeader { // the look before may be an old one
-			return nil // it votes, and there is nothing to give up
+		if s = g.node.Status(); s.RaftState != raft.StateLeader {
+			return nil // it votes: there is nothing to give up
 		}
 		abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
@@ -108,8 +99,8 @@ func (g *group) Transfer(ctx context.Context, to string) error {
 	}
 }
 
-// hand notes that a transfer begins or ends. While it runs, a group without a leader is about to
-// have the successor as its leader.
+// hand counts the transfers under way. During one, the successor of a group without a leader is
+// about to lead.
 func (g *group) hand(n int) {
 	g.mending.Lock()
 	defer g.mending.Unlock()
@@ -117,9 +108,9 @@ func (g *group) hand(n int) {
 }
 
 // mend watches the group after a transfer that was given up. The successor may hear of it late, and
-// campaign without what was written since. This member gives way to its term, no member votes for
-// it, and all would wait for an election timeout. This member has all that was written, so it
-// campaigns itself if the group has had no leader for two looks.
+// campaign without the latest entries. This member then follows its term, no member votes for it,
+// and all wait for an election timeout. This member has all entries. It campaigns if the group has
+// no leader at two looks.
 func (g *group) mend() {
 	look := time.NewTicker(mendEvery)
 	defer look.Stop()
@@ -133,22 +124,21 @@ func (g *group) mend() {
 	}
 }
 
-// campaign looks at the group, and has this member campaign if there is no leader, nor was at the
-// look before. It does not while this member is a candidate, because a new election would have a
-// new term, and the votes of the old one would not count. Nor does it while another transfer is
-// under way.
+// campaign has this member campaign if there is no leader at this look and the last one. It does
+// not during another transfer. A candidate does not campaign again, because votes of the old term
+// would not count.
 func (g *group) campaign(before bool) (leaderless, done bool) {
-	g.mending.Lock() // another mend must not see a follower that is about to campaign
+	g.mending.Lock() // of two mends only one campaigns
 	defer g.mending.Unlock()
 	s := g.node.Status()
-	if s.ID == raft.None || s.Lead != raft.None && s.Lead != s.ID { // stopped; or another member leads
+	if s.ID == raft.None || s.Lead != raft.None && s.Lead != s.ID { // stopped, or another member leads
 		return false, true
 	}
 	leaderless = s.Lead == raft.None && s.RaftState == raft.StateFollower && g.handing == 0
 	if leaderless && before {
 		ctx, cancel := context.WithTimeout(context.Background(), campaignTimeout)
 		defer cancel()
-		_ = g.node.Campaign(ctx) // fails where the node stops
+		_ = g.node.Campaign(ctx) // fails if the node stops
 		return false, false
 	}
 	return leaderless, false

@@ -1,21 +1,16 @@
-// Package hashiraft is a group of github.com/hashicorp/raft for evenkeel.dev/contrib/raftgate:
-// leadership goes to another member before this one collects its garbage.
+// Package hashiraft is a group of github.com/hashicorp/raft for evenkeel.dev/contrib/raftgate. It
+// hands the leadership to another member before this one collects garbage.
 //
-// That library cannot give a transfer up: it refuses writes until the successor leads, until it has
-// refused, or until Config.ElectionTimeout is over, which is a second by default. A successor that
-// stalls in between does not answer TimeoutNow, and NetworkTransport waits for that for its own
-// timeout, often ten seconds. So use [Transport] in place of it, which waits for a moment only:
+// The library cannot give up a transfer. It refuses writes until the successor leads or has
+// refused, or for Config.ElectionTimeout, a second by default. NetworkTransport waits for a
+// successor that stalls, often ten seconds. Use [Transport], which waits 15 ms:
 //
 //	network, err := raft.NewTCPTransport(...)
 //	transport := &hashiraft.Transport{NetworkTransport: network}
 //	r, err := raft.NewRaft(config, fsm, logs, stable, snapshots, transport)
 //
-// A successor that hears of it late stands for the leadership yet. It ends the leader's term then,
-// and where it lacks what was written meanwhile the group waits for an election timeout: keep that
-// short.
+// Set a short election timeout. A successor that hears of the transfer late ends the leader's term,
+// and the group may have to wait for that timeout.
 //
-// Transport does not pipeline either: see [Transport.AppendEntriesPipeline].
-//
-// The library does not tell how far each follower is, either. That raftgate asks a successor
-// before it hands over makes it unlikely that one is chosen that stalls.
+// The library does not say which followers are behind.
 package hashiraft

@@ -20,11 +20,10 @@ type group struct {
 	id   raft.ServerID
 }
 
-// New returns the group of a Raft for Options.Raft of raftgate. id is the member's own, which is
-// Config.LocalID.
+// New returns the Options.Raft of raftgate for r. id is Config.LocalID.
 func New(r *raft.Raft, id raft.ServerID) raftgate.Raft { return group{r, id} }
 
-// Status returns the state of the group. It is not known which voters are behind.
+// Status implements raftgate.Raft. It does not know which voters are behind.
 func (g group) Status() raftgate.Status {
 	st := raftgate.Status{ID: string(g.id)}
 	if _, leader := g.raft.LeaderWithID(); leader != g.id || g.raft.State() == raft.Leader {
@@ -38,17 +37,15 @@ func (g group) Status() raftgate.Status {
 	return st
 }
 
-// servers returns the group's latest configuration, or none where that is not known.
 func (g group) servers() []raft.Server {
-	f := g.raft.GetConfiguration() // reads an atomic value: it does not wait for the main loop
+	f := g.raft.GetConfiguration() // does not wait for the main loop
 	if f.Error() != nil {
 		return nil
 	}
 	return f.Configuration().Servers
 }
 
-// Transfer hands the leadership over. Where ctx ends first it returns; the library itself gives up
-// later, as the package documentation says.
+// Transfer implements raftgate.Raft. When ctx ends it returns, but the library gives up later.
 func (g group) Transfer(ctx context.Context, to string) error {
 	for _, s := range g.servers() {
 		if string(s.ID) != to {
@@ -66,8 +63,7 @@ func (g group) Transfer(ctx context.Context, to string) error {
 	return fmt.Errorf("hashiraft: %q is no member", to)
 }
 
-// transfer waits for the transfer of before, of which the library says that it has ended a moment
-// before it has.
+// transfer tries again while the library still has the last transfer, which it reported as ended.
 func (g group) transfer(ctx context.Context, to raft.Server) error {
 	for {
 		err := g.raft.LeadershipTransferToServer(to.ID, to.Address).Error()

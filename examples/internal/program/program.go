@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"evenkeel.dev/examples/child"
-	"evenkeel.dev/internal/race"
+	"evenkeel.dev/internal/testutil"
 )
 
 // patience bounds every wait.
@@ -54,7 +54,8 @@ func Path(t *testing.T) string {
 func Build(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "example")
-	if text, err := exec.Command("go", "build", race.Flag, "-ldflags=-w", "-o", out, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", testutil.RaceFlag, "-ldflags=-w", "-o", out, ".")
+	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return out

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command accounts keeps accounts in SQLite, by the cgo driver or the pure one. PLANT says what makes its
-// slowest requests slow.
+// Command accounts keeps accounts in SQLite, by the driver with cgo or the pure one. PLANT names
+// what makes its slowest requests slow.
 package main
 
 import (
@@ -39,9 +39,6 @@ func main() {
 	case "sql-pool-asks":
 		a.db.SetMaxOpenConns(2)
 		go every(700*time.Millisecond, func() { go a.settle(7); a.settle(8) })
-	case "sql-pool-syncs":
-		a.db.SetMaxOpenConns(2)
-		go every(900*time.Millisecond, func() { go a.export(filepath.Join(dir, "7")); a.export(filepath.Join(dir, "8")) })
 	case "sql-nothing", "sqlite-c", "sqlite":
 	default:
 		log.Fatalf("accounts: PLANT=%s: there is no such plant", plant)
@@ -72,7 +69,6 @@ func every(d time.Duration, f func()) {
 	}
 }
 
-// open makes a database with some entries.
 func open(driver, file string) (*accounts, error) {
 	options := "?_busy_timeout=20000&_journal_mode=WAL&_synchronous=OFF"
 	if driver == "sqlite" {

@@ -1,7 +1,6 @@
 //go:build linux
 
-// Command caddy is Caddy as a proxy before the services of bench/explain, as a user would build it: its
-// modules, and no code in addition but the configuration. Its admin endpoint serves the profiles.
+// Command caddy is Caddy as a proxy, built as a user would. Its admin endpoint serves the profiles.
 package main
 
 import (
@@ -41,7 +40,7 @@ func main() {
 	select {}
 }
 
-// free returns an address that is free: Caddy does not say which it took.
+// free returns a free address, because Caddy does not print its own.
 func free() string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command calls is grpc-go's own interoperability server behind an interceptor that checks a key, which is fetched
-// anew now and then.
+// Command calls is grpc-go's server for interoperability tests, behind an interceptor with a key
+// that is fetched anew under its lock.
 package main
 
 import (
@@ -21,7 +21,6 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// keys are who may call.
 type keys struct {
 	url string
 	mu  sync.RWMutex

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command etcd is a single member of etcd, embedded as its documentation shows it.
+// Command etcd is one embedded member of etcd.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 
 func local() []url.URL { return []url.URL{{Scheme: "http", Host: free()}} }
 
-// free returns an address that is free: members are told theirs in advance.
+// free returns a free address, because members need theirs in advance.
 func free() string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

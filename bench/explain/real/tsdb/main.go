@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command tsdb answers PromQL over Prometheus' TSDB, as Prometheus does: an instant query and a range query.
+// Command tsdb answers PromQL over Prometheus' TSDB.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 	log.Fatal("tsdb: ", (&http.Server{ReadHeaderTimeout: time.Minute}).Serve(ln))
 }
 
-// fill makes a database of three hours, and returns when they end.
+// fill makes a database of three hours, and returns their end.
 func fill(dir string) (*tsdb.DB, time.Time, error) {
 	db, err := tsdb.Open(dir, nil, nil, tsdb.DefaultOptions(), nil)
 	if err != nil {

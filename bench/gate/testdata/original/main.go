@@ -1,5 +1,4 @@
-// Command original is the Garbage Collector Control Interceptor for Go (gci-go v0.2) itself, for
-// the way gci-go of the cases gate/hello and gate/literal. It is built as before there were
+// Command original is gci-go v0.2 itself, for gate/hello and gate/literal. It is built without
 // modules.
 package main
 
@@ -41,7 +40,7 @@ func main() {
 	log.Fatal("original: ", http.ListenAndServe(*addr, nil))
 }
 
-// garbage is the workload of its hello, as command service has it.
+// garbage is the workload of its hello.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	sum := 0
 	for i := range 10 {
@@ -52,8 +51,7 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "hello", sum)
 }
 
-// push is the loop of its benchmark, as command service has it under other policies. An operation
-// that is refused waits for as long as it is told. The timer runs while a message is pushed.
+// push is the loop of its benchmark. An operation that is refused waits for as long as gci-go says.
 func push(size int, length time.Duration) error {
 	gci := gccontrol.NewInterceptor()
 	var refused int64

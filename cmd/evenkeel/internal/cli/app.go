@@ -1,5 +1,4 @@
-// Package cli has what every subcommand works with: its streams, flags, signals, outputs and exit
-// codes.
+// Package cli has the streams, flags, signals, outputs and exit codes of all subcommands.
 package cli
 
 import (
@@ -22,30 +21,29 @@ const (
 	ExitInterrupted = 130
 )
 
-// ErrUsage says that the command line was wrong, and that it was said already.
+// ErrUsage means that the command line was wrong, which was said already.
 var ErrUsage = errors.New("usage")
 
-// ErrInterrupted says that a signal ended the work early.
+// ErrInterrupted means that a signal ended the work.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrLimit says that a -fail-if was exceeded, and that it was said already.
+// ErrLimit means that a -fail-if was exceeded, which was said already.
 var ErrLimit = errors.New("limit exceeded")
 
-// ErrCannotTell says that runs could not tell whether a -fail-if was exceeded, and that it was said
-// already.
+// ErrCannotTell means that a -fail-if is inconclusive, which was said already.
 var ErrCannotTell = errors.New("cannot tell")
 
 // App is what a subcommand works with.
 type App struct {
 	Stdout, Stderr io.Writer
 	Style          textfmt.Style   // of stdout
-	Terminal       bool            // stderr is one: draw progress there
-	View           bool            // stdout is one: a view may redraw itself
-	Width          int             // columns of stdout; 0: it is no terminal
-	Hurry          <-chan struct{} // closed by the second signal, see Catch
+	Terminal       bool            // stderr can show progress
+	View           bool            // stdout can redraw itself
+	Width          int             // columns of stdout; 0: not a terminal
+	Hurry          <-chan struct{} // closed by the second signal
 }
 
-// New returns what a subcommand works with in this process.
+// New returns the App of this process.
 func New() *App {
 	return &App{
 		Stdout:   os.Stdout,
@@ -76,19 +74,18 @@ func (a *App) Exit(name string, err error) int {
 	return ExitFailed
 }
 
-// Say writes lines of a subcommand to standard error.
+// Say writes lines to standard error.
 func (a *App) Say(name string, lines ...string) {
 	for _, l := range lines {
 		fmt.Fprintf(a.Stderr, "evenkeel %s: %s\n", name, l)
 	}
 }
 
-// isTerminal reports whether f is a terminal that takes control characters.
 func isTerminal(f *os.File) bool {
 	fi, err := f.Stat()
 	if err != nil || fi.Mode()&os.ModeCharDevice == 0 || os.Getenv("TERM") == "dumb" {
 		return false
 	}
-	null, err := os.Stat(os.DevNull) // a character device too
+	null, err := os.Stat(os.DevNull)
 	return err == nil && !os.SameFile(fi, null)
 }

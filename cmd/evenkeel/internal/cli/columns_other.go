@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// columns returns how many columns a terminal has. 0: f is not a terminal, or it does not say.
+// columns returns the width of a terminal. 0 means not known.
 func columns(*os.File) int { return 0 }

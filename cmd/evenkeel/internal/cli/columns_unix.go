@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// columns returns how many columns a terminal has. 0: f is not a terminal, or it does not say.
 func columns(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

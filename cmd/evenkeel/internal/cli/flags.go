@@ -12,19 +12,15 @@ import (
 	"time"
 )
 
-// NewFlags makes the flags of a subcommand. help is what -h says before them.
-func (a *App) NewFlags(name, help string) *flag.FlagSet {
+// NewFlags makes the flags of a subcommand. -h shows help and the flags in groups, each written as
+// "Title: flag flag".
+func (a *App) NewFlags(name, help string, groups ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(a.Stderr)
-	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "%s\n\nFlags, before or after the operands:\n", strings.TrimSpace(help))
-		fs.PrintDefaults()
-	}
+	fs.Usage = func() { writeHelp(a.Stdout, fs, help, groups) }
 	return fs
 }
 
-// Parse reads flags that stand before or after operands and returns the operands; everything
-// after -- is in rest. Asked-for help goes to standard output, as what was asked for.
+// Parse reads flags before and after operands, and returns the operands. rest is what follows --.
 func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, err error) {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, rest = args[:i], args[i+1:]
@@ -34,7 +30,6 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	fs.SetOutput(io.Discard)
 	for {
 		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-			fs.SetOutput(a.Stdout)
 			help()
 			return nil, nil, err
 		} else if err != nil {
@@ -48,7 +43,7 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	}
 }
 
-// Operands parses the flags of a subcommand to which an operand behind -- is as any other.
+// Operands is Parse where operands may follow --, too.
 func (a *App) Operands(fs *flag.FlagSet, args []string) ([]string, error) {
 	operands, rest, err := a.Parse(fs, args)
 	return append(operands, rest...), err
@@ -67,13 +62,23 @@ func Given(fs *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// List is a flag that may be given several times.
+// Exclusive finds a flag that excludes the first, if both are given.
+func Exclusive(fs *flag.FlagSet, first string, others ...string) error {
+	for _, name := range others {
+		if Given(fs, first) && Given(fs, name) {
+			return fmt.Errorf("-%s and -%s exclude each other; leave one out", first, name)
+		}
+	}
+	return nil
+}
+
+// List is a repeatable flag.
 type List []string
 
 func (l *List) String() string     { return strings.Join(*l, ", ") }
 func (l *List) Set(s string) error { *l = append(*l, s); return nil }
 
-// Each is a flag that may be given several times: it adds what parse makes of each text.
+// Each is a repeatable flag that parse reads.
 func Each[S ~[]T, T any](to *S, parse func(string) (T, error)) func(string) error {
 	return func(text string) error {
 		x, err := parse(text)
@@ -112,7 +117,7 @@ func (d *Decimal) Set(s string) error {
 	return nil
 }
 
-// Period is a duration flag that takes a bare number as seconds, as hey and ab do.
+// Period is a duration flag. A bare number is seconds.
 type Period time.Duration
 
 func (p *Period) String() string { return time.Duration(*p).String() }
@@ -134,7 +139,7 @@ type ByteSize int64
 
 func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
 
-// Set reads a whole number, with a unit: B (or none), KiB, MiB, GiB, TiB, or kB, MB, GB, TB.
+// Set reads a number with a unit: B or none, KiB to TiB, kB to TB.
 func (s *ByteSize) Set(text string) error {
 	number := strings.TrimRight(text, "kKMGTiB")
 	unit, ok := map[string]float64{

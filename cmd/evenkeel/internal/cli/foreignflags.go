@@ -6,8 +6,7 @@ import (
 	"regexp"
 )
 
-// foreignFlags are flags of hey, wrk and vegeta that evenkeel does not have, and what to write
-// instead.
+// foreignFlags are flags of hey, wrk and vegeta, and what to write instead.
 var foreignFlags = map[string]string{
 	"q":  "hey's -q is a rate for each worker; -rate is that of all together",
 	"A":  "write -H 'Accept: TYPE'",
@@ -45,7 +44,7 @@ var (
 	gluedFlag     = regexp.MustCompile(`^([a-zA-Z])(\d\S*)$`)
 )
 
-// flagHint says what to write instead of a flag that is not defined; "" if nobody knows.
+// flagHint says what to write instead of an undefined flag, or "".
 func flagHint(fs *flag.FlagSet, err error) string {
 	m := undefinedFlag.FindStringSubmatch(err.Error())
 	if m == nil || fs.Lookup("rate") == nil || fs.Lookup("z") == nil {

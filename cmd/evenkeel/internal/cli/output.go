@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,24 +12,37 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// ToStdout as the name of an output is standard output.
+// ToStdout names standard output.
 const ToStdout = "-"
 
-// StdinName is standard input in messages.
+// StdinName names standard input in messages.
 const StdinName = "standard input"
 
-// Open opens what a subcommand reads: a file, or standard input for -. shown is its name in
-// messages.
+// Open opens a file, or standard input for -. shown is its name in messages.
 func Open(name string) (in io.ReadCloser, shown string, err error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), StdinName, nil
 	}
-	in, err = os.Open(name)
-	return in, name, err
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, name, err
+	}
+	if fi, err := f.Stat(); err == nil && fi.IsDir() {
+		f.Close()
+		return nil, name, fmt.Errorf("%s is a folder; name a file", name)
+	}
+	return f, name, nil
 }
 
-// CanSave looks at where results shall go before they are worked for: not over what is read, nor
-// over each other.
+// WriteJSON writes v as indented JSON.
+func WriteJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(v)
+}
+
+// CanSave checks, before the work, that outputs can be written and overwrite neither inputs nor
+// each other.
 func CanSave(inputs []string, outputs ...string) error {
 	var errs []error
 	for i, out := range outputs {
@@ -49,18 +63,17 @@ func CanSave(inputs []string, outputs ...string) error {
 	return errors.Join(errs...)
 }
 
-// sameFile reports whether two names are of one file; a device or a pipe is none.
+// sameFile reports whether both names are of one regular file.
 func sameFile(a, b string) bool {
 	is, err := os.Stat(a)
 	if err != nil {
-		return a != "" && wholeName(a) == wholeName(b) // not there yet
+		return a != "" && wholeName(a) == wholeName(b)
 	}
 	other, err := os.Stat(b)
 	return err == nil && is.Mode().IsRegular() && os.SameFile(is, other)
 }
 
-// wholeName is the name of a file from the root on, with the links of its folder resolved, if that
-// is there.
+// wholeName returns the absolute name, with links in its folder resolved.
 func wholeName(name string) string {
 	whole, err := filepath.Abs(name)
 	if err != nil {
@@ -73,17 +86,17 @@ func wholeName(name string) string {
 	return filepath.Join(dir, file)
 }
 
-// Save writes run.json where asked to.
+// Save writes run.json to a file, or does nothing for "".
 func (a *App) Save(f *runfile.File, name string) error {
 	return a.SaveAs(name, "evenkeel compare reads it", f.Write)
 }
 
-// SavePage writes a page where asked to, and says where it is.
+// SavePage writes a page to a file, or does nothing for "".
 func (a *App) SavePage(name string, write func(io.Writer) error) error {
 	return a.SaveAs(name, "open it in a browser", write)
 }
 
-// SaveAs writes a result where asked to, and says what to do with its file.
+// SaveAs writes a result to a file, and says its use. It does nothing for "".
 func (a *App) SaveAs(name, use string, write func(io.Writer) error) error {
 	switch name {
 	case "":

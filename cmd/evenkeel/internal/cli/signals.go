@@ -8,10 +8,8 @@ import (
 	"syscall"
 )
 
-// Catch has the first SIGINT, SIGTERM or SIGHUP end the context, so that the work ends and is
-// reported; the second close a.Hurry, so that nobody is waited for; and the third do what it
-// does by default. To be called where something is to be ended gently, and not before: until
-// then a signal ends the program at once. release undoes it.
+// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, so that work ends with a
+// report. The second signal closes a.Hurry. The third has its default effect. release undoes it.
 func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	hurry := make(chan struct{})
@@ -33,7 +31,7 @@ func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	return ctx, func() { close(released); cancel() }
 }
 
-// Patience returns a context that ends at the second signal, for what must end then at once.
+// Patience returns a context that ends at the second signal.
 func (a *App) Patience() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
@@ -46,8 +44,8 @@ func (a *App) Patience() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// OutlivePipe has a write to a closed pipe fail instead of ending the program, which would
-// leave children behind. release undoes it.
+// OutlivePipe makes a write to a closed pipe fail, because the default would leave children behind.
+// release undoes it.
 func OutlivePipe() (release func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGPIPE)

@@ -10,26 +10,24 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// ClassTable has the figures of a column's classes of requests, a row each, after that of all.
+// ClassTable has a row for all requests of a column, and one for each class.
 type ClassTable struct {
 	Column int
-	Pooled string // how its figures differ from the table's, if there are several repeats
+	Pooled string // how its figures differ from the table's, for several repeats
 	Rows   []ClassRow
 }
 
-// ClassRow is one class in one column, its repeats together.
 type ClassRow struct {
 	Name  string
 	Cells []string // one for each of ClassColumns
 }
 
-// ClassColumns are the figures of a class; bytes are those of an answer's body on average.
+// ClassColumns are the figures of a class. Bytes are the mean of an answer's body.
 var ClassColumns = []string{
 	"share", "requests", "failed", "other status", "mean", "p50", "p90", "p99", "p99.9", "max",
 	"bytes",
 }
 
-// allClasses names the row of all requests.
 const allClasses = "all"
 
 // Classes returns a table for each column with two classes or more.
@@ -48,7 +46,6 @@ func (c *Comparison) Classes() (tables []ClassTable) {
 	return tables
 }
 
-// classRows adds up the classes of a column's runs; nil where there are none.
 func classRows(runs []*runfile.Run) (rows []ClassRow) {
 	var classes []loadgen.TargetClass
 	all := loadgen.TargetClass{Name: allClasses, Share: 1}
@@ -88,8 +85,7 @@ func addClass(to, from *loadgen.TargetClass) {
 	}
 }
 
-// classCells writes the figures of a class of runs, "-" for those that one of the runs doesn't
-// tell.
+// classCells writes the figures of a class, and "-" if one of the runs does not have it.
 func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
 	bad := int64(0)
 	for s, n := range c.Statuses {
@@ -118,7 +114,6 @@ func classCells(c *loadgen.TargetClass, runs []*runfile.Run) []string {
 	return cells
 }
 
-// classesText writes the tables of the classes.
 func (c *Comparison) classesText(b *strings.Builder, s textfmt.Style) {
 	for _, t := range c.Classes() {
 		head := append([]string{"requests of " + c.Columns[t.Column].Label}, ClassColumns...)
@@ -138,5 +133,4 @@ func (c *Comparison) classesText(b *strings.Builder, s textfmt.Style) {
 	}
 }
 
-// maxClassName is how much of a class's name a table shows.
 const maxClassName = 48

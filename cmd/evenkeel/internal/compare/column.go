@@ -15,11 +15,10 @@ type Column struct {
 	Label string
 	Runs  []*runfile.Run
 
-	file int // that it is of: rounds of one file are not those of another
+	file int // rounds of one file are not those of another
 }
 
-// whole returns the runs that were not interrupted, or all if each was: what a run has lost is in
-// none of its figures.
+// whole returns the runs that were not interrupted, or all if each was.
 func (c *Column) whole() []*runfile.Run {
 	interrupted := func(r *runfile.Run) bool { return r.Load.Interrupted }
 	if whole := slices.DeleteFunc(slices.Clone(c.Runs), interrupted); len(whole) > 0 {
@@ -28,8 +27,7 @@ func (c *Column) whole() []*runfile.Run {
 	return c.Runs
 }
 
-// Median returns the run whose p99 is the column's median, the earlier of two: the one to
-// draw on a time line.
+// Median returns the run whose p99 is the column's median, or the earlier of two.
 func (c *Column) Median() *runfile.Run {
 	runs := slices.Clone(c.whole())
 	slices.SortStableFunc(runs, func(a, b *runfile.Run) int {
@@ -51,4 +49,24 @@ func loopText(l *loadgen.Result) string {
 		return "1 connection (closed loop)"
 	}
 	return fmt.Sprintf("%d connections (closed loop)", l.Connections)
+}
+
+// shapeText names what differs from HTTP/1.1 at constant gaps.
+func shapeText(l *loadgen.Result) (t string) {
+	switch l.Arrivals {
+	case loadgen.ArrivalsPoisson:
+		t += ", Poisson arrivals"
+	case loadgen.ArrivalsTimes:
+		t += ", at the times of a trace"
+	}
+	if n := len(l.Stages); n > 0 {
+		t += fmt.Sprintf(", on average of %d stages", n)
+	}
+	if l.Protocol == loadgen.ProtocolHTTP2 {
+		t += ", over HTTP/2"
+		if l.Streams > 1 {
+			t += fmt.Sprintf(" with %d streams each", l.Streams)
+		}
+	}
+	return t
 }

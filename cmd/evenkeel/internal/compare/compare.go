@@ -10,30 +10,29 @@ import (
 // Comparison is variants side by side.
 type Comparison struct {
 	Columns  []Column
-	Base     int // the column that ratios refer to
+	Base     int // column that ratios refer to
 	Rows     []Row
 	Machines []runfile.Machine // distinct
 	Tools    []string          // what measured them, distinct
-	Notes    []string          // what a reader must know before believing the table
+	Notes    []string          // what a reader must know before using the table
 
-	plans    []*runfile.Plan // of the files
+	plans    []*runfile.Plan
 	floors   []*runfile.Floor
-	figures  []string // that are to be judged
-	verdicts int      // how many are given, over all columns
+	figures  []string
+	verdicts int // over all columns
 	against  []*tailstat.Comparison
-	lanes    map[*runfile.Run][]Lane // where SetEvents placed events
+	lanes    map[*runfile.Run][]Lane
 }
 
-// Row is one figure over all columns.
 type Row struct {
 	Figure
 	Cells []Cell
 
 	floor       *tailstat.Result // of one variant against itself; nil: not measured
-	floorRounds int              // for which floorLeast is
-	floorLeast  float64          // ratio; 0: nothing can be shown
+	floorRounds int              // that floorLeast is for
+	floorLeast  float64          // ratio; 0: these rounds show nothing
 
-	results []*tailstat.Result // of each column beside the base; nil: not judged
+	results []*tailstat.Result // of each column; nil: not judged
 }
 
 // Repeats returns the largest number of repeats of a column.
@@ -45,7 +44,7 @@ func (c *Comparison) Repeats() int {
 	return n
 }
 
-// Row returns the row of that name, nil if there is none.
+// Row returns the row of that name, or nil.
 func (c *Comparison) Row(name string) *Row {
 	i := slices.IndexFunc(c.Rows, func(r Row) bool { return r.Name == name })
 	if i < 0 {
@@ -54,7 +53,7 @@ func (c *Comparison) Row(name string) *Row {
 	return &c.Rows[i]
 }
 
-// note adds a note that is not there yet: what is judged anew finds the same again.
+// note adds a note once. Each judgement finds the same ones again.
 func (c *Comparison) note(text string) {
 	if !slices.Contains(c.Notes, text) {
 		c.Notes = append(c.Notes, text)

@@ -11,8 +11,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// SetEvents places events on the runs during which they happened: on each run whose window
-// has them.
+// SetEvents places events on each run whose window has them.
 func (c *Comparison) SetEvents(files []*runfile.Events) {
 	bySource := map[string][]runfile.Event{}
 	for _, f := range files {
@@ -45,7 +44,7 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 	}
 }
 
-// Lanes returns what SetEvents placed on a run, a lane a source.
+// Lanes returns what SetEvents placed on a run, a lane for each source.
 func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
 
 // misplaced says that no event of a file lies within a run, or "".
@@ -84,17 +83,16 @@ func (c *Comparison) misplaced(f *runfile.Events) string {
 		clock(last))
 }
 
-// maxTallies is how many lines a variant gets under the table.
 const maxTallies = 40
 
-// tally sums up one state of one source within the windows of a variant's runs.
 type tally struct {
 	source, state  string
 	count          int
 	total, longest time.Duration
 }
 
-// tallies sums up the events of runs: by source, each source's states by the time they took.
+// tallies sums up the events of runs by source. Within a source, the state that took longest comes
+// first.
 func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 	var ts []tally
 	type key struct{ source, state string }
@@ -125,7 +123,6 @@ func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 	return ts
 }
 
-// eventsText writes how often and how long the sources were in each state.
 func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
 	for i := range c.Columns {
 		col := &c.Columns[i]
@@ -152,7 +149,7 @@ func (c *Comparison) eventsText(b *strings.Builder, s textfmt.Style) {
 	}
 }
 
-// EventsText says in words what was placed on a run.
+// EventsText describes what was placed on a run.
 func (c *Comparison) EventsText(r *runfile.Run) string {
 	ts := c.tallies([]*runfile.Run{r})
 	var parts []string

@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Figure is one row of the table: a number that each run may have.
+// Figure is a number that each run may have. It is a row of the table.
 type Figure struct {
 	Name   string
 	Note   string // what it means exactly
@@ -19,7 +19,7 @@ type Figure struct {
 	Of     func(*runfile.Run) (float64, bool)
 }
 
-// Figures are the table's rows in order: the study's first, then latency, then memory.
+// Figures are the rows of the table in order.
 var Figures = []Figure{
 	{"requests", "answered in the window", textfmt.Count, func(r *runfile.Run) (float64, bool) {
 		return float64(r.Load.Answered), true
@@ -39,9 +39,7 @@ var Figures = []Figure{
 	}},
 	{
 		"time in GC", "CPU time of the collector without its idle workers, of window x GOMAXPROCS", textfmt.Percent,
-		func(r *runfile.Run) (float64, bool) {
-			return gcPercent(r)
-		},
+		gcPercent,
 	},
 	{"collections", "that ended in the window", textfmt.Count, collections},
 	{"total GC time", "time in GC x duration, as the study counts it", seconds, func(r *runfile.Run) (float64, bool) {
@@ -50,13 +48,12 @@ var Figures = []Figure{
 	}},
 	{
 		"GC wall clock", "sum of the collections' clock phases, most of it beside the program", seconds,
-		func(r *runfile.Run) (float64, bool) {
-			return gcDuration(r, wallTotal)
-		},
+		gcWall(func(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }),
 	},
-	{"GC pause, total", "stop-the-world phases of all collections", seconds, func(r *runfile.Run) (float64, bool) {
-		return gcDuration(r, wallPause)
-	}},
+	{
+		"GC pause, total", "stop-the-world phases of all collections", seconds,
+		gcWall(func(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Pause }),
+	},
 	{"average pace", "duration / collections", seconds, func(r *runfile.Run) (float64, bool) {
 		n, ok := collections(r)
 		return r.Load.Duration.Seconds() / n, ok && n > 0
@@ -94,7 +91,10 @@ var Figures = []Figure{
 	{
 		"peak memory", "largest resident set of its processes, from their start to the end of the load", textfmt.Bytes,
 		func(r *runfile.Run) (float64, bool) {
-			return serverBytes(r)
+			if r.Server == nil {
+				return 0, false
+			}
+			return float64(r.Server.PeakRSSBytes), r.Server.PeakRSSBytes > 0
 		},
 	},
 	quantile("p50", .5), quantile("p90", .9), quantile("p99", .99), quantile("p99.9", .999), slowest(.01),
@@ -139,7 +139,6 @@ func slowest(share float64) Figure {
 	}
 }
 
-// More reports whether more of a figure is better.
 func (f *Figure) More() bool {
 	return slices.Contains([]string{"requests", "requests/s", "average pace", "requests/collection"}, f.Name)
 }
@@ -168,25 +167,16 @@ func gcPercent(r *runfile.Run) (float64, bool) {
 	return r.GC.Summary.CPUPercent.Get()
 }
 
-func wallTotal(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Total }
-func wallPause(w gctrace.Wall) gctrace.Value[time.Duration] { return w.Pause }
-
-func gcDuration(r *runfile.Run, of func(gctrace.Wall) gctrace.Value[time.Duration]) (float64, bool) {
-	if r.GC == nil {
-		return 0, false
+func gcWall(of func(gctrace.Wall) gctrace.Value[time.Duration]) func(*runfile.Run) (float64, bool) {
+	return func(r *runfile.Run) (float64, bool) {
+		if r.GC == nil {
+			return 0, false
+		}
+		d, ok := of(r.GC.Summary.Wall).Get()
+		return d.Seconds(), ok
 	}
-	d, ok := of(r.GC.Summary.Wall).Get()
-	return d.Seconds(), ok
 }
 
-func serverBytes(r *runfile.Run) (float64, bool) {
-	if r.Server == nil || r.Server.PeakRSSBytes == 0 {
-		return 0, false
-	}
-	return float64(r.Server.PeakRSSBytes), true
-}
-
-// Cell is a figure over the repeats of one variant.
 type Cell struct {
 	Known            bool // in at least one repeat
 	Median, Min, Max float64

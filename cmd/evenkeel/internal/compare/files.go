@@ -10,8 +10,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// Files puts the runs of files side by side, a column a label, and judges what differs from the
-// first. names are the files' names; labels that several files share are told apart by them.
+// Files puts the runs of files side by side, a column for each label, and judges them against the
+// first. A label that several files share gets the file's name.
 func Files(files []*runfile.File, names []string) *Comparison {
 	c := &Comparison{}
 	seen := map[string]int{} // label -> number of files that have it
@@ -61,7 +61,7 @@ func Files(files []*runfile.File, names []string) *Comparison {
 	return c
 }
 
-// follow has the comparison be what the plan of a single file says.
+// follow applies the plan of a single file.
 func (c *Comparison) follow() {
 	if len(c.plans) != 1 || c.plans[0] == nil {
 		return
@@ -80,7 +80,7 @@ func labels(f *runfile.File) []string {
 			ls = append(ls, r.Label)
 		}
 	}
-	if f.Plan != nil { // the runs are in the order that was drawn
+	if f.Plan != nil { // runs are in random order
 		slices.SortStableFunc(ls, func(a, b string) int {
 			return cmp.Compare(slices.Index(f.Plan.Variants, a), slices.Index(f.Plan.Variants, b))
 		})
@@ -98,8 +98,7 @@ func columnLabel(label, stem string, inFile, inAll int) string {
 	return stem + ": " + label
 }
 
-// stems returns the files' names without folder and extension, or with both where that does
-// not tell them apart.
+// stems returns the names without folder and extension, or whole if they are then alike.
 func stems(names []string) []string {
 	ss := make([]string, len(names))
 	n := map[string]int{}

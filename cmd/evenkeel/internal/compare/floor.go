@@ -11,9 +11,8 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// measureFloor finds what as many rounds as these show on this machine at all, by one variant that
-// was measured twice in each round: tests of the same level, on differences that are nothing but
-// noise.
+// measureFloor finds the smallest change that this many rounds show on this machine. One variant
+// was measured twice in each round, so all differences are noise.
 func (c *Comparison) measureFloor(figures []Figure) {
 	for i := range c.Rows {
 		c.Rows[i].floor = nil
@@ -71,8 +70,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 	}
 }
 
-// rounds returns in how many rounds variants were compared; otherwise is the number where none
-// were.
+// rounds returns in how many rounds variants were compared, or otherwise if none were.
 func (c *Comparison) rounds(otherwise int) int {
 	n := 0
 	for _, a := range c.against {
@@ -86,13 +84,11 @@ func (c *Comparison) rounds(otherwise int) int {
 	return n
 }
 
-// HasFloor reports whether a floor was measured.
 func (c *Comparison) HasFloor() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
 }
 
-// Floor returns the smallest ratio above 1 that as many rounds as were compared show on this
-// machine.
+// Floor returns the smallest ratio above 1 that the compared rounds show on this machine.
 func (r *Row) Floor() (ratio float64, ok bool) {
 	return r.floorLeast, r.floor != nil && r.floorLeast > 0
 }
@@ -113,8 +109,8 @@ func (r *Row) FloorNeeded(ratio float64) (rounds int, ok bool) {
 	return r.floor.Needed(ratio)
 }
 
-// FloorText returns the floor as people read it: "+12%", "none" where so few rounds show nothing,
-// "" where it is not known.
+// FloorText returns the floor for people, such as "+12%", or "none" if so few rounds show nothing.
+// It is "" if no floor was measured.
 func (r *Row) FloorText() string {
 	if r.floor == nil {
 		return ""
@@ -125,8 +121,7 @@ func (r *Row) FloorText() string {
 	return "none"
 }
 
-// Shown returns the verdict that a column's figure is coloured by: none where its change lies below
-// the floor.
+// Shown returns the verdict that colours a column's figure. A change below the floor has no colour.
 func (r *Row) Shown(column int) tailstat.Verdict {
 	x := r.results[column]
 	if x == nil {
@@ -140,9 +135,8 @@ func (r *Row) Shown(column int) tailstat.Verdict {
 	return x.Verdict
 }
 
-// Spoilt says what disturbed a run beside the service, "" if nothing that matters: other programs,
-// the hypervisor, the load generator itself. Such a run stays in all figures: who left out runs by
-// what they measured would choose his result.
+// Spoilt says what disturbed a run, or "". Such a run stays in all figures, because leaving out
+// runs by what they measured would choose the result.
 func Spoilt(r *runfile.Run) string {
 	var list []string
 	if r.Load != nil {
@@ -159,8 +153,8 @@ func Spoilt(r *runfile.Run) string {
 			list = append(list, fmt.Sprintf("%.0f%% was taken by the hypervisor", x))
 		}
 	}
-	// Requests that were sent late because all connections were busy are the service's doing; the
-	// pacer's own lateness is not.
+	// If all connections were busy, the service made requests late. The pacer's own lateness is the
+	// load generator's.
 	if r.Load != nil && r.Load.Pacer.Count() > 0 {
 		if late := r.Load.Pacer.Quantile(.99); late > loadgen.LateAfter {
 			list = append(list, fmt.Sprintf(

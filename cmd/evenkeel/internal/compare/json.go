@@ -8,35 +8,32 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Data is a comparison as evenkeel compare -json writes it. docs/reference/compare-json.md
-// describes it.
+// Data is a comparison as evenkeel compare -json writes it, see docs/reference/compare-json.md.
 type Data struct {
-	Base       string       `json:"base"`       // label of the column that ratios refer to
+	Base       string       `json:"base"`       // label
 	Confidence float64      `json:"confidence"` // with which all intervals hold together
-	Verdicts   int          `json:"verdicts"`   // how many intervals there are
+	Verdicts   int          `json:"verdicts"`   // number of intervals
 	Columns    []ColumnData `json:"columns"`
 	Figures    []FigureData `json:"figures"`
 	Footnotes  []string     `json:"footnotes,omitempty"`
 	Notes      []string     `json:"notes,omitempty"`
 }
 
-// ColumnData is one variant.
 type ColumnData struct {
 	Label  string    `json:"label"`
 	Runs   []RunData `json:"runs"`
 	Paired bool      `json:"paired,omitempty"` // with the base's, by rounds
 }
 
-// RunData is one run of a variant.
 type RunData struct {
 	Repeat      int       `json:"repeat"`
 	Round       int       `json:"round,omitempty"`
 	Started     time.Time `json:"started,omitzero"`
 	Interrupted bool      `json:"interrupted,omitempty"`
-	Spoilt      string    `json:"spoilt,omitempty"` // what else the machine did meanwhile
+	Spoilt      string    `json:"spoilt,omitempty"` // what else the machine did
 }
 
-// FigureData is one row, its cells in the order of the columns.
+// FigureData is a row, with its cells in the order of the columns.
 type FigureData struct {
 	Name string `json:"name"`
 	Note string `json:"note"`
@@ -45,7 +42,6 @@ type FigureData struct {
 	Cells []CellData `json:"cells"`
 }
 
-// CellData is a figure of a variant.
 type CellData struct {
 	Median *float64    `json:"median,omitempty"` // seconds, bytes, percent or a number; absent: not known
 	Least  *float64    `json:"least,omitempty"`
@@ -53,18 +49,16 @@ type CellData struct {
 	Change *ChangeData `json:"change,omitempty"` // absent: not judged
 }
 
-// ChangeData is what can be told of a figure beside the base's.
 type ChangeData struct {
 	Verdict tailstat.Verdict  `json:"verdict"`
-	Ratio   *float64          `json:"ratio,omitempty"` // absent where nothing can be told
+	Ratio   *float64          `json:"ratio,omitempty"` // absent if inconclusive
 	Text    string            `json:"text"`            // "0.82x", or "~"
 	Within  tailstat.Interval `json:"within"`
 	P       float64           `json:"p"`
-	// the smallest ratio above 1 that so many runs as noisy as these show
+	// smallest ratio above 1 that as many runs, as noisy as these, show
 	Detectable *float64 `json:"detectable,omitempty"`
 }
 
-// Data returns the comparison as data.
 func (c *Comparison) Data() *Data {
 	d := &Data{
 		Base: c.Columns[c.Base].Label, Confidence: confidence, Verdicts: c.verdicts, Footnotes: c.Footnotes(),
@@ -109,7 +103,6 @@ func (r *Row) cellData(column int) (d CellData) {
 	return d
 }
 
-// JSON writes Data, indented.
 func (c *Comparison) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")

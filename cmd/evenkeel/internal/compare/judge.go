@@ -9,10 +9,10 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// shownNeed is the change of which a footnote says how many runs would show it.
+// shownNeed is the change for which a footnote says how many runs would show it.
 const shownNeed = 1.1
 
-// SetBase has ratios refer to the column of that label.
+// SetBase makes ratios refer to the column of that label.
 func (c *Comparison) SetBase(label string) error {
 	var labels []string
 	for i, col := range c.Columns {
@@ -26,8 +26,8 @@ func (c *Comparison) SetBase(label string) error {
 	return fmt.Errorf("no column is called %q; there are %s", label, strings.Join(labels, ", "))
 }
 
-// SetFigures has these rows judged, in place of tailstat's figures: the fewer there are, the
-// narrower are the intervals.
+// SetFigures judges these rows instead of tailstat's figures. Fewer figures have narrower
+// intervals.
 func (c *Comparison) SetFigures(names []string) error {
 	if err := CheckFigures(names); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (c *Comparison) SetFigures(names []string) error {
 	return nil
 }
 
-// CheckFigures returns an error that lists the figures there are if one of the names is none.
+// CheckFigures returns an error if a name is no figure.
 func CheckFigures(names []string) error {
 	for _, n := range names {
 		if !slices.ContainsFunc(Figures, func(f Figure) bool { return f.Name == n }) {
@@ -51,7 +51,7 @@ func CheckFigures(names []string) error {
 	return nil
 }
 
-// toJudge returns the figures that are to be judged, each once: tailstat's where nobody has chosen.
+// toJudge returns the chosen figures, or tailstat's.
 func (c *Comparison) toJudge() []Figure {
 	names := c.figures
 	if names == nil {
@@ -62,7 +62,6 @@ func (c *Comparison) toJudge() []Figure {
 	return slices.DeleteFunc(slices.Clone(Figures), func(f Figure) bool { return !slices.Contains(names, f.Name) })
 }
 
-// known returns the names of the figures that some run has.
 func (c *Comparison) known(figures []Figure) (names []string) {
 	for _, f := range figures {
 		if c.Row(f.Name) != nil {
@@ -72,7 +71,7 @@ func (c *Comparison) known(figures []Figure) (names []string) {
 	return names
 }
 
-// alone returns the figure to judge if one alone is judged: a percentile, if one is known.
+// alone returns the figure to judge if only one is, a percentile if possible.
 func alone(known []string) string {
 	for _, name := range []string{"p99", "p99.9", "p90", "p50"} {
 		if slices.Contains(known, name) {
@@ -82,9 +81,8 @@ func alone(known []string) string {
 	return known[0]
 }
 
-// judge compares each column with the base. Its figures are corrected for the number of verdicts in
-// the whole table: each test has the level that Bonferroni's correction asks for, however many of
-// them are of one column.
+// judge compares each column with the base. Each test has the level that Bonferroni's correction
+// asks for over the whole table.
 func (c *Comparison) judge() {
 	c.verdicts, c.against = 0, make([]*tailstat.Comparison, len(c.Columns))
 	for i := range c.Rows {
@@ -121,7 +119,7 @@ func (c *Comparison) judge() {
 		r, err := tailstat.Compare(p.base, p.head, tailstat.Options{
 			Figures: p.figures, Confidence: 1 - (1-confidence)*share, Rounds: c.looks(),
 		})
-		if err != nil { // what it refuses was left out
+		if err != nil {
 			c.note(c.Columns[k].Label + ": " + err.Error())
 			continue
 		}
@@ -135,7 +133,7 @@ func (c *Comparison) judge() {
 	c.measureFloor(figures)
 }
 
-// looks returns after how many rounds, at most, the runs were judged while they were measured.
+// looks returns after how many rounds, at most, the runs were judged during the measurement.
 func (c *Comparison) looks() int {
 	if len(c.plans) != 1 || c.plans[0] == nil {
 		return 0
@@ -143,13 +141,13 @@ func (c *Comparison) looks() int {
 	return c.plans[0].Looks
 }
 
-// Result returns how a column's figure compares with the base's; nil where it is not judged.
+// Result returns how a column's figure compares with the base's, or nil.
 func (r *Row) Result(column int) *tailstat.Result { return r.results[column] }
 
-// Judged reports whether any figure has a verdict, "cannot tell" being one.
+// Judged reports whether any figure has a verdict, which may be inconclusive.
 func (c *Comparison) Judged() bool { return c.verdicts > 0 }
 
-// Lead returns the row that stands for all: p99 if it is judged, else the first that is.
+// Lead returns the judged row that stands for all, p99 if possible.
 func (c *Comparison) Lead() *Row {
 	var first *Row
 	for i := range c.Rows {
@@ -167,7 +165,7 @@ func (c *Comparison) Lead() *Row {
 	return first
 }
 
-// Footnotes say what the table's cells and ratios are, and what it would take to tell more.
+// Footnotes explain the cells and ratios of the table, and what it would take to learn more.
 func (c *Comparison) Footnotes() (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if c.Repeats() > 1 {
@@ -232,7 +230,7 @@ func (c *Comparison) Footnotes() (list []string) {
 	return list
 }
 
-// canTell says of a figure that shows no change what its runs could have shown.
+// canTell says what the runs of a figure without a change could have shown.
 func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 	a := c.against[column]
 	runs := fmt.Sprintf("%d runs against %d", a.Base, a.Head)
@@ -261,16 +259,13 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 	return t + fmt.Sprintf("; %s takes more than %s", Change(shownNeed), textfmt.Count(tailstat.MaxNeeded))
 }
 
-// fewest returns the number of rounds below which so many verdicts cannot be told, 0 where that is
-// not known.
 func (c *Comparison) fewest(verdicts int) int { return Fewest(verdicts, c.looks()) }
 
-// Fewest returns the number of rounds without which nothing can be told of the figures that are
-// judged.
+// Fewest returns how many rounds the judged figures need at least.
 func (c *Comparison) Fewest() int { return c.fewest(c.verdicts) }
 
-// Fewest returns the number of rounds below which so many verdicts cannot be told, if the runs are
-// judged after each of up to looks rounds (0: once, at the end). It is 0 where that is not known.
+// Fewest returns how many rounds so many verdicts need at least, if the runs are judged after each
+// of up to looks rounds. looks 0 means once, at the end. It returns 0 if that is not known.
 func Fewest(verdicts, looks int) int {
 	n, err := tailstat.Fewest(tailstat.Options{
 		Confidence: 1 - (1-confidence)/float64(max(verdicts, 1)), Figures: tailstat.Figures()[:1], Rounds: looks,

@@ -9,19 +9,19 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// serving is the state in which nothing is wrong: it is not drawn, and not counted.
+// serving is the normal state, which is not drawn and not counted.
 const serving = "serving"
 
 const (
-	maxNameRunes = 100                // of a source or a state, where it is shown
+	maxNameRunes = 100                // of a source or a state
 	maxNoteRunes = 120                // of an event's note
-	farAway      = 876000 * time.Hour // from a window's start: no event is placed further off
+	farAway      = 876000 * time.Hour // from a window's start
 )
 
 // Lane is what one source did within the window of a run.
 type Lane struct {
 	Source string
-	Known  time.Duration // since when its state is known; not before the window
+	Known  time.Duration // since when its state is known, at least 0
 	Spans  []Span        // other than serving, in order
 	Open   bool          // no line ended the last of them
 }
@@ -38,8 +38,8 @@ func (s Span) Clip(window time.Duration) (from, to time.Duration) {
 	return min(max(s.From, 0), window), min(max(s.To, 0), window)
 }
 
-// newLane returns the lane of one source's events, in order of time. There is one if a line
-// lies within the window, or if a state other than serving began before it and ended after it.
+// newLane returns the lane of one source's events, in order of time. It needs a line within the
+// window, or a state other than serving around the window.
 func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 	from, to, ok := r.Window()
 	if !ok {
@@ -67,7 +67,7 @@ func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 		if !l.Open {
 			s.To = min(events[i+1].Time.Sub(from), farAway)
 		}
-		if s.To > 0 || s.From >= 0 { // not only until the window began
+		if s.To > 0 || s.From >= 0 { // not only before the window
 			l.Spans = append(l.Spans, s)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 type Limit struct {
 	Figure string  // name of a row
 	Ratio  float64 // to the base's; 1.2: a fifth more
-	Less   bool    // the limit is exceeded below Ratio, in place of above it
+	Less   bool    // exceeded below Ratio, not above it
 }
 
 // Outcome is what runs say of a limit.
 type Outcome uint8
 
-// Outcomes.
+// The outcomes.
 const (
 	OutcomeKept     Outcome = iota // the whole interval keeps the limit
 	OutcomeExceeded                // the whole interval lies beyond the limit
@@ -30,12 +30,12 @@ type Finding struct {
 	Outcome Outcome
 	Text    string
 
-	// Rounds is how many runs of each would tell, if they vary as these do. It is 0 if that is not
-	// known, or the outcome is, and over tailstat.MaxNeeded if no number up to that would.
+	// Rounds is how many runs of each would decide. It is 0 if that is not known or the outcome is,
+	// and over tailstat.MaxNeeded if no such number would.
 	Rounds int
 }
 
-// Check holds each column but the base against a limit. Its figure must be one that is judged.
+// Check compares each column with a limit on a judged figure.
 func (c *Comparison) Check(l Limit) (list []Finding) {
 	row := c.Row(l.Figure)
 	for k := range c.Columns {
@@ -69,7 +69,7 @@ func (c *Comparison) check(l Limit, column int, r *tailstat.Result) Finding {
 	case kept:
 		return Finding{Outcome: OutcomeKept, Text: is}
 	}
-	// As noisy runs show that the ratio is not the limit's if they show as large a change from 1.
+	// As noisy runs decide if they show as large a change from 1.
 	text := is + "; the limit lies there"
 	if n, ok := r.Needed(math.Exp(math.Abs(math.Log(r.Ratio / l.Ratio)))); ok {
 		return Finding{OutcomeUnknown, fmt.Sprintf("%s; some %d runs of each would tell", text, n), n}

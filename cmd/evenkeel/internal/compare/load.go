@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
@@ -52,7 +53,6 @@ func WriteLoad(w io.Writer, r *runfile.Run, s textfmt.Style) error {
 	return err
 }
 
-// listedTargets is how many targets a terminal shows.
 const listedTargets = 10
 
 func targetLines(l *loadgen.Result) string {
@@ -64,7 +64,6 @@ func targetLines(l *loadgen.Result) string {
 	return lines
 }
 
-// sourceLines say where requests are from, and the figures of a service that ran already.
 func sourceLines(r *runfile.Run) (lines []string) {
 	if t := MixText(r.Mix); t != "" {
 		lines = append(lines, "requests: "+t)
@@ -75,7 +74,7 @@ func sourceLines(r *runfile.Run) (lines []string) {
 	return lines
 }
 
-// MixText says where the requests of a run are from; "" for those of the command line.
+// MixText says where the requests of a run are from. It is "" for those of the command line.
 func MixText(m *runfile.Mix) string {
 	if m == nil {
 		return ""
@@ -91,8 +90,8 @@ func MixText(m *runfile.Mix) string {
 	return strings.Join(parts, ", ")
 }
 
-// ObservedText says where the collector's rows of a service that ran already are from; "" where
-// there are none, or where evenkeel started it.
+// ObservedText says where the collector's rows of a service are from that evenkeel did not start.
+// It is "" without any.
 func ObservedText(r *runfile.Run) string {
 	var parts []string
 	traced := r.GC != nil && r.GC.Source == runfile.GCFromTrace
@@ -111,7 +110,6 @@ func ObservedText(r *runfile.Run) string {
 	return strings.Join(parts, "; ")
 }
 
-// loadLine says in one line how a load was put on.
 func loadLine(l *loadgen.Result) string {
 	t := LoadText(l)
 	if l.Rate > 0 {
@@ -126,58 +124,30 @@ func loadLine(l *loadgen.Result) string {
 	return t + ", timeout " + textfmt.Duration(l.Timeout)
 }
 
-// logBin is a bar of a histogram on a log axis.
 type logBin struct {
 	From, To time.Duration
 	Count    int64
 }
 
-// logBins groups durations in bins of a 1-2-5 sequence, from the shortest to the longest.
-func logBins(h *loadgen.Histogram) []logBin {
-	var bins []logBin
+// logBins groups durations in bins of a 1-2-5 series.
+func logBins(h *loadgen.Histogram) (bins []logBin) {
+	first := 0
 	for d, n := range h.All() {
+		i := chart.Index125(float64(max(d, 1)))
 		if len(bins) == 0 {
-			from := floor125(d)
-			bins = append(bins, logBin{From: from, To: next125(from)})
+			first = i
 		}
-		for d >= bins[len(bins)-1].To && bins[len(bins)-1].To < math.MaxInt64 {
-			from := bins[len(bins)-1].To
-			bins = append(bins, logBin{From: from, To: next125(from)})
+		for k := first + len(bins); k <= i; k++ {
+			from, to := time.Duration(chart.Series125(k)), time.Duration(chart.Series125(k+1))
+			bins = append(bins, logBin{From: from, To: to})
 		}
-		bins[len(bins)-1].Count += n
+		bins[i-first].Count += n
 	}
 	return bins
 }
 
-// floor125 returns the largest of 1, 2, 5, 10, ... ns that d is not below.
-func floor125(d time.Duration) time.Duration {
-	f := time.Duration(1)
-	for n := next125(f); n <= d && n > f; n = next125(f) {
-		f = n
-	}
-	return f
-}
-
-// next125 returns the next of the sequence after one of it; the last is the longest duration.
-func next125(d time.Duration) time.Duration {
-	lead := d
-	for lead >= 10 {
-		lead /= 10
-	}
-	if lead == 2 {
-		if d > math.MaxInt64/5*2 {
-			return math.MaxInt64
-		}
-		return d / 2 * 5
-	}
-	if d > math.MaxInt64/2 {
-		return math.MaxInt64
-	}
-	return 2 * d
-}
-
-// histogramText draws a bar a bin. A bin that holds anything shows at least a dot: the tail is
-// what matters.
+// histogramText draws a bar for each bin. A bin that holds anything shows at least a dot, because
+// the tail is what matters.
 func histogramText(b *strings.Builder, h *loadgen.Histogram) {
 	bins := logBins(h)
 	most := int64(1)

@@ -8,12 +8,11 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// shownAlways are rows that Markdown has though they are not judged: a fast answer may be a
-// failure.
+// shownAlways are rows that Markdown shows without a verdict. A fast answer may be a failure.
 var shownAlways = map[string]bool{"requests": true, "failed": true, "not 2xx or 3xx": true}
 
-// Markdown writes the comparison for a pull request: a table of what is judged for each column
-// beside the base, and all rows where nothing is. lines stand before it.
+// Markdown writes the comparison for a pull request, after lines. It has a table for each column
+// next to the base, or all rows if no figure is judged.
 func (c *Comparison) Markdown(w io.Writer, lines []string) error {
 	var b strings.Builder
 	for _, l := range lines {
@@ -84,7 +83,7 @@ func (r *Row) valueText(column int) string {
 	return "-"
 }
 
-// markdown escapes text that is none, on one line: a label comes from whoever wrote the run file.
+// markdown escapes text on one line. A label comes from whoever wrote the run file.
 func markdown(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -12,15 +12,15 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// note is something that a reader must know, with the runs that say it: each thing is said once.
+// note is something that a reader must know, said once for all of its runs.
 type note struct {
 	key  string // notes of one key are one
-	text string // of the run that says it with the largest figure
-	size int64  // that figure, with which text begins; 0: text has none
+	text string // of the run with the largest figure
+	size int64  // that figure, with which text begins; 0: none
 	runs []*runfile.Run
 }
 
-// notes returns where columns are not alike, and what the runs have to say.
+// notes returns how columns differ in their measurement, and what the runs have to say.
 func notes(columns []Column, machines int) []string {
 	var list []string
 	if machines > 1 {
@@ -61,8 +61,8 @@ func notes(columns []Column, machines int) []string {
 	return list
 }
 
-// who names the runs of a note: "GOGC=off: ", "a: repeats 1, 3; b: ", or "" where it is all of
-// several columns.
+// who names the runs of a note: "GOGC=off: ", "a: repeats 1, 3; b: ", or "" for all of several
+// columns.
 func who(columns []Column, runs []*runfile.Run) string {
 	var list []string
 	all := len(columns) > 1
@@ -91,7 +91,6 @@ func who(columns []Column, runs []*runfile.Run) string {
 	return strings.Join(list, "; ") + ": "
 }
 
-// notesOf returns what one run has to say.
 func notesOf(r *runfile.Run) []note {
 	var list []note
 	add := func(key string, size int64, format string, a ...any) {
@@ -136,7 +135,7 @@ func notesOf(r *runfile.Run) []note {
 	return list
 }
 
-// lateBecause says who made requests late, by how late the pacer itself was with them.
+// lateBecause says why requests were late. The pacer's own lateness tells.
 func lateBecause(l *loadgen.Result) string {
 	pacer := int64(0)
 	for d, n := range l.Pacer.All() {
@@ -153,8 +152,7 @@ func lateBecause(l *loadgen.Result) string {
 	return "because no connection was free: the service did not keep up"
 }
 
-// worstStatus returns the most frequent status that is not 2xx or 3xx, the lowest of several,
-// and its count.
+// worstStatus returns the most frequent status that is not 2xx or 3xx, and its count.
 func worstStatus(l *loadgen.Result) (status int, count int64) {
 	for s, n := range l.Statuses {
 		if (s < 200 || s >= 400) && (n > count || n == count && s < status) {
@@ -164,7 +162,6 @@ func worstStatus(l *loadgen.Result) (status int, count int64) {
 	return status, count
 }
 
-// disturbances says who else used the machine beside a run, where that matters.
 func disturbances(r *runfile.Run) (list []note) {
 	d := r.Disturbance
 	if d == nil {

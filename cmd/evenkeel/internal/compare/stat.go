@@ -12,29 +12,17 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// confidence is the probability with which all intervals of a comparison hold together.
+// confidence is the probability with which all intervals hold together.
 const confidence = .95
 
-// quantiles need requests beyond them, or they say nothing of a run.
-var quantiles = map[string]float64{"p50": .5, "p90": .9, "p99": .99, "p99.9": .999}
-
-// beyond is the share of the requests that a figure of the latency is about.
-func beyond(figure string) (share float64, ok bool) {
-	if q, is := quantiles[figure]; is {
-		return 1 - q, true
-	}
-	for _, share := range []float64{.01, .001} {
-		if tailstat.Slowest(share).Name == figure {
-			return share, true
-		}
-	}
-	return 0, false
+// slowShare is the share of the slowest requests that a figure is about.
+var slowShare = map[string]float64{
+	"p50": .5, "p90": .1, "p99": .01, "p99.9": .001, "slowest 1%": .01, "slowest 0.1%": .001,
 }
 
-// Least returns how many requests a run needs so that a figure is judged, 0 if their number does
-// not matter.
+// Least returns how many requests a run needs so that a figure is judged, or 0 for any number.
 func Least(figure string) int64 {
-	share, ok := beyond(figure)
+	share, ok := slowShare[figure]
 	if !ok {
 		return 0
 	}
@@ -46,8 +34,8 @@ func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
 }
 
-// sides returns the runs of two columns as they are compared. Runs of one file whose order was
-// random are in rounds; then a round that lacks one of the two is left out.
+// sides returns the runs of two columns in the form to compare. Only runs of one file are in
+// rounds. A round that lacks one of the two is then left out.
 func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	b, h = slices.Clone(base), slices.Clone(head)
 	none := func(r tailstat.Run) bool { return r.Round == 0 }
@@ -67,8 +55,8 @@ func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
 }
 
-// statRuns returns runs with the figures that they have, without those that were cut short, or in
-// which the load generator was at its own limit.
+// statRuns returns runs with their figures. It leaves out runs that were cut short or in which the
+// load generator reached its own limit.
 func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	for _, r := range runs {
 		if r.Load.Interrupted || r.Load.FailedBy(loadgen.ClassGenerator) > 0 {
@@ -76,7 +64,8 @@ func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 		}
 		s := tailstat.Run{Round: r.Round, Values: map[string]float64{}}
 		for i := range figures {
-			if x, ok := figures[i].Of(r); ok && x > 0 && !math.IsInf(x, 0) && enough(&figures[i], r) {
+			if x, ok := figures[i].Of(r); ok && x > 0 && !math.IsInf(x, 0) &&
+				r.Load.Latency.Count() >= Least(figures[i].Name) {
 				s.Values[figures[i].Name] = x
 			}
 		}
@@ -85,29 +74,20 @@ func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	return list
 }
 
-func enough(f *Figure, r *runfile.Run) bool {
-	q, is := quantiles[f.Name]
-	if !is {
-		return true
-	}
-	_, err := tailstat.Quantile(q).Of(&tailstat.Run{Latency: &r.Load.Latency})
-	return err == nil
-}
-
-// Ratio returns a result's ratio as people read it: "~" where 1 lies within its interval.
+// Ratio returns a result's ratio for people, and "~" if the interval holds 1.
 func Ratio(r *tailstat.Result) string {
 	switch {
 	case r == nil:
 		return ""
 	case r.Verdict == tailstat.VerdictCannotTell:
 		return "~"
-	case math.Abs(r.Ratio-1) < .005: // a certain change is not written as none
+	case math.Abs(r.Ratio-1) < .005: // a certain change must not read 1.00x
 		return fmt.Sprintf("%.4fx", r.Ratio)
 	}
 	return textfmt.Ratio(r.Ratio)
 }
 
-// Bounds returns a result's interval as people read it, "" where there is none.
+// Bounds returns a result's interval for people, or "".
 func Bounds(r *tailstat.Result) string {
 	if r == nil || r.Within.Low <= 0 || math.IsInf(r.Within.High, 0) {
 		return ""
@@ -119,7 +99,7 @@ func Bounds(r *tailstat.Result) string {
 	return "[" + strings.TrimSuffix(low, "x") + "–" + strings.TrimSuffix(high, "x") + "]"
 }
 
-// Change writes a ratio of 1 or more as the change that it is: +35%.
+// Change writes a ratio of 1 or more as a change, such as +35%.
 func Change(ratio float64) string {
 	switch {
 	case ratio >= 10:

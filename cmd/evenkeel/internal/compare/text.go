@@ -9,7 +9,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Text writes the table, and under it the notes and what the ratios mean.
+// Text writes the table, with footnotes and notes below it.
 func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	head := []string{""}
 	for k, col := range c.Columns {
@@ -26,12 +26,8 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		cells, marks := []string{r.Name}, map[int]func(string) string{}
-		for k, cell := range r.Cells {
-			value := "-"
-			if cell.Known {
-				value = r.Format(cell.Median)
-			}
-			cells = append(cells, value)
+		for k := range r.Cells {
+			cells = append(cells, r.valueText(k))
 			if c.against[k] != nil {
 				marks[len(cells)], marks[len(cells)+1] = r.style(s, k), s.Dim
 				cells = append(cells, Ratio(r.results[k]), Bounds(r.results[k]))
@@ -59,8 +55,7 @@ func (c *Comparison) Text(w io.Writer, s textfmt.Style) error {
 	return err
 }
 
-// style is green for what is better, red for what is worse, and dim for what is not certain, or
-// below the floor.
+// style is green for better, red for worse, and dim for what is uncertain or below the floor.
 func (r *Row) style(s textfmt.Style, column int) func(string) string {
 	code := "2"
 	switch r.Shown(column) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/golden"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
@@ -59,7 +60,8 @@ func TestLogBins(t *testing.T) {
 			if i > 0 && b.From != bins[i-1].To {
 				t.Errorf("%v: a gap between %v and %v", ns, bins[i-1], b)
 			}
-			if b.To != next125(b.From) || floor125(b.From) != b.From {
+			if k := chart.Index125(float64(b.From)); b.From != time.Duration(chart.Series125(k)) ||
+				b.To != time.Duration(chart.Series125(k+1)) {
 				t.Errorf("%v: a bin from %v to %v", ns, b.From, b.To)
 			}
 		}
@@ -69,30 +71,6 @@ func TestLogBins(t *testing.T) {
 		if n := len(bins); n > 0 && (bins[0].Count == 0 || bins[n-1].Count == 0) {
 			t.Errorf("%v: empty bins at an end: %v", ns, bins)
 		}
-	}
-}
-
-func Test125(t *testing.T) {
-	d := time.Duration(1)
-	for _, want := range []time.Duration{2, 5, 10, 20, 50, 100, 200, 500, 1000} {
-		if d = next125(d); d != want {
-			t.Fatalf("%d, want %d", d, want)
-		}
-	}
-	steps := 0
-	for d := time.Duration(1); d < next125(d); d = next125(d) { // ends, and never falls
-		if steps++; steps > 60 {
-			t.Fatal("no end")
-		}
-		if f := floor125(d); f != d {
-			t.Errorf("floor of %d: %d", d, f)
-		}
-		if f := floor125(next125(d) - 1); f != d {
-			t.Errorf("floor of %d: %d, want %d", next125(d)-1, f, d)
-		}
-	}
-	if floor125(0) != 1 || floor125(-5) != 1 {
-		t.Error("floor of what is not positive")
 	}
 }
 

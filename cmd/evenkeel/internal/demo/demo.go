@@ -1,4 +1,4 @@
-// Package demo shows what evenkeel is for, with two programs of the examples.
+// Package demo shows what evenkeel does, with two programs of the examples.
 package demo
 
 import (
@@ -19,14 +19,14 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/tailstat"
 )
 
-// loads are how long the demo's parts put load on.
 type loads struct {
-	rounds, busy           int // busy: of a machine that has other work
+	rounds, busy           int // busy: on a busy machine
 	round, trace, replicas time.Duration
 }
 
@@ -43,23 +43,23 @@ var (
 )
 
 const (
-	rate        = 600 // requests per second, for 1,000 of them in a round: p99 needs as many
-	liveMiB     = 64  // that each replica keeps
-	replicaRate = 500 // requests per second
+	rate        = 600 // per second: p99 needs 1,000 requests a round
+	liveMiB     = 64  // in each replica
+	replicaRate = 500 // per second
 	patience    = 30 * time.Second
-	feedDelay   = 400 * time.Millisecond  // that the feed takes to answer
-	look        = 1100 * time.Millisecond // at the machine: shares of less than a second say nothing
+	feedDelay   = 400 * time.Millisecond
+	look        = 1100 * time.Millisecond // at the machine, long enough to tell shares
 )
 
 // Demo is the demonstration under way.
 type Demo struct {
 	App    *cli.App
-	Bin    string // folder of search and hello
-	Out    string // folder of the pages
-	Record string // file for the runs of part 2, measured alone; "": the demonstration
-	Quick  bool   // load each part for a moment
+	Bin    string
+	Out    string
+	Record string // file for the runs of the fix; "": show the demonstration
+	Quick  bool
 
-	Explain func(ctx context.Context, a *cli.App, args []string) error // evenkeel explain
+	Explain func(ctx context.Context, a *cli.App, args []string) error
 
 	loads   loads
 	machine machine
@@ -74,8 +74,7 @@ func (d *Demo) Run(ctx context.Context) error {
 	parts := []func(context.Context) error{d.why, d.fix, d.gates, d.next}
 	if d.Record != "" {
 		if tool := runfile.Tool(); !ofCommit.MatchString(tool) {
-			return fmt.Errorf("-record: this is %s, which is not of a clean commit: commit the changes, and build it "+
-				"by make build", tool)
+			return fmt.Errorf("-record: %s is not of a clean commit; commit the changes, and run make build", tool)
 		}
 		if err := cli.CanSave(nil, d.Record); err != nil {
 			return err
@@ -93,7 +92,9 @@ func (d *Demo) Run(ctx context.Context) error {
 	ctx, release := d.App.Catch(ctx)
 	defer release()
 	defer cli.OutlivePipe()()
-	d.machine.quota = cpuQuota(os.DirFS("/"))
+	own, _ := cpuwatch.Start(os.Getpid(), false) // without control groups there is no quota
+	d.machine.quota = own.Quota()
+	own.End()
 	for i, part := range parts {
 		if i > 0 {
 			d.say("")
@@ -105,7 +106,7 @@ func (d *Demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// ofCommit matches a version that the go command has stamped with a commit, and no changes to it.
+// ofCommit matches the version of a clean commit.
 var ofCommit = regexp.MustCompile(`[ -][0-9a-f]{12}$`)
 
 func (d *Demo) program(name string) string { return filepath.Join(d.Bin, name) }
@@ -114,7 +115,7 @@ func (d *Demo) say(format string, a ...any) { fmt.Fprintf(d.App.Stdout, format+"
 
 func (d *Demo) head(text string) { d.say("%s", d.App.Style.Bold(text)) }
 
-// quiet returns the app with nothing on standard error but a terminal's progress.
+// quiet returns the app with a terminal's progress only.
 func (d *Demo) quiet() *cli.App {
 	a := *d.App
 	a.Stdout = io.Discard
@@ -124,7 +125,6 @@ func (d *Demo) quiet() *cli.App {
 	return &a
 }
 
-// why explains the recorded trace.
 func (d *Demo) why(ctx context.Context) error {
 	d.head("1. Why was it slow?  evenkeel explain -demo: the recorded trace of a search service")
 	a, wrote := *d.App, &strings.Builder{}
@@ -134,7 +134,6 @@ func (d *Demo) why(ctx context.Context) error {
 	return err
 }
 
-// fix measures the service of that trace, with the mistake and without.
 func (d *Demo) fix(ctx context.Context) error {
 	rounds, err := d.rounds(ctx)
 	if err != nil {
@@ -179,13 +178,13 @@ func (d *Demo) fix(ctx context.Context) error {
 		return err
 	}
 	for i := range r.File.Runs {
-		r.File.Runs[i].Load.Series = loadgen.Series{} // time lines are nine tenths of the file
+		r.File.Runs[i].Load.Series = loadgen.Series{} // nine tenths of the file
 	}
 	return a.Save(&r.File, d.Record)
 }
 
-// rounds returns how many to measure. More of them tell the variants apart on a busy machine. The
-// figures do not choose the number, so their intervals hold.
+// rounds returns how many to measure. A busy machine needs more. The figures do not choose the
+// number, so their intervals hold.
 func (d *Demo) rounds(ctx context.Context) (int, error) {
 	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
 	select {
@@ -202,7 +201,6 @@ func (d *Demo) rounds(ctx context.Context) (int, error) {
 	return d.loads.busy, nil
 }
 
-// compared prints the two figures, and what the rounds say about them.
 func (d *Demo) compared(c *compare.Comparison) {
 	t := textfmt.NewTable(6)
 	t.Add(d.App.Style.Bold, []string{"", c.Columns[0].Label, c.Columns[1].Label, "ratio", "95% interval", ""})
@@ -228,7 +226,6 @@ func (d *Demo) table(t *textfmt.Table) {
 	d.say("%s", strings.TrimSuffix(b.String(), "\n"))
 }
 
-// next says what to run after the demo.
 func (d *Demo) next(context.Context) error {
 	d.head("4. What next")
 	d.say("  your service    %s explain 127.0.0.1:6060", d.program("evenkeel"))
@@ -238,14 +235,14 @@ func (d *Demo) next(context.Context) error {
 	return nil
 }
 
-// stop ends a program of the demo; a second signal to evenkeel makes it quick.
+// stop ends a program. A second signal hurries it.
 func (d *Demo) stop(p *proc.Process) {
 	ctx, cancel := d.App.Patience()
 	defer cancel()
-	_ = p.Stop(ctx, patience) // killed, if it must be
+	_ = p.Stop(ctx, patience) // or kill it
 }
 
-// freeAddress returns a loopback address on which nothing listens.
+// freeAddress returns an unused loopback address.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -255,7 +252,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// serveFeed serves the feed that search fetches, each time after a delay.
+// serveFeed serves the feed of search, after a delay.
 func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -281,7 +278,7 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = srv.Serve(l) // until it is closed
+		_ = srv.Serve(l)
 	}()
 	return l.Addr().String(), func() { srv.Close(); <-done }, nil
 }

@@ -1,27 +1,25 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"sync"
+	"slices"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/cmd/evenkeel/internal/run"
 	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/loadgen"
 )
 
-// gates puts load on two replicas that collect under live traffic, and then on two that first have
-// their client send its requests to the other one.
+// gates loads two replicas that collect under live traffic, and then two with gates.
 func (d *Demo) gates(ctx context.Context) error {
 	d.head(fmt.Sprintf("3. Garbage collection out of the way: two replicas, %d MiB live in each, %d requests/s",
 		liveMiB, replicaRate))
@@ -58,25 +56,23 @@ func (d *Demo) gates(ctx context.Context) error {
 	return nil
 }
 
-// pair is what two replicas did under load.
 type pair struct {
 	load       *loadgen.Result
-	overlapped uint64 // requests, with a collection
+	overlapped uint64
 }
 
 func (p *pair) p99() time.Duration { return p.load.Latency.Quantile(.99) }
 
-// late returns how late the machine lets a timer fire, in one of a hundred cases.
+// late returns how late timers fire, in one of a hundred cases.
 func (p *pair) late() time.Duration { return p.load.Pacer.Quantile(.99) }
 
-// pair starts two replicas with these flags, loads them, and stops them.
 func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	dir, err := os.MkdirTemp("", "evenkeel-demo-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	flags = append(flags, "-addr", "127.0.0.1:0", "-live", fmt.Sprint(liveMiB), "-turns", filepath.Join(dir, "turn"))
+	flags = append(flags, "-live", fmt.Sprint(liveMiB), "-turns", filepath.Join(dir, "turn"))
 	var replicas []*replica
 	defer func() {
 		for _, r := range replicas {
@@ -86,7 +82,7 @@ func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	transport := &client.Transport{}
 	defer transport.Close()
 	for range 2 {
-		r, err := startReplica(ctx, append([]string{d.program("hello")}, flags...))
+		r, err := d.startReplica(ctx, flags)
 		if r != nil {
 			replicas = append(replicas, r)
 		}
@@ -117,7 +113,7 @@ func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	return &pair{load, after - before}, nil
 }
 
-// overlapped asks the replicas' gates how many requests overlapped a collection.
+// overlapped returns how many requests overlapped a collection.
 func overlapped(ctx context.Context, replicas []*replica) (n uint64, err error) {
 	c := gatestats.NewClient()
 	for _, r := range replicas {
@@ -130,53 +126,24 @@ func overlapped(ctx context.Context, replicas []*replica) (n uint64, err error) 
 	return n, nil
 }
 
-// replica is a program that says on standard output where it listens.
 type replica struct {
 	process *proc.Process
 	url     string
 }
 
-// startReplica returns when the program listens. After an error the replica is not nil if it runs.
-func startReplica(ctx context.Context, args []string) (*replica, error) {
-	out := &addressLog{found: make(chan string, 1)}
-	p, err := proc.Start(proc.Options{Args: args, Env: []string{"GOMAXPROCS=1"}, Stdout: out})
+// startReplica starts hello and returns when it serves. After an error the replica is not nil if it
+// runs.
+func (d *Demo) startReplica(ctx context.Context, flags []string) (*replica, error) {
+	addr, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{process: p}
-	select {
-	case r.url = <-out.found:
-		return r, nil
-	case <-p.Done():
-		return r, fmt.Errorf("%s ended before it listened: %s\n%s", args[0], p.Exit(), out.text.String())
-	case <-time.After(patience):
-		return r, fmt.Errorf("%s did not listen within %v", args[0], patience)
-	case <-ctx.Done():
-		return r, cli.ErrInterrupted
+	p, err := proc.Start(proc.Options{
+		Args: slices.Concat([]string{d.program("hello"), "-addr", addr}, flags), Env: []string{"GOMAXPROCS=1"},
+	})
+	if err != nil {
+		return nil, err
 	}
-}
-
-// addressLog finds the address in a program's log.
-type addressLog struct {
-	found chan string
-
-	mu   sync.Mutex // guards text, until the program has ended
-	text bytes.Buffer
-	over bool
-}
-
-var listeningURL = regexp.MustCompile(`msg=listening url=(\S+)\n`)
-
-func (l *addressLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over {
-		return len(b), nil
-	}
-	l.text.Write(b)
-	if m := listeningURL.FindSubmatch(l.text.Bytes()); m != nil {
-		l.over = true
-		l.found <- string(m[1])
-	}
-	return len(b), nil
+	r := &replica{p, "http://" + addr}
+	return r, run.AwaitReady(ctx, r.url, nil, p, patience)
 }

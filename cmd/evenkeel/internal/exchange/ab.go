@@ -12,9 +12,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// ab -g writes a line for each answer, in tabs and sorted by its latency: when it began, in seconds
-// since 1970, and the times of connecting, of processing, of all and of waiting for the first byte,
-// in whole milliseconds.
+// ab -g writes a line for each answer, sorted by latency. It has the start in seconds since 1970,
+// and the times of connecting, processing, all, and waiting for the first byte in milliseconds.
 //
 //	starttime	seconds	ctime	dtime	ttime	wait
 //	Sun Nov 22 10:00:00 2026	1795255200	0	2	2	2

@@ -134,7 +134,7 @@ func fuzzed(f *testing.F, format Format, files ...string) {
 			if run.Load.Latency.Count() == 0 {
 				continue
 			}
-			for _, to := range Writable() {
+			for _, to := range writableFormats() {
 				var b bytes.Buffer
 				if err := Write(&b, got, run, to); err != nil {
 					t.Fatalf("%s: %v", to, err)

@@ -7,8 +7,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// writeCSV writes each bucket that holds something: its longest latency, how many requests are in
-// it, how many are in it or below, and which share that is.
+// writeCSV writes each bucket in use with its longest latency, its count, the count up to it, and
+// the share of that.
 func writeCSV(w io.Writer, run *runfile.Run) error {
 	if _, err := fmt.Fprintln(w, "latency_ns,count,cumulative,quantile"); err != nil {
 		return err

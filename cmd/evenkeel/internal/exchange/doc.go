@@ -1,8 +1,4 @@
-// Package exchange reads what other load tools and HdrHistogram wrote, as runs, and writes a run's
-// histogram for others to read. What a format cannot carry is said in the notes of the run, or in
-// the text of the error.
-//
-// A format is a file of its own here: its reader, its writer, and in a comment what it carries.
-// Readers take any bytes: they return an error that names the line and says what to do, and what
-// they return holds together (no negative count, no percentile below a lower one's).
+// Package exchange reads runs from the output of other load tools and HdrHistogram, and writes a
+// run's histogram for others. The notes of a run or the error say what a format lacks. Readers take
+// any bytes. An error names the line and says what to do.
 package exchange

@@ -3,6 +3,7 @@ package exchange
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,21 +23,20 @@ type Format string
 
 // The formats.
 const (
-	FormatRun        Format = "run"        // run.json
-	FormatHgrm       Format = "hgrm"       // HdrHistogram's percentile distribution
-	FormatHlog       Format = "hlog"       // HdrHistogram's interval log
-	FormatWrk2       Format = "wrk2"       // what wrk2 prints, and wrk
-	FormatK6         Format = "k6"         // k6's summary in JSON, or its points
-	FormatVegeta     Format = "vegeta"     // vegeta's results: gob, JSON or CSV; or its report in JSON
-	FormatHey        Format = "hey"        // hey's CSV
+	FormatRun        Format = "run"  // run.json
+	FormatHgrm       Format = "hgrm" // HdrHistogram's percentile distribution
+	FormatHlog       Format = "hlog"
+	FormatWrk2       Format = "wrk2"   // wrk2's or wrk's output
+	FormatK6         Format = "k6"     // k6's summary in JSON, or its points
+	FormatVegeta     Format = "vegeta" // vegeta's results in gob, JSON or CSV, or its report in JSON
+	FormatHey        Format = "hey"
 	FormatAB         Format = "ab"         // what ab -g writes
 	FormatList       Format = "list"       // latencies, a line each
 	FormatGoBench    Format = "gobench"    // what go test -bench prints
 	FormatCSV        Format = "csv"        // buckets, a line each
-	FormatPrometheus Format = "prometheus" // a native histogram in the text format of OpenMetrics 2.0
+	FormatPrometheus Format = "prometheus" // native histogram in OpenMetrics 2.0
 )
 
-// Limits of what is read.
 const (
 	maxBytes     = 1 << 30
 	maxLineBytes = 4 << 20
@@ -44,39 +44,66 @@ const (
 	sniffBytes   = 64 << 10
 )
 
-// Options of Read. The zero value finds the format by what the file holds.
+// Options of Read. The zero value is ready.
 type Options struct {
 	Format Format // default "": found by the contents
-	// of the values of a .hgrm (default 1 ms), a histogram log (default 1 ns) or a list (no
-	// default), whose files do not say it
+	// of values without a unit in a .hgrm (default 1 ms), a histogram log (default 1 ns) or a list
+	// (no default)
 	Unit  time.Duration
-	Label string  // of the run (default the format's name); several runs get names of their own
-	Rate  float64 // requests/s that were asked for, where the file does not say it; default 0: not known
+	Label string  // of the run; default the format's name
+	Rate  float64 // requests/s that were asked for; default 0: not known
 }
 
-var readers = map[Format]func(io.Reader, Options) ([]runfile.Run, error){
-	FormatHgrm: readHgrm, FormatHlog: readHlog, FormatWrk2: readWrk2, FormatK6: readK6, FormatVegeta: readVegeta,
-	FormatGoBench: readGoBench,
-	FormatHey:     readHey, FormatAB: readAB, FormatList: readList,
+// format is what can be done with a format. Read and Write handle FormatRun themselves.
+type format struct {
+	name    Format
+	read    func(io.Reader, Options) ([]runfile.Run, error)
+	write   func(io.Writer, *runfile.Run) error
+	leftOut string // what it takes of a run
 }
 
-var writers = map[Format]func(io.Writer, *runfile.Run) error{
-	FormatHgrm: writeHgrm, FormatHlog: writeHlog, FormatCSV: writeCSV, FormatPrometheus: writePrometheus,
+// formats are in the order in which messages list them.
+var formats = []format{
+	{name: FormatRun},
+	{FormatHgrm, readHgrm, writeHgrm, "a .hgrm takes percentiles of the latency in milliseconds, and the number " +
+		"of requests: some percentiles alone, so that nothing can be added to it"},
+	{FormatHlog, readHlog, writeHlog, "a histogram log takes the latency in nanoseconds, whole, and the window"},
+	{name: FormatWrk2, read: readWrk2},
+	{name: FormatK6, read: readK6},
+	{name: FormatVegeta, read: readVegeta},
+	{name: FormatGoBench, read: readGoBench},
+	{name: FormatHey, read: readHey},
+	{name: FormatAB, read: readAB},
+	{name: FormatList, read: readList},
+	{FormatCSV, nil, writeCSV, "this CSV takes the buckets of the latency, whole"},
+	{FormatPrometheus, nil, writePrometheus, "a native histogram takes the latency in seconds, in buckets that " +
+		"are 0.27% apart, and the end of the window"},
 }
 
-// Readable and Writable are the formats that Read and Write know.
-func Readable() []Format {
-	return []Format{
-		FormatRun, FormatHgrm, FormatHlog, FormatWrk2, FormatK6, FormatVegeta, FormatGoBench, FormatHey,
-		FormatAB, FormatList,
+func formatOf(name Format) format {
+	for _, f := range formats {
+		if f.name == name {
+			return f
+		}
 	}
+	return format{}
 }
 
-func Writable() []Format {
-	return []Format{FormatRun, FormatHgrm, FormatHlog, FormatCSV, FormatPrometheus}
+func readable() string { return listed(func(f format) bool { return f.read != nil }) }
+
+func writable() string { return listed(func(f format) bool { return f.write != nil }) }
+
+func listed(has func(format) bool) string {
+	var names []string
+	for _, f := range formats {
+		if f.name == FormatRun || has(f) {
+			names = append(names, string(f.name))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
-// Read reads a file of any format that Readable lists.
+// Read reads a file of any format but FormatCSV and FormatPrometheus.
 func Read(r io.Reader, o Options) (*runfile.File, error) {
 	in := bufio.NewReaderSize(&limited{r, maxBytes}, sniffBytes)
 	if o.Format == "" {
@@ -86,15 +113,15 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 		}
 		if o.Format = sniff(head); o.Format == "" {
 			return nil, fmt.Errorf("it is in no format that is known here (%s): say with -from which it is",
-				list(Readable()))
+				readable())
 		}
 	}
 	if o.Format == FormatRun {
 		return runfile.Read(in)
 	}
-	read := readers[o.Format]
+	read := formatOf(o.Format).read
 	if read == nil {
-		return nil, fmt.Errorf("format %q cannot be read; these can: %s", o.Format, list(Readable()))
+		return nil, fmt.Errorf("format %q cannot be read; these can: %s", o.Format, readable())
 	}
 	if o.Label == "" {
 		o.Label = string(o.Format)
@@ -114,15 +141,15 @@ func Read(r io.Reader, o Options) (*runfile.File, error) {
 	return &runfile.File{Version: runfile.Version, Tool: runfile.Tool() + " convert", Runs: runs}, nil
 }
 
-// Write writes the histogram of a run in a format that Writable lists.
+// Write writes the histogram of a run.
 func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error {
 	if format == FormatRun {
 		return f.Write(w)
 	}
-	write := writers[format]
+	write := formatOf(format).write
 	switch {
 	case write == nil:
-		return fmt.Errorf("format %q cannot be written; these can: %s", format, list(Writable()))
+		return fmt.Errorf("format %q cannot be written; these can: %s", format, writable())
 	case run.Load.Latency.Count() == 0:
 		return errors.New("its histogram is empty: there is nothing to write")
 	}
@@ -133,18 +160,7 @@ func Write(w io.Writer, f *runfile.File, run *runfile.Run, format Format) error 
 	return out.Flush()
 }
 
-func list(formats []Format) string {
-	var b strings.Builder
-	for i, f := range formats {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(f))
-	}
-	return b.String()
-}
-
-// sniff finds the format by a file's beginning; "" where it cannot.
+// sniff finds the format by a file's beginning, or returns "".
 func sniff(head []byte) Format {
 	text := bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\ufeff")))
 	if len(text) == 0 {
@@ -182,7 +198,7 @@ func sniff(head []byte) Format {
 	return ""
 }
 
-// sniffJSON tells JSON files apart by a name that only one of them has.
+// sniffJSON tells JSON files apart by names that only one of them has.
 func sniffJSON(text []byte) Format {
 	has := func(name string) bool { return bytes.Contains(text, []byte(`"`+name+`"`)) }
 	switch {
@@ -198,7 +214,7 @@ func sniffJSON(text []byte) Format {
 	return ""
 }
 
-// limited fails past a limit, where io.LimitReader would end the file.
+// limited fails past a limit. io.LimitReader would end the file.
 type limited struct {
 	r    io.Reader
 	left int64
@@ -213,7 +229,7 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// lines calls each with the lines of a text, from 1, and says in which one it failed.
+// lines calls each with every line, and adds the number of the line to an error.
 func lines(r io.Reader, each func(line string) error) error {
 	sc := bufio.NewScanner(r)
 	sc.Buffer(nil, maxLineBytes)
@@ -230,7 +246,8 @@ func lines(r io.Reader, each func(line string) error) error {
 	return sc.Err()
 }
 
-// duration is a value in units, as far as a duration can hold it; ok is false for what is none.
+// duration is a value in units, limited to the longest duration. ok is false if it is negative or
+// no number.
 func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 	if !(v >= 0) || math.IsInf(v, 0) {
 		return 0, false
@@ -241,21 +258,21 @@ func duration(v float64, unit time.Duration) (d time.Duration, ok bool) {
 	return time.Duration(math.Round(v)), true
 }
 
-// recount counts another histogram's values again, in buckets of ours.
+// recount counts another histogram's values in buckets of loadgen's.
 func recount(to *loadgen.Histogram, from *hdr.Histogram, unit time.Duration) {
 	for _, b := range from.Distribution() {
 		if b.Count > 0 {
 			d, _ := duration(float64(b.To), unit)
 			if unit == 1 {
-				d = time.Duration(b.To) // what a float64 does not hold
+				d = time.Duration(b.To) // a float64 cannot hold all
 			}
 			to.RecordN(d, b.Count)
 		}
 	}
 }
 
-// fine counts what is known as percentiles alone: in buckets from 1 ns on, since no results of
-// evenkeel's own are added to it.
+// fine counts what is known as percentiles only, in buckets from 1 ns on. Results of evenkeel are
+// never added to it.
 type fine struct{ h *hdr.Histogram }
 
 func newFine() fine { return fine{hdr.New(1, int64(time.Hour), 3)} }
@@ -277,26 +294,17 @@ func (f fine) histogram() (h loadgen.Histogram, err error) {
 	return h, err
 }
 
-// known is a percentile that a summary tells.
+// known is a percentile of a summary.
 type known struct {
 	q float64 // 0 to 1; 1 is the maximum
 	d time.Duration
 }
 
-// fill makes a histogram of n requests of which only these percentiles are known: each of them
-// reads as it is given, and what lies between two reads as the upper one. It returns which are
-// known.
+// fill makes a histogram of n requests from these percentiles. What lies between two reads as the
+// upper one. It returns the quantiles too.
 func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	h := newFine()
-	slices.SortFunc(list, func(a, b known) int {
-		switch {
-		case a.q < b.q:
-			return -1
-		case a.q > b.q:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(list, func(a, b known) int { return cmp.Compare(a.q, b.q) })
 	var qs []float64
 	done := int64(0)
 	for i, k := range list {
@@ -304,13 +312,13 @@ func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 			return loadgen.Histogram{}, nil, fmt.Errorf("percentile %v is %v, below percentile %v with %v: the file "+
 				"is damaged; make it again", 100*k.q, k.d, 100*list[i-1].q, list[i-1].d)
 		}
-		// The rank that hdrhistogram-go takes for this quantile; the maximum keeps one for itself.
+		// the rank of hdrhistogram-go for this quantile; the maximum keeps one for itself
 		rank := min(max(int64(k.q*float64(n)+.5), 1), n)
 		if k.q < 1 && list[len(list)-1].q == 1 {
 			rank = min(rank, n-1)
 		}
 		if i == len(list)-1 {
-			rank = n // what is above the last one that is known, reads as it
+			rank = n // what lies above the last one reads as it
 		}
 		h.record(k.d, rank-done)
 		done = max(done, rank)
@@ -320,10 +328,10 @@ func fill(n int64, list []known) (loadgen.Histogram, []float64, error) {
 	return made, qs, err
 }
 
-// quantile is a percentile as a share: 99.9 is 0.999, and not what rounding makes of it.
+// quantile is a percentile as a share, such as exactly 0.999 for 99.9.
 func quantile(percent float64) float64 { return math.Round(percent*1e7) / 1e9 }
 
-// percents writes quantiles for people: 0.5, 0.99 and 1 are p50, p99 and max.
+// percents writes quantiles for people, such as p50, p99 and max.
 func percents(qs []float64) string {
 	var names []string
 	for _, q := range qs {
@@ -336,16 +344,9 @@ func percents(qs []float64) string {
 	return strings.Join(names, ", ")
 }
 
-// LeftOut says what a format that was written does not take of a run.
+// LeftOut says what a written format does not take of a run.
 func LeftOut(run *runfile.Run, format Format) string {
-	left := map[Format]string{
-		FormatHgrm: "a .hgrm takes percentiles of the latency in milliseconds, and the number of requests: " +
-			"some percentiles alone, so that nothing can be added to it",
-		FormatHlog: "a histogram log takes the latency in nanoseconds, whole, and the window",
-		FormatCSV:  "this CSV takes the buckets of the latency, whole",
-		FormatPrometheus: "a native histogram takes the latency in seconds, in buckets that are 0.27% apart, and the " +
-			"end of the window",
-	}[format] + "; left out are failures, statuses, rate, targets, figures over time"
+	left := formatOf(format).leftOut + "; left out are failures, statuses, rate, targets, figures over time"
 	if run.Import != nil && !run.Import.Exact {
 		left += "; the run was imported from " + run.Import.Format +
 			", and has percentiles only, so that many of its buckets hold what belongs below them"

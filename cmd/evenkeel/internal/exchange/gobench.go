@@ -13,10 +13,9 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// go test -bench prints a line for each run of a benchmark: its name, how many operations, and
-// figures with their units. A benchmark that measures each operation reports quantiles by
-// b.ReportMetric(x, "p99-ns/op"), in ns, us, ms or s, with /op or without. Lines of one name
-// (-count) are repeats. Such a line has no more of the distribution than these.
+// go test -bench prints a line for each run of a benchmark. A benchmark that measures each
+// operation reports quantiles by b.ReportMetric(x, "p99-ns/op"), in ns, us, ms or s, with /op or
+// without. Lines of one name (-count) are repeats.
 //
 //	BenchmarkSearch/warm-8   1000   1203 ns/op   1100 p50-ns/op   4100 p99-ns/op   96 B/op
 var (
@@ -37,7 +36,7 @@ func readGoBench(r io.Reader, o Options) ([]runfile.Run, error) {
 	err := lines(r, func(s string) error {
 		m := benchLine.FindStringSubmatch(strings.TrimSpace(s))
 		if m == nil {
-			return nil // what the tests print, and lines such as ok and PASS
+			return nil // output of the tests, and lines such as ok and PASS
 		}
 		seen++
 		run, err := benchRun(benchProcs.ReplaceAllString(m[1], ""), m[2], strings.Fields(m[3]))
@@ -64,7 +63,7 @@ func readGoBench(r io.Reader, o Options) ([]runfile.Run, error) {
 	return runs, nil
 }
 
-// benchRun makes a run of a line; nil where it has no quantiles.
+// benchRun makes a run of a line, or nil without quantiles.
 func benchRun(name, operations string, figures []string) (*runfile.Run, error) {
 	n, err := strconv.ParseInt(operations, 10, 64)
 	if err != nil || n < 1 || n > 1<<53 {
@@ -115,7 +114,7 @@ func benchRun(name, operations string, figures []string) (*runfile.Run, error) {
 	}, nil
 }
 
-// benchQuantile reads 99, 99.9, and 999 and 9999, as some write 99.9 and 99.99.
+// benchQuantile reads 99 and 99.9, and also 999 as 99.9.
 func benchQuantile(percent, word string) (float64, error) {
 	switch word {
 	case "median":

@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// hey -o csv writes a line for each answer, with times in seconds; offset is when it was sent, from
-// the start. Requests that failed are not in it, nor is when it ran.
+// hey -o csv writes a line for each answer, with times in seconds. offset is when it was sent. It
+// has no failed requests and no date.
 //
 //	response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset
 //	0.0021,0.0004,0.0000,0.0000,0.0016,0.0001,200,0.0003

@@ -15,18 +15,15 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A .hgrm is HdrHistogram's percentile distribution: a line for each step of a percentile, closer
-// and closer towards 100%, with the value there and how many are at or below it, and a footer with
-// mean, maximum and count.
+// A .hgrm is HdrHistogram's percentile distribution. A line has a value, its percentile, and how
+// many are at or below it. Its steps get closer towards 100%. It has no unit, no time and no
+// failures.
 //
 //	       Value     Percentile TotalCount 1/(1-Percentile)
 //	       0.121 0.500000000000        500           2.00
 //	#[Max     =        9.000, Total count    =         1000]
 //
-// Java's library writes it as CSV too, without a footer; Python's footer says TotalCount.
-//
-// It carries no unit, no time and no failures. Requests between two lines are known by their number
-// alone.
+// Java's library also writes CSV without a footer, and Python's footer says TotalCount.
 
 func hgrmHeader(line string) bool {
 	f := strings.Fields(uncomma(line))
@@ -52,7 +49,6 @@ type distribution struct {
 var errNoFooter = errors.New("it ends before its footer (#[Max = ..., Total count = ...]): it was cut off; make it " +
 	"again")
 
-// line reads a line; what is none of a .hgrm's is an error.
 func (d *distribution) line(s string) error {
 	if d.csv {
 		s = uncomma(s)
@@ -68,7 +64,7 @@ func (d *distribution) line(s string) error {
 		d.started, d.csv = true, strings.Contains(s, ",")
 		return nil
 	case strings.HasPrefix(s, "#["):
-		if !d.started { // HistogramLogProcessor says above the table which log it is of
+		if !d.started { // HistogramLogProcessor names its log above the table
 			return nil
 		}
 		return d.footer(s)
@@ -100,7 +96,7 @@ func (d *distribution) line(s string) error {
 func (d *distribution) footer(s string) error {
 	_, text, found := strings.Cut(strings.Replace(s, "TotalCount", "Total count", 1), "Total count")
 	if !found {
-		return nil // the mean, the buckets, and comments
+		return nil // the mean, the buckets and comments
 	}
 	n, err := strconv.ParseInt(strings.Trim(text, " =]"), 10, 64)
 	if err != nil || n != d.count {
@@ -111,7 +107,6 @@ func (d *distribution) footer(s string) error {
 	return nil
 }
 
-// note says what a distribution of so many lines tells.
 func (d *distribution) note() string {
 	return fmt.Sprintf("its percentile distribution has %d lines: a percentile between two of them reads as the "+
 		"upper one, and results cannot be added to it", d.rows)
@@ -145,7 +140,7 @@ func readHgrm(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{run}, nil
 }
 
-// hdrOf is a histogram as HdrHistogram's own library has it.
+// hdrOf converts a histogram to HdrHistogram's own type.
 func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
 	text, err := h.MarshalJSON()
 	if err != nil {
@@ -158,8 +153,7 @@ func hdrOf(h *loadgen.Histogram) (*hdr.Histogram, error) {
 	return hdr.Decode([]byte(encoded))
 }
 
-// hgrmTicks is the number of lines from one halving of what is left to 100% to the next, as other
-// tools write.
+// hgrmTicks is the number of lines for each halving of the rest to 100%, as other tools write.
 const hgrmTicks = 5
 
 func writeHgrm(w io.Writer, run *runfile.Run) error {

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,23 +18,20 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A histogram log has a histogram for each interval of time, whole: counts can be added from it.
-// Lines with a tag are a run of their own. It carries neither failures nor what was asked for, and
-// no unit: nanoseconds are the custom.
+// A histogram log has a whole histogram for each interval of time, so its counts can be added.
+// Lines with a tag are a run of their own. It has no failures, no rate and no unit, but nanoseconds
+// are usual.
 //
 //	#[Histogram log format version 1.3]
 //	#[StartTime: 1441812279.474 (seconds since epoch), ...]
 //	Tag=NAME,START,LENGTH,MAXIMUM,HISTFAAAA...
 
-// hlogLine has the five parts of an interval's line.
 var hlogLine = regexp.MustCompile(
 	`^(?:Tag=([^,]*),)?([-+.0-9eE]+),([-+.0-9eE]+),([-+.0-9eE]+|NaN),(HIST[-A-Za-z0-9+/=]*)$`,
 )
 
 var hlogVersion = regexp.MustCompile(`^#\[Histogram log format version ([0-9]+)\.([0-9]+)`)
 
-// hlogHead finds the number of a line such as #[StartTime: 1441812279.474 (seconds since epoch),
-// ...].
 var hlogHead = regexp.MustCompile(`^#\[(StartTime|BaseTime): ([-+.0-9eE]+)`)
 
 const (
@@ -41,13 +39,11 @@ const (
 	year         = 365 * 24 * 3600. // seconds
 )
 
-// interval is a line of a log.
 type interval struct {
 	start, length float64 // seconds; start as the log has it
 	h             loadgen.Histogram
 }
 
-// histogramLog is a log as it is read.
 type histogramLog struct {
 	unit       time.Duration
 	start      float64 // seconds since 1970
@@ -57,7 +53,7 @@ type histogramLog struct {
 	tags       []string // in the order in which they came
 	byTag      map[string][]interval
 	n          int
-	otherSizes bool // histograms of other bounds than ours were counted again
+	otherSizes bool // some histograms had other bounds than loadgen's
 }
 
 func readHlog(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -122,10 +118,10 @@ func (l *histogramLog) line(s string) error {
 		l.tags = append(l.tags, m[1])
 	}
 	l.byTag[m[1]] = append(l.byTag[m[1]], i)
-	if !l.hasStart { // as HdrHistogram's own reader: the first interval's
+	if !l.hasStart { // HdrHistogram's own reader too takes the first interval's
 		l.start, l.hasStart = start, true
 	}
-	if !l.hasBase { // as it: starts that are a year before the log's are no times, but count from it
+	if !l.hasBase { // so too: starts over a year before the log's count from it
 		if start < l.start-year {
 			l.base = l.start
 		}
@@ -157,17 +153,8 @@ func (l *histogramLog) comment(s string) error {
 	return nil
 }
 
-// run makes one run of the intervals of a tag.
 func (l *histogramLog) run(all []interval) (runfile.Run, error) {
-	slices.SortStableFunc(all, func(a, b interval) int {
-		switch {
-		case a.start < b.start:
-			return -1
-		case a.start > b.start:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b interval) int { return cmp.Compare(a.start, b.start) })
 	load := &loadgen.Result{}
 	end := all[0].start
 	for i := range all {
@@ -180,7 +167,7 @@ func (l *histogramLog) run(all []interval) (runfile.Run, error) {
 		end = max(end, all[i].start+all[i].length)
 	}
 	load.Duration = time.Duration((end - all[0].start) * 1e9)
-	if at := all[0].start + l.base; at > year { // else it counts from nobody knows when
+	if at := all[0].start + l.base; at > year { // otherwise the start is unknown
 		load.Started = time.UnixMilli(int64(math.Round(at * 1e3))).UTC()
 	}
 	run := runfile.Run{Load: load, Import: &runfile.Import{Format: string(FormatHlog), Exact: true}}
@@ -210,7 +197,7 @@ func points(all []interval) loadgen.Series {
 	for i := range all {
 		at := (all[i].start - all[0].start) / length
 		k := int(math.Round(at))
-		last := i == len(all)-1 && all[i].length < length // what was left when it ended
+		last := i == len(all)-1 && all[i].length < length // the rest
 		if k != len(s.Points) && (k < len(s.Points) || k > maxPoints) || len(s.Points) >= maxPoints ||
 			math.Abs(all[i].length-length) > .05*length && !last {
 			return loadgen.Series{}
@@ -228,7 +215,7 @@ func points(all []interval) loadgen.Series {
 	return s
 }
 
-// writeHlog writes a log of one interval: the window.
+// writeHlog writes the window as one interval.
 func writeHlog(w io.Writer, run *runfile.Run) error {
 	h, err := hdrOf(&run.Load.Latency)
 	if err != nil {
@@ -247,7 +234,7 @@ func writeHlog(w io.Writer, run *runfile.Run) error {
 		startTime(w, from), log.OutputLegend(), log.OutputIntervalHistogram(h))
 }
 
-// startTime writes both times in whole milliseconds, which the library's own lines cut to seconds.
+// startTime writes both times in milliseconds. The library's own lines have seconds.
 func startTime(w io.Writer, ms int64) error {
 	_, err := fmt.Fprintf(w, "#[StartTime: %d.%03d (seconds since epoch), %s]\n#[BaseTime: %[1]d.%03[2]d (seconds "+
 		"since epoch)]\n",

@@ -15,9 +15,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// k6's summary, of --summary-export or of what handleSummary gets, has a few percentiles of each
-// metric and no counts below them. Times are milliseconds. --summary-trend-stats says which
-// percentiles. Only the second form has a map "values".
+// k6's summary, of --summary-export or handleSummary, has a few percentiles of each metric, in
+// milliseconds. --summary-trend-stats chooses them. Only handleSummary's form has a map "values".
 //
 //	{"metrics": {"http_req_duration": {"med": 1.2, "p(90)": 3.4, "max": 9, ...},
 //	 "http_reqs": {"count": 100, "rate": 50}, ...}}
@@ -25,7 +24,7 @@ import (
 // k6Metric is one metric, in either form.
 type k6Metric map[string]json.RawMessage
 
-// number returns a figure of a metric, and whether it has that.
+// number returns a figure of a metric, and whether it has it.
 func (m k6Metric) number(name string) (float64, bool, error) {
 	raw, has := m[name]
 	if !has {
@@ -38,7 +37,7 @@ func (m k6Metric) number(name string) (float64, bool, error) {
 	return v, true, nil
 }
 
-// count returns a figure that is a count; 0 where there is none.
+// count returns a figure that is a count, or 0 without it.
 func (m k6Metric) count(name string) (int64, error) {
 	v, _, err := m.number(name)
 	if err == nil && !(v >= 0 && v < 1<<53) {
@@ -100,7 +99,6 @@ func readK6(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{run}, nil
 }
 
-// k6Load fills in the counts.
 func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
 	requests, err := metrics["http_reqs"].count("count")
 	if err != nil {
@@ -116,7 +114,7 @@ func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
 	if d, ok := duration(float64(requests)/rate, time.Second); ok && rate > 0 {
 		l.Duration = d
 	}
-	// A rate's passes are those for which it is true: for http_req_failed the failed ones.
+	// The passes of http_req_failed are the failed requests.
 	if l.Failed, err = metrics["http_req_failed"].count("passes"); err != nil {
 		return fmt.Errorf("http_req_failed: %w", err)
 	}
@@ -143,7 +141,6 @@ func k6Load(l *loadgen.Result, metrics map[string]k6Metric) error {
 
 var k6Percentile = regexp.MustCompile(`^p\((\d+(?:\.\d+)?)\)$`)
 
-// k6Known returns the percentiles of a trend.
 func k6Known(m k6Metric) ([]known, error) {
 	var list []known
 	for name := range m {
@@ -160,7 +157,7 @@ func k6Known(m k6Metric) ([]known, error) {
 			}
 			q = quantile(v)
 		default:
-			continue // avg, min, count, and thresholds
+			continue // avg, min, count and thresholds
 		}
 		v, _, err := m.number(name)
 		if err != nil {

@@ -13,8 +13,7 @@ import (
 )
 
 // k6 run --out json writes a line for each measurement. Those of http_req_duration are the
-// requests: when they ended, how long they took in milliseconds, and as tags what they were; status
-// is 0 where there was no answer.
+// requests, with their end and duration in milliseconds. The status is 0 without an answer.
 //
 //	{"type":"Point","metric":"http_req_duration","data":{"time":"...","value":1.2,
 //	 "tags":{"status":"200","method":"GET","url":"..."}}}

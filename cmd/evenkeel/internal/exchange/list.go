@@ -13,8 +13,8 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// A plain list has a latency a line: a number, whose unit -unit says, or one with its unit, such as
-// 1.5ms. Empty lines and those that begin with # are passed over.
+// A list has a latency on each line, as a number in the unit of -unit or with its unit, such as
+// 1.5ms. Empty lines and those that begin with # do not count.
 var listLine = regexp.MustCompile(`^[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?(ns|us|µs|ms|s|m|h)?$`)
 
 func readList(r io.Reader, o Options) ([]runfile.Run, error) {

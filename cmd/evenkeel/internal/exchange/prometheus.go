@@ -11,9 +11,8 @@ import (
 )
 
 // A native histogram of Prometheus has buckets whose bounds are powers of 2^(2^-schema), in
-// seconds; at schema 8, the finest, they are 0.27% apart. In the text format of OpenMetrics 2.0 it
-// is one line. Buckets stand in spans: how many empty ones lie before the span, and how many there
-// are in it.
+// seconds. At schema 8, the finest, they are 0.27% apart. A span has the number of empty buckets
+// before it and its own number. OpenMetrics 2.0 writes it on one line:
 //
 //	latency_seconds{label="load"} {count:3,sum:0.3,schema:8,zero_threshold:0,zero_count:0,
 //	 positive_spans:[-850:1,3:2],positive_buckets:[1,1,1]}
@@ -31,7 +30,7 @@ func writePrometheus(w io.Writer, run *runfile.Run) error {
 	var spans, buckets []string
 	var count, zero int64
 	var sum float64
-	// the bucket after the span, how many it has, and what the last of them holds
+	// the bucket after the span, its length, and the count of its last bucket
 	next, length, filled := 0, 0, int64(0)
 	offset := 0
 	flush := func() {
@@ -48,7 +47,7 @@ func writePrometheus(w io.Writer, run *runfile.Run) error {
 		}
 		i := promIndex(d.Seconds())
 		switch {
-		case length > 0 && i == next-1: // several of ours in one of theirs
+		case length > 0 && i == next-1: // several of loadgen's buckets in one
 			filled += n
 			buckets[len(buckets)-1] = strconv.FormatInt(filled, 10)
 			continue
@@ -72,7 +71,7 @@ func writePrometheus(w io.Writer, run *runfile.Run) error {
 	return err
 }
 
-// promTime is the end of the window, where it is known.
+// promTime is the end of the window, if it is known.
 func promTime(run *runfile.Run) string {
 	_, to, ok := run.Window()
 	if !ok {
@@ -81,7 +80,6 @@ func promTime(run *runfile.Run) string {
 	return fmt.Sprintf(" %d.%03d", to.Unix(), to.Nanosecond()/1e6)
 }
 
-// promLabel escapes a label's value.
 func promLabel(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(s, "\ufffd"))
 }

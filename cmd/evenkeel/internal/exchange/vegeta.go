@@ -18,11 +18,10 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// vegeta's results have each request: when it was sent, how long it took, its status and size, its
-// URL. vegeta attack writes gob; vegeta encode makes JSON, an object a line, or CSV of twelve
-// columns of them. Latency counts from the sending.
+// vegeta's results have each request. vegeta attack writes gob. vegeta encode makes JSON, an object
+// a line, or CSV of twelve columns.
 
-// vegetaResult is what is read of a request; gob and JSON find the fields by name.
+// vegetaResult is what is read of a request. gob and JSON find the fields by name.
 type vegetaResult struct {
 	Code      uint16        `json:"code"`
 	Timestamp time.Time     `json:"timestamp"`
@@ -33,7 +32,7 @@ type vegetaResult struct {
 	URL       string        `json:"url"`
 }
 
-const maxTargets = 20 // that are named; others are "..."
+const maxTargets = 20 // that are named
 
 func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	in := bufio.NewReaderSize(r, sniffBytes)
@@ -76,8 +75,8 @@ func readVegeta(r io.Reader, o Options) ([]runfile.Run, error) {
 	return []runfile.Run{v.run}, nil
 }
 
-// vegetaCSV reads lines of time, status, latency, bytes out, bytes in, error, body, attack, number,
-// method, URL, header.
+// vegetaCSV reads time, status, latency, bytes out, bytes in, error, body, attack, number, method,
+// URL, header.
 func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
 	last := &lastByte{r: r}
 	d := csv.NewReader(last)
@@ -99,7 +98,7 @@ func vegetaCSV(r io.Reader) func() (vegetaResult, error) {
 	}
 }
 
-// lastByte remembers how a file ended: the cut of a line in its last column would go unseen.
+// lastByte remembers how a file ended, because a line cut in its last column looks whole.
 type lastByte struct {
 	r io.Reader
 	b byte
@@ -116,8 +115,8 @@ func (l *lastByte) Read(b []byte) (int, error) {
 // vegeta adds up results.
 type vegeta struct {
 	run  runfile.Run
-	last time.Time // the end of the last one
-	sent time.Time // when the last one was sent
+	last time.Time // end of the last one
+	sent time.Time // start of the last one
 }
 
 func (v *vegeta) add(r vegetaResult) error {
@@ -173,7 +172,6 @@ func (v *vegeta) add(r vegetaResult) error {
 	return nil
 }
 
-// window works out when the load was put on.
 func (v *vegeta) window() error {
 	l := v.run.Load
 	if d := v.last.Sub(l.Started); d.Seconds() > year {
@@ -200,7 +198,6 @@ func (v *vegeta) end() error {
 	return nil
 }
 
-// vegetaUnsaid says what vegeta's files do not.
 func vegetaUnsaid(rateSaid bool) string {
 	rate := "the rate is that at which requests were sent, since vegeta does not say what was asked for (-rate does)"
 	if rateSaid {
@@ -209,7 +206,7 @@ func vegetaUnsaid(rateSaid bool) string {
 	return rate + "; connections and timeout are not known, and figures over time are left out"
 }
 
-// vegetaReport is what vegeta report -type json writes: some percentiles, and counts.
+// vegetaReport is what vegeta report -type json writes.
 type vegetaReport struct {
 	Latencies map[string]int64 `json:"latencies"`
 	BytesIn   struct {
@@ -279,7 +276,7 @@ func readVegetaReport(d *json.Decoder, o Options) ([]runfile.Run, error) {
 	}}, nil
 }
 
-// vegetaClass finds the class of a failure by what Go's HTTP client said.
+// vegetaClass finds the class of a failure by the text of Go's HTTP client.
 func vegetaClass(text string) loadgen.Class {
 	for _, c := range []struct {
 		part  string

@@ -44,12 +44,12 @@ var wrkUnits = map[string]time.Duration{
 // wrk2 reads the output line by line.
 type wrk2 struct {
 	run      runfile.Run
-	open     bool // the latencies are wrk2's, which count from when requests were due
+	open     bool // latencies count from when requests were due
 	answered bool // the line with the number of requests has come
 	known    []known
 	table    distribution
 	inTable  bool
-	over     bool // what follows is of latencies from sending (-U)
+	over     bool // latencies from sending follow (-U)
 }
 
 func readWrk2(r io.Reader, o Options) ([]runfile.Run, error) {
@@ -130,8 +130,12 @@ func (p *wrk2) line(s string) error {
 		p.over = true
 	case strings.HasPrefix(t, "Detailed Percentile spectrum"):
 		p.inTable = !p.over
-	case match(wrkRunning, t, func(m []string) { l.Targets = []string{"GET " + m[1]} }):
-	case match(wrkThreads, t, func(m []string) { l.Connections, _ = strconv.Atoi(m[1]) }):
+	}
+	if m := wrkRunning.FindStringSubmatch(t); m != nil {
+		l.Targets = []string{"GET " + m[1]}
+	}
+	if m := wrkThreads.FindStringSubmatch(t); m != nil {
+		l.Connections, _ = strconv.Atoi(m[1])
 	}
 	if m := wrkPercent.FindStringSubmatch(t); m != nil && !p.over {
 		q, err1 := strconv.ParseFloat(m[1], 64)
@@ -174,15 +178,6 @@ func (p *wrk2) line(s string) error {
 		p.run.Notes = append(p.run.Notes, m[1]+" answers had a status that is not 2xx or 3xx; wrk2 does not say which")
 	}
 	return nil
-}
-
-// match calls found where the line matches.
-func match(re *regexp.Regexp, s string, found func(m []string)) bool {
-	m := re.FindStringSubmatch(s)
-	if m != nil {
-		found(m)
-	}
-	return m != nil
 }
 
 func wrkDuration(number, unit string) (time.Duration, error) {

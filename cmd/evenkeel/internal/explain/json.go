@@ -1,30 +1,23 @@
 package explain
 
 import (
-	"encoding/json"
 	"io"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// version is the version of what WriteJSON writes. It rises when a field changes its meaning;
-// new fields do not raise it.
+// version is that of both JSON forms. It rises when a field changes its meaning.
 const version = 1
 
-// changeVersion is the version of what WriteChange writes, as version is of WriteJSON's.
-const changeVersion = 1
-
-// WriteJSON writes a verdict and the report that it is on as indented JSON, which
-// docs/reference/explain-json.md describes.
+// WriteJSON writes a verdict as docs/reference/explain-json.md describes.
 func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	r := *v.Report()
 	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
 		notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(struct {
+	return cli.WriteJSON(w, struct {
 		Version int              `json:"version"`
 		Tool    string           `json:"tool"`
 		Source  string           `json:"source"`
@@ -33,23 +26,16 @@ func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	}{version, runfile.Tool(), source, v, &r})
 }
 
-// notNil has an empty list written as [], not as null.
-func notNil[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
+// notNil writes an empty list as [], not null.
+func notNil[T any](s []T) []T { return append([]T{}, s...) }
 
-// WriteChange writes a change as indented JSON, which docs/reference/explain-json.md describes.
+// WriteChange writes a change as docs/reference/explain-json.md describes.
 func WriteChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", " ")
-	return e.Encode(struct {
+	return cli.WriteJSON(w, struct {
 		Version int      `json:"version"`
 		Tool    string   `json:"tool"`
 		Old     []string `json:"old_sources"`
 		New     []string `json:"new_sources"`
 		Change  any      `json:"change"`
-	}{changeVersion, runfile.Tool(), sides[0], sides[1], c})
+	}{version, runfile.Tool(), sides[0], sides[1], c})
 }

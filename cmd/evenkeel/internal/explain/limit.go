@@ -1,24 +1,28 @@
-// Package explain has the limits of evenkeel explain, and writes what it found as JSON and as
-// pages.
+// Package explain has the limits and the JSON of evenkeel explain.
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Limit is a -fail-if: how much of a band's excess over the median a cause may be.
+// Limit is a -fail-if: a cause's share of a band's excess over the median. With -against it is how
+// much more the cause takes, in percent of the old mean.
 type Limit struct {
-	text    string // as it was given
+	text    string
 	band    string
-	cause   string // as it is called
-	causes  []reqtrace.Cause
+	cause   string
+	causes  []reqtrace.Cause // nil: all of them
 	percent float64
 }
 
@@ -26,48 +30,64 @@ type Limit struct {
 type Limits []Limit
 
 const (
-	limitForm = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
+	limitForm  = "write it as [BAND:]CAUSE>N%, such as 'gc>30%' or 'p99.9+:lock>50%'"
+	changeForm = "with -against write it as [all:]CAUSE>+N%, such as 'lock>+10%' or 'all:total>+5%'"
 
-	tailBand  = "p99+"
-	BandList  = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
-	CauseHelp = "assist assist-wait sweep stopped runqueue-gc runqueue runqueue-idle lock channel network\n" +
-		"  syscall cgo sleep machine stopped-other throttled descheduled running unknown"
-	GroupHelp = "gc (assist, assist-wait, sweep, stopped, runqueue-gc), assists (the first two),\n" +
-		"  queue (runqueue, runqueue-gc, runqueue-idle)"
+	tailBand   = "p99+"
+	allBand    = "all" // of all requests, with -against
+	totalCause = "total"
+	bandList   = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
 )
 
-// ParseLimit reads [BAND:]CAUSE>N%.
-func ParseLimit(s string) (Limit, error) {
-	l := Limit{text: s, band: tailBand}
-	what, number, ok := strings.Cut(s, ">")
-	if !ok {
-		return l, fmt.Errorf("no > in it; %s", limitForm)
+// ParseLimits reads [BAND:]CAUSE>N%, or with -against [p99+:|all:]CAUSE>+N%.
+func ParseLimits(texts []string, against bool) (Limits, error) {
+	var list Limits
+	for _, text := range texts {
+		l, err := parseLimit(text, against)
+		if err != nil {
+			return nil, fmt.Errorf("-fail-if %q: %w", text, err)
+		}
+		list = append(list, l)
 	}
-	number = strings.TrimSpace(number)
-	digits, ok := strings.CutSuffix(number, "%")
-	if !ok {
-		return l, fmt.Errorf("%q does not end in %%; %s", number, limitForm)
+	return list, nil
+}
+
+func parseLimit(text string, against bool) (Limit, error) {
+	l := Limit{text: text, band: tailBand}
+	form, bands := limitForm, bandList
+	if against {
+		form, bands = changeForm, tailBand+" "+allBand
+	}
+	what, number, ok := strings.Cut(text, ">")
+	digits, percent := strings.CutSuffix(strings.TrimSpace(number), "%")
+	switch {
+	case !ok:
+		return l, fmt.Errorf("no > in it; %s", form)
+	case !percent:
+		return l, fmt.Errorf("%q does not end in %%; %s", number, form)
+	}
+	l.cause = strings.TrimSpace(what)
+	if band, cause, ok := strings.Cut(what, ":"); ok {
+		l.band, l.cause = strings.TrimSpace(band), strings.TrimSpace(cause)
+	}
+	if !against && (strings.HasPrefix(digits, "+") || l.band == allBand || l.cause == totalCause) {
+		return l, errors.New("it is a limit of a difference; name the old version's traces with -against")
 	}
 	var err error
 	l.percent, err = strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	if err != nil || math.IsNaN(l.percent) || l.percent < 0 || l.percent >= 100 {
-		return l, fmt.Errorf("%q is no share; write 0%% or more, less than 100%%", number)
+	if err != nil || math.IsNaN(l.percent) || l.percent < 0 || l.percent > 1e6 || l.percent >= 100 && !against {
+		return l, fmt.Errorf("%q is no share; write 0%% or more, without -against less than 100%%", number)
 	}
-	if band, cause, ok := strings.Cut(what, ":"); ok {
-		l.band, what = strings.TrimSpace(band), cause
-		if !slices.Contains(strings.Fields(BandList), l.band) {
-			return l, fmt.Errorf("no band %q; there are %s", l.band, BandList)
-		}
+	if !slices.Contains(strings.Fields(bands), l.band) {
+		return l, fmt.Errorf("no band %q; there are %s", l.band, bands)
 	}
-	l.cause = strings.TrimSpace(what)
-	if l.causes = causesOf(l.cause); l.causes == nil {
+	if l.causes = causesOf(l.cause); l.causes == nil && (l.cause != totalCause || !against) {
 		return l, fmt.Errorf("no cause %q; there are %s, and the groups gc, assists and queue", l.cause,
-			strings.Join(strings.Fields(CauseHelp), " "))
+			strings.Trim(fmt.Sprint(reqtrace.Causes()), "[]"))
 	}
 	return l, nil
 }
 
-// causesOf returns the causes of a group, or the cause of that name.
 func causesOf(name string) []reqtrace.Cause {
 	for _, g := range verdict.Groups() {
 		if g.Name == name {
@@ -81,7 +101,7 @@ func causesOf(name string) []reqtrace.Cause {
 	return []reqtrace.Cause{c}
 }
 
-// Check says which limits are exceeded, and by how much; its error, which of them cannot be known.
+// Check returns the exceeded limits. Its error names a limit without requests.
 func (l Limits) Check(v *verdict.Verdict) (hit []string, err error) {
 	for _, x := range l {
 		share, err := x.share(v)
@@ -89,18 +109,14 @@ func (l Limits) Check(v *verdict.Verdict) (hit []string, err error) {
 			return hit, fmt.Errorf("-fail-if %s: %w", x.text, err)
 		}
 		if over := share*100 - x.percent; over > 0 {
-			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100,
-				points(over)))
+			points := fmt.Sprintf("%.1f", over)
+			if over < .1 {
+				points = "less than 0.1"
+			}
+			hit = append(hit, fmt.Sprintf("-fail-if %s: it is %.1f%%, %s points too much", x.text, share*100, points))
 		}
 	}
 	return hit, nil
-}
-
-func points(x float64) string {
-	if x < .1 {
-		return "less than 0.1"
-	}
-	return fmt.Sprintf("%.1f", x)
 }
 
 func (l *Limit) share(v *verdict.Verdict) (float64, error) {
@@ -114,4 +130,38 @@ func (l *Limit) share(v *verdict.Verdict) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("no request is in that band, of %d; take a longer trace", r.Requests)
+}
+
+// CheckChange compares with the limits. A limit is decided if the whole interval is on one side.
+func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
+	for _, x := range l {
+		d, mean := x.of(c)
+		most := x.percent / 100 * float64(mean)
+		what := "kept"
+		switch {
+		case float64(d.Low) > most:
+			what, err = "exceeded", cli.ErrLimit
+		case float64(d.High) > most:
+			what = "inconclusive"
+			if err == nil {
+				err = cli.ErrCannotTell
+			}
+		}
+		lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s [%s, %s] of %s", x.text, what,
+			textfmt.SignedDuration(d.More), textfmt.SignedDuration(d.Low),
+			textfmt.SignedDuration(d.High), textfmt.Duration(mean)))
+	}
+	return lines, err
+}
+
+// of returns the limited difference, and the old mean.
+func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
+	slow, all := c.Slow, c.All
+	if l.causes != nil {
+		slow, all = c.Of(l.causes...)
+	}
+	if l.band == allBand {
+		return all, c.All.Old
+	}
+	return slow, c.Slow.Old
 }

@@ -1,20 +1,24 @@
-// Package fetch reads a page of a service, with a bound on its size.
+// Package fetch reads pages of services, and the URLs that users write.
 package fetch
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 )
 
-// Page returns what a page of a service says, of at most so many bytes. wanted says what to do
-// where it is no such page. The errors do not name the page.
+// Page returns a page of at most so many bytes. wanted is what to do if the status is not 200. The
+// errors do not name the page.
 func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -40,16 +44,44 @@ func Page(ctx context.Context, c *http.Client, page string, most int64, wanted s
 	return b, nil
 }
 
-// goneError is the error for a page that is not there.
 type goneError struct{ error }
 
 func (goneError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// IsURL reports whether what a command reads is a URL; whether it can be asked, who asks it finds
-// out.
+// IsURL reports whether a name has a scheme.
 func IsURL(name string) bool { return strings.Contains(name, "://") }
 
-// fetchError says what an error of c means.
+// ParseURL reads a URL. HOST:PORT/PATH stands for http://HOST:PORT/PATH.
+func ParseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(WithScheme(text))
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "") {
+		err = errors.New("no http or https URL of a host")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w; write it as http://HOST:PORT/PATH", text, err)
+	}
+	return u, nil
+}
+
+// WithScheme adds http:// if there is no scheme.
+func WithScheme(name string) string {
+	if IsURL(name) {
+		return name
+	}
+	return "http://" + name
+}
+
+// Address returns the host and port of a URL.
+func Address(u *url.URL) string {
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// NewClient returns a client that keeps no connection open.
+func NewClient(timeout time.Duration, c *tls.Config) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}, Timeout: timeout}
+}
+
 func fetchError(ctx context.Context, c *http.Client, err error) error {
 	if t, ok := errors.AsType[interface {
 		error
@@ -64,7 +96,7 @@ func fetchError(ctx context.Context, c *http.Client, err error) error {
 	return err
 }
 
-// AtMost reads all of r, or fails where that is more.
+// AtMost reads all of r, or fails if that is more.
 func AtMost(r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(b)) > most {
@@ -73,7 +105,7 @@ func AtMost(r io.Reader, most int64) ([]byte, error) {
 	return b, err
 }
 
-// FirstLine returns what an error's body begins with, fit for a terminal.
+// FirstLine returns the first line of an error's body, safe for a terminal.
 func FirstLine(r io.Reader) string {
 	b, _ := io.ReadAll(io.LimitReader(r, 200))
 	line, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n")

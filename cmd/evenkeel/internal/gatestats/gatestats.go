@@ -1,4 +1,4 @@
-// Package gatestats reads the statistics of a gate from a replica's status page.
+// Package gatestats reads gate statistics from status pages.
 package gatestats
 
 import (
@@ -9,9 +9,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
@@ -23,9 +21,8 @@ const (
 	MaxBytes     = 1 << 20
 )
 
-// Stats is what a status page says of a gate: the fields of gcgate.Stats that are read here, by
-// their names there, and of its process. This command controls no collector, so it does not import
-// the package.
+// Stats has the fields of gcgate.Stats and httpgate.Process that this command reads. The command
+// does not import gcgate, because it controls no collector.
 type Stats struct {
 	Policy, State string
 
@@ -42,21 +39,21 @@ type Stats struct {
 	Expected                         time.Duration
 	Turn                             struct {
 		Held               Duration
-		Holding            *int   // nil: the service is older than this figure
-		HeldUpBy           string // "": nobody, or the service is older than this figure
+		Holding            *int   // nil: an older service
+		HeldUpBy           string // "": nobody, or an older service
 		HeldUpFor          time.Duration
 		Replicas, Turns    int
 		Load               float64
 		LongestWait, Spare time.Duration
 	}
 	Advice  string
-	Process struct { // httpgate.Process; zero: the page is another, or older
+	Process struct { // zero: another page, or an older one
 		CPU, Collector time.Duration
 		Cycles         uint64
 		Procs          int
 	}
 
-	At time.Time // when it was read; not in JSON
+	At time.Time
 }
 
 // Duration is a gcgate.Duration.
@@ -72,7 +69,7 @@ func (d Duration) Mean() time.Duration {
 	return d.Total / time.Duration(d.Count)
 }
 
-// Collected is how many collections the gate has made.
+// Collected is the number of collections.
 func (s *Stats) Collected() (n uint64) {
 	for _, c := range s.Collections {
 		n += c
@@ -80,14 +77,14 @@ func (s *Stats) Collected() (n uint64) {
 	return n
 }
 
-// IsOfLaterProcess reports whether a counter has gone back since last.
+// IsOfLaterProcess reports whether a counter went back.
 func (s *Stats) IsOfLaterProcess(last *Stats) bool {
 	return s.Entered < last.Entered || s.Allocated < last.Allocated || s.Collected() < last.Collected() ||
 		s.WithoutTurn < last.WithoutTurn || s.LostTurns < last.LostTurns || s.Escaped < last.Escaped ||
 		s.IgnoredDrains < last.IgnoredDrains
 }
 
-// MemoryLimit is the memory limit in bytes, 0 without one.
+// MemoryLimit is in bytes. 0 means no limit.
 func (s *Stats) MemoryLimit() float64 {
 	if s.Limit >= math.MaxInt64 {
 		return 0
@@ -95,29 +92,10 @@ func (s *Stats) MemoryLimit() float64 {
 	return float64(s.Limit)
 }
 
-// URL makes a URL of what a user writes: host:port stands for the status page at its root.
-func URL(text string) (string, error) {
-	if !strings.Contains(text, "://") {
-		text = "http://" + text
-	}
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return "", err
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "", fmt.Errorf("%s: a status page's URL begins with http:// or https://", text)
-	case u.Host == "":
-		return "", fmt.Errorf("%s names no host: write http://HOST:PORT/PATH", text)
-	}
-	return u.String(), nil
-}
+// NewClient returns a client for status pages.
+func NewClient() *http.Client { return fetch.NewClient(statsTimeout, nil) }
 
-// NewClient returns a client that keeps no connection open: a replica counts none of ours.
-func NewClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: statsTimeout}
-}
-
-// Fetch reads the statistics of a gate, which may be a member of what the page says, too.
+// Fetch reads the statistics from a page, or from a member of its JSON object.
 func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {
 	body, err := fetch.Page(ctx, c, url, MaxBytes, "it must be a status page, as httpgate.Status serves it")
 	if err != nil {
@@ -131,10 +109,9 @@ func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {
 	return s, nil
 }
 
-var errNoStats = errors.New("no gate's statistics in the answer: serve them with httpgate.Status, or gcgate's Stats " +
-	"as JSON")
+var errNoStats = errors.New("no gate's statistics in the answer; serve them with httpgate.Status")
 
-// parseStats finds the statistics in a JSON text: all of it, or a member of its object.
+// parseStats searches a JSON object and its members.
 func parseStats(text []byte) (*Stats, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -147,8 +124,7 @@ func parseStats(text []byte) (*Stats, error) {
 		}
 		s := new(Stats)
 		if err := json.Unmarshal(object, s); err != nil {
-			return nil, fmt.Errorf("statistics of a gate that cannot be read: %w; is this evenkeel as new as the "+
-				"service's?", err)
+			return nil, fmt.Errorf("cannot read the gate's statistics: %w; is the service newer than evenkeel?", err)
 		}
 		s.Policy, s.State, s.Advice = textfmt.Visible(s.Policy, 40), textfmt.Visible(s.State, 40),
 			textfmt.Visible(s.Advice, 500)

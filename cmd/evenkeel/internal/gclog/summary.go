@@ -1,15 +1,14 @@
 package gclog
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/gctrace"
 	"evenkeel.dev/internal/textfmt"
 )
 
-// end prints the summaries of the whole log.
 func (v *view) end(name string, r *Report, asJSON bool) error {
 	v.screen.Erase()
 	var stats gctrace.Stats
@@ -22,16 +21,13 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	switch {
 	case r.Total > 0:
 	case stats.FivePhases > 0:
-		return fmt.Errorf("%s: %s gctrace lines of Go 1.5, which have five phases, and are not read here: build the "+
-			"program with a newer Go",
+		return fmt.Errorf("%s: %s gctrace lines of Go 1.5 have five phases; build the program with a newer Go",
 			name, textfmt.Count(float64(stats.FivePhases)))
 	case stats.Lost > 0:
-		return fmt.Errorf("%s: %s lines begin like gctrace lines, and none of them is whole; keep the program's "+
-			"standard error as it is, without breaking its lines",
+		return fmt.Errorf("%s: none of %s gctrace lines is whole; keep standard error unchanged",
 			name, textfmt.Count(float64(stats.Lost)))
 	default:
-		return fmt.Errorf("%s: no gctrace line in it; start the program with GODEBUG=gctrace=1 and keep its standard "+
-			"error", name)
+		return fmt.Errorf("%s: no gctrace line; start the program with GODEBUG=gctrace=1 and keep its stderr", name)
 	}
 	counted := int64(0)
 	for i := range r.Processes {
@@ -58,7 +54,7 @@ func (v *view) end(name string, r *Report, asJSON bool) error {
 	return nil
 }
 
-// lineUnless returns an empty line unless the text that follows is the first.
+// lineUnless returns an empty line, or "" before the first text.
 func lineUnless(first bool) string {
 	if first {
 		return ""
@@ -66,23 +62,20 @@ func lineUnless(first bool) string {
 	return "\n"
 }
 
-// json prints all as JSON. summary is there for a log of one process only, so that nobody takes
-// a part of a longer one for the whole.
+// json leaves summary out if there are several processes, so that a part is not taken for the
+// whole.
 func (v *view) json(r *Report, stats *gctrace.Stats) error {
 	var one *gctrace.Summary
 	if r.Total == 1 {
 		one = &r.Processes[0].Summary
 	}
-	e := json.NewEncoder(v.app.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	return cli.WriteJSON(v.app.Stdout, struct {
 		Summary   *gctrace.Summary `json:"summary,omitempty"`
 		Processes []Process        `json:"processes"`
 		Log       *gctrace.Stats   `json:"log"`
 	}{one, r.Processes, stats})
 }
 
-// notes says what a reader must know before believing the figures.
 func (v *view) notes(r *Report, stats *gctrace.Stats) {
 	note := func(format string, a ...any) { fmt.Fprintf(v.app.Stdout, "! "+format+"\n", a...) }
 	switch {

@@ -10,8 +10,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// WriteSummary writes a summary of the collector's work. util is the runtime's own percentage since
-// the program's start, which counts the collections too whose lines are missing.
+// WriteSummary writes a summary. util is the runtime's own percentage since the program's start.
 func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) error {
 	var b strings.Builder
 	read, partial := s.Read.Get()
@@ -84,7 +83,7 @@ func WriteSummary(w io.Writer, s *gctrace.Summary, util int, st textfmt.Style) e
 	return err
 }
 
-// value formats a figure, "-" where the source lacks it.
+// value formats a figure. "-" means not known.
 func value[T any](v gctrace.Value[T], format func(T) string) string {
 	x, ok := v.Get()
 	if !ok {

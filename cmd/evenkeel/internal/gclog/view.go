@@ -24,22 +24,24 @@ const (
 	followRest   = 500 * time.Millisecond // after Ctrl-C
 )
 
-// Options is what is shown of a log.
+// Options say what is shown of a log.
 type Options struct {
 	Part   Part
 	Follow bool // the last minute again and again, while the log grows
-	Ends   bool // it is a file, and no pipe
 	JSON   bool
 }
 
-// Show shows what a log of gctrace lines tells; name is the log's in errors.
+// Show shows a log. Errors name it by name.
 func Show(ctx context.Context, a *cli.App, in io.Reader, name string, o Options) error {
-	if o.Follow && in != os.Stdin {
+	ends := false // a pipe does not, while it has a writer
+	if f, ok := in.(*os.File); ok && o.Follow {
+		fi, err := f.Stat()
+		ends = err == nil && fi.Mode().IsRegular()
 		in = &Tail{Context: ctx, File: in, Poll: followPoll}
 	}
 	v := &view{
 		app: a, screen: cli.Screen{App: a}, log: scan(in),
-		follow: o.Follow && !o.JSON, toEnd: o.Follow && o.Ends,
+		follow: o.Follow && !o.JSON, toEnd: ends,
 	}
 	r := o.Part.Summarize(v.cycles(ctx))
 	err := v.end(name, r, o.JSON)
@@ -49,19 +51,18 @@ func Show(ctx context.Context, a *cli.App, in io.Reader, name string, o Options)
 	return err
 }
 
-// view shows a log's summary.
 type view struct {
 	app    *cli.App
 	follow bool
-	toEnd  bool // the log ends by itself once ctx has ended: nothing on its way is left out
+	toEnd  bool // the log ends with ctx
 	log    *scanner
-	ended  bool                       // the log was read to its end
-	recent map[string][]gctrace.Cycle // of followWindow, by their source
+	ended  bool // the log was read to its end
+	recent map[string][]gctrace.Cycle
 	screen cli.Screen
 }
 
-// cycles yields the log's cycles until it ends, or ctx and a little time for what is on its
-// way, and refreshes the view. A file that is followed ends with ctx, and is read to there.
+// cycles yields cycles and refreshes the view. It ends with a followed file, or followRest after
+// ctx.
 func (v *view) cycles(ctx context.Context) iter.Seq[gctrace.Cycle] {
 	return func(yield func(gctrace.Cycle) bool) {
 		var tick <-chan time.Time
@@ -116,7 +117,6 @@ func (v *view) see(c gctrace.Cycle) {
 	v.recent[c.Source] = append(slices.Delete(recent, 0, old), c)
 }
 
-// refresh draws the last minute of each process: in place on a terminal, a line otherwise.
 func (v *view) refresh() {
 	var b strings.Builder
 	for _, source := range slices.Sorted(maps.Keys(v.recent)) {
@@ -147,8 +147,8 @@ func (v *view) refresh() {
 	_ = v.screen.Draw(b.String())
 }
 
-// scanner scans a log in a goroutine of its own, since a read of standard input cannot be
-// interrupted. stats and err are valid when cycles is closed.
+// scanner reads in a goroutine of its own, because a read of standard input cannot be interrupted.
+// stats and err are valid once cycles is closed.
 type scanner struct {
 	cycles chan gctrace.Cycle
 	stats  gctrace.Stats

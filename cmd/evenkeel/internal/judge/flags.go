@@ -1,4 +1,4 @@
-// Package judge has the flags by which run and compare choose what is judged, and their limits.
+// Package judge has the flags and limits of compared runs.
 package judge
 
 import (
@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
-// Flags are the flags of run and compare that choose what is judged, and against what.
+// Flags choose what is judged, and against what.
 type Flags struct {
 	Base    string
 	Figures string
@@ -19,15 +19,14 @@ type Flags struct {
 }
 
 func (j *Flags) Register(fs *flag.FlagSet) {
-	fs.StringVar(&j.Base, "base", "", "the `label` that ratios refer to (default: the first)")
-	fs.Func("fail-if", "exit with code 3 when a figure has changed by more than this `limit` for certain, with 4 "+
-		"when the runs cannot tell: 'FIGURE > +N%' or 'FIGURE < -N%'; may be repeated", cli.Each(&j.FailIf, ParseLimit))
-	fs.StringVar(&j.Figures, "figures", "", "judge these `figures` alone, by their names in the table with commas "+
-		"between: fewer of them have narrower intervals (default those of -fail-if, else p50, p90, p99, p99.9, "+
-		"slowest 1%, slowest 0.1%, requests/s, CPU/request, peak memory)")
+	fs.StringVar(&j.Base, "base", "", "`label` that ratios refer to (default: the first)")
+	fs.Func("fail-if", "exit with 3 if a figure surely changed by more than this `limit`, such as 'p99 > +20%' or "+
+		"'requests/s < -10%', and with 4 if that is inconclusive; repeatable", cli.Each(&j.FailIf, ParseLimit))
+	fs.StringVar(&j.Figures, "figures", "", "judge these `figures` alone, by their names in the table, separated by "+
+		"commas; fewer figures have narrower intervals")
 }
 
-// Check finds figures that are not, or not judged, and fills in those of -fail-if.
+// Check finds wrong figures, and fills in those of -fail-if.
 func (j *Flags) Check() error {
 	limited := j.FailIf.Figures()
 	if j.Figures == "" {
@@ -42,7 +41,7 @@ func (j *Flags) Check() error {
 	return nil
 }
 
-// Names returns the figures that were chosen, nil for none.
+// Names returns the chosen figures, or nil.
 func (j *Flags) Names() (names []string) {
 	if j.Figures == "" {
 		return nil

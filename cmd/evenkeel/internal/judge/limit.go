@@ -11,10 +11,10 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
-// Limit is a -fail-if of evenkeel compare: how much a figure may change.
+// Limit is a -fail-if: how much a figure may change.
 type Limit struct {
 	compare.Limit
-	Text string // as it was given
+	Text string
 }
 
 // Limits are those of a command.
@@ -22,7 +22,7 @@ type Limits []Limit
 
 const changeLimitForm = "write it as 'FIGURE > +N%' or 'FIGURE < -N%', such as 'p99.9 > +20%' or 'requests/s < -10%'"
 
-// ParseLimit reads FIGURE > +N% and FIGURE < -N%. Figures may have such signs in their names.
+// ParseLimit reads FIGURE > +N% and FIGURE < -N%. Figures may contain these signs.
 func ParseLimit(s string) (Limit, error) {
 	l := Limit{Text: s}
 	i := strings.LastIndexAny(s, "<>")
@@ -52,7 +52,7 @@ func ParseLimit(s string) (Limit, error) {
 	return l, nil
 }
 
-// Figures returns the figures that are limited, each once.
+// Figures returns the limited figures, each once.
 func (l Limits) Figures() (names []string) {
 	for _, x := range l {
 		if !slices.Contains(names, x.Figure) {
@@ -62,7 +62,7 @@ func (l Limits) Figures() (names []string) {
 	return names
 }
 
-// Told reports whether a comparison tells of each limit whether it is exceeded.
+// Told reports whether each limit is decided.
 func (l Limits) Told(c *compare.Comparison) bool {
 	return !slices.ContainsFunc(l, func(x Limit) bool {
 		return slices.ContainsFunc(c.Check(x.Limit), func(f compare.Finding) bool {
@@ -71,8 +71,7 @@ func (l Limits) Told(c *compare.Comparison) bool {
 	})
 }
 
-// Undecided returns the limit that takes most rounds until a comparison tells of it, and how many;
-// 0 rounds if none is known to take more.
+// Undecided returns the limit that needs most rounds, and how many. 0 means none.
 func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
@@ -84,8 +83,8 @@ func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	return most, rounds
 }
 
-// Check holds a comparison against the limits. Its lines say what was found of each; its error is
-// cli.ErrLimit where one is exceeded for certain, else cli.ErrCannotTell where one may be.
+// Check compares with the limits. Its error is cli.ErrLimit if one is exceeded, else
+// cli.ErrCannotTell if one is inconclusive.
 func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {

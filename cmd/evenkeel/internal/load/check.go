@@ -11,7 +11,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// CheckRuns says whether the runs were any good.
+// CheckRuns returns an error if the runs measured nothing useful.
 func CheckRuns(f *runfile.File) error {
 	for _, r := range f.Runs {
 		switch {
@@ -24,26 +24,23 @@ func CheckRuns(f *runfile.File) error {
 		case r.Load.Answered == 0:
 			return errors.New("no request was answered")
 		case !anyGood(r.Load):
-			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx: is the URL, the method or the scheme "+
-				"(http, https) right?",
+			return fmt.Errorf("none of %s answers had a status of 2xx or 3xx; check the URL, the method and the scheme",
 				textfmt.Count(float64(r.Load.Answered)))
 		}
 	}
 	return nil
 }
 
-// ErrGenerator says that the load generator was at its own limit, so that nothing is judged.
+// ErrGenerator means that the load generator was at its own limit.
 var ErrGenerator = errors.New("the load generator is at its own limit, and not the service")
 
 func generatorLimit(l *loadgen.Result) error {
 	i := slices.IndexFunc(l.Failures, func(f loadgen.Failure) bool { return f.Class == loadgen.ClassGenerator })
-	return fmt.Errorf("%w: %s of %s requests failed here (%s); nothing is judged. Raise ulimit -n or "+
-		"net.ipv4.ip_local_port_range, lower -c, or use several machines (-share)",
+	return fmt.Errorf("%w: %s of %s requests failed here (%s); raise ulimit -n, lower -c, or use -share",
 		ErrGenerator, textfmt.Count(float64(l.Failures[i].Count)), textfmt.Count(float64(l.Requests())),
 		l.Failures[i].Example)
 }
 
-// anyGood reports whether any answer did what was asked for.
 func anyGood(l *loadgen.Result) bool {
 	for status := range l.Statuses {
 		if status >= 200 && status < 400 {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -14,10 +15,10 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/loadgen"
 )
 
-// dialUnix connects to a Unix socket, whatever the address.
 func dialUnix(name string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", name)
@@ -26,19 +27,17 @@ func dialUnix(name string) func(context.Context, string, string) (net.Conn, erro
 
 // ClientFlags say how a load reaches the service.
 type ClientFlags struct {
-	Unix      string // socket to connect to; "": the URL's host
-	redirects int    // to follow at most
+	Unix      string // "": connect to the URL's host
+	redirects int
 }
 
 func (c *ClientFlags) Register(fs *flag.FlagSet) {
-	fs.StringVar(&c.Unix, "unix", "",
-		"connect to this Unix `socket` and not to the URL's host, as with: -unix /run/app.sock http://app/")
+	fs.StringVar(&c.Unix, "unix", "", "connect to this Unix `socket` instead of the URL's host")
 	fs.Var((*cli.Whole)(&c.redirects), "redirects",
-		"follow so many redirects at most, `N`, by net/http's client; latency is of all of them together "+
-			"(default 0: they are not followed, and count as answers)")
+		"follow at most `N` redirects and measure them as one request (default: a redirect is an answer)")
 }
 
-// Apply has a load go over a Unix socket and follow redirects, as the flags say.
+// Apply applies the flags to o.
 func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	if c.Unix != "" {
 		if fi, err := os.Stat(c.Unix); err != nil {
@@ -60,20 +59,16 @@ func (c *ClientFlags) Apply(o *loadgen.Options) error {
 	protocols.SetHTTP1(o.Protocol != loadgen.ProtocolHTTP2)
 	protocols.SetHTTP2(o.Protocol != loadgen.ProtocolHTTP1)
 	protocols.SetUnencryptedHTTP2(o.Protocol == loadgen.ProtocolHTTP2)
-	idle := o.Connections
-	if idle == 0 {
-		idle = defaultOpen
-	}
 	o.Transport = &following{max: c.redirects, transport: &http.Transport{
 		DialContext: o.DialContext, TLSClientConfig: o.TLS, Protocols: protocols,
-		MaxIdleConnsPerHost: idle, DisableKeepAlives: o.DisableKeepAlive, DisableCompression: true,
+		MaxIdleConnsPerHost: cmp.Or(o.Connections, defaultOpen), DisableKeepAlives: o.DisableKeepAlive,
+		DisableCompression: true,
 	}}
 	o.Protocol, o.DialContext, o.TLS, o.DisableKeepAlive = loadgen.ProtocolAuto, nil, nil, false
 	return nil
 }
 
-// following is a transport that follows redirects. The answer behind the last one that it may
-// follow counts.
+// following follows redirects. The answer after the last permitted redirect counts.
 type following struct {
 	max       int
 	transport *http.Transport
@@ -93,11 +88,10 @@ func (f *following) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes what no request uses.
+// CloseIdleConnections closes unused connections.
 func (f *following) CloseIdleConnections() { f.transport.CloseIdleConnections() }
 
-// HintHTTP2 adds to the error of a load that got nothing that its server speaks HTTP/2 without TLS,
-// if it does.
+// HintHTTP2 adds to the error of a load without answers that the server speaks h2c, if it does.
 func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if err == nil || errors.Is(err, ErrGenerator) || l.Protocol != loadgen.ProtocolHTTP1 || l.Interrupted {
 		return err
@@ -106,21 +100,18 @@ func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	if parseErr != nil || u.Scheme != "http" {
 		return err
 	}
-	dial, address := o.DialContext, u.Host
+	dial := o.DialContext
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), "80")
-	}
-	if speaksHTTP2(dial, address) {
+	if speaksHTTP2(dial, fetch.Address(u)) {
 		return fmt.Errorf("%w; the server speaks HTTP/2 without TLS (h2c): write -http2", err)
 	}
 	return err
 }
 
-// speaksHTTP2 reports whether a server answers the preface of HTTP/2 with its settings (RFC 9113,
-// 3.4). It sends no request.
+// speaksHTTP2 reports whether a server answers the HTTP/2 preface with settings (RFC 9113, 3.4). It
+// sends no request.
 func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), h2cPatience)
 	defer cancel()
@@ -139,5 +130,4 @@ func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), a
 	return err == nil && head[3] == 4 && head[5]|head[6]|head[7]|head[8] == 0
 }
 
-// h2cPatience is how long a server may take to answer the preface of HTTP/2.
 const h2cPatience = 2 * time.Second

@@ -2,5 +2,5 @@
 
 package load
 
-// descriptorLimit returns false: there is no such limit, or it is not known.
+// descriptorLimit knows no limit on this system.
 func descriptorLimit() (n int, known bool) { return 0, false }

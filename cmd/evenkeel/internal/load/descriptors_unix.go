@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// descriptorLimit returns how many descriptors this process may have. Go has raised the soft limit
-// to the hard one.
+// descriptorLimit returns the limit, which Go has raised to the hard one.
 func descriptorLimit() (n int, known bool) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

@@ -16,7 +16,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Goal is the condition of -find: a quantile of the latency below a limit.
+// Goal is the condition of -find: a latency quantile below a limit.
 type Goal struct {
 	Text     string
 	quantile float64
@@ -39,30 +39,26 @@ func (g *Goal) Set(text string) error {
 }
 
 const (
-	// findStretches is how many stretches a step's time is cut into: each is one observation. It is
-	// the fewest that tell.
+	// findStretches is how many observations a step is cut into, the fewest that tell.
 	findStretches = 5
-	// findLevel is that of the interval of a step's quantile: on either side of it the true one
-	// lies once in 20 times.
+	// findLevel is the level of the interval of a step's quantile.
 	findLevel  = .9
 	findStep   = 10 * time.Second // a step without -z
-	findProbe  = 2 * time.Second  // the closed loop that guesses where to begin, without -rate
+	findProbe  = 2 * time.Second  // the closed loop that guesses a start
 	findWarmup = time.Second      // before each step, without -warmup
 )
 
-// step is one rate of a search, measured.
 type step struct {
 	rate      float64
 	load      *loadgen.Result
 	stretches [findStretches]loadgen.Histogram // of the latency, by when the requests were due
 }
 
-// judge says whether a goal holds in a step. It is the one place that decides.
+// judge decides whether a goal holds in a step.
 type judge func(g Goal, s *step) (verdict loadgen.Verdict, why string)
 
-// judgeByStretches holds a goal for met where the whole interval of its quantile, by tailstat from
-// those of the stretches, is below the limit, and for missed where all of it is above, or where so
-// many requests failed that no quantile of the others could say anything.
+// judgeByStretches says that a goal holds if the whole interval of its quantile is below the limit.
+// It fails if the interval is above, or if too many requests failed for the quantile.
 func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
@@ -77,8 +73,8 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
 		return loadgen.VerdictFails, fmt.Sprintf("%.1f%% failed", 100*share)
 	}
-	// The bad ones take the highest ranks: those that have no time, as they failed before, and
-	// answers of 5xx, that may have a short one. So fewer of the others may be above the quantile.
+	// Failed requests and answers of 5xx take the highest ranks, so the quantile of the others is
+	// lower.
 	requests := float64(s.load.Requests())
 	above := (1-g.quantile)*requests - float64(max(s.load.Requests()-timed, 0)+refused)
 	quantile := min(max(1-above/float64(max(timed, 1)), g.quantile), 1)
@@ -106,25 +102,23 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	return loadgen.VerdictUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
 }
 
-// enough is how many requests a step needs for each of its stretches to have one beyond the
-// quantile.
+// enough is how many requests give each stretch one beyond the quantile.
 func enough(quantile float64) int64 {
 	return int64(math.Ceil(findStretches / (1 - quantile) * (1 - 1e-9)))
 }
 
-// Finder is a search for the highest rate that holds.
+// Finder searches the highest rate that holds.
 type Finder struct {
 	app     *cli.App
 	goal    Goal
 	judge   judge
 	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
 	load    loadgen.Options
-	service runfile.Watched // where it is, to tell what else the machine did in a step
-	file    *runfile.File   // a run for each step
+	service runfile.Watched // for what else the machine did
+	file    *runfile.File
 }
 
-// NewFinder returns a search for the highest rate of a load at which a goal holds. service is where
-// the load goes.
+// NewFinder returns a search. service is where the load goes.
 func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *Finder {
 	f := &Finder{app: a, goal: g, judge: judgeByStretches, load: o, service: service}
 	f.measure = f.measureStep
@@ -132,9 +126,10 @@ func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *
 	return f
 }
 
-// Find searches, says each step, and writes all of them to the output.
-func (f *Finder) Find(ctx context.Context, start float64, output string) error {
+// Find searches, says each step, and writes all steps to the output.
+func (f *Finder) Find(ctx context.Context, output string) error {
 	o := &f.load
+	start := o.Rate
 	if o.Duration == 0 {
 		o.Duration, o.Drain = findStep, drain
 	}
@@ -155,7 +150,7 @@ func (f *Finder) Find(ctx context.Context, start float64, output string) error {
 		fmt.Fprintf(f.app.Stderr, "closed loop: %s requests/s; the search begins at half of that\n",
 			textfmt.Count(res.Throughput()))
 	}
-	// Below, a step has too few requests to tell.
+	// Below this rate a step has too few requests.
 	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
 	found, err := loadgen.RateSearch{Start: max(start, lowest), Lowest: lowest}.Run(ctx, f.step)
 	if ctx.Err() != nil {
@@ -192,7 +187,7 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	}
 	s.load = res
 	run := runfile.Run{Label: textfmt.Count(rate) + "/s", Repeat: 1, Load: res}
-	if watch != nil { // nil: cut short in the warm-up
+	if watch != nil { // nil: interrupted in the warm-up
 		run.Disturbance = watch.End()
 	}
 	f.file.Runs = append(f.file.Runs, run)
@@ -215,9 +210,8 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	return v, nil
 }
 
-// missedHere reports whether a goal is missed by the load generator's own doing: it had no
-// descriptors, or was so late itself that the goal might have been met. whyFailed is what the
-// service did, if that is why the goal is missed.
+// missedHere reports whether the load generator itself missed the goal, by a lack of descriptors or
+// by being late. whyFailed is what the service did wrong, or "".
 func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	if l.FailedBy(loadgen.ClassGenerator) > 0 {
 		return true
@@ -226,12 +220,10 @@ func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	return whyFailed == "" && late > loadgen.LateAfter && l.Latency.Quantile(g.quantile)-late < g.limit
 }
 
-// measureStep puts one load on.
 func (f *Finder) measureStep(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 	return NewProgress(f.app, label).Run(ctx, o)
 }
 
-// foundText says in one line what a search found.
 func foundText(g Goal, f loadgen.RateFound) string {
 	if f.Rate == 0 {
 		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, len(f.Steps))

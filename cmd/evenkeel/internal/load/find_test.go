@@ -53,14 +53,14 @@ func TestFind(t *testing.T) {
 		var out, said bytes.Buffer
 		f := &Finder{
 			app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, measure: simulated(service),
-			load: loadgen.Options{Duration: 20 * time.Second},
+			load: loadgen.Options{Duration: 20 * time.Second, Rate: rate},
 			file: &runfile.File{Version: runfile.Version},
 		}
 		if err := f.goal.Set("p99<20ms"); err != nil {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "find.json")
-		if err := f.Find(t.Context(), rate, file); err != nil {
+		if err := f.Find(t.Context(), file); err != nil {
 			t.Fatal(err)
 		}
 		best := 0.0
@@ -273,7 +273,7 @@ func TestFindLateGenerator(t *testing.T) {
 	measure := simulated(5000)
 	f := &Finder{
 		app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches,
-		load: loadgen.Options{Duration: 20 * time.Second},
+		load: loadgen.Options{Duration: 20 * time.Second, Rate: 6000},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 			r, err := measure(ctx, o, label)
 			if o.Rate > 2000 {
@@ -286,7 +286,7 @@ func TestFindLateGenerator(t *testing.T) {
 	if err := f.goal.Set("p99<20ms"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Find(t.Context(), 6000, filepath.Join(t.TempDir(), "find.json")); err != nil {
+	if err := f.Find(t.Context(), filepath.Join(t.TempDir(), "find.json")); err != nil {
 		t.Logf("find: %v", err)
 	}
 	if !strings.Contains(said.String(), "the load generator did not keep this rate itself") ||

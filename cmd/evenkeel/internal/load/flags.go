@@ -1,5 +1,5 @@
-// Package load has what puts load on a service from the command line: the flags that load and run
-// share, the targets and templates, limits, the progress line, and the search for a rate.
+// Package load has the flags, targets, templates, limits and progress of the commands that put load
+// on a service.
 package load
 
 import (
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,17 +16,14 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
+	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/loadgen"
 )
 
-// Flags are the flags that load and run share; hey's names where hey has them.
+// Flags are the flags of load and run, named as hey's.
 type Flags struct {
-	requests    int
-	connections int
-	duration    cli.Period
-	Rate        float64
-	warmup      cli.Period
-	timeout     cli.Period
+	options loadgen.Options
 
 	method      string
 	headers     cli.List
@@ -37,55 +33,59 @@ type Flags struct {
 	basicAuth   string
 	hostHeader  string
 
-	noKeepAlive bool
-	insecure    bool
-	Shape       shapeFlags
-	Drawn       bool // the order of something that is loaded is drawn by the seed
-	fewer       int  // connections than the default, since there are no more descriptors; 0: as many
+	insecure bool
+	Shape    shapeFlags
+	Drawn    bool // the seed also orders variants
+	fewer    int  // connections than the default, for lack of descriptors; 0: as many
 
 	Mix mixFlags
 
 	Output string
 }
 
-// DefaultRequests is how many requests a closed loop sends without -n and -z, as loadgen has it.
+// DefaultRequests is how many requests a closed loop sends without -n and -z.
 const DefaultRequests = 200
 
-// defaultOpen is how many connections an open loop has at most without -c, as loadgen has it.
+// defaultOpen is how many connections an open loop opens at most without -c.
 const defaultOpen = 1000
 
 const maxBodyBytes = 1 << 30
 
-// drain is how long a load goes on after -z for what was due and could not be sent in time.
+// drain is how long a load goes on after -z to send what was due.
 const drain = time.Second
 
+// Groups are the flags of load and run as -h groups them.
+var Groups = []string{
+	"Rate: warmup arrivals stages times seed",
+	"Requests: m H d D T a host t targets class template distinct",
+	"Connections: http1 http2 streams disable-keepalive insecure cacert",
+}
+
 func (l *Flags) Register(fs *flag.FlagSet) {
-	l.timeout = cli.Period(20 * time.Second)
-	fs.Var((*cli.Whole)(&l.requests), "n", "end after `N` requests (default 200 without -z)")
-	fs.Var((*cli.Whole)(&l.connections), "c",
-		"`connections` at a time (default 50; with -rate the most to open, default 1000)")
-	fs.Var(&l.duration, "z", "end after this `duration`, such as 30s; a bare number is seconds. What was sent by "+
-		"then has -t to be answered; with -rate, what was due and could not be sent has 1 s")
-	fs.Var((*cli.Decimal)(&l.Rate), "rate",
-		"open loop: `requests` to send a second, whatever the service does (default 0: closed loop)")
-	fs.Var(&l.warmup, "warmup", "load for this `duration` before measuring")
-	fs.Var(&l.timeout, "t", "`timeout` of one request")
+	o := &l.options
+	o.Timeout = 20 * time.Second
+	fs.Var((*cli.Whole)(&o.Requests), "n", "end after `N` requests (default 200 without -z)")
+	fs.Var((*cli.Whole)(&o.Connections), "c", "use so many `connections` (default 50; with -rate at most 1000)")
+	fs.Var((*cli.Period)(&o.Duration), "z", "end after this `duration`, such as 30s; a bare number is seconds")
+	fs.Var((*cli.Decimal)(&o.Rate), "rate",
+		"open loop: send so many `requests` per second, whatever the service does (default: closed loop)")
+	fs.Var((*cli.Period)(&o.Warmup), "warmup", "load for this `duration` before measuring")
+	fs.Var((*cli.Period)(&o.Timeout), "t", "`timeout` of one request")
 	fs.StringVar(&l.method, "m", "", "HTTP `method` (default GET, or POST with a body)")
-	fs.Var(&l.headers, "H", "`header` to send, such as 'Accept: text/html'; may be repeated")
+	fs.Var(&l.headers, "H", "send this `header`, such as 'Accept: text/html'; repeatable")
 	fs.StringVar(&l.body, "d", "", "request `body`")
-	fs.StringVar(&l.BodyFile, "D", "", "`file` that holds the request body, - for standard input")
+	fs.StringVar(&l.BodyFile, "D", "", "`file` of the request body, - for standard input")
 	fs.StringVar(&l.contentType, "T", "", "Content-`Type` of the body (default application/x-www-form-urlencoded)")
 	fs.StringVar(&l.basicAuth, "a", "", "basic authentication, `user:password`")
 	fs.StringVar(&l.hostHeader, "host", "", "Host `header`")
 	l.Mix.register(fs)
-	fs.BoolVar(&l.noKeepAlive, "disable-keepalive", false, "open a connection for each request")
+	fs.BoolVar(&o.DisableKeepAlive, "disable-keepalive", false, "open a connection for each request")
 	fs.BoolVar(&l.insecure, "insecure", false, "accept any TLS certificate")
-	l.Shape.register(fs)
-	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`, for evenkeel compare (- for standard "+
-		"output, instead of the table)")
+	l.Shape.register(fs, o)
+	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`; - writes them in place of the table")
 }
 
-// notZero are the flags of which 0 would silently stand for the default.
+// notZero are flags whose 0 would mean the default.
 var notZero = map[string]string{
 	"n": "end after 1 request or more, or leave it out",
 	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
@@ -98,7 +98,7 @@ var notZero = map[string]string{
 	"budget":   "write how long -until may take, such as 5m, or leave it out for 10m",
 }
 
-// CheckGiven finds a flag of load or run that was given as 0 and must not be.
+// CheckGiven finds a flag that was given as 0 and must not be.
 func CheckGiven(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(f *flag.Flag) {
 		do, listed := notZero[f.Name]
@@ -109,18 +109,10 @@ func CheckGiven(fs *flag.FlagSet) (err error) {
 	return err
 }
 
-// Options makes loadgen's options for these URLs.
+// Options returns loadgen's options for these URLs.
 func (l *Flags) Options(urls []string) (loadgen.Options, error) {
-	o := loadgen.Options{
-		Connections:      l.connections,
-		Requests:         l.requests,
-		Duration:         time.Duration(l.duration),
-		Rate:             l.Rate,
-		Warmup:           time.Duration(l.warmup),
-		Timeout:          time.Duration(l.timeout),
-		DisableKeepAlive: l.noKeepAlive,
-	}
-	if l.duration > 0 {
+	o := l.options
+	if o.Duration > 0 {
 		o.Drain = drain
 	}
 	if l.insecure {
@@ -142,21 +134,19 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	case l.Mix.template:
 		l.Mix.seed = &l.Shape.Seed
 	case o.Arrivals != loadgen.ArrivalsPoisson && !l.Drawn:
-		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants; without them " +
-			"there is nothing random")
+		return o, errors.New("-seed is for -arrivals poisson and -template, and for run's variants")
 	}
 	err = l.Mix.targets(&o, urls, loadgen.Target{Method: l.method, Header: h, Body: body})
 	if o.Arrivals == loadgen.ArrivalsPoisson && l.Mix.seed != nil {
-		o.Seed = *l.Mix.seed // one for both, so that it can be given again
+		o.Seed = *l.Mix.seed // one seed for both
 	}
 	return o, err
 }
 
-// ownDescriptors are those that evenkeel may need besides the connections.
+// ownDescriptors is how many descriptors evenkeel needs besides connections.
 const ownDescriptors = 32
 
-// Fit finds more connections than this process may have descriptors. Of the default's it takes
-// fewer.
+// Fit refuses more connections than this process may have descriptors. It lowers the default.
 func (l *Flags) Fit(o *loadgen.Options) error {
 	limit, known := descriptorLimit()
 	hosts := map[string]bool{}
@@ -172,8 +162,7 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 	switch {
 	case o.Connections > room:
 		needed := o.Connections*len(hosts) + ownDescriptors
-		return fmt.Errorf("-c %d takes some %d descriptors, and this process may have %d: raise the limit with "+
-			"ulimit -n %d, or write -c %d",
+		return fmt.Errorf("-c %d takes %d descriptors of %d; raise the limit with ulimit -n %d, or write -c %d",
 			o.Connections, needed, limit, needed, max(room, 1))
 	case o.Connections == 0 && o.Open() && room < defaultOpen:
 		l.fewer = max(room, 1)
@@ -182,20 +171,27 @@ func (l *Flags) Fit(o *loadgen.Options) error {
 	return nil
 }
 
-// withScheme lets HOST:PORT/PATH stand for http://HOST:PORT/PATH.
-func withScheme(u string) string {
-	if strings.Contains(u, "://") {
-		return u
+// PProfAt completes the URL of -pprof. The default is net/http/pprof's path on the first target's
+// host.
+func PProfAt(s string, first *url.URL) (string, error) {
+	u := &url.URL{Scheme: first.Scheme, Host: first.Host}
+	if s != "" {
+		var err error
+		if u, err = fetch.ParseURL(s); err != nil {
+			return "", fmt.Errorf("-pprof %w", err)
+		}
 	}
-	return "http://" + u
+	if u.Path == "" || u.Path == "/" {
+		u.Path = observe.PProfPath
+	}
+	return u.String(), nil
 }
 
-// flagOf names the flags by the fields of loadgen.Options that they set.
 var flagOf = map[string]string{
 	"Requests": "-n", "Connections": "-c", "Duration": "-z", "Rate": "-rate", "Warmup": "-warmup", "Timeout": "-t",
 }
 
-// FlagError puts an error of loadgen's options in terms of the command line.
+// FlagError names flags in an error of loadgen.
 func FlagError(err error) error {
 	var oe *evenkeel.OptionError
 	if !errors.As(err, &oe) {
@@ -243,10 +239,7 @@ func (l *Flags) readBody() ([]byte, error) {
 		return nil, fmt.Errorf("-D: %w", err)
 	}
 	defer in.Close()
-	b, err := io.ReadAll(io.LimitReader(in, maxBodyBytes+1))
-	if err == nil && len(b) > maxBodyBytes {
-		err = fmt.Errorf("over %d bytes", maxBodyBytes)
-	}
+	b, err := fetch.AtMost(in, maxBodyBytes)
 	if err != nil {
 		return nil, fmt.Errorf("-D %s: %w", l.BodyFile, err)
 	}

@@ -8,20 +8,19 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 )
 
-// Hints say where a flag of load and run means another thing than in hey, wrk or vegeta, and was
-// probably meant as there.
+// Hints say where a flag probably has its meaning in hey, wrk or vegeta.
 func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
 	if _, err := time.ParseDuration(l.body); err == nil {
 		list = append(list, fmt.Sprintf("-d %s is the body of each request; -z %s loads for so long, as wrk's -d does",
 			l.body, l.body))
 		if cli.Given(fs, "t") {
 			list = append(list, fmt.Sprintf("-t %v is the timeout of one request; wrk's -t is not needed here",
-				time.Duration(l.timeout)))
+				l.options.Timeout))
 		}
 	}
 	if l.fewer > 0 {
-		list = append(list, fmt.Sprintf("at most %d connections, and not %d: this process may have no more "+
-			"descriptors; ulimit -n raises the limit", l.fewer, defaultOpen))
+		list = append(list, fmt.Sprintf("at most %d connections instead of %d; ulimit -n raises this",
+			l.fewer, defaultOpen))
 	}
 	if l.Output == "csv" {
 		list = append(list, "-o csv writes a run to a file named csv; evenkeel convert -to csv makes CSV of a run")

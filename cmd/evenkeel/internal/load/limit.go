@@ -13,35 +13,25 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Limit is a -fail-if of a load: a bound that a figure must keep.
+// Limit is a -fail-if of a load.
 type Limit struct {
-	text   string // as it was given
-	class  string // "": all requests
+	text   string
+	class  string
 	figure string
-	less   bool // the figure must not be below bound, instead of above
+	less   bool
 	bound  float64
-	unit   limitUnit
+	count  bool // bound is a number of requests, not a share
+	format func(float64) string
 }
 
-type limitUnit int
-
-const (
-	unitSeconds limitUnit = iota
-	unitShare             // 0 to 1
-	unitCount
-	unitRate // a second
-)
-
-const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms', 'mean>5ms', 'failed>0.1%', " +
-	"'rate<1000/s' or 'search:p99.9>50ms'; " +
-	"figures are pN, max and mean (of the latency), failed, bad (a status other than 2xx or 3xx) and late (by more " +
-	"than 1 ms; in percent, or how many), and rate (answers)"
+const loadLimitForm = "write it as [CLASS:]FIGURE>VALUE or <VALUE, such as 'p99>20ms' or 'rate<1000/s'; " +
+	"figures are pN, max, mean, failed, bad (not 2xx or 3xx), late (by over 1 ms) and rate"
 
 // Limits are those of a command.
 type Limits []Limit
 
-// ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. A class may hold any of these signs: the last
-// comparison and the last colon before it count.
+// ParseLimit reads [CLASS:]FIGURE>VALUE or <VALUE. The last such signs count, because a class may
+// contain them.
 func ParseLimit(s string) (Limit, error) {
 	l := Limit{text: s}
 	i := strings.LastIndexAny(s, "<>")
@@ -72,7 +62,7 @@ func ParseLimit(s string) (Limit, error) {
 			return l, fmt.Errorf("late is known of all requests together only: leave out %q", l.class)
 		}
 	case what == "rate":
-		l.unit = unitRate
+		l.format = func(x float64) string { return textfmt.Count(x) + "/s" }
 		l.bound, err = number(strings.TrimSpace(strings.TrimSuffix(value, "/s")))
 		if err != nil {
 			err = fmt.Errorf("%q is no rate; write it as 1000/s", value)
@@ -88,7 +78,7 @@ func (l *Limit) duration(value string) error {
 	if err != nil || d < 0 {
 		return fmt.Errorf("%q is no duration; write it with its unit, such as 20ms or 1.5s", value)
 	}
-	l.unit, l.bound = unitSeconds, d.Seconds()
+	l.bound, l.format = d.Seconds(), func(x float64) string { return textfmt.Duration(time.Duration(x * 1e9)) }
 	return nil
 }
 
@@ -97,9 +87,9 @@ func (l *Limit) countOrShare(value string) (err error) {
 	if l.bound, err = number(strings.TrimSpace(digits)); err != nil || percent && l.bound > 100 {
 		return fmt.Errorf("%q is neither a share nor a count; write 0.1%% or 10", value)
 	}
-	l.unit = unitCount
+	l.count, l.format = !percent, textfmt.Count
 	if percent {
-		l.unit, l.bound = unitShare, l.bound/100
+		l.bound, l.format = l.bound/100, func(x float64) string { return textfmt.Percent(x * 100) }
 	}
 	return nil
 }
@@ -112,14 +102,13 @@ func number(s string) (float64, error) {
 	return x, err
 }
 
-// quantile is that of pN.
 func (l *Limit) quantile() (q float64, ok bool) {
 	digits, isQuantile := strings.CutPrefix(l.figure, "p")
 	x, err := number(digits)
 	return x / 100, isQuantile && err == nil && x > 0 && x < 100
 }
 
-// Known says of a class that no target has.
+// Known refuses a class that no target has.
 func (l Limits) Known(classes []string) error {
 	for _, x := range l {
 		found := x.class == ""
@@ -134,7 +123,7 @@ func (l Limits) Known(classes []string) error {
 	return nil
 }
 
-// Check says which limits a run does not keep; its error, which of them cannot be known.
+// Check returns the limits that a run exceeds. Its error names those without requests.
 func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
 	for _, x := range l {
 		got, ok := x.of(r.Load)
@@ -149,7 +138,6 @@ func (l Limits) Check(r *runfile.Run) (hit []string, err error) {
 	return hit, err
 }
 
-// of returns the figure of a load.
 func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 	answered, failed, statuses, latency := r.Answered, r.Failed, r.Statuses, &r.Latency
 	if l.class != "" && len(r.Classes) > 0 {
@@ -164,7 +152,7 @@ func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 		}
 	}
 	share := func(n, of int64) (float64, bool) {
-		if l.unit == unitCount {
+		if l.count {
 			return float64(n), true
 		}
 		return float64(n) / float64(max(of, 1)), of > 0
@@ -191,16 +179,4 @@ func (l *Limit) of(r *loadgen.Result) (x float64, ok bool) {
 	}
 	q, _ := l.quantile()
 	return latency.Quantile(q).Seconds(), latency.Count() > 0
-}
-
-func (l *Limit) format(x float64) string {
-	switch l.unit {
-	case unitSeconds:
-		return textfmt.Duration(time.Duration(x * 1e9))
-	case unitShare:
-		return textfmt.Percent(x * 100)
-	case unitRate:
-		return textfmt.Count(x) + "/s"
-	}
-	return textfmt.Count(x)
 }

@@ -148,12 +148,13 @@ func TestFewDescriptors(t *testing.T) {
 		}
 		return l.Fit(&o)
 	}
-	err := fitted(&Flags{connections: limit}, "http://127.0.0.1:1/")
+	err := fitted(&Flags{options: loadgen.Options{Connections: limit}}, "http://127.0.0.1:1/")
 	if err == nil || !strings.Contains(err.Error(), "raise the limit with ulimit -n") ||
 		!strings.Contains(err.Error(), fmt.Sprintf("or write -c %d", limit-ownDescriptors)) {
 		t.Errorf("-c %d of %d descriptors: %v", limit, limit, err)
 	}
-	if err := fitted(&Flags{connections: limit - ownDescriptors}, "http://127.0.0.1:1/"); err != nil {
+	few := Flags{options: loadgen.Options{Connections: limit - ownDescriptors}}
+	if err := fitted(&few, "http://127.0.0.1:1/"); err != nil {
 		t.Error(err)
 	}
 	hosts := limit/defaultOpen + 2
@@ -164,7 +165,7 @@ func TestFewDescriptors(t *testing.T) {
 	for i := range hosts {
 		urls = append(urls, fmt.Sprintf("http://127.0.0.1:%d/", i+1))
 	}
-	open := Flags{Rate: 10}
+	open := Flags{options: loadgen.Options{Rate: 10}}
 	if err := fitted(&open, urls...); err != nil || open.fewer == 0 || open.fewer*hosts > limit ||
 		len(open.Hints(flag.NewFlagSet("load", flag.ContinueOnError))) != 1 {
 		t.Errorf("%d connections to each of %d hosts, of %d descriptors: %v", open.fewer, hosts, limit, err)

@@ -17,29 +17,27 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Progress shows where a load stands: a bar that redraws itself on a terminal, else a plain
-// line every plainInterval.
+// Progress shows a bar on a terminal, else a line every plainInterval.
 type Progress struct {
 	w        io.Writer
 	terminal bool
 	label    string
 	last     time.Duration
 
-	warmup, duration time.Duration // of the load; 0: none, no bound
-	timeout, drain   time.Duration // of one request, and of those due that could not be sent
+	warmup, duration time.Duration // of the load; 0: none
+	timeout, drain   time.Duration // of a request, and after the load
 
 	mu      sync.Mutex // guards all below, w and last
 	bar     string     // on the terminal; "" for none
-	warm    bool       // the last update was of the warm-up
-	awaited bool       // said that answers are awaited, in this phase
+	warm    bool
+	awaited bool // said that answers are awaited
 }
 
-// NewProgress shows on a's standard error where the load of that label stands.
+// NewProgress shows progress on a's standard error.
 func NewProgress(a *cli.App, label string) *Progress {
 	return &Progress{w: a.Stderr, terminal: a.Terminal, label: label}
 }
 
-// Write passes on what the server says, above the bar.
 func (p *Progress) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,16 +58,14 @@ const (
 	plainInterval = 10 * time.Second
 	barWidth      = 24
 
-	// overtime is how late the last answers may be without a word: nobody waits for that. It is
-	// less than that after which loadgen says where it stands.
+	// overtime is how late answers may be without a word.
 	overtime = 200 * time.Millisecond
 
-	// A line that is wider than the terminal must be cut, since \r goes back over one line only.
+	// A wider line is cut, because \r goes back one line only.
 	barLine   = "\r\x1b[?7l%s\x1b[K\x1b[?7h"
 	eraseLine = "\r\x1b[K"
 )
 
-// interval is how often loadgen should call.
 func (p *Progress) interval() time.Duration {
 	if p.terminal {
 		return 200 * time.Millisecond
@@ -77,7 +73,6 @@ func (p *Progress) interval() time.Duration {
 	return time.Second
 }
 
-// update shows where the load stands.
 func (p *Progress) update(s loadgen.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +83,7 @@ func (p *Progress) update(s loadgen.Progress) {
 	}
 	late := planned > 0 && s.Elapsed >= planned+overtime && s.InFlight > 0
 	switch {
-	case p.terminal && late: // alone, since a bar leaves no room for it
+	case p.terminal && late: // the bar leaves no room
 		p.draw(p.prefix() + p.awaiting(s))
 		return
 	case p.terminal:
@@ -110,7 +105,6 @@ func (p *Progress) update(s loadgen.Progress) {
 	}
 }
 
-// awaiting says why a load goes on after its time.
 func (p *Progress) awaiting(s loadgen.Progress) string {
 	answers, backlog := "1 answer that is", ""
 	if s.InFlight != 1 {
@@ -122,7 +116,7 @@ func (p *Progress) awaiting(s loadgen.Progress) string {
 	return fmt.Sprintf("waiting up to %v (-t) for %s still out%s; Ctrl-C ends now", p.timeout, answers, backlog)
 }
 
-// Say shows a state that has no figures.
+// Say shows a state.
 func (p *Progress) Say(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +128,7 @@ func (p *Progress) Say(format string, a ...any) {
 	fmt.Fprintln(p.w, text)
 }
 
-// Clear takes the bar off the terminal.
+// Clear removes the bar.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,13 +157,12 @@ func (p *Progress) text(s loadgen.Progress) string {
 	return t
 }
 
-// draw puts the bar on the terminal. Called with mu held.
 func (p *Progress) draw(text string) {
 	fmt.Fprintf(p.w, barLine, text)
 	p.bar = text
 }
 
-// Run runs loadgen with the progress shown.
+// Run runs loadgen and shows its progress.
 func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	o.OnProgress, o.ProgressInterval = p.update, p.interval()
 	p.warmup, p.duration, p.timeout, p.drain = o.Warmup, loadDuration(&o), o.Timeout, cmp.Or(o.Drain, o.Timeout)
@@ -180,7 +173,7 @@ func (p *Progress) Run(ctx context.Context, o loadgen.Options) (*loadgen.Result,
 // Run runs loadgen with the processors that it needs.
 func Run(ctx context.Context, o loadgen.Options) (*loadgen.Result, error) {
 	if o.Open() && os.Getenv("GOMAXPROCS") == "" {
-		// The pacer's thread sleeps in the kernel and holds a P there: one for it alone.
+		// The thread of the pacer holds a P while it sleeps.
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
 	}
 	return loadgen.Run(ctx, o)

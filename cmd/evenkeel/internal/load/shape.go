@@ -17,37 +17,25 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// shapeFlags say over which protocol the requests go and how they follow each other.
+// shapeFlags choose the protocol and the arrivals.
 type shapeFlags struct {
 	http1, http2 bool
-	streams      int
 	caFile       string
-
-	arrivals loadgen.Arrivals
-	Seed     uint64
-	stages   stages
-	times    string
+	Seed         uint64
+	times        string
 }
 
-func (s *shapeFlags) register(fs *flag.FlagSet) {
-	fs.BoolVar(&s.http1, "http1", false,
-		"HTTP/1.1 only (default: HTTP/2 where all URLs are https and their servers offer it, else HTTP/1.1)")
-	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only: to http URLs with prior knowledge (h2c)")
-	fs.Var((*cli.Whole)(&s.streams), "streams",
-		"HTTP/2: `requests` at a time on each of the -c connections (default 1)")
+func (s *shapeFlags) register(fs *flag.FlagSet, o *loadgen.Options) {
+	fs.BoolVar(&s.http1, "http1", false, "HTTP/1.1 only (default: HTTP/2 if all servers offer it over TLS)")
+	fs.BoolVar(&s.http2, "http2", false, "HTTP/2 only, also without TLS (h2c)")
+	fs.Var((*cli.Whole)(&o.Streams), "streams", "HTTP/2: send so many `requests` at a time per connection (default 1)")
 	fs.StringVar(&s.caFile, "cacert", "", "trust the certificates in this PEM `file` instead of the system's")
-	fs.TextVar(&s.arrivals, "arrivals", loadgen.ArrivalsConstant,
-		"open loop: `constant` gaps, or poisson: random ones, as from clients who do not know of each other")
-	fs.Uint64Var(&s.Seed, "seed", 0, "`number` from 1 on that makes the times of -arrivals poisson and the random "+
-		"values of -template, and of run the order of the variants, to have them again (default: a new one, which is "+
-		"shown)")
-	fs.Var(&s.stages, "stages", "open loop with rates that change: `list` of DURATION:RATE (a step) or "+
-		"DURATION:FROM-TO (a ramp), such as 10s:500,1m:500-5000,10s:0")
-	fs.StringVar(&s.times, "times", "", "open loop with the times of a recorded trace: a line each in this `file`, "+
-		"as a duration or in seconds, counted from the earliest")
+	fs.TextVar(&o.Arrivals, "arrivals", loadgen.ArrivalsConstant, "open loop: `constant` or poisson (random) gaps")
+	fs.Uint64Var(&s.Seed, "seed", 0, "repeat the random choices of the run with this `number` (default: a new one)")
+	fs.Var((*stages)(&o.Stages), "stages", "open loop: `list` of DURATION:RATE or :FROM-TO, such as 10s:5,1m:5-50")
+	fs.StringVar(&s.times, "times", "", "open loop: `file` with the time of a request per line, in seconds")
 }
 
-// apply puts them into o.
 func (s *shapeFlags) apply(o *loadgen.Options) error {
 	switch {
 	case s.http1 && s.http2:
@@ -57,11 +45,10 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	case s.http2:
 		o.Protocol = loadgen.ProtocolHTTP2
 	}
-	o.Streams, o.Arrivals, o.Stages = s.streams, s.arrivals, s.stages
-	if s.arrivals == loadgen.ArrivalsPoisson {
+	if o.Arrivals == loadgen.ArrivalsPoisson {
 		o.Seed = s.Seed
 	}
-	if s.arrivals == loadgen.ArrivalsTimes && s.times == "" {
+	if o.Arrivals == loadgen.ArrivalsTimes && s.times == "" {
 		return errors.New("-arrivals times: give the file of them, -times FILE")
 	}
 	if s.times != "" {
@@ -90,7 +77,6 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	return nil
 }
 
-// shapeFlagOf names these flags by the fields of loadgen.Options that they set.
 func shapeFlagOf(option string) string {
 	option, _, _ = strings.Cut(option, "[")
 	return map[string]string{
@@ -99,7 +85,7 @@ func shapeFlagOf(option string) string {
 	}[option]
 }
 
-// loadDuration is how long a load with these options is planned to be; 0: no bound in time.
+// loadDuration is the planned time of a load. 0 means unbounded.
 func loadDuration(o *loadgen.Options) time.Duration {
 	d := o.Duration
 	for _, s := range o.Stages {
@@ -111,7 +97,7 @@ func loadDuration(o *loadgen.Options) time.Duration {
 	return d
 }
 
-// Steady makes the load one of a constant rate: the mean, where it changes.
+// Steady replaces a changing rate by its mean.
 func Steady(o *loadgen.Options) {
 	if len(o.Stages) > 0 {
 		sum := 0.0
@@ -120,7 +106,7 @@ func Steady(o *loadgen.Options) {
 		}
 		o.Rate = sum / loadDuration(o).Seconds()
 	} else if len(o.Times) > 0 {
-		d := min(loadDuration(o), o.Times[len(o.Times)-1]+1) // -z may end it before, or after
+		d := min(loadDuration(o), o.Times[len(o.Times)-1]+1) // -z may end it early
 		n, _ := slices.BinarySearch(o.Times, d)
 		o.Rate = min(max(loadgen.MinRate, float64(n)/d.Seconds()), loadgen.MaxRate)
 	}
@@ -130,7 +116,6 @@ func Steady(o *loadgen.Options) {
 	o.Stages, o.Times = nil, nil
 }
 
-// stages is a flag of rates that change.
 type stages []loadgen.Stage
 
 func (s *stages) String() string {
@@ -169,10 +154,10 @@ func (s *stages) Set(text string) error {
 	return nil
 }
 
-// maxTimesBytes bounds a file of times.
+// maxTimesBytes bounds the file of -times.
 const maxTimesBytes = 1 << 30
 
-// readTimes reads when requests were made, a line each: it counts them from the earliest.
+// readTimes reads a time per line, and counts from the earliest.
 func readTimes(name string) ([]time.Duration, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -15,49 +15,44 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// maxWait is how far ahead -start may be.
 const maxWait = 24 * time.Hour
 
-// ShareFlags are the flags of a load that several machines put on together. There is no server
-// among them: what they agree on is a number each, which who starts them gives out, and a time, for
-// which their clocks are near enough.
+// ShareFlags are the flags of a load on several machines. They share a number, and a start by their
+// clocks. There is no server.
 type ShareFlags struct {
 	Share *runfile.Share // nil: the whole load
-	Start time.Time      // zero: at once
+	Start time.Time
 	Quiet bool
 }
 
 func (s *ShareFlags) Register(fs *flag.FlagSet) {
-	fs.Func("share", "put on this `I/N` of the load, I from 0 to N-1: -rate, and -n and -c where given, are those of "+
-		"all N machines together", func(text string) error {
-		i, n, ok := strings.Cut(text, "/")
-		index, err1 := strconv.Atoi(i)
-		of, err2 := strconv.Atoi(n)
-		if !ok || err1 != nil || err2 != nil || index < 0 || index >= of {
-			return errors.New("write it as I/N with I from 0 to N-1: of four machines 0/4, 1/4, 2/4 and 3/4")
-		}
-		s.Share = &runfile.Share{Index: index, Of: of}
-		return nil
-	})
-	fs.Func("start", "wait for this `time`, such as 2026-11-22T10:00:00Z or seconds since 1970; refuse to start when "+
-		"it is over", func(text string) error {
+	fs.Func("share",
+		"put on share `I/N` of the load, I from 0 to N-1, of what -rate, -n and -c say", func(text string) error {
+			i, n, ok := strings.Cut(text, "/")
+			index, err1 := strconv.Atoi(i)
+			of, err2 := strconv.Atoi(n)
+			if !ok || err1 != nil || err2 != nil || index < 0 || index >= of {
+				return errors.New("write it as I/N with I from 0 to N-1: of four machines 0/4, 1/4, 2/4 and 3/4")
+			}
+			s.Share = &runfile.Share{Index: index, Of: of}
+			return nil
+		})
+	fs.Func("start", "start at this `time`, 2026-11-22T10:00:00Z or seconds since 1970", func(text string) error {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			s.Start = time.Unix(n, 0)
 			return nil
 		}
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			return errors.New("write a time with its zone, such as 2026-11-22T10:00:00Z, or seconds since 1970, as " +
-				"date +%s prints them")
+			return errors.New("write a time with its zone, such as 2026-11-22T10:00:00Z, or seconds since 1970")
 		}
 		s.Start = t
 		return nil
 	})
-	fs.BoolVar(&s.Quiet, "quiet", false,
-		"show no progress: for a log that has standard error between the lines of -o -")
+	fs.BoolVar(&s.Quiet, "quiet", false, "show no progress")
 }
 
-// Apply takes the share of what the other flags say.
+// Apply reduces o to this machine's share.
 func (s *ShareFlags) Apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	if !s.Start.IsZero() {
 		switch left := time.Until(s.Start); {
@@ -96,8 +91,8 @@ func (s *ShareFlags) Apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	return nil
 }
 
-// arrivals takes the share of what is no constant rate. Poisson processes add up to one; of a
-// recorded trace each takes every Nth.
+// arrivals divides changing rates. Poisson processes add up to one. Of a recorded trace each
+// machine takes every Nth request.
 func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	i, n := s.Share.Index, s.Share.Of
 	switch {
@@ -115,8 +110,7 @@ func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 			o.Seed += uint64(i) // or all would send at the same times
 		}
 	case len(o.Stages) > 0:
-		return errors.New("-share and -stages: evenly spaced, the requests of all machines would come at the same " +
-			"times; add -arrivals poisson")
+		return errors.New("-share with -stages would send all requests at the same times; add -arrivals poisson")
 	}
 	stages := slices.Clone(o.Stages)
 	for k := range stages {
@@ -127,9 +121,8 @@ func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	return nil
 }
 
-// Wait returns at the start of this share. In the open loop the shares take turns: each begins one
-// interval of the whole rate after the one before it, so that the service sees the requests of all
-// of them evenly spaced.
+// Wait returns at the start of this share. In the open loop each share starts one interval of the
+// whole rate after the one before it, so that requests stay evenly spaced.
 func (s *ShareFlags) Wait(ctx context.Context, p *Progress, rate float64) error {
 	start := s.Start
 	if start.IsZero() {

@@ -19,24 +19,24 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/loadgen"
 )
 
-// mixFlags say which requests a load is made of, beside the URLs of the command line.
+// mixFlags choose the requests in addition to URLs.
 type mixFlags struct {
 	File     string
 	template bool
 	seed     *uint64 // nil: a new one
 	distinct int
 	classes  []classPattern
-	Share    *runfile.Share // of what templates make; nil: all
+	Share    *runfile.Share // nil: all requests
 
-	Made  *runfile.Mix // what came of them; nil: the URLs as they stand
-	named []string     // files that the requests name: bodies, and those of {{line}}
+	Made  *runfile.Mix // nil: the URLs as given
+	named []string     // files that requests name
 }
 
-// classPattern is a -class: what it matches is of that class.
 type classPattern struct {
 	name    string
 	pattern *regexp.Regexp
@@ -44,20 +44,17 @@ type classPattern struct {
 
 const (
 	maxTargetsBytes = 256 << 20 // of a file of targets
-	targetForm      = "write 'METHOD URL', with weight=N and class=NAME behind it if you like; below it headers as " +
-		"'Name: value', and @FILE for a body"
+	targetForm      = "write 'METHOD URL weight=N class=NAME', and below it 'Name: value' and @BODYFILE"
 )
 
 func (m *mixFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&m.File, "targets", "", "`file` of requests, one a line (METHOD URL weight=N class=NAME, with "+
-		"headers and @BODYFILE on the lines below), as vegeta has them, or JSON lines; - for standard input. A URL "+
-		"that begins with / is below the first URL given")
-	fs.Func("class", "`NAME=REGEXP`: give requests whose 'METHOD URL' matches figures of their own, as that class; "+
-		"may be repeated, the first that matches counts", m.addClass)
-	fs.BoolVar(&m.template, "template", false, "URLs, header values and bodies are text/templates: {{int 1 100}}, "+
-		"{{line \"FILE\"}}, {{seq}} (docs/guides/load.md); all are made before the load")
-	fs.Var((*cli.Whole)(&m.distinct), "distinct", "make so many different `requests` of -template, then begin again "+
-		"(default: as many as are sent, at most 10000)")
+	fs.StringVar(&m.File, "targets", "", "`file` of requests, as vegeta has them, or JSON lines; - for standard input")
+	fs.Func("class", "`NAME=REGEXP`: requests whose 'METHOD URL' matches get figures of their own; repeatable",
+		m.addClass)
+	fs.BoolVar(&m.template, "template", false,
+		"expand {{int 1 100}}, {{line \"FILE\"}} and {{seq}} in URLs, headers and bodies")
+	fs.Var((*cli.Whole)(&m.distinct), "distinct",
+		"make so many different `requests` of -template, then repeat (default: all, at most 10000)")
 }
 
 func (m *mixFlags) addClass(s string) error {
@@ -73,7 +70,6 @@ func (m *mixFlags) addClass(s string) error {
 	return nil
 }
 
-// check finds flags that do nothing as they stand.
 func (m *mixFlags) check() error {
 	switch {
 	case m.distinct != 0 && !m.template:
@@ -84,14 +80,13 @@ func (m *mixFlags) check() error {
 	return nil
 }
 
-// spec is a target as it was written, and where.
+// spec is a target, and where it was written.
 type spec struct {
-	at     string // FILE:LINE, or what of the command line
+	at     string // FILE:LINE, or a URL
 	target loadgen.Target
-	class  string // where neither the target nor a -class says otherwise
+	class  string
 }
 
-// fail says what is wrong with it and where.
 func (s *spec) fail(err error) error {
 	var oe *evenkeel.OptionError
 	if errors.As(err, &oe) {
@@ -100,7 +95,6 @@ func (s *spec) fail(err error) error {
 	return fmt.Errorf("%s: %w", s.at, err)
 }
 
-// targets makes the targets of a load: of the file or of the URLs, each with what it lacks of base.
 func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Target) error {
 	if err := m.check(); err != nil {
 		return err
@@ -108,7 +102,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 	var specs []spec
 	for _, u := range urls {
 		t := base
-		t.URL = withScheme(u)
+		t.URL = fetch.WithScheme(u)
 		specs = append(specs, spec{at: strconv.Quote(u), target: t})
 	}
 	if m.File != "" {
@@ -144,7 +138,7 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 	return nil
 }
 
-// complete gives a target the method and the type of its body, where nobody said.
+// complete sets the default method and content type.
 func complete(t *loadgen.Target) {
 	if t.Method == "" {
 		t.Method = http.MethodGet
@@ -157,7 +151,6 @@ func complete(t *loadgen.Target) {
 	}
 }
 
-// classOf returns the class of a target by the patterns; "" where none matches.
 func (m *mixFlags) classOf(t *loadgen.Target) string {
 	for _, c := range m.classes {
 		if c.pattern.MatchString(t.Method + " " + t.URL) {
@@ -167,11 +160,9 @@ func (m *mixFlags) classOf(t *loadgen.Target) string {
 	return ""
 }
 
-// read reads the file of targets.
 func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	if len(urls) > 1 {
-		return nil, fmt.Errorf("%d URLs beside -targets; give one, which those of the file that begin with / are "+
-			"below, or none", len(urls))
+		return nil, fmt.Errorf("%d URLs with -targets; give one, for the targets that begin with /, or none", len(urls))
 	}
 	in, name, err := cli.Open(m.File)
 	if err != nil {
@@ -180,7 +171,7 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 	defer in.Close()
 	p := targetParser{name: name, base: base, bodies: map[string][]byte{}}
 	if len(urls) == 1 {
-		p.below = strings.TrimSuffix(withScheme(urls[0]), "/")
+		p.below = strings.TrimSuffix(fetch.WithScheme(urls[0]), "/")
 	}
 	if err := p.parse(in); err != nil {
 		return nil, err
@@ -200,8 +191,8 @@ func (m *mixFlags) read(urls []string, base loadgen.Target) ([]spec, error) {
 //	# ...                              nothing
 type targetParser struct {
 	name  string
-	base  loadgen.Target // what a target has that does not say otherwise
-	below string         // URL for those that begin with /
+	base  loadgen.Target
+	below string // URL of targets that begin with /
 
 	line   int
 	specs  []spec
@@ -250,7 +241,6 @@ var (
 	methodWord = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
 )
 
-// text reads a line that is not JSON.
 func (p *targetParser) text(line string) error {
 	var last *loadgen.Target
 	if n := len(p.specs); n > 0 {
@@ -299,7 +289,6 @@ func (p *targetParser) text(line string) error {
 	return nil
 }
 
-// target is one with what base has.
 func (p *targetParser) target(method, url string) (loadgen.Target, error) {
 	t := p.base
 	t.Header = t.Header.Clone()
@@ -311,7 +300,7 @@ func (p *targetParser) target(method, url string) (loadgen.Target, error) {
 	}
 	switch {
 	case !strings.HasPrefix(url, "/"):
-		t.URL = withScheme(url)
+		t.URL = fetch.WithScheme(url)
 	case p.below == "":
 		return t, fmt.Errorf("%q is below no URL; give one on the command line, or write it whole", url)
 	default:
@@ -340,13 +329,13 @@ func (p *targetParser) body(name string) ([]byte, error) {
 	return b, nil
 }
 
-// jsonTarget is a line of JSON; method, url, header and body are vegeta's.
+// jsonTarget is a target in JSON. method, url, header and body are vegeta's.
 type jsonTarget struct {
 	Method   string                     `json:"method"`
 	URL      string                     `json:"url"`
 	Header   map[string]json.RawMessage `json:"header"`
 	Body     []byte                     `json:"body"` // in base64
-	Text     *string                    `json:"text"` // a body as it is
+	Text     *string                    `json:"text"`
 	BodyFile string                     `json:"body_file"`
 	Weight   int                        `json:"weight"`
 	Class    string                     `json:"class"`
@@ -418,7 +407,7 @@ func stringOrList(b json.RawMessage) (list []string, err error) {
 	return list, json.Unmarshal(b, &list)
 }
 
-// splitTemplateWords splits at blanks that stand in no {{...}}.
+// splitTemplateWords splits at blanks outside {{...}}.
 func splitTemplateWords(line string) (words []string) {
 	word, inside := "", false
 	for i := 0; i < len(line); i++ {
@@ -442,7 +431,7 @@ func splitTemplateWords(line string) (words []string) {
 	return words
 }
 
-// Inputs are the files that a load has read; "" for none, - for standard input.
+// Inputs are the files that a load reads.
 func (l *Flags) Inputs() []string {
 	return append([]string{l.BodyFile, l.Shape.times, l.Shape.caFile, l.Mix.File}, l.Mix.named...)
 }

@@ -3,10 +3,12 @@ package load
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -95,7 +97,7 @@ func TestTargetsFile(t *testing.T) {
 func TestTargetsFileIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ text, want string }{
-		{"", "no target in it; write 'METHOD URL'"},
+		{"", "no target in it; write 'METHOD URL"},
 		{"# nothing\n", "no target in it"},
 		{"http://h/\n/b", "targets:2: \"/b\" is below no URL; give one on the command line"},
 		{"http://h/\n\nftp://h/", "targets:3: \"ftp://h/\" is no http or https URL; write it as"},
@@ -239,21 +241,22 @@ func TestTemplateRandom(t *testing.T) {
 	}
 }
 
-func TestRequestsOf(t *testing.T) {
+func TestPlanned(t *testing.T) {
 	for _, tt := range []struct {
 		o    loadgen.Options
-		want int
+		want float64
 	}{
 		{loadgen.Options{}, 200},
 		{loadgen.Options{Requests: 7}, 7},
-		{loadgen.Options{Duration: 1e9}, loadgen.MaxTargets},
+		{loadgen.Options{Duration: 1e9}, math.Inf(1)},
 		{loadgen.Options{Duration: 2e9, Rate: 50.5}, 101},
 		{loadgen.Options{Duration: 2e9, Rate: 50, Requests: 10}, 10},
-		{loadgen.Options{Duration: 86400e9, Rate: 1e6}, loadgen.MaxTargets},
-		{loadgen.Options{Duration: 1, Rate: 1}, 1},
+		{loadgen.Options{Duration: 86400e9, Rate: 1e6}, 86400e6},
+		{loadgen.Options{Stages: []loadgen.Stage{{To: 50, Duration: 10e9}}}, 250},
+		{loadgen.Options{Times: []time.Duration{0, 1, 2}}, 3},
 	} {
-		if got := requestsOf(&tt.o); got != tt.want {
-			t.Errorf("%+v: %d, want %d", tt.o, got, tt.want)
+		if got := Planned(&tt.o); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.o, got, tt.want)
 		}
 	}
 }

@@ -20,27 +20,25 @@ import (
 
 const (
 	defaultDistinct  = 10000
-	maxRenderedBytes = 16 << 20 // of one URL, header value or body
-	maxMadeBytes     = 1 << 30  // of all of them
+	maxRenderedBytes = 16 << 20
+	maxMadeBytes     = 1 << 30
 	maxLinesBytes    = 256 << 20
 )
 
-// generator makes requests of templates. Request number i of a seed is the same whatever was made
-// before it. It is owned by one goroutine.
+// generator makes requests from templates. Request i of a seed does not depend on the requests
+// before it. One goroutine owns it.
 type generator struct {
 	seed  uint64
-	lines map[string][]string // by file
+	lines map[string][]string
 
-	number int64 // of the request that is being made, from 0
+	number int64 // of the request, from 0
 	random *rand.Rand
 }
 
-// functions are what a template may call, besides text/template's own.
 func (g *generator) functions() template.FuncMap {
 	return template.FuncMap{"int": g.int, "line": g.line, "seq": g.seq}
 }
 
-// int returns a random whole number from lo to hi.
 func (g *generator) int(lo, hi int64) (int64, error) {
 	if lo > hi {
 		return 0, fmt.Errorf("int %d %d: write the smaller number first", lo, hi)
@@ -51,7 +49,7 @@ func (g *generator) int(lo, hi int64) (int64, error) {
 	return int64(g.random.Uint64()), nil
 }
 
-// line returns a random line of a file; empty lines are none.
+// line returns a random non-empty line of a file.
 func (g *generator) line(name string) (string, error) {
 	if g.lines[name] == nil {
 		lines, err := readLines(name)
@@ -63,7 +61,7 @@ func (g *generator) line(name string) (string, error) {
 	return g.lines[name][g.random.IntN(len(g.lines[name]))], nil
 }
 
-// seq returns the request's number, counted from 1 or from what is given.
+// seq returns the number of the request, from 1 or the given start.
 func (g *generator) seq(from ...int64) (int64, error) {
 	switch len(from) {
 	case 0:
@@ -96,7 +94,7 @@ func readLines(name string) (lines []string, err error) {
 	return lines, nil
 }
 
-// pattern is a target whose parts are templates.
+// pattern is a target with templates.
 type pattern struct {
 	*spec
 	url, body *template.Template
@@ -123,7 +121,6 @@ func (g *generator) parse(s *spec) (p *pattern, err error) {
 	return p, err
 }
 
-// make makes the request of a number.
 func (g *generator) make(p *pattern, number int64) (loadgen.Target, int, error) {
 	g.number, g.random = number, rand.New(rand.NewPCG(g.seed, uint64(number)))
 	size := 0
@@ -139,7 +136,7 @@ func (g *generator) make(p *pattern, number int64) (loadgen.Target, int, error) 
 		return t, size, err
 	}
 	t.Header = http.Header{}
-	for _, name := range slices.Sorted(maps.Keys(p.header)) { // in order, or the random values would move
+	for _, name := range slices.Sorted(maps.Keys(p.header)) { // in order, for the random values
 		for _, v := range p.header[name] {
 			value, err := render(v)
 			if err != nil {
@@ -153,10 +150,10 @@ func (g *generator) make(p *pattern, number int64) (loadgen.Target, int, error) 
 	return t, size, err
 }
 
-// expand makes as many requests of templates as the load needs, in the order of the targets' round.
+// expand makes the requests of a load, in the order of the targets' round.
 func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	if m.seed == nil {
-		seed := rand.Uint64N(1<<53-1) + 1 // so that every reader of JSON has it whole
+		seed := rand.Uint64N(1<<53-1) + 1 // exact in JSON readers
 		m.seed = &seed
 	}
 	g := &generator{seed: *m.seed, lines: map[string][]string{}}
@@ -179,10 +176,10 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 	}
 	n := m.distinct
 	if n == 0 {
-		n = min(requestsOf(o), defaultDistinct)
+		n = int(max(1, min(Planned(o), defaultDistinct)))
 	}
 	index, of := int64(0), int64(1)
-	if m.Share != nil { // the machines together send what one generator makes
+	if m.Share != nil { // together the machines send what one would
 		index, of = int64(m.Share.Index), int64(m.Share.Of)
 	}
 	made, bytes := make([]spec, 0, n), 0
@@ -198,15 +195,15 @@ func (m *mixFlags) expand(specs []spec, o *loadgen.Options) ([]spec, error) {
 		}
 		made = append(made, spec{
 			at: fmt.Sprintf("%s: request %d", p.at, i+1), target: t,
-			class: p.target.Method + " " + p.target.URL, // one, however many URLs come of it
+			class: p.target.Method + " " + p.target.URL, // one class, however many URLs
 		})
 	}
 	m.named = slices.AppendSeq(m.named, maps.Keys(g.lines))
 	return made, nil
 }
 
-// requestsOf returns how many requests a load sends, as far as that is known.
-func requestsOf(o *loadgen.Options) int {
+// Planned returns how many requests a load sends. +Inf means that the service decides.
+func Planned(o *loadgen.Options) float64 {
 	n := math.Inf(1)
 	switch {
 	case o.Requests > 0:
@@ -214,18 +211,19 @@ func requestsOf(o *loadgen.Options) int {
 	case loadDuration(o) == 0:
 		n = DefaultRequests
 	}
-	if o.Rate > 0 && o.Duration > 0 {
-		n = min(n, math.Ceil(o.Rate*o.Duration.Seconds()))
-	}
-	if d := loadDuration(o); d > 0 && len(o.Stages)+len(o.Times) > 0 {
+	switch {
+	case len(o.Times) > 0:
+		n = min(n, float64(len(o.Times)))
+	case len(o.Stages) > 0:
 		mean := *o
 		Steady(&mean)
-		n = min(n, math.Ceil(mean.Rate*d.Seconds()))
+		n = min(n, mean.Rate*loadDuration(o).Seconds())
+	case o.Rate > 0 && o.Duration > 0:
+		n = min(n, o.Rate*o.Duration.Seconds())
 	}
-	return int(max(1, min(n, loadgen.MaxTargets)))
+	return math.Ceil(n - 1e-6) // at constant gaps the first is due at once
 }
 
-// bounded takes no more than so many bytes.
 type bounded struct {
 	bytes.Buffer
 	most int

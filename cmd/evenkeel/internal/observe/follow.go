@@ -13,22 +13,19 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 )
 
-// logHistory is how much of a log is read that was there before: the last collections tell the heap
-// before the first of the window, and which process's they are.
+// logHistory is how much of an existing log is read. It shows the heap before the first collection
+// of the window.
 const logHistory = 1 << 20
 
-// follow reads a log of gctrace lines while it grows; "-" is standard input. It returns when what
-// was there has been read, or ctx ends. stop reads to where the log ends by then. A pipe has no end
-// while somebody may write to it: nobody waits for that.
-//
-// Lines are placed by when they arrive, as those of a server's standard error are: the earliest
-// (arrival - end) is the start of the runtime, and what was there before arrived later than that.
+// follow reads a growing log, "-" for standard input. It returns once it has read what exists, or
+// ctx ends. stop reads to the end of the file. A pipe has no end, so stop does not wait for one.
+// Lines are placed by their arrival: the earliest (arrival - end) is the start of the runtime.
 func (t *trace) follow(ctx context.Context, name string) (stop func(), err error) {
 	t.log = name
 	if name == cli.ToStdout {
 		t.log = cli.StdinName
-		go t.scan(os.Stdin) // a read of it cannot be interrupted
-		time.Sleep(logRest) // for what is there already
+		go t.scan(os.Stdin)
+		time.Sleep(logRest) // for what exists
 		return func() {}, nil
 	}
 	f, err := openLog(ctx, name)
@@ -62,7 +59,7 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 	}()
 	var rest <-chan time.Time
 	if !ends {
-		rest = time.After(logRest) // for what is there already
+		rest = time.After(logRest) // for what exists
 	}
 	select {
 	case <-caughtUp:
@@ -79,7 +76,6 @@ func (t *trace) follow(ctx context.Context, name string) (stop func(), err error
 	}, nil
 }
 
-// openLog opens a log; of a pipe it waits for who writes it, until ctx ends.
 func openLog(ctx context.Context, name string) (*os.File, error) {
 	type opened struct {
 		f   *os.File
@@ -98,7 +94,7 @@ func openLog(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// mark begins the measured part: what restarted or was lost before does not matter.
+// mark begins the measured part, and forgets restarts and losses before it.
 func (t *trace) mark() (seen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,16 +102,15 @@ func (t *trace) mark() (seen int) {
 	return len(t.cycles)
 }
 
-// awaitForced waits until a forced collection was read after the first n, but no longer than that.
+// awaitForced waits for a forced collection after the first n, at most for patience.
 func (t *trace) awaitForced(ctx context.Context, n int, patience time.Duration) {
-	const least = 20 // looks, however slowly this process runs
+	const least = 20 // looks, however slow this process is
 	end := time.Now().Add(patience)
 	for i := 0; (i < least || time.Now().Before(end)) && ctx.Err() == nil && !t.forcedSince(n); i++ {
 		time.Sleep(logPoll)
 	}
 }
 
-// forcedSince reports whether a collection that was forced was read after the first n.
 func (t *trace) forcedSince(n int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -75,7 +75,7 @@ func TestFillTraceOfALog(t *testing.T) {
 	}{
 		{
 			"restarted", &Observer{Trace: trace{log: "f", restarts: 1, cycles: []gctrace.Cycle{cycle}}},
-			"f: the program was started again during the load",
+			"f: the program was started again",
 		},
 		{
 			"silent", &Observer{Trace: trace{log: "f", cycles: []gctrace.Cycle{cycle}}, seenBefore: 1},

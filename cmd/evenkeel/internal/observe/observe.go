@@ -1,5 +1,4 @@
-// Package observe takes what tells of a service's collector around the measured window of a load:
-// its profiles, its gctrace lines, and the state of the machine.
+// Package observe records a service's profiles, gctrace lines and machine around a measured load.
 package observe
 
 import (
@@ -25,15 +24,15 @@ import (
 //	end     profile (it collects again)
 //	fill    when the log is complete: the parts of the run
 type Observer struct {
-	Profiler *Profiler       // nil: off
-	Trace    trace           // of the service's standard error, or of its log
-	Traced   bool            // there is one
-	Service  runfile.Watched // where its processes are
+	Profiler *Profiler // nil: off
+	Trace    trace
+	Traced   bool
+	Service  runfile.Watched
 
 	before, after *allocations
-	Unprofiled    error // why one of them is missing
+	Unprofiled    error
 
-	// Numbers of collections known of when measuring began and ended.
+	// How many collections were known when measuring began and ended.
 	seenBefore, seenAfter int
 
 	watch *runfile.Watch
@@ -78,7 +77,7 @@ func (o *Observer) Note(format string, a ...any) {
 	o.Run.Notes = append(o.Run.Notes, fmt.Sprintf(format, a...))
 }
 
-// Fill puts the collector's parts into the run, with the top places that allocate.
+// Fill writes the collector's figures into the run, with the top places that allocate.
 func (o *Observer) Fill(top int) {
 	if o.after != nil && !o.after.follows(o.before) {
 		o.Note("%v", errOtherProcess)
@@ -100,8 +99,6 @@ func (o *Observer) Fill(top int) {
 	}
 }
 
-// fillGC keeps the collections of the window: those of the trace, or what the profile's figures
-// tell.
 func (o *Observer) fillGC() {
 	if o.Traced {
 		o.fillTrace()
@@ -117,30 +114,27 @@ func (o *Observer) fillGC() {
 		}
 		return
 	}
-	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few may be at the window's ends
+	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few are at the ends of the window
 		o.Note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
 	}
 }
 
-// fillTrace keeps the collections of the trace.
 func (o *Observer) fillTrace() {
 	t := &o.Trace
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.restarts > 0:
-		o.Note("%s: the program was started again during the load, or another one writes there, so its collections "+
-			"are left out", cmp.Or(t.log, "the server's standard error"))
+		o.Note("%s: the program was started again, or another writes there, so collections are left out",
+			cmp.Or(t.log, "the server's standard error"))
 		return
 	case t.log != "" && len(t.cycles) == o.seenBefore:
 		if o.after == nil || o.after.numGC != o.before.numGC {
-			o.Note("%s: no gctrace line came during the load: start the service with GODEBUG=gctrace=1, and see that "+
-				"its standard error is written there at once", t.log)
+			o.Note("%s: no gctrace line came during the load; start the service with GODEBUG=gctrace=1", t.log)
 		}
 		return
 	case len(t.cycles) == 0:
-		o.Note("the server printed no gctrace line: it never collected, or it is no Go program, or something between " +
-			"(a script, sudo, a container) drops GODEBUG or standard error")
+		o.Note("the server printed no gctrace line; does a script, sudo or a container drop GODEBUG or stderr?")
 		return
 	}
 	if lost := t.stats.Lost - t.lostBefore; lost > 0 {
@@ -162,10 +156,9 @@ func (o *Observer) fillTrace() {
 	o.Run.GC = gc
 }
 
-// window returns the measured window in the server's own time, and the collections without
-// the one that the allocation profile after it asked for. The server's clock is known to a few
-// milliseconds only, since its lines round down and take time to arrive. What was read before
-// measuring began had ended by then; that bounds it. Called with the trace's mu held.
+// window returns the measured window in the server's own time, and the collections without the one
+// of the final profile. The server's clock is known to some milliseconds only. Collections read
+// before measuring began bound it. The caller holds the trace's mu.
 func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	t, load := &o.Trace, o.Run.Load
 	from := load.Started.Sub(t.start)
@@ -184,49 +177,42 @@ func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	return cycles, gctrace.Window{From: from, To: from + load.Duration}
 }
 
-// How long a log may take to have the line of the collection that the profile after the load asked
-// for, and how long it is given where there is no such line.
+// How long to wait for the log line of the final profile's collection, or without such a line.
 const (
 	logPatience = 2 * time.Second
 	logRest     = 300 * time.Millisecond
 	logPoll     = 5 * time.Millisecond
 )
 
-// probeTimeout is how long a service may take to show that it serves its profiles, where nobody
-// said that it does.
+// probeTimeout bounds the search for profiles that the user did not name.
 const probeTimeout = 2 * time.Second
 
-// Running is a service that runs already, and where it tells of itself.
-type Running struct {
-	Load    *loadgen.Options
-	PProf   string // URL of its /debug/pprof/, or off
-	Certain bool   // that it serves its profiles, since the user says so
-	GCTrace string // its log; "": none
-}
-
-// ObserveRunning is an observer of a service that runs already. stop ends it.
-func ObserveRunning(ctx context.Context, s Running) (o *Observer, stop func(), err error) {
+// ObserveRunning returns an observer of a running service with profiles at pprof, or "off". If
+// certain, missing profiles are an error. log is its gctrace log, or "". stop ends the observer.
+func ObserveRunning(
+	ctx context.Context, load *loadgen.Options, pprof string, certain bool, log string,
+) (o *Observer, stop func(), err error) {
 	o, stop = &Observer{}, func() {}
-	o.Service = WhereIs(ctx, s.Load.Targets)
-	if s.PProf != "off" {
-		o.Profiler = NewProfiler(s.PProf, s.Load.TLS)
+	o.Service = WhereIs(ctx, load.Targets)
+	if pprof != "off" {
+		o.Profiler = NewProfiler(pprof, load.TLS)
 		probe, cancel := ctx, context.CancelFunc(func() {})
-		if !s.Certain {
-			probe, cancel = context.WithTimeout(ctx, min(probeTimeout, s.Load.Timeout))
+		if !certain {
+			probe, cancel = context.WithTimeout(ctx, min(probeTimeout, load.Timeout))
 		}
 		_, err := o.Profiler.memStats(probe)
 		cancel()
 		switch {
 		case err == nil:
 			o.Run.PProf = o.Profiler.Base
-		case s.Certain:
+		case certain:
 			return nil, nil, fmt.Errorf("-pprof: %w", err)
 		default:
 			o.Profiler = nil
 		}
 	}
-	if s.GCTrace != "" {
-		if stop, err = o.Trace.follow(ctx, s.GCTrace); err != nil {
+	if log != "" {
+		if stop, err = o.Trace.follow(ctx, log); err != nil {
 			return nil, nil, fmt.Errorf("-gctrace: %w", err)
 		}
 		o.Traced, o.Run.GCTrace = true, o.Trace.log
@@ -234,7 +220,7 @@ func ObserveRunning(ctx context.Context, s Running) (o *Observer, stop func(), e
 	return o, stop, nil
 }
 
-// AwaitLog waits until the log has what it is to have of the window.
+// AwaitLog waits for the log of the window.
 func (o *Observer) AwaitLog(ctx context.Context) {
 	if !o.Traced {
 		return
@@ -246,7 +232,7 @@ func (o *Observer) AwaitLog(ctx context.Context) {
 	o.Trace.awaitForced(ctx, o.seenAfter, rest)
 }
 
-// FillRunning puts the parts of a service that ran already into the run.
+// FillRunning is Fill for a service that evenkeel did not start.
 func (o *Observer) FillRunning(top int) {
 	if pids := o.processes(); len(pids) > 0 {
 		if n := proc.PeakRSSOf(pids); n > 0 {
@@ -266,13 +252,11 @@ func (o *Observer) processes() []int {
 	return o.Service.Processes()
 }
 
-// errOtherProcess says that the figures before and after are not of one process.
-var errOtherProcess = errors.New("the profiles before and after the load are of different processes, so the " +
-	"collector's figures are left out: " +
-	"name one replica with -pprof, not a balancer; or was the service started again?")
+var errOtherProcess = errors.New("the profiles before and after the load are of different processes; " +
+	"name one replica with -pprof, not a balancer")
 
-// follows reports whether a is a later state of the process of before: nothing that it counts can
-// go back, and the collection that was the last then has ended when it had ended.
+// follows reports whether a is a later state of the same process: no counter went back, and the
+// then last pause ended at the same time.
 func (a *allocations) follows(before *allocations) bool {
 	if a.total < before.total || a.numGC < before.numGC || a.forced < before.forced {
 		return false
@@ -285,9 +269,8 @@ func (a *allocations) follows(before *allocations) bool {
 	return a.pauseEnd[last] == before.pauseEnd[last]
 }
 
-// collections sums up what runtime.MemStats tells of the collections since before: how many, and
-// their pauses where the ring of the last 256 still has all of them. Neither the collector's CPU
-// time in a window nor its clock time nor heap sizes can be told from it.
+// collections summarises what runtime.MemStats knows: the number of collections, and their pauses
+// while its ring of 256 still has all. It knows no CPU time, wall time or heap sizes.
 func (a *allocations) collections(before *allocations, window time.Duration) gctrace.Summary {
 	n := a.numGC - before.numGC
 	s := gctrace.Summary{
@@ -307,7 +290,6 @@ func (a *allocations) collections(before *allocations, window time.Duration) gct
 	return s
 }
 
-// parseRing reads "[1 2 3]".
 func parseRing(text string) []int64 {
 	fields := strings.Fields(strings.Trim(text, "[]"))
 	ring := make([]int64, 0, len(fields))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 )
 
 const (
@@ -21,44 +23,37 @@ const (
 	MaxProfileBytes = 256 << 20
 )
 
-// allocations reads what a service has allocated since it started, from its /debug/pprof/.
+// allocations is what a service allocated since its start.
 type allocations struct {
 	*memStats
 	profile *profile.Profile
 }
 
-// memStats is what is read of runtime.MemStats.
 type memStats struct {
-	total         int64 // TotalAlloc
+	total         int64
 	numGC, forced int64
-	pauses        []int64 // ring: that of collection n, from 1, is at (n-1) modulo its length
+	pauses        []int64 // ring: collection n, from 1, is at (n-1) modulo its length
 	pauseEnd      []int64 // of the same
 }
 
-// errNoProfile says that the service does not serve its profiles.
 var errNoProfile = errors.New("no allocation profile")
 
-// PProfPath is where net/http/pprof is, if a URL has no path.
+// PProfPath is the default path of net/http/pprof.
 const PProfPath = "/debug/pprof/"
 
-// Profiler fetches allocation profiles from base, the URL of a /debug/pprof/.
+// Profiler fetches allocation profiles from Base, the URL of a /debug/pprof/.
 type Profiler struct {
 	Base   string
 	client *http.Client
 }
 
-// NewProfiler returns a profiler of the service whose /debug/pprof/ is at base.
+// NewProfiler returns a profiler of the service at base.
 func NewProfiler(base string, c *tls.Config) *Profiler {
-	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c} // no connection of ours is left at the server
-	return &Profiler{
-		Base:   strings.TrimSuffix(base, "/") + "/",
-		client: &http.Client{Transport: t, Timeout: profileTimeout},
-	}
+	return &Profiler{Base: strings.TrimSuffix(base, "/") + "/", client: fetch.NewClient(profileTimeout, c)}
 }
 
-// take has the service collect, since a profile holds what was allocated up to the last
-// collection, and reads both figures. totalFirst says which of them is read first: the one
-// that is nearer to the load must not see the other's own allocations.
+// take makes the service collect, because a profile ends at the last collection. totalFirst is set
+// after the load, so that neither figure counts the other's own allocations.
 func (p *Profiler) take(ctx context.Context, totalFirst bool) (*allocations, error) {
 	a := &allocations{}
 	steps := []func() error{
@@ -89,8 +84,7 @@ func (p *Profiler) heap(ctx context.Context) (*profile.Profile, error) {
 	return prof, nil
 }
 
-// memStats reads the exact figures from the text form of an allocation profile, which ends with
-// fields of runtime.MemStats (runtime/pprof, writeHeapInternal).
+// memStats reads the end of the text form of a profile (runtime/pprof, writeHeapInternal).
 func (p *Profiler) memStats(ctx context.Context) (*memStats, error) {
 	body, err := p.get(ctx, "allocs?debug=1")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// since returns what was allocated between two profiles: the total, and the top places by it.
+// since returns what was allocated between two profiles, and the top places.
 func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error) {
 	before.profile.Scale(-1)
 	delta, err := profile.Merge([]*profile.Profile{a.profile, before.profile})
@@ -44,12 +44,10 @@ func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error
 	}, nil
 }
 
-// sites sums bytes by place; its keys have no sums.
 type sites map[runfile.Site]*sums
 
 type sums struct{ flat, cum int64 }
 
-// frames returns a sample's stack, innermost first, inlined calls included.
 func frames(s *profile.Sample) []runfile.Site {
 	var fs []runfile.Site
 	for _, loc := range s.Location {
@@ -62,9 +60,8 @@ func frames(s *profile.Sample) []runfile.Site {
 	return fs
 }
 
-// addSample adds one stack to the sums. A function that stands in it twice counts once. The
-// line is the innermost that is not the standard library's, for that is where something can be
-// done about it.
+// addSample adds a stack. A recursive function counts once. The line is the innermost outside the
+// standard library, because the user can change that one.
 func addSample(stack []runfile.Site, bytes int64, functions, lines sites) {
 	seen := map[string]bool{}
 	line := -1
@@ -109,7 +106,6 @@ func (m sites) top(n int, by func(runfile.Site) int64) []runfile.Site {
 	return ss[:min(n, len(ss))]
 }
 
-// shortFile keeps a file's name and its folder's.
 func shortFile(f string) string {
 	dir, file := path.Split(f)
 	return path.Join(path.Base(dir), file)

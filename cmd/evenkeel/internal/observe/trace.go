@@ -13,34 +13,33 @@ import (
 
 const (
 	passLineBytes = 64 << 10 // longer lines are passed on in pieces
-	tailLines     = 12       // of the server's own stderr, kept for when it dies
+	tailLines     = 12
 )
 
-// trace reads a server's standard error: it keeps the collections and passes the rest on.
+// trace keeps the collections in a server's standard error, and passes the rest on.
 type trace struct {
 	mu     sync.Mutex // guards all below
 	cycles []gctrace.Cycle
-	start  time.Time // of the server's runtime, as near as can be told
+	start  time.Time // of the runtime, about
 	stats  gctrace.Stats
 
-	log        string // that is followed, see follow; "" for a server's standard error
-	restarts   int    // of the program, since mark: or another one began, as a script starts one after the other
+	log        string // name of the followed log; "": standard error
+	restarts   int    // of the program, since mark
 	lostBefore int64  // of stats, before mark
 }
 
-// Read reads until the server's standard error ends.
+// Read reads until standard error ends.
 func (t *trace) Read(r io.Reader, pass *Passer) {
 	t.scan(io.TeeReader(r, pass))
 	pass.flush()
 }
 
-// scan keeps the cycles of r, until it ends.
 func (t *trace) scan(r io.Reader) {
 	sc := gctrace.NewScanner(r)
 	for sc.Scan() {
 		c := sc.Cycle()
-		// A line is printed when its collection has ended, and arrives a little later: the
-		// earliest of these is nearest to when the runtime started.
+		// A line arrives a little after its collection ended, so the earliest of these is nearest
+		// to the start of the runtime.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()
 		if n := len(t.cycles); n > 0 && gclog.Restarted(t.cycles[n-1], c) {
@@ -58,18 +57,16 @@ func (t *trace) scan(r io.Reader) {
 	t.mu.Unlock()
 }
 
-// count returns how many collections were read so far.
 func (t *trace) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.cycles)
 }
 
-// Passer writes a server's standard error on, without the lines that were asked for by us, and
-// keeps its end.
+// Passer passes a server's standard error on without gctrace lines, and keeps its last lines.
 type Passer struct {
 	W   io.Writer
-	All bool // pass the collector's lines too
+	All bool // pass gctrace lines too
 
 	mu   sync.Mutex // guards all below
 	line []byte
@@ -93,10 +90,9 @@ func (p *Passer) Write(b []byte) (int, error) {
 	if len(p.line) > passLineBytes {
 		p.emit()
 	}
-	return n, nil // what cannot be written must not stop the server
+	return n, nil // a failed write must not stop the server
 }
 
-// emit passes the line on. Called with mu held.
 func (p *Passer) emit() {
 	text := bytes.TrimRight(p.line, "\r\n")
 	own := bytes.Equal(text, []byte("GC forced"))
@@ -113,7 +109,7 @@ func (p *Passer) emit() {
 	p.line = p.line[:0]
 }
 
-// flush passes on what has no line's end. The collector's line is often cut when a server ends.
+// flush passes on an unfinished line, unless it is the collector's.
 func (p *Passer) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +120,7 @@ func (p *Passer) flush() {
 
 var cutLine = regexp.MustCompile(`^gc \d+ @`)
 
-// Last returns the end of what the server said.
+// Last returns the server's last lines.
 func (p *Passer) Last() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

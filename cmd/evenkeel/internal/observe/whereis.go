@@ -1,23 +1,22 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/listeners"
 	"evenkeel.dev/loadgen"
 )
 
-// maxHosts is how many hosts of the targets are looked up.
+// maxHosts is how many hosts are looked up.
 const maxHosts = 16
 
-// WhereIs tells which processes of this machine listen where the targets are, or that all of them
-// are elsewhere.
+// WhereIs finds the local processes that listen at the targets.
 func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -44,9 +43,10 @@ func WhereIs(ctx context.Context, targets []loadgen.Target) runfile.Watched {
 	return runfile.Watched{Processes: func() []int { return pids }}
 }
 
-// Here returns the addresses of this machine that a URL leads to.
+// Here returns the local addresses that a URL leads to.
 func Here(ctx context.Context, u *url.URL) (here []netip.AddrPort, err error) {
-	port, err := strconv.ParseUint(cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), 10, 16)
+	_, text, _ := net.SplitHostPort(fetch.Address(u))
+	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return nil, err
 	}

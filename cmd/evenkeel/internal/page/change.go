@@ -13,17 +13,17 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// changes are the charts of what differs from the base, and of the runs that say so.
+// changes are the charts of what differs from the base.
 type changes struct {
 	Base   string // label
 	Forest chart.Chart
 	Runs   chart.Chart
 	Figure string // of Runs
 	Floor  bool
-	Spoilt []string // what the machine did beside which runs
+	Spoilt []string // what disturbed which runs
 }
 
-// changesOf returns nil where nothing is judged.
+// changesOf returns nil if no figure is judged.
 func changesOf(c *compare.Comparison) *changes {
 	lead := c.Lead()
 	if !c.Judged() || lead == nil {
@@ -34,7 +34,7 @@ func changesOf(c *compare.Comparison) *changes {
 	return x
 }
 
-// ratioScale is an axis from 1/Top to Top, with ticks at these ratios and their inverses.
+// ratioScale is an axis from 1/top to top, with ticks at these ratios and their inverses.
 type ratioScale struct {
 	top   float64
 	ticks []float64
@@ -60,7 +60,7 @@ const (
 	forestGap  = 14 // between figures
 )
 
-// forest draws the interval of each figure that is judged, a band a figure, a line a variant.
+// forest draws a band for each judged figure, with a line for the interval of each variant.
 func forest(c *compare.Comparison) chart.Chart {
 	var rows []*compare.Row
 	reach := 1.
@@ -138,7 +138,7 @@ func forest(c *compare.Comparison) chart.Chart {
 	return f
 }
 
-// intervalLines draws an interval and its estimate; faint where it is not coloured in the table.
+// intervalLines draws an interval and its estimate, faint if the table does not colour it.
 func intervalLines(x chart.Axis, y, column int, r *tailstat.Result, shown tailstat.Verdict) []chart.Line {
 	if r == nil || compare.Bounds(r) == "" {
 		return nil
@@ -158,7 +158,6 @@ func intervalLines(x chart.Axis, y, column int, r *tailstat.Result, shown tailst
 	}
 }
 
-// measured is one run's figure.
 type measured struct {
 	run    *runfile.Run
 	column int
@@ -178,8 +177,7 @@ func inOrder(c *compare.Comparison, row *compare.Row) (list []measured) {
 	return list
 }
 
-// runsChart draws a figure of each run in the order in which they were measured, and marks those
-// that were spoilt.
+// runsChart draws a figure of each run in that order, and marks the spoilt ones.
 func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) {
 	runs := inOrder(c, row)
 	y, ticks := valueAxis(runs)
@@ -222,7 +220,7 @@ func runsChart(c *compare.Comparison, row *compare.Row) (chart.Chart, []string) 
 	return g, spoilt
 }
 
-// valueAxis holds all values: linear where they are near each other.
+// valueAxis holds all values. It is linear if they are near each other.
 func valueAxis(runs []measured) (chart.Axis, []float64) {
 	lo, hi := math.Inf(1), 0.
 	for _, m := range runs {

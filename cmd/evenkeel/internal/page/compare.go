@@ -25,20 +25,19 @@ var (
 	compareTmpl = newTemplate(compareTemplate)
 )
 
-// headlineRunes is how long the variants' names may be together to stand in the headline.
+// headlineRunes is how long the names of the variants may be in the headline.
 const headlineRunes = 100
 
-// page is what compare.html.tmpl shows.
 type page struct {
-	shell // with pageData
+	shell
 
 	Count    string // "4 variants, 3 repeats"
-	Names    string // of the variants, "" where they are too long for a headline
+	Names    string // "" if too long for a headline
 	Variants []pageVariant
 	Notes    []string
 	Table    pageTable
 	Classes  []pageClasses
-	Changes  *changes // nil: nothing is judged
+	Changes  *changes // nil if no figure is judged
 	CCDF     chart.Chart
 	Hist     chart.Chart
 	Panels   []panel
@@ -51,11 +50,11 @@ type page struct {
 	Tool     string
 }
 
-// Compare writes the table and the charts as one page that needs nothing but itself: its style and
-// its script are in it once each, and it loads nothing. Without script it shows the same charts.
+// Compare writes the table and the charts as one page without other files. Without its script it
+// shows the same charts.
 func Compare(w io.Writer, c *compare.Comparison) error {
 	d := newPageData(c)
-	data, err := json.Marshal(d) // escapes <, > and &, so that no label ends the script element
+	data, err := json.Marshal(d) // escapes <, > and &, so no label ends the script element
 	if err != nil {
 		return fmt.Errorf("data of the page: %w", err)
 	}
@@ -126,7 +125,8 @@ func newPageData(c *compare.Comparison) *pageData {
 			d.Top = max(d.Top, s)
 		}
 		col.Series = newPageSeries(&run.Load.Series)
-		col.GC = newPageGC(mergeCollections(run.GC, d.End))
+		col.spans = mergeCollections(run.GC, d.End)
+		col.GC = newPageGC(col.spans)
 	}
 	d.addLanes(c)
 	return d

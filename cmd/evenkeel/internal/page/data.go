@@ -9,19 +9,19 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// pageData is what the charts are drawn from, and what the page's script reads. Latencies are
-// microseconds, times seconds, sizes bytes; rounded, since nobody reads more digits off a chart.
+// pageData is what the charts and the script of the page read. Latencies are in microseconds, times
+// in seconds, sizes in bytes, all rounded.
 type pageData struct {
 	Latency pageRange    `json:"latency"` // axis of the distributions
 	Floor   float64      `json:"floor"`   // least share on the axis of the CCDF
-	Bins    int          `json:"bins"`    // of the histogram, over the axis
+	Bins    int          `json:"bins"`    // of the histogram
 	Top     float64      `json:"top"`     // greatest share in a bin
 	End     float64      `json:"end"`     // of the time axis
 	Columns []pageColumn `json:"columns"`
 	States  []pageState  `json:"states,omitempty"` // of the lanes
 
-	laneNotes []string // what the lanes leave out
-	partial   bool     // some runs tell percentiles alone, and no distribution that can be drawn
+	laneNotes []string
+	partial   bool // some runs have percentiles only
 }
 
 type pageRange struct {
@@ -33,19 +33,21 @@ type pageColumn struct {
 	Label  string     `json:"label"`
 	Count  int64      `json:"count"`
 	CCDF   pageCCDF   `json:"ccdf"`
-	Hist   []float64  `json:"hist"` // share by bin
+	Hist   []float64  `json:"hist"` // by bin
 	Series pageSeries `json:"series"`
 	GC     pageGC     `json:"gc"`
 	Lanes  []pageLane `json:"lanes,omitempty"`
+
+	spans []gcSpan
 }
 
-// pageCCDF is a falling staircase: Share[i] of the requests took longer than X[i].
+// pageCCDF is a falling staircase. Share[i] of the requests took longer than X[i].
 type pageCCDF struct {
 	X     []float64 `json:"x"`
 	Share []float64 `json:"share"`
 }
 
-// pageSeries is loadgen.Series by line; 0 where nothing was answered.
+// pageSeries is loadgen.Series, with 0 for an interval without answers.
 type pageSeries struct {
 	Step   float64          `json:"step"`
 	P50    []float64        `json:"p50"`
@@ -54,7 +56,7 @@ type pageSeries struct {
 	Failed map[string]int64 `json:"failed,omitempty"` // by index
 }
 
-// pageGC is collections in order of time, or stretches of time with several each.
+// pageGC is collections in order of time, or stretches with several each.
 type pageGC struct {
 	At    []float64 `json:"at"`
 	Count []int     `json:"count"`
@@ -63,9 +65,8 @@ type pageGC struct {
 	Live  []float64 `json:"live"`
 }
 
-const microsecond = 1e3 // in nanoseconds, as loadgen counts
+const microsecond = 1e3 // in nanoseconds
 
-// setLatencyAxes chooses axes that hold every latency.
 func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	lo, hi, most := time.Duration(math.MaxInt64), time.Duration(0), int64(1)
 	for i := range merged {
@@ -80,12 +81,12 @@ func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 		hi = max(hi, h.Max())
 		most = max(most, h.Count())
 	}
-	if hi == 0 { // nothing to show
+	if hi == 0 {
 		lo, hi = time.Millisecond, time.Second
 	}
 	a := chart.LogAxis(max(float64(lo), 1)/microsecond, max(float64(hi), 1)/microsecond)
 	d.Latency = pageRange{a.Lo, a.Hi}
-	d.Floor = math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(most))-1e-9)), 2), 5))
+	d.Floor = leastShare(most)
 	switch {
 	case most < 1000:
 		d.Bins = 30
@@ -94,6 +95,11 @@ func (d *pageData) setLatencyAxes(merged []loadgen.Histogram) {
 	default:
 		d.Bins = 120
 	}
+}
+
+// leastShare returns the power of ten that a share of n requests hardly falls below.
+func leastShare(n int64) float64 {
+	return math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(n))-1e-9)), 2), 5))
 }
 
 func (d *pageData) latencyAxis() chart.Axis {
@@ -106,7 +112,7 @@ func (d *pageData) ccdfAxes() (x, y chart.Axis) {
 
 func (d *pageData) timeAxis() chart.Axis { return chart.Axis{Hi: d.End} }
 
-// newCCDF keeps the stairs that can be seen.
+// newCCDF keeps the visible steps.
 func (d *pageData) newCCDF(h *loadgen.Histogram) pageCCDF {
 	const nearX, nearY = 5. / chart.PlotWidth, 2. / chart.PlotHeight
 	x, y := d.ccdfAxes()
@@ -127,7 +133,7 @@ func (d *pageData) newCCDF(h *loadgen.Histogram) pageCCDF {
 	return c
 }
 
-// newPageHist returns the share of durations by bin, all bins as wide on the axis.
+// newPageHist returns the share of durations by bin.
 func newPageHist(h *loadgen.Histogram, x chart.Axis, bins int) []float64 {
 	if h.Count() == 0 {
 		return nil
@@ -143,14 +149,13 @@ func newPageHist(h *loadgen.Histogram, x chart.Axis, bins int) []float64 {
 	return shares
 }
 
-const panelTicks = 6 // along the time of a panel
+const panelTicks = 6
 
 func (d *pageData) timeTicks() []chart.Tick {
 	x := d.timeAxis()
 	return x.XTicks(chart.LinearTicks(0, d.End, chart.TimeStep(d.End, panelTicks)), chart.LabelTime)
 }
 
-// maxTicks is how many labels fit under the width of a page.
 const maxTicks = 16
 
 func (d *pageData) latencyTicks() []chart.Tick {
@@ -160,15 +165,14 @@ func (d *pageData) latencyTicks() []chart.Tick {
 
 func labelMicroseconds(us float64) string { return chart.LabelDuration(us * microsecond) }
 
-// pageLane is a lane for the script: its spans by line. Times are microseconds since the
-// window's start.
+// pageLane is a lane for the script. Times are microseconds since the window's start.
 type pageLane struct {
 	Source string            `json:"source"`
 	Known  int64             `json:"known"`
 	At     []int64           `json:"at"`
 	For    []int64           `json:"for"`
 	State  []int             `json:"state"`           // index of the legend
-	Count  map[string]int    `json:"count,omitempty"` // by index, where several are drawn as one
+	Count  map[string]int    `json:"count,omitempty"` // by index, for several that are drawn as one
 	Note   map[string]string `json:"note,omitempty"`  // by index
 	Open   bool              `json:"open,omitempty"`  // no line ended the last one
 

@@ -1,4 +1,3 @@
-// Package page writes the self-contained pages: [Compare] of runs side by side, [Explain] of a
-// verdict on a trace. A page has its style and its script in it once, loads nothing, and shows the
-// same charts without its script.
+// Package page writes pages that load nothing: [Compare] for runs side by side, [Explain] for the
+// verdict on a trace, and [Change] for what differs between two versions.
 package page

@@ -33,19 +33,18 @@ var (
 // minPart is the smallest share of a bar that is drawn.
 const minPart = .0005
 
-// Trace is the trace that a verdict is on.
+// Trace is the trace of a verdict.
 type Trace struct {
 	Name string // as the page calls it
-	File string // where go tool trace can read it; "": it was not kept
+	File string // for go tool trace; "" if it was not kept
 }
 
-// explainPage is what explain.html.tmpl shows.
 type explainPage struct {
-	shell // with the data of the CCDF
+	shell
 
 	Verdict    *verdict.Verdict
 	Source     string
-	Guide      string // the row on the cause that the headline names
+	Guide      string // the row on the cause in the headline
 	Legend     []pageCause
 	Classes    []classRow
 	Bands      []bandBar
@@ -53,7 +52,7 @@ type explainPage struct {
 	CausesFoot string
 	CCDF       chart.Chart
 	Overview   chart.Chart
-	Viewer     *viewer // nil: there is no file that it could read
+	Viewer     *viewer // nil without a file
 	Requests   []slowRequest
 	Still      bool // the machine stood still
 	Sites      []siteRow
@@ -62,7 +61,6 @@ type explainPage struct {
 	Tool       string
 }
 
-// classRow is a class of requests.
 type classRow struct{ Name, Requests, P50, P99, Slow string }
 
 type bandBar struct {
@@ -84,11 +82,9 @@ type causeRow struct {
 	Width                     string // of its bar, in percent
 }
 
-// runningRow is a function that requests were running in.
 type runningRow struct{ Share, Interval, Count, Where string }
 
-// Explain writes a verdict on a trace, and what it rests on, as one page that needs
-// nothing but itself, as [Compare] does.
+// Explain writes a verdict and its evidence as one page without other files.
 func Explain(w io.Writer, t Trace, v *verdict.Verdict) error {
 	r := v.Report()
 	p := explainPage{
@@ -185,7 +181,7 @@ func newBandBar(b *reqtrace.Band) bandBar {
 
 func thousandths(frac float64) string { return chart.LabelNumber(math.Round(frac*1e4) / 10) }
 
-// ccdfData is the distribution as the comparison's page has it, of one column.
+// ccdfData is the distribution as data of one column.
 func ccdfData(r *reqtrace.Report) *pageData {
 	lo, hi := time.Duration(math.MaxInt64), time.Duration(1)
 	col := pageColumn{Label: "requests", Count: int64(r.Requests)}
@@ -198,6 +194,6 @@ func ccdfData(r *reqtrace.Report) *pageData {
 	a := chart.LogAxis(float64(lo)/microsecond, float64(hi)/microsecond)
 	return &pageData{
 		Latency: pageRange{a.Lo, a.Hi}, Columns: []pageColumn{col},
-		Floor: math.Pow10(-min(max(int(math.Ceil(math.Log10(float64(r.Requests))-1e-9)), 2), 5)),
+		Floor: leastShare(int64(r.Requests)),
 	}
 }

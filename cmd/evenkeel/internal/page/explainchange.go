@@ -21,7 +21,6 @@ var (
 	explainChangeTmpl = newTemplate(explainChangeTemplate)
 )
 
-// explainChangePage is what explainchange.html.tmpl shows.
 type explainChangePage struct {
 	shell
 
@@ -35,14 +34,13 @@ type explainChangePage struct {
 	Tool     string
 }
 
-// sideBar is what the slowest 1%, or all requests, of a side take, as a bar. The longest has the
-// whole width.
+// sideBar is what requests of a side take. The longest has the whole width.
 type sideBar struct {
 	Name, Mean, Desc string
 	Bar              []barPart
 }
 
-// changeRow is a difference with its interval, drawn on an axis that all rows of a table share.
+// changeRow is a difference and its interval, on an axis that all rows of a table share.
 type changeRow struct {
 	pageCause
 	Where    string
@@ -50,8 +48,8 @@ type changeRow struct {
 	Old, New string
 	More     string
 	Interval string
-	All      string // the difference of all requests
-	Zero     string // in thousandths of the axis, as the next
+	All      string // difference of all requests
+	Zero     string // in thousandths of the axis, as the next three
 	Low      string
 	Width    string
 	At       string
@@ -61,8 +59,8 @@ type changedClass struct {
 	Class, Old, New, Time, Number string
 }
 
-// Change writes what differs between two versions, and what it rests on, as one page that needs
-// nothing but itself, as [Compare] does.
+// Change writes what differs between two versions, with its evidence, as one page without other
+// files.
 func Change(w io.Writer, c *verdict.Change) error {
 	p := explainChangePage{
 		shell:  newShell(style+explainStyle+explainChangeStyle, explainScript, []byte("null")),
@@ -117,7 +115,7 @@ func sideBars(what string, c *verdict.Change, of func(*verdict.Side) reqtrace.Pa
 	return bars
 }
 
-// changeRows draws differences, at most as many as a page shows.
+// changeRows draws differences, as many as a page shows.
 func changeRows(list []verdict.CauseChange, places bool) (rows []changeRow) {
 	const most = 24
 	var shown []verdict.CauseChange

@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -10,13 +12,13 @@ import (
 )
 
 const (
-	gcSpans = 500 // on a time line at most; more collections are merged into them
+	gcSpans = 500 // on a time line at most
 	gcBands = 120 // collections that are marked one by one
 )
 
 // gcSpan is a collection, or those of one stretch of the time line.
 type gcSpan struct {
-	at, end   float64 // seconds: of the collection, or of the stretch
+	at, end   float64 // seconds
 	count     int
 	busy      float64 // seconds in collections
 	before    int64
@@ -25,8 +27,8 @@ type gcSpan struct {
 	low, high int64
 }
 
-// mergeCollections returns a span for each collection, or gcSpans stretches of the time line where
-// there are more collections than can be told apart.
+// mergeCollections returns a span for each collection, or for each of gcSpans stretches if there
+// are more collections.
 func mergeCollections(gc *runfile.GC, end float64) []gcSpan {
 	if gc == nil {
 		return nil
@@ -72,12 +74,7 @@ func (s *gcSpan) add(t gcSpan) {
 }
 
 func merged(spans []gcSpan) bool {
-	for i := range spans {
-		if spans[i].count > 1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(spans, func(s gcSpan) bool { return s.count > 1 })
 }
 
 func newPageGC(spans []gcSpan) pageGC {
@@ -92,8 +89,8 @@ func newPageGC(spans []gcSpan) pageGC {
 	return g
 }
 
-// collectionMarks draws bands behind the latencies, or where those would cover everything a
-// strip above them, darker where more of the time was in collections.
+// collectionMarks draws bands behind the latencies. If these would cover everything, it draws a
+// strip above them, which is darker where collections took more of the time.
 func collectionMarks(spans []gcSpan, x chart.Axis, column int) []chart.Line {
 	if len(spans) == 0 {
 		return nil
@@ -130,7 +127,6 @@ func collectionMarks(spans []gcSpan, x chart.Axis, column int) []chart.Line {
 	return lines
 }
 
-// heapAxis holds the largest heap of every run drawn.
 func heapAxis(c *compare.Comparison) chart.Axis {
 	top := int64(0)
 	for i := range c.Columns {
@@ -144,15 +140,11 @@ func heapAxis(c *compare.Comparison) chart.Axis {
 		top = 4 << 20
 	}
 	step := chart.ByteStep(float64(top), 3)
-	a := chart.Axis{Hi: step}
-	for a.Hi < float64(top) {
-		a.Hi += step
-	}
-	return a
+	return chart.Axis{Hi: math.Ceil(float64(top)/step) * step}
 }
 
-func heapPanel(d *pageData, column int, run *runfile.Run, spans []gcSpan, y chart.Axis) *chart.Chart {
-	x := d.timeAxis()
+func heapPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) *chart.Chart {
+	x, spans := d.timeAxis(), d.Columns[column].spans
 	c := &chart.Chart{
 		ID: fmt.Sprintf("heap-%d", column), Kind: "heap", Group: "time", Class: "panel low",
 		Title:  "Heap over time: " + d.Columns[column].Label,
@@ -180,36 +172,24 @@ func heapPanel(d *pageData, column int, run *runfile.Run, spans []gcSpan, y char
 	return c
 }
 
-// sawtooth draws each collection: the heap grows to its start, on to the end of its mark, and
-// falls to what was live.
+// sawtooth draws how the heap grows to the start and end of each mark, and falls to what was live.
 func sawtooth(spans []gcSpan, x, y chart.Axis) string {
 	var p chart.Path
-	for i, s := range spans {
+	for _, s := range spans {
 		from, to := chart.PlotX(x.Frac(s.at)), chart.PlotX(x.Frac(s.end))
-		if before := chart.PlotY(y.Frac(float64(s.before))); i == 0 {
-			p.Move(from, before)
-		} else {
-			p.Line(from, before)
-		}
+		p.To(from, chart.PlotY(y.Frac(float64(s.before))))
 		p.Line(to, chart.PlotY(y.Frac(float64(s.after))))
 		p.Line(to, chart.PlotY(y.Frac(float64(s.live))))
 	}
 	return p.String()
 }
 
-// envelope draws the area between the smallest and the largest heap of each span.
 func envelope(spans []gcSpan, x, y chart.Axis) string {
 	var p chart.Path
-	for i, s := range spans {
-		px, py := chart.PlotX(x.Frac((s.at+s.end)/2)), chart.PlotY(y.Frac(float64(s.high)))
-		if i == 0 {
-			p.Move(px, py)
-		} else {
-			p.Line(px, py)
-		}
+	for _, s := range spans {
+		p.To(chart.PlotX(x.Frac((s.at+s.end)/2)), chart.PlotY(y.Frac(float64(s.high))))
 	}
-	for i := len(spans) - 1; i >= 0; i-- {
-		s := spans[i]
+	for _, s := range slices.Backward(spans) {
 		p.Line(chart.PlotX(x.Frac((s.at+s.end)/2)), chart.PlotY(y.Frac(float64(s.low))))
 	}
 	p.Close()
@@ -222,10 +202,8 @@ func liveLine(spans []gcSpan, x, y chart.Axis) string {
 		px, py := chart.PlotX(x.Frac(s.end)), chart.PlotY(y.Frac(float64(s.live)))
 		if i == 0 {
 			p.Move(px, py)
-			p.Line(px, py)
-		} else {
-			p.Line(px, py)
 		}
+		p.Line(px, py)
 	}
 	return p.String()
 }

@@ -18,13 +18,13 @@ const (
 	pageSpans    = 8000 // on the page, about
 	maxLaneSpans = 1000 // in a lane; more are merged
 	maxNoteBytes = 64e3 // on the page
-	laneWidth    = 1e6  // units of a lane: finer than a plot's, since states are short
-	narrowSpan   = 4000 // of them: some pixels at most
-	gutterRunes  = 9    // of a source's name that fit to the left of its lane
-	labelRunes   = 40   // of it that fit above the lane
+	laneWidth    = 1e6  // units of a lane, finer than a plot's because states are short
+	narrowSpan   = 4000 // of these units
+	gutterRunes  = 9    // of a source's name, left of its lane
+	labelRunes   = 40   // above its lane
 )
 
-// addLanes puts the lanes of the runs drawn into the page's data, within bounds.
+// addLanes puts the lanes of the runs drawn into the page's data.
 func (d *pageData) addLanes(c *compare.Comparison) {
 	lanes := make([][]compare.Lane, len(c.Columns))
 	total := 0
@@ -59,7 +59,6 @@ func (d *pageData) addLanes(c *compare.Comparison) {
 	d.fillLanes(c, lanes)
 }
 
-// fillLanes puts lanes in the form that the script reads.
 func (d *pageData) fillLanes(c *compare.Comparison, lanes [][]compare.Lane) {
 	states := newStates(lanes)
 	d.States = states.legend
@@ -100,7 +99,7 @@ func set[V any](m map[string]V, index int, v V) map[string]V {
 	return m
 }
 
-// busiest returns the n lanes with the most spans, in the order that they had.
+// busiest returns the n lanes with the most spans, in their order.
 func busiest(lanes []compare.Lane, n int) []compare.Lane {
 	if len(lanes) <= n {
 		return slices.Clone(lanes)
@@ -119,16 +118,16 @@ func busiest(lanes []compare.Lane, n int) []compare.Lane {
 	return kept
 }
 
-// mergeStates returns at most limit spans. Where there are more, those that are shorter than a
-// step of the time line and begin in the same step become one.
+// mergeStates returns at most limit spans. If there are more, short ones that begin in the same
+// step of the time line become one.
 func mergeStates(spans []compare.Span, window time.Duration, limit int) []compare.Span {
 	if len(spans) <= limit {
 		return spans
 	}
-	steps := max(limit/2-1, 1) // in each a short one at most, and the start of a long one
+	steps := max(limit/2-1, 1) // a step has at most a short one and the start of a long one
 	step := max(window/time.Duration(steps), 1)
 	var merged []compare.Span
-	took := map[string]time.Duration{} // by the states of the one being merged
+	took := map[string]time.Duration{} // by the states of the span being merged
 	last := time.Duration(-1)
 	for _, s := range spans {
 		from, to := s.Clip(window)
@@ -151,7 +150,6 @@ func mergeStates(spans []compare.Span, window time.Duration, limit int) []compar
 	return merged
 }
 
-// lanesPanel draws the lanes of a column on the time axis, or returns nil.
 func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
 	lanes := d.Columns[column].Lanes
 	if len(lanes) == 0 {
@@ -183,7 +181,7 @@ func lanesPanel(d *pageData, c *compare.Comparison, column int) *chart.Chart {
 		known := at(time.Duration(l.Known) * time.Microsecond)
 		track.Box(known, y, at(l.until)-known, h)
 		addLane(ch, "track", column, track.String())
-		// What is narrow gets a border, which zooming does not scale, on top of its neighbours.
+		// A narrow span gets a border, which zooming does not scale, above its neighbours.
 		wide, narrow := make([]chart.Path, len(d.States)), make([]chart.Path, len(d.States))
 		for k, s := range l.spans {
 			from, to := s.Clip(l.until)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"evenkeel.dev/internal/chart"
@@ -14,7 +15,6 @@ var percentiles = []struct {
 	name   string
 }{{.5, "p50"}, {.1, "p90"}, {.01, "p99"}, {.001, "p99.9"}, {1e-4, "p99.99"}, {1e-5, "p99.999"}}
 
-// ccdfChart draws how many requests were slower than each latency.
 func ccdfChart(d *pageData) chart.Chart {
 	x, y := d.ccdfAxes()
 	c := chart.Chart{
@@ -54,7 +54,6 @@ func ccdfChart(d *pageData) chart.Chart {
 	return c
 }
 
-// quantile returns the latency that the given share is slower than.
 func (c *pageCCDF) quantile(slower float64) float64 {
 	for i, s := range c.Share {
 		if s <= slower {
@@ -64,15 +63,11 @@ func (c *pageCCDF) quantile(slower float64) float64 {
 	return 0
 }
 
-// histChart draws the share of requests by latency.
 func histChart(d *pageData) chart.Chart {
 	x := d.latencyAxis()
 	top := max(d.Top, .01)
 	step := chart.RoundStep(top, 5)
-	y := chart.Axis{Hi: step}
-	for y.Hi < top*(1-1e-9) {
-		y.Hi += step
-	}
+	y := chart.Axis{Hi: math.Ceil(top/step*(1-1e-9)) * step}
 	c := chart.Chart{
 		ID: "hist", Kind: "hist", Group: "latency", Class: "middle",
 		Title:  "Distribution of latency",
@@ -108,7 +103,7 @@ func histChart(d *pageData) chart.Chart {
 	return c
 }
 
-// describe says in words what a chart shows.
+// describe gives the text of a chart.
 func (d *pageData) describe(intro string, of func(*pageColumn) string) string {
 	parts := []string{intro}
 	for i := range d.Columns {

@@ -21,18 +21,17 @@ var (
 	sharedTemplate string
 )
 
-// style is what both pages share.
+// style is common to all pages.
 var style = chart.Theme + chart.Style + ownStyle
 
-// pageFigure is a headline figure.
 type pageFigure struct{ Name, Value, Ratio string }
 
-// shell is what page.html.tmpl shows: what is around a page's own content.
+// shell is what page.html.tmpl shows around a page's own content.
 type shell struct {
-	CSP    string // allows the style and the script by their hashes, and nothing else
+	CSP    string // allows only the style and the script, by their hashes
 	Style  template.CSS
 	Script template.JS
-	Data   template.JS // what the script reads
+	Data   template.JS // of the script
 }
 
 func newShell(style, script string, data []byte) shell {
@@ -45,7 +44,7 @@ func newShell(style, script string, data []byte) shell {
 	return shell{csp, template.CSS(style), template.JS(script), template.JS(data)}
 }
 
-// newTemplate parses a page's own template, beside the shared one.
+// newTemplate parses a page's template next to the shared one.
 func newTemplate(text string) *template.Template {
 	return template.Must(template.Must(template.New("shared").Parse(sharedTemplate)).New("page").Parse(text))
 }
@@ -66,7 +65,7 @@ func newPageCause(c reqtrace.Cause) pageCause {
 	return pageCause{causeClass(c), c.String(), verdict.Phrase(c)}
 }
 
-// causeClass names the colour of a cause in [chart.CauseStyle].
+// causeClass names a colour of [chart.CauseStyle].
 func causeClass(c reqtrace.Cause) string { return fmt.Sprintf("k%d", c) }
 
 // pageVariant is a column in the legend and among the headline figures.
@@ -99,6 +98,5 @@ func hasGC(c *compare.Comparison) bool {
 	return slices.ContainsFunc(c.Columns, func(col compare.Column) bool { return col.Median().GC != nil })
 }
 
-// variantClass names the colour and dash of a column; page.css has eight, and the ninth column has
-// those of the first.
+// variantClass names the colour and dash of a column. page.css has eight.
 func variantClass(column int) string { return fmt.Sprintf("v%d", column%8) }

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	maxPageRequests = 50 // with their path
-	maxPathRows     = 60 // of a request's path; the shortest pieces go together
+	maxPageRequests = 50
+	maxPathRows     = 60 // of a request's path
 	rowHeight       = 100
 	tileTop         = 22 // of a row, above its tiles
-	minTile         = 12 // units of a plot: tiles that are narrower are drawn together
+	minTile         = 12 // units of a plot; narrower tiles are drawn together
 )
 
-// slowRequest is a row of the timeline: a request from its start, all on one scale.
+// slowRequest is a row of the timeline. All rows have one scale.
 type slowRequest struct {
 	ID, Time, Start, Parts string
 	Behind                 []chart.Line // the collector
@@ -67,8 +67,7 @@ func slowRequests(r *reqtrace.Report, v *viewer) []slowRequest {
 	return list
 }
 
-// behind draws when the collector marked, when the world was stopped, and when the machine stood
-// still, between two times.
+// behind draws when the collector marked, the world was stopped and the machine stood still.
 func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, leastStop int) []chart.Line {
 	var mark, stop, still chart.Path
 	draw := func(p *chart.Path, s reqtrace.Span, least int) {
@@ -100,7 +99,6 @@ func behind(r *reqtrace.Report, from, to time.Duration, x chart.Axis, height, le
 	return lines
 }
 
-// tilePaths draws a request's path, a path of SVG for each cause.
 func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 	paths := map[reqtrace.Cause]*chart.Path{}
 	var sum reqtrace.Parts
@@ -132,8 +130,8 @@ func tilePaths(q *reqtrace.Request, x chart.Axis) []tilePath {
 	return list
 }
 
-// joinNarrow puts neighbours together until they are wide enough to be seen, under the cause that
-// takes most of them.
+// joinNarrow joins neighbours until they are wide enough to see. The cause that takes most of them
+// stands for all.
 func joinNarrow(tiles []reqtrace.Tile, narrow func(time.Duration) bool) []reqtrace.Tile {
 	var list []reqtrace.Tile
 	var parts reqtrace.Parts
@@ -158,8 +156,8 @@ func joinNarrow(tiles []reqtrace.Tile, narrow func(time.Duration) bool) []reqtra
 	return list
 }
 
-// pathRows lists a path: neighbours with the same cause and place as one, and the shortest together
-// where there are many.
+// pathRows lists a path. It joins neighbours with the same cause and place. Of many, it joins the
+// shortest.
 func pathRows(q *reqtrace.Request) []pathRow {
 	var tiles []reqtrace.Tile
 	for _, t := range q.Path {
@@ -176,7 +174,7 @@ func pathRows(q *reqtrace.Request) []pathRow {
 			lengths[i] = t.End - t.Start
 		}
 		slices.SortFunc(lengths, func(a, b time.Duration) int { return cmp.Compare(b, a) })
-		least = lengths[maxPathRows/2] // between each two that are kept there may be a row of others
+		least = lengths[maxPathRows/2] // a row of others may follow each row that is kept
 	}
 	var rows []pathRow
 	for i := 0; i < len(tiles); {
@@ -200,14 +198,13 @@ func pathRows(q *reqtrace.Request) []pathRow {
 	return rows
 }
 
-// sameTile reports whether two pieces differ in their times alone.
+// sameTile reports whether only the times of two pieces differ.
 func sameTile(a, b reqtrace.Tile) bool {
 	a.Start, a.End = b.Start, b.End
 	return a == b
 }
 
-// tileWhere says where a piece was, and who had what it waited for; "" where nothing is known of
-// it.
+// tileWhere says where a piece was and who held what it waited for, or "".
 func tileWhere(t *reqtrace.Tile) string {
 	if t.Site == "" && t.Op == "" && t.Holder == "" {
 		return ""
@@ -219,7 +216,6 @@ func newPathRow(q *reqtrace.Request, t reqtrace.Tile, c pageCause, site string) 
 	return pathRow{c, "+" + textfmt.Duration(t.Start-q.Start), textfmt.Duration(t.End - t.Start), site}
 }
 
-// overview draws where in the trace the slowest requests were, with the collector behind them.
 func overview(r *reqtrace.Report) chart.Chart {
 	end := max(r.Trace.Seconds(), 1e-6)
 	x := chart.Axis{Hi: end}

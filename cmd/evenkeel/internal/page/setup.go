@@ -12,9 +12,9 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-const maxTargets = 20 // shown of one variant
+const maxTargets = 20 // of one variant
 
-// pageSetup says how the variants were measured: what is the same for all of them once.
+// pageSetup is how the variants were measured. What is the same for all is there once.
 type pageSetup struct {
 	Shared   []fact
 	Variants []variantFacts
@@ -25,11 +25,10 @@ type variantFacts struct {
 	Facts []fact
 }
 
-// fact is a named thing with one value or more.
 type fact struct {
 	Name   string
 	Values []string
-	Code   bool // values are to be set as code
+	Code   bool // set as code
 }
 
 func setupOf(c *compare.Comparison) pageSetup {
@@ -62,7 +61,7 @@ func setupOf(c *compare.Comparison) pageSetup {
 	return s
 }
 
-// facts describes a column by its first run, which its repeats are like.
+// facts describes a column by its first run.
 func facts(col *compare.Column) []fact {
 	r := col.Runs[0]
 	l := r.Load
@@ -113,7 +112,7 @@ func measuredText(r *runfile.Run) string {
 	return t
 }
 
-// commandText joins a command's arguments so that a reader sees where each ends.
+// commandText shows where each argument ends.
 func commandText(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {

@@ -10,29 +10,27 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 )
 
-// maxStates is how many states have a name of their own in the legend.
+// maxStates have a name of their own in the legend.
 const maxStates = 24
 
-// knownStates are the states of a collection under gcgate; page.css has a colour for each,
-// e0 to e4, and for others o0 to o7.
+// knownStates are the states of a collection under gcgate. page.css has e0 to e4 for them, and o0
+// to o7 for others.
 var knownStates = []string{"wanting", "announcing", "draining", "collecting", "readying"}
 
 const otherColors = 8
 
-// pageState is an entry of the legend of states.
 type pageState struct {
 	Name  string `json:"name"`
 	Class string `json:"class"` // of its colour
 }
 
-// states is the legend of the states that lanes have.
 type states struct {
 	legend []pageState
 	by     map[string]int
 }
 
-// newStates gives each state a colour: those of gcgate theirs, others one by their name, so
-// that it is the same on other pages unless two that share it meet.
+// newStates gives each state a colour. One that gcgate does not have gets it by its name, so most
+// pages agree.
 func newStates(lanes [][]compare.Lane) *states {
 	st := &states{by: map[string]int{}}
 	var others []string

@@ -7,7 +7,6 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// pageTable is the table of Text in HTML.
 type pageTable struct {
 	Rows     []pageRow
 	HasFloor bool
@@ -16,18 +15,17 @@ type pageTable struct {
 
 type pageRow struct {
 	Name, Note string
-	Floor      string // the smallest change that this machine shows; "": not known
+	Floor      string // the smallest change that this machine shows, or ""
 	Cells      []pageCell
 }
 
-// pageCell is a figure of one variant.
 type pageCell struct {
-	Value string // "" where it is not known
-	Range string // of the repeats, "" where they agree
-	Ratio string // to the base
+	Value string // "" if not known
+	Range string // of the repeats, "" if they agree
+	Ratio string
 
 	Bounds  string // of the ratio
-	Verdict string // faster or slower; "" where nothing can be told
+	Verdict string // faster, slower or ""
 }
 
 func tableOf(c *compare.Comparison) pageTable {
@@ -62,7 +60,7 @@ func newPageCell(row *compare.Row, column int) pageCell {
 	return p
 }
 
-// rangeText writes a range, with the unit once where both ends have the same.
+// rangeText writes a range, with a common unit once.
 func rangeText(lo, hi string) string {
 	if lo == hi {
 		return ""
@@ -71,4 +69,18 @@ func rangeText(lo, hi string) string {
 		lo = number
 	}
 	return lo + "–" + hi
+}
+
+type pageClasses struct {
+	pageVariant
+	compare.ClassTable
+	Columns []string
+}
+
+func classesOf(c *compare.Comparison) (tables []pageClasses) {
+	variants := pageVariants(c)
+	for _, t := range c.Classes() {
+		tables = append(tables, pageClasses{variants[t.Column], t, compare.ClassColumns})
+	}
+	return tables
 }

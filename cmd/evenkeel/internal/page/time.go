@@ -12,13 +12,12 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// panel is the time line of one variant.
 type panel struct {
 	pageVariant
 	Caption string
-	Lanes   *chart.Chart // nil where no event was placed
+	Lanes   *chart.Chart // nil without an event
 	Latency chart.Chart
-	Heap    *chart.Chart // nil where no variant has collections measured
+	Heap    *chart.Chart // nil if no variant has collections
 }
 
 // panels draws the median run of each column, all on the same axes.
@@ -28,13 +27,12 @@ func panels(c *compare.Comparison, d *pageData) []panel {
 	ps := make([]panel, len(c.Columns))
 	for i := range c.Columns {
 		run := c.Columns[i].Median()
-		gc := mergeCollections(run.GC, d.End)
 		p := panel{pageVariant: variants[i], Caption: panelCaption(&c.Columns[i], run)}
 		p.Lanes = lanesPanel(d, c, i)
-		p.Latency = latencyPanel(d, i, run, gc, latency)
+		p.Latency = latencyPanel(d, i, run, latency)
 		if hasGC(c) {
 			p.Latency.Class += " above"
-			p.Heap = heapPanel(d, i, run, gc, heap)
+			p.Heap = heapPanel(d, i, run, heap)
 		}
 		ps[i] = p
 	}
@@ -102,7 +100,7 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 	r := pageSeries{Step: s.Interval.Seconds()}
 	us := func(d time.Duration) float64 { return chart.Significant(float64(d)/microsecond, 3) }
 	for i, p := range s.Points {
-		if p.Count == 0 { // no latency to show
+		if p.Count == 0 {
 			p.P50, p.P99, p.Max = 0, 0, 0
 		}
 		r.P50, r.P99, r.Max = append(r.P50, us(p.P50)), append(r.P99, us(p.P99)), append(r.Max, us(p.Max))
@@ -116,12 +114,12 @@ func newPageSeries(s *loadgen.Series) pageSeries {
 	return r
 }
 
-// at returns where point i is on the time axis: the middle of its interval.
+// at returns the middle of interval i on the time axis.
 func (s *pageSeries) at(i int, x chart.Axis) int {
 	return chart.PlotX(x.Frac((float64(i) + .5) * s.Step))
 }
 
-func latencyPanel(d *pageData, column int, run *runfile.Run, gc []gcSpan, y chart.Axis) chart.Chart {
+func latencyPanel(d *pageData, column int, run *runfile.Run, y chart.Axis) chart.Chart {
 	x, s := d.timeAxis(), &d.Columns[column].Series
 	label := d.Columns[column].Label
 	c := chart.Chart{
@@ -138,7 +136,7 @@ func latencyPanel(d *pageData, column int, run *runfile.Run, gc []gcSpan, y char
 			c.Lines = append(c.Lines, chart.Line{Class: class + " " + variantClass(column), Series: column, D: d})
 		}
 	}
-	c.Lines = append(c.Lines, collectionMarks(gc, x, column)...)
+	c.Lines = append(c.Lines, collectionMarks(d.Columns[column].spans, x, column)...)
 	drawn := s.draw(s.P50, x, y)
 	add("max", s.draw(s.Max, x, y))
 	add("p99", s.draw(s.P99, x, y))
@@ -180,7 +178,6 @@ func (s *pageSeries) draw(values []float64, x, y chart.Axis) string {
 	return p.String()
 }
 
-// drawFailed marks intervals with failures at the bottom.
 func (s *pageSeries) drawFailed(x chart.Axis) string {
 	var p chart.Path
 	for i := range s.P50 {

@@ -9,33 +9,30 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// viewerPort is the port at which the page expects go tool trace, until somebody writes another
-// into its field.
+// viewerPort is the default of the field for go tool trace's port.
 const viewerPort = 8765
 
-// viewer is how go tool trace is started, so that the page's links lead into it. Its pages take
-// what to show from their address: /trace?goid=7 is goroutine 7 and those that it dealt with,
-// /trace?view=proc all processors, and #FROM:TO, in milliseconds of the trace, marks a time in
-// either.
+// viewer is the command for go tool trace, so that links lead into it. /trace?goid=7 shows
+// goroutine 7, /trace?view=proc all processors, and #FROM:TO marks a time in milliseconds.
 type viewer struct {
 	Port        int
 	Before, End string // of the command, around the port
 }
 
-// newViewer returns nil where there is no file that go tool trace could read.
+// newViewer returns nil if no file was kept.
 func newViewer(file string) *viewer {
 	if file == "" {
 		return nil
 	}
 	v := &viewer{Port: viewerPort, Before: "go tool trace -http=localhost:", End: " " + quoted(file)}
-	if plain, ok := strings.CutSuffix(file, ".gz"); ok { // it reads none that gzip has compressed
+	if plain, ok := strings.CutSuffix(file, ".gz"); ok { // it does not read gzip
 		v.Before = "gzip -dk " + quoted(file) + " && " + v.Before
 		v.End = " " + quoted(plain)
 	}
 	return v
 }
 
-// quoted returns a file's name as a shell takes it.
+// quoted quotes a file's name for a shell.
 func quoted(file string) string {
 	file = textfmt.Printable(file)
 	if strings.HasPrefix(file, "-") {
@@ -53,7 +50,6 @@ func quoted(file string) string {
 // lead is a link into go tool trace.
 type lead struct{ URL, Text string }
 
-// leads returns the links of a request; none where there is no file.
 func (v *viewer) leads(q *reqtrace.Request) []lead {
 	if v == nil {
 		return nil

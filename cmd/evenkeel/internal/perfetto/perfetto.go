@@ -22,7 +22,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// event is one of the format: a slice ("X") or the name of a track ("M").
+// event is a slice ("X") or the name of a track ("M").
 type event struct {
 	Phase    string         `json:"ph"`
 	Name     string         `json:"name"`
@@ -37,13 +37,12 @@ type event struct {
 // microseconds are written to the nanosecond, without the rounding of a float.
 type microseconds time.Duration
 
-// MarshalJSON writes a decimal number.
 func (m microseconds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "%d.%03d", int64(m)/1000, int64(m)%1000), nil
 }
 
 const (
-	collector = 1 // process; the requests have the numbers after it
+	collector = 1 // process; the requests follow
 	marks     = 1 // its threads
 	stops     = 2
 	stills    = 3
@@ -74,7 +73,7 @@ func Write(w io.Writer, source string, r *reqtrace.Report) error {
 	return b.Flush()
 }
 
-// tracks are being written; after an error nothing more is.
+// tracks writes nothing more after an error.
 type tracks struct {
 	w   io.Writer
 	n   int
@@ -98,7 +97,7 @@ func (t *tracks) add(e event) {
 	_, t.err = fmt.Fprintf(t.w, "%s%s", comma, b)
 }
 
-// name names a process, where thread is 0, or a thread; they stand in the order of their numbers.
+// name names a process, if thread is 0, or a thread. They stand in the order of their numbers.
 func (t *tracks) name(process, thread int, name string) {
 	kind, number := "thread", thread
 	if thread == 0 {
@@ -160,8 +159,8 @@ func (t *tracks) request(process int, q *reqtrace.Request) {
 	t.holders(process, q.Path)
 }
 
-// holders adds who had what the request waited for, at the root of those that waited for each
-// other; pieces that follow each other and have the same holder are one.
+// holders adds the root of each wait. It joins pieces that follow each other and have the same
+// holder.
 func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	var last reqtrace.Tile
 	flush := func() {
@@ -191,7 +190,7 @@ func (t *tracks) holders(process int, path []reqtrace.Tile) {
 	flush()
 }
 
-// texts pairs keys with values, without those that are empty.
+// texts pairs keys with values that are not empty.
 func texts(pairs ...string) map[string]any {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

@@ -1,4 +1,4 @@
-// Package plan works out what replicas of a service need to collect their garbage.
+// Package plan computes what replicas need to collect their garbage.
 package plan
 
 import (
@@ -14,20 +14,20 @@ import (
 	"evenkeel.dev/gcgate/capacity"
 )
 
-// Options say what to plan for; what is zero is as the source has it.
+// Options say what to plan for. Zero means the source's value.
 type Options struct {
 	Replicas int
 	Turns    int          // that may collect at once
 	Memory   cli.ByteSize // of one replica
-	Times    cli.Decimal  // the source's load
-	Rate     cli.Decimal  // requests a second in all
-	Held     cli.Period   // for which a collection holds its turn
-	Watch    cli.Period   // that a status page is looked at
-	Label    string       // of runs
+	Times    cli.Decimal
+	Rate     cli.Decimal // requests a second in all
+	Held     cli.Period  // that a collection holds its turn
+	Watch    cli.Period  // to look at a status page
+	Label    string
 }
 
-// Of plans for a source: the name of a run.json or of a gctrace log, - for standard input, or the
-// URL of a status page.
+// Of plans for a source: a run.json, a gctrace log, - for standard input, or the URL of a status
+// page.
 func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	p, err := read(ctx, source, &o)
 	if err != nil {
@@ -48,10 +48,10 @@ func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 type Plan struct {
 	Source       string             `json:"source"`
 	Requests     float64            `json:"requests_per_second,omitempty"` // of all replicas; 0: not known
-	AllocRate    float64            `json:"bytes_per_second"`              // of all replicas
-	Live         float64            `json:"live_bytes"`                    // of one
-	Procs        int                `json:"procs,omitempty"`               // of one; 0: not known
-	Replicas     int                `json:"replicas,omitempty"`            // 0: as many as are needed
+	AllocRate    float64            `json:"bytes_per_second"`
+	Live         float64            `json:"live_bytes"`
+	Procs        int                `json:"procs,omitempty"`    // of one; 0: not known
+	Replicas     int                `json:"replicas,omitempty"` // 0: as many as are needed
 	Turns        int                `json:"turns"`
 	MemoryBytes  float64            `json:"memory_bytes,omitempty"` // of one; 0: no limit
 	HeldMeasured bool               `json:"held_measured"`
@@ -61,12 +61,12 @@ type Plan struct {
 
 	service  capacity.Service
 	options  capacity.Options
-	measured float64 // CPU of requests, seconds a second; 0: not known
+	measured float64 // CPU of requests per second; 0: not known
 }
 
 func (p *Plan) note(format string, a ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, a...)) }
 
-// scale makes of what was measured what to plan for.
+// scale turns what was measured into what to plan for.
 func (p *Plan) scale(f *Options) error {
 	times := max(float64(f.Times), 0)
 	if f.Replicas > 0 {
@@ -81,8 +81,7 @@ func (p *Plan) scale(f *Options) error {
 	s := &p.service
 	switch {
 	case f.Rate > 0 && s.Requests == 0:
-		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing: write -times instead, for how "+
-			"many times its load", p.Source)
+		return fmt.Errorf("%s: it says nothing of requests, so -rate means nothing; write -times", p.Source)
 	case f.Rate > 0:
 		times = float64(f.Rate) / s.Requests
 	case times == 0:
@@ -103,7 +102,6 @@ func (p *Plan) scale(f *Options) error {
 	return nil
 }
 
-// read reads what a source says: of one process, and of the load that it had.
 func read(ctx context.Context, name string, f *Options) (*Plan, error) {
 	if fetch.IsURL(name) {
 		return ofStatus(ctx, name, time.Duration(f.Watch))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
@@ -17,7 +18,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// ofRuns takes the runs with a label, which may be left out where all have the same: their means.
+// ofRuns takes the means of the runs with a label. "" means the only label.
 func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
 	file, err := runfile.Read(in)
 	if err != nil {
@@ -45,16 +46,15 @@ func ofRuns(source string, in io.Reader, label string) (*Plan, error) {
 	return sum.plan(source)
 }
 
-// runSum adds runs up.
 type runSum struct {
 	runs                       float64
 	seconds                    float64
 	requests, allocated        float64
 	live, cycles, marking      float64 // marking in seconds of CPU
-	wall                       float64 // seconds in which a collection ran
-	service                    float64 // seconds of CPU, the collector's included
+	wall                       float64 // seconds with a collection
+	service                    float64
 	beside                     float64
-	traced, profiled, measured float64 // runs that know of collections, allocations, CPU
+	traced, profiled, measured float64 // runs with collections, allocations, CPU
 	procs                      int
 }
 
@@ -98,16 +98,12 @@ func (s *runSum) plan(source string) (*Plan, error) {
 	case s.seconds <= 0:
 		return nil, fmt.Errorf("%s: its runs have no duration: measure with evenkeel run", source)
 	case s.traced < s.runs:
-		return nil, fmt.Errorf("%s: it does not say what collections left and what they took: measure with evenkeel "+
-			"run, for longer than the service takes from one collection to the next, "+
-			"or with evenkeel load -gctrace FILE",
+		return nil, fmt.Errorf("%s: it lacks collections; measure for longer, with evenkeel run or load -gctrace",
 			source)
 	case s.profiled < s.runs:
-		return nil, fmt.Errorf("%s: it does not say what was allocated: measure with evenkeel run, or with evenkeel "+
-			"load -gctrace FILE", source)
+		return nil, fmt.Errorf("%s: it lacks allocations; measure with evenkeel run or load -gctrace", source)
 	case s.live == 0:
-		return nil, fmt.Errorf("%s: collections left less than 1 MB, which gctrace does not tell from nothing: they "+
-			"cost such a service so little that there is nothing to plan", source)
+		return nil, fmt.Errorf("%s: collections left less than 1 MB, so there is nothing to plan", source)
 	}
 	p := &Plan{Source: source, service: capacity.Service{
 		Requests: s.requests / s.seconds, AllocRate: s.allocated / s.seconds, Live: s.live / s.runs,
@@ -117,21 +113,19 @@ func (s *runSum) plan(source string) (*Plan, error) {
 	if work := s.service - s.marking; s.measured == s.runs && work > 0 {
 		p.measured = work / s.seconds
 	} else {
-		p.note("it does not say what CPU its service took: neither the replicas needed nor the CPU of a request can " +
-			"be told")
+		p.note(noCPU)
 	}
 	return p, nil
 }
 
-// marked is the CPU time that collections took, idle processors' included: where the load is
-// higher, or behind a gate, the same marking takes others.
+// marked is the CPU time of collections with idle processors', because under more load the same
+// marking takes busy ones.
 func marked(s *gctrace.Summary) (time.Duration, bool) {
 	total, ok := s.CPU.Total.Get()
 	idle, _ := s.CPU.Idle.Get()
 	return total + idle, ok
 }
 
-// ofLog takes the last process of a gctrace log.
 func ofLog(source string, in io.Reader) (*Plan, error) {
 	log := gctrace.NewScanner(in)
 	r := gclog.Part{}.Summarize(func(yield func(gctrace.Cycle) bool) {
@@ -142,8 +136,7 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	if r.Total == 0 {
-		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines; start the program with "+
-			"GODEBUG=gctrace=1 and keep its standard error", source)
+		return nil, fmt.Errorf("%s: neither a run.json nor a log with gctrace lines (GODEBUG=gctrace=1)", source)
 	}
 	sum := &r.Processes[len(r.Processes)-1].Summary
 	window, _ := sum.Window.Get()
@@ -151,28 +144,26 @@ func ofLog(source string, in io.Reader) (*Plan, error) {
 	live, _ := sum.Heap.Live.Mean.Get()
 	marking, _ := marked(sum)
 	if window <= 0 || allocated <= 0 || live <= 0 {
-		return nil, fmt.Errorf("%s: too few collections to tell what the program allocates and keeps: let it run for "+
-			"longer, under load", source)
+		return nil, fmt.Errorf("%s: too few collections; let the program run for longer, under load", source)
 	}
 	procs, _ := sum.Procs.Get()
 	p := &Plan{Source: source, service: capacity.Service{
 		AllocRate: float64(allocated) / window.Seconds(), Live: float64(live), Procs: procs,
 		MarkPerByte: capacity.Exactly(marking.Seconds() / (float64(sum.Collections) * float64(live))),
 	}}
-	p.note("a log knows nothing of requests and of the CPU that they take: neither the replicas needed nor the CPU " +
-		"of a request can be told; a run.json has both")
+	p.note("a log knows nothing of requests, which a run.json has; " + noCPU)
 	if r.Total > 1 {
 		p.note("the log has %d processes: the last one is taken", r.Total)
 	}
 	return p, nil
 }
 
-// ofStatus watches a replica's status page.
 func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, error) {
-	url, err := gatestats.URL(name)
+	at, err := fetch.ParseURL(name)
 	if err != nil {
 		return nil, err
 	}
+	url := at.String()
 	client := gatestats.NewClient()
 	before, err := gatestats.Fetch(ctx, client, url)
 	if err != nil {
@@ -188,8 +179,7 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 		return nil, err
 	}
 	if after.Allocated < before.Allocated || after.Entered < before.Entered || after.Process.CPU < before.Process.CPU {
-		return nil, fmt.Errorf("%s: the replica was started again meanwhile, or a balancer is in front of several: "+
-			"name one replica", url)
+		return nil, fmt.Errorf("%s: the replica was started again, or it is a balancer; name one replica", url)
 	}
 	seconds := after.At.Sub(before.At).Seconds()
 	p := &Plan{Source: url, service: capacity.Service{
@@ -208,11 +198,10 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 	return p, nil
 }
 
-// work takes the CPU time between two readings of a status page, so many seconds apart.
+// work computes CPU time between two readings of a status page.
 func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	if before.Process.CPU == 0 {
-		p.note("this page does not know what CPU requests take, as that of httpgate.Status does: neither the " +
-			"replicas needed nor the CPU of a request can be told")
+		p.note("this page lacks the CPU, which httpgate.Status has; " + noCPU)
 		return
 	}
 	p.service.Procs = after.Process.Procs
@@ -223,11 +212,12 @@ func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	}
 	p.measured = max((after.Process.CPU-before.Process.CPU).Seconds()-collector, 0) / seconds
 	if cycles < enoughCycles {
-		p.note("%s ended in these %.0f seconds, so what part of the CPU is the collector's is known roughly: watch "+
-			"it for longer with -for", textfmt.Plural(int(cycles), "collection"), seconds)
+		p.note("%s ended in %.0f seconds, so the collector's share of the CPU is rough; watch for longer with -for",
+			textfmt.Plural(int(cycles), "collection"), seconds)
 	}
 }
 
-// enoughCycles is how many collections must end for one that began before, or ends after, to make
-// little of a difference.
+const noCPU = "the replicas needed and the CPU of a request are not known"
+
+// enoughCycles is how many collections make one that overlaps an end of the window negligible.
 const enoughCycles = 5

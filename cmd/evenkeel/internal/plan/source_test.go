@@ -43,7 +43,7 @@ func TestPlanOfAStatusPageKnowsCPU(t *testing.T) {
 			c.cycles == 0 && !mark.IsZero() {
 			t.Errorf("%d collections: one takes %+v s", c.cycles, mark)
 		}
-		if few := strings.Contains(strings.Join(p.Notes, "\n"), "watch it for longer with -for"); few != c.few {
+		if few := strings.Contains(strings.Join(p.Notes, "\n"), "watch for longer with -for"); few != c.few {
 			t.Errorf("%d collections: %q", c.cycles, p.Notes)
 		}
 	}

@@ -10,12 +10,11 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// judge says what does not suffice, and what to change.
 func (p *Plan) judge() {
 	for _, o := range p.Ways {
 		if o.TooLarge {
-			p.note("%v: the heap does not stay below %s: the runtime would collect without end at its limit, and "+
-				"requests would do most of it", o.Way, textfmt.Bytes(p.MemoryBytes))
+			p.note("%v: the heap does not stay below %s, so the runtime would collect without end", o.Way,
+				textfmt.Bytes(p.MemoryBytes))
 		}
 		switch {
 		case o.Headroom.IsZero() || o.Headroom.Low >= 1:
@@ -26,27 +25,23 @@ func (p *Plan) judge() {
 		}
 	}
 	gated := p.Ways[capacity.WayGated]
-	const more = "let more replicas collect at once (-k), give each more memory, so that it collects more seldom, or " +
-		"allocate less; more replicas do not help"
+	const more = "let more replicas collect at once (-k), give each more memory, or allocate less"
 	switch {
 	case gated.TurnLoad.Low > 1:
-		p.note("the turns do not suffice: collections come faster than turns are released, and heaps grow to their "+
-			"hard threshold; %s", more)
+		p.note("the turns do not suffice, so heaps grow to their hard threshold; %s", more)
 	case gated.TurnLoad.High > capacity.EasyLoad:
 		p.note("the turns may not suffice: above a load of %g collections wait for one another; %s", capacity.EasyLoad,
 			more)
 	}
 	if gated.Spare > 0 && gated.Wait.High > gated.Spare {
-		p.note("should all replicas want the turn at once, the last waits for %s, and its heap takes %s from the "+
-			"trigger to the hard threshold: set gcgate.Options.Replicas, so that the trigger is earlier, or give it "+
-			"more memory",
+		p.note("if all replicas want the turn at once, the last waits %s, but its heap reaches the hard threshold in "+
+			"%s; set gcgate.Options.Replicas for an earlier trigger, or give it more memory",
 			secondsRange(gated.Wait), secondsText(gated.Spare))
 	}
 }
 
-// Line is what runs of one variant say of the replicas for their load, by themselves and behind
-// gates that take turns, and of the requests that met a collection: "" where they do not know of
-// collections, allocations and CPU.
+// Line says what a variant's load needs, alone and behind gates. "" means that the runs lack
+// collections, allocations or CPU.
 func Line(runs []*runfile.Run) string {
 	var sum runSum
 	for _, r := range runs {
@@ -69,14 +64,13 @@ func Line(runs []*runfile.Run) string {
 		figures(stock, " replicas", " of the CPU for the collector"),
 		figures(gated, "", ""), rangeText(gated.Turns, textfmt.Count))
 	if sum.wall > 0 {
-		line += fmt.Sprintf("\na collection ran for %s of the time, so about as many requests met one; with a second "+
-			"replica, a balancer and gates next to none do",
+		line += fmt.Sprintf("\ncollections ran for %s of the time, so as many requests overlapped one; gated few do",
 			textfmt.Share(sum.wall/sum.seconds))
 	}
 	return line
 }
 
-// Text is the plan as people read it.
+// Text is the plan as a table.
 func (p *Plan) Text(st textfmt.Style) string {
 	var b strings.Builder
 	var facts []string
@@ -137,7 +131,6 @@ func (p *Plan) Text(st textfmt.Style) string {
 	return b.String()
 }
 
-// round drops the fraction of a figure that is no count of small things.
 func round(x float64) float64 {
 	if x < 10 {
 		return x
@@ -145,7 +138,7 @@ func round(x float64) float64 {
 	return float64(int64(x + 0.5))
 }
 
-// rangeText writes a range, "-" for a figure that is not known.
+// rangeText formats a range. "-" means not known.
 func rangeText(r capacity.Range, format func(float64) string) string {
 	if r.IsZero() {
 		return "-"
@@ -160,7 +153,6 @@ func rangeText(r capacity.Range, format func(float64) string) string {
 	return low + " to " + high
 }
 
-// unitOf is the unit at the end of a figure, with the space before it.
 func unitOf(figure string) string {
 	if i := strings.LastIndexByte(figure, ' '); i >= 0 {
 		return figure[i:]

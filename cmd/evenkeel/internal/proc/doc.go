@@ -1,3 +1,2 @@
-// Package proc starts a command in a process group of its own, and ends all of it: a child is
-// never left behind, whether it stops when told, ignores the signal or has started others.
+// Package proc starts a command in its own process group, and ends all of the group.
 package proc

@@ -16,8 +16,8 @@ const (
 	wNoWait = 0x01000000 // WNOWAIT
 )
 
-// waitExit waits until the process has ended, and leaves it a zombie: as long as it is one,
-// nobody else can have its number, nor its group's.
+// waitExit waits until the process has ended, and leaves it a zombie. Until it is reaped, no other
+// process gets its number or its group's.
 func (p *Process) waitExit() {
 	for {
 		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, idPid, uintptr(p.Pid()), 0, wExited|wNoWait, 0, 0)
@@ -27,8 +27,7 @@ func (p *Process) waitExit() {
 	}
 }
 
-// alive reports whether anybody is left in the group. Signal 0 would not do: it reaches the
-// zombie that leads it.
+// alive reports whether a process of the group is left. Signal 0 would also reach the zombie.
 func (p *Process) alive() bool {
 	for range p.members() {
 		return true
@@ -36,7 +35,7 @@ func (p *Process) alive() bool {
 	return false
 }
 
-// members yields the folder in /proc of each process of the group that has not ended.
+// members yields the /proc folder of each process of the group that has not ended.
 func (p *Process) members() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		stats, err := filepath.Glob("/proc/[0-9]*/stat")

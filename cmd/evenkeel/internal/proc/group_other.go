@@ -8,12 +8,11 @@ func attributes() *syscall.SysProcAttr { return nil }
 
 func lockToParent() {}
 
-// signal can only kill here: there are no groups and no SIGTERM.
+// signal kills, because there are no groups and no SIGTERM here.
 func (p *Process) signal(syscall.Signal) { p.kill() }
 
 func (p *Process) kill() { _ = p.cmd.Process.Kill() }
 
 func (p *Process) waitExit() { p.reap() }
 
-// alive knows of nobody but the process itself.
 func (p *Process) alive() bool { return false }

@@ -4,11 +4,9 @@ package proc
 
 import "syscall"
 
-// waitExit reaps the process. kqueue(2) would tell its end and leave it a zombie, as Linux's
-// waitid does; but nothing simple would then tell whether anybody else is left in the group, since
-// to kill(2) a zombie can be somebody. So from here on the group keeps its number only as long as
-// anybody is in it: what is signalled in the moments after that may be another's.
+// waitExit reaps the process, unlike on Linux. kill(2) counts a zombie, so alive would not know
+// whether the group is empty. From here on the group keeps its number only while it has a process.
+// A signal just after that may reach another group.
 func (p *Process) waitExit() { p.reap() }
 
-// alive reports whether anybody is left in the group.
 func (p *Process) alive() bool { return syscall.Kill(-p.Pid(), 0) == nil }

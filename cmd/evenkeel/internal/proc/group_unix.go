@@ -4,11 +4,10 @@ package proc
 
 import "syscall"
 
-// kill is kill(2).
 var kill = syscall.Kill
 
-// signal reaches the whole group, unless its number may be another's by now. ESRCH means that
-// no process is left, which is no error.
+// signal reaches the whole group, unless its number may be another's by now. ESRCH means that no
+// process is left.
 func (p *Process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 
 // Options say what to start. Only Args is required.
 type Options struct {
-	Args   []string  // the program, looked up in PATH, and its arguments
-	Env    []string  // NAME=VALUE on top of this process's environment; default none
+	Args   []string  // program, looked up in PATH, and its arguments
+	Env    []string  // NAME=VALUE, added to this process's environment
 	Stdout io.Writer // default nil: discarded
 	// Stderr is read to its end by one goroutine. Default nil: discarded.
 	Stderr func(io.Reader)
 }
 
-// outputTimeout is how long output is read after the group has ended: a process that left the group
-// may hold the pipes open. Else they end at once, and a busy machine has time to read them.
+// outputTimeout is how long output is read after the group has ended. A process that left the group
+// may hold the pipes open.
 const outputTimeout = 3 * time.Second
 
 const lingerPoll = 10 * time.Millisecond
@@ -33,18 +33,18 @@ type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 
-	grace atomic.Int64 // Unix ns until which Stop waits for the group; 0: not told to stop
+	grace atomic.Int64 // Unix ns until which Stop waits for the group; 0: not stopped
 
 	mu   sync.Mutex // guards over
-	over bool       // the group is dead and its leader about to be reaped: no signal from here on
+	over bool       // no signal from here on, because the leader is about to be reaped
 
 	reaped bool  // owned by the goroutine that started it
-	late   bool  // Stop was called, and something in the group outlived its grace; set before done is closed
+	late   bool  // the group outlived Stop's grace; set before done is closed
 	err    error // of Wait; set before done is closed
 }
 
-// Start starts the command. It gets no standard input. Where the system can (Linux), it is
-// killed when this process dies.
+// Start starts the command without standard input. On Linux the kernel kills it when this process
+// dies.
 func Start(o Options) (*Process, error) {
 	if len(o.Args) == 0 || o.Args[0] == "" {
 		return nil, errors.New("no command: write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- " +
@@ -73,7 +73,7 @@ func Start(o Options) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		lockToParent() // the child dies with this thread, so it must live as long
+		lockToParent() // the child dies with this thread
 		err := cmd.Start()
 		started <- err
 		if err != nil {
@@ -87,7 +87,7 @@ func Start(o Options) (*Process, error) {
 		p.mu.Unlock()
 		p.reap()
 		if pipe != nil {
-			// Killed writers leave the rest of their output in the pipe; then comes its end.
+			// Killed writers leave the rest of their output in the pipe, before its end.
 			_ = pipe.SetReadDeadline(time.Now().Add(outputTimeout))
 			readers.Wait()
 			pipe.Close()
@@ -105,7 +105,7 @@ func Start(o Options) (*Process, error) {
 	return p, nil
 }
 
-// reap collects the ended process's state and the rest of its standard output.
+// reap collects the state of the ended process and the rest of its standard output.
 func (p *Process) reap() {
 	if !p.reaped {
 		p.reaped = true
@@ -113,8 +113,8 @@ func (p *Process) reap() {
 	}
 }
 
-// waitForGroup gives what the process started the rest of Stop's grace: a script's server may take
-// longer to end than the script.
+// waitForGroup waits for the group until Stop's grace ends. A script's server may take longer to
+// end than the script.
 func (p *Process) waitForGroup() {
 	for p.alive() && time.Now().UnixNano() < p.grace.Load() {
 		time.Sleep(lingerPoll)
@@ -122,13 +122,13 @@ func (p *Process) waitForGroup() {
 	p.late = p.grace.Load() != 0 && p.alive()
 }
 
-// Pid returns the process's id, which is its group's too.
+// Pid returns the id of the process and its group.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended and its output has been read.
+// Done is closed when the process has ended and its output was read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit says how the process ended: "exit status 1", "signal: terminated". Valid after Done.
+// Exit returns "exit status 1" or "signal: terminated", say. Call it after Done.
 func (p *Process) Exit() string {
 	if s := p.cmd.ProcessState; s != nil {
 		return s.String()
@@ -136,7 +136,7 @@ func (p *Process) Exit() string {
 	return fmt.Sprint(p.err)
 }
 
-// CPU returns the user and system time of the ended process. Valid after Done.
+// CPU returns the user and system time. Call it after Done.
 func (p *Process) CPU() time.Duration {
 	if s := p.cmd.ProcessState; s != nil {
 		return s.UserTime() + s.SystemTime()
@@ -144,15 +144,14 @@ func (p *Process) CPU() time.Duration {
 	return 0
 }
 
-// ErrKilled is returned by Stop when the process did not end when told to.
+// ErrKilled says that the process did not end when told to.
 var ErrKilled = errors.New("killed")
 
-// Stop sends SIGTERM to the group and waits for the process, and what it started in the group,
-// to end (nil if it had). After grace, or when ctx ends, it kills the group and returns an error
-// that wraps ErrKilled.
+// Stop sends SIGTERM to the group and waits for it to end. After grace, or when ctx ends, it kills
+// the group and returns an error that wraps ErrKilled.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	select {
-	case <-p.done: // its id may be somebody else's by now
+	case <-p.done: // its id may be another's by now
 		return nil
 	default:
 	}

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// PeakRSS returns the sum of the largest resident sets so far of the processes in the group, in
-// bytes (proc(5): VmHWM). Call it while they run. getrusage(2) would not do: its figure begins
-// with the resident set of the parent at the time of the fork.
+// PeakRSS returns the sum of the largest resident sets so far of the group's processes, in bytes
+// (VmHWM). Call it while they run. getrusage(2) would begin with the parent's size at the fork.
 func (p *Process) PeakRSS() (sum int64) {
 	for dir := range p.members() {
 		sum += peak(dir)
@@ -41,7 +40,7 @@ func peak(dir string) int64 {
 	return kib << 10
 }
 
-// PeakRSSOf is PeakRSS of processes that this one has not started.
+// PeakRSSOf is PeakRSS of other processes.
 func PeakRSSOf(pids []int) (sum int64) {
 	for _, pid := range pids {
 		sum += peak(filepath.Join("/proc", strconv.Itoa(pid)))

@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,57 +30,48 @@ import (
 //
 //	json, snapshots ──> snapshot/ID.json, snapshot/ID ──> findings ──> added to the history
 const (
-	maxKeptBytes  = 64 << 20        // of a trace
-	maxHeadBytes  = 16 << 20        // of what its analysis needs, and of a list
-	analysisLimit = 2 * time.Minute // for all snapshots of a replica, each time that it is asked
+	maxKeptBytes  = 64 << 20
+	maxHeadBytes  = 16 << 20        // of a head, and of a list
+	analysisLimit = 2 * time.Minute // for all snapshots of a replica
 	traceLimit    = time.Minute     // for a trace to come
 	quietAnalysis = 2 * time.Second // before progress is shown
 )
 
-// analyses bounds how many snapshots are in memory at a time.
+// analyses bounds the snapshots in memory.
 var analyses = make(chan bool, runtime.GOMAXPROCS(0))
 
-// findings are what the kept snapshots of a replica say. One goroutine at a time uses them.
+// findings are what the snapshots of a replica say. One goroutine at a time uses them.
 type findings struct {
-	source string // of the history; another one is another process
+	source string // another source is another process
 	store  *history.Store
-	done   map[string]bool // snapshots
-	failed []string        // snapshots that cannot be analysed, and why
+	done   map[string]bool
+	failed []string // snapshots that failed, and why
 }
 
-// reset forgets all.
-func (f *findings) reset(source string) (err error) {
-	*f = findings{source: source, done: map[string]bool{}}
-	f.store, err = history.Open(history.Options{})
-	return err
-}
-
-// keeper is where a replica's history and snapshots are.
+// keeper has a replica's history and snapshots.
 type keeper interface {
-	// history returns the history, and the names of the processes in it.
+	// history also returns the names of the processes in it.
 	history(ctx context.Context) (h *history.History, source string, err error)
 	list(ctx context.Context) ([]history.Kept, error) // the oldest first
-	// read returns a file of a snapshot. The error is an fs.ErrNotExist if it is gone.
+	// read returns a file of a snapshot, or fs.ErrNotExist.
 	read(ctx context.Context, name string, most int64) ([]byte, error)
 }
 
-// history returns the history of k, with what its snapshots say since a time.
+// history returns k's history with what its snapshots say since a time.
 func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *counter) (*history.History, error) {
 	h, source, err := k.history(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if f.store == nil || f.source != source {
-		if err := f.reset(source); err != nil {
-			return nil, err
-		}
+		*f = findings{source: source, store: history.Open(history.Options{}), done: map[string]bool{}}
 	}
 	fresh, err := f.explain(ctx, k, since, n)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // an older recorder keeps none
+	case errors.Is(err, fs.ErrNotExist): // an older recorder has none
 	case err != nil:
 		return nil, err
-	case fresh: // h may lack what these say
+	case fresh: // h may lack these
 		if h, _, err = k.history(ctx); err != nil {
 			return nil, err
 		}
@@ -90,8 +80,7 @@ func (f *findings) history(ctx context.Context, k keeper, since time.Time, n *co
 	return h, nil
 }
 
-// explain analyses the snapshots of k that are not known yet, and not older than a time. It reports
-// whether there were any.
+// explain analyses the unknown snapshots since a time, and reports whether there were any.
 func (f *findings) explain(ctx context.Context, k keeper, since time.Time, n *counter) (fresh bool, err error) {
 	list, err := k.list(ctx)
 	if err != nil {
@@ -105,7 +94,7 @@ func (f *findings) explain(ctx context.Context, k keeper, since time.Time, n *co
 	defer cancel()
 	for _, s := range slices.Backward(list) {
 		err := f.explainOne(ctx, k, s.Snapshot)
-		n.done.Add(1)
+		n.add()
 		switch {
 		case ctx.Err() != nil || errors.Is(err, fs.ErrNotExist):
 			continue
@@ -132,7 +121,7 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return fmt.Errorf("what its analysis needs cannot be read: %w", err)
 	}
-	if h.Threshold <= 0 { // nothing was slow
+	if h.Threshold <= 0 {
 		return nil
 	}
 	trace, err := k.read(ctx, id, maxKeptBytes)
@@ -153,7 +142,7 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 // served is what a recorder serves.
 type served struct {
 	client *http.Client
-	json   *url.URL      // of the history
+	json   *url.URL
 	since  time.Duration // of that; 0: all
 }
 
@@ -203,7 +192,7 @@ func (d folder) list(context.Context) (list []history.Kept, err error) {
 		k := history.Kept{Snapshot: strings.TrimSuffix(filepath.Base(name), ".json")}
 		var h history.Head
 		if text, err := os.ReadFile(name); err != nil || json.Unmarshal(text, &h) != nil {
-			k.Taken = time.Now() // so that the report says that it cannot be read
+			k.Taken = time.Now() // so that the report names it
 		} else {
 			k.Taken = h.Taken
 		}
@@ -224,34 +213,30 @@ func (d folder) read(_ context.Context, name string, most int64) ([]byte, error)
 	return fetch.AtMost(f, most)
 }
 
-// counter counts snapshots, for a progress line.
-type counter struct{ all, done atomic.Int64 }
+// counter counts snapshots for the progress on a terminal.
+type counter struct {
+	all, done atomic.Int64
+	begun     time.Time
+	progress  *load.Progress // nil: there is no terminal
+}
 
-// show shows on a terminal how many snapshots are analysed, until end is called.
-func (n *counter) show(a *cli.App) (end func()) {
-	if !a.Terminal {
-		return func() {}
+func newCounter(a *cli.App) *counter {
+	n := &counter{begun: time.Now()}
+	if a.Terminal {
+		n.progress = load.NewProgress(a, "")
 	}
-	p := load.NewProgress(a, "")
-	ended := make(chan bool)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		t := time.NewTicker(quietAnalysis)
-		defer t.Stop()
-		for {
-			select {
-			case <-t.C:
-				if all, done := n.all.Load(), n.done.Load(); done < all {
-					p.Say("analysing snapshots: %d of %d", done, all)
-				}
-			case <-ended:
-				p.Clear()
-				return
-			}
-		}
-	})
-	return func() {
-		close(ended)
-		wg.Wait()
+	return n
+}
+
+func (n *counter) add() {
+	done := n.done.Add(1)
+	if n.progress != nil && time.Since(n.begun) > quietAnalysis {
+		n.progress.Say("analysing snapshots: %d of %d", done, n.all.Load())
+	}
+}
+
+func (n *counter) end() {
+	if n.progress != nil {
+		n.progress.Clear()
 	}
 }

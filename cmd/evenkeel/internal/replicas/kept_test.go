@@ -96,12 +96,11 @@ func TestProgressKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for took, want := range map[time.Duration]bool{time.Second: false, 3 * time.Second: true} {
 			var out bytes.Buffer
-			var n counter
+			n := newCounter(&cli.App{Stderr: &out, Terminal: true})
 			n.all.Store(3)
-			n.done.Store(1)
-			end := n.show(&cli.App{Stderr: &out, Terminal: true})
 			time.Sleep(took)
-			end()
+			n.add()
+			n.end()
 			text := out.String()
 			if strings.Contains(text, "analysing snapshots: 1 of 3") != want ||
 				strings.HasSuffix(text, "\r\x1b[K") != want {

@@ -1,4 +1,4 @@
-// Package replicas asks the recorders of replicas what made requests slow, and shows it together.
+// Package replicas asks the recorders of replicas why requests were slow, and adds the answers.
 package replicas
 
 import (
@@ -24,27 +24,26 @@ const (
 	patience        = 10 * time.Second
 	connect         = 5 * time.Second
 	maxHistoryBytes = 256 << 20
-	atOnce          = 16 // replicas that are asked at a time
+	atOnce          = 16
 )
 
 const recorderWanted = `is its recorder there (debug.Handle("` + traces.RecorderPath + `", rec))?`
 
-// replica is where a history is available: a recorder in a service, or a file.
+// replica is a recorder in a service, or a file.
 type replica struct {
-	name string // as the user wrote it
-	url  string // of its JSON; "": name is a file
+	name string
+	url  string // of its JSON; "": a file
 	kept *findings
 }
 
-// answer is what a replica said.
 type answer struct {
 	replica
 	history *history.History
-	failed  []string // what is not in it, and why
+	failed  []string
 	err     error
 }
 
-// parse reads an operand. Files are refused where only what is live makes sense.
+// parse reads an operand. It refuses files unless files is set.
 func parse(name string, files bool) (replica, error) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		if _, err := os.Stat(name); files && err == nil {
@@ -71,7 +70,7 @@ func parse(name string, files bool) (replica, error) {
 	return replica{name, u.String(), &findings{}}, nil
 }
 
-// parseAll reads operands; one that is there twice is an error.
+// parseAll refuses an operand that is there twice.
 func parseAll(names []string, files bool) ([]replica, error) {
 	var list []replica
 	for _, n := range names {
@@ -95,18 +94,17 @@ func newClient() *http.Client {
 	return &http.Client{Transport: t, Timeout: patience}
 }
 
-// ask asks all replicas.
 func (v *View) ask(ctx context.Context) []answer {
 	answers := make([]answer, len(v.replicas))
-	var n counter
-	defer n.show(v.app)()
+	n := newCounter(v.app)
+	defer n.end()
 	turns := make(chan bool, atOnce)
 	var wg sync.WaitGroup
 	for i, r := range v.replicas {
 		wg.Go(func() {
 			turns <- true
 			defer func() { <-turns }()
-			h, err := r.history(ctx, v.client, v.Since, &n)
+			h, err := r.history(ctx, v.client, v.Since, n)
 			answers[i] = answer{r, h, r.kept.failed, err}
 		})
 	}
@@ -114,8 +112,7 @@ func (v *View) ask(ctx context.Context) []answer {
 	return answers
 }
 
-// history returns what the replica has, of the time since which is wanted; zero: all. What its
-// snapshots say is in it.
+// history returns the history since a time, with the snapshots. Zero means all.
 func (r *replica) history(
 	ctx context.Context, c *http.Client, since time.Duration, n *counter,
 ) (*history.History, error) {
@@ -137,7 +134,7 @@ func (r *replica) history(
 	return h, err
 }
 
-// readHistory reads a file: JSON, or the file of a recorder's folder.
+// readHistory reads JSON, or the file of a recorder's folder.
 func readHistory(name string) (h *history.History, source string, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -151,7 +148,7 @@ func readHistory(name string) (h *history.History, source string, err error) {
 	return parseHistory(b)
 }
 
-// parseHistory returns a history, and for JSON the names of the processes in it.
+// parseHistory returns a history, and the names of its processes if it is JSON.
 func parseHistory(b []byte) (h *history.History, source string, err error) {
 	if text := bytes.TrimSpace(b); len(text) == 0 || text[0] == '{' || text[0] == '<' {
 		var names struct{ Sources []string }
@@ -166,15 +163,14 @@ func parseHistory(b []byte) (h *history.History, source string, err error) {
 	return h, "", err
 }
 
-// merged is what replicas say together.
 type merged struct {
 	history  *history.History
 	answered int
 	all      int
-	missing  []string // who is not in it, and why
+	missing  []string // replicas without an answer, and why
 }
 
-// merge adds answers up. It fails where there is none.
+// merge adds answers. It fails if there is none.
 func merge(answers []answer) (*merged, error) {
 	m := &merged{history: &history.History{}, all: len(answers)}
 	for _, a := range answers {

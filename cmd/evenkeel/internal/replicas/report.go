@@ -12,7 +12,7 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-// Report writes what the replicas say: a page and JSON where asked to, else text.
+// Report writes a page and JSON if asked, else text.
 func (v *View) Report(ctx context.Context, html, title string, asJSON bool) error {
 	m, err := merge(v.ask(ctx))
 	if ctx.Err() != nil {
@@ -38,14 +38,13 @@ func (v *View) Report(ctx context.Context, html, title string, asJSON bool) erro
 	return nil
 }
 
-// page writes the page where asked to.
 func (v *View) page(m *merged, name, title string, now time.Time) error {
 	o := history.PageOptions{Title: title, Now: now, Status: []string{replicasText(m)}}
 	live := slices.ContainsFunc(v.replicas, func(r replica) bool { return r.url != "" })
 	switch {
 	case v.Since > 0:
 		o.Since = now.Add(-v.Since)
-	case !live: // a file shows nothing of the days since it was written
+	case !live: // a file shows no later days
 		o.Now = time.Time{}
 	}
 	for _, line := range m.missing {

@@ -11,8 +11,7 @@ import (
 
 const worstShown = 5
 
-// writeTop writes what made requests slow in the last time, 0 for all that is kept, by cause: at
-// most so many.
+// writeTop writes the causes of the last time, at most rows. 0 means all that is kept.
 func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, rows int, style textfmt.Style) {
 	h, since, of := m.history, time.Time{}, "all that is kept"
 	if last > 0 {
@@ -29,7 +28,7 @@ func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, 
 	}
 	shown := list[:min(len(list), rows)]
 	fmt.Fprintln(b)
-	// The cause stands last, to the left, and may be long.
+	// The cause may be long, so it is last.
 	t := textfmt.NewTable(6)
 	t.Add(style.Bold, []string{"share", "requests", "lost", "since", "last", "worst"})
 	for _, s := range shown {
@@ -59,7 +58,6 @@ func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, 
 	writeWorst(b, shown, now, style)
 }
 
-// writeWorst says what the worst request of each cause met.
 func writeWorst(b *strings.Builder, list []history.Summary, now time.Time, style textfmt.Style) {
 	fmt.Fprintf(b, "\n%s\n", style.Bold("the worst of each"))
 	for _, s := range list[:min(len(list), worstShown)] {
@@ -80,7 +78,7 @@ func replicasText(m *merged) string {
 	return fmt.Sprintf("%d of %s", m.answered, textfmt.Plural(m.all, "replica"))
 }
 
-// lastText says how long the last time is: "hour", "10 minutes".
+// lastText writes a duration such as "hour" or "10 minutes".
 func lastText(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
@@ -96,7 +94,7 @@ func lastText(d time.Duration) string {
 	return d.String()
 }
 
-// clockText writes a time, with its day where that is not now's.
+// clockText writes a time, with its day if that is not today.
 func clockText(t, now time.Time) string {
 	t = t.In(now.Location())
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {

@@ -2,7 +2,6 @@ package replicas
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,12 +16,11 @@ type View struct {
 	app      *cli.App
 	client   *http.Client
 	replicas []replica
-	Since    time.Duration // 0: all
+	Since    time.Duration
 	Rows     int
 }
 
-// New returns a view of the replicas that operands name. Files are refused where only what is live
-// makes sense.
+// New returns a view. It refuses files unless files is set.
 func New(a *cli.App, names []string, files bool) (*View, error) {
 	list, err := parseAll(names, files)
 	if err != nil {
@@ -31,33 +29,14 @@ func New(a *cli.App, names []string, files bool) (*View, error) {
 	return &View{app: a, client: newClient(), replicas: list}, nil
 }
 
-// Close closes what is open to the replicas.
+// Close closes connections.
 func (v *View) Close() { v.client.CloseIdleConnections() }
 
-// Once shows it once.
-func (v *View) Once(ctx context.Context, asJSON bool) error {
-	m, err := merge(v.ask(ctx))
-	if ctx.Err() != nil {
-		return cli.ErrInterrupted
-	}
-	if err != nil {
-		return err
-	}
-	if !asJSON {
-		_, err = fmt.Fprint(v.app.Stdout, v.text(m, time.Now()))
-		return err
-	}
-	return historyJSON(v.app, m)
-}
-
-// historyJSON prints what replicas say together, and says on standard error who is not in it.
 func historyJSON(a *cli.App, m *merged) error {
 	for _, line := range m.missing {
 		fmt.Fprintf(a.Stderr, "! %s\n", textfmt.Printable(line))
 	}
-	e := json.NewEncoder(a.Stdout)
-	e.SetIndent("", " ")
-	return e.Encode(m.history)
+	return cli.WriteJSON(a.Stdout, m.history)
 }
 
 func (v *View) text(m *merged, now time.Time) string {
@@ -99,7 +78,6 @@ func (v *View) Follow(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// printableLines is textfmt.Printable line by line.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

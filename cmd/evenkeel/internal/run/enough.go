@@ -16,8 +16,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// checkJudging finds, before anything is measured, a -base that is no variant, and a -fail-if that
-// nothing could tell.
+// checkJudging finds, before measuring, a wrong -base and a -fail-if that cannot be decided.
 func (r *Runner) checkJudging() error {
 	f, base := r.flags, r.flags.judging.Base
 	switch {
@@ -37,13 +36,16 @@ func (r *Runner) checkJudging() error {
 	return fmt.Errorf("-base %q is no -variant's label", base)
 }
 
-// enoughRequests finds a -fail-if whose figure takes more requests than each run sends.
+// enoughRequests finds a -fail-if that needs more requests than a run sends.
 func (r *Runner) enoughRequests() error {
 	o := &r.load
-	sent, known := plannedRequests(o)
+	sent := load.Planned(o)
+	if o.Arrivals == loadgen.ArrivalsPoisson && sent != float64(o.Requests) && !math.IsInf(sent, 1) {
+		sent = math.Ceil(max(sent-poissonMargin*math.Sqrt(sent), 0))
+	}
 	for _, l := range r.flags.judging.FailIf {
 		least := float64(compare.Least(l.Figure))
-		if !known || least <= sent {
+		if least <= sent {
 			continue
 		}
 		raise := "load for longer"
@@ -63,55 +65,28 @@ func (r *Runner) enoughRequests() error {
 	return nil
 }
 
-// poissonMargin is by how many standard deviations fewer requests of random arrivals may come than
-// on average.
+// poissonMargin is how many standard deviations fewer requests may come than on average.
 const poissonMargin = 4
 
-// plannedRequests returns how many requests a run sends, if the flags say that.
-func plannedRequests(o *loadgen.Options) (n float64, known bool) {
-	n = math.Inf(1)
-	switch {
-	case len(o.Times) > 0:
-		n = float64(len(o.Times))
-	case len(o.Stages) > 0:
-		n = 0
-		for _, s := range o.Stages {
-			n += (s.From + s.To) / 2 * s.Duration.Seconds()
-		}
-	case o.Rate > 0 && o.Duration > 0:
-		n = o.Rate * o.Duration.Seconds()
-	case o.Duration == 0 && o.Requests == 0:
-		n = load.DefaultRequests
-	}
-	if o.Arrivals == loadgen.ArrivalsPoisson && !math.IsInf(n, 1) {
-		n -= poissonMargin * math.Sqrt(n)
-	}
-	if o.Requests > 0 {
-		n = min(n, float64(o.Requests))
-	}
-	return math.Ceil(max(n, 0) - 1e-6), !math.IsInf(n, 1) // at constant gaps the first is due at once
-}
-
-// enoughRounds finds a -fail-if that so few rounds cannot tell, however clear the answer is.
+// enoughRounds finds a -fail-if that so few rounds cannot decide.
 func (r *Runner) enoughRounds() error {
 	f := r.flags
 	verdicts := len(f.judging.FailIf.Figures()) * (len(r.variants) - 1)
 	if f.until.width == 0 {
 		if least := compare.Fewest(verdicts, 0); f.repeat < least {
-			return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants; write -repeat %d, "+
-				"or more", least, least)
+			return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants; write -repeat %d",
+				least, least)
 		}
 		return nil
 	}
-	round := time.Duration(len(r.variants)) * (r.load.Warmup + r.load.Duration) // and the service's start
+	round := time.Duration(len(r.variants)) * (r.load.Warmup + r.load.Duration) // without the service's start
 	budget := time.Duration(cmp.Or(f.until.budget, cli.Period(defaultBudget)))
 	if round == 0 {
 		return nil
 	}
 	looks := int(budget / round)
 	if least := compare.Fewest(verdicts, max(min(looks, tailstat.MaxRounds), 1)); looks < least {
-		return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds of these variants, and one takes %s at "+
-			"least; write -budget %s, or more",
+		return fmt.Errorf("-fail-if tells nothing by fewer than %d rounds, and one takes %s at least; write -budget %s",
 			least, round, time.Duration(least)*round)
 	}
 	return nil

@@ -3,21 +3,21 @@ package run
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
-	"evenkeel.dev/cmd/evenkeel/internal/explain"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-const explainRounds = 3 // the last ones, in which variants are traced
+const explainRounds = 3 // the last rounds, which are traced
 
-// traced reports whether a variant is traced in a round: in the last one, and where there are
-// several variants in as many as tell what the machine does to a trace from what the variants do.
+// traced reports whether a round is traced: the last one, or the last explainRounds to compare
+// variants.
 func (r *Runner) traced(round int) bool {
 	rounds := 1
 	if len(r.variants) > 1 {
@@ -26,7 +26,6 @@ func (r *Runner) traced(round int) bool {
 	return r.flags.explain && r.twin == "" && round > r.flags.repeat-rounds
 }
 
-// traceFile returns where a trace is kept; "": nowhere.
 func (r *Runner) traceFile(label string, round int) string {
 	if r.flags.traces == "" {
 		return ""
@@ -40,7 +39,6 @@ func (r *Runner) traceFile(label string, round int) string {
 	return filepath.Join(r.flags.traces, fmt.Sprintf("%s-%d.trace", strings.TrimLeft(name, "."), round))
 }
 
-// changes returns what makes each variant slower than the base, in the order of the variants.
 func (r *Runner) changes() (list []*verdict.Change, err error) {
 	reports := map[string][]*reqtrace.Report{}
 	for _, x := range r.explanations {
@@ -67,7 +65,6 @@ func (r *Runner) changes() (list []*verdict.Change, err error) {
 	return list, err
 }
 
-// lastExplanations returns the last verdict on each variant.
 func (r *Runner) lastExplanations() (list []explained) {
 	for i, x := range r.explanations {
 		if !slices.ContainsFunc(r.explanations[i+1:], func(y explained) bool { return y.label == x.label }) {
@@ -77,24 +74,26 @@ func (r *Runner) lastExplanations() (list []explained) {
 	return list
 }
 
-// saveExplanation writes the page of -explain-html: of the verdict on the one variant, or of what
-// differs between the two.
+// saveExplanation writes -explain-html: the verdict of one variant, or what differs between two.
 func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
-		err = errors.Join(err, explain.ChangePage(r.app, c, r.flags.explainHTML))
+		err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error {
+			return page.Change(w, c)
+		}))
 	}
 	if len(r.variants) == 1 {
 		for _, x := range r.lastExplanations() {
-			err = errors.Join(err, explain.Page(r.app, page.Trace{Name: x.source}, x.verdict, r.flags.explainHTML))
+			err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error {
+				return page.Explain(w, page.Trace{Name: x.source}, x.verdict)
+			}))
 		}
 	}
 	return err
 }
 
-// printExplanations writes the verdicts below the table, and what differs between the variants
-// before them.
+// printExplanations writes what differs between variants, and then the verdicts.
 func (r *Runner) printExplanations(changes []*verdict.Change) error {
-	o := explain.TextOptions(r.app)
+	o := verdict.Options{Color: r.app.Style.Color, Width: r.app.Width}
 	for _, c := range changes {
 		fmt.Fprintf(r.app.Stdout, "\nwhat differs: %s against %s\n", c.New.Name, c.Old.Name)
 		if err := c.WriteText(r.app.Stdout, o); err != nil {

@@ -66,7 +66,7 @@ func TestRunTraceFilesDiffer(t *testing.T) {
 		t.Errorf("no traces are kept: %v", err)
 	}
 	r = &Runner{flags: &flags{urls: cli.List{"http://127.0.0.1:1/"}, variants: variants, traces: "dir"}}
-	if err := r.prepare(); err == nil || !strings.Contains(err.Error(), `of "a b" and of "a/b"`) ||
+	if err := r.prepare(); err == nil || !strings.Contains(err.Error(), `of "a b" and "a/b"`) ||
 		!strings.Contains(err.Error(), filepath.Join("dir", "a_b-1.trace")) {
 		t.Errorf("two of one name: %v", err)
 	}

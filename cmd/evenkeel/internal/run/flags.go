@@ -8,10 +8,12 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/page"
@@ -21,37 +23,33 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// New returns what the command line of evenkeel run asks for; help is what -h prints.
+// New returns what the command line asks for. help is for -h.
 func New(a *cli.App, help string, args []string) (*Runner, error) {
-	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second)}
-	fs := a.NewFlags("run", help)
+	f := &flags{readyTimeout: cli.Period(30 * time.Second), stopTimeout: cli.Period(10 * time.Second), repeat: 1}
+	groups := slices.Concat([]string{
+		"Common flags: url variant repeat rate c n z explain fail-if o",
+		"The server: ready ready-timeout stop-timeout pprof v",
+		"Rounds: until until-figure budget aa base figures",
+	}, load.Groups, []string{"Results: html explain-html traces top"})
+	fs := a.NewFlags("run", help, groups...)
 	f.load.Register(fs)
-	fs.Var(&f.urls, "url", "`URL` to load; may be repeated: they are then requested one after the other, round and "+
-		"round")
+	fs.Var(&f.urls, "url", "load this `URL`; repeatable: requests go to one after the other")
 	fs.StringVar(&f.ready, "ready", "", "`URL` that answers when the server is ready (default: the first -url)")
-	fs.Var(&f.readyTimeout, "ready-timeout", "`duration` that the server may take to get ready")
-	fs.Var(&f.stopTimeout, "stop-timeout",
-		"`duration` that the server may take to stop after SIGTERM, before it is killed")
-	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: on the host of the "+
-		"first -url)")
-	fs.Var(&f.variants, "variant", "a way to start it, `'LABEL: [NAME=VALUE...] [ARG...]'`; may be repeated")
+	fs.Var(&f.readyTimeout, "ready-timeout", "give up if the server is not ready after this `duration`")
+	fs.Var(&f.stopTimeout, "stop-timeout", "kill the server this `duration` after SIGTERM")
+	fs.StringVar(&f.pprof, "pprof", "", "`URL` of the server's /debug/pprof/, or off (default: at the first -url)")
+	fs.Var(&f.variants, "variant",
+		"a way to start it, `'LABEL: ARGS'`, such as 'no gc: GOGC=off' or 'big: -cache=1000'; repeatable")
 	f.judging.Register(fs)
-	f.repeat = 1
-	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds whose order is drawn "+
-		"by lot; 3 with -explain and several variants")
+	fs.Var((*cli.Whole)(&f.repeat), "repeat", "measure each variant so many `times`, in rounds of random order")
 	f.until.register(fs)
-	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, twice in each round, and say which "+
-		"change this machine shows at all; -repeat (default 10) times, or 8 before -until")
-	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 where "+
-		"variants are compared)")
-	fs.StringVar(&f.html, "html", "", "write a self-contained page to this `file`, as evenkeel compare -html does")
-	fs.BoolVar(&f.explain, "explain", false, "after measuring, trace the same load for 5 s and say why its slowest "+
-		"requests were slow, as evenkeel explain does")
-	fs.StringVar(&f.explainHTML, "explain-html", "",
-		"write the page of that explanation to this `file`, with two variants that of what differs; implies -explain")
-	fs.StringVar(&f.traces, "traces", "",
-		"keep the traces of -explain in this `folder`, as LABEL-ROUND.trace; implies -explain")
-	fs.BoolVar(&f.verbose, "v", false, "pass the collector's own lines through too")
+	fs.BoolVar(&f.aa, "aa", false, "first measure one variant against itself, to see which change this machine shows")
+	fs.Var((*cli.Whole)(&f.top), "top", "list so many `places` that allocate, 0 for none (default 8, or 3 of variants)")
+	fs.StringVar(&f.html, "html", "", "write a page to this `file`")
+	fs.BoolVar(&f.explain, "explain", false, "then trace the same load for 5 s, and say why requests were slow")
+	fs.StringVar(&f.explainHTML, "explain-html", "", "write the page of that explanation to this `file`")
+	fs.StringVar(&f.traces, "traces", "", "keep the traces of -explain in this `folder`, as LABEL-ROUND.trace")
+	fs.BoolVar(&f.verbose, "v", false, "show the collector's own lines too")
 	operands, command, err := a.Parse(fs, args)
 	if err != nil {
 		return nil, err
@@ -68,13 +66,11 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 		return nil, a.Wrong(fs, "%q stands before --; the load's URL goes behind -url, the command behind --",
 			operands[0])
 	case len(command) == 0:
-		return nil, a.Wrong(fs, "no command; write it after --, as in: evenkeel run -url http://127.0.0.1:8080/ -- "+
-			"./server")
+		return nil, a.Wrong(fs, "no command; write it after --, as in evenkeel run -url URL -- ./server")
 	case len(f.urls) == 0 && f.load.Mix.File == "":
 		return nil, a.Wrong(fs, "no URL to load; write it behind -url, or a file of them behind -targets")
 	case f.html == cli.ToStdout:
-		return nil, a.Wrong(fs, "-html - would mix with the table; write the runs with -o, then: evenkeel compare "+
-			"-html - FILE")
+		return nil, a.Wrong(fs, "-html - would mix with the table; use -o FILE, then evenkeel compare -html - FILE")
 	case f.repeat < 1 || f.top < 0:
 		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
@@ -94,7 +90,6 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	return r, nil
 }
 
-// prepare works out what the flags leave open.
 func (r *Runner) prepare() error {
 	f := r.flags
 	f.load.Drawn = len(f.variants) > 1 || f.aa
@@ -112,9 +107,13 @@ func (r *Runner) prepare() error {
 	if err != nil {
 		return err
 	}
-	if f.ready, err = load.Absolute("-ready", f.ready, first); err != nil {
-		return err
+	ready := first
+	if f.ready != "" {
+		if ready, err = fetch.ParseURL(f.ready); err != nil {
+			return fmt.Errorf("-ready %w", err)
+		}
 	}
+	f.ready = ready.String()
 	if f.pprof != "off" {
 		if f.pprof, err = load.PProfAt(f.pprof, first); err != nil {
 			return err
@@ -132,8 +131,8 @@ func (r *Runner) prepare() error {
 		seen[v.label] = true
 		if file := r.traceFile(v.label, 1); file != "" {
 			if other, ok := traced[file]; ok {
-				return fmt.Errorf("the traces of %q and of %q would both be %s; give them labels that differ by "+
-					"letters or digits", other, v.label, file)
+				return fmt.Errorf("the traces of %q and %q would both be %s; let the labels differ in letters", other,
+					v.label, file)
 			}
 			traced[file] = v.label
 		}
@@ -146,7 +145,7 @@ func (r *Runner) prepare() error {
 	return nil
 }
 
-// Run measures all, interleaved, and reports what there is even when it is cut short.
+// Run measures in rounds, and reports even if interrupted.
 func (r *Runner) Run(ctx context.Context) error {
 	ctx, release := r.app.Catch(ctx)
 	defer release()
@@ -155,7 +154,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	c := r.Compared()
-	// Files first: printing may be ended by a closed pipe.
+	// Files first, because a closed pipe may end the printing.
 	err = errors.Join(err, r.app.Save(&r.File, r.flags.load.Output),
 		r.app.SavePage(r.flags.html, func(w io.Writer) error { return page.Compare(w, c) }))
 	changes, changesErr := r.changes()
@@ -169,15 +168,13 @@ func (r *Runner) Run(ctx context.Context) error {
 	return cmp.Or(errors.Join(err, r.unexplained), r.judge(c))
 }
 
-// judge holds what was measured against each -fail-if.
 func (r *Runner) judge(c *compare.Comparison) error {
 	lines, outcome := r.flags.judging.FailIf.Check(c)
 	r.app.Say("run", lines...)
 	return outcome
 }
 
-// print writes the table, what replicas would need for the base's load, and where each variant
-// allocated.
+// print writes the table, what the base's load needs, and where each variant allocated.
 func (r *Runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
 		return err
@@ -198,7 +195,6 @@ func (r *Runner) print(c *compare.Comparison) error {
 	return nil
 }
 
-// checkExplain looks at the flags of evenkeel run that concern -explain.
 func (r *Runner) checkExplain(repeatGiven bool) error {
 	f := r.flags
 	if f.explainHTML != "" || f.traces != "" {
@@ -217,8 +213,7 @@ func (r *Runner) checkExplain(repeatGiven bool) error {
 	case f.explainHTML == cli.ToStdout:
 		return fmt.Errorf("-explain-html - would mix with the table; give the page a file")
 	case f.explainHTML != "" && len(f.variants) > 2:
-		return fmt.Errorf("-explain-html is the page of one variant, or of what differs between two; -explain prints "+
-			"it of all %d", len(f.variants))
+		return fmt.Errorf("-explain-html is of one variant, or between two; -explain prints all %d", len(f.variants))
 	}
 	return nil
 }

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	floorRounds      = 10  // of -aa, where -repeat does not say
-	floorRoundsUntil = 8   // of -aa before -until
-	floorShown       = 1.1 // the change of which -aa says how many rounds show it
+	floorRounds      = 10 // of -aa without -repeat
+	floorRoundsUntil = 8
+	floorShown       = 1.1 // the change for which -aa says the rounds
 )
 
-// measureFloor measures one variant, the base, twice in each round, in random order, and says
-// which change the rounds that follow can show.
+// measureFloor measures the base twice in each round, in random order, and says which change later
+// rounds can show.
 func (r *Runner) measureFloor(ctx context.Context) error {
 	rounds := r.flags.repeat
 	if r.flags.until.width > 0 {
@@ -34,10 +34,10 @@ func (r *Runner) measureFloor(ctx context.Context) error {
 	defer func() {
 		r.twin, r.File.Floor = "", floor
 		if len(r.variants) == 1 {
-			r.File.Runs = slices.Clone(floor.First) // the first of each round, so that there is a table
+			r.File.Runs = slices.Clone(floor.First) // so that there is a table
 		}
 	}()
-	rng := rand.New(rand.NewPCG(r.flags.seed, 0)) // rounds that are compared begin with 1
+	rng := rand.New(rand.NewPCG(r.flags.seed, 0)) // compared rounds begin with 1
 	begun := r.now()
 	for i := 1; i <= rounds; i++ {
 		order := []struct {
@@ -64,8 +64,7 @@ func (r *Runner) measureFloor(ctx context.Context) error {
 	return nil
 }
 
-// sayFloor says what can be shown in the time given, before it is spent. pair is how long two runs
-// took.
+// sayFloor says what the given time can show. pair is the time of two runs.
 func (r *Runner) sayFloor(floor *runfile.Floor, label string, pair time.Duration) {
 	f := runfile.File{Floor: floor, Runs: floor.First}
 	if r.File.Plan != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// measurement is one run of one variant.
+// measurement is a run of a variant.
 type measurement struct {
 	runner  *Runner
 	variant variant
@@ -30,17 +31,16 @@ type measurement struct {
 	pass     *observe.Passer
 	server   *proc.Process
 
-	peakRSS int64 // of the server, before it is stopped
+	peakRSS int64
 }
 
 const (
-	// diedWithin is how long after its last answers a server that died is known to be dead.
+	// diedWithin is how long a server may take to be found dead after failed requests.
 	diedWithin = 2 * time.Second
-	// goneWithin is how long that may take where nobody listens any more: it surely is dying.
+	// goneWithin is that if nobody listens any more.
 	goneWithin = 30 * time.Second
 )
 
-// measure starts a variant, loads it, stops it, and returns what was measured.
 func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.Run, error) {
 	m := &measurement{runner: r, variant: v, repeat: repeat, progress: load.NewProgress(r.app, r.labelOf(v, repeat))}
 	m.pass = &observe.Passer{W: m.progress, All: r.flags.verbose}
@@ -48,14 +48,14 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	if r.flags.pprof != "off" {
 		m.Profiler = observe.NewProfiler(r.flags.pprof, r.load.TLS)
 	}
-	command := append(append([]string(nil), r.command...), v.args...)
+	command := slices.Concat(r.command, v.args)
 	m.Run = runfile.Run{Label: v.label, Repeat: repeat, Command: command, Env: v.env, Mix: r.flags.load.Mix.Made}
 
 	ready := newReadiness(r.flags.ready, r.load.TLS)
 	if err := ready.free(ctx); err != nil {
 		return nil, err
 	}
-	m.progress.Say("starting %s", strings.Join(append(append([]string(nil), v.env...), command...), " "))
+	m.progress.Say("starting %s", strings.Join(slices.Concat(v.env, command), " "))
 	server, err := proc.Start(proc.Options{
 		Args: command, Env: withGCTrace(v.env),
 		Stderr: func(r io.Reader) { m.Trace.Read(r, m.pass) },
@@ -81,7 +81,7 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	return &m.Run, nil
 }
 
-// labelOf says which measurement is in progress; "": it is the only one.
+// labelOf names the measurement, or "" if it is the only one.
 func (r *Runner) labelOf(v variant, repeat int) string {
 	switch {
 	case r.twin != "":
@@ -94,7 +94,7 @@ func (r *Runner) labelOf(v variant, repeat int) string {
 	return ""
 }
 
-// withGCTrace adds gctrace=1 to what the variant or the environment has in GODEBUG.
+// withGCTrace adds gctrace=1 to GODEBUG.
 func withGCTrace(env []string) []string {
 	debug := os.Getenv("GODEBUG")
 	for _, e := range env {
@@ -105,10 +105,10 @@ func withGCTrace(env []string) []string {
 	if debug != "" {
 		debug += ","
 	}
-	return append(append([]string(nil), env...), "GODEBUG="+debug+"gctrace=1")
+	return append(slices.Clone(env), "GODEBUG="+debug+"gctrace=1")
 }
 
-// loadServer puts the load on, with the allocation profile taken right before and after.
+// loadServer loads, with an allocation profile right before and after.
 func (m *measurement) loadServer(ctx context.Context) error {
 	loadCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -135,8 +135,8 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	return nil
 }
 
-// explainWindow says why requests were slow, in a window of its own: the measured one was without a
-// trace, and counts even if this fails.
+// explainWindow traces another window, so that the measured one is without a trace and counts even
+// if this fails.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
 	x := traces.Tracing{
@@ -156,8 +156,7 @@ func (m *measurement) explainWindow(ctx context.Context) {
 	}
 }
 
-// died reports whether the server has ended. Where requests failed it gives it time to be
-// found dead.
+// died reports whether the server ended, and waits for that if requests failed.
 func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	within := time.Duration(0)
 	if res.Failed > 0 && ctx.Err() == nil {
@@ -180,22 +179,20 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	}
 }
 
-// withLastWords adds the last words of a server that failed. Some say why on standard output alone.
+// withLastWords adds the server's last lines.
 func (m *measurement) withLastWords(err error) error {
 	last := m.pass.Last()
 	switch {
 	case errors.Is(err, cli.ErrInterrupted):
 		return err
 	case len(last) == 0 && errors.Is(err, errEnded):
-		return fmt.Errorf("%w\nit wrote nothing to standard error, and its standard output is not shown: start it by "+
-			"itself to see that", err)
+		return fmt.Errorf("%w\nit wrote nothing to standard error; start it by itself to see its standard output", err)
 	case len(last) == 0:
 		return err
 	}
 	return fmt.Errorf("%w\nthe last it wrote to standard error:\n  %s", err, strings.Join(last, "\n  "))
 }
 
-// assemble puts the parts together when the server has ended.
 func (m *measurement) assemble(stopErr error) {
 	m.Run.Server = &runfile.Server{PeakRSSBytes: m.peakRSS, CPU: m.server.CPU(), Exit: m.server.Exit()}
 	if stopErr != nil {

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 )
 
 const (
 	readyPoll    = 20 * time.Millisecond
-	readyTimeout = 2 * time.Second // of one attempt
+	readyTimeout = 2 * time.Second // of an attempt
 )
 
 // readiness waits until a service answers.
@@ -27,15 +28,17 @@ type readiness struct {
 }
 
 func newReadiness(url string, c *tls.Config) *readiness {
-	t := &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}
-	return &readiness{url, &http.Client{
-		Transport: t, Timeout: readyTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	client := fetch.NewClient(readyTimeout, c)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &readiness{url, client}
 }
 
-// free reports an error when somebody listens where the service should: it would be measured
-// in the service's place.
+// AwaitReady waits until a URL answers, the process ends, or the time is up.
+func AwaitReady(ctx context.Context, url string, c *tls.Config, p *proc.Process, timeout time.Duration) error {
+	return newReadiness(url, c).wait(ctx, p, timeout)
+}
+
+// free fails if something listens already, because it would be measured instead.
 func (r *readiness) free(ctx context.Context) error {
 	addr, err := r.dial(ctx)
 	if addr == "" {
@@ -44,26 +47,21 @@ func (r *readiness) free(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	return fmt.Errorf("something listens at %s already, before the server is started: stop it, or give both the "+
-		"server and -url another port", addr)
+	return fmt.Errorf("something listens at %s already; stop it, or choose another port", addr)
 }
 
-// refused reports whether nobody listens where the service did.
 func (r *readiness) refused(ctx context.Context) bool {
 	_, err := r.dial(ctx)
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// dial connects to where the service is, and no more. addr is "" for a URL that is none.
+// dial connects, and no more. addr is "" if the URL is wrong.
 func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	u, err := url.Parse(r.url)
 	if err != nil {
 		return "", err
 	}
-	addr = u.Host
-	if u.Port() == "" {
-		addr = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
-	}
+	addr = fetch.Address(u)
 	d := net.Dialer{Timeout: readyTimeout}
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err == nil {
@@ -72,8 +70,8 @@ func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// wait polls the URL until it answers with a status below 500, the process ends, or the time
-// is up. The first look is taken to its end, so that there is something to say.
+// wait polls until the status is below 500, the process ends, or the time is up. The first look is
+// finished, so that the error has a cause.
 func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
 	first := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNotReady)
@@ -105,8 +103,8 @@ func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Dura
 			return fmt.Errorf("%w before it was ready: %s", errEnded, p.Exit())
 		case <-ctx.Done():
 			if context.Cause(ctx) == errNotReady {
-				return fmt.Errorf("the server was not ready within %v (%s): look at its output, at -ready %s, or "+
-					"give it more with -ready-timeout", timeout, last, r.url)
+				return fmt.Errorf("the server was not ready within %v (%s); check -ready %s and -ready-timeout",
+					timeout, last, r.url)
 			}
 			return cli.ErrInterrupted
 		case <-time.After(readyPoll):

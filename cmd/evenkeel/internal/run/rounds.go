@@ -19,9 +19,8 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// untilFlags have evenkeel run go on until the answer is good enough.
 type untilFlags struct {
-	width  share // 0: as often as -repeat says
+	width  share // 0: -repeat
 	figure string
 	budget cli.Period
 }
@@ -30,22 +29,18 @@ const (
 	defaultBudget = 10 * time.Minute
 	defaultFigure = "p99"
 
-	// timedRounds are measured before the number of looks is fixed. No look at so few can tell
-	// anything.
+	// timedRounds are measured before the number of looks is fixed. So few decide nothing.
 	timedRounds = 2
 
-	// foreseenAfter is after how many rounds it is said how many more a -fail-if takes.
+	// foreseenAfter is the round after which a -fail-if says how many rounds it needs.
 	foreseenAfter = 10
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "go on in rounds until the ratio of p99 is known to within this `share`, such as 10%, "+
-		"or is certainly another than 1 (with -fail-if: is certainly beyond or within each limit), or the -budget is "+
-		"spent; the intervals hold although each round is looked at")
-	fs.StringVar(&u.figure, "until-figure", "",
-		"the `figure` that -until is about (default: the first of -figures, or p99)")
-	fs.Var(&u.budget, "budget", "`duration` after which -until gives up (default 10m); with -fail-if after ten "+
-		"rounds, if it has no room for as many as a limit takes")
+	fs.Var(&u.width, "until", "add rounds until the p99 ratio is known to ± this `share`, such as 10%, or clearly "+
+		"differs from 1; with -fail-if until each limit is decided")
+	fs.StringVar(&u.figure, "until-figure", "", "`figure` of -until (default: the first of -figures, or p99)")
+	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
 // share is a flag of a share above 0.
@@ -63,7 +58,7 @@ func (s *share) Set(text string) error {
 	return nil
 }
 
-// checkUntil finds flags that do not go together with -until, and makes the plan.
+// checkUntil checks the flags of -until, and makes the plan.
 func (r *Runner) checkUntil(repeatGiven bool) error {
 	f := r.flags
 	u, names := &f.until, f.judging.Names()
@@ -100,13 +95,13 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 		return errors.New("-aa measures one variant twice in each round; -repeat must be at least 2")
 	}
 	if len(r.variants) < 2 && !f.aa {
-		return nil // there is nothing to draw
+		return nil
 	}
 	if f.load.Shape.Seed != 0 {
 		f.seed = f.load.Shape.Seed
 	}
 	for f.seed == 0 {
-		f.seed = uint64(rand.Uint32()) // readers of JSON that know floating point only keep it
+		f.seed = uint64(rand.Uint32()) // exact in JSON readers
 	}
 	r.File.Plan = &runfile.Plan{Seed: f.seed, Base: f.judging.Base, Figures: names}
 	for _, v := range r.variants {
@@ -115,9 +110,8 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	return nil
 }
 
-// draw returns the order of a round, from 1. Where nothing differs, each variant is as likely to be
-// before as after another, whatever the machine does meanwhile: the test of the rounds' differences
-// rests on that.
+// draw returns the order of a round, from 1. The test of the rounds' differences relies on each
+// order being equally likely.
 func (r *Runner) draw(round int) []variant {
 	if r.File.Plan == nil {
 		return r.variants
@@ -132,7 +126,7 @@ func (r *Runner) draw(round int) []variant {
 	return order
 }
 
-// MeasureAll measures in rounds, as many as -repeat or -until say.
+// MeasureAll measures in rounds.
 func (r *Runner) MeasureAll(ctx context.Context) error {
 	defer cli.OutlivePipe()()
 	if r.take == nil {
@@ -172,8 +166,8 @@ func (r *Runner) MeasureAll(ctx context.Context) error {
 	}
 }
 
-// foresee says after the first rounds, which took so long each, how many a -fail-if takes. It
-// returns why measuring is to end: -until's budget has no room for so many.
+// foresee says how many rounds a -fail-if needs. A non-empty why ends the measuring, because the
+// budget has no room for them.
 func (r *Runner) foresee(round time.Duration) (why string) {
 	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
 	if n == 0 {
@@ -225,24 +219,23 @@ func (r *Runner) round(ctx context.Context, number int) error {
 	return nil
 }
 
-// fixLooks says after how many rounds -until gives up, before a look can tell anything.
+// fixLooks sets the last round of -until, before a look can decide anything.
 func (r *Runner) fixLooks(round time.Duration) {
 	budget := time.Duration(r.flags.until.budget)
 	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
 	r.File.Plan.Looks = looks
 	if n := r.Compared().Fewest(); n > looks {
-		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d; fewer than %d tell nothing: that "+
-			"takes -budget %s at least\n",
+		fmt.Fprintf(r.app.Stderr, "a round takes %s, so -budget %s has room for %d, but %d decide; write -budget %s\n",
 			textfmt.Duration(round), budget, looks, n, (time.Duration(n) * round).Round(time.Second))
 	}
 }
 
-// Compared puts side by side what there is so far.
+// Compared compares what there is so far.
 func (r *Runner) Compared() *compare.Comparison {
 	return compare.Files([]*runfile.File{&r.File}, []string{r.flags.load.Output})
 }
 
-// look says why measuring is to end, "" if it is not, and what is known so far.
+// look says why measuring ends, or "", and what is known so far.
 func (r *Runner) look(spent time.Duration) (why string) {
 	u, c := r.flags.until, r.Compared()
 	row := c.Row(u.figure)
@@ -262,7 +255,7 @@ func (r *Runner) look(spent time.Duration) (why string) {
 			standing = append(standing, fmt.Sprintf("%s %s", col.Label, b))
 		}
 	}
-	if limits := r.flags.judging.FailIf; len(limits) > 0 { // another ratio than 1 is no answer to them
+	if limits := r.flags.judging.FailIf; len(limits) > 0 { // a ratio other than 1 does not answer them
 		clear = limits.Told(c)
 	}
 	if r.standing = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(standing) > 0 {

@@ -1,4 +1,4 @@
-// Package run measures variants of a service in rounds, as evenkeel run does.
+// Package run measures variants of a service in rounds.
 package run
 
 import (
@@ -46,33 +46,31 @@ type Runner struct {
 	variants []variant
 	File     runfile.File
 
-	take func(context.Context, variant, int) (*runfile.Run, error) // measures; nil: measure
-	now  func() time.Time                                          // nil: time.Now
-	twin string                                                    // first or second, while the floor is measured
-	// what -until has found so far, for the progress line
+	take     func(context.Context, variant, int) (*runfile.Run, error) // nil: measure
+	now      func() time.Time
+	twin     string // first or second, while -aa measures
 	standing string
 
 	explanations []explained
-	unexplained  error // why one of them is missing
+	unexplained  error
 }
 
-// stop ends the server gently; a second signal to evenkeel makes it quick.
+// stop ends the server gently. A second signal hurries it.
 func (r *Runner) stop(server *proc.Process) error {
 	ctx, cancel := r.app.Patience()
 	defer cancel()
 	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
 }
 
-// ExplainAgain starts a variant once more, takes a trace from a URL under the load of the rounds,
-// and says why requests were slow.
+// ExplainAgain starts a variant again, traces it under the load of the rounds, and says why
+// requests were slow.
 func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
 	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.stop(server) }() // killed, if it must be
-	err = newReadiness(r.flags.ready, r.load.TLS).wait(ctx, server, time.Duration(r.flags.readyTimeout))
-	if err != nil {
+	defer func() { _ = r.stop(server) }() // or kill it
+	if err := AwaitReady(ctx, r.flags.ready, r.load.TLS, server, time.Duration(r.flags.readyTimeout)); err != nil {
 		return nil, err
 	}
 	p := load.NewProgress(r.app, "")
@@ -82,14 +80,12 @@ func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*ve
 	return v, err
 }
 
-// explained is the verdict on one trace of a variant.
 type explained struct {
 	label   string
-	source  string // of the trace
+	source  string
 	verdict *verdict.Verdict
 }
 
-// heading says whose verdict follows.
 func (x *explained) heading(variants int) string {
 	if variants > 1 {
 		return "why requests were slow: " + x.label

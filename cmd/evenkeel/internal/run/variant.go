@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// variant is one way to start the service.
+// variant is a way to start the service.
 type variant struct {
 	label string
 	env   []string // NAME=VALUE
-	args  []string // appended to COMMAND
+	args  []string
 }
 
-const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', for instance 'no gc: GOGC=off' or 'big: " +
-	"-cache=1000'"
+const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', such as 'no gc: GOGC=off'"
 
-// parseVariant reads 'LABEL: [NAME=VALUE...] [ARG...]'. Words are split as a shell does.
+// parseVariant reads 'LABEL: [NAME=VALUE...] [ARG...]', split into words as a shell does.
 func parseVariant(s string) (variant, error) {
 	label, rest, ok := strings.Cut(s, ":")
 	v := variant{label: strings.TrimSpace(label)}
@@ -35,7 +34,6 @@ func parseVariant(s string) (variant, error) {
 	return v, nil
 }
 
-// isAssignment reports whether a word is NAME=VALUE as a shell sees it.
 func isAssignment(w string) bool {
 	name, _, ok := strings.Cut(w, "=")
 	for i, c := range name {
@@ -47,8 +45,7 @@ func isAssignment(w string) bool {
 	return ok && name != ""
 }
 
-// splitWords splits at blanks outside quotes. A backslash takes the next character as it is:
-// outside quotes any, in double quotes one of $`"\ (POSIX shell, 2.2; no expansions).
+// splitWords splits at blanks outside quotes, with backslashes (POSIX shell, 2.2; no expansions).
 func splitWords(s string) ([]string, error) {
 	var words []string
 	var word []byte

@@ -6,65 +6,63 @@ import (
 	"evenkeel.dev/gctrace"
 )
 
-// Disturbance is what the machine of the load generator did beside a run, from the start of the
-// measured window to its end. Linux; a figure that is not known is absent. Shares are of the time
-// of all processors.
+// Disturbance is what else the machine of the load generator did during a window, on Linux. A
+// figure that is not known is absent. Shares are of the time of all processors.
 type Disturbance struct {
 	Window time.Duration `json:"window_ns"`
 
-	// Service names the processes that Other leaves out beside evenkeel, by their command; "" where
-	// the service runs on another machine.
+	// Service names the commands of the service's processes, "" if it runs elsewhere.
 	Service string `json:"service,omitempty"`
 
-	// Other is what processes took that are neither evenkeel nor the service. Absent where the
-	// service may run here and its processes are not known. Interrupts belong to nobody.
+	// Other is the time of all processes but evenkeel and the service, without interrupts. It is
+	// absent if the service may run here and its processes are not known.
 	Other gctrace.Value[float64] `json:"other_percent,omitzero"`
 
-	// CPU time in the window, of the service's processes to 10 ms.
+	// CPU time in the window, of the service to 10 ms.
 	EvenkeelCPU gctrace.Value[time.Duration] `json:"evenkeel_cpu_ns,omitzero"`
 	ServiceCPU  gctrace.Value[time.Duration] `json:"service_cpu_ns,omitzero"`
 
 	// Steal is what the hypervisor gave to others while this machine had work to do.
 	Steal gctrace.Value[float64] `json:"steal_percent,omitzero"`
 
-	// Pressure is for how much of the window somebody waited for a processor (PSI, "some"). A load
-	// near the service's capacity makes it by itself.
+	// Pressure is how much of the window something waited for a processor (PSI, "some"). A load
+	// near the service's capacity makes it too.
 	Pressure gctrace.Value[float64] `json:"pressure_percent,omitzero"`
 
-	// How often a thread was taken off its processor against its will.
+	// How often a thread was preempted.
 	Switches        gctrace.Value[int64] `json:"involuntary_switches,omitzero"`         // of evenkeel
 	ServiceSwitches gctrace.Value[int64] `json:"service_involuntary_switches,omitzero"` // of the service
 }
 
-// A machine counts as disturbed from these shares on, in percent, and in windows that are long
-// enough for the kernel's clock of 10 ms to tell.
+// A machine is disturbed from these percentages on. The window must be long for the kernel's clock
+// of 10 ms.
 const (
 	disturbedOther  = 3
 	disturbedSteal  = 1
 	disturbedWindow = time.Second
 )
 
-// ByOthers returns the share that others took in percent; ok is false below what matters.
+// ByOthers returns the percentage that others took. ok is false below what matters.
 func (d *Disturbance) ByOthers() (percent float64, ok bool) {
 	percent, known := d.Other.Get()
 	return percent, known && percent >= disturbedOther && d.Window >= disturbedWindow
 }
 
-// Stolen returns the share that the hypervisor took in percent; ok is false below what matters.
+// Stolen returns the percentage that the hypervisor took. ok is false below what matters.
 func (d *Disturbance) Stolen() (percent float64, ok bool) {
 	percent, known := d.Steal.Get()
 	return percent, known && percent >= disturbedSteal && d.Window >= disturbedWindow
 }
 
-// Watched is where the service of a run is, for Watch.
+// Watched is where the service of a run is.
 type Watched struct {
 	Elsewhere bool // on another machine
 
-	// Processes returns the service's processes, as far as they are known. Default nil: not known.
+	// Processes returns the service's processes. Default nil: not known.
 	Processes func() []int
 }
 
-// Watch is a Disturbance that is being measured.
+// Watch measures a Disturbance.
 type Watch struct {
 	service Watched
 	begin   usage
@@ -75,21 +73,21 @@ func NewWatch(service Watched) *Watch {
 	return &Watch{service, usageOf(service)}
 }
 
-// End returns what was measured, nil where the system does not tell.
+// End returns the Disturbance, or nil if the system does not tell.
 func (w *Watch) End() *Disturbance {
 	return w.begin.until(usageOf(w.service))
 }
 
-// usage is what was used of a machine's processors since it started. Its zero value is not known.
+// usage is what was used of a machine's processors since it started.
 type usage struct {
-	at       time.Time // zero: nothing is known
-	busy     float64   // seconds of processor time in programs and in the kernel on their behalf
+	at       time.Time // zero: not known
+	busy     float64   // seconds in programs and in the kernel for them
 	stolen   float64   // seconds
-	all      float64   // seconds of processor time, idle time included
+	all      float64   // seconds, with idle time
 	own      float64   // seconds, of busy, by this process
 	switches int64
 
-	pressure gctrace.Value[float64] // seconds in which somebody waited
+	pressure gctrace.Value[float64] // seconds in which something waited
 
 	elsewhere bool
 	processes map[int]processUsage // of the service
@@ -97,12 +95,11 @@ type usage struct {
 
 type processUsage struct {
 	name     string
-	started  string  // tells a process from another of the same number
-	seconds  float64 // with those of its children that have ended
+	started  string  // tells apart processes with the same number
+	seconds  float64 // with its ended children
 	switches int64
 }
 
-// until returns the use between two times.
 func (u usage) until(end usage) *Disturbance {
 	all := end.all - u.all
 	if u.at.IsZero() || end.at.IsZero() || all <= 0 {

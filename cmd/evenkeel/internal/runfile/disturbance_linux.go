@@ -14,10 +14,9 @@ import (
 	"evenkeel.dev/gctrace"
 )
 
-// userHertz is the unit of proc(5)'s times for programs: a constant of the kernel's interface.
+// userHertz is the unit of times in proc(5), a constant of the kernel's interface.
 const userHertz = 100
 
-// usageOf reads what was used so far.
 func usageOf(service Watched) usage {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -48,8 +47,8 @@ func usageOf(service Watched) usage {
 	return u
 }
 
-// parseStat reads the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal
-// ..., in ticks of all processors.
+// parseStat reads the first line of /proc/stat, in ticks: cpu user nice system idle iowait irq
+// softirq steal ...
 func parseStat(stat string) (u usage, ok bool) {
 	line, _, _ := strings.Cut(stat, "\n")
 	f := strings.Fields(line)
@@ -81,7 +80,7 @@ func parsePressure(text string) gctrace.Value[float64] {
 	return gctrace.Value[float64]{}
 }
 
-// readProcess reads what a process has used, with its children that have ended.
+// readProcess reads what a process and its ended children have used.
 func readProcess(pid int) (p processUsage, ok bool) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
@@ -130,7 +129,6 @@ func parseProcess(stat string) (p processUsage, ok bool) {
 	return p, true
 }
 
-// names lists the commands of processes, each once.
 func names(processes map[int]processUsage) string {
 	list := map[string]bool{}
 	for _, p := range processes {

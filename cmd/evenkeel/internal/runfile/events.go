@@ -13,30 +13,29 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Limits of an events file. Past them ReadEvents returns an error that says what to do.
+// Limits of an events file.
 const (
 	maxEventsBytes = 64 << 20
 	maxEventLine   = 64 << 10 // bytes
 	maxEventName   = 100      // bytes of a source or a state
 )
 
-// Event is one line of an events file: a source enters a state, and stays in it until its
-// next line.
+// Event says that a source enters a state, and stays in it until its next line.
 type Event struct {
 	Time   time.Time
 	Source string
 	State  string
-	Note   string // "": none
+	Note   string
 }
 
-// Events is an events file. docs/reference/events.md describes it.
+// Events is an events file. See docs/reference/events.md.
 type Events struct {
 	Name  string // for messages
 	List  []Event
 	Notes []string // what was left out, and why
 }
 
-// ReadEvents reads events, a JSON object a line; errors say NAME:LINE.
+// ReadEvents reads a JSON object from each line. Errors say NAME:LINE.
 func ReadEvents(r io.Reader, name string) (*Events, error) {
 	e := &Events{Name: name}
 	in := bufio.NewReaderSize(io.LimitReader(r, maxEventsBytes+1), maxEventLine)
@@ -78,8 +77,7 @@ func ReadEvents(r io.Reader, name string) (*Events, error) {
 	}
 }
 
-// parseEvent reads one object. Names of fields are matched exactly, so that "T" or "State" of
-// somebody's own do no harm.
+// parseEvent reads one object. It matches names exactly, so other fields such as "T" do no harm.
 func parseEvent(text []byte) (Event, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {

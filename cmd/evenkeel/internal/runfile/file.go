@@ -12,17 +12,16 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Version is the version of run.json that this package writes, and the newest that it reads.
-// It rises when a field changes its meaning; new fields do not raise it.
+// Version is the newest version of run.json that this package reads, and the one that it writes. It
+// rises when a field changes its meaning.
 const Version = 1
 
 // MaxLooks is how often the runs of a plan may be judged.
 const MaxLooks = 200
 
-// maxFileBytes bounds what ReadFile takes.
 const maxFileBytes = 1 << 30
 
-// File is run.json: runs measured on one machine. docs/reference/run-json.md describes it.
+// File is run.json, the runs measured on one machine. See docs/reference/run-json.md.
 type File struct {
 	Version int     `json:"version"`
 	Tool    string  `json:"tool"` // "evenkeel" and its version
@@ -32,37 +31,35 @@ type File struct {
 	Runs    []Run   `json:"runs"`
 }
 
-// Plan is in which order runs were measured, and how they are to be judged.
+// Plan is the order of the runs and how to judge them.
 type Plan struct {
-	Variants []string `json:"variants"` // labels, in the order in which they were given
+	Variants []string `json:"variants"` // labels, in the order of the command line
 
-	Seed  uint64     `json:"seed"`            // of the lots
-	Order [][]string `json:"order,omitempty"` // labels of each round, as they were drawn
+	Seed  uint64     `json:"seed"`            // of the random order
+	Order [][]string `json:"order,omitempty"` // labels of each round, in random order
 
 	Base    string   `json:"base,omitempty"`    // label that ratios refer to; "": the first
-	Figures []string `json:"figures,omitempty"` // that are judged; none: the usual ones
+	Figures []string `json:"figures,omitempty"` // to judge; default tailstat's
 
-	// Looks is the number of rounds after each of which, at the latest, the runs were judged so
-	// that measuring might end: their intervals are wide enough for all of these looks together. 0:
-	// the number of rounds was fixed.
+	// Looks is after how many rounds, at most, the runs were judged to decide whether to go on. The
+	// intervals are wide enough for all of these looks. 0 means a fixed number of rounds.
 	Looks int `json:"looks,omitempty"`
 }
 
-// Floor is one variant measured twice in each round, before the runs: what differs between the two
-// is the machine's.
+// Floor is one variant measured twice in each round. Only the machine makes a difference.
 type Floor struct {
 	First  []Run `json:"first"`
 	Second []Run `json:"second"`
 }
 
-// Run is one load on one variant of a service. Parts that were not measured are nil.
+// Run is one load on one variant of a service. A part that was not measured is nil.
 type Run struct {
 	Label  string `json:"label"`  // of the variant; runs of one label are repeats
 	Repeat int    `json:"repeat"` // from 1
-	// from 1: in which the variants ran one after another, in random order; 0: in none
+	// from 1, with the variants in random order; 0: none
 	Round   int      `json:"round,omitempty"`
 	Command []string `json:"command,omitempty"` // of the service, with the variant's arguments
-	Env     []string `json:"env,omitempty"`     // NAME=VALUE that the variant added
+	Env     []string `json:"env,omitempty"`     // NAME=VALUE of the variant
 
 	Load   *loadgen.Result `json:"load"`
 	GC     *GC             `json:"gc,omitempty"`
@@ -71,47 +68,45 @@ type Run struct {
 
 	Disturbance *Disturbance `json:"disturbance,omitempty"`
 
-	// where the requests are from, if not from the command line as they stand there
+	// of requests that are not those of the command line
 	Mix     *Mix   `json:"mix,omitempty"`
-	PProf   string `json:"pprof,omitempty"`   // URL from which the figures of a service are that ran already
-	GCTrace string `json:"gctrace,omitempty"` // log from which its collections are
+	PProf   string `json:"pprof,omitempty"`   // URL of the figures of a service that ran already
+	GCTrace string `json:"gctrace,omitempty"` // log of its collections
 
-	Notes []string `json:"notes,omitempty"` // what could not be measured, or went wrong, and why
+	Notes []string `json:"notes,omitempty"` // what was not measured or went wrong, and why
 
-	Share  *Share  `json:"share,omitempty"`  // of a load that several generators put on; nil: all of it
-	Parts  []Part  `json:"parts,omitempty"`  // of a run that Merge made: the generators that it was added up from
+	Share  *Share  `json:"share,omitempty"`  // of a load by several generators; nil: all of it
+	Parts  []Part  `json:"parts,omitempty"`  // generators of a run that Merge made
 	Import *Import `json:"import,omitempty"` // of a run that another tool measured
 }
 
-// Window returns when a run was measured; ok is false when its file does not say.
+// Window returns when a run was measured. ok is false if its file does not say.
 func (r *Run) Window() (from, to time.Time, ok bool) {
 	from = r.Load.Started
 	return from, from.Add(r.Load.Duration), !from.IsZero() && r.Load.Duration > 0
 }
 
-// Mix says how requests were made.
 type Mix struct {
 	File string  `json:"file,omitempty"` // of targets
 	Seed *uint64 `json:"seed,omitempty"` // of templates; absent without any
-	Made int     `json:"made"`           // different requests; then again from the first
+	Made int     `json:"made"`           // different requests
 }
 
-// GC is what the collector did in the window from the first measured request to the last
-// answer.
+// GC is what the collector did from the first measured request to the last answer.
 type GC struct {
 	Source      string          `json:"source,omitempty"` // GCFromTrace or GCFromMemStats
 	Summary     gctrace.Summary `json:"summary"`
 	Collections []Collection    `json:"collections"`
 }
 
-// Collection is one collection on the time line of a run.
+// Collection is one collection on the time line of a run. Sizes are in bytes.
 type Collection struct {
 	At     time.Duration `json:"at"`    // start, since the first measured request was due; ns
 	Wall   time.Duration `json:"wall"`  // ns
 	Pause  time.Duration `json:"pause"` // stop-the-world part of Wall; ns
 	Before int64         `json:"before"`
 	After  int64         `json:"after"`
-	Live   int64         `json:"live"` // bytes, as Before and After
+	Live   int64         `json:"live"`
 }
 
 // Alloc is what the service allocated in the window.
@@ -119,27 +114,27 @@ type Alloc struct {
 	Bytes  int64  `json:"bytes"`
 	Source string `json:"source"` // AllocFromMemStats or AllocFromTrace
 
-	// The allocation profile samples: its bytes are near Bytes, not the same.
+	// The allocation profile samples, so its bytes only come near Bytes.
 	Sampled    int64  `json:"sampled_bytes,omitempty"`
 	Flat       []Site `json:"flat,omitempty"`       // functions by Flat
-	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum, without the standard library's
-	// by Flat: for each stack the innermost line outside the standard library
+	Cumulative []Site `json:"cumulative,omitempty"` // functions by Cum, without the standard library
+	// by Flat, the innermost line of each stack outside the standard library
 	Lines []Site `json:"lines,omitempty"`
 }
 
-// Where a GC can come from.
+// Sources of GC.
 const (
 	GCFromTrace    = "gctrace"          // all of it
-	GCFromMemStats = "runtime.MemStats" // without CPU time, clock time and heap sizes, and without Collections
+	GCFromMemStats = "runtime.MemStats" // without times, heap sizes and Collections
 )
 
-// Where Alloc.Bytes can come from.
+// Sources of Alloc.Bytes.
 const (
 	AllocFromMemStats = "runtime.MemStats" // exact
-	AllocFromTrace    = "gctrace"          // estimate, see gctrace.Summarize
+	AllocFromTrace    = "gctrace"          // estimate
 )
 
-// Site is a place that allocates, by its allocation profile (sampled).
+// Site is a place that allocates, by the allocation profile.
 type Site struct {
 	Name string `json:"name"` // function
 	File string `json:"file,omitempty"`
@@ -151,18 +146,16 @@ type Site struct {
 // Server is what the operating system says of the service's process.
 type Server struct {
 	PeakRSSBytes int64         `json:"peak_rss_bytes,omitempty"`
-	CPU          time.Duration `json:"cpu_ns,omitempty"` // user and system; of a service that evenkeel started
-	Exit         string        `json:"exit,omitempty"`   // how that ended
+	CPU          time.Duration `json:"cpu_ns,omitempty"` // of a service that evenkeel started
+	Exit         string        `json:"exit,omitempty"`   // how it ended
 }
 
-// Write writes f as indented JSON.
 func (f *File) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(f)
 }
 
-// ReadFile reads what Save wrote.
 func ReadFile(name string) (*File, error) {
 	in, err := os.Open(name)
 	if err != nil {
@@ -176,7 +169,6 @@ func ReadFile(name string) (*File, error) {
 	return f, nil
 }
 
-// Read reads what Write wrote.
 func Read(r io.Reader) (*File, error) {
 	var f File
 	d := json.NewDecoder(io.LimitReader(r, maxFileBytes))

@@ -11,7 +11,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// Machine is where runs were measured.
 type Machine struct {
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
@@ -19,27 +18,21 @@ type Machine struct {
 	CPU         string `json:"cpu,omitempty"`
 	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memory_bytes,omitempty"`
-	Go          string `json:"go"` // that evenkeel was built with
+	Go          string `json:"go"` // of this build
 }
 
-// ThisMachine describes the machine, as far as it tells (Linux: proc(5)).
+// ThisMachine describes the machine as far as it tells (Linux: proc(5)).
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel = strings.TrimSpace(string(b))
 	}
 	m.CPU = procField("/proc/cpuinfo", "model name")
-	m.MemoryBytes = memInfo("MemTotal")
-	return m
-}
-
-// memInfo returns a field of /proc/meminfo in bytes, 0 where there is none.
-func memInfo(field string) int64 {
 	var kib int64
-	if _, err := fmt.Sscanf(procField("/proc/meminfo", field), "%d kB", &kib); err != nil {
-		return 0
+	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%d kB", &kib); err == nil {
+		m.MemoryBytes = kib << 10
 	}
-	return kib << 10
+	return m
 }
 
 // procField returns the value of the first "name : value" line of a file of proc(5).

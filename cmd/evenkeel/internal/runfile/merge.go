@@ -13,8 +13,7 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Share says which part of a load a generator put on: Index of Of, from 0. Of 8 generators each
-// sends an eighth.
+// Share is which part of a load a generator put on, Index of Of from 0.
 type Share struct {
 	Index int `json:"index"`
 	Of    int `json:"of"`
@@ -24,7 +23,7 @@ func (s Share) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
 // Part is one generator of a run that was merged.
 type Part struct {
-	File        string        `json:"file"` // that it was read from
+	File        string        `json:"file"`
 	Machine     Machine       `json:"machine"`
 	Share       *Share        `json:"share,omitempty"`
 	Rate        float64       `json:"rate,omitempty"` // asked for
@@ -38,46 +37,41 @@ type Part struct {
 	Disturbance *Disturbance  `json:"disturbance,omitempty"` // of its machine
 }
 
-// Import says where a run that evenkeel did not measure comes from.
+// Import says which tool measured a run.
 type Import struct {
 	Format string `json:"format"` // as evenkeel convert names it
 
-	// Exact: the histogram has each request in the bucket that evenkeel itself would have counted
-	// it in, or in that of another HdrHistogram. Else only percentiles were known: each request is
-	// in the bucket of the next known one above it.
+	// Exact says that each request is in its own bucket. Otherwise only percentiles were known, and
+	// each request is in the bucket of the next one above it.
 	Exact bool `json:"exact"`
 
-	// Quantiles are the only ones that are known, 1 being the maximum; nil: all, as exactly as
-	// Exact says.
+	// Quantiles are the only known ones, with 1 for the maximum. nil means all.
 	Quantiles []float64 `json:"quantiles,omitempty"`
 }
 
-// Knows reports whether a run tells this quantile of its latency; 1 is the maximum. One that was
-// imported from a summary may tell some of them only.
+// Knows reports whether a run has this quantile of its latency. 1 is the maximum.
 func (r *Run) Knows(q float64) bool {
 	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil ||
 		slices.Contains(r.Import.Quantiles, q))
 }
 
-// KnowsAll reports whether a run tells the whole distribution of its latency, so that a mean of it
-// can be taken. A summary of some percentiles doesn't.
+// KnowsAll reports whether a run has the whole distribution of its latency.
 func (r *Run) KnowsAll() bool {
 	return r.Load.Latency.Count() > 0 && (r.Import == nil || r.Import.Quantiles == nil)
 }
 
-// MergeOptions says what Merge takes.
+// MergeOptions says what Merge accepts.
 type MergeOptions struct {
-	// Skew is how far apart the windows of the generators may begin, and how much longer one of
-	// them may be.
+	// Skew is how far apart the windows may begin, and how much longer one may be.
 	Skew time.Duration
 
-	// AllowLate takes generators that did not keep their rate: more than 1% of their requests were
-	// sent over 1 ms late, or some were not sent at all. The result says so.
+	// AllowLate accepts generators that sent over 1% of their requests more than 1 ms late, or left
+	// some out. The result says so.
 	AllowLate bool
 }
 
-// Merge makes one file of those of several generators of one load: the runs of one label and repeat
-// are one run in it. What cannot be added is refused, with the name of the file and what to do.
+// Merge adds up the files of several generators of one load. Runs of one label and repeat become
+// one. An error names the file and says what to do.
 func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	if len(files) < 2 {
 		return nil, errors.New("one file alone has nothing to be added to: name the files of all generators")
@@ -121,7 +115,6 @@ func Merge(files []*File, names []string, o MergeOptions) (*File, error) {
 	return sum, nil
 }
 
-// merger makes one run of those of several generators.
 type merger struct {
 	o        MergeOptions
 	names    []string
@@ -161,7 +154,7 @@ func (m *merger) merge() (*Run, error) {
 	return sum, nil
 }
 
-// parts are the generators of a run: itself, where it is no sum.
+// parts are the generators of a run, which is itself if it is no sum.
 func parts(r *Run, name string, machine Machine) []Part {
 	if len(r.Parts) > 0 {
 		return r.Parts
@@ -174,7 +167,7 @@ func parts(r *Run, name string, machine Machine) []Part {
 	}}
 }
 
-// oneService refuses what was no load on one service, and what has no counts to add.
+// oneService rejects loads on several services, and runs without counts.
 func (m *merger) oneService() error {
 	for i, r := range m.runs {
 		switch {
@@ -195,8 +188,7 @@ func (m *merger) oneService() error {
 	return nil
 }
 
-// mix is how the requests of all were made; nil where nothing says it, an error where they were
-// made otherwise. Their seeds differ.
+// mix is how all requests were made, or nil. Their seeds differ.
 func (m *merger) mix() (*Mix, error) {
 	first := m.runs[0].Mix
 	if first == nil {
@@ -222,7 +214,6 @@ func (m *merger) mix() (*Mix, error) {
 	return &sum, nil
 }
 
-// twice refuses a run that was given twice.
 func (m *merger) twice() error {
 	for i, r := range m.runs {
 		for k, other := range m.runs[:i] {
@@ -235,7 +226,7 @@ func (m *merger) twice() error {
 	return nil
 }
 
-// shares refuses a load of which a share is missing or there twice.
+// shares rejects a load with a missing or doubled share.
 func (m *merger) shares() error {
 	var of int
 	has := map[int]string{}
@@ -283,7 +274,7 @@ func due(r *Run) time.Duration {
 	return r.Load.Duration
 }
 
-// windows refuses loads that were not put on at the same time.
+// windows rejects loads of different times.
 func (m *merger) windows() error {
 	first, last := 0, 0 // to start
 	short, long := 0, 0
@@ -319,7 +310,7 @@ func (m *merger) windows() error {
 	return nil
 }
 
-// late says how a generator fell short of its rate.
+// late says how a generator fell short of its rate, or "".
 func late(l *loadgen.Result) string {
 	var list []string
 	if l.Rate > 0 && float64(l.Late) > .01*float64(l.Requests()) {
@@ -335,7 +326,6 @@ func late(l *loadgen.Result) string {
 	return strings.Join(list, ", ")
 }
 
-// rates refuses generators that did not keep their rate.
 func (m *merger) rates() error {
 	for i, r := range m.runs {
 		if why := late(r.Load); why != "" && !m.o.AllowLate {
@@ -346,7 +336,7 @@ func (m *merger) rates() error {
 	return nil
 }
 
-// service keeps what is known of the service where one generator alone looked at it.
+// service keeps the figures of the service if only one generator has them.
 func (m *merger) service(sum *Run) {
 	var who []*Run
 	for _, r := range m.runs {
@@ -365,7 +355,7 @@ func (m *merger) service(sum *Run) {
 	}
 }
 
-// notes says how the sum came about, and what its parts had to say.
+// notes says how the sum was made, and what its parts had to say.
 func (m *merger) notes(sum *Run) {
 	var from, to time.Time
 	for i, r := range m.runs {
@@ -403,8 +393,7 @@ func (m *merger) notes(sum *Run) {
 	}
 }
 
-// common describes two machines as one, as far as they are alike; its cores and memory are those of
-// the smaller.
+// common describes what two machines have in common, with the smaller cores and memory.
 func common(a, b Machine) Machine {
 	if a == b {
 		return a

@@ -13,17 +13,14 @@ import (
 // Save writes f to a file as the function Save does.
 func (f *File) Save(name string) error { return Save(name, f.Write) }
 
-// Save makes a file of what write writes, whole or not at all: the text goes into a new file beside
-// it, which takes its place when all of it is on the disk, with the permissions of what was there,
-// and the owner where this user may give a file away, as root may. A link stays, and leads to the
-// new file. What is no regular file (a pipe, a device), and the file that standard output or error
-// go to, is written to as it is. No other file is touched; after a kill, a hidden file
-// .evenkeel-*.tmp may be left beside it.
+// Save writes a file whole or not at all. It writes a new file in the same folder, and renames it
+// when all is on the disk. The new file keeps the permissions of the old one, and its owner if the
+// user may. Links stay. Save writes directly to a pipe, a device, or the file of standard output or
+// error. A kill may leave a hidden file .evenkeel-*.tmp.
 //
-// A file may refuse to be replaced: one of somebody else's in a folder like /tmp, one that is
-// mounted (as a container's), one that is open on Windows. Then it is written over. A full disk
-// leaves it as it was, a kill meanwhile leaves both texts mixed. What could not take its place
-// after all stays in the new file, which the error names.
+// Some files cannot be replaced, such as another user's in /tmp, a mounted one, or an open one on
+// Windows. Save overwrites these. A full disk leaves them as they were, a kill leaves both texts
+// mixed. If overwriting fails too, the error names the new file.
 func Save(name string, write func(io.Writer) error) error {
 	t, err := lookAt(name)
 	if err != nil {
@@ -55,7 +52,7 @@ func Save(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// CanSave says why Save could not make this file: worth asking before work that takes long.
+// CanSave says why Save could not write this file. Ask before work that takes long.
 func CanSave(name string) error {
 	t, err := lookAt(name)
 	if err != nil || t.special || t.stream != nil {
@@ -68,21 +65,20 @@ func CanSave(name string) error {
 	return unwritable(name, errors.Join(out.Close(), os.Remove(out.Name())))
 }
 
-// target is where Save writes to.
 type target struct {
 	path    string      // with links followed
-	old     fs.FileInfo // of the file that is there, nil: none
-	special bool        // it is no regular file, and must not be replaced
-	stream  *os.File    // that goes there already, nil: none
+	old     fs.FileInfo // nil: none
+	special bool        // no regular file, which must not be replaced
+	stream  *os.File    // standard output or error, if that goes there; nil: none
 }
 
 func lookAt(name string) (target, error) {
 	t := target{path: name}
 	fi, err := os.Stat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return t, err // as of a name that is too long
+		return t, err // such as of a name that is too long
 	}
-	if err != nil { // a link may lead to what is not there yet
+	if err != nil { // a link may lead to a missing file
 		for range 40 { // as many as Linux follows
 			to, err := os.Readlink(t.path)
 			if err != nil {
@@ -108,7 +104,7 @@ func lookAt(name string) (target, error) {
 		return t, nil
 	}
 	t.old = fi
-	f, err := os.OpenFile(name, os.O_WRONLY, 0) // who must not write to it must not replace it
+	f, err := os.OpenFile(name, os.O_WRONLY, 0) // only who may write to it may replace it
 	if err != nil {
 		return t, err
 	}
@@ -129,7 +125,7 @@ func (t *target) beside() (*os.File, error) {
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			continue
-		case errors.Is(err, fs.ErrPermission): // of the folder: the file may be fine
+		case errors.Is(err, fs.ErrPermission): // of the folder; the file may be writable
 			return nil, fmt.Errorf("no file can be made in %s: %w", dir, plain(err))
 		case err != nil:
 			return nil, err
@@ -145,10 +141,10 @@ func (t *target) beside() (*os.File, error) {
 	return nil, fmt.Errorf("%s is full of files .evenkeel-*.tmp: remove them", dir)
 }
 
-// rename is os.Rename.
+// rename is a variable for tests.
 var rename = os.Rename
 
-// place puts a file that is whole where the target is, and leaves it where it is if it cannot.
+// place moves a whole file to the target, and leaves it if that fails.
 func (t *target) place(whole string) error {
 	err := rename(whole, t.path)
 	if err == nil || t.old == nil {
@@ -160,8 +156,8 @@ func (t *target) place(whole string) error {
 	return os.Remove(whole)
 }
 
-// overwrite copies one file over another. What has no room in the old text comes first, so that
-// a full disk is met while that is still whole.
+// overwrite copies one file over another. It first writes what goes beyond the old end, so a full
+// disk leaves the old text whole.
 func overwrite(to, from string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -172,7 +168,7 @@ func overwrite(to, from string) error {
 	if err != nil {
 		return err
 	}
-	defer out.Close() // Sync has said whether all is there
+	defer out.Close() // Sync has reported errors
 	was, err := out.Stat()
 	if err != nil {
 		return err
@@ -194,7 +190,6 @@ func overwrite(to, from string) error {
 	return errors.Join(out.Truncate(is.Size()), out.Sync())
 }
 
-// unwritable says which file could not be written, and why.
 func unwritable(name string, err error) error {
 	if err == nil {
 		return nil
@@ -202,7 +197,7 @@ func unwritable(name string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", name, plain(err))
 }
 
-// plain leaves out the temporary file's name, which nobody asked for.
+// plain leaves out the name of the temporary file.
 func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -14,11 +14,10 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// gzipMagic is what a file that gzip has compressed begins with.
 const gzipMagic = "\x1f\x8b"
 
-// Analyze reads a trace, one that gzip has compressed too, and returns at once when ctx ends: a
-// read of standard input cannot be interrupted.
+// Analyze reads a trace, gzipped or not. It returns at once when ctx ends, because a read of
+// standard input cannot be interrupted.
 func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options) (*verdict.Verdict, error) {
 	type result struct {
 		report *reqtrace.Report
@@ -51,17 +50,13 @@ func Analyze(ctx context.Context, name string, in io.Reader, o reqtrace.Options)
 	}
 }
 
-// noRequests says in the words of the command line what to do about a trace without requests.
 func noRequests(err *reqtrace.NoRequestsError, region string) string {
 	if region != "" {
-		return fmt.Sprintf("no region of type %q has begun and ended in it; look at the type that "+
-			"runtime/trace.StartRegion was given", region)
+		return fmt.Sprintf("no region of type %q has begun and ended in it; check the type", region)
 	}
 	var b strings.Builder
-	b.WriteString("the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the " +
-		"function that waits for work (evenkeel explain -request), " +
-		"wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions " +
-		"(evenkeel explain -region)")
+	b.WriteString("the trace has no requests of HTTP or gRPC: take it under load, name the function that waits " +
+		"(evenkeel explain -request) or regions (-region), or wrap handlers with region.Middleware")
 	if len(err.Candidates) > 0 {
 		b.WriteString("; these waited again and again:")
 	}
@@ -71,7 +66,6 @@ func noRequests(err *reqtrace.NoRequestsError, region string) string {
 	return b.String()
 }
 
-// unpack returns what in holds, decompressed where gzip has compressed it.
 func unpack(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(in)
 	if magic, _ := b.Peek(2); string(magic) != gzipMagic {

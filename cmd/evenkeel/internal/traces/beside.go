@@ -6,9 +6,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -16,12 +13,13 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/reqtrace"
 )
 
-// fetchBeside takes the trace, and meanwhile what makes it say more: a CPU profile of the service,
-// whose samples are in the trace then, and how this machine does, if the service is on it. say
-// tells what is missing. What a recorder has already has nothing beside it.
+// fetchBeside takes the trace. At the same time it takes a CPU profile, whose samples land in the
+// trace, and watches the machine if the service runs here. say tells what is missing. A snapshot of
+// a recorder is fetched alone.
 func (s *endpoint) fetchBeside(
 	ctx context.Context, profiled bool, say func(format string, a ...any),
 ) (*spool, *reqtrace.Beside, error) {
@@ -30,7 +28,7 @@ func (s *endpoint) fetchBeside(
 		return b, nil, err
 	}
 	seen := func() *reqtrace.Beside { return nil }
-	if s.local() {
+	if here, err := observe.Here(ctx, s.at); err == nil && len(here) > 0 {
 		seen = watchMachine(ctx)
 	}
 	watched := s.watchCPU(ctx, say)
@@ -52,22 +50,11 @@ func (s *endpoint) fetchBeside(
 	return b, beside, err
 }
 
-// local reports whether the service is on this machine.
-func (s *endpoint) local() bool {
-	u, err := url.Parse(s.url)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
-}
-
-// profile begins a CPU profile that would last longer than the trace, so that it is never a whole
-// request within it. end stops it, and says why there was none. What it answers is thrown away: its
-// samples are in the trace.
+// profile starts a CPU profile that outlasts the trace. end stops it, and says why it failed. The
+// samples are in the trace, so the profile is discarded.
 func (s *endpoint) profile(ctx context.Context) (end func() error) {
-	u, err := url.Parse(s.url)
-	if err != nil || path.Base(u.Path) != "trace" {
+	u := *s.at
+	if path.Base(u.Path) != "trace" {
 		return func() error {
 			return fmt.Errorf("%s does not end in /trace, so where its profile is cannot be told", s.url)
 		}
@@ -82,10 +69,10 @@ func (s *endpoint) profile(ctx context.Context) (end func() error) {
 		select {
 		case err := <-done:
 			return err
-		default: // it runs still
+		default:
 		}
 		cancel()
-		<-done // the server has ended it, or the connection is gone
+		<-done // the server ended it
 		return nil
 	}
 }
@@ -118,15 +105,14 @@ func (s *endpoint) getProfile(ctx context.Context, at string) error {
 const (
 	heartbeat = 2 * time.Millisecond
 	heartLate = 10 * time.Millisecond // of a beat
-	mostLate  = 10_000                // times that are kept
+	mostLate  = 10_000
 )
 
-// watchMachine keeps a heartbeat until the function that it returns is called, which returns what
-// was seen.
+// watchMachine keeps a heartbeat. end returns what it saw.
 func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan []reqtrace.Interval, 1)
-	steal := readSteal()
+	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
 	go func() {
 		var late []reqtrace.Interval
 		beat := time.NewTimer(heartbeat)
@@ -149,43 +135,10 @@ func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	return func() *reqtrace.Beside {
 		cancel()
 		b := &reqtrace.Beside{Late: <-done}
-		after := readSteal()
-		if all := after.all - steal.all; all > 0 {
-			b.Steal = float64(after.stolen-steal.stolen) / float64(all)
+		if d := watch.End(); d != nil {
+			percent, _ := d.Steal.Get()
+			b.Steal = percent / 100
 		}
 		return b
 	}
-}
-
-// ticks are the time that a hypervisor took from all processors, and all time, in the kernel's
-// units; zero where there is no /proc/stat (proc_stat(5)).
-type ticks struct{ stolen, all int64 }
-
-func readSteal() ticks {
-	b, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return ticks{}
-	}
-	return parseSteal(string(b))
-}
-
-// parseSteal reads the line of all processors: cpu user nice system idle iowait irq softirq steal
-// guest guest_nice. The time of guests is in that of users.
-func parseSteal(text string) (t ticks) {
-	line, _, _ := strings.Cut(text, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return t
-	}
-	for i, f := range fields[1:9] {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return ticks{}
-		}
-		t.all += n
-		if i == 7 {
-			t.stolen = n
-		}
-	}
-	return t
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path"
 	"slices"
@@ -20,12 +19,12 @@ import (
 )
 
 const (
-	noProcess      = -1 // -cpu-stat names a file, so no process is watched
+	noProcess      = -1 // -cpu-stat names a file
 	maxCmdline     = 1 << 20
 	cmdlineTimeout = 5 * time.Second
 )
 
-// CPUProcess returns the process that -cpu-stat names. 0: it names a file, or is not given.
+// CPUProcess returns the process that -cpu-stat names, or 0.
 func CPUProcess(stat string) int {
 	pid, err := strconv.Atoi(stat)
 	if err != nil || pid < 1 {
@@ -34,8 +33,7 @@ func CPUProcess(stat string) int {
 	return pid
 }
 
-// ReadCPU reads the file of -cpu-stat into the options, or returns the process that -cpu-stat
-// names.
+// ReadCPU reads the file of -cpu-stat, or returns its process.
 func ReadCPU(stat string, o *reqtrace.Options) (pid int, err error) {
 	if pid = CPUProcess(stat); stat == "" || pid != 0 {
 		return pid, nil
@@ -53,8 +51,7 @@ func ReadCPU(stat string, o *reqtrace.Options) (pid int, err error) {
 	return 0, nil
 }
 
-// watchCPU begins to watch what the kernel counts of the service's CPU time. The caller ends that
-// with the function that it returns. say tells why the quota is not known.
+// watchCPU watches the service's CPU time until end. say tells why the quota is not known.
 func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
 	end = func() *reqtrace.CPU { return nil }
 	if s.process == noProcess {
@@ -75,17 +72,12 @@ func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...an
 	return end
 }
 
-// service returns the process of this machine that answers at the URL. It listens there, and its
-// command line is the one that the service reports. Behind a proxy or a port-forward another
-// process listens.
+// service returns the local process that listens at the URL and has the command line that the
+// service reports. Behind a proxy another process listens.
 func (s *endpoint) service(ctx context.Context) (pid int, err error) {
-	u, err := url.Parse(s.url)
-	if err != nil {
-		return 0, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, cmdlineTimeout)
 	defer cancel()
-	here, err := observe.Here(ctx, u)
+	here, err := observe.Here(ctx, s.at)
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +88,7 @@ func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 	if len(pids) == 0 {
 		return 0, errors.New("found no process that listens there")
 	}
-	line, err := s.commandLine(ctx, u)
+	line, err := s.commandLine(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -110,10 +102,9 @@ func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 	return pids[0], nil
 }
 
-// commandLine returns the command line that the service says it has.
-func (s *endpoint) commandLine(ctx context.Context, u *url.URL) ([]byte, error) {
-	at := *u
-	at.Path, at.RawQuery = path.Join(path.Dir(u.Path), "cmdline"), ""
+func (s *endpoint) commandLine(ctx context.Context) ([]byte, error) {
+	at := *s.at
+	at.Path, at.RawQuery = path.Join(path.Dir(at.Path), "cmdline"), ""
 	line, err := fetch.Page(ctx, s.client, at.String(), maxCmdline, "it must be the service's /debug/pprof/cmdline")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at.String(), err)

@@ -21,26 +21,27 @@ import (
 )
 
 const (
-	traceSeconds   = 5 // of a trace, where the URL does not say
+	traceSeconds   = 5 // of a trace, by default
 	maxTraceBytes  = 1 << 30
 	traceConnect   = 10 * time.Second
 	tracePatience  = 30 * time.Second
 	maxTraceWindow = time.Hour
 )
 
-// RecorderPath is where a recorder is, if a URL has no path.
+// RecorderPath is the default path of a recorder.
 const RecorderPath = "/debug/evenkeel/"
 
-// endpoint is a /debug/pprof/trace, or a recorder's snapshot of the last seconds. All of a trace is
-// fetched before it is read: the service may be on the same machine, and reading takes processors.
+// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. A trace is fetched before it is
+// read, because reading takes processors from a local service.
 type endpoint struct {
+	at       *url.URL
 	url      string
-	seconds  float64 // that are traced from now on; 0: of a recorder, which has them
+	seconds  float64 // to trace; 0: a snapshot
 	client   *http.Client
-	patience time.Duration // without a byte, beyond seconds
-	longest  time.Duration // for all of it, beyond seconds
+	patience time.Duration // without a byte, after seconds
+	longest  time.Duration // for the whole, after seconds
 	most     int64         // bytes
-	process  int           // that serves it on this machine; 0: the one that listens at the URL's address
+	process  int           // that serves it; 0: the one that listens there
 }
 
 var (
@@ -48,7 +49,6 @@ var (
 	errLong   = errors.New("it did not end in time")
 )
 
-// newEndpoint completes a URL with the seconds that it lacks.
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Hostname() == "" {
@@ -74,34 +74,32 @@ func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 		return nil, fmt.Errorf("seconds=%s; it must be more than 0 and at most %g", q.Get("seconds"),
 			maxTraceWindow.Seconds())
 	}
-	return newEndpointOf(u.String(), seconds, c), nil
+	return newEndpointOf(u, seconds, c), nil
 }
 
-func newEndpointOf(at string, seconds float64, c *tls.Config) *endpoint {
+func newEndpointOf(at *url.URL, seconds float64, c *tls.Config) *endpoint {
 	t := &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: c, Proxy: http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: traceConnect}).DialContext, TLSHandshakeTimeout: traceConnect,
 	}
 	return &endpoint{
-		url: at, seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience,
+		at: at, url: at.String(), seconds: seconds, client: &http.Client{Transport: t}, patience: tracePatience,
 		longest: 10 * tracePatience, most: maxTraceBytes,
 	}
 }
 
-// snapshotURL returns where a recorder's snapshot is, if u is a recorder's page, where it usually
-// is, or a snapshot, taken now or kept.
-func snapshotURL(u *url.URL) (at string, ok bool) {
+// snapshotURL returns the snapshot's URL if u is a recorder or a snapshot.
+func snapshotURL(u *url.URL) (at *url.URL, ok bool) {
 	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
 	switch {
 	case dir+name+"/" == RecorderPath:
-		return u.JoinPath("snapshot").String(), true
+		return u.JoinPath("snapshot"), true
 	case name == "snapshot", path.Base(dir) == "snapshot":
-		return u.String(), true
+		return u, true
 	}
-	return "", false
+	return nil, false
 }
 
-// fetch takes the trace. It gives up when nothing comes for some time.
 func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	window := time.Duration(s.seconds * 1e9)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -116,8 +114,8 @@ func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errSilent):
-		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? With fewer seconds it is done "+
-			"sooner", s.url, window+s.patience)
+		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? Ask for fewer seconds", s.url,
+			window+s.patience)
 	case errors.Is(cause, errLong):
 		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
 	case cause != nil:
@@ -126,7 +124,6 @@ func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	return nil, err
 }
 
-// get reads the answer; progress is called as it comes.
 func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
 	if err != nil {
@@ -158,8 +155,7 @@ func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {
 func adviceOn(status int) string {
 	switch status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return "import net/http/pprof in the server, or say where its /debug/pprof/ is (evenkeel run: with -pprof), " +
-			"or its recorder's page"
+		return "import net/http/pprof in the server, or name its /debug/pprof/ (-pprof) or its recorder"
 	case http.StatusBadRequest:
 		return "ask for fewer seconds, or give the server a longer WriteTimeout"
 	case http.StatusInternalServerError:
@@ -170,7 +166,6 @@ func adviceOn(status int) string {
 	return "it must answer 200"
 }
 
-// watched calls progress after each read that gave something.
 type watched struct {
 	r        io.Reader
 	progress func()

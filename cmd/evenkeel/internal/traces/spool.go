@@ -11,18 +11,17 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// spoolMemory is how much of a trace that is fetched stays in memory.
+// spoolMemory is how much of a trace stays in memory.
 const spoolMemory = 64 << 20
 
-// spool is what was fetched: the first spoolMemory bytes in memory, the rest in a temporary file.
-// Whoever fills it reads it then, once, and closes it.
+// spool is a fetched trace: spoolMemory bytes in memory, the rest in a temporary file. It is read
+// once, and then closed.
 type spool struct {
 	memory bytes.Buffer
-	file   *os.File // nil: there is no more
+	file   *os.File // nil: no more
 	most   int64    // in memory; 0: spoolMemory
 }
 
-// fill takes all of r.
 func (s *spool) fill(r io.Reader) (n int64, err error) {
 	most := cmp.Or(s.most, spoolMemory)
 	if n, err = s.memory.ReadFrom(io.LimitReader(r, most)); err != nil || n < most {
@@ -54,7 +53,7 @@ func (s *spool) Close() error {
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 }
 
-// save writes all of it, which nobody has read yet, to a file: whole or not at all.
+// save writes all of an unread spool to a file, or nothing.
 func (s *spool) save(name string) error {
 	return runfile.Save(name, func(w io.Writer) error {
 		_, err := w.Write(s.memory.Bytes())

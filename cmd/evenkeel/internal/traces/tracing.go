@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	explainSlowest = 10                     // requests that are shown with their breakdown
-	explainSettle  = 500 * time.Millisecond // of load, and as much again, before the trace begins
+	explainSlowest = 10
+	explainSettle  = 500 * time.Millisecond // of load, twice, before the trace
 )
 
-// Tracing is a server that is traced under load.
+// Tracing is a server to trace under load.
 type Tracing struct {
 	Server   *proc.Process
 	URL      string // of its /debug/pprof/trace
 	Load     loadgen.Options
 	Progress *load.Progress
-	Keep     string // file to keep the trace in; "": none
+	Keep     string // file for the trace; "": none
 }
 
-// Explain puts the load on the server again, takes a trace meanwhile, and says why requests were
-// slow.
+// Explain loads the server again, traces it, and says why requests were slow.
 func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, err error) {
 	source, err := newEndpoint(x.URL, x.Load.TLS)
 	if err != nil {
@@ -49,7 +48,7 @@ func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, 
 	return source.url, v, err
 }
 
-// trace loads the server for as long as its trace takes, and its CPU profile meanwhile.
+// trace loads the server for as long as its trace takes.
 func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrace.Beside, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -65,7 +64,7 @@ func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrac
 	o := x.Load
 	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
 	load.Steady(&o)
-	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace's end ends it
+	o.Duration = time.Duration(source.seconds*1e9) + source.longest + source.patience // the trace ends it
 	loaded := make(chan error, 1)
 	go func() {
 		_, err := load.Run(loadCtx, o)

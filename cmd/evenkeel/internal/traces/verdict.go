@@ -1,11 +1,9 @@
-// Package traces fetches execution traces, from a server or a recorder, and passes a verdict on
-// them.
+// Package traces fetches execution traces from files, servers and recorders, and analyses them.
 package traces
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
@@ -15,13 +13,12 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Verdict passes the verdict on the trace of that name. source is what a report calls it. pid is
-// the process that serves a URL; 0: the one that listens there.
+// Verdict analyses a trace. source is its name in reports. pid is the process behind a URL. 0 means
+// the one that listens there.
 func Verdict(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
-	switch {
-	case fetch.IsURL(name):
+	if fetch.IsURL(name) {
 		s, err := newEndpoint(name, nil)
 		if err != nil {
 			return "", nil, err
@@ -39,7 +36,7 @@ func Verdict(
 			return "", nil, err
 		}
 		defer b.Close()
-		if o.Beside != nil && beside != nil { // of -cpu-stat
+		if o.Beside != nil && beside != nil {
 			beside.CPU = o.Beside.CPU
 		}
 		if beside != nil {
@@ -47,21 +44,15 @@ func Verdict(
 		}
 		v, err = Analyze(ctx, s.url, b, o)
 		return s.url, v, err
-	case name == "-":
-		v, err = Analyze(ctx, cli.StdinName, os.Stdin, o)
-		return cli.StdinName, v, err
 	}
-	f, err := os.Open(name)
+	in, source, err := cli.Open(name)
 	if err != nil {
 		if strings.Contains(name, observe.PProfPath) {
 			err = fmt.Errorf("%w; write a server as HOST:PORT or http://HOST/PATH", err)
 		}
 		return "", nil, err
 	}
-	defer f.Close()
-	if fi, err := f.Stat(); err == nil && fi.IsDir() {
-		return "", nil, fmt.Errorf("%s is a folder; name the file of a trace", name)
-	}
-	v, err = Analyze(ctx, name, f, o)
-	return name, v, err
+	defer in.Close()
+	v, err = Analyze(ctx, source, in, o)
+	return source, v, err
 }

@@ -14,19 +14,17 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// haproxy asks HAProxy which servers of a backend are in DRAIN; level user is enough for that.
-// Source: HAProxy 2.6 management.txt, 9.1 (the CSV format) and 9.3 ("show stat").
+// haproxy asks HAProxy for servers in DRAIN, which takes level user (HAProxy 2.6 management.txt,
+// 9.1 and 9.3).
 type haproxy struct{ network, addr, backend string }
 
-// drainedServer is a server in DRAIN.
 type drainedServer struct {
 	Server     string `json:"server"` // BACKEND/SERVER
 	Addr       string `json:"addr"`
 	LeftBehind bool   `json:"left_behind"`
-	looks      int    // in a row at which nobody was away for it
+	looks      int    // in a row without a drained replica
 }
 
-// parseHAProxy reads ADDR,BACKEND.
 func parseHAProxy(text string) (*haproxy, error) {
 	addr, backend, ok := strings.Cut(text, ",")
 	if !ok || addr == "" || backend == "" || strings.ContainsAny(backend, " ;/\n") {
@@ -41,7 +39,7 @@ func parseHAProxy(text string) (*haproxy, error) {
 	return s, nil
 }
 
-// drained returns the servers of the backend that are in DRAIN.
+// drained returns the servers in DRAIN.
 func (s *haproxy) drained(ctx context.Context) ([]drainedServer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -54,15 +52,14 @@ func (s *haproxy) drained(ctx context.Context) ([]drainedServer, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	// Type 4 is servers, -1 any of them.
+	// Type 4 is servers, and -1 any of them.
 	if _, err := io.WriteString(conn, "show stat "+s.backend+" 4 -1\n"); err != nil {
 		return nil, err
 	}
 	return parseDrained(io.LimitReader(conn, gatestats.MaxBytes), s.backend)
 }
 
-var errNoTable = errors.New("no statistics in the answer: is that HAProxy's stats socket, and is the backend's name " +
-	"right?")
+var errNoTable = errors.New("no statistics in the answer; check the stats socket and the backend's name")
 
 // parseDrained reads the answer to "show stat".
 func parseDrained(in io.Reader, backend string) (drained []drainedServer, err error) {

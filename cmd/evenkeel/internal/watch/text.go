@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// text is the last look as people read it.
 func (w *Watcher) text(st textfmt.Style) string {
 	var b strings.Builder
 	t := textfmt.NewTable(9)
@@ -54,7 +53,6 @@ func (w *Watcher) text(st textfmt.Style) string {
 	return b.String()
 }
 
-// roundsBetween says what a replica has collected between two looks.
 func roundsBetween(host string, before, after *gatestats.Stats) []string {
 	if before == nil || after == nil || after.Collected() <= before.Collected() {
 		return nil
@@ -62,7 +60,11 @@ func roundsBetween(host string, before, after *gatestats.Stats) []string {
 	var why []string
 	for reason, n := range after.Collections {
 		if more := n - before.Collections[reason]; n > before.Collections[reason] {
-			why = append(why, fmt.Sprintf("%s%s", textfmt.Visible(reason, 40), times(more)))
+			text := textfmt.Visible(reason, 40)
+			if more > 1 {
+				text += fmt.Sprintf(" (%d times)", more)
+			}
+			why = append(why, text)
 		}
 	}
 	phase := func(name string) time.Duration {
@@ -88,14 +90,6 @@ func roundsBetween(host string, before, after *gatestats.Stats) []string {
 	return []string{text}
 }
 
-func times(n uint64) string {
-	if n == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d times)", n)
-}
-
-// warnings says what needs an operator.
 func (w *Watcher) warnings() (texts []string) {
 	say := func(format string, a ...any) { texts = append(texts, fmt.Sprintf(format, a...)) }
 	for _, r := range w.replicas {
@@ -117,17 +111,14 @@ func (w *Watcher) warnings() (texts []string) {
 			say("%s: %s collections went without a turn: %s", r.host, textfmt.Count(float64(n)), w.whyWithoutTurn(r))
 		}
 		count(since.LostTurns, "%s turns were lost while they were held")
-		count(since.Escaped, "%s collections were the runtime's own, though the gate is in charge: its log says "+
-			"which limit was hit")
-		count(since.IgnoredDrains, "%s times requests kept coming although the balancer had confirmed the drain: its log "+
-			"says what is likely")
+		count(since.Escaped, "%s collections were the runtime's own; the gate's log says which limit was hit")
+		count(since.IgnoredDrains, "%s times requests came after a confirmed drain; the gate's log says why")
 		switch {
 		case s.Turn.Load > 1:
-			say("%s: the load of the turns is %.2f: collections come faster than turns are released; evenkeel plan "+
-				"says what would do", r.host, s.Turn.Load)
+			say("%s: the load of the turns is %.2f, so heaps outgrow them; evenkeel plan says what helps", r.host,
+				s.Turn.Load)
 		case s.Turn.LongestWait > 0 && s.Turn.Spare < s.Turn.LongestWait:
-			say("%s: should all replicas want the turn at once it waits for %s, and its heap takes %s from the "+
-				"trigger to the hard threshold", r.host,
+			say("%s: it may wait %s for the turn, and its heap reaches the hard threshold in %s", r.host,
 				textfmt.Duration(s.Turn.LongestWait), textfmt.Duration(s.Turn.Spare))
 		}
 		if s.Advice != "" {
@@ -135,13 +126,13 @@ func (w *Watcher) warnings() (texts []string) {
 		}
 	}
 	if away, turns := w.away(); w.crowded >= leftLooks {
-		say("%d replicas are away at once, and there %s, at each look: some collect without a turn, or they do not "+
-			"share the same turns", away, areTurns(turns))
+		say("%d replicas are drained at once with %s; some collect without a turn, or do not share turns", away,
+			textfmt.Plural(turns, "turn"))
 	}
 	for _, s := range w.servers {
 		if s.LeftBehind {
-			say("HAProxy: %s at %s is in DRAIN, and no replica is away there: it was left behind by a process that "+
-				"was killed, or an operator drained it; \"set server %s state ready\" puts it back", s.Server, s.Addr,
+			say("HAProxy: %s at %s is in DRAIN, but no replica there is drained; if a killed process left it, "+
+				"\"set server %s state ready\" puts it back", s.Server, s.Addr,
 				s.Server)
 		}
 	}
@@ -151,12 +142,11 @@ func (w *Watcher) warnings() (texts []string) {
 	return texts
 }
 
-// heldUp says who holds the turn up, or the wait for it.
 func (r *replica) heldUp() string {
 	s := r.Stats
 	if r.holds() {
-		return fmt.Sprintf("has held the turn for %s, and no other replica can collect, because a peer does not have "+
-			"it back: %s", textfmt.Duration(s.Turn.HeldUpFor), s.Turn.HeldUpBy)
+		return fmt.Sprintf("has held the turn for %s, because a peer has not put it back: %s",
+			textfmt.Duration(s.Turn.HeldUpFor), s.Turn.HeldUpBy)
 	}
 	heap := ""
 	if s.Trigger > 0 {
@@ -166,7 +156,6 @@ func (r *replica) heldUp() string {
 	return fmt.Sprintf("has waited for the turn for %s%s: %s", waited, heap, s.Turn.HeldUpBy)
 }
 
-// whyWithoutTurn says why a replica has collected without a turn.
 func (w *Watcher) whyWithoutTurn(r *replica) string {
 	switch {
 	case w.heldUp != "":
@@ -175,11 +164,4 @@ func (w *Watcher) whyWithoutTurn(r *replica) string {
 		return "the turns do not suffice"
 	}
 	return "its log says why"
-}
-
-func areTurns(n int) string {
-	if n == 1 {
-		return "is 1 turn"
-	}
-	return fmt.Sprintf("are %d turns", n)
 }

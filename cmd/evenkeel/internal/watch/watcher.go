@@ -1,4 +1,4 @@
-// Package watch shows replicas behind gates, and names what needs an operator.
+// Package watch shows replicas behind gates, and what needs an operator.
 package watch
 
 import (
@@ -9,25 +9,24 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/fetch"
 	"evenkeel.dev/cmd/evenkeel/internal/gatestats"
 )
 
 const (
-	patience = 2 * time.Second        // for an answer: a replica that collects may take as long
-	onceLook = 500 * time.Millisecond // between the looks of -once, where it takes several
-	// so many looks in a row make a server one that is left behind, and more replicas away than
-	// turns no hand-over between two answers
+	patience = 2 * time.Second        // for an answer; a collection may take as long
+	onceLook = 500 * time.Millisecond // between the looks of -once
+	// looks in a row that make a server left behind, or too many replicas drained
 	leftLooks  = 3
-	keptRounds = 5 // collections that are shown
+	keptRounds = 5
 )
 
-// Watcher shows replicas. It is owned by one goroutine.
+// Watcher shows replicas. One goroutine owns it.
 type Watcher struct {
 	app      *cli.App
 	client   *http.Client
@@ -36,25 +35,24 @@ type Watcher struct {
 	Once     bool
 
 	replicas []*replica
-	servers  []drainedServer // of the balancer, at the last look
-	refused  error           // of the balancer, at the last look
-	crowded  int             // looks in a row at which more replicas were away than there are turns
-	heldUp   string          // who held the turn up last; "": nobody did since the first look
-	rounds   []string        // the last collections
+	servers  []drainedServer
+	refused  error
+	crowded  int    // looks in a row with more replicas drained than turns
+	heldUp   string // who held the turn up last; "": nobody
+	rounds   []string
 	screen   cli.Screen
 }
 
-// New returns one of the replicas with these status pages; balancer is what -haproxy says, "" for
-// none.
+// New returns a Watcher. balancer is the value of -haproxy, or "".
 func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
 	w := &Watcher{app: a, screen: cli.Screen{App: a}, client: gatestats.NewClient()}
 	w.client.Timeout = patience
 	for _, name := range pages {
-		u, err := gatestats.URL(name)
+		u, err := fetch.ParseURL(name)
 		if err != nil {
 			return nil, err
 		}
-		w.replicas = append(w.replicas, &replica{URL: u, host: hostOf(u)})
+		w.replicas = append(w.replicas, &replica{URL: u.String(), host: fetch.Address(u)})
 	}
 	if balancer != "" {
 		var err error
@@ -65,18 +63,17 @@ func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
 	return w, nil
 }
 
-// replica is a replica, and what its page said at the last look.
+// replica is a replica at the last look.
 type replica struct {
 	URL   string           `json:"url"`
 	Error string           `json:"error,omitempty"`
-	Stats *gatestats.Stats `json:"stats,omitempty"` // nil: it did not answer
+	Stats *gatestats.Stats `json:"stats,omitempty"`
 	host  string
-	first *gatestats.Stats // at the first look that it answered; of zeros, once it was started again
-	last  *gatestats.Stats // at the last look that it answered
+	first *gatestats.Stats // at the first answer; zeros after a restart
+	last  *gatestats.Stats
 }
 
-// since returns the figures of what happened while this watches, from zero on where it looks only
-// once.
+// since returns the figures since the first look, or with once since the start of the gate.
 func (r *replica) since(once bool) gatestats.Stats {
 	s := *r.Stats
 	if !once && r.first != nil {
@@ -88,7 +85,7 @@ func (r *replica) since(once bool) gatestats.Stats {
 	return s
 }
 
-// remember keeps the first look. A replica that was started again counts from zero.
+// remember keeps the first look, zero after a restart.
 func (r *replica) remember() {
 	switch s := r.Stats; {
 	case s == nil:
@@ -101,13 +98,11 @@ func (r *replica) remember() {
 	r.last = r.Stats
 }
 
-// isAway reports whether the replica has its peers send requests elsewhere.
 func (r *replica) isAway() bool {
 	return r.Stats != nil && slices.Contains([]string{"announcing", "draining", "collecting", "readying"},
 		r.Stats.State)
 }
 
-// turn says what the replica has to do with the turn.
 func (r *replica) turn() string {
 	switch {
 	case r.Stats == nil || r.Stats.Turn.Turns == 0:
@@ -122,8 +117,7 @@ func (r *replica) turn() string {
 	return ""
 }
 
-// holds reports whether the replica holds a turn. One that does not say so holds it while it is
-// away, as far as can be told.
+// holds reports whether the replica holds a turn. An older service does not say so.
 func (r *replica) holds() bool {
 	if h := r.Stats.Turn.Holding; h != nil {
 		return *h > 0
@@ -161,7 +155,6 @@ func (w *Watcher) Run(ctx context.Context, interval time.Duration) error {
 	}
 }
 
-// failed says what a script must know of the one look: who did not answer.
 func (w *Watcher) failed() error {
 	var errs []error
 	for _, r := range w.replicas {
@@ -172,7 +165,6 @@ func (w *Watcher) failed() error {
 	return errors.Join(append(errs, w.refused)...)
 }
 
-// look asks all replicas at once, and the balancer.
 func (w *Watcher) look(ctx context.Context) {
 	before := make([]*gatestats.Stats, len(w.replicas))
 	var asked sync.WaitGroup
@@ -211,7 +203,7 @@ func (w *Watcher) look(ctx context.Context) {
 	w.servers = servers
 }
 
-// noteHeldUp remembers who held the turn up, by what the holder says if it is watched.
+// noteHeldUp remembers who held the turn up, preferably by what the holder says.
 func (w *Watcher) noteHeldUp() {
 	said := ""
 	for _, r := range w.replicas {
@@ -222,7 +214,6 @@ func (w *Watcher) noteHeldUp() {
 	w.heldUp = cmp.Or(said, w.heldUp)
 }
 
-// away returns how many replicas are away, and how many may be.
 func (w *Watcher) away() (away, turns int) {
 	for _, r := range w.replicas {
 		if r.Stats != nil {
@@ -235,8 +226,8 @@ func (w *Watcher) away() (away, turns int) {
 	return away, turns
 }
 
-// judge says whether a server in DRAIN was left behind. The replica at its address knows; where
-// none of those watched has the address, as behind a translation of addresses, nobody may be away.
+// judge decides whether a server in DRAIN was left behind. The replica at its address knows. If no
+// replica has that address, none may be drained.
 func (w *Watcher) judge(s *drainedServer) {
 	at := slices.IndexFunc(w.replicas, func(r *replica) bool { return r.host == s.Addr })
 	anybody := slices.ContainsFunc(w.replicas, (*replica).isAway)
@@ -250,7 +241,6 @@ func (w *Watcher) judge(s *drainedServer) {
 	s.LeftBehind = s.looks >= leftLooks
 }
 
-// show prints the last look.
 func (w *Watcher) show() error {
 	if w.AsJSON {
 		return json.NewEncoder(w.app.Stdout).Encode(struct {
@@ -269,16 +259,4 @@ func (w *Watcher) show() error {
 		text += "\n"
 	}
 	return w.screen.Draw(text)
-}
-
-// hostOf returns host:port of a URL.
-func hostOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return text
-	}
-	if u.Port() == "" {
-		return u.Hostname() + map[bool]string{true: ":443", false: ":80"}[u.Scheme == "https"]
-	}
-	return u.Host
 }

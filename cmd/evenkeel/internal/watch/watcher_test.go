@@ -38,7 +38,7 @@ func TestWatchCountsFromItsFirstLook(t *testing.T) {
 	}
 	w.Once = true
 	if got := strings.Join(w.warnings(), "; "); !strings.Contains(got, "4 collections") ||
-		!strings.Contains(got, "9 times requests kept coming") {
+		!strings.Contains(got, "9 times requests came after") {
 		t.Errorf("-once says %q", got)
 	}
 }
@@ -56,8 +56,7 @@ func TestWatchSaysWhoHoldsTheTurnUp(t *testing.T) {
 	holder.At = time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	waiter.At = holder.At
 	free := &gatestats.Stats{State: "serving", WithoutTurn: 2}
-	heldUp := "a has held the turn for 7 s, and no other replica can collect, because a peer does not have it back: " +
-		peer
+	heldUp := "a has held the turn for 7 s, because a peer has not put it back: " + peer
 	for _, c := range []struct {
 		name string
 		a, b *gatestats.Stats
@@ -108,7 +107,7 @@ func TestWatchNoticesARestart(t *testing.T) {
 		r.Stats = s
 		r.remember()
 	}
-	if got := w.warnings(); len(got) != 1 || !strings.Contains(got[0], "3 times requests kept coming") {
+	if got := w.warnings(); len(got) != 1 || !strings.Contains(got[0], "3 times requests came after") {
 		t.Errorf("it says %q", got)
 	}
 }
@@ -116,7 +115,7 @@ func TestWatchNoticesARestart(t *testing.T) {
 // TestWatchTakesNoHandOverForTwo: the answers of one look are of different moments, between which
 // the turn may pass from one to the other.
 func TestWatchTakesNoHandOverForTwo(t *testing.T) {
-	const crowd = "2 replicas are away at once"
+	const crowd = "2 replicas are drained at once"
 	state := func(s string) *httptest.Server {
 		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"State": %q, "Trigger": 1, "Turn": {"Turns": 1}}`, s)

@@ -1,6 +1,0 @@
-//go:build !race
-
-package race
-
-// Flag has go build build as this program was.
-const Flag = "-race=false"

@@ -1,0 +1,6 @@
+//go:build race
+
+package testutil
+
+// RaceFlag makes go build use the race detector if this program does.
+const RaceFlag = "-race=true"
