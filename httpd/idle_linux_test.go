@@ -102,8 +102,8 @@ func TestIdleBytes(t *testing.T) {
 	})
 }
 
-// TestIdleBytesOfTLS: what such a connection costs with TLS. Most is what crypto/tls keeps: see
-// docs/proposals/idle-tls.md. The client forgets all but its socket.
+// TestIdleBytesOfTLS bounds what an idle connection costs with TLS. Most of it is crypto/tls's state. The
+// client keeps only its socket.
 func TestIdleBytesOfTLS(t *testing.T) {
 	testutil.Slow(t, "takes seconds")
 	const conns, warm, most = 100, 20, 6000

@@ -23,14 +23,14 @@ const maxSites = 8
 // first ran, then the second was in a system call.
 //
 //  1. blame goes through the segments of the request's own goroutine. Each becomes a tile.
-//  2. segment takes out the time that the machine stood still or the thread was off its CPU. It adds
-//     the rest to the cause of the segment's state.
+//  2. segment takes out the time that the machine stood still or the thread was off its CPU. It
+//     adds the rest to the cause of the segment's state.
 //  3. If a goroutine ended a wait for a lock or a channel, wait puts that goroutine on the list,
 //     with the time that was waited through (follow).
-//  4. run takes each piece off the list, and take treats its segments as in step 2. A list replaces
-//     a recursion, because convoys are thousands of goroutines deep.
-//  5. Before a holder acquired what is waited for, another goroutine held it. acquired puts that one
-//     on the list.
+//  4. run takes each piece off the list, and take treats its segments as in step 2. A list
+//     replaces a recursion, because convoys are thousands of goroutines deep.
+//  5. Before a holder acquired what is waited for, another goroutine held it. acquired puts that
+//     one on the list.
 //  6. blame keeps the places with the most time.
 //
 // Invariants:

@@ -9,7 +9,9 @@ import (
 )
 
 // ErrNoRequests is the error of a trace without requests.
-var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): take it under load, name the function that waits for work (Options.Requests), wrap the handlers with region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
+var ErrNoRequests = errors.New("reqtrace: the trace has no requests that are known without marks (HTTP, gRPC): " +
+	"take it under load, name the function that waits for work (Options.Requests), wrap the handlers with " +
+	"region.Middleware (evenkeel.dev/reqtrace/region), or name the program's own regions (Options.Region)")
 
 // NoRequestsError is the [ErrNoRequests] that [Read] and [Analyze] return.
 type NoRequestsError struct {

@@ -18,8 +18,8 @@
 //
 // Each nanosecond has one [Cause]. The package follows a wait for a lock or a channel to the
 // goroutine that ended it, and on to those that this one waited for. What the scheduler and the
-// collector did to these goroutines counts as such. The rest of a lock's wait is [CauseLock]. A wait
-// for a goroutine that works for the request counts as what that one did. The wait until other work
+// collector did to these goroutines counts as such. The rest of a lock's wait is [CauseLock]. Waiting
+// for a goroutine that works for the request counts as what that one did. Waiting until other work
 // was done is [CauseChannel].
 //
 // A [Blame] names the place in the program's code, and the holder of what was waited for. The

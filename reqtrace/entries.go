@@ -39,6 +39,11 @@ const (
 // has reports whether a function on the stack has the role.
 func (i *stackInfo) has(r role) bool { return i.roles&r != 0 }
 
+// between reports whether a connection of net/http's server is between two requests.
+func (i *stackInfo) between() bool {
+	return i.has(roleConn) && !i.has(roleHandler) && i.has(rolePeek|roleHeader)
+}
+
 var entries = map[string]role{
 	// HTTP/2 of the standard library, up to Go 1.26 in src/net/http/h2_bundle.go, and later in
 	// src/net/http/internal/http2/server.go. Both call "go sc.runHandler".
@@ -135,7 +140,8 @@ func matches(pattern, name string) bool {
 }
 
 func checkRequests(patterns []string) error {
-	const how = "write a function as stacks have it, such as main.(*pool).worker, or a pattern of path.Match: *.(*pool).work*"
+	const how = "write a function as stacks have it, such as main.(*pool).worker, " +
+		"or a pattern of path.Match: *.(*pool).work*"
 	for _, p := range patterns {
 		if _, err := path.Match(p, ""); p == "" || errors.Is(err, path.ErrBadPattern) {
 			return evenkeel.NewOptionError("reqtrace.Options", "Requests", "%q is no pattern of functions; %s", p, how)

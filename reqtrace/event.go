@@ -136,45 +136,57 @@ func (m *model) transition(e *trace.Event, st *trace.StateTransition, t int64) {
 		}
 		m.run(g, began)
 	case trace.GoWaiting:
-		s := waitState(st.Reason)
+		reason := st.Reason
 		switch {
-		case info.has(roleGC) && s == stateLock:
-			s = stateAssistWait // the collector's own semaphores
 		case from == trace.GoNotExist:
 			m.born(e, g, t, st)
-		case from == trace.GoRunning && st.Reason == "": // a coroutine takes over (iter.Pull), until it gives back
-			s = stateChannel
+		case from == trace.GoRunning && reason == "": // a coroutine takes over (iter.Pull), until it gives back
+			reason = reasonCoroutine
 		}
-		m.push(g, began, s, info.site)
-		last := &g.segments[len(g.segments)-1]
-		last.held, last.inside = st.Reason == "chan send", info.inside
-		g.beats = info.has(roleBeat)
-		m.sites.waited(g, s, st.Reason, info)
-		m.turns.waits(g, s, st.Reason, info, t)
-		g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
+		m.waits(g, reason, info, began, t)
 	case trace.GoSyscall:
-		s := stateSyscall
-		switch {
-		case info.cgo:
-			s = stateCgo
-		case m.sites.places[info.site].op == opSQLite: // it sleeps in a system call
-			s = stateSleep
-		}
-		m.push(g, began, s, info.site)
-		last := &g.segments[len(g.segments)-1]
-		last.inside, last.thread = info.inside, g.thread
-		m.kernel.starts(g.thread, true, t)
-		m.commits(g, info, t)
-		m.turns.calls(g, info, t)
-		if g.serve && info.has(roleConn) && !info.has(roleHandler) && (info.has(rolePeek) || info.has(roleHeader)) {
-			m.turns.reads(g, info, t)
-		}
+		m.calls(g, info, began, t)
 	case trace.GoNotExist:
 		m.push(g, t, stateDead, 0)
 		m.turns.step(g, turnDies, t)
 		delete(m.goroutines, g.id)
 		m.dead = append(m.dead, g)
 		m.recent[uint64(g.id)%uint64(len(m.recent))] = nil
+	}
+}
+
+// waits begins a wait of g at t. The trace may tell so later than it began.
+func (m *model) waits(g *goroutine, reason string, info *stackInfo, began, t int64) {
+	s := waitState(reason)
+	if info.has(roleGC) && s == stateLock {
+		s = stateAssistWait // the collector's own semaphores
+	}
+	m.push(g, began, s, info.site)
+	last := &g.segments[len(g.segments)-1]
+	last.held, last.inside = reason == "chan send", info.inside
+	g.beats = info.has(roleBeat)
+	m.sites.waited(g, s, reason, info)
+	m.turns.waits(g, s, reason, info, t)
+	g.segments[len(g.segments)-1].idle = g.forWork && (g.serve || g.way == wayTurns)
+}
+
+// calls begins a system call of g, or a call of C.
+func (m *model) calls(g *goroutine, info *stackInfo, began, t int64) {
+	s := stateSyscall
+	switch {
+	case info.cgo:
+		s = stateCgo
+	case m.sites.places[info.site].op == opSQLite: // it sleeps in a system call
+		s = stateSleep
+	}
+	m.push(g, began, s, info.site)
+	last := &g.segments[len(g.segments)-1]
+	last.inside, last.thread = info.inside, g.thread
+	m.kernel.starts(g.thread, true, t)
+	m.commits(g, info, t)
+	m.turns.calls(g, info, t)
+	if g.serve && info.between() {
+		m.turns.reads(g, info, t)
 	}
 }
 
@@ -256,13 +268,16 @@ func (m *model) other(e *trace.Event, g *goroutine) *goroutine {
 	return nil
 }
 
+// reasonCoroutine is a reason to wait for which the trace has no words.
+const reasonCoroutine = "coroutine"
+
 func waitState(reason string) state {
 	switch reason {
 	case "network":
 		return stateNetwork
 	case "sync", "sync.(*Cond).Wait":
 		return stateLock
-	case "chan send", "chan receive", "select":
+	case "chan send", "chan receive", "select", reasonCoroutine:
 		return stateChannel
 	case "sleep":
 		return stateSleep

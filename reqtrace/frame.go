@@ -8,7 +8,6 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// place is where in the code a goroutine is.
 type place struct {
 	// the program's innermost function (file:line), else a library's, else ""
 	site string
@@ -59,7 +58,6 @@ func ownerOf(f *trace.StackFrame) owner {
 	return ownerProgram
 }
 
-// cFunction is in the name of a function that calls one of C.
 const cFunction = "._Cfunc_"
 
 // moduleOf returns a library's module, which is what its path has before the version. For a
@@ -126,7 +124,7 @@ func placeOf(frames []frame, h int) (p place, inside int) {
 	if op != "" {
 		p.op, p.resource = op, false
 	}
-	if p.owner != ownerProgram { // otherwise the library's function is site
+	if p.owner != ownerProgram {
 		inside = -1
 	}
 	return p, inside
@@ -157,7 +155,7 @@ func shortFunc(f string) string {
 		generic = len(f)
 	}
 	last := strings.LastIndexByte(f[:generic], '/')
-	if last > 0 && isVersion(f[last+1:]) { // of a module; the path element before it names the package
+	if last > 0 && isVersion(f[last+1:]) {
 		dot := last + strings.IndexByte(f[last:], '.')
 		f, last = f[:last]+f[dot:], strings.LastIndexByte(f[:last], '/')
 	}
@@ -170,7 +168,6 @@ func shortFunc(f string) string {
 	return f
 }
 
-// isVersion reports whether a function's name begins with a major version, as in v2.Do.
 func isVersion(f string) bool {
 	version, _, ok := strings.Cut(f, ".")
 	return ok && len(version) > 1 && version[0] == 'v' && strings.Trim(version[1:], "0123456789") == ""

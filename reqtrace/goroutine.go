@@ -5,7 +5,6 @@ import (
 	"sort"
 )
 
-// state is what a goroutine does from the start of a segment to the start of the next.
 type state uint8
 
 const (
@@ -28,8 +27,8 @@ const (
 // segment is a piece of a goroutine's time, until the next one's start.
 type segment struct {
 	start   int64
-	waker   *goroutine // the goroutine that ended a wait
-	site    siteID     // of a wait, call or assist; if runnable, of who had the processor before
+	waker   *goroutine
+	site    siteID // of a wait, call or assist; if runnable, of who had the processor before
 	release siteID
 	inside  siteID // the library's function that waits
 	state   state
@@ -38,8 +37,8 @@ type segment struct {
 	thread  int32 // on which it ran; 0: none, or not known
 }
 
-// goroutine is what the trace says about one goroutine. Times are by the trace's clock. The fields
-// of every event come first, because most goroutines are in no cache when they wake up.
+// goroutine is what the trace says about one goroutine. The fields of every event come first,
+// because most goroutines are in no cache when they wake up.
 type goroutine struct {
 	id       int64
 	segments []segment // in order of time; pruned from the front
@@ -106,7 +105,7 @@ const firstSegments = 8
 func (m *model) push(g *goroutine, t int64, s state, site siteID) {
 	n := len(g.segments)
 	if n > 0 && g.segments[n-1].start == t {
-		g.segments[n-1] = segment{start: t, state: s, site: site} // it took no time
+		g.segments[n-1] = segment{start: t, state: s, site: site}
 		return
 	}
 	switch {
@@ -148,5 +147,4 @@ func (g *goroutine) prune(horizon int64) {
 	}
 }
 
-// marks reports whether g, where it has a processor, works for the collector.
 func (g *goroutine) marks() bool { return g.gcWorker || g.assisting || g.sweeping }

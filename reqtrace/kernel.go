@@ -35,9 +35,9 @@ type ThreadTime struct {
 // windows.
 //
 //	moments     ├───────── window ─────────┤───────── window ─────────┤
-//	the quota                 Waited + d ──^ explains the longest silence of all processors that ends here
+//	the quota                 Waited + d ──^ explains the longest silence that ends here
 //	a thread    │ runs, by the trace │      │ runs │ call│
-//	            Ran + c, Waited + g ───────^ descheduled: running beyond c, up to g; then calls, up to the rest of g
+//	            Ran + c, Waited + g ───────^ explains running beyond c, then calls
 //
 // The kernel counts a wait when it ends, so a time is settled up to a window later. Requests are
 // taken apart after that (turns.pending).

@@ -47,17 +47,17 @@ type Interval struct{ From, To time.Time }
 // It is the machine's if the world was not being stopped, and one of these holds:
 //
 //   - A goroutine was runnable and a processor free. The scheduler needs microseconds for that.
-//   - All processors, two at least, ran ordinary goroutines, and each goes on in the window. Sysmon
-//     interrupts each after 10 to 20 ms (runtime/proc.go, retake). Code that cannot be interrupted
-//     does not end everywhere at once.
-//   - Only the collector's workers and goroutines in assists ran. An assist checks after each object
-//     whether it is interrupted (runtime/mgcmark.go, gcDrainN).
-//   - A beat of the runtime came late, though a processor was free for it. A goroutine of each trace
-//     sleeps for 100 ms at a time (runtime/tracecpu.go), one of each CPU profile too.
-//   - Wake-ups that no goroutine made piled up. A free processor sees each at once, and sysmon looks
-//     at the network each 10 ms. Without work, or with code that could not be interrupted, all
-//     senders may have been silent. Then several timers must be late, or the silence far longer than
-//     chance gives by the rate of wake-ups.
+//   - All processors, two at least, ran ordinary goroutines, and each goes on in the window.
+//     Sysmon interrupts each after 10 to 20 ms (runtime/proc.go, retake). Code that cannot be
+//     interrupted does not end everywhere at once.
+//   - Only the collector's workers and goroutines in assists ran. An assist checks after each
+//     object whether it is interrupted (runtime/mgcmark.go, gcDrainN).
+//   - A beat of the runtime came late, though a processor was free for it. A goroutine of each
+//     trace sleeps for 100 ms at a time (runtime/tracecpu.go), one of each CPU profile too.
+//   - Wake-ups that no goroutine made piled up. A free processor sees each at once, and sysmon
+//     looks at the network each 10 ms. Without work, or with code that could not be interrupted,
+//     all senders may have been silent. Then several timers must be late, or the silence far
+//     longer than chance gives by the rate of wake-ups.
 //   - A process next to it was late at the same time.
 type stall struct {
 	a, b    int64

@@ -23,20 +23,20 @@ import (
 // Invariants:
 //   - Events and segments are in order of time. A segment that takes no time is replaced.
 //   - A generation of the trace repeats the states of goroutines. That is no transition.
-//   - prune forgets what no request needs any more, so memory is bounded by what is under way.
-//     A waker is kept while a segment may name it, also after its end (dead).
+//   - prune forgets what no request needs any more, so memory is bounded by what is under way. A
+//     waker is kept while a segment may name it, also after its end (dead).
 type model struct {
 	region        string
 	regionPattern bool
 	origin        int64
 	now           int64
 	events        int
-	pruneAt       int   // number of events
+	pruneAt       int
 	horizon       int64 // no request needs what was before it
 	goroutines    map[int64]*goroutine
 	dead          []*goroutine // over, but a wait may still name them
 	spare         []*goroutine
-	recent        [maxRecent]*goroutine // by their ids, because most events are of few goroutines
+	recent        [maxRecent]*goroutine
 	clock         clock
 	sites         *sites
 	turns         turns
@@ -53,7 +53,6 @@ type model struct {
 	heap          heap
 }
 
-// heap adds up allocations, which make the heap larger.
 type heap struct{ last, allocated uint64 }
 
 func (h *heap) now(bytes uint64) {

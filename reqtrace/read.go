@@ -108,7 +108,6 @@ func (m *model) read(ctx context.Context, r io.Reader, yield func(), flush func(
 	}
 }
 
-// wrongFile says what a file is that is no trace, and what to do.
 func wrongFile(from *source, err error) error {
 	head := from.head[:min(from.n.Load(), int64(len(from.head)))]
 	begins := func(prefix string) bool { return strings.HasPrefix(string(head), prefix) }
@@ -208,8 +207,7 @@ func batches(ctx context.Context, r *source, yield func()) (next func() (*batch,
 
 // readAhead reads some batches ahead in a goroutine. stop waits for it, unless it is in a Read.
 func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func()) {
-	// A generation of the trace comes at once. With fewer batches the two sides wait for each
-	// other.
+	// a generation of the trace comes at once
 	const ahead, events = 32, 512
 	ctx, cancel := context.WithCancel(ctx)
 	full, free, gone := make(chan *batch, ahead), make(chan *batch, ahead), make(chan struct{})
@@ -233,7 +231,7 @@ func readAhead(ctx context.Context, r *source) (batches <-chan *batch, stop func
 			if err == nil {
 				b.fill(tr)
 			}
-			full <- b // there is room for all
+			full <- b
 			if b.err != nil {
 				return
 			}
@@ -295,7 +293,6 @@ func recovered(err *error) {
 	}
 }
 
-// source is a trace's reader. One goroutine reads it, and another may stop it.
 type source struct {
 	r     io.Reader
 	n     atomic.Int64

@@ -122,7 +122,9 @@ type Blame struct {
 	Handler string `json:"handler,omitempty"`
 
 	// The holder of what was waited for, at the root of the chain.
-	Holder string `json:"holder,omitempty"` // function (file:line) that released or made it; with CauseRunqueueBusy, that ran longest
+
+	// function (file:line) that released or made it; with CauseRunqueueBusy, that ran longest
+	Holder string `json:"holder,omitempty"`
 	// an RWMutex's writer (file:line) that waits for Holder, a reader; new readers wait behind it
 	Writer  string `json:"writer,omitempty"`
 	Doing   Cause  `json:"doing,omitzero"`     // what the holder did; CauseUnknown: not known

@@ -75,7 +75,6 @@ next:
 	return at
 }
 
-// mostSampled returns the first place with the most samples. 0: none.
 func mostSampled(at []sampled) (site siteID) {
 	n := 0
 	for _, s := range at {
@@ -89,7 +88,7 @@ func mostSampled(at []sampled) (site siteID) {
 // holding says how long the holders that released at a place ran by the trace, and how many samples
 // they have.
 type holding struct {
-	until   int64 // earlier time is counted, because several requests wait for one holder
+	until   int64
 	ran     int64
 	samples int
 }

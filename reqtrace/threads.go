@@ -24,10 +24,8 @@ type threadStretch struct {
 	call bool
 }
 
-// offCPU is how long a thread was off its CPU because of the quota, and because of other processes.
 type offCPU struct{ quota, others int64 }
 
-// offStretch is a time with the shares for which a thread was off its CPU.
 type offStretch struct {
 	stretch
 	quota, others float64
@@ -144,7 +142,7 @@ func (k *kernel) spread(x *onThread, list []stretch, all []threadWindow, i int, 
 func (k *kernel) take(all []threadWindow, i int, ns int64) (off offCPU) {
 	for j := i; j < len(all) && j < i+farthest && ns > 0; j++ {
 		w := &all[j]
-		if j > i && k.at[j-1]-w.waited >= k.at[i] { // it began after the window
+		if j > i && k.at[j-1]-w.waited >= k.at[i] {
 			continue
 		}
 		d := min(w.left, ns)

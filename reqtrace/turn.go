@@ -19,9 +19,9 @@ type turns struct {
 	marked   bool
 	held     []served // until it is known whether the trace has regions
 	released bool
-	unmarked int      // left out, because the trace has regions
-	measured int      // left out: they answered with a trace, a profile or a status page
-	done     []served // to be handed out
+	unmarked int
+	measured int // left out: they answered with a trace, a profile or a status page
+	done     []served
 }
 
 func (x *turns) step(g *goroutine, e turnEvent, t int64) {
@@ -49,7 +49,7 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 			g.phase = phaseAnswered
 		}
 	case turnBegins:
-		if g.phase == phaseEnded { // the next request was there
+		if g.phase == phaseEnded {
 			x.finish(g, t, true)
 		}
 		if g.depth++; g.depth > 1 {
@@ -90,7 +90,6 @@ func (x *turns) step(g *goroutine, e turnEvent, t int64) {
 	}
 }
 
-// woken begins a turn at the end of a wait for work.
 func (x *turns) woken(g *goroutine, t int64) {
 	switch {
 	case g.way == wayTurns && g.phase == phaseIdle:
@@ -198,7 +197,7 @@ func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t i
 	if x.serves(g, s, reason, info, t) {
 		return
 	}
-	g.forWork = s == stateNetwork && (!info.has(roleConn) || !info.has(roleHandler) && (info.has(rolePeek) || info.has(roleHeader)))
+	g.forWork = s == stateNetwork && (!info.has(roleConn) || info.between())
 	if !info.has(roleConn) && (s == stateSleep || reason == "chan receive" || reason == "select") {
 		x.step(g, turnLeisure, t)
 	}
@@ -214,7 +213,6 @@ func (x *turns) waits(g *goroutine, s state, reason string, info *stackInfo, t i
 	}
 }
 
-// finish hands out g's request, and resets its turn.
 func (x *turns) finish(g *goroutine, t int64, marked bool) {
 	start := cmp.Or(g.start, g.woken)
 	e := ended{served: x.served(g), g: g, seq: g.seq, start: start, end: t, marked: marked, asked: g.asked}
@@ -269,7 +267,6 @@ func (x *turns) flush(t int64) {
 	x.pending = slices.Delete(x.pending, 0, n)
 }
 
-// since returns from when on pending requests need the past.
 func (x *turns) since(now int64) int64 {
 	for i := range x.pending {
 		if e := &x.pending[i]; e.Cut == CutNone {

@@ -75,7 +75,6 @@ func (s *sites) blames(waits []int64, n, slowest int64) (list []Blame) {
 	return list[:min(len(list), maxBandSites)]
 }
 
-// compareBlames gives an order that is always the same.
 func compareBlames(p, q Blame) int {
 	return cmp.Or(cmp.Compare(q.Time, p.Time), cmp.Compare(p.Cause, q.Cause),
 		cmp.Compare(p.Site, q.Site), cmp.Compare(p.Call, q.Call), cmp.Compare(p.Op, q.Op),

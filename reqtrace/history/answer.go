@@ -14,10 +14,8 @@ import (
 // Explain explains the slow requests of the trace in r. Each request goes to the cause that took
 // most beyond what it takes of the usual request of its class. The usual requests are those of
 // the same trace if it has 20 of the class, else those of Trace.Usual. A class whose usual
-// request is slow is compared with nothing.
-//
-// Explain explains up to 4,096 slow requests, and the worst of each cause has its Path. If the
-// trace is cut off, Explain explains the part that it can read.
+// request is slow is compared with nothing. Explain explains up to 4,096 slow requests, also of a
+// trace that is cut off.
 func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
 	o.Beside = &reqtrace.Beside{CPU: h.CPU}
 	e, err := explain(reqtrace.Read(ctx, r, o), &h.Trace)
@@ -31,8 +29,8 @@ func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*E
 }
 
 // Answer is for a program that Options.Analyze of package reqtrace/recorder names. It reads a
-// [Head] from the first line of in, as JSON, and the trace from the rest. It writes an
-// [Explained] to out, as JSON.
+// [Head] as JSON from the first line of in, and the trace from the rest. It writes an [Explained]
+// as JSON.
 func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')

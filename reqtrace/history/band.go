@@ -6,7 +6,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// maxBins is how many pieces a chart has at most.
 const maxBins = 96
 
 // binWidths are the lengths of these pieces, in seconds. More time has multiples of the last.
@@ -19,7 +18,6 @@ type band struct {
 	bins        [][]uint64 // by time, then by cause
 }
 
-// band returns that of the time from the first request to another time.
 func (h *History) band(since, to time.Time) band {
 	end := to.Unix()
 	from := end

@@ -13,7 +13,6 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// maxExplained is how many slow requests of a trace are explained.
 const maxExplained = 4096
 
 // Trace describes a trace whose requests are explained. It marshals to JSON and back.
@@ -137,19 +136,10 @@ func (x *explainer) explained() *Explained {
 func (x *explainer) explain(s *slowRequest) {
 	var usual reqtrace.Parts
 	usual, s.Against = x.usualOf(s.Key.Class)
-	for c, d := range s.parts.All() {
-		if more := d - usual.Of(c); more > s.Lost {
-			s.Key.Cause, s.Lost = c, more
-		}
-	}
-	if s.Lost == 0 && s.Against != "" {
-		// the threshold was higher when the usual requests were seen
+	s.Key.Cause, s.Lost = mostBeyond(&s.parts, &usual)
+	if s.Lost == 0 { // the threshold was higher when the usual requests were seen
 		s.Against = ""
-		for c, d := range s.parts.All() {
-			if d > s.Lost {
-				s.Key.Cause, s.Lost = c, d
-			}
-		}
+		s.Key.Cause, s.Lost = mostBeyond(&s.parts, &reqtrace.Parts{})
 	}
 	s.Words = verdict.Phrase(s.Key.Cause)
 	b := mostOf(s.sites, s.Key.Cause)
@@ -160,6 +150,15 @@ func (x *explainer) explain(s *slowRequest) {
 		s.Key.Function, s.Key.Holder = functionOf(b.Site), functionOf(b.Holder)
 		s.Words, s.Place, s.HolderPlace, s.Doing = verdict.Words(b), b.Site, b.Holder, doing(b)
 	}
+}
+
+func mostBeyond(parts, usual *reqtrace.Parts) (cause reqtrace.Cause, lost time.Duration) {
+	for c, d := range parts.All() {
+		if more := d - usual.Of(c); more > lost {
+			cause, lost = c, more
+		}
+	}
+	return cause, lost
 }
 
 func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string) {
@@ -220,7 +219,6 @@ func functionOf(site string) string {
 	return f
 }
 
-// doing says what the holder did, and where; "": not known.
 func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseUnknown {
 		return ""

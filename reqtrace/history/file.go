@@ -14,7 +14,6 @@ const (
 	logName  = "history.log"
 	lockName = "history.lock"
 
-	// asideName is the new name of a log that holds no history.
 	asideName = "history.log.damaged"
 
 	// The name of a new file has digits between these. A kill may leave one.
@@ -31,7 +30,6 @@ type file struct {
 	size int64
 }
 
-// openFile takes a folder and reads what is there.
 func openFile(dir string) (*file, []byte, error) {
 	f := &file{dir: dir}
 	if err := f.take(); err != nil {
@@ -47,7 +45,6 @@ func openFile(dir string) (*file, []byte, error) {
 	return f, b, nil
 }
 
-// take takes the folder, and makes it if somebody has removed it.
 func (f *file) take() error {
 	if f.lock != nil && same(f.lock, f.path(lockName)) {
 		return nil
@@ -69,7 +66,6 @@ func (f *file) take() error {
 	return wrap(errors.Join(err, f.sweep()))
 }
 
-// sweep removes what a kill has left.
 func (f *file) sweep() error {
 	list, err := os.ReadDir(f.dir)
 	for _, e := range list {
@@ -82,7 +78,6 @@ func (f *file) sweep() error {
 	return err
 }
 
-// setAside renames what is there.
 func (f *file) setAside() error {
 	if _, err := os.Lstat(f.path(asideName)); err == nil {
 		return fmt.Errorf("history: %s has %s already: move it, or %s, elsewhere", f.dir, asideName, logName)
@@ -116,7 +111,6 @@ func readUpTo(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// append writes a line at the end, and syncs it.
 func (f *file) append(line []byte) error {
 	n, err := f.log.Write(line)
 	f.size += int64(n)
@@ -126,7 +120,6 @@ func (f *file) append(line []byte) error {
 	return wrap(err)
 }
 
-// replace replaces the file with this line.
 func (f *file) replace(line []byte) error {
 	if err := f.take(); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 // take takes the lock, which goes with f and with the process.
 func take(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// syncFolder syncs a rename.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -53,7 +53,6 @@ func (k *known) add(x *known) {
 	maps.Copy(k.builds, x.builds)
 }
 
-// watch is how much of a build was seen.
 type watch struct {
 	first            time.Time
 	watched, covered time.Duration // how long slow requests were counted; how much of that was recorded
@@ -63,14 +62,12 @@ func (w watch) add(x watch) watch {
 	return watch{earlier(w.first, x.first), min(w.watched+x.watched, maxTime), min(w.covered+x.covered, maxTime)}
 }
 
-// enough reports whether enough was recorded to call an unseen cause new.
 func (w watch) enough() bool {
 	return w.watched >= newLeast && float64(w.covered) >= newShare*float64(w.watched)
 }
 
 var seed = maphash.MakeSeed()
 
-// seen remembers an id, and reports whether it was known.
 func (h *History) seen(name string) bool {
 	if name == "" {
 		return false
@@ -86,7 +83,6 @@ func (h *History) seen(name string) bool {
 	return false
 }
 
-// insert counts a request that is bounded and new.
 func (h *History) insert(r Request) {
 	at, minute := hourOf(r.Start)
 	x := h.hour(at)
@@ -126,7 +122,6 @@ func (h *History) learn(k Key, x *known) {
 
 func (h *History) built(build string, at time.Time) { h.addWatched(build, at, 0, 0) }
 
-// addWatched is [Store.Watched] for a build.
 func (h *History) addWatched(build string, at time.Time, passed, covered time.Duration) {
 	build = shorten(build)
 	h.addBuild(build, watch{wallClock(at.Add(-passed)), min(max(passed, 0), maxTime), min(max(covered, 0), maxTime)})
@@ -273,7 +268,6 @@ func (h *History) addSource(name string) {
 	h.sources[name] = true
 }
 
-// since returns a copy with the hours from that of a time on.
 func (h *History) since(t time.Time) *History {
 	from, _ := hourOf(t)
 	part, hours := &History{keepHours: h.keepHours, keepKeys: h.keepKeys}, map[int64]*hour{}

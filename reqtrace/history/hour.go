@@ -49,7 +49,6 @@ type hour struct {
 	cells   map[Key]*cell
 }
 
-// tally is what an hour has of a class.
 type tally struct {
 	minutes perMinute[Coverage]
 	usual   usualRequest
@@ -165,7 +164,6 @@ func (h *hour) fold(keys int, added Key) {
 	}
 }
 
-// foldAll folds causes and classes.
 func (h *hour) foldAll(keys int) {
 	h.fold(keys, Key{Function: Others, Class: Others})
 	names := make([]string, 0, len(h.classes))

@@ -12,7 +12,6 @@ import (
 // jsonVersion is what this release writes. It reads all versions up to this one.
 const jsonVersion = 1
 
-// Bounds of a history that is read.
 const (
 	maxTime      = time.Duration(1) << 56 // in a sum: two years
 	maxNumber    = uint64(1) << 48        // in a count
@@ -20,7 +19,6 @@ const (
 	maxJSONCells = 1 << 22
 )
 
-// jsonHistory is a History as docs/reference/history-json.md says.
 type jsonHistory struct {
 	Version int         `json:"version"`
 	Sources []string    `json:"sources,omitempty"`

@@ -56,9 +56,8 @@ func unmark(m string) (id string, number uint64) {
 }
 
 // AddSnapshot adds what a snapshot says, and counts its requests as slow. It leaves out marked
-// requests that h does not note, because they are counted elsewhere. Requests without a mark
-// waited before their handlers. missed are the noted requests that the trace does not have. The
-// caller counts them.
+// requests that h does not note, because they are counted elsewhere. missed are the noted
+// requests that the trace does not have. The caller counts them.
 func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []Noted) {
 	open := make(map[uint64]*Noted, len(h.Noted))
 	for i := range h.Noted {
@@ -127,7 +126,7 @@ func (h *History) AddFound(found *History) {
 }
 
 // unkeep takes off so many slow and kept requests of a class and a minute, or of the sums that
-// have them. A merge has added n to the kept ones.
+// have them.
 func (h *hour) unkeep(class string, minute uint8, n uint64) {
 	slow, kept := n, 2*n
 	for _, name := range []string{class, Others} {

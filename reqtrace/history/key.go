@@ -48,7 +48,6 @@ type Request struct {
 	Lost    time.Duration `json:"lost_ns"`           // what the cause took beyond the usual request's
 	Against string        `json:"against,omitempty"` // "snapshot", "history" or "": see docs/reference/history-json.md
 
-	// Details of this request.
 	Words       string `json:"words,omitempty"`        // such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
 	Place       string `json:"place,omitempty"`        // Key.Function with file and line
 	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
@@ -68,7 +67,6 @@ type Step struct {
 	Place string         `json:"place,omitempty"`
 }
 
-// What a slow request was compared with.
 const (
 	againstSnapshot = "snapshot"
 	againstHistory  = "history"

@@ -30,7 +30,7 @@ func writeUntilKilled(dir string) {
 	for batch := 0; ; batch++ {
 		for i := range batchSize {
 			k := Key{lockKey.Cause, fmt.Sprint("main.f", i%10), "main.refresh", strings.Repeat("x", maxText)}
-			s.Add(slow(batch*batchSize+i, night, k, 10*ms))
+			s.addOne(slow(batch*batchSize+i, night, k, 10*ms))
 			s.Count(night, "GET /", Count{Slow: 1})
 		}
 		if err := s.flush(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// newness knows which causes are new.
 type newness struct {
 	known map[Key]*known // in all classes
 	begin time.Time

@@ -27,7 +27,6 @@ type Options struct {
 	// Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
-	// Bounds. Tests have smaller ones.
 	hours      int   // in which something was slow
 	keys       int   // causes in an hour
 	maxBytes   int64 // of the file; while it is replaced there are two

@@ -79,16 +79,13 @@ type causeRow struct {
 	First, Last                   string
 	Width                         string // of its share, in percent
 	WorstTime, WorstAt, WorstDoes string
-	Tiles                         []tile
 	Steps                         []stepRow
 	Facts                         []fact
 	Snapshot, SnapshotURL         string
 }
 
-// tile is a piece of a path, in thousandths of its width.
-type tile struct{ Class, X, Width, Tip string }
-
-type stepRow struct{ Class, At, For, Text, Place string }
+// stepRow is a piece of a path. X and Width are thousandths of the bar.
+type stepRow struct{ Class, X, Width, At, For, Text, Place, Tip string }
 
 type fact struct{ Name, Value string }
 
@@ -195,7 +192,7 @@ func newCauseRow(s *Summary, o *PageOptions) causeRow {
 		Width:     chart.LabelNumber(chart.Significant(100*s.Share, 3)),
 		WorstTime: textfmt.Duration(w.Duration),
 		WorstAt:   clock(w.Start, o.Now) + w.Start.In(o.Now.Location()).Format(":05"), WorstDoes: w.Words,
-		Tiles: tiles(w), Steps: steps(w),
+		Steps: steps(w),
 	}
 	r.In = strings.TrimPrefix(s.in(), ", in ")
 	switch {
@@ -231,34 +228,22 @@ func requestsText(n uint64) string {
 	return textfmt.Count(float64(n)) + " requests"
 }
 
-func tiles(q *Request) (list []tile) {
+func steps(q *Request) (list []stepRow) {
 	sum, at := time.Duration(0), time.Duration(0)
 	for _, s := range q.Path {
 		sum += s.Time
 	}
 	thousandths := func(d time.Duration) string { return chart.LabelNumber(1000 * float64(d) / float64(max(sum, 1))) }
 	for _, s := range q.Path {
-		list = append(list, tile{causeClass(s.Cause), thousandths(at), thousandths(s.Time), stepText(s)})
-		at += s.Time
-	}
-	return list
-}
-
-func stepText(s Step) string {
-	t := fmt.Sprintf("%s: %s", verdict.Phrase(s.Cause), textfmt.Duration(s.Time))
-	if s.Place != "" {
-		t += ", " + textfmt.Printable(s.Place)
-	}
-	return t
-}
-
-func steps(q *Request) (list []stepRow) {
-	at := time.Duration(0)
-	for _, s := range q.Path {
-		list = append(list, stepRow{
-			causeClass(s.Cause), "+" + textfmt.Duration(at), textfmt.Duration(s.Time),
-			verdict.Phrase(s.Cause), textfmt.Printable(s.Place),
-		})
+		row := stepRow{
+			Class: causeClass(s.Cause), X: thousandths(at), Width: thousandths(s.Time), At: "+" + textfmt.Duration(at),
+			For: textfmt.Duration(s.Time), Text: verdict.Phrase(s.Cause), Place: textfmt.Printable(s.Place),
+		}
+		row.Tip = row.Text + ": " + row.For
+		if row.Place != "" {
+			row.Tip += ", " + row.Place
+		}
+		list = append(list, row)
 		at += s.Time
 	}
 	return list

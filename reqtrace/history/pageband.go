@@ -10,7 +10,6 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// chart draws a bar for each piece of time, by cause.
 func (b *band) chart(h *History, now time.Time) chart.Chart {
 	most := uint64(1)
 	for _, bin := range b.bins {
@@ -57,7 +56,6 @@ func (b *band) chart(h *History, now time.Time) chart.Chart {
 	return c
 }
 
-// xTicks are at round times of the clock.
 func (b *band) xTicks(x chart.Axis, now time.Time) (ticks []chart.Tick) {
 	step := int64(chart.TimeStep(max(x.Hi, 360), 6)) // no less than a minute
 	_, zone := now.Zone()

@@ -8,11 +8,9 @@ import (
 	"time"
 )
 
-// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds, so
-// a kill or a crash of the machine loses no more.
-//
-// If the disk fails, or if another process has the folder, the store goes on in memory and tries
-// again. When it can write, it adds what the folder has to its own history.
+// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds. If
+// it cannot write, or if another process has the folder, it goes on in memory and tries again.
+// Then it adds what the folder has to its own history.
 type Store struct {
 	o    Options
 	stop chan struct{}
@@ -59,23 +57,6 @@ func (s *Store) change(f func(*History)) {
 	}
 }
 
-// Add counts a slow request, and reports whether it is new. A request that two traces show counts
-// once, if it is one of the last 16,384.
-func (s *Store) Add(r Request) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.add(r)
-}
-
-func (s *Store) add(r Request) bool {
-	if s.history.seen(r.ID) {
-		return false
-	}
-	r = r.bounded()
-	s.change(func(h *History) { h.insert(r) })
-	return true
-}
-
 // addAll adds what a trace says, and returns the requests that are new. Requests that were too
 // many for the analysis count as failed, of the class [Others].
 func (s *Store) addAll(e *Explained) (added []Request) {
@@ -83,12 +64,14 @@ func (s *Store) addAll(e *Explained) (added []Request) {
 	defer s.mu.Unlock()
 	at := time.Now()
 	for _, r := range e.Slow {
-		if s.add(r) {
+		if at = r.Start; !s.history.seen(r.ID) {
 			added = append(added, r)
 		}
-		at = r.Start
 	}
 	s.change(func(h *History) {
+		for _, r := range added {
+			h.insert(r.bounded())
+		}
 		h.addUsual(at, e.Usual)
 		if e.Dropped > 0 {
 			h.count(at, Others, Count{Failed: e.Dropped})
@@ -245,9 +228,8 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. If it takes too much, it
-// drops minutes of older hours first, then the oldest hours, then the rarest causes of the last
-// hour.
+// whole returns all of the history as a line that leaves room for more. It drops minutes of older
+// hours first, then the oldest hours, then the rarest causes of the last hour.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
 	for hours, fine, keys, limit := s.o.hours, fineHours, s.o.keys, int(s.o.maxBytes*3/4); ; {

@@ -31,9 +31,12 @@ func open(t *testing.T, o Options) *Store {
 	return s
 }
 
+// addOne adds a request, and reports whether it is new.
+func (s *Store) addOne(r Request) bool { return len(s.addAll(&Explained{Slow: []Request{r}})) > 0 }
+
 func fill(s *Store, from, n int) {
 	for i := range n {
-		s.Add(slow(from+i, night.Add(time.Duration(from+i)*time.Second), lockKey, 10*ms))
+		s.addOne(slow(from+i, night.Add(time.Duration(from+i)*time.Second), lockKey, 10*ms))
 		s.Count(night, "GET /orders", Count{Slow: 1})
 	}
 }
@@ -133,7 +136,7 @@ func TestStoreShared(t *testing.T) {
 	if c := second.Snapshot().Coverage(time.Time{}); c.Seen != 15 || c.Slow != 15 {
 		t.Errorf("%v", c)
 	}
-	if second.Add(slow(100, night.Add(100*time.Second), lockKey, 10*ms)) {
+	if second.addOne(slow(100, night.Add(100*time.Second), lockKey, 10*ms)) {
 		t.Error("what it has seen is forgotten")
 	}
 	if n := strings.Count(log.String(), "\n"); n != 2 {
@@ -247,7 +250,7 @@ func TestStoreBounded(t *testing.T) {
 	for hour := range hours {
 		for i := range 40 {
 			id++
-			s.Add(slow(id, night.Add(time.Duration(hour)*time.Hour), longKey(i), 10*ms))
+			s.addOne(slow(id, night.Add(time.Duration(hour)*time.Hour), longKey(i), 10*ms))
 		}
 		if err := s.flush(); err != nil {
 			t.Fatal(err)
@@ -280,7 +283,7 @@ func TestStoreBoundedInAnHour(t *testing.T) {
 			t.Errorf("of %d causes %d are there", causes, n)
 		}
 		for i := range causes {
-			s.Add(slow(causes*opened+i, night, longKey(i), 10*ms))
+			s.addOne(slow(causes*opened+i, night, longKey(i), 10*ms))
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -298,7 +301,7 @@ func TestStoreSmallerLimit(t *testing.T) {
 	s := open(t, Options{Dir: dir})
 	for hour := range hours {
 		for i := range 40 {
-			s.Add(slow(40*hour+i, night.Add(time.Duration(hour)*time.Hour), longKey(i), 10*ms))
+			s.addOne(slow(40*hour+i, night.Add(time.Duration(hour)*time.Hour), longKey(i), 10*ms))
 		}
 	}
 	if err := s.Close(); err != nil {
@@ -345,7 +348,7 @@ func TestStoreCoarsens(t *testing.T) {
 	for minute := range hours * 60 {
 		for i := range 6 {
 			id++
-			s.Add(slow(id, night.Add(time.Duration(minute)*time.Minute), Key{
+			s.addOne(slow(id, night.Add(time.Duration(minute)*time.Minute), Key{
 				lockKey.Cause, fmt.Sprint("main.f", i),
 				"main.refresh", fmt.Sprint("GET /", i),
 			}, ms))
@@ -373,7 +376,7 @@ func TestStoreConcurrent(t *testing.T) {
 	for g := range 4 {
 		wg.Go(func() {
 			for i := range each {
-				s.Add(slow(g*each+i, night.Add(time.Duration(i)*time.Second), lockKey, ms))
+				s.addOne(slow(g*each+i, night.Add(time.Duration(i)*time.Second), lockKey, ms))
 				s.Count(night, fmt.Sprint("GET /", i%5), Count{Slow: 1})
 				if i%50 == 0 {
 					_ = s.Snapshot().Summaries(time.Time{})
@@ -386,7 +389,7 @@ func TestStoreConcurrent(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	s.Add(slow(1<<20, night, lockKey, ms)) // in memory alone
+	s.addOne(slow(1<<20, night, lockKey, ms)) // in memory alone
 	if c := s.Snapshot().Coverage(time.Time{}); c.Seen != 4*each+1 || c.Slow != 4*each {
 		t.Errorf("%v", c)
 	}

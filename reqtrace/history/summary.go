@@ -82,7 +82,6 @@ func (s *Summary) add(x *Summary) {
 	}
 }
 
-// folded merges the classes of each cause.
 func (h *History) folded(classes map[Key]*Summary, since time.Time) []Summary {
 	keys := slices.SortedFunc(maps.Keys(classes), func(a, b Key) int {
 		return cmp.Or(cmp.Compare(classes[b].Requests, classes[a].Requests), compareKeys(a, b))

@@ -74,7 +74,6 @@ func (u *usualRequest) check() error {
 	return nil
 }
 
-// mean returns what one of them took. There is at least one.
 func (u *usualRequest) mean() (p reqtrace.Parts) {
 	for c, d := range u.Parts.All() {
 		p.Add(c, d/time.Duration(u.Requests))

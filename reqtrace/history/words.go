@@ -21,7 +21,6 @@ func (k Key) words() string {
 // /orders and 2 more".
 func (s *Summary) String() string { return s.Key.words() + s.in() }
 
-// in names the classes of requests.
 func (s *Summary) in() string {
 	if s.Key.Function == Others && s.Key.Class == Others {
 		return ""

@@ -44,7 +44,6 @@ func (p *pace) begin() {
 
 func (p *pace) end() { p.taken += p.stop() }
 
-// yield rests when it is time to.
 func (p *pace) yield() {
 	worked := time.Since(p.began)
 	if worked < yieldAfter {

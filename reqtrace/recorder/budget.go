@@ -2,11 +2,10 @@ package recorder
 
 import "time"
 
-// The budget counts CPU time, never elapsed time. The CPU clock of the thread measures a snapshot
-// and an analysis. Tracing is spread over the whole program, so a model estimates it, with a cost
-// per second, per goroutine and per event. The bytes of a snapshot give the events per request.
-// The recorder measures the cost of an event when it starts ([runtimeProcess.calibrate]), and
-// later corrects the model ([pairs]).
+// The budget counts CPU time, never elapsed time. The clock of the thread measures a snapshot and
+// an analysis. A model estimates tracing, with a cost per second, per goroutine and per event.
+// The bytes of a snapshot give the events per request. The recorder measures the cost of an event
+// when it starts, and later corrects the model ([pairs]).
 const (
 	eventBytes    = 5.5                     // of a trace, on average
 	listedBytes   = 17                      // of a trace, for a goroutine that did nothing in a generation
@@ -20,9 +19,8 @@ const (
 )
 
 // budget is an account of CPU time. The process's CPU time earns a share, and the recorder spends
-// its own. The recorder is on until only the snapshot that ends the slice is left in the account.
-// It is off until the account has enough for another slice. It belongs to the recorder's
-// goroutine.
+// its own. The recorder is on until only the snapshot that ends the slice is left, and off until
+// the account has enough for another slice. It belongs to the recorder's goroutine.
 type budget struct {
 	share      float64
 	credit     time.Duration
@@ -52,7 +50,6 @@ const (
 	measureEach  = time.Minute
 )
 
-// earn adds the share of the process's CPU time.
 func (b *budget) earn(taken, passed time.Duration) {
 	if passed <= 0 {
 		return
@@ -70,11 +67,10 @@ func (b *budget) earn(taken, passed time.Duration) {
 	b.credit = min(b.credit, time.Duration(memory*b.rate))
 }
 
-// listed returns the size of a generation's list of goroutines, in bytes.
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
 
-// measured records the bytes and requests of a time, without the lists of goroutines. If there
-// were too few requests, the bytes count per second.
+// measured records the bytes and requests of a time. If there were too few requests, the bytes
+// count per second.
 func (b *budget) measured(bytes float64, requests uint64, passed time.Duration) {
 	switch {
 	case requests >= enoughRequests:
@@ -88,15 +84,14 @@ func (b *budget) bytes(requests uint64, passed time.Duration) float64 {
 	return b.perRequest*float64(requests) + b.others*passed.Seconds()
 }
 
-// model estimates what tracing takes in a time.
 func (b *budget) model(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	events := b.bytes(requests, passed) / eventBytes
 	second := secondCost + b.watching + time.Duration(goroutines)*goroutineCost
 	return time.Duration(events*float64(b.event)) + time.Duration(passed.Seconds()*float64(second))
 }
 
-// tracing returns what tracing takes in a time, as measured. Without a measurement it is the
-// larger of the model and what the pairs say so far.
+// tracing returns what tracing takes in a time. Without a measurement it is not less than the
+// model.
 func (b *budget) tracing(requests uint64, goroutines int, passed time.Duration) time.Duration {
 	ratio, _, known := b.pairs.ratio()
 	if !known {
@@ -129,7 +124,6 @@ func (b *budget) learn(bytes int64, took time.Duration) {
 	b.perByte += smooth * (float64(took)/float64(bytes) - b.perByte)
 }
 
-// ending returns the cost of a snapshot of so many bytes and of its analysis.
 func (b *budget) ending(bytes float64) time.Duration {
 	const fixed, written = time.Millisecond, .5 // ns per byte
 	return fixed + snapshotCost + time.Duration(bytes*written+min(bytes, maxAnalyzed)*b.perByte)

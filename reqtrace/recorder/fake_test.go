@@ -120,9 +120,7 @@ func (f *fake) goroutines() int {
 	return f.parked
 }
 
-func (f *fake) calibrate() time.Duration { return f.event }
-
-func (f *fake) watching() time.Duration { return 0 }
+func (f *fake) calibrate() (event, watching time.Duration) { return f.event, 0 }
 
 func (f *fake) memory() int64 {
 	if f.low.Load() {

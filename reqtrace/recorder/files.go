@@ -3,10 +3,8 @@ package recorder
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,32 +56,24 @@ type snapshotFile struct {
 }
 
 func (s *files) create(now time.Time, why string) (*snapshotFile, error) {
+	name := now.UTC().Format("20060102-150405.000") + "-" + why
+	id := name
+	for i := 1; i <= maxSame && s.has(id); i++ { // the clock was set back
+		id = name + "-" + strconv.Itoa(i)
+	}
 	if s.dir == "" || !s.mine() {
 		f, err := createTemporary()
 		if err == nil && s.temporaries {
-			f.id = nameOf(now, why)
-			for i := 1; i <= maxTemporary && s.has(f.id); i++ { // the clock was set back
-				f.id = nameOf(now, why) + "-" + strconv.Itoa(i)
-			}
+			f.id = id
 		}
 		return f, err
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
-	name := nameOf(now, why)
-	for id, i := name, 1; ; i++ {
-		path := filepath.Join(s.dir, id+traceSuffix)
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if err == nil || !errors.Is(err, fs.ErrExist) || i == maxSame {
-			return &snapshotFile{f, id, path}, err
-		}
-		id = name + "-" + strconv.Itoa(i) // the clock was set back
-	}
-}
-
-func nameOf(now time.Time, why string) string {
-	return now.UTC().Format("20060102-150405.000") + "-" + why
+	path := filepath.Join(s.dir, id+traceSuffix)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return &snapshotFile{f, id, path}, err
 }
 
 func createTemporary() (*snapshotFile, error) {
@@ -131,25 +121,18 @@ func (s *files) keepHead(f *snapshotFile, h *history.Head) error {
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	k := keptOf(h, info.Size())
 	if !s.named(f) {
-		s.keepTemporary(temporary{k, f, head})
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		s.keepTemporary(temporary{keptOf(h, info.Size()), f, head})
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, f.id+headSuffix), head, 0o600); err != nil {
 		return err
 	}
 	f.Close()
-	s.mu.Lock()
-	if s.known == nil {
-		s.known = map[string]history.Kept{}
-	}
-	s.known[f.id] = k
-	s.mu.Unlock()
 	s.prune(f.id)
 	return nil
 }
@@ -228,7 +211,6 @@ func (s *files) list() (list []stored, sum int64) {
 	return list, sum
 }
 
-// kept returns the snapshots that wait for an analysis, the oldest first.
 func (s *files) kept() []history.Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()

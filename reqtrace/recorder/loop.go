@@ -65,7 +65,6 @@ type demand struct {
 	longest time.Duration
 }
 
-// reading is what the last tick saw.
 type reading struct {
 	ticks    int
 	at       time.Time
@@ -99,7 +98,7 @@ func newLoop(r *Recorder) *loop {
 		l.budget.perByte = analysisCost
 	}
 	l.slice.window, l.slice.bytes = size(&r.o, 0, listed(l.p.goroutines()))
-	l.budget.event, l.budget.watching = l.p.calibrate(), l.p.watching()
+	l.budget.event, l.budget.watching = l.p.calibrate()
 	l.last.cpu = l.p.cpu()
 	r.stats.Since = now
 	l.publish(now)
@@ -173,7 +172,6 @@ func (l *loop) takeNotes() {
 	}
 }
 
-// tick keeps the account, and switches on and off.
 func (l *loop) tick() {
 	now := time.Now()
 	last := &l.last

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// analysisMemory is the most that an analysis of maxAnalyzed bytes takes.
 const analysisMemory = 64 << 20
 
 // memoryLeft returns how many more bytes this process may take, by GOMEMLIMIT and on Linux by its

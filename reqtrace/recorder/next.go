@@ -11,7 +11,6 @@ import (
 // settle is how long a snapshot waits for the end of the request that asks for it.
 const settle = 100 * time.Millisecond
 
-// next is the snapshot to come.
 type next struct {
 	pending []note // slow requests that no snapshot has yet
 	why     string // the snapshot is due; "": none is

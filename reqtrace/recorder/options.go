@@ -98,50 +98,44 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Build == "" {
 		o.Build = thisBuild()
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.process == nil {
 		o.process = newRuntime(o.Recorder, o.Analyze)
 	}
-	for _, d := range []struct {
-		name       string
-		value      time.Duration
-		least, max time.Duration
-	}{
-		{"Slow", cmp.Or(o.Slow, time.Second), time.Millisecond, time.Minute},
-		{"Every", o.Every, time.Second, time.Hour},
-		{"MaxWindow", o.MaxWindow, leastWindow, time.Minute},
-	} {
-		if d.value < d.least || d.value > d.max {
-			return o, evenkeel.NewOptionError("recorder.Options", d.name, "%v; it goes from %v to %v", d.value, d.least,
-				d.max)
-		}
+	if err := cmp.Or(
+		within("Slow", cmp.Or(o.Slow, time.Second), time.Millisecond, time.Minute),
+		within("Quantile", o.Quantile, .5, .9999),
+		within("Every", o.Every, time.Second, time.Hour),
+		within("MaxWindow", o.MaxWindow, leastWindow, time.Minute),
+		within("MaxBytes", o.MaxBytes, leastBytes, 32<<20),
+		within("KeepBytes", o.KeepBytes, 1<<20, 64<<30),
+		within("CPU", o.CPU, .001, 1),
+	); err != nil {
+		return o, err
 	}
+	if len(o.Analyze) == 0 {
+		return o, nil
+	}
+	program := o.Analyze[0]
+	_, err := exec.LookPath(program)
 	switch {
-	case !(o.Quantile >= .5 && o.Quantile <= .9999):
-		return o, evenkeel.NewOptionError("recorder.Options", "Quantile", "%v; it goes from 0.5 to 0.9999", o.Quantile)
-	case !(o.CPU >= .001 && o.CPU <= 1):
-		return o, evenkeel.NewOptionError("recorder.Options", "CPU",
-			"%v; it goes from 0.001 to 1, which is all that the process takes",
-			o.CPU)
-	case o.MaxBytes < leastBytes || o.MaxBytes > 32<<20:
-		return o, evenkeel.NewOptionError("recorder.Options", "MaxBytes", "%d; it goes from %d to %d", o.MaxBytes,
-			leastBytes, 32<<20)
-	case o.KeepBytes < 1<<20 || o.KeepBytes > 64<<30:
-		return o, evenkeel.NewOptionError("recorder.Options", "KeepBytes", "%d; it goes from %d to %d", o.KeepBytes,
-			1<<20, int64(64)<<30)
-	case o.InProcess && len(o.Analyze) > 0:
-		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
-			"it takes the place of InProcess; set one of them")
-	case len(o.Analyze) > 0 && !filepath.IsAbs(o.Analyze[0]):
-		return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
-			"%q is not an absolute path; write the whole path of the program", o.Analyze[0])
-	case len(o.Analyze) > 0:
-		if _, err := exec.LookPath(o.Analyze[0]); err != nil {
-			return o, evenkeel.NewOptionError("recorder.Options", "Analyze",
-				"%v; write the path of a program that is there, or leave it out", err)
-		}
+	case o.InProcess:
+		return o, optionError("Analyze", "it takes the place of InProcess; set one of them")
+	case !filepath.IsAbs(program):
+		return o, optionError("Analyze", "%q is not an absolute path; write the whole path of the program", program)
+	case err != nil:
+		return o, optionError("Analyze", "%v; write the path of a program that is there, or leave it out", err)
 	}
 	return o, nil
+}
+
+func within[T cmp.Ordered](name string, value, least, most T) error {
+	if value >= least && value <= most {
+		return nil
+	}
+	return optionError(name, "%v; it goes from %v to %v", value, least, most)
+}
+
+func optionError(name, format string, a ...any) error {
+	return evenkeel.NewOptionError("recorder.Options", name, format, a...)
 }

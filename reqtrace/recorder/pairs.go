@@ -44,7 +44,6 @@ func (p *pairs) add(t part) {
 	p.now.passed += t.passed
 }
 
-// end ends a part and begins the next one.
 func (p *pairs) end(on bool) {
 	done := p.now
 	p.now = part{on: on}

@@ -24,10 +24,10 @@ type process interface {
 	// of the process; 0: not known
 	cpu() time.Duration
 	goroutines() int
-	calibrate() time.Duration // what an event of a trace takes
-	watching() time.Duration  // what watching the CPU quota takes per second
-	memory() int64            // bytes that the process may still take
-	counted() *reqtrace.CPU   // by the kernel; nil: not known
+	// calibrate returns what an event of a trace takes, and what watching the CPU quota takes per second.
+	calibrate() (event, watching time.Duration)
+	memory() int64          // bytes that the process may still take
+	counted() *reqtrace.CPU // by the kernel; nil: not known
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
@@ -103,9 +103,10 @@ const (
 	calibrationRounds = 8
 	calibrationEvents = 64
 	serviceCaches     = 2
+	watchCost         = 1500 * time.Microsecond // of a hundred reads of cpu.stat
 )
 
-func (p *runtimeProcess) calibrate() time.Duration {
+func (p *runtimeProcess) calibrate() (event, watching time.Duration) {
 	ctx, fastest := context.Background(), time.Duration(1<<62)
 	for range calibrationRounds {
 		start := time.Now()
@@ -114,7 +115,10 @@ func (p *runtimeProcess) calibrate() time.Duration {
 		}
 		fastest = min(fastest, time.Since(start))
 	}
-	return serviceCaches * fastest / calibrationEvents
+	if p.watch != nil {
+		watching = watchCost
+	}
+	return serviceCaches * fastest / calibrationEvents, watching
 }
 
 func (p *runtimeProcess) memory() int64 { return memoryLeft() }
@@ -133,14 +137,4 @@ func (p *runtimeProcess) counted() *reqtrace.CPU {
 		return nil
 	}
 	return p.watch.Recent()
-}
-
-// watchCost is the cost of a hundred reads of cpu.stat.
-const watchCost = 1500 * time.Microsecond
-
-func (p *runtimeProcess) watching() time.Duration {
-	if p.watch == nil {
-		return 0
-	}
-	return watchCost
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +39,7 @@ type Recorder struct {
 
 	mu    sync.Mutex // guards what follows
 	stats Stats
-	hooks map[int]func(Explained)
-	hook  int
+	hooks map[*func(Explained)]bool
 }
 
 type ask struct{ answer chan<- answer }
@@ -48,7 +49,6 @@ type answer struct {
 	err  error
 }
 
-// running reports whether this process has a recorder.
 var running atomic.Bool
 
 // Start begins to record. ctx is for Start alone. [Recorder.Stop] ends the recorder. Start
@@ -90,7 +90,7 @@ func start(o Options, free func()) (*Recorder, error) {
 	r := &Recorder{
 		o: o, log: o.Logger, store: store, files: kept, notes: make(chan note, noteRoom), asks: make(chan ask),
 		stop: make(chan context.Context, 1), ending: make(chan struct{}), done: make(chan struct{}),
-		hooks: map[int]func(Explained){},
+		hooks: map[*func(Explained)]bool{},
 	}
 	r.threshold.Store(int64(o.Slow))
 	if o.Slow == 0 {
@@ -101,10 +101,9 @@ func start(o Options, free func()) (*Recorder, error) {
 	return r, nil
 }
 
-// Stop takes a last snapshot if it can be read later, switches the flight recorder off and writes
-// the history. Call it at the end of a program, when SIGTERM has come. It waits for a last
-// analysis, 5 s at most. It returns the error of ctx, or of a history that could not be written.
-// The history can still be read.
+// Stop takes a last snapshot if it can be read later, and writes the history. Call it at the end
+// of a program, when SIGTERM has come. It waits for a last analysis, 5 s at most. It returns the
+// error of ctx, or of a history that could not be written.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stopped.Do(func() {
 		r.stop <- ctx // which has room for one
@@ -118,9 +117,8 @@ func (r *Recorder) Stop(ctx context.Context) error {
 	}
 }
 
-// Snapshot writes an execution trace of the last seconds to w, for evenkeel explain or go tool
-// trace. If the recorder is off to stay within its budget, the trace is of the two seconds after
-// the call.
+// Snapshot writes an execution trace of the last seconds to w. If the recorder is off to stay
+// within its budget, the trace is of the two seconds after the call.
 func (r *Recorder) Snapshot(ctx context.Context, w io.Writer) error {
 	got := make(chan answer, 1)
 	select {
@@ -164,27 +162,23 @@ type Explained struct {
 }
 
 // Subscribe calls f once for each slow request that the service explains, so it needs
-// Options.InProcess or Options.Analyze. It calls f in the recorder's goroutine. f must return
-// soon, and must not call Stop or Snapshot. A panic in f is logged. cancel ends the subscription.
+// Options.InProcess or Options.Analyze. f must return soon, and must not call Stop or Snapshot. A
+// panic in f is logged. cancel ends the subscription.
 func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	id := r.hook
-	r.hook++
-	r.hooks[id] = f
+	hook := &f
+	r.hooks[hook] = true
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.hooks, id)
+		delete(r.hooks, hook)
 	}
 }
 
 func (r *Recorder) tell(e Explained) {
 	r.mu.Lock()
-	hooks := make([]func(Explained), 0, len(r.hooks))
-	for _, f := range r.hooks {
-		hooks = append(hooks, f)
-	}
+	hooks := slices.Collect(maps.Keys(r.hooks))
 	r.mu.Unlock()
 	for _, f := range hooks {
 		func() {
@@ -193,7 +187,7 @@ func (r *Recorder) tell(e Explained) {
 					r.log.Warn("recorder: a function of Subscribe panics", "panic", v)
 				}
 			}()
-			f(e)
+			(*f)(e)
 		}()
 	}
 }

@@ -27,7 +27,7 @@ type note struct {
 }
 
 // Middleware watches the requests that next serves, and marks them as [region.Middleware] does.
-// The class of a request is the pattern of its route. A panic goes on with the same value.
+// The class of a request is the pattern of its route.
 //
 // Put it around all that may wait, and inside of what puts a trace id into the context. Requests
 // that last long on purpose, such as streams and WebSockets, need a mux without it.
@@ -58,8 +58,8 @@ type Request struct {
 }
 
 // Begin marks the start of a request that Middleware does not see, such as a call of gRPC. The
-// calling goroutine serves it and calls End. class is its kind, such as the method's name. A
-// program has few of them. id names the request on the page, or is "".
+// calling goroutine serves it. class is its kind, of which a program has few. id names the
+// request on the page, or is "".
 //
 //	defer rec.Begin(ctx, info.FullMethod, "").End()
 func (r *Recorder) Begin(ctx context.Context, class, id string) Request {

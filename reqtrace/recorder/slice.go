@@ -11,7 +11,6 @@ import (
 
 // This file decides when the recorder is on, and accounts for what that takes.
 
-// smooth records what tracing takes in a time, or would take if the recorder were on.
 func (r *reading) smooth(spent time.Duration, bytes float64, passed time.Duration) {
 	seconds := max(passed, tickEvery/10).Seconds()
 	second, flow := time.Duration(float64(spent)/seconds), bytes/seconds
@@ -131,7 +130,6 @@ func (l *loop) coverage(now time.Time) float64 {
 	return float64(l.sum.covered) / float64(max(now.Sub(l.r.stats.Since), 1))
 }
 
-// lastOfSlice takes the due snapshot now, because it would come too late otherwise.
 func (l *loop) lastOfSlice() {
 	if l.next.why != "" && l.under == nil {
 		l.snapshot()

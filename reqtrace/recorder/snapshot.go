@@ -26,7 +26,6 @@ type result struct {
 	err       error
 }
 
-// failure is why a snapshot says nothing.
 type failure string
 
 const (
@@ -38,7 +37,6 @@ const (
 	failLate   failure = "its analysis took too long"
 )
 
-// snapshot takes the snapshot that is due, and keeps it or starts its analysis.
 func (l *loop) snapshot() {
 	switch {
 	case l.next.why == "": // it was taken already, or the slice is over

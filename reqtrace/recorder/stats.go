@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"evenkeel.dev/internal/textfmt"
@@ -68,7 +69,6 @@ func (s *Stats) fail(why failure, err error) {
 	s.LastFailure = string(why) + ": " + err.Error()
 }
 
-// lines are for readers of the page.
 func (s *Stats) lines() []string {
 	state := "recording"
 	if !s.On {
@@ -111,12 +111,7 @@ func (r *Recorder) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	if s.Failures != nil {
-		s.Failures = make(map[string]uint64, len(r.stats.Failures))
-		for why, n := range r.stats.Failures {
-			s.Failures[why] = n
-		}
-	}
+	s.Failures = maps.Clone(s.Failures)
 	s.Requests, s.Slow = r.requests.Load(), r.slow.Load()
 	if d, ok := r.Threshold(); ok {
 		s.Threshold = d
@@ -130,7 +125,6 @@ func (r *Recorder) update(f func(*Stats)) {
 	f(&r.stats)
 }
 
-// publish shows what the recorder's goroutine knows.
 func (l *loop) publish(now time.Time) {
 	why := ""
 	switch err := l.r.store.Err(); {

@@ -15,7 +15,6 @@ type meter struct {
 	known  bool
 }
 
-// start locks the goroutine to its thread until stop.
 func (m *meter) start() {
 	runtime.LockOSThread()
 	m.wall = time.Now()

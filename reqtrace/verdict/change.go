@@ -14,7 +14,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// When a difference is worth naming.
 const (
 	// of the old side's mean; less is not tested
 	changeShare  = .05
@@ -41,9 +40,8 @@ type ChangeOptions struct {
 // service to another. [Compare] makes it. It does not change, so any goroutine may read it.
 //
 // Each trace of a side has the same weight. The differences of Rows, with what a changed mix of
-// classes did ([ClassChange]), add up to that of Slow. So do those of ByCause. Those of all
-// requests add up to All. In Rows, ByCause and Classes, Slow is what requests take beyond the
-// time at which the slowest 1% begin.
+// classes did ([ClassChange]), add up to that of Slow, and so do those of ByCause. In these, Slow
+// is what requests take beyond the time at which the slowest 1% begin.
 type Change struct {
 	Sentence string        `json:"sentence"`
 	Named    bool          `json:"named"`  // there is a cause worth naming
@@ -102,10 +100,9 @@ type CauseChange struct {
 	Named bool       `json:"named,omitempty"`
 }
 
-// ClassChange is the difference that a class of requests makes. Its requests take more or less
-// (Slow and All, which are part of the rows), or their number differs (SlowMix and AllMix, which
-// are not). This is Kitagawa's decomposition (Journal of the American Statistical Association 50,
-// 1955).
+// ClassChange is the difference that a class of requests makes, by what its requests take (Slow,
+// All) and by their number (SlowMix, AllMix). This is Kitagawa's decomposition (Journal of the
+// American Statistical Association 50, 1955).
 type ClassChange struct {
 	Class    string     `json:"class"`
 	OldShare float64    `json:"old_share"` // of all requests, 0 to 1
@@ -117,15 +114,13 @@ type ClassChange struct {
 }
 
 // Compare says what differs between the reports of two versions of a service. Take three traces
-// of each, old and new in turns. With one of each, intervals are wide, and Compare names only
-// large differences.
+// of each, old and new in turns. With one of each, Compare names only large differences.
 //
 // Compare names a cause, or a function for a cause, if its interval excludes 0 and the difference
-// is at least 5% of the old mean. An interval is the wider of two. One is Student's t over the
-// traces (Hayes, Moulton: Cluster Randomised Trials, 2nd edition, chapter 10), because requests
-// of one trace are not independent. The other is of the blocks within the traces (Newey, West:
-// Econometrica 55, 1987). Intervals are corrected for their number (Bonferroni). The same reports
-// give the same change.
+// is at least 5% of the old mean. An interval is the wider of two: Student's t over the traces
+// (Hayes, Moulton: Cluster Randomised Trials, 2nd edition, chapter 10), and that of the blocks
+// within the traces (Newey, West: Econometrica 55, 1987). Intervals are corrected for their
+// number (Bonferroni).
 func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) {
 	o.Old, o.New = cmp.Or(o.Old, "old"), cmp.Or(o.New, "new")
 	if o.Confidence == 0 {
@@ -164,7 +159,7 @@ func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) 
 	return c, nil
 }
 
-// comparable says why a side cannot be compared. If a side has one trace, only blocks show how
+// comparable says why a side cannot be compared. With one trace a side, only blocks show how
 // requests vary.
 func comparable(side []*reqtrace.Report, name string, alone bool) error {
 	if len(side) == 0 {
@@ -206,8 +201,7 @@ func newSide(name string, reports []*reqtrace.Report) Side {
 	return s
 }
 
-// kin returns CauseAssistMark for both kinds of assist, because the difference is how busy the
-// workers are.
+// kin returns CauseAssistMark for both kinds of assist.
 func kin(c reqtrace.Cause) reqtrace.Cause {
 	if c == reqtrace.CauseAssistWait {
 		return reqtrace.CauseAssistMark
@@ -215,7 +209,6 @@ func kin(c reqtrace.Cause) reqtrace.Cause {
 	return c
 }
 
-// notOfProgram has causes that the machine or other processes made.
 var notOfProgram = map[reqtrace.Cause]string{
 	reqtrace.CauseMachine:     "The machine stood still",
 	reqtrace.CauseDescheduled: "Other processes had the CPU",
@@ -223,7 +216,6 @@ var notOfProgram = map[reqtrace.Cause]string{
 
 func ofProgram(c reqtrace.Cause) bool { return c != reqtrace.CauseUnknown && notOfProgram[c] == "" }
 
-// name collects the rows that are worth naming.
 func (c *Change) name() {
 	for i := range c.ByCause {
 		cause := &c.ByCause[i]
@@ -289,7 +281,6 @@ func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
 	return c.table.difference(sum)
 }
 
-// sentence says by how much the slowest 1% differ, and which causes take more or less.
 func (c *Change) sentence() string {
 	d := c.Slow
 	differ := fmt.Sprintf("The slowest 1%% take %s", differsBy(d, c.New.Name, c.Old.Name))
@@ -315,7 +306,6 @@ func (c *Change) sentence() string {
 	return strings.Join(list, " ")
 }
 
-// changeCauses is how many causes a sentence names.
 const changeCauses = 2
 
 // differsBy formats "14.2 ms more in new than in old [+4.98 ms, +23.4 ms]".

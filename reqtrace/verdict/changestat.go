@@ -135,9 +135,9 @@ func (t *changeTable) setUsual() {
 	}
 }
 
-// muchUnclassed is the share of requests without a class above which classes are not compared. A
-// request without marks has a class only if it waited in its handler. So a new lock gives more
-// requests a class, which would look like another mix.
+// muchUnclassed is the share of requests without a class above which classes are not compared.
+// Without marks only requests that waited have a class, so a new lock would look like another
+// mix.
 const muchUnclassed = .02
 
 func unclassed(r *reqtrace.Report) bool {
@@ -152,9 +152,8 @@ func unclassed(r *reqtrace.Report) bool {
 	return float64(without) > muchUnclassed*float64(all)
 }
 
-// classesOf returns the classes that are compared. If blocks do not name all classes, a class
-// that some trace does not name is one of the others. If too many classes are unknown, all are
-// one.
+// classesOf returns the classes that are compared. If blocks fold classes, one that some trace
+// does not name is one of the others.
 func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
 	for _, side := range sides {
 		if slices.ContainsFunc(side, unclassed) {
@@ -348,7 +347,6 @@ func (t *changeTrace) mean(k lineKey, stat int) float64 {
 	return 0
 }
 
-// divisor returns how many requests a statistic is the mean of.
 func (t *changeTrace) divisor(stat int) float64 {
 	if stat == statSlow {
 		return slowest * t.all
@@ -356,8 +354,7 @@ func (t *changeTrace) divisor(stat int) float64 {
 	return t.all
 }
 
-// influence returns by how much each block moves a line's mean and its class's share, to first
-// order.
+// influence returns by how much each block moves a line's mean and its class's share.
 func (t *changeTrace) influence(k lineKey, stat int) (line, share []float64) {
 	line, share = make([]float64, t.blocks), make([]float64, t.blocks)
 	l, mean, r := t.lines[k], t.mean(k, stat), total(t.ofClass[k.class])/t.all
@@ -448,7 +445,6 @@ func (t *changeTable) tested() (n int) {
 	return n
 }
 
-// sorted returns groups, the largest difference first.
 func (t *changeTable) sorted(in map[groupKey]*group) []*group {
 	return slices.SortedFunc(maps.Values(in), func(p, q *group) int {
 		return cmp.Or(cmp.Compare(math.Abs(q.stats[statSlow].more()), math.Abs(p.stats[statSlow].more())),

@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// When the slowest requests are of another class than the rest.
 const (
 	leastSlow      = 5  // among the slowest 1%
 	leastSlowShare = .6 // of the slowest 1%

@@ -28,7 +28,6 @@ var machineLike = []reqtrace.Cause{
 	reqtrace.CauseRunqueueIdle,
 }
 
-// doubt says why the first cause is not certain; "": it is.
 func (v *Verdict) doubt() string {
 	r := v.report
 	if len(v.Causes) == 0 || !worth(r) {
@@ -76,7 +75,6 @@ func (v *Verdict) doubt() string {
 // otherRequests is package reqtrace's name for goroutines that ran instead, if it knows no more.
 const otherRequests = "other requests"
 
-// areRequests reports whether a holder is only other requests.
 func areRequests(holder string, r *reqtrace.Report) bool {
 	return holder == otherRequests ||
 		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })

@@ -12,9 +12,8 @@ import (
 )
 
 // During takes an execution trace of this process while f runs, and passes the verdict on the
-// requests in it. Use it in tests that serve requests, such as with net/http/httptest. A process
-// has one trace at a time, so During returns an error if another is under way. The trace is kept
-// in memory, some 200 bytes for each time that a goroutine waits or goes on.
+// requests in it. Use it in tests that serve requests, such as with net/http/httptest. It returns
+// an error if another trace is under way. The trace is kept in memory.
 //
 // The race detector and a busy machine make requests slow for other causes. So plant a wait that
 // is many times as long as a request. Assert on its cause and place, and not on times.

@@ -78,7 +78,6 @@ var (
 	clientKind = kind{"client", "set ReadTimeout and WriteTimeout, or put a proxy that buffers in front"}
 )
 
-// syncs are the system calls that wait for a disk; files are others on files.
 var (
 	syncs = []string{"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"}
 	files = []string{

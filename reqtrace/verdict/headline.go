@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// mostWords bounds a sentence.
 const mostWords = 25
 
 // headline says what to mend: the cause with its share, who held or did what, and where requests
@@ -93,7 +92,6 @@ func lineHeadline(same []NamedCause) string {
 	return t
 }
 
-// who says who holds what is waited for, or what runs instead; "": not known.
 func (n *NamedCause) who(b *reqtrace.Blame) string {
 	var t string
 	switch what := doing(b); {
@@ -135,7 +133,6 @@ func (n *NamedCause) who(b *reqtrace.Blame) string {
 	return t + longest + "."
 }
 
-// where says where requests spend the time; "": not known.
 func (n *NamedCause) where() string {
 	if n.Site == "" {
 		return ""

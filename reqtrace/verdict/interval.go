@@ -47,7 +47,6 @@ func (e *estimate) reach(level float64) float64 {
 	return reach
 }
 
-// busy counts the blocks that move a value.
 func busy(u []float64) (n int) {
 	for _, x := range u {
 		if x != 0 {

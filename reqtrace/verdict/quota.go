@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// throttled is the headline's sentence about the CPU quota, or "".
 func (v *Verdict) throttled() string {
 	if v.Causes[0].Cause != reqtrace.CauseThrottled {
 		return ""

@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// slowest is the share of all requests that are the slowest.
 const slowest = .01
 
 // slowness says how much a request counts in the difference between two means of the slowest 1%.
@@ -25,18 +24,16 @@ const slowest = .01
 //	          p99 old    p99 new
 //
 // Right of both 99th percentiles all of S'(x) - S(x) counts (φ = 1), left of both none, and
-// between them the part below 1%. So a request of length X counts ∫φ from 0 to X. The sums of
-// that, over 1%, differ by what the means of the slowest 1% do. It is the same for old and new
-// requests. If each side's slowest 1% stood alone, a new cause would push others out of the 1%,
-// and these would seem to take less.
+// between them the part below 1%. A request of length X counts ∫φ from 0 to X. If each side's
+// slowest 1% stood alone, a new cause would push others out of it, and these would seem to take
+// less.
 type slowness struct {
 	times []time.Duration // at which the curves fall, in order
 	upTo  []float64       // ns that a request of that time counts
 	tails [2]float64      // ns: means of the slowest 1%
 }
 
-// newSlowness takes the traces of each side with equal weights. It needs the slowest 1% of each
-// side and of each trace.
+// newSlowness needs the slowest 1% of each side and of each trace.
 func newSlowness(sides [2][]*reqtrace.Report) *slowness {
 	var all []slowRequest
 	for s, reports := range sides {

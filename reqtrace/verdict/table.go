@@ -19,7 +19,6 @@ type Row struct {
 	Share  float64 // of the whole excess, 0 to 1
 }
 
-// leastRow is the least share of a request's time that gives a cause a row.
 const leastRow = .0005
 
 func table(r *reqtrace.Report) []Row {

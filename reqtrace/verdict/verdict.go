@@ -10,7 +10,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// When an excess is worth naming, and which of its causes are named.
 const (
 	worthTimes  = 2                // p99+ takes more than so many times the median
 	worthTime   = time.Millisecond // and at least so much more
@@ -255,7 +254,6 @@ func moreSamples(r *reqtrace.Report) string {
 	return "trace for longer, or under more load"
 }
 
-// machineCaveats says what the machine did.
 func machineCaveats(m *reqtrace.Machine) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if m.Stalls > 0 {

@@ -68,7 +68,6 @@ type Group struct {
 	Causes []reqtrace.Cause
 }
 
-// gcCauses are what requests lose to the collector.
 var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseAssistMark, reqtrace.CauseAssistWait, reqtrace.CauseSweep, reqtrace.CauseStopped,
 	reqtrace.CauseRunqueueGC,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"evenkeel.dev/gctrace"
@@ -156,19 +155,7 @@ func (f *File) Write(w io.Writer) error {
 	return e.Encode(f)
 }
 
-func ReadFile(name string) (*File, error) {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	f, err := Read(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return f, nil
-}
-
+// Read reads what Write wrote.
 func Read(r io.Reader) (*File, error) {
 	var f File
 	d := json.NewDecoder(io.LimitReader(r, maxFileBytes))
