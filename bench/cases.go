@@ -14,7 +14,6 @@ import (
 	"evenkeel.dev/bench/httpd"
 	"evenkeel.dev/bench/load"
 	"evenkeel.dev/bench/recorder"
-	"evenkeel.dev/bench/tailstat"
 )
 
 func cases() []harness.Case {
@@ -27,6 +26,5 @@ func cases() []harness.Case {
 		httpd.Cases(),
 		load.Cases(),
 		recorder.Cases(),
-		tailstat.Cases(),
 	)
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"evenkeel.dev/bench/harness"
-	"evenkeel.dev/bench/machine"
 )
 
 // Sizes of a quick run.
@@ -128,8 +127,7 @@ func said(c *harness.Child, within time.Duration) (v values, err error) {
 	return v, json.Unmarshal([]byte(text), &v)
 }
 
-// hold returns the server's bytes per connection that has had an answer. Connections before them
-// have paged in the code, and filled pools of a fixed size.
+// hold measures what a connection that has had an answer keeps.
 func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
 	srv, cl, err := start(ctx, r, l)
 	if err != nil {
@@ -137,35 +135,8 @@ func hold(ctx context.Context, r *harness.Run, l load) (values, error) {
 	}
 	defer srv.Stop()
 	defer cl.Stop()
-	if _, err := cl.Await("warm"); err != nil {
-		return nil, err
-	}
-	before, err := settled(srv)
-	if err != nil {
-		return nil, err
-	}
-	if err := cl.Say(""); err != nil {
-		return nil, err
-	}
-	if _, err := cl.Await("held"); err != nil {
-		return nil, err
-	}
-	after, err := settled(srv)
-	return values{keeps: (after - before) / float64(l.conns)}, err
-}
-
-// settled returns the bytes of the server's own pages, after it has given back what it does not
-// need.
-func settled(srv *harness.Child) (float64, error) {
-	time.Sleep(100 * time.Millisecond) // the server may still be at work
-	if err := srv.Signal(syscall.SIGUSR1); err != nil {
-		return 0, err
-	}
-	if _, err := srv.Await("settled"); err != nil {
-		return 0, err
-	}
-	n, err := machine.OwnBytes(srv.Pid())
-	return float64(n), err
+	bytes, err := harness.KeptBytes(srv, cl, l.conns, 100*time.Millisecond)
+	return values{keeps: bytes}, err
 }
 
 // steps are numbers of connections.

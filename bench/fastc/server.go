@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -123,24 +122,15 @@ func listening(ctx context.Context, srv *harness.Child, log string) (addr string
 
 // take sets the client's figures, and the handlers' p99.9 by the access log.
 func take(r *harness.Run, log, result string) error {
-	text, err := os.ReadFile(result)
+	client, err := harness.ReadLoad(result)
 	if err != nil {
 		return err
 	}
-	var file struct {
-		Runs []struct{ Load *loadgen.Result }
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		return err
-	}
-	if len(file.Runs) != 1 || file.Runs[0].Load == nil {
-		return fmt.Errorf("evenkeel load wrote %d runs", len(file.Runs))
-	}
-	client := file.Runs[0].Load
 	if ok := client.Statuses[200]; ok != client.Requests() {
 		return fmt.Errorf("of %d requests %d were answered with 200", client.Requests(), ok)
 	}
-	if text, err = os.ReadFile(log); err != nil {
+	text, err := os.ReadFile(log)
+	if err != nil {
 		return err
 	}
 	inside, err := handlers(text, path(r.Way, r.Load))

@@ -286,7 +286,7 @@ func (f *faulty) startEtcd(ctx context.Context, r *harness.Run) (*harness.Child,
 		return nil, err
 	}
 	c.Drain()
-	if err := listens(ctx, c, f.etcd); err != nil {
+	if err := c.Listens(ctx, f.etcd); err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("etcd: %w", err)
 	}

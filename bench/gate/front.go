@@ -4,14 +4,12 @@ package gate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"evenkeel.dev/bench/harness"
 )
@@ -53,32 +51,12 @@ func (s *system) startFront(ctx context.Context) (*harness.Child, error) {
 		return nil, err
 	}
 	c.Drain()
-	if err := listens(ctx, c, s.listen); err != nil {
+	if err := c.Listens(ctx, s.listen); err != nil {
 		c.Stop()
 		_, complaint := c.Output()
 		return nil, fmt.Errorf("%s: %w\n%s", s.way.front, err, complaint)
 	}
 	return c, nil
-}
-
-// listens waits until the child listens at addr.
-func listens(ctx context.Context, c *harness.Child, addr string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("it does not listen at %s", addr))
-	defer cancel()
-	for {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-c.Exited():
-			return errors.New("it ended at once")
-		default:
-		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
-			return err
-		}
-	}
 }
 
 func installed(how string, names ...string) (path string, err error) {

@@ -106,18 +106,6 @@ func FreeAddr() (addr string, err error) {
 	return "", err
 }
 
-// Leave writes a file into the directory of -keep, if there is one.
-func (r *Run) Leave(name string, b []byte) error {
-	if r.h.Keep == "" {
-		return nil
-	}
-	dir, err := r.Dir()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, name), b, 0o600)
-}
-
 // AnyCore lets a child run on all cores.
 const AnyCore = -1
 

@@ -222,6 +222,11 @@ func TestRun(t *testing.T) {
 	if err := h.Judge(files[0]); err != nil || !strings.Contains(printed, out.String()) {
 		t.Errorf("%v; judged again:\n%s\nnot in\n%s", err, out.String(), printed)
 	}
+	saved := printed[strings.Index(printed, "low: a: x over control"):]
+	out.Reset()
+	if err := (&Harness{Out: &out}).Judge(files[0]); err != nil || !strings.HasPrefix(saved, out.String()) {
+		t.Errorf("%v; saved figures:\n%s\nnot in\n%s", err, out.String(), saved)
+	}
 	if err := h.Judge("harness.go"); err == nil {
 		t.Error("a file that is not of results was judged")
 	}
@@ -254,6 +259,19 @@ func TestInterrupted(t *testing.T) {
 	err := h.Run(ctx, "")
 	if err == nil || !strings.Contains(err.Error(), "round 3 of 9") || !strings.Contains(out.String(), "met") {
 		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// TestMissed: a claim that is missed is an error of a test in full.
+func TestMissed(t *testing.T) {
+	c := Case{
+		Name: "x/y", Rounds: 2, Ways: []string{"a"}, Length: time.Millisecond,
+		Run:    func(_ context.Context, r *Run) error { r.Set("x", 2); return nil },
+		Claims: []Claim{{Way: "a", Figure: "x", Target: AtMost(1)}, {Way: "a", Figure: "x", Target: AtMost(3)}},
+	}
+	h := &Harness{Cases: []Case{c}, Out: t.Output()}
+	if err := h.Run(t.Context(), ""); err != nil || len(h.missed) != 1 {
+		t.Errorf("%v, missed %v", err, h.missed)
 	}
 }
 

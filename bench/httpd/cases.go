@@ -5,20 +5,16 @@
 package httpd
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"evenkeel.dev/bench/harness"
-	"evenkeel.dev/bench/machine"
 )
 
 const (
@@ -222,7 +218,7 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	if err != nil {
 		return err
 	}
-	if err := reachable(ctx, addr); err != nil {
+	if err := srv.Listens(ctx, addr); err != nil {
 		return err
 	}
 	cl, err := r.Start(ctx, 1, nil, slices.Concat([]string{
@@ -235,9 +231,12 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 	}
 	defer cl.Stop()
 	if l.kind == "hold" {
-		if err := hold(r, srv, cl, conns); err != nil {
+		rest := harness.Unless(r, 3*time.Second, 0) // idle workers end, half of them per second
+		bytes, err := harness.KeptBytes(srv, cl, conns, rest)
+		if err := errors.Join(err, cl.Say("")); err != nil {
 			return err
 		}
+		r.Set(keeps, bytes)
 	}
 	text, err := cl.Line(r.Warmup + r.Length)
 	if err != nil {
@@ -255,52 +254,4 @@ func (g group) run(ctx context.Context, r *harness.Run) error {
 		return fmt.Errorf("the server ended under load: %s", strings.TrimSpace(complaint))
 	}
 	return nil
-}
-
-// reachable waits until the server listens. Some print their address before that.
-func reachable(ctx context.Context, addr string) error {
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			return c.Close()
-		}
-		if ctx.Err() != nil || time.Now().After(end) {
-			return cmp.Or(ctx.Err(), err)
-		}
-	}
-}
-
-// hold sets the server's bytes per connection that has had an answer. Connections before them have
-// paged in the code, and filled pools of a fixed size.
-func hold(r *harness.Run, srv, client *harness.Child, conns int) error {
-	if _, err := client.Await("warm"); err != nil {
-		return err
-	}
-	before, err := settled(r, srv)
-	if err != nil {
-		return err
-	}
-	if err := client.Say(""); err != nil {
-		return err
-	}
-	if _, err := client.Await("held"); err != nil {
-		return err
-	}
-	after, err := settled(r, srv)
-	r.Set(keeps, (after-before)/float64(conns))
-	return errors.Join(err, client.Say(""))
-}
-
-// settled returns the bytes of the server's own pages, after it has given back what it does not
-// need.
-func settled(r *harness.Run, srv *harness.Child) (float64, error) {
-	time.Sleep(harness.Unless(r, 3*time.Second, 0)) // idle workers end, half of them per second
-	if err := srv.Signal(syscall.SIGUSR1); err != nil {
-		return 0, err
-	}
-	if _, err := srv.Await("settled"); err != nil {
-		return 0, err
-	}
-	n, err := machine.OwnBytes(srv.Pid())
-	return float64(n), err
 }

@@ -94,17 +94,11 @@ func (t *target) evenkeel(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(file)
+	res, err := harness.ReadLoad(file)
 	if err != nil {
 		return err
 	}
-	var f struct {
-		Runs []struct{ Load *loadgen.Result }
-	}
-	if err := json.Unmarshal(text, &f); err != nil {
-		return err
-	}
-	return t.takeResult(f.Runs[0].Load, cpu)
+	return t.takeResult(res, cpu)
 }
 
 var (

@@ -23,7 +23,7 @@ import (
 // rounds are those of one comparison.
 const rounds = 10
 
-// TestRecorded runs the cases of what tailstat finds in the runs that tailstat/runs has recorded.
+// TestRecorded draws from the runs of TestRuns.
 func TestRecorded(t *testing.T) { harness.RunTest(t, *full, alarmsCase(), powerCase()) }
 
 // recordedRuns are what runsCase has measured, by way and load, in the order of rounds.
@@ -33,7 +33,7 @@ type recordedRuns map[string][]tailstat.Run
 func (rs recordedRuns) open(context.Context, *harness.Run) (end func(), err error) {
 	names, _ := filepath.Glob("../results/tailstat-runs.*.json.gz")
 	if len(names) == 0 {
-		return nil, harness.NotHere(errors.New("no runs were recorded: -run tailstat/runs does it"))
+		return nil, harness.NotHere(errors.New("no runs were recorded: TestRuns does it with -full"))
 	}
 	f, err := os.Open(names[len(names)-1])
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-var full = flag.Bool("full", false, "make as many trials as docs' figures took, and fail on a claim that is missed")
+var full = flag.Bool("full", false, "measure in full")
 
 // TestSynthetic runs the cases of services whose truth is known, with a few trials or in full.
 func TestSynthetic(t *testing.T) { harness.RunTest(t, *full, coverageCase(), sequentialCase()) }

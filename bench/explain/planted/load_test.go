@@ -148,7 +148,7 @@ func (p *plant) traced(ctx context.Context, r *harness.Run, env ...string) (*tak
 	}
 	select {
 	case t := <-done:
-		return t, errors.Join(t.err, r.Leave("trace", t.trace))
+		return t, t.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

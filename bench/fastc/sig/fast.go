@@ -43,31 +43,6 @@ func Cross(a, b Vec) Vec
 //fastc:budget
 func MeasuredAdd2(a, b int64) int64
 
-// MeasuredAdd6 is Add6 through a Site.
-//
-//fastc:call sig_add6(a, b, c, d, e, f)
-//fastc:budget
-func MeasuredAdd6(a, b, c, d, e, f int64) int64
-
-// MeasuredAddDouble is AddDouble through a Site.
-//
-//fastc:call sig_adddouble(a, b)
-//fastc:budget
-func MeasuredAddDouble(a, b float64) float64
-
-// MeasuredDot is Dot through a Site.
-//
-//fastc:call sig_dot(a, b, len(a))
-//fastc:require len(b) >= len(a)
-//fastc:budget
-func MeasuredDot(a, b []float64) float64
-
-// MeasuredCross is Cross through a Site.
-//
-//fastc:call sig_cross(a, b)
-//fastc:budget
-func MeasuredCross(a, b Vec) Vec
-
 // Spin computes for ns nanoseconds, whatever the budget says.
 //
 //fastc:call sig_spin(ns)

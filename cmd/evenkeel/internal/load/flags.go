@@ -43,8 +43,8 @@ type Flags struct {
 	Output string
 }
 
-// DefaultRequests is how many requests a closed loop sends without -n and -z.
-const DefaultRequests = 200
+// defaultRequests is how many requests a closed loop sends without -n and -z.
+const defaultRequests = 200
 
 // defaultOpen is how many connections an open loop opens at most without -c.
 const defaultOpen = 1000

@@ -205,7 +205,7 @@ func Planned(o *loadgen.Options) float64 {
 	case o.Requests > 0:
 		n = float64(o.Requests)
 	case loadDuration(o) == 0:
-		n = DefaultRequests
+		n = defaultRequests
 	}
 	switch {
 	case len(o.Times) > 0:
