@@ -12,7 +12,8 @@ import (
 	"evenkeel.dev/fastc/internal/leaf"
 )
 
-// TestAllocs: Call leaves the frame, and what it points to, on the stack. Slow moves them to the heap.
+// TestAllocs: Call leaves the frame, and what it points to, on the stack. Slow moves them to the
+// heap.
 func TestAllocs(t *testing.T) {
 	counted := fastc.MustSite(leaf.Dot, "counted", fastc.Options{DisableBudget: true})
 	timed := fastc.MustSite(leaf.Dot, "timed", fastc.Options{Budget: time.Hour})

@@ -1,8 +1,8 @@
 //go:build cgo && !nofastc && (((amd64 || arm64) && (linux || darwin || freebsd || netbsd || openbsd || dragonfly)) || (ppc64le && linux))
 
-// Invariant: runtime.asmcgocall(fn, arg unsafe.Pointer) int32 stands in the same assembly file
-// as runtime.goexit, takes its arguments as [asmcall] passes them, and runs fn on the thread's
-// system stack. discover checks the first by name and file, selfTest the rest by a call.
+// Invariant: runtime.asmcgocall(fn, arg unsafe.Pointer) int32 is in the assembly file of
+// runtime.goexit, takes its arguments as [asmcall] passes them, and runs fn on the thread's system
+// stack. discover checks the first, selfTest the rest.
 
 package fastc
 
@@ -16,25 +16,24 @@ import (
 	"unsafe"
 )
 
-// target is the code that asmcall jumps to: resolve at first, then what resolve chose. Written
-// atomically, once; read by asmcall.
+// target is the code that asmcall jumps to: resolve at first, then what choose stored atomically.
 var target uintptr
 
 func init() { target, _, _ = codes() } // not in the declaration: resolve refers to target
 
-// asmcall jumps to target with the frame that it was called with.
+// asmcall jumps to target with its own frame.
 //
 //go:noescape
 func asmcall(fn, arg unsafe.Pointer) int32
 
-// probe calls the code at pc as asmcall would, and so that code of the register-based calling
-// convention finds its arguments too: selfTest tells which it is without a crash.
+// probe calls the code at pc as asmcall would. Code of the register-based calling convention finds
+// its arguments too, so that selfTest tells which it is without a crash.
 //
 //go:noescape
 func probe(pc uintptr, fn, arg unsafe.Pointer) int32
 
-// leafFrame is the frame of the function leaf, in assembly and of C's calling convention. It
-// stores its stack pointer in sp and returns in + 1.
+// leafFrame is the frame of leaf, which is assembly of C's calling convention. leaf stores its
+// stack pointer in sp and returns in + 1.
 type leafFrame struct {
 	in int32
 	sp uintptr
@@ -55,7 +54,6 @@ var (
 	way  choice // written under once
 )
 
-// chosen returns the way that Call takes. The first call finds it and sets target.
 func chosen() choice {
 	once.Do(choose)
 	return way
@@ -99,9 +97,8 @@ const (
 	maxSteps   = 64 // functions between the two; 12 on amd64, 5 on arm64 in Go 1.26
 )
 
-// discover walks from goexit back to entry, over that many functions at most. Two functions have
-// that name: the one in assembly, and a wrapper by the compiler for Go's other calling
-// convention, which is in no assembly file.
+// discover walks from goexit back to entry, over at most that many functions. The compiler's
+// wrapper for Go's other calling convention has the same name, and is in no assembly file.
 func discover(entry string, most int) (pc uintptr, source string, err error) {
 	pcs := make([]uintptr, 16)
 	pcs = pcs[:runtime.Callers(0, pcs)]
@@ -128,7 +125,7 @@ func discover(entry string, most int) (pc uintptr, source string, err error) {
 	return 0, "", fmt.Errorf("no %s within %d functions before %s in %s", entry, most, anchorName, path.Base(file))
 }
 
-// selfTest calls leaf through pc and looks at what comes back and which stack it ran on.
+// selfTest calls leaf through pc and checks its result and its stack.
 func selfTest(pc uintptr) error {
 	const (
 		in   = 20261121

@@ -6,14 +6,13 @@ import "unsafe"
 
 const leafAlign = 8 // of the stack pointer modulo 16 when a function is entered (System V ABI)
 
-// codes returns the code of resolve and slow as asmcall jumps to it, which is ABI0's, and the
-// code of leaf.
+// codes returns the ABI0 code of resolve and slow, and the code of leaf.
 func codes() (resolve, slow, leaf uintptr)
 
 // Assembly alone refers to these.
 var _, _, _ = resolve, slow, watch
 
-// siteCall is [Site.Call]: it counts down in s and jumps to target as asmcall does, or to watch.
+// siteCall counts down in s and jumps to target as asmcall does, or to watch.
 //
 //go:noescape
 func siteCall(s *Site, arg unsafe.Pointer) int32

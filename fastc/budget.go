@@ -7,16 +7,16 @@ const (
 	strikes   = 3                     // timed calls over the budget, at least, that divert a function
 )
 
-// overtime is what the calls of a function took beyond its budget. It sinks by the allowance a
-// second, so that it is the surplus of the last busy while; it is guarded by the Site's mu.
+// overtime is what the calls of a function took beyond its budget, less the allowance for each
+// second. The Site's mu guards it.
 type overtime struct {
 	surplus time.Duration
 	seen    int // timed calls since the surplus was nothing
 	at      time.Time
 }
 
-// add takes note of calls which took that long beyond the budget together, as one that was timed
-// says. It reports whether that is too much.
+// add notes that calls took that long beyond the budget together, going by one that was timed. It
+// reports whether that is too much.
 func (o *overtime) add(now time.Time, beyond time.Duration) bool {
 	o.surplus -= time.Duration(now.Sub(o.at).Seconds() * float64(allowance))
 	o.at = now

@@ -1,7 +1,7 @@
 //go:build cgo
 
-// Invariant: runtime.cgocall has this signature and is open to linkname. Every program of cgo calls it
-// under this name (runtime/cgocall.go, go.dev/issue/67401). It keeps fn and arg alive.
+// Invariant: runtime.cgocall has this signature, is open to linkname (go.dev/issue/67401), and
+// keeps fn and arg alive.
 
 package fastc
 
@@ -10,14 +10,14 @@ import (
 	"unsafe"
 )
 
-// cgocall moves arg, and all that it points to, to the heap, as ordinary cgo does. When C calls back into
-// Go, the goroutine's stack may move. The heap does not.
+// cgocall moves arg and all that it points to to the heap. If C calls back into Go, the goroutine's
+// stack may move. The heap does not.
 //
 //go:linkname cgocall runtime.cgocall
 func cgocall(fn, arg unsafe.Pointer) int32
 
-// cgocallLeaf leaves arg where it is. Without a callback the stack neither grows nor shrinks during the
-// call, because the goroutine is in a system call (runtime/stack.go, isShrinkStackSafe).
+// cgocallLeaf leaves arg in place. Without a callback the stack does not move during the call,
+// because the goroutine is in a system call (runtime/stack.go, isShrinkStackSafe).
 //
 //go:linkname cgocallLeaf runtime.cgocall
 //go:noescape

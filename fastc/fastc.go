@@ -2,30 +2,26 @@ package fastc
 
 import "unsafe"
 
-// Call runs the C function fn, which is int32_t fn(void *frame), with arg as its frame and
-// returns its value. It runs on the thread's system stack without telling the scheduler: no
-// other goroutine gets this processor, and no stop of the world completes, until fn returns.
-// fn must therefore be a leaf: it neither blocks nor calls back into Go, and its time is bounded.
+// Call runs the C function int32_t fn(void *frame) with arg as its frame, and returns its value. No
+// other goroutine gets this processor, and no stop of the world completes, until fn returns. So fn
+// must be a leaf, also if [Available] is false and Call goes through cgo.
 //
-// arg does not escape: the frame may live on the goroutine's stack, and it and all Go memory it
-// points to stays where it is during the call. C must keep no pointer to any of it.
+// arg does not escape. The frame, and the Go memory that it points to, stay in place during the
+// call. C must keep no pointer to them. Any number of goroutines may use Call at a time.
 //
-// Where the short way is not available ([Available]), Call goes through cgo, and fn must be a leaf all the
-// same. Any goroutine may call it, any number at a time; what fn itself touches is the caller's business.
-//
-// Call is never inlined: where it begins the goroutine can be preempted, and nothing below it can
-// be. A loop of calls would keep its processor for good, and hold up every stop of the world.
+// Call is never inlined, because the goroutine can be preempted only where it begins. A loop of
+// inlined calls would hold up every stop of the world.
 //
 //go:noinline
 func Call(fn, arg unsafe.Pointer) int32 { return call(fn, arg) }
 
-// Slow runs fn as ordinary cgo does. The scheduler knows of the call, so fn may block, take any time, and
-// call back into Go. arg escapes: the frame and all that it points to are on the heap. C must keep no
-// pointer to any of it. Slow returns -1 when the program was built without cgo.
+// Slow runs fn as ordinary cgo does, so fn may block, take any time, and call back into Go. arg,
+// and all that it points to, escape to the heap. C must keep no pointer to them. Slow returns -1 if
+// the program was built without cgo.
 func Slow(fn, arg unsafe.Pointer) int32 { return cgocall(fn, arg) }
 
-// leafByCgo calls a leaf through cgo and leaves its frame on the stack. It panics when the stack has moved,
-// which only a callback into Go does: C may have written to the freed one.
+// leafByCgo calls a leaf through cgo and leaves its frame on the stack. It panics if the stack has
+// moved, which only a callback into Go does, because C may have written to the freed stack.
 func leafByCgo(fn, arg unsafe.Pointer) int32 {
 	var here byte
 	before := uintptr(unsafe.Pointer(&here))
@@ -37,11 +33,10 @@ func leafByCgo(fn, arg unsafe.Pointer) int32 {
 	return r
 }
 
-// Available reports whether [Call] takes the short way. The answer is found once, at the first
-// call of this function, of [Call] or of [Source], and stays.
+// Available reports whether [Call] takes the short way. The answer does not change.
 func Available() bool { return chosen().short }
 
-// Source says, for a log or a bug report, which function [Call] goes through and why.
+// Source says which function [Call] goes through and why, for a log or a bug report.
 func Source() string { return chosen().source }
 
 // choice is the way that Call takes.

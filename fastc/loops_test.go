@@ -19,13 +19,14 @@ import (
 
 const (
 	loopTurns = 20_000 // of a call: 5 to 20 µs
-	// of a loop, where nothing preempts it: then a collection waits for all of them, half a minute and more
+	// of a loop, where nothing preempts it: then a collection waits for all of them, half a minute
+	// and more
 	loopCalls      = 5_000_000
 	wantCollection = 10 // complete before the first loop ends
 )
 
-// loops call C again and again, on one goroutine each. No function stands between a loop and what it
-// tests: the compiler would ask for preemption where it begins.
+// loops call C again and again, on one goroutine each. No function stands between a loop and what
+// it tests: the compiler would ask for preemption where it begins.
 var loops = map[string]func(enough *atomic.Bool){
 	"Call": func(enough *atomic.Bool) {
 		turns := int64(loopTurns)

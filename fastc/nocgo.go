@@ -6,6 +6,6 @@ import "unsafe"
 
 const whyNot = "built without cgo: there is no C to call"
 
-// cgocall and cgocallLeaf say that there is no C to call; no shim of fastcgen returns -1.
+// No shim of fastcgen returns -1.
 func cgocall(fn, arg unsafe.Pointer) int32     { return -1 }
 func cgocallLeaf(fn, arg unsafe.Pointer) int32 { return -1 }

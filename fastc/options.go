@@ -8,8 +8,7 @@ import (
 	"evenkeel.dev"
 )
 
-// HoldForever is an [Options.Hold] that does not end: a function that was diverted goes through cgo until
-// the process ends.
+// HoldForever is an [Options.Hold] that lasts until the process ends.
 const HoldForever time.Duration = math.MaxInt64
 
 const (
@@ -21,21 +20,21 @@ const (
 
 // Options configure a [Site]. The zero value works.
 type Options struct {
-	// Budget is what one call may take, and so what it may add to a stop of the world.
-	// Default: 0, which is 200 µs. There is no upper limit.
+	// Budget is how long one call may take, and so what it may add to a stop of the world.
+	// Zero means 200 µs.
 	Budget time.Duration
 
-	// DisableBudget lets every call take the short way, however long calls take: they are only counted.
-	// Default: false. Budget and Hold have to be 0 with it.
+	// DisableBudget lets every call take the short way, however long it takes. Budget and Hold must
+	// be 0 with it.
 	DisableBudget bool
 
-	// Hold is how long calls go through cgo once they exceed the budget too much. It doubles each
-	// time that they do so again within as long a time after it, up to 16 times this. Default: 0, which
-	// is 10 s. Limit: 24 h, or HoldForever.
+	// Hold is how long calls go through cgo after they exceeded the budget. It doubles each time
+	// that they do so again within the last hold's length, up to 16 times. Zero means 10 s. At most
+	// 24 h, or HoldForever.
 	Hold time.Duration
 
-	// Logger gets Warn when calls begin to go through cgo, and Debug when they no longer do.
-	// Default: nil, which is slog.Default().
+	// Logger gets Warn when calls begin to go through cgo, and Debug when they stop. Nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 

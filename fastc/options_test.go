@@ -11,7 +11,8 @@ import (
 	"evenkeel.dev/fastc/internal/leaf"
 )
 
-// TestOptions: what makes no sense is refused with the option's name, and the rest gets its defaults.
+// TestOptions: what makes no sense is refused with the option's name, and the rest gets its
+// defaults.
 func TestOptions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts Options

@@ -35,8 +35,8 @@ func TestCountdowns(t *testing.T) {
 	}
 }
 
-// TestPace holds that timing takes its share of the time: one call in 128 where they come quickly, each
-// where they come slowly or where a few are so long that most of the time is theirs.
+// TestPace holds that timing takes its share of the time: one call in 128 where they come quickly,
+// each where they come slowly or where a few are so long that most of the time is theirs.
 func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -11,23 +11,21 @@ import (
 
 const (
 	probation = 16          // calls within the budget, one after the other, that make a function trusted
-	doubtful  = time.Second // how long the thread is asked too after a call over the budget
+	doubtful  = time.Second // how long a Site asks the thread too after a call over the budget
 )
 
-// Site calls one C function with a budget of time: when the calls took more than 10 ms beyond it in a
-// second of use, three of them at least, the function is diverted. It goes through ordinary cgo for a
-// while ([Options.Hold]), and then has to prove itself again.
+// Site calls one C function with a budget of time. If at least three calls took more than 10 ms
+// beyond it in a second of use, the Site diverts the function: calls go through ordinary cgo for
+// [Options.Hold].
 //
-// The time is an estimate from the calls that are timed: the first 16 each, then one in 128 at least,
-// and more where one hundredth of the time is enough for more: at first, and again for a second after
-// a call over the budget. So a function most of whose calls are short is diverted too. For that second
-// the thread is asked as well (Linux): what the kernel took away from a call that computed is not held
-// against it.
+// The Site times the first 16 calls, then at least one in 128. It times more of them at first and
+// after a call over the budget, as long as that takes at most 1% of the time. On Linux it then also
+// asks the kernel how long the thread computed, so that preemption does not count.
 //
-// That is no bound for a single call: nothing can stop one that runs. Where the time follows
-// from the size of the input, choose [Slow] before the call (fastcgen: //fastc:slow).
+// A Site does not bound a single call. If the time depends on the input, choose [Slow] before the
+// call (fastcgen: //fastc:slow).
 //
-// Any goroutine may use it, any number at a time.
+// Any number of goroutines may use it at a time.
 type Site struct {
 	fn      unsafe.Pointer
 	trusted atomic.Uint32 // 1: only samples are timed
@@ -35,7 +33,7 @@ type Site struct {
 	opts    Options
 
 	diverted atomic.Bool
-	doubt    atomic.Int64 // until when the thread is asked too; ns since born
+	doubt    atomic.Int64 // until when measure asks the thread too; ns since born
 	born     time.Time
 
 	pace      pace
@@ -57,7 +55,7 @@ type Site struct {
 
 // Stats are the counters of a [Site].
 type Stats struct {
-	Calls      uint64        // of the function; up to some that wait for the next timed one
+	Calls      uint64        // of the function; some count only at the next timed call
 	Timed      uint64        // of the calls on the short way
 	Over       uint64        // of the timed calls, beyond the budget
 	Slow       uint64        // calls through ordinary cgo, by diversion or by [Site.Slow]
@@ -66,7 +64,7 @@ type Stats struct {
 	Diverted   bool          // now
 }
 
-// NewSite returns a Site for calls of the C function fn, which logs call name. The only errors are of
+// NewSite returns a Site for calls of the C function fn, which logs call name. Its errors are of
 // type [*evenkeel.OptionError].
 func NewSite(fn unsafe.Pointer, name string, opts Options) (*Site, error) {
 	opts, err := opts.normal()
@@ -78,8 +76,7 @@ func NewSite(fn unsafe.Pointer, name string, opts Options) (*Site, error) {
 	return s, nil
 }
 
-// MustSite is [NewSite] for a variable of a package, as fastcgen writes it: it panics where NewSite returns
-// an error.
+// MustSite is [NewSite] for a variable of a package. It panics if NewSite returns an error.
 func MustSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	s, err := NewSite(fn, name, opts)
 	if err != nil {
@@ -88,8 +85,8 @@ func MustSite(fn unsafe.Pointer, name string, opts Options) *Site {
 	return s
 }
 
-// Call is the package's [Call] of the function. While the function is diverted, the call goes through cgo.
-// Call is never inlined, for the same reason.
+// Call is the package's [Call] of the function. While the function is diverted, it goes through
+// cgo.
 //
 //go:noinline
 func (s *Site) Call(arg unsafe.Pointer) int32 { return siteCall(s, arg) }
@@ -105,7 +102,7 @@ func (s *Site) countSlow() {
 	s.slow.Add(1)
 }
 
-// Stats returns the counters. They are read one after the other while calls go on.
+// Stats returns the counters. It reads them one after the other while calls go on.
 func (s *Site) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,13 +117,13 @@ func (s *Site) Stats() Stats {
 	}
 }
 
-// watch is a call that is looked at. siteCall jumps here.
+// watch makes a call that may be timed. siteCall jumps here.
 func watch(s *Site, arg unsafe.Pointer) int32 {
 	if s.diverted.Load() && !s.returned(time.Now()) {
 		s.countSlow()
 		return leafByCgo(s.fn, arg)
 	}
-	short := chosen().short // or the first call would be timed with the search
+	short := chosen().short // before the clock starts, because the first call searches
 	now := time.Since(s.born)
 	ask := short && !s.opts.DisableBudget && (s.trusted.Load() == 0 || int64(now) < s.doubt.Load())
 	cost := costOfTiming
@@ -154,8 +151,7 @@ func watch(s *Site, arg unsafe.Pointer) int32 {
 	return r
 }
 
-// measure calls the function and says how long it took by the clock, and what of that the function is
-// to be charged with, for which it asks the thread if ask is set.
+// measure calls the function and returns how long it took by the clock, and what of that counts.
 func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged time.Duration) {
 	if !ask {
 		start := time.Now()
@@ -163,7 +159,7 @@ func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged ti
 		clock = time.Since(start)
 		return r, clock, clock
 	}
-	runtime.LockOSThread() // both answers are to be one thread's
+	runtime.LockOSThread() // both answers have to be one thread's
 	before, known := readThread()
 	start := time.Now()
 	r = call(s.fn, arg)
@@ -176,8 +172,8 @@ func (s *Site) measure(arg unsafe.Pointer, ask bool) (r int32, clock, charged ti
 	return r, clock, charge(clock, before, after)
 }
 
-// charge returns what of a call's time by the clock counts: not what others had of the processor, unless
-// the call waited, which no leaf does.
+// charge returns the part of a call's time that counts. Time during which other threads had the
+// processor does not, unless the call waited, which no leaf does.
 func charge(clock time.Duration, before, after thread) time.Duration {
 	if after.waits != before.waits {
 		return clock
@@ -185,8 +181,8 @@ func charge(clock time.Duration, before, after thread) time.Duration {
 	return min(clock, after.used-before.used)
 }
 
-// judge takes note of a timed call on the short way that stands for as many calls. A call over the
-// budget for which the thread was not asked only raises doubt.
+// judge notes a timed call, which stands for that many calls. A call over the budget for which the
+// thread was not asked only raises doubt.
 func (s *Site) judge(took time.Duration, calls int32, asked bool) {
 	within := s.opts.DisableBudget || took <= s.opts.Budget
 	if within && s.trusted.Load() != 0 {
@@ -212,12 +208,13 @@ func (s *Site) judge(took time.Duration, calls int32, asked bool) {
 	if hold == HoldForever {
 		until = "the end of the process"
 	}
-	s.logger().Warn("fastc: calls exceed their budget by more than 10 ms a second and go through cgo for now; choose Slow by the size of the input, or a larger budget",
+	s.logger().Warn("fastc: calls exceed their budget by more than 10 ms a second and go through cgo for now; "+
+		"choose Slow by the size of the input, or a larger budget",
 		"function", s.name, "budget", s.opts.Budget, "took", took, "for", until)
 }
 
-// weigh trusts the function after enough calls within the budget, and diverts it, for hold, when
-// there is too much beyond it.
+// weigh trusts the function after enough calls within the budget. It diverts the function for hold
+// if calls exceeded the budget too much.
 func (s *Site) weigh(beyond time.Duration, within bool) (hold time.Duration, diverted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +254,7 @@ func (s *Site) divert(now time.Time) {
 	s.diverted.Store(true)
 }
 
-// returned reports whether the function is back on the short way, and brings it back when its
-// hold is over.
+// returned reports whether calls take the short way, and lets them if the hold is over.
 func (s *Site) returned(now time.Time) bool {
 	s.mu.Lock()
 	still := s.diverted.Load()

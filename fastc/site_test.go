@@ -61,9 +61,9 @@ const (
 	over   = budget + allowance
 )
 
-// TestJudge holds what a row of calls makes of a site: o is one that is 10 ms over the budget, O one that
-// was timed in place of 128 such, s one that is hardly over it, u one for which the thread was not asked,
-// w one within; p is a second's pause.
+// TestJudge holds what a row of calls makes of a site: o is one that is 10 ms over the budget, O
+// one that was timed in place of 128 such, s one that is hardly over it, u one for which the thread
+// was not asked, w one within; p is a second's pause.
 func TestJudge(t *testing.T) {
 	needShortWay(t)
 	const w16 = "wwwwwwwwwwwwwwww"
@@ -241,12 +241,13 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// long is a row of turns that takes milliseconds of a processor at least, and short one that takes none.
+// long is a row of turns that takes milliseconds of a processor at least, and short one that takes
+// none.
 const long, short = int64(10_000_000), int64(1)
 
-// callOver makes a call that takes several times what a Site allows in a second, or one that takes nothing
-// where that no longer matters. Less would not do: beside a compiler a call lasts long by the clock, for
-// all of which the surplus of those before it sinks.
+// callOver makes a call that takes several times what a Site allows in a second, or one that takes
+// nothing where that no longer matters. Less would not do: beside a compiler a call lasts long by
+// the clock, for all of which the surplus of those before it sinks.
 func callOver(s *Site) int32 {
 	turns := 20 * long
 	if s.diverted.Load() {
@@ -304,8 +305,8 @@ func TestOverTogether(t *testing.T) {
 	}
 }
 
-// TestRarelyOver holds that a function is diverted for the few long calls that most of its time goes
-// into, however short the others are.
+// TestRarelyOver holds that a function is diverted for the few long calls that most of its time
+// goes into, however short the others are.
 func TestRarelyOver(t *testing.T) {
 	needShortWay(t)
 	const enough = 3000 // long calls: a dozen or two are
@@ -328,9 +329,10 @@ func TestRarelyOver(t *testing.T) {
 }
 
 // TestTurnsOfOthersAreNotCharged holds that a call is not charged with what the kernel gave of its
-// processor to others meanwhile: there are more threads than processors. It judges by most of such calls, as
-// what a hypervisor takes without saying so is the thread's time as far as its kernel knows. Calls that waited
-// are charged with all of it, and are not asked for: an emulator's own locks make them wait.
+// processor to others meanwhile: there are more threads than processors. It judges by most of such
+// calls, as what a hypervisor takes without saying so is the thread's time as far as its kernel
+// knows. Calls that waited are charged with all of it, and are not asked for: an emulator's own
+// locks make them wait.
 func TestTurnsOfOthersAreNotCharged(t *testing.T) {
 	if _, known := readThread(); !known {
 		t.Skip("needs a kernel that tells the time of a thread: Linux")

@@ -12,7 +12,7 @@ type thread struct {
 	waits int64         // how often it gave up its processor by itself: to wait
 }
 
-// readThread asks the kernel. Neither call blocks, so the scheduler need not know of them.
+// readThread asks the kernel. Its calls do not block, so the scheduler need not know of them.
 func readThread() (t thread, ok bool) {
 	const threadCPU = 3 // CLOCK_THREAD_CPUTIME_ID
 	var now syscall.Timespec

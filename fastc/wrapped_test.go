@@ -51,8 +51,8 @@ func TestWrappedLoops(t *testing.T) {
 	}
 }
 
-// hasFunction reports whether the program has code of that name: a function that is inlined wherever
-// it is called has none.
+// hasFunction reports whether the program has code of that name: a function that is inlined
+// wherever it is called has none.
 func hasFunction(t *testing.T, program, name string) bool {
 	t.Helper()
 	f, err := elf.Open(program)

@@ -8,9 +8,9 @@ import (
 
 const (
 	adviceFirst   = 500 * time.Millisecond // of requests and collections, at least, before the first advice
-	adviceEvery   = time.Minute            // between two
-	adviceCycles  = 3                      // in each, at least
-	adviceEntered = 100                    // requests, likewise
+	adviceEvery   = time.Minute
+	adviceCycles  = 3   // in each, at least
+	adviceEntered = 100 // requests, likewise
 )
 
 // adviser tells a process without signals what a second replica would give. The control goroutine
@@ -18,15 +18,14 @@ const (
 type adviser struct {
 	heap *heapWatch
 
-	// At the start of the time that the next advice is about.
-	begin    time.Time // zero: not begun
+	begin    time.Time
 	policy   Policy
 	cycles   uint64
 	marked   time.Duration
 	entered  uint64
 	overlaps float64
 
-	logged bool // the log has had an advice
+	logged bool
 }
 
 func (a *adviser) look() {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	drainTimeout = time.Second            // of one call of Signal.Drain
-	backTimeout  = 5 * time.Second        // of one call of Signal.Ready
+	drainTimeout = time.Second
+	backTimeout  = 5 * time.Second
 	drainAgain   = 100 * time.Millisecond // between two announcements of one drain
 	retryMin     = 5 * time.Millisecond   // pause after a call that failed, doubled each time
 	retryMax     = time.Second
@@ -23,12 +23,12 @@ const (
 	stopTimeout   = time.Minute
 
 	// Two drained replicas fail requests, so the gate holds the turn for a peer that does not
-	// answer and may be restarting. But the other heaps grow. The bound is half of the time from
-	// the trigger to the hard threshold, and the other half is for their turns.
+	// answer, for half of the time from the trigger to the hard threshold. The other half is for
+	// the other replicas.
 	silentMost, silentLeast = 10 * time.Second, time.Second
 	silentAtStop            = 3 * time.Second
 
-	returnLook = 100 * time.Millisecond // between two looks at a peer that the gate waits for
+	returnLook = 100 * time.Millisecond
 
 	// The log and the statistics name the peer or the holder after heldUpAfter, when the first
 	// Ready has returned.
@@ -78,12 +78,12 @@ type announcer struct {
 
 	warnings *warnings
 
-	mu     sync.Mutex
-	newest *notice            // guarded by mu
-	cancel context.CancelFunc // of the call that runs; guarded by mu
-	failed bool               // the last call failed; guarded by mu
-	final  bool               // no drain is posted any more; guarded by mu
-	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since; guarded by mu
+	mu     sync.Mutex // guards what follows
+	newest *notice
+	cancel context.CancelFunc // of the call that runs
+	failed bool               // the last call failed
+	final  bool               // no drain is posted any more
+	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
@@ -95,8 +95,6 @@ func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	return a
 }
 
-// usableWithoutTurn reports whether this signal announces a collection without the turn, and the
-// least time to wait for it.
 func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
 	switch {
 	case a.is.SafeWithoutTurn:
@@ -137,7 +135,6 @@ func (a *announcer) use(err error) {
 		"gcgate: a signal cannot be used now; collecting without it", "error", err)
 }
 
-// errNotBack is the error of a signal whose last Ready has not returned nil.
 var errNotBack = errors.New("its peer has not confirmed yet that it has this process back: is it there?")
 
 func (a *announcer) unconfirmed() bool {
@@ -195,7 +192,6 @@ func (a *announcer) awaitStopped(bound context.Context, stop <-chan struct{}) {
 	}
 }
 
-// outstanding reports whether the peer may have this process out, and the error of the last call.
 func (a *announcer) outstanding(n *notice) (out bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -217,7 +213,6 @@ func (a *announcer) givesUp(n *notice, bound time.Duration) (yes bool, err error
 	}
 }
 
-// post replaces what the gate asks of the peer, and interrupts the call for the old notice.
 func (a *announcer) post(drain bool, until time.Time) *notice {
 	n := newNotice()
 	n.drain, n.until = drain, until
@@ -227,7 +222,7 @@ func (a *announcer) post(drain bool, until time.Time) *notice {
 	case !a.final, !drain && (last == nil || last.drain || last.first):
 		a.postLocked(n)
 	case !drain:
-		return last // withdraw has posted it
+		return last
 	}
 	return n
 }
@@ -314,7 +309,7 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 	}
 	if err == nil {
 		select {
-		case <-n.done: // a repetition
+		case <-n.done:
 		default:
 			close(n.done)
 		}
@@ -360,7 +355,7 @@ func (a *announcer) report(n *notice, err error) {
 		a.failing = err != nil
 	}
 	switch {
-	case errors.Is(err, ErrNotBack): // awaitReturn logs it
+	case errors.Is(err, ErrNotBack):
 	case err != nil && !n.failed:
 		n.failed = true
 		a.warnings.lasting("tell", warnEvery,

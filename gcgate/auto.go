@@ -10,7 +10,6 @@ const (
 	observeCycles = 3 // of the stock runtime, if there is no memory to spend
 	observeFor    = 500 * time.Millisecond
 
-	// While the stock runtime stays, the gate watches it again after a pause, doubled each time.
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
 )
 
@@ -26,7 +25,6 @@ type observer struct {
 	pause   time.Duration // before again; 0: nothing was decided yet
 }
 
-// observe decides at the first cycle if there is memory to spend, and after some cycles otherwise.
 func (o *observer) observe() {
 	h := o.heap
 	if h.sampled.Before(o.again) {
@@ -56,7 +54,7 @@ func (o *observer) observe() {
 	default:
 		level := slog.LevelInfo
 		if o.pause > 0 {
-			level = slog.LevelDebug // as before
+			level = slog.LevelDebug
 		}
 		o.logChoice(level, PolicyStock, cycles, goal)
 		o.pause = min(max(2*o.pause, againMin), againMax)

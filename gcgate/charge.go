@@ -7,7 +7,7 @@ const (
 	// moment.
 	limitTries = 3
 
-	memoryEvery = 10 * time.Second // between two looks at the available memory
+	memoryEvery = 10 * time.Second
 )
 
 // settle sets all that follows from a live heap and from the limits. It returns false if the
@@ -57,7 +57,6 @@ func (h *heapWatch) leastRatio() float64 {
 	return minTriggerRatio
 }
 
-// drains reports whether the gate's own collections overlap no request.
 func (h *heapWatch) drains() bool { return h.policy.announces() && !h.undrained }
 
 // givesUpGroup reports whether the runtime's limit ignores the control group's. While the live heap
@@ -87,7 +86,7 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	switch {
 	case h.policy == PolicyStock:
 		h.pacing.giveBack()
-		limit = h.requested // the runtime decides
+		limit = h.requested
 	case h.policy == PolicyMemory:
 		limit = h.spendMemory(overhead)
 	case h.thresholds.noRoom:
@@ -142,11 +141,10 @@ const (
 // growth watches whether the live heap grows from cycle to cycle. A memory limit does not help
 // then. The control goroutine owns it.
 type growth struct {
-	seen     []reading // of the last cycles, the newest last
-	noRoomAt uint64    // the live heap at which the gate ran out of room; 0: it has room
+	seen     []reading
+	noRoomAt uint64 // the live heap at which the gate ran out of room; 0: it has room
 }
 
-// see notes what a cycle has left. It may see the same one again.
 func (g *growth) see(r reading) {
 	switch n := len(g.seen); {
 	case n > 0 && g.seen[n-1].cycles == r.cycles:

@@ -73,25 +73,18 @@ const (
 	metricStacks  = "/gc/scan/stack:bytes"
 	metricGlobals = "/gc/scan/globals:bytes"
 
-	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds" // fractional workers included
+	metricWorkers = "/cpu/classes/gc/mark/dedicated:cpu-seconds"
 )
 
+// goRuntime is the collector of this process.
 type goRuntime struct {
-	samples, classes, roots, workers, percent []metrics.Sample
-
-	marked markTime
-
-	groupFile string // memory.file at the last look
+	samples   []metrics.Sample // of Read, which is called often
+	marked    markTime
+	groupFile string
 }
 
 func newGoRuntime() *goRuntime {
-	return &goRuntime{
-		samples: named(metricCycles, metricAutomatic, metricAllocated, metricLive),
-		classes: named(metricTotal, metricReleased, metricObjects, metricFree),
-		roots:   named(metricStacks, metricGlobals),
-		workers: named(metricWorkers),
-		percent: named(metricPercent),
-	}
+	return &goRuntime{samples: named(metricCycles, metricAutomatic, metricAllocated, metricLive)}
 }
 
 func named(names ...string) []metrics.Sample {
@@ -100,6 +93,16 @@ func named(names ...string) []metrics.Sample {
 		s[i].Name = n
 	}
 	return s
+}
+
+// readMetrics returns metrics of kind uint64.
+func readMetrics(names ...string) (values []uint64) {
+	samples := named(names...)
+	metrics.Read(samples)
+	for _, s := range samples {
+		values = append(values, s.Value.Uint64())
+	}
+	return values
 }
 
 func (r *goRuntime) Read() (cycles, automatic, allocated, live uint64) {
@@ -114,30 +117,26 @@ func (r *goRuntime) SetLimit(bytes int64) int64 { return debug.SetMemoryLimit(by
 
 // GOGC does not stop the world, unlike SetGCPercent. The runtime has -1 for off.
 func (r *goRuntime) GOGC() int {
-	metrics.Read(r.percent)
-	return int(int32(r.percent[0].Value.Uint64()))
+	return int(int32(readMetrics(metricPercent)[0]))
 }
 
 // Overhead is stacks, metadata and fragmentation. Free spans do not count, because the heap grows
 // into them.
 func (r *goRuntime) Overhead() uint64 {
-	metrics.Read(r.classes)
-	total := r.classes[0].Value.Uint64()
-	rest := r.classes[1].Value.Uint64() + r.classes[2].Value.Uint64() + r.classes[3].Value.Uint64()
-	return total - min(rest, total)
+	v := readMetrics(metricTotal, metricReleased, metricObjects, metricFree)
+	return v[0] - min(v[1]+v[2]+v[3], v[0])
 }
 
 // Mapped is mappedReady in the pacer.
 func (r *goRuntime) Mapped() uint64 {
-	metrics.Read(r.classes)
-	total, released := r.classes[0].Value.Uint64(), r.classes[1].Value.Uint64()
-	return total - min(released, total)
+	v := readMetrics(metricTotal, metricReleased)
+	return v[0] - min(v[1], v[0])
 }
 
 // Roots is as in the pacer (runtime/mgcpacer.go, commit).
 func (r *goRuntime) Roots() uint64 {
-	metrics.Read(r.roots)
-	return r.roots[0].Value.Uint64() + r.roots[1].Value.Uint64()
+	v := readMetrics(metricStacks, metricGlobals)
+	return v[0] + v[1]
 }
 
 // Memory deducts what this process has from C or mmap, and what other processes have in the group.
@@ -158,17 +157,17 @@ func memoryOf(c Collector) (m memory) {
 // Marked derives from the CPU time of the mark workers, which take about a quarter of the Ps. Idle
 // Ps and assists come on top.
 func (r *goRuntime) Marked() time.Duration {
-	metrics.Read(r.workers)
-	return r.marked.add(r.workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
+	workers := named(metricWorkers)
+	metrics.Read(workers)
+	return r.marked.add(workers[0].Value.Float64(), markWorkers(runtime.GOMAXPROCS(0)))
 }
 
 // markTime is how long mark phases took. It sums up differences, each divided by the workers of its
 // time, because GOMAXPROCS follows the control group.
 type markTime struct {
-	cpu, took float64 // in seconds
+	cpu, took float64
 }
 
-// add takes the total CPU time of the mark workers, in seconds.
 func (m *markTime) add(cpu, workers float64) time.Duration {
 	m.took += max(cpu-m.cpu, 0) / workers
 	m.cpu = cpu

@@ -17,7 +17,7 @@ type shared struct {
 	status   *status
 	waiters  *waiters
 	calls    *calls
-	stop     <-chan struct{} // closed when the gate stops
+	stop     <-chan struct{}
 }
 
 // control is the control goroutine. It alone watches the heap and takes the gate through its
@@ -30,8 +30,8 @@ type control struct {
 	observer *observer
 	adviser  *adviser
 
-	wake   chan struct{}  // a caller waits for a collection; capacity 1
-	others sync.WaitGroup // other goroutines that Stop waits for
+	wake   chan struct{} // a caller waits for a collection; capacity 1
+	others sync.WaitGroup
 }
 
 func newControl(o Options, limit int64, g *Gate) *control {
@@ -50,8 +50,6 @@ func newControl(o Options, limit int64, g *Gate) *control {
 	return c
 }
 
-// begin decides what PolicyAuto does at first, and takes charge of the collector. took is how long
-// the collection at the start took.
 func (c *control) begin(took time.Duration) {
 	if c.heap.policy == PolicyAuto {
 		c.heap.policy = PolicyStock
@@ -114,7 +112,7 @@ func (c *control) interval() time.Duration {
 func (c *control) due() (Reason, bool) {
 	h := c.heap
 	if !h.returned() && !h.marked {
-		return 0, false // the next collection ends the sweep
+		return 0, false
 	}
 	switch {
 	case c.waiters.any():

@@ -39,22 +39,19 @@ type shard struct {
 
 const oneEntered = 1<<32 + 1
 
-// counter counts requests. Any goroutine may use it.
-//
-// A sync.Pool hands the shards out, because it keeps one for each P. If it drops one, the next in
-// turn takes its place. Requests that no peer can send elsewhere are rare, and take the next shard
-// in turn.
+// counter counts requests. Any goroutine may use it. A sync.Pool hands the shards out, because it
+// keeps one for each P. If it drops one, the next in turn takes its place.
 type counter struct {
 	shards []shard
-	kept   []shard // of requests that no peer can send elsewhere
+	kept   []shard
 	next   atomic.Uint32
-	pool   sync.Pool // of *shard
+	pool   sync.Pool
 
 	side   atomic.Uint32 // of the words that requests enter now
 	turned time.Time     // when side changed; owned by the control goroutine
 
-	watched atomic.Bool   // the gate rests, and the next request wakes it
-	wake    chan struct{} // capacity 1
+	watched atomic.Bool // the gate rests, and the next request wakes it
+	wake    chan struct{}
 }
 
 func newCounter() *counter {
@@ -120,7 +117,6 @@ func (c *counter) read() (inFlight int, entered uint32) {
 	return inFlight + kept, entered + enteredKept
 }
 
-// readMovable is read without the requests that no peer can send elsewhere.
 func (c *counter) readMovable() (inFlight int, entered uint32) { return sum(c.shards) }
 
 func sum(shards []shard) (inFlight int, entered uint32) {

@@ -11,7 +11,7 @@ import (
 func (h *heapWatch) beginCycle() (returned <-chan struct{}) {
 	done := make(chan struct{})
 	h.cycle, h.marked, h.cycleBegan = done, false, time.Now()
-	go func() { // Stop does not wait for it
+	go func() {
 		defer close(done)
 		h.collector.Collect()
 	}()
@@ -53,12 +53,11 @@ func (h *heapWatch) returned() bool {
 	}
 }
 
-// escaped counts cycles of the runtime's own while the gate is in charge, and logs why.
 func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	h.status.update(func(s *Stats) { s.Escaped += n })
 	overhead := h.collector.Overhead()
 	switch {
-	case h.overruled: // rebase has logged it
+	case h.overruled:
 	case int64(was.safetyLimit) >= h.allowed.limit:
 		h.warnings.warn("escaped", "gcgate: the runtime collected by itself because the memory limit is near; raise it",
 			"fix", "or lower HardRatio and MaxTriggerBytes, so that the gate collects earlier",
@@ -80,7 +79,6 @@ func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {
 	}
 }
 
-// rebase starts from the heap that a cycle left.
 func (h *heapWatch) rebase(r reading) {
 	h.base, h.collected = r.allocated, time.Now()
 	h.requests.cycleEnded(h.collector.Marked())
@@ -94,7 +92,7 @@ func (h *heapWatch) rebase(r reading) {
 	h.jitter = h.options.Jitter * rand.Float64()
 	h.fresh = false
 	h.growth.see(r)
-	for tries := 0; !h.settle(r.live) && tries < limitTries; tries++ { // else the next collection looks
+	for tries := 0; !h.settle(r.live) && tries < limitTries; tries++ {
 	}
 }
 
@@ -137,7 +135,6 @@ func (p *predictor) learn(took time.Duration, live uint64) {
 	p.bytes += predictWeight * (float64(live) - p.bytes)
 }
 
-// expect returns how long a collection of live bytes will take at most, nearly always.
 func (p *predictor) expect(live uint64) time.Duration {
 	s := p.seconds / max(p.bytes, 1) * float64(live) * predictMargin
 	return max(time.Duration(min(s, predictMax.Seconds())*float64(time.Second)), predictMin)

@@ -28,11 +28,11 @@ const (
 )
 
 type quiet struct {
-	read    func() (inFlight int, entered uint32) // of a counter
+	read    func() (inFlight int, entered uint32)
 	wanted  time.Duration
 	grows   time.Time // wanted grows with the time since then; zero: it does not
 	since   time.Time // when the pause began, without the times in which this process stalled
-	entered uint32    // at the last look
+	entered uint32
 	looked  time.Time
 }
 
@@ -69,7 +69,6 @@ func (rs *rounds) quiet(r *round, read func() (inFlight int, entered uint32), ra
 	return q
 }
 
-// quietFor is how long no request must be in flight nor enter before the collection starts.
 func (rs *rounds) quietFor(rate float64) time.Duration {
 	if d := rs.options.QuietFor; d > 0 {
 		return d
@@ -81,8 +80,6 @@ func (rs *rounds) quietFor(rate float64) time.Duration {
 	return time.Duration(min(max(wanted, quietMin.Seconds()), quietMax.Seconds()) * float64(time.Second))
 }
 
-// drain waits until it is quiet, for DrainTimeout at most, or longer if requests keep coming
-// although the peers have confirmed the drain.
 func (rs *rounds) drain(r *round) {
 	if r.announced.IsZero() {
 		return
@@ -109,7 +106,7 @@ func (rs *rounds) drain(r *round) {
 		rs.heap.turns.learnDrain(took, more, isQuiet)
 	}
 	if rs.late.skips(time.Now()) {
-		rs.heap.turns.longestDrain = 0 // the gate waits for none
+		rs.heap.turns.longestDrain = 0
 	}
 }
 
@@ -142,16 +139,13 @@ func (rs *rounds) warnUnended(r *round, isQuiet bool) {
 	}
 }
 
-// latePeers bounds the waits for peers that act later than they say.
 type latePeers struct {
-	waited    time.Duration // since a wait helped
-	skipUntil time.Time     // no wait before
+	waited    time.Duration
+	skipUntil time.Time
 }
 
 func (l *latePeers) skips(now time.Time) bool { return now.Before(l.skipUntil) }
 
-// awaitLatePeers waits until it is quiet, up to the hard threshold and lateLimit. It returns false
-// if that was not long enough.
 func (rs *rounds) awaitLatePeers(r *round) bool {
 	q := rs.quiet(r, rs.requests.readMovable, r.movableRate)
 	if rs.late.skips(q.looked) {
@@ -179,19 +173,16 @@ func (rs *rounds) awaitLatePeers(r *round) bool {
 // requests are few.
 type afterDrain struct {
 	entered uint32
-	usual   float64 // requests that would have entered without a drain
+	usual   float64
 	within  time.Duration
 }
 
-// tooMany reports whether more have entered than some that were on their way.
 func (d *afterDrain) tooMany() bool {
 	return d.entered >= afterDrainLeast && float64(d.entered) >= afterDrainShare*d.usual
 }
 
-// proves reports whether so few requests would be a share of the usual ones.
 func (d *afterDrain) proves() bool { return afterDrainShare*d.usual >= afterDrainLeast }
 
-// expectNone notes that no request should enter from now on, if each peer has confirmed that.
 func (rs *rounds) expectNone(r *round) {
 	if r.confirmed.IsZero() && r.isConfirmed() {
 		_, r.movable = rs.requests.readMovable()
@@ -245,8 +236,6 @@ func (rs *rounds) warnIgnored(r *round, d *afterDrain) {
 		"likely", strings.Join(why, "; or "))
 }
 
-// isConfirmed reports whether there are peers that stop requests, and all peers have acted on the
-// announcement.
 func (r *round) isConfirmed() bool {
 	return divertsRequests(r.asked) && !slices.ContainsFunc(r.drains, func(n *notice) bool { return !n.acted() })
 }

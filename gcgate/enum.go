@@ -24,10 +24,10 @@ const (
 	// proxy_next_upstream http_503).
 	PolicyShed
 
-	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) as far as memory
-	// allows: to five times the live heap or two seconds of allocation, at most 0.7 of what the
-	// memory limit leaves to the heap. Without a limit the bound is a 32nd of the machine's
-	// available memory, up to 512 MiB. It needs no peer.
+	// PolicyMemory leaves the runtime in charge, and raises its goal (GOGC) to five times the live
+	// heap or two seconds of allocation, at most 0.7 of what the memory limit leaves to the heap.
+	// Without a limit the bound is a 32nd of the machine's available memory, up to 512 MiB. It
+	// needs no peer.
 	PolicyMemory
 
 	// PolicyStock leaves the runtime in charge. [Stats] says so while PolicyAuto has chosen that.
@@ -43,7 +43,6 @@ func (p Policy) String() string { return policyNames.String(p) }
 
 func (p Policy) announces() bool { return p == PolicyDrain || p == PolicyShed }
 
-// takesCharge reports whether the gate collects, and the runtime does not.
 func (p Policy) takesCharge() bool { return p.announces() || p == PolicyThrough }
 
 // MarshalText returns the policy's name. It fails for another value.

@@ -9,10 +9,10 @@ import (
 // An Event is one change of state.
 type Event struct {
 	Time     time.Time
-	State    State         // that begins
-	Reason   Reason        // from StateWanting to StateReadying
-	Heap     uint64        // bytes of objects, live and dead
-	InFlight int           // requests
+	State    State  // that begins
+	Reason   Reason // from StateWanting to StateReadying
+	Heap     uint64 // bytes of objects, live and dead
+	InFlight int
 	Expected time.Duration // how long the collection is expected to take
 
 	// WithoutTurn says that there are Turns, and that this collection has none.
@@ -24,12 +24,12 @@ type Event struct {
 }
 
 type events struct {
-	mu   sync.Mutex
-	list []*listener // guarded by mu; in the order in which they came
+	mu   sync.Mutex  // guards what follows
+	list []*listener // in the order in which they came
 }
 
 type listener struct {
-	name string // of the call, for the log
+	name string
 	f    func(Event)
 }
 
@@ -45,7 +45,6 @@ func (e *events) add(name string, f func(Event)) (remove func()) {
 	}
 }
 
-// notify calls all of them, one after the other. The list may change in between.
 func (e *events) notify(calls *calls, event Event) {
 	e.mu.Lock()
 	list := e.list
@@ -61,7 +60,7 @@ func (e *events) notify(calls *calls, event Event) {
 // zero value is ready.
 type calls struct {
 	mu      sync.Mutex
-	running map[*string]struct{} // guarded by mu; their names
+	running map[*string]struct{}
 }
 
 func (c *calls) begin(name string) (end func()) {

@@ -25,15 +25,11 @@ type FileTurns struct {
 	// K is how many replicas may collect at once, the same for all replicas. The files of further
 	// turns are PATH.1, PATH.2 and so on. Default: 0, which is 1. Limit: 64.
 	K int
-
-	// Last, while it returns true, lets all other waiting replicas go first. It must not block.
-	// Default: nil, in order of arrival.
-	Last func() bool
 }
 
 const (
 	maxFileTurns = 64
-	maxHolder    = 255 // bytes of a holder's name that are read
+	maxHolder    = 255
 )
 
 var (
@@ -151,7 +147,7 @@ func (t FileTurns) Holders() string {
 			continue
 		}
 		text, err := io.ReadAll(io.LimitReader(f, maxHolder))
-		if lockFile(f) == nil { // a process that was killed has left its name
+		if lockFile(f) == nil {
 			text = nil
 			_ = unlockFile(f)
 		}
@@ -163,7 +159,6 @@ func (t FileTurns) Holders() string {
 	return strings.Join(names, ", ")
 }
 
-// fileLease holds the lock. The kernel keeps it as long as f is open.
 type fileLease struct{ f *os.File }
 
 // Lost implements [Lease]. It is nil, because no process can take a lock from its holder.

@@ -16,29 +16,24 @@ import (
 //
 //	new-R      it is being made
 //	N-R        N has 20 digits, and is one above the highest; R tells simultaneous ones apart
-//	N-R.last   all others go first
 //
-// The lowest ticket is the next. Only its process tries the turn. A ticket without a lock is of a
-// process that has exited, and any process removes it. A waiting process touches its ticket at each
-// look. If one is stopped (SIGSTOP), the first to see that sets the ticket's time to passedOver.
-// The ticket does not count until its process touches it again.
+// Only the process of the lowest ticket tries the turn. Any process removes a ticket without a
+// lock. A waiting process touches its ticket at each look. The ticket of a stopped process
+// (SIGSTOP) gets the time passedOver, and does not count until its process touches it again.
 const (
 	queueSuffix  = ".queue"
 	newTicket    = "new-"
-	lastTicket   = ".last"
 	ticketDigits = 20
 
-	newFor = time.Minute // then a file new-R is of a process that has exited
+	newFor = time.Minute
 
 	// The turn is free between two holders for a 64th of the time waited so far.
 	looksPerWait     = 64
 	lookMin, lookMax = 2 * time.Millisecond, 250 * time.Millisecond
 )
 
-// stoppedAfter is how long a stopped process has not touched its ticket.
 var stoppedAfter = 2 * time.Second
 
-// passedOver is the time of a ticket that does not count.
 var passedOver = time.Unix(0, 0)
 
 // Acquire implements [Queue]. It waits in order of arrival among all processes with the same Path.
@@ -59,7 +54,7 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 			return nil, fmt.Errorf("gcgate: FileTurns: %w", ctx.Err())
 		case <-timer.C:
 		}
-		if next, err := w.isNext(t.goesLast()); err != nil {
+		if next, err := w.isNext(); err != nil {
 			return nil, fmt.Errorf("gcgate: FileTurns: cannot wait in %s: %w", t.Path+queueSuffix, err)
 		} else if next {
 			if l, err := t.lockAny(); !errors.Is(err, ErrHeld) {
@@ -70,17 +65,13 @@ func (t FileTurns) Acquire(ctx context.Context) (Lease, error) {
 	}
 }
 
-func (t FileTurns) goesLast() bool { return t.Last != nil && t.Last() }
-
-// ticket is a place in the queue. One call of Acquire owns it.
 type ticket struct {
 	dir, name string
-	f         *os.File // holds the lock
+	f         *os.File
 	looked    time.Time
 	ahead     map[string]sighting
 }
 
-// sighting is how long a ticket ahead has not been touched.
 type sighting struct {
 	touched time.Time
 	idle    time.Duration // while this process looked: a stopped one learns nothing about others
@@ -96,14 +87,21 @@ func (t FileTurns) enlist() (*ticket, error) {
 		return nil, err
 	}
 	w := &ticket{dir: dir, name: filepath.Base(f.Name()), f: f, looked: time.Now(), ahead: make(map[string]sighting)}
-	if err := lockFile(f); err != nil {
+	if err := w.takeNumber(); err != nil {
 		w.leave()
 		return nil, err
 	}
-	entries, err := os.ReadDir(dir)
+	return w, nil
+}
+
+// takeNumber locks the ticket, and then gives it a name behind all others.
+func (w *ticket) takeNumber() error {
+	if err := lockFile(w.f); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(w.dir)
 	if err != nil {
-		w.leave()
-		return nil, err
+		return err
 	}
 	var number uint64
 	for _, e := range entries {
@@ -111,12 +109,12 @@ func (t FileTurns) enlist() (*ticket, error) {
 			number = max(number, n)
 		}
 	}
-	if err := w.rename(fmt.Sprintf("%0*d-%s", ticketDigits, number+1,
-		strings.TrimPrefix(w.name, newTicket))); err != nil {
-		w.leave()
-		return nil, err
+	name := fmt.Sprintf("%0*d-%s", ticketDigits, number+1, strings.TrimPrefix(w.name, newTicket))
+	if err := os.Rename(filepath.Join(w.dir, w.name), filepath.Join(w.dir, name)); err != nil {
+		return err
 	}
-	return w, nil
+	w.name = name
+	return nil
 }
 
 func ticketNumber(name string) (n uint64, ok bool) {
@@ -128,26 +126,8 @@ func ticketNumber(name string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
-func (w *ticket) rename(name string) error {
-	if name == w.name {
-		return nil
-	}
-	if err := os.Rename(filepath.Join(w.dir, w.name), filepath.Join(w.dir, name)); err != nil {
-		return err
-	}
-	w.name = name
-	return nil
-}
-
-// isNext reports whether no other goes before this one. last says that all others go first.
-func (w *ticket) isNext(last bool) (bool, error) {
-	name := strings.TrimSuffix(w.name, lastTicket)
-	if last {
-		name += lastTicket
-	}
-	if err := w.rename(name); err != nil {
-		return false, err // somebody has removed it
-	}
+// isNext reports whether no other goes before this one.
+func (w *ticket) isNext() (bool, error) {
 	now := time.Now()
 	if err := os.Chtimes(filepath.Join(w.dir, w.name), now, now); err != nil {
 		return false, err
@@ -155,8 +135,7 @@ func (w *ticket) isNext(last bool) (bool, error) {
 	passed := min(now.Sub(w.looked), lookMax)
 	w.looked = now
 	ahead, err := waiting(w.dir, func(other string, touched time.Time) bool {
-		otherLast := strings.HasSuffix(other, lastTicket)
-		if first := otherLast == last && other < w.name || last && !otherLast; !first {
+		if other >= w.name {
 			return false
 		}
 		seen := w.ahead[other]
@@ -169,7 +148,7 @@ func (w *ticket) isNext(last bool) (bool, error) {
 			return true
 		}
 		// So no other process has to find out. A process that goes on just now looks again soon.
-		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver) // it may have left
+		_ = os.Chtimes(filepath.Join(w.dir, other), passedOver, passedOver)
 		return false
 	})
 	return !ahead, err
@@ -207,7 +186,7 @@ func waiting(dir string, counts func(name string, touched time.Time) bool) (is b
 func look(name string) (touched time.Time, waits bool) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
-		return touched, false // it has left
+		return touched, false
 	}
 	defer f.Close()
 	if err := lockFile(f); err == nil {

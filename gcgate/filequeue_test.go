@@ -49,20 +49,6 @@ func awaitTickets(t *testing.T, turns FileTurns, n int) {
 	}
 }
 
-// awaitLast waits until so many of those who wait go last.
-func awaitLast(t *testing.T, turns FileTurns, n int) {
-	t.Helper()
-	for end := time.Now().Add(queueTimeout); ; time.Sleep(time.Millisecond) {
-		names := tickets(t, turns)
-		if strings.Count(strings.Join(names, " "), lastTicket) == n {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("want %d that go last: %q", n, names)
-		}
-	}
-}
-
 // acquire is Acquire within queueTimeout.
 func acquire(t *testing.T, turns Queue) Lease {
 	t.Helper()
@@ -76,79 +62,36 @@ func acquire(t *testing.T, turns Queue) Lease {
 	return l
 }
 
-// TestFileQueueOrder has some wait one after the other, and some of them last.
 func TestFileQueueOrder(t *testing.T) {
 	needsFlock(t)
 	defer func(before time.Duration) { stoppedAfter = before }(stoppedAfter)
 	stoppedAfter = time.Hour // a busy machine may stop a waiter
-	for _, tt := range []struct{ name, come, go_ string }{
-		{"in order of arrival", "abcdef", "abcdef"},
-		{"one goes last", "Labc", "abcL"},
-		{"two go last", "LaMb", "abLM"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}
-			held := acquire(t, turns)
-			var mu sync.Mutex
-			var went []byte
-			var running sync.WaitGroup
-			for i := range len(tt.come) {
-				who := tt.come[i]
-				mine := turns
-				mine.Last = func() bool { return who < 'a' }
-				running.Go(func() {
-					l := acquire(t, mine)
-					if l == nil {
-						return
-					}
-					mu.Lock()
-					went = append(went, who)
-					mu.Unlock()
-					release(t, l)
-				})
-				awaitTickets(t, turns, i+1)
-			}
-			awaitLast(t, turns, strings.Count(tt.come, "L")+strings.Count(tt.come, "M"))
-			release(t, held)
-			running.Wait()
-			if string(went) != tt.go_ {
-				t.Errorf("%s came, %s went", tt.come, went)
-			}
-			if left := tickets(t, turns); len(left) > 0 {
-				t.Errorf("left in the queue: %q", left)
-			}
-		})
-	}
-}
-
-// TestFileQueueLeaderChanges: a leader that waits and is none any more keeps its place of before.
-func TestFileQueueLeaderChanges(t *testing.T) {
-	needsFlock(t)
 	turns := FileTurns{Path: filepath.Join(t.TempDir(), "lock")}
 	held := acquire(t, turns)
-	w, err := turns.enlist() // the leader of before, whose looks this test makes
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.leave()
-	other, err := turns.enlist()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.leave()
-	for _, step := range []struct{ last, next, otherNext bool }{
-		{false, true, false},
-		{true, false, true},
-		{true, false, true},
-		{false, true, false},
-	} {
-		next, err := w.isNext(step.last)
-		otherNext, err2 := other.isNext(false)
-		if err := errors.Join(err, err2); err != nil || next != step.next || otherNext != step.otherNext {
-			t.Errorf("%+v: %v, %v, %v", step, next, otherNext, err)
-		}
+	var mu sync.Mutex
+	var went []int
+	var running sync.WaitGroup
+	for i := range 6 {
+		running.Go(func() {
+			l := acquire(t, turns)
+			if l == nil {
+				return
+			}
+			mu.Lock()
+			went = append(went, i)
+			mu.Unlock()
+			release(t, l)
+		})
+		awaitTickets(t, turns, i+1)
 	}
 	release(t, held)
+	running.Wait()
+	if !slices.Equal(went, []int{0, 1, 2, 3, 4, 5}) {
+		t.Errorf("they went in the order %v", went)
+	}
+	if left := tickets(t, turns); len(left) > 0 {
+		t.Errorf("left in the queue: %q", left)
+	}
 }
 
 // TestFileQueueIsNotPassed: who does not wait does not take the turn from those who do.
@@ -164,7 +107,7 @@ func TestFileQueueIsNotPassed(t *testing.T) {
 		t.Errorf("while somebody waits: %v, want ErrHeld", err)
 	}
 	release(t, acquire(t, turns)) // w looks no more, as if its process were stopped
-	if next, err := w.isNext(false); !next || err != nil {
+	if next, err := w.isNext(); !next || err != nil {
 		t.Errorf("the one that was stopped has its place again: %v, %v", next, err)
 	}
 	w.leave()
@@ -189,7 +132,7 @@ func TestFileQueuePassedOver(t *testing.T) {
 	}
 	want := func(what string, w *ticket, want bool) {
 		t.Helper()
-		if next, err := w.isNext(false); next != want || err != nil {
+		if next, err := w.isNext(); next != want || err != nil {
 			t.Errorf("%s is next: %v, %v", what, next, err)
 		}
 	}
@@ -260,7 +203,7 @@ func TestFileQueueRemovesRubbish(t *testing.T) {
 	dir := turns.Path + queueSuffix
 	old := time.Now().Add(-2 * newFor)
 	for _, name := range []string{
-		"00000000000000000001-7", "00000000000000000002-7.last", newTicket + "old",
+		"00000000000000000001-7", "00000000000000000002-7", newTicket + "old",
 		newTicket + "young", "unknown",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {

@@ -23,9 +23,9 @@ type Gate struct {
 	kept     *keptLog
 
 	stopping atomic.Bool
-	stop     chan struct{} // closed by Stop
-	done     chan struct{} // closed when no goroutine of the gate runs any more
-	free     func()        // restores the collector and lets another gate start; once
+	stop     chan struct{}
+	done     chan struct{}
+	free     func() // restores the collector and lets another gate start; once
 }
 
 // An Attacher is a [Signal], or [Turns], that needs the gate. [Start] calls Attach before all other
@@ -34,12 +34,11 @@ type Attacher interface {
 	Attach(g *Gate)
 }
 
-// running says that a gate is in charge of the process's collector.
 var running atomic.Bool
 
-// Start takes over the garbage collector of this process, and collects once. ctx bounds that. It
-// returns an [*evenkeel.OptionError] or the error of a [Validator], [ErrRunning] if there is a gate
-// already, and ctx's error if ctx ends first. [Gate.Stop] ends the gate.
+// Start takes over the garbage collector of this process, and collects once, within ctx. It returns
+// an [*evenkeel.OptionError], the error of a [Validator], [ErrRunning], or ctx's error. [Gate.Stop]
+// ends the gate.
 func Start(ctx context.Context, o Options) (*Gate, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -59,7 +58,6 @@ func Start(ctx context.Context, o Options) (*Gate, error) {
 	return g, err
 }
 
-// start returns the gate over o.Collector. It calls freed once another gate may have that.
 func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 	kept := &keptLog{}
 	o.Logger = slog.New(&keepingHandler{Handler: o.Logger.Handler(), kept: kept})
@@ -133,7 +131,7 @@ func (g *Gate) run(endAnnouncers context.CancelFunc) {
 	g.control.awaitPeers()
 	endAnnouncers()
 	g.control.others.Wait()
-	g.waiters.answer(g.waiters.ids(), ErrStopped)
+	g.waiters.answer(g.waiters.now(), ErrStopped)
 	g.free()
 	close(g.done)
 }
@@ -210,7 +208,7 @@ func (g *Gate) Stats() Stats {
 	defer g.status.mu.Unlock()
 	s := g.status.stats
 	inFlight, entered := g.requests.read()
-	s.Entered += uint64(entered - uint32(s.Entered)) // since the last sample
+	s.Entered += uint64(entered - uint32(s.Entered))
 	s.Collections, s.Phases = maps.Clone(s.Collections), maps.Clone(s.Phases)
 	s.State, s.InFlight, s.Heap, s.Refused = g.State(), inFlight, g.Heap(), g.status.refused.Load()
 	s.Turn.Holding = int(g.control.turns.holding.Load())
@@ -250,14 +248,15 @@ func (g *Gate) collect(ctx context.Context, withoutTurn bool) error {
 	if g.stopping.Load() {
 		return ErrStopped
 	}
-	ended := make(chan error, 1)
-	defer g.waiters.remove(g.waiters.add(waitingCall{ended, withoutTurn}))
+	call := &waitingCall{make(chan error, 1), withoutTurn}
+	g.waiters.add(call)
+	defer g.waiters.remove(call)
 	g.control.wakeUp()
 	if withoutTurn {
-		g.requests.wakeSleeper() // it may be waiting for the turn
+		g.requests.wakeSleeper()
 	}
 	select {
-	case err := <-ended:
+	case err := <-call.ended:
 		return err
 	case <-g.stop:
 		return ErrStopped

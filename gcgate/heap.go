@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// Bounds of the time between two samples.
 const (
 	sampleMin     = time.Millisecond
 	sampleIdle    = 2 * time.Millisecond   // while the gate waits for the turn
@@ -32,20 +31,20 @@ type heapWatch struct {
 	rate    float64 // the higher of the present and the recent one
 	pace    float64 // mean of about the last second
 
-	began       time.Time // when the first sample was taken
-	firstCycles uint64    // by then
+	began       time.Time
+	firstCycles uint64
 
 	// As of the end of the last cycle, the gate's or another (cycle.go).
-	collected  time.Time // when it ended
-	base       uint64    // bytes allocated by then
+	collected  time.Time
+	base       uint64
 	thresholds thresholds
 	jitter     float64 // of the trigger, since then
 	growth     growth
 
 	// The gate's own cycle (cycle.go).
 	cycle      <-chan struct{} // closed when the last Collect has returned; nil: it has
-	marked     bool            // its marking is over
-	cycleBegan time.Time       // when Collect was called, or when the cycle ended that it waited for
+	marked     bool
+	cycleBegan time.Time // when Collect was called, or when the cycle ended that it waited for
 	predict    predictor
 	undrained  bool // the policy announces, and no peer has acted on the last announcement
 
@@ -57,15 +56,14 @@ type heapWatch struct {
 	overruled   bool   // the program had set GOGC in the last cycle
 	requested   int64  // limit of the options or of GOMEMLIMIT
 	allowed     allowance
-	memoryRead  time.Time // when allowed was found
-	safetyLimit int64     // the runtime's limit as the gate has set it; 0: it has not
+	memoryRead  time.Time
+	safetyLimit int64 // the runtime's limit as the gate has set it; 0: it has not
 
 	// Sleep.
 	timer *time.Timer
 	step  time.Duration // bound of the time to the next sample since a request came
 }
 
-// begin notes the collection at the start, and takes charge.
 func (h *heapWatch) begin(took time.Duration) {
 	h.step, h.timer = sampleMin, time.NewTimer(0)
 	h.predict = newPredictor()
@@ -200,7 +198,7 @@ func (h *heapWatch) gap() time.Duration { return max(leastGap, h.expected()) }
 
 func (h *heapWatch) warnUncounted() {
 	if h.warnings.has("uncounted") || h.requests.total > 0 || h.last.cycles-h.firstCycles < observeCycles {
-		return // the handlers are wrapped, or nothing has come yet
+		return
 	}
 	h.warnings.warn("uncounted",
 		"gcgate: collections ended, but no request was counted; wrap the handlers with httpgate.Wrap, or call Gate.Enter")

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxWarnings    = 5
-	maxWarningText = 1000 // bytes
+	maxWarningText = 1000
 )
 
 // A Warning is what a gate has logged at Warn or above.
@@ -23,8 +23,8 @@ type Warning struct {
 
 // keptLog remembers the last warnings, each message once. Any goroutine may use it.
 type keptLog struct {
-	mu   sync.Mutex
-	list []keptWarning // guarded by mu; the newest is the last
+	mu   sync.Mutex    // guards what follows
+	list []keptWarning // the newest is the last
 }
 
 type keptWarning struct {
@@ -51,11 +51,10 @@ func (k *keptLog) warnings() (list []Warning) {
 	return list
 }
 
-// keepingHandler passes records on, and has a keptLog remember the warnings.
 type keepingHandler struct {
 	slog.Handler
 	kept  *keptLog
-	attrs string // of WithAttrs
+	attrs string
 }
 
 func (h *keepingHandler) Enabled(ctx context.Context, level slog.Level) bool {

@@ -12,8 +12,8 @@ import (
 
 // memory is what there is for this process, in bytes. math.MaxInt64: no limit, or not known.
 type memory struct {
-	group     int64  // what its control group's limit leaves to it
-	whole     int64  // that limit itself
+	group     int64 // what its control group's limit leaves to it
+	whole     int64
 	file      string // that has the limit, such as memory.high; "": not known
 	available uint64 // what the machine can give to new work; 0: not known
 	resident  uint64 // anonymous memory of this process; 0: not known
@@ -34,9 +34,8 @@ func readMemory(root fs.FS) memory {
 }
 
 // groupLimit returns the lowest memory limit of the process's control groups and of those above
-// them, in cgroup v1 and v2: whole, and what it leaves when other processes' memory is deducted.
-// The kernel kills at memory.max, and stops processes at memory.high. file is which one counts.
-// resident is the anonymous memory of this process, 0 if not known.
+// them, in cgroup v1 and v2: whole, and what other processes leave of it. file is which limit it
+// is. resident is the anonymous memory of this process, 0 if not known.
 //
 // In a container /proc may name a path that is not mounted. The root of the mount is the
 // container's own.
@@ -83,7 +82,7 @@ func others(root fs.FS, dir string, v1 bool, resident uint64) int64 {
 		anonymous, shared = "total_rss", "total_shmem"
 	}
 	if resident == 0 {
-		return 0 // what is this process's own is not known
+		return 0
 	}
 	var anon, shmem int64
 	text, _ := fs.ReadFile(root, path.Join(dir, "memory.stat"))
@@ -109,7 +108,6 @@ func (m memory) goGroup(mapped uint64) int64 {
 	return max(m.group-int64(m.resident-mapped), 1)
 }
 
-// kibibytes returns a figure of a file such as /proc/meminfo in bytes, 0 if it is missing.
 func kibibytes(root fs.FS, file, name string) uint64 {
 	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {

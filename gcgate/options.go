@@ -20,17 +20,17 @@ type Options struct {
 	// none.
 	Signals []Signal
 
-	// Turns says when this replica may collect. PolicyShed needs them, and so does each signal that is
-	// not safe without them ([Description]). Default: nil, at any time.
+	// Turns says when this replica may collect. PolicyShed needs them, and so does each signal that
+	// is not safe without them ([Description]). Default: nil, at any time.
 	Turns Turns
 
-	// DisableTurns lets such a gate start without Turns. Set it if no other replica drains at the same
-	// peers, because two that collect at once fail requests. Default: false.
+	// DisableTurns lets such a gate start without Turns. Set it if no other replica drains at the
+	// same peers, because two that collect at once fail requests. Default: false.
 	DisableTurns bool
 
-	// Replicas is how many replicas take these turns. With it the trigger leaves time for all others to
-	// collect first, and the log warns if the turns do not suffice. Default: 0, not known. Limit:
-	// 10,000.
+	// Replicas is how many replicas take these turns. With it the trigger leaves time for all
+	// others to collect first, and the log warns if the turns do not suffice. Default: 0, not
+	// known. Limit: 10,000.
 	Replicas int
 
 	// HoldTurn is how long to keep the turn once this process is back. Default: 0, which is 2 s
@@ -39,29 +39,27 @@ type Options struct {
 	HoldTurn time.Duration
 
 	// MemoryLimitBytes is what the process may take of memory. Default: 0, the runtime's own limit
-	// (GOMEMLIMIT), or 0.9 of the control group's if that is lower. math.MaxInt64 ignores the control
-	// group. Limit: the lower one holds.
+	// (GOMEMLIMIT), or 0.9 of the control group's if that is lower. math.MaxInt64 ignores the
+	// control group. Limit: the lower one holds.
 	MemoryLimitBytes int64
 
-	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of the live
-	// heap after the last collection. The gate collects at the trigger in its turn, at the hard
-	// threshold at once, and at the idle threshold if no request is in flight. A memory limit lowers
-	// the first two.
+	// TriggerRatio, HardRatio and IdleRatio are the heaps at which to collect, in multiples of the
+	// live heap. The gate collects at the trigger in its turn, at the hard threshold at once, and
+	// at the idle threshold if no request is in flight. A memory limit lowers the first two.
 	//
 	// Default: 0, which is 2 for the trigger, 1.3 for the idle threshold, and 2.75 for the hard one
-	// (3.5 with Turns). Limit: 1.25 to 100 for the trigger, up to 200 for the hard threshold, which is
-	// above it, and above 1 up to the trigger for the idle one.
+	// (3.5 with Turns). Limit: 1.25 to 100 for the trigger, up to 200 for the hard threshold, and
+	// above 1 for the idle one.
 	TriggerRatio, HardRatio, IdleRatio float64
 
 	// MinTriggerBytes and MaxTriggerBytes bound the trigger. Between them it is the heap after two
-	// seconds at the present rate of allocation, and at least TriggerRatio times the live heap. Equal
-	// bounds fix it. Default: 0, which is 32 MiB, and half of the memory limit. Without a limit the
-	// second is a 32nd of the machine's available memory, up to 512 MiB. Limit: 0.8 of the memory
-	// limit.
+	// seconds of allocation, and at least TriggerRatio times the live heap. Default: 0, which is 32
+	// MiB, and half of the memory limit. Without a limit the second is a 32nd of the machine's
+	// available memory, up to 512 MiB. Limit: 0.8 of the memory limit.
 	MinTriggerBytes, MaxTriggerBytes int64
 
-	// Jitter lowers each trigger by a random share up to this, so that replicas do not collect in step.
-	// Default: 0, which is 0.1. Negative: none. Limit: 0.5.
+	// Jitter lowers each trigger by a random share up to this, so that replicas do not collect in
+	// step. Default: 0, which is 0.1. Negative: none. Limit: 0.5.
 	Jitter float64
 
 	// AnnounceTimeout is how long the gate waits for the peers to act on the announcement. Then it
@@ -75,24 +73,24 @@ type Options struct {
 	DrainTimeout time.Duration
 
 	// QuietFor is how long no request must be in flight nor enter before the collection starts.
-	// Default: 0, which is ten times the usual time between two requests, 2 to 50 ms. Limit: 1 s, and
-	// DrainTimeout.
+	// Default: 0, which is ten times the usual time between two requests, 2 to 50 ms. Limit: 1 s,
+	// and DrainTimeout.
 	QuietFor time.Duration
 
-	// Period is the longest time without a collection, so that finalizers run and idle memory goes back
-	// to the system. Default: 0, which is 2 minutes as in the runtime. Negative: no limit.
+	// Period is the longest time without a collection, so that finalizers run and idle memory goes
+	// back to the system. Default: 0, which is 2 minutes as in the runtime. Negative: no limit.
 	Period time.Duration
 
-	// Logger gets Warn for what needs an operator, Info for the trigger's rule and PolicyAuto's choice,
-	// and Debug for changes of state. Default: nil, which is slog.Default().
+	// Logger gets Warn for what needs an operator, Info for the trigger's rule and PolicyAuto's
+	// choice, and Debug for changes of state. Default: nil, which is slog.Default().
 	Logger *slog.Logger
 
-	// OnEvent is called at each change of state, from the gate's goroutine. It must not block. Default:
-	// nil.
+	// OnEvent is called at each change of state, from the gate's goroutine. It must not block.
+	// Default: nil.
 	OnEvent func(Event)
 
-	// Collector is what the gate is in charge of. A test gives a stand-in such as gcgatetest.Heap, and
-	// may then run several gates. Default: nil, the garbage collector of this process.
+	// Collector is what the gate is in charge of. A test gives a stand-in such as gcgatetest.Heap,
+	// and may then run several gates. Default: nil, the garbage collector of this process.
 	Collector Collector
 }
 
@@ -101,7 +99,7 @@ type Options struct {
 const minTriggerRatio = 1.25
 
 const (
-	maxHardRatio       = 200. // the limit of Options.HardRatio
+	maxHardRatio       = 200.
 	maxAnnounceTimeout = 10 * time.Second
 	maxReplicas        = 10_000
 )
@@ -125,7 +123,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, o.check()
 }
 
-// usualHardRatio is the default of HardRatio. It is to be above TriggerRatio, and in bounds.
 func (o *Options) usualHardRatio() float64 {
 	growth := hardGrowth
 	if o.Turns != nil {
@@ -197,7 +194,6 @@ func (o *Options) check() error {
 	return o.checkTurns()
 }
 
-// checkTurns refuses what fails requests when all replicas collect at once.
 func (o *Options) checkTurns() error {
 	if o.Turns != nil || o.DisableTurns {
 		return nil

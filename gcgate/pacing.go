@@ -11,12 +11,12 @@ type pacing struct {
 	collector Collector
 
 	mu       sync.Mutex
-	limit    int64 // the memory limit of the program
+	limit    int64
 	set      int64 // the one that was set last, by the program or by the gate
 	off      bool  // GOGC is
 	raised   int   // GOGC as the gate has set it; 0: it has not
-	percent  int   // GOGC of the program
-	put      int   // the one that was set last, by the program or by the gate
+	percent  int
+	put      int // the one that was set last, by the program or by the gate
 	restored bool
 }
 
@@ -73,7 +73,6 @@ func (p *pacing) setPercentLocked(percent int) {
 	p.put = percent
 }
 
-// switchOff leaves only the memory limit to start a cycle.
 func (p *pacing) switchOff() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +94,6 @@ func (p *pacing) raise(percent int) {
 	p.raised = percent
 }
 
-// giveBack ends switchOff and raise.
 func (p *pacing) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +105,7 @@ func (p *pacing) giveBackLocked() {
 		return
 	}
 	p.off, p.raised = false, 0
-	if p.setPercentLocked(p.percent); p.put != p.percent { // the program has set another one
+	if p.setPercentLocked(p.percent); p.put != p.percent {
 		p.setPercentLocked(p.percent)
 	}
 }
@@ -139,7 +137,6 @@ func (p *pacing) setLimit(bytes int64) (overtaken bool) {
 	return overtaken
 }
 
-// restore sets all to what the program has set, once and for all.
 func (p *pacing) restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +145,7 @@ func (p *pacing) restore() {
 	}
 	p.giveBackLocked()
 	if limit, changed := p.programLimitLocked(); !changed {
-		if was := p.collector.SetLimit(limit); was != p.set { // the program has set it since that was read
+		if was := p.collector.SetLimit(limit); was != p.set {
 			p.collector.SetLimit(was)
 		}
 	}

@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// Times of a collection.
 const (
-	tick         = time.Millisecond // between two looks while waiting
-	markTick     = tick / 4         // and while marking
-	readyTimeout = time.Second      // of StateReadying; the gate holds the turn for longer if it has to
+	tick         = time.Millisecond
+	markTick     = tick / 4
+	readyTimeout = time.Second // of StateReadying; the gate holds the turn for longer if it has to
 	heapLook     = 10 * time.Millisecond
 
 	// hardGrace is how long the gate announces and drains whatever the heap. The safety limit
 	// leaves room for it.
 	hardGrace = 200 * time.Millisecond
 
-	usableLimit = time.Second           // of a wait for a signal that the last collection could use
-	usableLook  = 10 * time.Millisecond // between two looks at it
+	usableLimit = time.Second // of a wait for a signal that the last collection could use
+	usableLook  = 10 * time.Millisecond
 
 	slowReturn   = 2 * time.Second  // of a peer that puts this process back, is worth a warning
 	overdueAfter = 10 * time.Second // or ten times what was expected
@@ -33,26 +32,26 @@ type round struct {
 	expected time.Duration
 
 	// The turn.
-	lease       Lease // nil: none
-	withoutTurn bool  // there are Turns, and this collection has none
+	lease       Lease
+	withoutTurn bool // there are Turns, and this collection has none
 
 	// The announcement.
 	asked       []*announcer  // the peers that were asked to drain this process
 	drains      []*notice     // what each of them was asked
 	readies     []*notice     // and what each was asked in the end: to have this process back
 	patience    time.Duration // the least AnnounceTimeout for them
-	refused     bool          // new requests, for a time
-	announced   time.Time     // zero: there was no peer to ask
-	rate        float64       // requests per second before it
-	movableRate float64       // of them, those that a peer can send elsewhere
-	before      uint32        // requests that had entered by then
+	refused     bool
+	announced   time.Time // zero: there was no peer to ask
+	rate        float64   // requests per second before it
+	movableRate float64   // of them, those that a peer can send elsewhere
+	before      uint32
 
 	// The drain. From confirmed on no request should enter; see rounds.expectNone.
-	confirmed time.Time // zero: not yet
-	movable   uint32    // requests that had entered by then, of those that a peer can send elsewhere
-	ignored   bool      // too many have entered since
+	confirmed time.Time
+	movable   uint32 // requests that had entered by then, of those that a peer can send elsewhere
+	ignored   bool
 
-	overlapped uint64 // requests that overlapped the mark phase
+	overlapped uint64
 }
 
 // rounds goes through one collection after the other. The control goroutine owns it.
@@ -63,7 +62,7 @@ type rounds struct {
 	turns      *turnTaker
 	announcers []*announcer
 
-	entered    time.Time     // when the state began
+	entered    time.Time
 	usualDrain time.Duration // from an announcement to the collection, moving average
 	late       latePeers
 	afterDrain afterDrain
@@ -87,7 +86,7 @@ func (rs *rounds) run(reason Reason) {
 		rs.to(StateServing, r)
 		return
 	}
-	waiting := rs.waiters.ids() // a later caller wants another collection
+	waiting := rs.waiters.now()
 	r.expected = rs.heap.expected()
 	rs.announce(r)
 	rs.drain(r)
@@ -148,8 +147,6 @@ func (rs *rounds) isUrgent(r *round) bool {
 	return rs.heap.pastHard()
 }
 
-// takeTurn waits until this replica may collect. It returns false if the gate stops, or has no
-// reason to collect any more.
 func (rs *rounds) takeTurn(r *round) (ok bool) {
 	r.lease, r.withoutTurn, ok = rs.turns.take(&r.reason)
 	if r.withoutTurn {
@@ -158,7 +155,6 @@ func (rs *rounds) takeTurn(r *round) (ok bool) {
 	return ok
 }
 
-// announce asks the peers to drain this process, and waits until all have acted, or the bound.
 func (rs *rounds) announce(r *round) {
 	if !rs.heap.policy.announces() {
 		return
@@ -233,8 +229,6 @@ func (rs *rounds) awaitActed(r *round) {
 	}
 }
 
-// collect runs the collector until its marking is over. It returns false if that exceeds its bound,
-// or if the gate stops or has lost the turn.
 func (rs *rounds) collect(r *round) (ended bool) {
 	rs.heap.undrained = rs.heap.policy.announces() && !r.refused &&
 		!slices.ContainsFunc(r.drains, (*notice).acted)
@@ -242,7 +236,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 		return false
 	}
 	rs.to(StateCollecting, r)
-	rs.heap.sample() // a cycle of the runtime's own since the last look is not this one
+	rs.heap.sample()
 	begin := time.Now()
 	inFlight, before := rs.requests.read()
 	rs.expectNone(r)
@@ -328,7 +322,7 @@ func (rs *rounds) ready(r *round) {
 		select {
 		case <-wait[0].done:
 			wait = wait[1:]
-		case <-look.C: // requests come again, and allocate
+		case <-look.C:
 			if rs.heap.sample(); rs.heap.pastHard() || !time.Now().Before(end) {
 				return
 			}

@@ -34,9 +34,9 @@ type Signal interface {
 
 // A Confirmer is a [Signal] that knows whether its peer would act on a Drain in time.
 type Confirmer interface {
-	// CanConfirm returns nil if the peer is expected to act within the given time, which is
-	// [Options.AnnounceTimeout]. Otherwise the error says what to set, the gate leaves the signal
-	// out at this collection, and logs that. It must not block.
+	// CanConfirm returns nil if the peer is expected to act within the given time
+	// ([Options.AnnounceTimeout]). Otherwise the gate leaves the signal out at this collection, and
+	// logs the error, which says what to set. It must not block.
 	CanConfirm(within time.Duration) error
 }
 

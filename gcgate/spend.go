@@ -28,13 +28,13 @@ const (
 func spend(o *Options, a allowance, live, roots, overhead uint64, rate float64) (goal uint64, percent int) {
 	most := spendShare * a.heap(overhead)
 	if a.limit == math.MaxInt64 || o.MaxTriggerBytes > 0 {
-		own, _ := a.highestTrigger(o, overhead) // where other policies begin to collect
+		own, _ := a.highestTrigger(o, overhead)
 		most = min(most, own)
 	}
 	want := max(spendRatio*float64(live), float64(live)+rate*fillTime.Seconds(), float64(o.MinTriggerBytes))
 	want = min(want, most)
 	p := 100 * (want - float64(live)) / float64(live+roots)
-	if small := 100 * want / heapMinimum; small < p { // the least goal is higher already
+	if small := 100 * want / heapMinimum; small < p {
 		p = small
 	}
 	if !(p >= spendPercent) {

@@ -83,9 +83,9 @@ func TestTurnHeldForLong(t *testing.T) {
 	}
 }
 
-// TestMessagesHideNoUnheededDrain: requests that keep coming show by their own rate, however
+// TestMessagesHideNoIgnoredDrain: requests that keep coming show by their own rate, however
 // many messages come beside them.
-func TestMessagesHideNoUnheededDrain(t *testing.T) {
+func TestMessagesHideNoIgnoredDrain(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&ineffectiveSignal{}}, Jitter: -1}, func(t *testing.T, r *rig) {
 		r.heap.Do(func() { r.heap.Rate = 20 * mib })
 		r.send(10*time.Millisecond, func(time.Duration) bool { return true })

@@ -41,7 +41,7 @@ type Stats struct {
 	// Oldest is the least age of the oldest request in flight. 0 means less than a second or two.
 	Oldest time.Duration
 
-	InFlight int    // requests
+	InFlight int
 	Live     uint64 // heap after the last collection
 	Heap     uint64 // heap at the last sample, dead objects included
 	Trigger  uint64 // heap at which the next collection is due

@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -8,19 +9,19 @@ import (
 
 // status is what the control goroutine shows to all others.
 type status struct {
-	epoch time.Time // of the clock in back
+	epoch time.Time
 
 	// Read at each request.
 	state    atomic.Uint32
 	back     atomic.Int64  // when this process expects to be back, since epoch in ns; 0: not out of rotation
 	refusing atomic.Bool   // PolicyShed: new requests shall be refused
 	heap     atomic.Uint64 // bytes, as of the last sample
-	refused  atomic.Uint64 // requests; adapters count them
+	refused  atomic.Uint64
 
 	abandoned atomic.Bool // by Stop: this process is in rotation, whatever the control goroutine says
 
-	mu    sync.Mutex
-	stats Stats // guarded by mu
+	mu    sync.Mutex // guards what follows
+	stats Stats
 }
 
 func newStatus() *status {
@@ -36,7 +37,6 @@ func (s *status) update(f func(*Stats)) {
 	f(&s.stats)
 }
 
-// leave notes that this process is out of rotation until back.
 func (s *status) leave(back time.Time) {
 	s.back.Store(max(int64(back.Sub(s.epoch)), 1))
 	s.keepAbandoned()
@@ -47,7 +47,6 @@ func (s *status) refuse(yes bool) {
 	s.keepAbandoned()
 }
 
-// comeBack notes that this process is in rotation again.
 func (s *status) comeBack() {
 	s.refusing.Store(false)
 	s.back.Store(0)
@@ -69,7 +68,6 @@ func (s *status) keepAbandoned() {
 
 func (s *status) out() bool { return s.back.Load() != 0 }
 
-// remaining returns how much longer this process expects to be out of rotation, 0 if it is not.
 func (s *status) remaining() time.Duration {
 	back := s.back.Load()
 	if back == 0 {
@@ -80,71 +78,53 @@ func (s *status) remaining() time.Duration {
 
 // waiters are the callers of Gate.Collect. The zero value is ready.
 type waiters struct {
-	mu    sync.Mutex
-	last  uint64                 // the number of the newest; guarded by mu
-	ended map[uint64]waitingCall // guarded by mu
+	mu   sync.Mutex // guards what follows
+	list []*waitingCall
 }
 
 type waitingCall struct {
-	ended       chan<- error // gets the result; capacity 1
-	withoutTurn bool         // it does not wait for the turn
+	ended       chan error // capacity 1
+	withoutTurn bool
 }
 
-func (w *waiters) add(waits waitingCall) (id uint64) {
+func (w *waiters) add(c *waitingCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended == nil {
-		w.ended = make(map[uint64]waitingCall)
-	}
-	w.last++
-	w.ended[w.last] = waits
-	return w.last
+	w.list = append(w.list, c)
 }
 
-func (w *waiters) remove(id uint64) {
+func (w *waiters) remove(c *waitingCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.ended, id)
+	w.list = slices.DeleteFunc(w.list, func(x *waitingCall) bool { return x == c })
 }
 
-func (w *waiters) ids() (ids []uint64) {
+func (w *waiters) now() []*waitingCall {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id := range w.ended {
-		ids = append(ids, id)
-	}
-	return ids
+	return slices.Clone(w.list)
 }
 
-func (w *waiters) any() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.ended) > 0
-}
+func (w *waiters) any() bool { return len(w.now()) > 0 }
 
+// withoutTurn reports whether a caller does not wait for the turn.
 func (w *waiters) withoutTurn() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, waits := range w.ended {
-		if waits.withoutTurn {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
 }
 
-func (w *waiters) answer(ids []uint64, err error) {
+// answer returns err to those of calls that still wait.
+func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, id := range ids {
-		if waits, ok := w.ended[id]; ok {
-			waits.ended <- err
-			delete(w.ended, id)
+	w.list = slices.DeleteFunc(w.list, func(c *waitingCall) bool {
+		answered := slices.Contains(calls, c)
+		if answered {
+			c.ended <- err
 		}
-	}
+		return answered
+	})
 }
 
-// isClosed reports whether a channel without senders is closed.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

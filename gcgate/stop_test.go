@@ -180,7 +180,7 @@ func TestCollectLeavesNoWaiter(t *testing.T) {
 			}
 			cancel()
 		}
-		if n := len(r.waiters.ids()); n != 0 {
+		if n := len(r.waiters.now()); n != 0 {
 			t.Errorf("%d of 1000 waiters stayed", n)
 		}
 		other.Release(t.Context())

@@ -16,14 +16,13 @@ import (
 //	       collect    collect    collect   collect           the runtime
 //	       in a gap   in turn    at once   undrained         collects
 //
-// Only the trigger, and the idle threshold below it, moves between two collections. To move the
-// safety limit stops the world. A hard threshold that falls would collect without the turn although
-// no memory is short.
+// Only the trigger and the idle threshold move between two collections. To move the safety limit
+// stops the world. A hard threshold that falls would collect without the turn.
 type thresholds struct {
-	live    uint64 // after the last collection
-	idle    uint64 // collect in a gap
-	trigger uint64 // collect when the turn comes
-	hard    uint64 // collect at once
+	live    uint64
+	idle    uint64
+	trigger uint64
+	hard    uint64
 
 	// hardWithoutTurn ends a drain without the turn, which begins at hard. It is half-way to where
 	// the runtime begins a cycle by itself.
@@ -31,7 +30,7 @@ type thresholds struct {
 
 	// safetyLimit is the runtime's own limit, for when the gate failed to collect.
 	safetyLimit uint64
-	noRoom      bool // the limit leaves the gate no room, and the runtime stays in charge
+	noRoom      bool
 
 	lowest, highest float64 // bounds of the trigger, before its jitter
 	least           float64 // bound of the trigger with it
@@ -76,11 +75,10 @@ const (
 	groupShare = 0.9
 )
 
-// allowance is the memory that the gate may use, in bytes.
 type allowance struct {
-	limit     int64  // of the process; math.MaxInt64: none
-	whole     int64  // the limit if no other process had a part of the control group
-	from      string // who set it
+	limit     int64 // of the process; math.MaxInt64: none
+	whole     int64 // the limit if no other process had a part of the control group
+	from      string
 	available uint64 // what the machine has to spare; 0: not known
 }
 
@@ -115,7 +113,6 @@ func (a allowance) heap(overhead uint64) float64 {
 	return max(0, float64(a.limit)-float64(overhead))
 }
 
-// highestTrigger returns the heap up to which the trigger follows the allocation, and why.
 func (a allowance) highestTrigger(o *Options, overhead uint64) (bytes float64, why string) {
 	switch {
 	case o.MaxTriggerBytes > 0:
@@ -150,14 +147,13 @@ func thresholdsFor(o *Options, a allowance, live, overhead uint64) thresholds {
 	t.hard = uint64(hard)
 	t.highestIdle = uint64(max(o.IdleRatio*float64(live), float64(live)+idleBytes))
 	safe := capacity.RoomForStart(float64(live), safetyRatio*hard+safetyBytes) + float64(overhead)
-	t.safetyLimit = uint64(min(float64(a.limit), safe, 1<<62)) // an int64
+	t.safetyLimit = uint64(min(float64(a.limit), safe, 1<<62))
 	start := capacity.RuntimeStart(float64(live), float64(t.safetyLimit)-float64(overhead))
 	t.hardWithoutTurn = uint64(max(hard, (hard+start)/2))
 	t.follow(0, 0)
 	return t
 }
 
-// needRoom says how far from the live heap the trigger must be, in multiples of that.
 func (t *thresholds) needRoom(ratio float64) {
 	t.noRoom = t.lowest < ratio*float64(t.live)
 	t.least = min(ratio, minTriggerRatio) * float64(t.live)
@@ -184,8 +180,6 @@ func (t *thresholds) follow(rate, jitter float64) {
 	t.idle = min(t.highestIdle, t.trigger)
 }
 
-// checkLimit refuses a MinTriggerBytes that the memory limit cuts off, and names only what can be
-// set.
 func checkLimit(o *Options, limit int64) error {
 	if float64(o.MinTriggerBytes) <= minTriggerShare*float64(limit) {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// leastGap is the shortest time without requests that the gate takes for a gap.
 const leastGap = 100 * time.Millisecond
 
 // traffic is what the control goroutine knows of the requests. It alone uses the fields below the
@@ -36,20 +35,19 @@ type traffic struct {
 	total    uint64        // entered since the start
 	oldest   time.Duration // the least age of the oldest request in flight
 
-	// Requests per second, silence included: means of about the last second.
 	rate        float64
 	movableRate float64
 
 	// Silence.
-	silentSince time.Time // zero: requests are in flight
-	changed     time.Time // the last look that saw a request enter or end
+	silentSince time.Time
+	changed     time.Time
 
 	// Overlaps with mark phases. The gate notices cycles of others when they are over, so
 	// overlappedOther is an estimate.
 	overlapHalves   uint64 // twice the overlaps with the gate's own
 	overlappedOther float64
-	totalBefore     uint64        // total when the last cycle ended
-	marked          time.Duration // Collector.Marked then
+	totalBefore     uint64
+	marked          time.Duration
 }
 
 func (t *traffic) look(now time.Time) {

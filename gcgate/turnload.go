@@ -32,21 +32,20 @@ type TurnStats struct {
 	LongestWait, Spare time.Duration
 }
 
-// turnLoad knows how long turns are held, how long drains take, and how many turns there are.
 type turnLoad struct {
 	replicas int // 0: not known; it does not change
 	turns    int // 0: none; it does not change
 
 	// The control goroutine owns these.
-	trigger      uint64        // before leaveTime
-	longestDrain time.Duration // of the recent ones
+	trigger      uint64 // before leaveTime
+	longestDrain time.Duration
 	failedDrain  time.Duration // the last drain, if this process was not quiet after it
 	assumed      time.Duration // time that an announcement may take each way, while few have shown it
 
-	mu      sync.Mutex
-	mean    time.Duration // moving average; 0: none was held yet; guarded by mu
-	longest time.Duration // of the recent ones, each for twice the mean at most; guarded by mu
-	total   Duration      // guarded by mu
+	mu      sync.Mutex    // guards what follows
+	mean    time.Duration // moving average; 0: none was held yet
+	longest time.Duration // of the recent ones, each for twice the mean at most
+	total   Duration
 }
 
 func newTurnLoad(o *Options) *turnLoad {
@@ -68,12 +67,11 @@ func (l *turnLoad) learn(held time.Duration, returned bool) {
 	if l.mean == 0 {
 		l.mean = held
 	}
-	held = min(held, 4*l.mean+time.Second) // while a balancer was down, say
+	held = min(held, 4*l.mean+time.Second)
 	l.longest = max(min(held, 2*l.mean), l.longest-l.longest/8)
 	l.mean += (held - l.mean) / 4
 }
 
-// held is how long a turn is held in the mean, at first expected.
 func (l *turnLoad) held(expected time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +81,6 @@ func (l *turnLoad) held(expected time.Duration) time.Duration {
 	return expected
 }
 
-// drainedWithoutTurns is how long this process is drained in vain if there are no turns, else 0.
 func (l *turnLoad) drainedWithoutTurns(expected time.Duration) time.Duration {
 	if l.turns > 0 || l.failedDrain == 0 {
 		return 0
@@ -111,8 +108,6 @@ const lateAtMost = 1200 * time.Millisecond
 
 func (l *turnLoad) halveAssumed() { l.assumed /= 2 }
 
-// untilCollection is how long it takes from the trigger until this process collects, if all
-// replicas want the turn at once.
 func (l *turnLoad) untilCollection(held time.Duration) time.Duration {
 	wait := l.longestWait(held)
 	l.mu.Lock()
@@ -205,13 +200,11 @@ func (h *heapWatch) turnsEnough(held time.Duration) (k int, ok bool) {
 	return k, k < n
 }
 
-// hardEnough is the hard threshold that suffices with the present turns.
 func (h *heapWatch) hardEnough(held time.Duration) float64 {
 	rate := h.carriedRate()
 	return h.thresholds.earliest(rate, held) + rate*h.turns.longestWait(held).Seconds()
 }
 
-// warnTurns warns if the turns do not suffice. It is called after each collection.
 func (h *heapWatch) warnTurns() {
 	s := h.turnStats()
 	if s.Replicas == 0 || s.Held.Count < turnsKnown {
@@ -246,5 +239,4 @@ func (h *heapWatch) warnTurns() {
 	h.warnings.lasting("load of turns", lastsEvery, "gcgate: "+what, append(figures, "fix", fix)...)
 }
 
-// turnsKnown is how many turns must have been held before the figures are trusted.
 const turnsKnown = 3

@@ -9,30 +9,31 @@ import (
 	"time"
 )
 
-// Times of turns.
 const (
-	turnTimeout  = time.Second            // of one TryAcquire or Release
+	turnTimeout  = time.Second
 	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing is urgent
 	gapPause     = 100 * time.Millisecond // after another replica had the turn in a gap
 
-	// turnPause is the time between two calls of TryAcquire, at first and under load.
 	turnPause = 10 * time.Millisecond
 )
 
-// turnTaker takes turns, and releases them. The control goroutine owns the fields without a remark.
+// turnTaker takes turns, and releases them.
 type turnTaker struct {
 	*shared
 	turns  Turns // nil: collect at any time
 	heap   *heapWatch
-	others *sync.WaitGroup // goroutines that Stop waits for
+	others *sync.WaitGroup
 
-	taken     time.Time       // when the turn that is held was taken
-	asking    sync.Mutex      // held while TryAcquire or Acquire runs, because the interface promises one at a time
+	// The control goroutine owns these.
+	taken     time.Time
 	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
 	holdOff   time.Time       // no collection in a gap before: another had the turn
-	heldUp    heldUp          // any goroutine may use it
-	holding   atomic.Int32    // turns that are held, those that are yet to be released included
-	releases  sync.WaitGroup  // of them
+
+	// Any goroutine may use these.
+	asking   sync.Mutex // held while TryAcquire or Acquire runs, because the interface promises one at a time
+	heldUp   heldUp
+	holding  atomic.Int32   // turns that are held, those that are yet to be released included
+	releases sync.WaitGroup // of them
 }
 
 type turnAnswer struct {
@@ -96,7 +97,6 @@ func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	return nil, false, false
 }
 
-// leaveGap has the gate collect in no gap for a while, because another replica has the turn.
 func (t *turnTaker) leaveGap() {
 	pause := gapPause
 	if t.heap.farFromHard() {
@@ -117,7 +117,6 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 // calls look now and then.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil {
-		// The last call may still run.
 		select {
 		case <-t.acquiring:
 		default:
@@ -173,7 +172,7 @@ func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	case t.holding.Load() > 0 && turnCount(t.turns) == 1:
 		return func() {}, nil
 	case t.holding.Load() > 0 || !t.asking.TryLock():
-		return nil, ErrHeld // this process waits for it
+		return nil, ErrHeld
 	}
 	defer t.asking.Unlock()
 	if n, ok := t.turns.(HolderNamer); ok && turnCount(t.turns) > 1 && n.Holders() != "" {
@@ -236,7 +235,6 @@ func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool
 	})
 }
 
-// release may be called from any goroutine.
 func (t *turnTaker) release(l Lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), turnTimeout)
 	defer cancel()

@@ -7,24 +7,21 @@ import (
 	"time"
 )
 
-const holderLook = time.Second // between two looks at who holds the turn
+const holderLook = time.Second
 
-// turnWait is one wait for the turn. The control goroutine owns it.
 type turnWait struct {
 	taker  *turnTaker
-	reason Reason        // to collect
-	cycles uint64        // that had ended when the wait began
-	pause  time.Duration // between two tries
-	err    error         // of the last try
+	reason Reason
+	cycles uint64 // that had ended when the wait began
+	pause  time.Duration
+	err    error
 
-	// The holder of the turn, as far as this replica has seen.
 	looked time.Time
 	holder string    // "": not known
 	since  time.Time // it has held the turn since
-	named  bool      // the statistics name it
+	named  bool
 }
 
-// ask tries to take the turn once. It returns nil if it does not get it, and sets err.
 func (w *turnWait) ask() Lease {
 	t := w.taker
 	if t.holding.Load() > 0 {
@@ -57,8 +54,6 @@ func (w *turnWait) ask() Lease {
 	return a.lease
 }
 
-// rest waits for the pause, or until the collection goes without the turn, has no reason any more,
-// or the gate stops.
 func (w *turnWait) rest() {
 	t := w.taker
 	for begin := time.Now(); !isClosed(t.stop) && !t.goesWithoutTurn() && !w.isObsolete(); w.look(w.err) {
@@ -73,15 +68,12 @@ func (w *turnWait) rest() {
 	}
 }
 
-// isObsolete reports whether a cycle that was not the gate's has ended the reason to collect.
 func (w *turnWait) isObsolete() bool {
 	h := w.taker.heap
 	byHeap := w.reason == ReasonTrigger || w.reason == ReasonPeriodic
 	return byHeap && h.last.cycles != w.cycles && h.used < h.thresholds.trigger
 }
 
-// look notes who holds the turn, and warns if one replica has held it for long. err is from the
-// last try, nil while one runs.
 func (w *turnWait) look(err error) {
 	now, t := time.Now(), w.taker
 	if now.Sub(w.looked) < holderLook || t.holding.Load() > 0 {
@@ -92,7 +84,7 @@ func (w *turnWait) look(err error) {
 		w.holder, w.since = holder, now
 	}
 	patience := heldUpAfter
-	if w.holder == "" { // it may be another one each time
+	if w.holder == "" {
 		patience = max(patience, t.heap.turnStats().LongestWait)
 	}
 	waited := now.Sub(w.since)
@@ -105,7 +97,7 @@ func (w *turnWait) look(err error) {
 	}
 	t.heldUp.set(by, w.since)
 	w.named = true
-	if err == nil || errors.Is(err, ErrHeld) { // else take logs it
+	if err == nil || errors.Is(err, ErrHeld) {
 		h := t.heap
 		t.warnings.ongoing("waits",
 			"gcgate: this replica cannot collect because another one has held the turn for long; look at its log",
@@ -123,9 +115,9 @@ func (w *turnWait) end() {
 // heldUp says who holds the turn up. The zero value says that nothing does. Any goroutine may use
 // it.
 type heldUp struct {
-	mu    sync.Mutex
-	by    string    // "": it is not held up; guarded by mu
-	since time.Time // guarded by mu
+	mu    sync.Mutex // guards what follows
+	by    string     // "": it is not held up
+	since time.Time
 }
 
 func (h *heldUp) set(by string, since time.Time) {

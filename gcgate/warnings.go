@@ -17,8 +17,8 @@ const (
 type warnings struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
-	kinds map[string]*warning // guarded by mu
+	mu    sync.Mutex // guards what follows
+	kinds map[string]*warning
 }
 
 // warning is one kind of event. The mutex of its warnings guards it.
@@ -95,7 +95,6 @@ func (k *warning) period(again time.Duration) time.Duration {
 	return again
 }
 
-// line notes that the log gets a line now, if one is due, and returns how many events it is for.
 func (k *warning) line(now time.Time, every time.Duration) (times int, due bool) {
 	if !k.logged.IsZero() && now.Sub(k.logged) < every {
 		return 0, false
@@ -105,8 +104,6 @@ func (k *warning) line(now time.Time, every time.Duration) (times int, due bool)
 	return times, true
 }
 
-// close notes that the events are over. It returns how often they happened, 0 if the log does not
-// know of them.
 func (k *warning) close() (times int) {
 	if k.open {
 		times = k.times
@@ -115,7 +112,6 @@ func (k *warning) close() (times int) {
 	return times
 }
 
-// over logs that what lasted has ended, if the log knows of one of the kinds.
 func (w *warnings) over(message string, kinds ...string) {
 	if times := w.close(kinds); times > 0 {
 		w.log.Warn(message, withTimes(nil, times)...)
@@ -175,8 +171,8 @@ func (w *warnings) has(kind string) bool {
 // attribute "times" says how often it began. The zero value is ready. Its methods may be called
 // from any goroutine.
 type Outage struct {
-	mu sync.Mutex
-	of warning // guarded by mu
+	mu sync.Mutex // guards what follows
+	of warning
 }
 
 // Began warns that the failure began, unless it did so within the last minute.

@@ -41,7 +41,6 @@ func (a *assembler) endPiece(b []byte) {
 	a.long = true
 }
 
-// endLine takes a line, without its newline, or the last piece of a long one.
 func (a *assembler) endLine(b []byte) {
 	a.stats.Lines++
 	at := findGC(b)
@@ -66,7 +65,7 @@ func (a *assembler) foreign(b []byte) {
 	if c := b[0]; isDigit(c) && !a.long {
 		a.hints.other.learn(b)
 	} else if c == 'G' || b[len(b)-1] == 'd' || b[len(b)-1] == '\r' {
-		// println writes the text and the newline separately, so the line may have more.
+		// println writes the newline separately, so the line may have more.
 		if t := trimCR(b); hasPrefix(t, "GC forced") || hasSuffix(t, "GC forced") {
 			a.stats.ForcedLines++
 			return
@@ -75,8 +74,8 @@ func (a *assembler) foreign(b []byte) {
 	a.stats.Foreign++
 }
 
-// take looks for a cycle, or part of one, in b, whose first "gc " is at index at or -1. It reports
-// whether b held any. inside says that b does not start a line.
+// take looks for a cycle, or part of one, in b, and reports whether b held any. at is the index of
+// the first "gc " or -1. inside says that b does not start a line.
 func (a *assembler) take(b []byte, at int, inside bool) bool {
 	var v values
 	p, start := a.bestStart(&v, b, at, inside)
@@ -132,13 +131,12 @@ func (a *assembler) bestStart(v *values, b []byte, at int, inside bool) (best pr
 	return best, start
 }
 
-// expected reports whether n may be the next number if little more was seen. A program may say "gc
-// 42 @home", but hardly at the start of a line or with that number.
+// expected reports whether n may be the next number. A program may say "gc 42 @home", but hardly at
+// the start of a line or with that number.
 func (a *assembler) expected(n int64, front bool) bool {
 	return n == a.hints.lastN+1 || front && n > a.hints.lastN
 }
 
-// repair continues the broken line with b and reports whether b held any of it.
 func (a *assembler) repair(b []byte, inside bool) bool {
 	k := &a.broken
 	switch k.next {
@@ -179,7 +177,7 @@ func (a *assembler) repairEnd(b []byte, inside bool) bool {
 	return true
 }
 
-// waitOver counts a foreign line behind a broken one, and reports false.
+// waitOver counts a foreign line behind a broken one.
 func (a *assembler) waitOver() bool {
 	if a.broken.next == posGC {
 		return false
@@ -206,7 +204,6 @@ func (a *assembler) giveUp() {
 	k.next, k.lines = posGC, 0
 }
 
-// plausible reports whether c, made of pieces, can follow the last cycle.
 func (a *assembler) plausible(c Cycle) bool {
 	if c.UtilPercent > 100 || c.Procs == 0 || c.N == 0 {
 		return false
@@ -214,7 +211,6 @@ func (a *assembler) plausible(c Cycle) bool {
 	return !a.numbered || c.N == 1 || c.N > a.hints.lastN && c.At >= a.hints.lastAt
 }
 
-// emit makes a cycle ready for Scan and counts what was lost before it.
 func (a *assembler) emit(c Cycle, recovered bool) {
 	lost := a.gaveUp
 	if a.numbered && c.N > a.hints.lastN {

@@ -7,9 +7,8 @@ const (
 	backTokens = 3
 )
 
-// broken is a gctrace line cut by other text. It has what the tokens said and the first missing
-// one. The last tokens may be foreign text that looked right. So the line may also go on at any
-// token from floor on, and the longest match wins:
+// broken is a gctrace line cut by other text. Its last tokens may be foreign text that looked
+// right. So the line may also go on at any token from floor on, and the longest match wins:
 //
 //	gc 6 @0.044s 2026/11/21 10:00:00 GET /search    "2026" may be the percentage: then "%" is missing
 //	13%: 0.071+3.1+0.009 ms clock, ...              this fits one token earlier: "2026" was other text
@@ -19,7 +18,6 @@ type broken struct {
 	lines int      // foreign lines since the cut
 }
 
-// extend tries b as the next tokens, from the first missing one and from each before it.
 func (k *broken) extend(v *values, h *hints, b []byte) progress {
 	best := progress{next: k.next}
 	for from := k.next; from >= k.floor(); from-- {
@@ -31,7 +29,7 @@ func (k *broken) extend(v *values, h *hints, b []byte) progress {
 	return best
 }
 
-// search looks behind other text in b for the place where the most tokens match.
+// search looks for the longest match behind other text in b.
 func (k *broken) search(v *values, h *hints, b []byte) (best progress, start int) {
 	best.next = k.next
 	places := 0
@@ -64,7 +62,7 @@ func (k *broken) trust(v *values, h *hints, from position, p progress, complete 
 	return n > 1
 }
 
-// floor is the first token at which the line may go on, behind the last distinct one.
+// floor is the first token at which the line may go on.
 func (k *broken) floor() position {
 	from := k.next
 	for from > posN && !distinct(from-1) {

@@ -2,13 +2,12 @@ package gctrace
 
 import "time"
 
-// Cycle is one collection as its gctrace line reports it. The line rounds down: At to the
-// millisecond, a phase to two digits at least, sizes to MiB. A Cycle holds no reference to the line
-// or to its [Scanner].
+// Cycle is one collection as its gctrace line reports it. The line rounds down: times to the
+// millisecond at worst, sizes to MiB.
 type Cycle struct {
 	N  int64         `json:"n"`     // 1 is the first of the process
 	At time.Duration `json:"at_ns"` // start of sweep termination, since the start of the runtime
-	// share of the collector in all CPU time since the start, without idle workers
+	// share of the collector in all CPU time so far, without idle workers
 	UtilPercent int `json:"util_percent"`
 
 	Wall WallPhases `json:"wall"`
@@ -23,7 +22,7 @@ type Cycle struct {
 	Globals Value[int64] `json:"globals_bytes,omitzero"` // absent in old releases
 
 	Procs int `json:"procs"` // GOMAXPROCS at the start of the collection
-	// prefix of the line, which tells processes of one log apart; "" means none
+	// prefix that tells processes of one log apart, or ""
 	Source string `json:"source,omitempty"`
 
 	// by runtime.GC or debug.FreeOSMemory, not by the two-minute timer
@@ -47,8 +46,7 @@ func (w WallPhases) Total() time.Duration {
 // Pause returns the time for which the world was stopped.
 func (w WallPhases) Pause() time.Duration { return w.SweepTermination + w.MarkTermination }
 
-// CPUPhases is the CPU time of one collection by phase. A stopped world costs its wall time on
-// every P.
+// CPUPhases is the CPU time of one collection. A stopped world costs its wall time on every P.
 type CPUPhases struct {
 	SweepTermination time.Duration `json:"sweep_termination_ns"`
 	Assist           time.Duration `json:"assist_ns"`     // goroutines that marked because they allocated
@@ -65,8 +63,7 @@ func (c CPUPhases) Total() time.Duration {
 // Pause returns the CPU time of both stop-the-world phases.
 func (c CPUPhases) Pause() time.Duration { return c.SweepTermination + c.MarkTermination }
 
-// End returns when the collection ended, since the start of the runtime. It is at most 4 ms early,
-// because the line rounds down.
+// End returns when the collection ended, since the start of the runtime. It is up to 4 ms early.
 func (c Cycle) End() time.Duration { return c.At + c.Wall.Total() }
 
 // noGoalBytes is more than any real goal. Without GOGC and GOMEMLIMIT the pacer aims at some 97% of

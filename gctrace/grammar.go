@@ -67,8 +67,7 @@ type token struct {
 	want    string
 }
 
-// No real line exceeds these bounds, and End and Total stay within int64. They allow 136 years of
-// uptime and 34 years of one phase.
+// Larger than in any real line, and small enough for End and Total.
 const (
 	maxSeconds = 1 << 32
 	maxMillis  = 1 << 40

@@ -8,8 +8,8 @@ type progress struct {
 	cut  bool // foreign text begins right there
 }
 
-// match matches tokens from position from on at the start of b, into v. In a line that may be torn,
-// others finds where foreign digits begin. Whole lines pass nil.
+// match matches tokens from position from on at the start of b, into v. For a line that may be
+// torn, others finds where foreign digits begin.
 func match(v *values, from position, b []byte, others *shape) progress {
 	p := progress{next: from}
 	for p.next < posEnd {
@@ -56,8 +56,8 @@ func match(v *values, from position, b []byte, others *shape) progress {
 	return p
 }
 
-// wrapped reports whether rest is the token without its final blank, at which an editor or a
-// terminal broke the line.
+// wrapped reports whether rest is the token without its final blank, at which an editor broke the
+// line.
 func (t *token) wrapped(rest []byte) bool {
 	n := len(t.lit) - 1
 	return n > 1 && t.lit[n] == ' ' && len(rest) == n && string(rest) == t.lit[:n]

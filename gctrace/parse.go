@@ -2,8 +2,8 @@ package gctrace
 
 import "fmt"
 
-// Parse reads one gctrace line, with or without its line ending. Nothing else may stand on the
-// line. Use [Scanner] for a log with other text. Parse does not keep the line.
+// Parse reads one gctrace line, with or without its line ending, and does not keep it. Use
+// [Scanner] for a log with other text.
 func Parse(line []byte) (Cycle, error) {
 	line = trimEOL(line)
 	var v values

@@ -17,11 +17,9 @@ const (
 	maxEmptyReads = 100
 )
 
-// Scanner reads cycles from the standard error of a program, among and inside other output. [Stats]
-// counts the lines that it could not join. A log may be of one process, or of several one after the
-// other. If docker compose or kubectl prefix the lines, [Cycle].Source tells the processes apart.
-//
-// A Scanner uses one buffer of 64 KiB and allocates once a prefix. One goroutine owns it.
+// Scanner reads cycles from the standard error of a program, among and inside other output. A log
+// may be of several processes, one after the other or prefixed by docker compose or kubectl (see
+// [Cycle].Source). A Scanner uses one buffer of 64 KiB. One goroutine owns it.
 type Scanner struct {
 	src  io.Reader
 	buf  []byte
@@ -40,9 +38,8 @@ func NewScanner(r io.Reader) *Scanner {
 	return &Scanner{src: r, buf: make([]byte, bufferBytes), lines: a, all: []*assembler{a}}
 }
 
-// Scan reads up to the next cycle and reports whether there was one. It returns when it has read
-// the end of the line, so r may be a live pipe. If other text follows the last token, Scan also
-// needs the next line.
+// Scan reads up to the next cycle and reports whether there was one. It returns at the end of the
+// line, so r may be a live pipe.
 func (s *Scanner) Scan() bool {
 	for s.lines.nready == 0 {
 		if !s.nextLine() {
@@ -126,8 +123,8 @@ func (s *Scanner) nextLine() bool {
 			}
 			continue
 		}
-		// Check this before eof. Some readers report the end with the last bytes, others with the
-		// next call, and both must give the same cycles.
+		// Check this before eof, because readers report the end with the last bytes or after them.
+		// Both must give the same cycles.
 		if s.r == 0 && s.w == len(s.buf) {
 			if !s.lines.long {
 				s.lines = s.all[0]
@@ -167,8 +164,8 @@ func (s *Scanner) fill() {
 	s.eof, s.err = true, io.ErrNoProgress
 }
 
-// dropPiece takes most of a full buffer without a newline, and leaves what may be the start of a
-// gctrace line. How reads cut the bytes makes no difference.
+// dropPiece takes most of a full buffer without a newline, and leaves what may start a gctrace
+// line.
 func (s *Scanner) dropPiece() {
 	cut := len(s.buf) - len("gc ") + 1
 	if i := findGC(s.buf[len(s.buf)-keepBytes:]); i >= 0 {

@@ -22,14 +22,13 @@ func (h *hints) match(v *values, from position, b []byte) progress {
 }
 
 // settle looks at a match that ended in a number with foreign text right behind it. If that text
-// can begin with digits, the number may be shorter than it looks:
+// begins with digits, the number is shorter than it looks:
 //
 //	what was written    "13" by the runtime, then "17 things" by the program
 //	what is read        "1317 things": 13, 131 or 1317?
 //
-// The runtime's own form decides (three decimal places, millisLen), or the expected value (next
-// collection, GOMAXPROCS), or how other lines begin. Without any of these, the number counts as
-// missing, because a wrong figure would be worse than a lost one.
+// The runtime's form (three places, millisLen), the expected value, or the start of other lines
+// decide. Otherwise the number is missing, because a wrong figure is worse than a lost one.
 func (h *hints) settle(v *values, p progress, b []byte) progress {
 	pos := p.next - 1
 	t := &grammar[pos]

@@ -29,8 +29,8 @@ func (s *shape) learn(b []byte) {
 	}
 }
 
-// foreignIn looks for the start of a foreign line in the digits of a number of n bytes at the start
-// of b. It returns its index, where 0 means no number at all, or -1.
+// foreignIn returns the index of the start of a foreign line in the digits of a number of n bytes,
+// or -1. 0 means no number at all.
 func (s *shape) foreignIn(b []byte, n int) int {
 	end := n + digits(b[n:])
 	for _, d := range dates {
@@ -79,8 +79,8 @@ func class(c byte) byte {
 	return c
 }
 
-// startsLine reports whether text may be the start of program output. Few lines begin with a space
-// or a comma. Behind digits these are more likely the middle of "17 things".
+// startsLine reports whether text may start program output. A space or a comma is more likely the
+// middle of "17 things".
 func startsLine(b []byte) bool {
 	c := b[0]
 	switch {

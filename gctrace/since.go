@@ -2,17 +2,15 @@ package gctrace
 
 import "time"
 
-// Since returns what the collector cost between two snapshots of this process. before is the
-// earlier one. Against the zero Snapshot it counts from the start of the program, without a Window.
-// If before is later than s, all is absent.
+// Since returns what the collector cost between an earlier snapshot of this process and s. Against
+// the zero Snapshot it counts from the start of the program, without a Window. If before is later
+// than s, all is absent.
 //
-// The runtime counts CPU time when a collection ends, so the figures are of the cycles that ended
-// in between. Before the first collection has ended, CPU and CPUPercent are absent.
-//
-// Phases and heap sizes around collections are absent. Heap.Live is of the last collection and
-// Heap.Goal of the next. Wall.Pause is an estimate, right to an eighth for pauses above a
-// microsecond. CPU.Pause is lower than gctrace's, because it leaves out the wait for the world to
-// stop. If GOMAXPROCS changed, CPUPercent is absent.
+// The runtime counts CPU time when a collection ends. Before the first one, CPU and CPUPercent are
+// absent. Phases and heap sizes around collections are always absent. Heap.Live is of the last
+// collection and Heap.Goal of the next. Wall.Pause is an estimate, right to an eighth above a
+// microsecond. CPU.Pause leaves out the wait for the world to stop. If GOMAXPROCS changed,
+// CPUPercent is absent.
 func (s Snapshot) Since(before Snapshot) Summary {
 	out := Summary{}
 	fromStart := before.at.IsZero()

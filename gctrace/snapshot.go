@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// readings are what Take reads. The documentation of runtime/metrics has the meaning of each name.
+// readings are what Take reads from runtime/metrics.
 var readings = [...]struct {
 	name string
 	set  func(*Snapshot, metrics.Value)
@@ -28,8 +28,8 @@ var readings = [...]struct {
 	{"/sched/pauses/total/gc:seconds", func(s *Snapshot, v metrics.Value) { s.pauses = pausesOf(v) }},
 }
 
-// Snapshot is what the runtime's counters said of the collector at one moment. It is immutable, so
-// goroutines may share it. The zero Snapshot is the start of the program, at an unknown time.
+// Snapshot is the runtime's counters at one moment. It is immutable. The zero Snapshot is the start
+// of the program, at an unknown time.
 type Snapshot struct {
 	at time.Time
 
@@ -74,6 +74,6 @@ func seconds(v metrics.Value) Value[time.Duration] {
 	if v.Kind() != metrics.KindFloat64 {
 		return Value[time.Duration]{}
 	}
-	// To the nearest nanosecond, because the runtime made the seconds of whole ones.
+	// To the nearest nanosecond.
 	return Of(time.Duration(v.Float64()*1e9 + 0.5))
 }

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Window is a stretch of time since the start of the runtime. A cycle belongs to the window in
-// which it ended, so From < End <= To. From 0 includes the first cycle. To 0 is the end of the last
-// cycle.
+// Window is a stretch of time since the start of the runtime. A cycle belongs to it if From < End
+// <= To. From 0 includes the first cycle. To 0 is the end of the last cycle.
 type Window struct {
 	From, To time.Duration
 }
@@ -20,19 +19,15 @@ func (w Window) Holds(c Cycle) bool {
 // Summarize returns what the cycles of a window cost. The cycles must be of one process and in
 // order, and may go beyond the window.
 //
-// Collections counts by the numbers of the cycles, so it has the missing ones too. The other sums
-// are of the cycles that were read. Times are sums of rounded-down figures, so they are low by up
-// to a tenth.
+// Collections includes those whose lines are missing, the other sums do not. Times are low by up to
+// a tenth, because lines round down. CPUPercent is CPU.Total over the window times GOMAXPROCS of
+// each stretch, absent if a cycle has Procs 0.
 //
-// CPUPercent is CPU.Total over the window times GOMAXPROCS. If GOMAXPROCS changed, each stretch
-// counts with that of the cycle at its end. A cycle with Procs 0 makes it absent.
+// AllocBytes is an estimate. Each cycle adds its HeapAfter less the HeapLive of the cycle before.
+// Without that cycle, it adds nothing.
 //
-// AllocBytes is an estimate. Each cycle adds its HeapAfter less the HeapLive of the cycle before,
-// right to 1 MiB. A cycle without the one before it adds nothing. It does not include what was
-// allocated after the last cycle.
-//
-// A window with an end and without cycles has sums and a CPUPercent of 0. Its Pace, Procs, heap and
-// longest pause are absent. If To is 0 and no cycle ended after From, or To is before From, all but
+// A window with an end and without cycles has sums and a CPUPercent of 0, without Pace, Procs, heap
+// and longest pause. If To is 0 and no cycle ended after From, or To is before From, all but
 // Collections is absent.
 func Summarize(cycles iter.Seq[Cycle], w Window) Summary {
 	t := tally{procsKnown: true}
@@ -68,7 +63,7 @@ type tally struct {
 	alloc                     allocs
 }
 
-// add counts a cycle. The cycle before it ended, or the window began, at since.
+// add counts a cycle. since is the end of the cycle before it, or the start of the window.
 func (t *tally) add(c Cycle, since time.Duration) {
 	if t.n > 0 {
 		t.missing += max(c.N-t.last.N-1, 0)
@@ -162,8 +157,7 @@ type allocs struct {
 	total, n        int64
 }
 
-// see takes the next cycle, in the window or not. A process begins with a heap of 0, so its first
-// cycle needs no other before it.
+// see takes the next cycle, in the window or not. The first of a process starts with a heap of 0.
 func (a *allocs) see(c Cycle) {
 	a.step = Value[int64]{}
 	switch {

@@ -2,15 +2,15 @@ package gctrace
 
 import "time"
 
-// Summary is what the collector cost over a window of time. [Summarize] and [Snapshot.Since] return
-// it. A figure that a source does not have is absent ([Value]), never 0.
+// Summary is what the collector cost over a window. A figure that a source does not have is absent
+// ([Value]), never 0.
 type Summary struct {
 	Window      Value[time.Duration] `json:"window_ns,omitzero"` // wall time that the figures cover
 	Procs       Value[int]           `json:"procs,omitzero"`     // GOMAXPROCS of the last collection
 	Collections int64                `json:"collections"`
 
-	// Read is how many of Collections the log has, absent if it has all. All figures but Window,
-	// Collections and Pace are of these alone.
+	// Read is how many of Collections the log has, absent if all. The figures but Window,
+	// Collections and Pace are of these.
 	Read Value[int64] `json:"read,omitzero"`
 
 	// of Collections, by runtime.GC or debug.FreeOSMemory
@@ -28,8 +28,7 @@ type Summary struct {
 	AllocBytes Value[int64] `json:"alloc_bytes,omitzero"`
 }
 
-// Wall is wall-clock time by phase, summed over the collections of a window. runtime/metrics has
-// only the two Pause figures.
+// Wall is wall-clock time by phase over a window. runtime/metrics has only the two Pause figures.
 type Wall struct {
 	SweepTermination Value[time.Duration] `json:"sweep_termination_ns,omitzero"`
 	Mark             Value[time.Duration] `json:"mark_ns,omitzero"`
@@ -40,8 +39,7 @@ type Wall struct {
 	Total    Value[time.Duration] `json:"total_ns,omitzero"`
 }
 
-// CPU is CPU time by phase, summed over the collections of a window. runtime/metrics has the pauses
-// only together.
+// CPU is CPU time by phase over a window. runtime/metrics has the pauses only together.
 type CPU struct {
 	SweepTermination Value[time.Duration] `json:"sweep_termination_ns,omitzero"`
 	// goroutines that marked because they allocated
@@ -55,7 +53,7 @@ type CPU struct {
 	Total Value[time.Duration] `json:"total_ns,omitzero"`
 }
 
-// Heap is the heap's size around collections, in bytes. gctrace rounds down to MiB.
+// Heap is the heap around collections, in bytes. gctrace rounds down to MiB.
 type Heap struct {
 	Before Range `json:"before,omitzero"`
 	After  Range `json:"after,omitzero"`

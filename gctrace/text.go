@@ -10,8 +10,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// findGC returns the index of the first "gc " in b, or -1. It is most of the work on a foreign
-// line. bytes.Index would stop at each 'g', so this compares eight pairs of bytes at a time.
+// findGC returns the index of the first "gc " in b, or -1. Foreign lines spend most time here.
+// bytes.Index would stop at each 'g', so this compares eight pairs of bytes at a time.
 func findGC(b []byte) int {
 	i := 0
 	for ; i+9 <= len(b); i += 8 {

@@ -2,8 +2,7 @@ package gctrace
 
 import "strings"
 
-// lastLine takes what follows the last newline of the log. If it is the front part of a gctrace
-// line, the log was cut there.
+// lastLine takes what follows the last newline of the log.
 func (a *assembler) lastLine(b []byte) {
 	if !a.cutOff(b) {
 		a.endLine(b)
@@ -13,7 +12,7 @@ func (a *assembler) lastLine(b []byte) {
 	a.stats.Truncated = true
 }
 
-// cutOff reports whether b ends in the middle of a gctrace line, and drops the line.
+// cutOff reports whether b ends in the middle of a gctrace line, and drops that.
 func (a *assembler) cutOff(b []byte) bool {
 	var v values
 	if p, start := a.bestStart(&v, b, findGC(b), a.long); p.next >= posSpaceAt {
@@ -37,7 +36,7 @@ func (a *assembler) cutOff(b []byte) bool {
 	return false
 }
 
-// begins reports whether rest, which may be empty, could be the front part of the token at pos.
+// begins reports whether rest may be the front part of the token at pos.
 func begins(pos position, rest []byte) bool {
 	if len(rest) == 0 {
 		return true

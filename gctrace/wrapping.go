@@ -2,11 +2,10 @@ package gctrace
 
 import "bytes"
 
-// Loggers and Docker put a program's lines into strings of JSON. docker compose and kubectl put the
-// program's name before them.
+// Loggers and Docker put lines into strings of JSON. docker compose and kubectl prefix them.
 
-// unquote cuts b behind the JSON string in which a gctrace line begins at index at, and decodes the
-// escape of ">". A gctrace line has no quotation mark. It changes b.
+// unquote cuts b behind the JSON string around the gctrace line at index at, and decodes the escape
+// of ">". It changes b.
 func unquote(b []byte, at int) []byte {
 	if end := bytes.IndexByte(b[at:], '"'); end >= 0 {
 		b = b[:at+end]

@@ -103,7 +103,7 @@ func (i *Interval) UnmarshalJSON(text []byte) error {
 // Result is one figure of head over that of base.
 type Result struct {
 	Figure  string   `json:"figure"`
-	Missing string   `json:"missing,omitempty"` // why it was not compared; the rest is then zero
+	Missing string   `json:"missing,omitempty"` // why it was not compared
 	Base    float64  `json:"base"`              // median of the runs
 	Head    float64  `json:"head"`
 	Ratio   float64  `json:"ratio"` // Hodges and Lehmann's estimate
@@ -206,7 +206,6 @@ func fewest(o Options, paired bool) int {
 	}
 }
 
-// pair puts the runs of each round side by side, if all have one.
 func pair(base, head []Run) (b, h []Run, paired bool) {
 	if len(base) != len(head) {
 		return base, head, false

@@ -17,8 +17,7 @@ const trials = 400
 // MaxNeeded is the number of runs beyond which Needed gives up.
 const MaxNeeded = 1000
 
-// noise is how runs vary without a difference. Trials of other numbers of runs and other
-// differences draw from it.
+// noise is how runs vary without a difference. Trials draw from it.
 type noise struct {
 	paired     bool
 	alpha      float64
@@ -80,7 +79,7 @@ func (n *noise) shown(base, head int, shift float64) bool {
 }
 
 // pairedTrial returns a function that draws a trial and returns the statistic of its test, which is
-// small if the difference shows. It sorts the few values once, so a trial only counts them.
+// small if the difference shows. It sorts the values once.
 func (n *noise) pairedTrial(rng *rand.Rand, runs, _ int, shift float64) func() int {
 	values := slices.Clone(n.base)
 	for i := range values {

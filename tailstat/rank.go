@@ -63,9 +63,8 @@ func checkValues(level float64, sets ...[]float64) error {
 	return nil
 }
 
-// estimate makes an estimate from all pairs of values, which are Walsh averages or differences of
-// base and head. The statistic is the number of those below zero. null is its distribution and
-// alpha the level.
+// estimate makes an estimate from all Walsh averages, or all differences of base and head. The
+// statistic is the number of those below zero.
 func estimate(all []float64, null distribution, alpha float64) Estimate {
 	slices.Sort(all)
 	n := len(all)
@@ -79,11 +78,11 @@ func estimate(all []float64, null distribution, alpha float64) Estimate {
 	return e
 }
 
-// distribution has the cumulative probabilities of a rank statistic without a difference, from 0 to
-// its centre at least. It is symmetric.
+// distribution has the cumulative probabilities of a symmetric rank statistic, from 0 to its centre
+// at least.
 type distribution []float64
 
-// twoSided returns the probability of k or something further from the centre, on both sides.
+// twoSided returns the probability of k or something further from the centre.
 func (d distribution) twoSided(k int) float64 {
 	if k < 0 {
 		return 0
@@ -109,7 +108,6 @@ type nullKey struct {
 	paired     bool
 }
 
-// null returns the distribution for so many runs, paired or not.
 func null(base, head int, paired bool) distribution {
 	key := nullKey{base, head, paired}
 	if d, ok := nulls.Load(key); ok {
@@ -131,8 +129,7 @@ const (
 	exactSum    = 50 // in each of two sets
 )
 
-// signedRanks returns the distribution for n differences. Each rank from 1 to n counts with the
-// probability 1/2.
+// signedRanks returns the distribution for n differences.
 func signedRanks(n int) distribution {
 	sums := n * (n + 1) / 2
 	if n > exactSigned {

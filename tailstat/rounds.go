@@ -10,12 +10,12 @@ import (
 // MaxRounds limits [Options].Rounds.
 const MaxRounds = 200
 
-// Tests after each round. Wilcoxon's statistic depends only on the signs of the differences and on
-// their ranks. Without a difference each sign is a coin's, and each new size has any rank with the
-// same probability. So the joint distribution of the statistics after all rounds does not depend on
-// the noise (R. G. Miller, A sequential signed-rank test, JASA 65, 1970). perLook draws it and
-// finds the level at which each look may test, so that any of them errs with the probability alpha
-// (S. J. Pocock, Group sequential methods, Biometrika 64, 1977).
+// Wilcoxon's statistic depends only on the signs of the differences and on their ranks. Without a
+// difference each sign is a coin's, and each new size has any rank with the same probability. So
+// the joint distribution after all rounds does not depend on the noise (R. G. Miller, A sequential
+// signed-rank test, JASA 65, 1970). perLook draws it, and finds the level for each look so that any
+// of them errs with the probability alpha (S. J. Pocock, Group sequential methods, Biometrika 64,
+// 1977).
 
 // draws is how many sequences are drawn. The level is right within 3% of itself at alpha 0.05,
 // within 6% at 0.01.

@@ -44,7 +44,6 @@ func (f *compareFlags) register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.markdown, "markdown", false, "print Markdown")
 }
 
-// check also fills in the figures that are judged.
 func (f *compareFlags) check(names []string) error {
 	switch i := slices.Index(f.events, "-"); {
 	case len(names) == 0:

@@ -119,7 +119,6 @@ func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	return found[0], nil
 }
 
-// sayNotes says what a conversion lost.
 func sayNotes(a *cli.App, f *runfile.File, run *runfile.Run, format exchange.Format) {
 	if format != exchange.FormatRun {
 		a.Say("convert", exchange.LeftOut(run, format))

@@ -182,9 +182,9 @@ func alive(pid string) bool {
 
 func readRuns(t *testing.T, name string) *runfile.File {
 	t.Helper()
-	f, err := runfile.ReadFile(name)
+	files, _, err := readRunFiles([]string{name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return files[0]
 }

@@ -40,8 +40,8 @@ standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a r
 docs/guides/explain.md says how to read the report.
 `
 
-// demoTrace is four seconds of examples/search under 300 requests/s with -alloc=lean
-// -refresh=locked -ttl=1500ms and a feed that takes 200 ms. It is built with -trimpath.
+// demoTrace is four seconds of examples/search at 300 requests/s with -alloc=lean -refresh=locked
+// -ttl=1500ms and a feed of 200 ms, built with -trimpath.
 //
 //go:embed demo.trace.gz
 var demoTrace []byte
@@ -226,7 +226,7 @@ func verdictOn(
 	return demoName, v, err
 }
 
-// newExplained names the trace. A page leads into it if it is a file.
+// newExplained names the trace. A page leads into a file.
 func newExplained(name, source string) page.Trace {
 	if name != source || name == demoName {
 		return page.Trace{Name: source}

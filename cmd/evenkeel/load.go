@@ -150,7 +150,6 @@ func (c *loadCommand) prepare(fs *flag.FlagSet, urls []string) (err error) {
 	return err
 }
 
-// classNames returns the classes that loadgen keeps figures of.
 func classNames(targets []loadgen.Target) (names []string) {
 	seen := map[string]bool{}
 	for i := range targets {

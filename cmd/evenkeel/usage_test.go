@@ -168,7 +168,7 @@ func TestUsage(t *testing.T) {
 		{"run -url x -figures p98 -- y", cli.ExitUsage, "", `-figures: no figure "p98"`},
 		{"run -url x -until 10 -- y", cli.ExitUsage, "", "-until: write a share above 0%, such as 10%"},
 		{"run -url x -until 10% -- y", cli.ExitUsage, "", "give each a -variant"},
-		{"run -url x -until 10% -repeat 3 -variant a: -variant b: -- y", cli.ExitUsage, "", "choose one"},
+		{"run -url x -until 10% -repeat 3 -variant a: -variant b: -- y", cli.ExitUsage, "", "exclude each other"},
 		{
 			"run -url x -until 10% -until-figure p98 -variant a: -variant b: -- y", cli.ExitUsage, "",
 			`-until-figure: no figure "p98"`,
@@ -177,7 +177,7 @@ func TestUsage(t *testing.T) {
 			"run -url x -until 10% -until-figure p50 -figures p99 -variant a: -variant b: -- y", cli.ExitUsage, "",
 			"p50 is not among -figures",
 		},
-		{"run -url x -until 10% -explain -variant a: -variant b: -- y", cli.ExitUsage, "", "run it with -repeat"},
+		{"run -url x -until 10% -explain -variant a: -variant b: -- y", cli.ExitUsage, "", "exclude each other"},
 		{"run -url x -aa -repeat 1 -- y", cli.ExitUsage, "", "-repeat must be at least 2"},
 		{"run -url x -budget 5m -- y", cli.ExitUsage, "", "say what for, such as -until 10%"},
 		{"run -url x -until-figure p50 -- y", cli.ExitUsage, "", "say how well it is to be known"},

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl/decltest"
-
 	"evenkeel.dev/internal/golden"
 )
 
@@ -56,9 +54,9 @@ func TestAdvice(t *testing.T) {
 			said = append(said, e.says)
 		}
 	}
-	for _, tt := range decltest.Refusals {
-		if tt.From != "" {
-			said = append(said, tt.Want)
+	for _, tt := range refusals {
+		if tt.from != "" {
+			said = append(said, tt.want)
 		}
 	}
 	verb := regexp.MustCompile(`%(\[\d+\])?[a-z]`)
@@ -143,13 +141,13 @@ func TestMessagesPage(t *testing.T) {
 	}
 	b.WriteString("\n## About the declaration file itself\n\n| message | in place of | write |\n|---|---|---|\n")
 	place := regexp.MustCompile(`^\d+:\d+: `)
-	for _, tt := range decltest.Refusals {
-		if tt.From == "" {
+	for _, tt := range refusals {
+		if tt.from == "" {
 			continue
 		}
-		first, _, _ := strings.Cut(tt.Want, "\n")
-		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.From, "!APPEND"), "!"),
-			strings.TrimPrefix(tt.To, "!"))
+		first, _, _ := strings.Cut(tt.want, "\n")
+		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.from, "!APPEND"), "!"),
+			strings.TrimPrefix(tt.to, "!"))
 	}
 	golden.Check(t, "../"+page, b.String())
 }

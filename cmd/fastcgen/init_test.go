@@ -208,6 +208,12 @@ func TestInitRefuses(t *testing.T) {
 				"write static in front of it, or move it to a .c file of the package\n" +
 				"DIR/p.go:4:1: the preamble defines add, and its copy",
 		},
+		"state": {
+			map[string]string{"p.go": strings.Replace(useCgo, "return a", "static int calls; return calls++ + a", 1)},
+			"-init p.go", exitFailed,
+			"DIR/p.go:3:1: the preamble has the variable calls, and its copy in the declaration file would have " +
+				"another one of that name; move it to a .c file of the package\n",
+		},
 		"preamble": {
 			map[string]string{"p.go": strings.Replace(useCgo, "int b)", "integer b)", 1)},
 			"-init p.go", exitFailed,

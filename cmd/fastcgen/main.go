@@ -7,12 +7,10 @@
 //	-init     FILEs are ordinary files of one package that use cgo: declare the C functions that they call
 //	-o FILE   write to FILE; with one FILE only, or with -init
 //
-// fastcgen -init p.go writes p_leaf.go, a declaration file to be read and edited, and changes no
-// file.
+// fastcgen -init p.go writes p_leaf.go, a declaration file for you to finish, and changes no file.
 //
-// FILE is a declaration file: a Go file that is never compiled, since it stands under
-// //go:build fastcgen. From dot.go fastcgen makes dot_fastc.go, under //go:build cgo, in one step
-// and only when everything is right. An ordinary file of the package says how:
+// FILE is a declaration file, a Go file under //go:build fastcgen that Go never compiles. From
+// dot.go fastcgen makes dot_fastc.go under //go:build cgo. An ordinary file of the package has:
 //
 //	//go:generate go run evenkeel.dev/cmd/fastcgen dot.go
 //
@@ -65,10 +63,9 @@
 //
 // and above a type: //fastc:opaque, only pointers to it exist in Go.
 //
-// The C compiler says what C's types are (its debugging information does); Go's have to match
-// in width, signedness and kind. What does not is refused, with its place and what to write
-// instead. The generated file asserts what it relies on, so that C that has changed does
-// not compile. docs/guides/fastcgen.md has the table of types and what is refused.
+// Go's types have to match C's in width, signedness and kind. fastcgen refuses the others, and says
+// what to write instead. C that has changed since does not compile. docs/guides/fastcgen.md has the
+// table of types.
 //
 // Exit codes: 0 done; 1 something is wrong, or with -check stale; 2 the command line was wrong;
 // 130 interrupted.
@@ -216,7 +213,7 @@ func (a *app) file(ctx context.Context, name string) error {
 	return write(out, made.Text)
 }
 
-// ordinary says what to do with a file that is no declaration file since it is one of ordinary cgo.
+// ordinary says what to do with a file that is not a declaration file but uses ordinary cgo.
 func ordinary(path string, otherwise error) error {
 	fset := token.NewFileSet()
 	src, err := os.ReadFile(path)

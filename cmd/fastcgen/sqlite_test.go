@@ -16,11 +16,11 @@ import (
 // sqlite is a large library whose calls of the system all go through tables of pointers.
 const sqlite = "github.com/mattn/go-sqlite3@v1.14.53"
 
-// sqliteWays are among those that are shown of some of its functions; empty: there are none.
+// sqliteWays are the ways that are shown of some of its functions. Empty means that there are none.
 var sqliteWays = map[string]string{
 	"sqlite3_step":         `^sqlite3_step -> sqlite3Step -> .* -> pthread_join$`,
 	"sqlite3_column_int64": `^sqlite3_column_int64 -> .* -> sqlite3_mutex_leave ~> pwrite64$`,
-	"sqlite3_changes64":    `^sqlite3_changes64 -> sqlite3_mutex_enter ~> pthreadMutexEnter -> pthread_mutex_lock$`,
+	"sqlite3_changes64":    `^sqlite3_changes64 -> sqlite3_mutex_enter ~> pwrite64$`,
 	"sqlite3_libversion":   "",
 	"sqlite3_sourceid":     "",
 	"sqlite3_complete":     "",

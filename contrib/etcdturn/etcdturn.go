@@ -176,7 +176,7 @@ func (t *Turns) tryOnce(ctx context.Context, w *place) (*lease, error) {
 		op = t.acquisition(s.id, w)
 	}
 	done, err := t.client.Do(ctx, op)
-	if err != nil { // perhaps applied all the same
+	if err != nil { // it may have been applied
 		t.retire(s, err)
 		return nil, err
 	}
@@ -234,8 +234,7 @@ func (t *Turns) acquisition(id clientv3.LeaseID, w *place) clientv3.Op {
 	return otherwise[0]
 }
 
-// outcome reads the answer to an acquisition: the slot or -1, the holders, and whether the place of
-// this process is there.
+// outcome reads the answer to an acquisition. slot is -1 if none was free. own: the place is there.
 func outcome(txn *clientv3.TxnResponse) (slot int, holders []string, own bool) {
 	for !txn.Succeeded {
 		next := txn.Responses[0]

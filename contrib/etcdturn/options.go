@@ -13,7 +13,6 @@ import (
 	"evenkeel.dev"
 )
 
-// Limits of [Options].
 const (
 	maxK     = 64 // a slot is a level of the transaction, and etcd allows 128
 	maxName  = 255
@@ -62,7 +61,6 @@ func refuse(option, format string, args ...any) error {
 	return evenkeel.NewOptionError("etcdturn.Options", option, format, args...)
 }
 
-// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.Client != nil && len(o.Endpoints) > 0 {
 		return o, refuse("Endpoints", "it is set beside Client: set one of them")

@@ -43,7 +43,6 @@ const (
 	mostReturnTimeout    = 15 * time.Second
 )
 
-// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.Health == nil {
 		o.Health = health.NewServer()

@@ -14,7 +14,6 @@ import (
 	"evenkeel.dev"
 )
 
-// Limits of [Options].
 const (
 	maxK        = 16
 	maxGroup    = 63 // of a label's value
@@ -69,7 +68,6 @@ func refuse(option, format string, args ...any) error {
 // groupName is a name of RFC 1123.
 var groupName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if (o.URL == "") != (o.Client == nil) {
 		return o, refuse("Client", "URL and Client belong together: set both, or none in a pod")

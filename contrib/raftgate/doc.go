@@ -41,8 +41,8 @@
 // never have a yes each. A member whose process does not run ([ErrGone]) has no say. One that does
 // not answer counts as collecting for five seconds, and then has no say until it answers.
 //
-// A leader whose heap is past the middle between its trigger and its hard limit does not wait for the
-// followers.
+// A leader whose heap is past the middle between its trigger and its hard limit does not wait for
+// the followers.
 //
 // # Without the turn
 //

@@ -32,7 +32,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	refuse := func(option, format string, args ...any) (Options, error) {
 		return o, evenkeel.NewOptionError("raftgate.Options", option, format, args...)

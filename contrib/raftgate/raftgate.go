@@ -45,9 +45,8 @@ type Voter struct {
 	Behind uint64
 }
 
-// Member is this process in its group. It is a [gcgate.Signal] that hands over the leadership
-// before a collection, and the [gcgate.Turns] that the members agree on. Set both options of the
-// gate to it. Any goroutine may call its methods.
+// Member is this process in its group, as a [gcgate.Signal] and as [gcgate.Turns]. Set both options
+// of the gate to it. Any goroutine may call its methods.
 type Member struct {
 	options Options
 	gate    atomic.Pointer[gcgate.Gate] // nil until the gate starts
@@ -66,7 +65,7 @@ type Member struct {
 	tried    time.Time // when it last tried to take it
 	promised uint64    // how often it let another member go first
 
-	// Whether a collection runs that another member has asked for.
+	// A collection runs that another member has asked for.
 	hurried            bool
 	hurriedWithoutTurn bool
 
@@ -110,7 +109,7 @@ func New(o Options) (*Member, error) {
 	return m, nil
 }
 
-// Close ends what runs in the background, and waits for it.
+// Close ends the goroutines of the Member.
 func (m *Member) Close() {
 	m.mu.Lock()
 	m.closed = true

@@ -76,8 +76,6 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 	return []Outlook{s.stock(o, WayGOGC100, 1), s.stock(o, WayGOGC400, 4), s.gated(o)}, nil
 }
 
-// stock is the outlook of the runtime's own pacing, which lets the heap grow by growth times what
-// is live.
 func (s Service) stock(o Options, w Way, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
@@ -142,19 +140,17 @@ func (s Service) gated(o Options) Outlook {
 	return out
 }
 
-// A gate's defaults.
 const (
-	gateTrigger = 2        // times the live heap
-	gateHard    = 2.5      // times as far from the live heap as the trigger, with turns
-	gateFloor   = 32 << 20 // bytes
-	gateFill    = 2        // seconds of allocation
-	gateJitter  = 0.1      // share of the way to the trigger
-	gateShare   = 0.5      // of the memory, up to which the trigger follows the allocation
-	gateMost    = 0.75     // of the way from the live heap to where the runtime may begin, for the trigger
-	gateLast    = 0.9      // of that way, for the hard threshold
+	gateTrigger = 2   // times the live heap
+	gateHard    = 2.5 // times as far from the live heap as the trigger, with turns
+	gateFloor   = 32 << 20
+	gateFill    = 2
+	gateJitter  = 0.1  // share of the way to the trigger
+	gateShare   = 0.5  // of the memory, up to which the trigger follows the allocation
+	gateMost    = 0.75 // of the way from the live heap to where the runtime may begin, for the trigger
+	gateLast    = 0.9  // of that way, for the hard threshold
 )
 
-// trigger is the heap at which one of so many replicas collects, in bytes, without jitter.
 func (s Service) trigger(o Options, replicas float64) float64 {
 	trigger := max(gateTrigger*s.Live, gateFloor)
 	if o.Memory == 0 {
@@ -200,7 +196,6 @@ func (o Options) headroom(replicas, work Range) Range {
 	return Range{min(a, b), max(a, b)}
 }
 
-// use fills in memory and CPU, for a heap that grows to peakLow up to peakHigh.
 func (out *Outlook) use(s Service, o Options, collector Range, peakLow, peakHigh float64) {
 	out.Memory = Range{peakLow, peakHigh * spareMemory}.add(Exactly(s.Beside))
 	out.TooLarge = o.Memory > 0 && out.Memory.Low > o.Memory

@@ -64,7 +64,6 @@ func refuseOption(option, format string, args ...any) error {
 // wait is 6 times what a request takes.
 const knee = 0.85
 
-// Measured figures (docs/guides/gcgate.md), for what is not known of a service.
 const (
 	markLow, markHigh = 0.75e-9, 2.4e-9 // seconds of CPU per live byte
 	turnLow, turnHigh = 0.030, 0.085    // seconds that a turn is held in addition to the marking
@@ -86,7 +85,7 @@ func WorkAtKnee(measured float64, procs float64) Range {
 	if !(measured > 0 && procs > 0) {
 		return Range{}
 	}
-	cost := func(load float64) float64 { // of a request, relative to that at a third of capacity
+	cost := func(load float64) float64 {
 		load = min(max(load, idleFrom), knee)
 		return 1 - (1-kneeShare)*(load-idleFrom)/(knee-idleFrom)
 	}

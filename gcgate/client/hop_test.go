@@ -8,14 +8,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // TestRefusalIsOfOneHop: where a service behind a gateway refuses, the gateway is neither drained
 // nor has it run no handler: its client must not send a POST to another gateway.
 func TestRefusalIsOfOneHop(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set(HeaderRefused, "1")
-		w.Header().Set(HeaderRetryAfter, "500")
+		w.Header().Set(inband.HeaderRefused, "1")
+		w.Header().Set(inband.HeaderRetryAfter, "500")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer service.Close()

@@ -6,28 +6,29 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 const (
-	probeFrom    = 0.7                    // of the announced time, to which a gate adds a margin of a quarter
-	probeEvery   = 20 * time.Millisecond  // pause between two probes of a drained target
+	probeFrom    = 0.7 // of the announced time, to which a gate adds a margin of a quarter
+	probeEvery   = 20 * time.Millisecond
 	probeSeldom  = 100 * time.Millisecond // pause if it announces more than a second
-	probeTimeout = time.Second            // of one probe
-	probeLife    = 30 * time.Second       // from the first probe to the last
+	probeTimeout = time.Second
+	probeLife    = 30 * time.Second // from the first probe to the last
 )
 
-// leave takes g out of service for d from time sent, after an answer to req said so.
 func (p *pool) leave(g *target, sent int64, d time.Duration, req *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed.Load() || sent < g.back.Load() { // that drain is over
+	if p.closed.Load() || sent < g.back.Load() {
 		return
 	}
 	g.drained.Store(sent + int64(d))
 	if g.stop != nil {
-		return // its watch finds out
+		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), MaxDrain+probeLife)
+	ctx, cancel := context.WithTimeout(context.Background(), inband.MaxDrain+probeLife)
 	g.stop = cancel
 	host := hostOf(req) // the gate's middleware answers for it
 	p.probes.Go(func() {
@@ -78,7 +79,7 @@ func (p *pool) watch(ctx context.Context, g *target, host string, from int64) {
 			}
 			g.drained.Store(p.clock() + int64(wait))
 		default:
-			pause = min(2*pause, MaxProbePause)
+			pause = min(2*pause, inband.MaxProbePause)
 		}
 		if p.clock()+int64(pause) > giveUp {
 			if err != nil {
@@ -103,7 +104,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// probe asks g whether it is back. It returns 0 if it is, else how much longer it takes.
 func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -112,14 +112,14 @@ func (p *pool) probe(ctx context.Context, g *target, host string) (time.Duration
 		return 0, err
 	}
 	req.Host = host
-	req.Header.Set(HeaderProbe, "1")
+	req.Header.Set(inband.HeaderProbe, "1")
 	resp, err := g.base.RoundTrip(req)
 	if err != nil {
 		return 0, err
 	}
 	g.heard.Store(p.clock())
 	discard(resp.Body)
-	d, drained := ParseMillis(resp.Header, HeaderDrain)
+	d, drained := inband.ParseMillis(resp.Header, inband.HeaderDrain)
 	switch {
 	case drained:
 		return d, nil

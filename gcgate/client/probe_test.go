@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // schedule is a target's answers to probes, and what must follow.
@@ -20,7 +22,7 @@ type schedule struct {
 // TestProbeSchedule records when a target that announced 200 ms is probed, by its answers.
 func TestProbeSchedule(t *testing.T) {
 	drained := func(ms string) func() (*http.Response, error) {
-		return func() (*http.Response, error) { return answer(204, HeaderDrain, ms) }
+		return func() (*http.Response, error) { return answer(204, inband.HeaderDrain, ms) }
 	}
 	status := func(n int) func() (*http.Response, error) {
 		return func() (*http.Response, error) { return answer(n) }
@@ -82,7 +84,7 @@ func (tt *schedule) run(t *testing.T) {
 				return tt.answers[min(len(at), len(tt.answers))-1]()
 			case !announced:
 				announced = true
-				return answer(200, HeaderDrain, "200")
+				return answer(200, inband.HeaderDrain, "200")
 			case returned == 0:
 				returned = time.Since(begin)
 			}
@@ -120,7 +122,7 @@ func TestStaleAnnouncement(t *testing.T) {
 				if n++; n == 1 {
 					time.Sleep(300 * time.Millisecond) // a slow answer
 				}
-				return answer(200, HeaderDrain, "100")
+				return answer(200, inband.HeaderDrain, "100")
 			}},
 		}
 		done := make(chan struct{})
@@ -152,7 +154,7 @@ func TestSlowAnnouncement(t *testing.T) {
 					return answer(204)
 				}
 				time.Sleep(80 * time.Millisecond)
-				return answer(200, HeaderDrain, "100")
+				return answer(200, inband.HeaderDrain, "100")
 			}},
 		}
 		do(t, tr)

@@ -18,15 +18,15 @@ import (
 type target struct {
 	index  int
 	scheme string
-	host   string            // with port
-	base   http.RoundTripper // sends to it
+	host   string
+	base   http.RoundTripper
 
-	drained atomic.Int64  // until when, as it said; 0: in service
-	back    atomic.Int64  // when it last came back
-	out     atomic.Int64  // until when it is left out; 0: not
-	fails   atomic.Uint32 // times in a row that it was left out
+	drained atomic.Int64 // until when, as it said; 0: in service
+	back    atomic.Int64
+	out     atomic.Int64 // until when it is left out; 0: not
+	fails   atomic.Uint32
 
-	heard  atomic.Int64 // when its last answer came; 0: none has
+	heard  atomic.Int64
 	served atomic.Int64 // when the request was sent that this answered
 
 	stop    context.CancelFunc // ends its watch; nil: none runs. Guarded by pool.mu
@@ -38,7 +38,6 @@ const (
 	maxOut = 2 * time.Second
 )
 
-// aim returns a copy of req for this target. It shares all but the URL with req.
 func (g *target) aim(req *http.Request, body io.ReadCloser) *http.Request {
 	out := req.WithContext(req.Context())
 	u := new(url.URL)
@@ -79,13 +78,13 @@ func (g *target) serves() bool { return g.drained.Load() == 0 && g.out.Load() ==
 
 // pool is the targets of a Transport. Only what mu guards changes.
 type pool struct {
-	epoch   time.Time // zero of clock
+	epoch   time.Time
 	targets []*target
-	next    atomic.Uint32 // whose turn it is
+	next    atomic.Uint32
 
-	mu     sync.Mutex     // guards target.stop and silence, and leave against close
-	closed atomic.Bool    // set under mu
-	probes sync.WaitGroup // of the goroutines that watch targets
+	mu     sync.Mutex  // guards target.stop and silence, and leave against close
+	closed atomic.Bool // set under mu
+	probes sync.WaitGroup
 }
 
 // clock is nanoseconds since the first request, never 0.
@@ -140,19 +139,18 @@ const silentLimit = 3
 type silence struct {
 	row  int   // in a row, without an answer in between
 	from int64 // when the first of them was sent
-	last int64 // when the last of them was over
-	left int64 // when the target was last left out for them
+	last int64
+	left int64
 }
 
-// silent notes that a request to g timed out, and reports whether g is left out for that. g must
-// have answered nothing since the first of silentLimit was sent, and another target a later
-// request. Otherwise the handlers are slow, or the network is down.
+// silent notes that a request to g timed out, and reports whether g is left out for that. If no
+// other target answers, the handlers are slow, or the network is down.
 func (p *pool) silent(g *target, sent int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	heard := g.heard.Load()
 	if heard >= sent {
-		return false // it has answered others since
+		return false
 	}
 	s, now := &g.silence, p.clock()
 	if s.row == 0 || heard > s.last {

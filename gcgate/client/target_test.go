@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // fakeBase answers by host, in virtual time.
@@ -34,7 +36,7 @@ func noDial() (*http.Response, error) {
 
 func ok(*http.Request) (*http.Response, error) { return answer(200) }
 
-func isProbe(r *http.Request) bool { return IsOne(r.Header, HeaderProbe) }
+func isProbe(r *http.Request) bool { return inband.IsOne(r.Header, inband.HeaderProbe) }
 
 // do sends one request to a fake, and fails the test when that fails.
 func do(t *testing.T, tr *Transport) {

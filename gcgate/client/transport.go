@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // A Transport is an [http.RoundTripper] that spreads requests over the replicas of a service, and
@@ -18,22 +20,21 @@ import (
 //
 // Targets take turns. One that announces a drain gets no request until a probe, a GET of its "/",
 // says that it is back. If all are drained, the one that is back soonest serves. A target that
-// cannot be dialed is left out for 100 ms, doubling up to 2 s. So is one that lets three requests
-// in a row time out while another target answers, so give requests a deadline.
+// cannot be dialed, or lets three requests in a row time out, is left out for 100 ms, doubling up
+// to 2 s.
 //
 // A request is sent again, once to each other target at most, if its body is available again and
 //
 //   - the answer is 503 with Gcgate-Refused, which proves that no handler ran; or
-//   - the connection could not be dialed, so nothing was sent; or
-//   - the connection broke before the answer's header, and the request is idempotent (RFC 9110, 9.2.2)
-//     or has an Idempotency-Key.
+//   - the connection could not be dialed; or
+//   - the connection broke before the answer's header, and the request is idempotent.
 //
-// One goroutine runs for each drained target. Close ends them. A Transport may be used from many
-// goroutines. Do not copy it, nor change its fields after the first request.
+// A Transport may be used from many goroutines. Do not copy it, nor change its fields after the
+// first request.
 type Transport struct {
-	// Base sends each request to its target. A *net.OpError of Op "dial" must mean that nothing was
-	// sent. Default: nil, a clone of http.DefaultTransport for each target, with up to 256 idle
-	// connections and 1 s to dial. Over HTTP/2 it pings after 10 s without data.
+	// Base sends each request to its target. Its *net.OpError of Op "dial" must mean that nothing
+	// was sent. Default: nil, a clone of http.DefaultTransport for each target, with up to 256 idle
+	// connections and 1 s to dial.
 	Base http.RoundTripper
 
 	// Targets are the replicas' base URLs, scheme and host, as in "http://10.0.0.7:8080". The Host
@@ -41,8 +42,8 @@ type Transport struct {
 	Targets []string
 
 	once sync.Once
-	err  error // of once
-	own  bool  // the targets' bases are ours to close
+	err  error
+	own  bool // the targets' bases are ours to close
 	pool pool
 }
 
@@ -52,7 +53,7 @@ const (
 	dialTimeout   = time.Second
 
 	// Of a connection of HTTP/2. A waiting request does not notice a machine that has vanished.
-	pingEvery   = 10 * time.Second // without data
+	pingEvery   = 10 * time.Second
 	pingTimeout = 5 * time.Second
 )
 
@@ -180,9 +181,9 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 	g.answered()
 	// Count from when the request was sent. At worst a probe comes early. From the arrival of a
 	// slow answer, g would stay drained too long.
-	if d, ok := ParseMillis(resp.Header, HeaderDrain); ok {
+	if d, ok := inband.ParseMillis(resp.Header, inband.HeaderDrain); ok {
 		t.pool.leave(g, sent, d, req)
-	} else if d, ok := ParseMillis(resp.Header, HeaderRetryAfter); ok && isRefused(resp) {
+	} else if d, ok := inband.ParseMillis(resp.Header, inband.HeaderRetryAfter); ok && isRefused(resp) {
 		t.pool.leave(g, sent, d, req)
 	}
 }
@@ -190,9 +191,9 @@ func (t *Transport) learn(g *target, req *http.Request, resp *http.Response, err
 // ofThisHop removes headers about this hop. A proxy that hands the answer on is not drained.
 func ofThisHop(resp *http.Response) {
 	if resp != nil {
-		delete(resp.Header, HeaderDrain)
-		delete(resp.Header, HeaderRetryAfter)
-		delete(resp.Header, HeaderRefused)
+		delete(resp.Header, inband.HeaderDrain)
+		delete(resp.Header, inband.HeaderRetryAfter)
+		delete(resp.Header, inband.HeaderRefused)
 	}
 }
 
@@ -208,7 +209,7 @@ func retries(req *http.Request, resp *http.Response, err error) bool {
 }
 
 func isRefused(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusServiceUnavailable && IsOne(resp.Header, HeaderRefused)
+	return resp.StatusCode == http.StatusServiceUnavailable && inband.IsOne(resp.Header, inband.HeaderRefused)
 }
 
 func canResend(req *http.Request) bool {

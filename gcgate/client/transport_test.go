@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/gcgate/internal/inband"
 	"evenkeel.dev/internal/leaks"
 )
 
@@ -52,18 +53,18 @@ func (r *replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			d = refusing
 		}
 		if d > 0 {
-			w.Header().Set(HeaderDrain, FormatMillis(d))
+			w.Header().Set(inband.HeaderDrain, inband.FormatMillis(d))
 		}
 		w.WriteHeader(http.StatusNoContent)
 	case refusing > 0:
 		r.shed.Add(1)
-		w.Header().Set(HeaderRefused, "1")
-		w.Header().Set(HeaderRetryAfter, FormatMillis(refusing))
+		w.Header().Set(inband.HeaderRefused, "1")
+		w.Header().Set(inband.HeaderRetryAfter, inband.FormatMillis(refusing))
 		w.WriteHeader(http.StatusServiceUnavailable)
 	default:
 		r.served.Add(1)
 		if d > 0 {
-			w.Header().Set(HeaderDrain, FormatMillis(d))
+			w.Header().Set(inband.HeaderDrain, inband.FormatMillis(d))
 		}
 		if r.next != nil {
 			r.next(w, req)
@@ -130,7 +131,7 @@ func send(t *testing.T, tr *Transport, method, body string) int {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	if resp.Header.Get(HeaderDrain) != "" {
+	if resp.Header.Get(inband.HeaderDrain) != "" {
 		t.Error("the announcement went on to the caller")
 	}
 	return resp.StatusCode

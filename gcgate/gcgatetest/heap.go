@@ -32,12 +32,12 @@ type Heap struct {
 	Running   int    // calls of Collect that have not returned
 	Reads     int    // calls of Read
 
-	at        time.Time // of allocated
-	allocated float64   // bytes, in all
-	base      float64   // allocated when the last cycle ended
-	live      uint64    // what that cycle left
+	at        time.Time
+	allocated float64
+	base      float64
+	live      uint64
 	cycles    uint64
-	marking   int       // of Running those that mark
+	marking   int
 	automatic time.Time // when the runtime's own cycle ends; zero: none marks
 	marked    time.Duration
 }
@@ -77,7 +77,6 @@ const (
 	limitedMargin = 1 << 20  // bytes: the goal is at least as far below that
 )
 
-// start is the heap at which the runtime begins a cycle by itself. mu is held.
 func (h *Heap) start() float64 {
 	live, room := float64(h.live), float64(h.Limit)-float64(h.Beside)
 	start := math.Inf(1)

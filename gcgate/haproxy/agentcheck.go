@@ -30,11 +30,11 @@ var (
 )
 
 const (
-	agentConns   = 64                     // at a time; others wait in the listener's queue
-	agentTimeout = 200 * time.Millisecond // for a connection
-	agentInput   = 1024                   // bytes that are read of what a peer sends
-	acceptRetry  = 100                    // failures of Accept in a row, of a kind that may last
-	acceptWarn   = 10                     // of any kind, until the log gets a line
+	agentConns   = 64 // at a time; others wait in the listener's queue
+	agentTimeout = 200 * time.Millisecond
+	agentInput   = 1024
+	acceptRetry  = 100 // failures of Accept in a row, of a kind that may last
+	acceptWarn   = 10  // of any kind, until the log gets a line
 )
 
 // HAProxy 2.6 ignores an answer without the end of the line. Only "ready" ends a drain, and only
@@ -80,9 +80,9 @@ type AgentCheck struct {
 	peers  polled.Peers
 	access polled.Access
 
-	mu     sync.Mutex
-	closed bool                   // guarded by mu
-	open   map[io.Closer]struct{} // guarded by mu; listeners and connections
+	mu     sync.Mutex // guards what follows
+	closed bool
+	open   map[io.Closer]struct{} // listeners and connections
 }
 
 // Serve answers the agent-checks that come to l, until l is closed or Close is called. It closes l.

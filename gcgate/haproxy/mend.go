@@ -13,8 +13,8 @@ const (
 	mendRest  = time.Second             // between two looks: each wakes an idle process
 	mendLook  = 250 * time.Millisecond  // while a server is drained
 	mendAfter = 2500 * time.Millisecond // RuntimeAPI.MendAfter by default
-	mendLimit = time.Hour               // of it
-	mendAgain = time.Minute             // for a server whose process drained it again at once
+	mendLimit = time.Hour
+	mendAgain = time.Minute // for a server whose process drained it again at once
 )
 
 // Watch implements [gcgate.Watcher]. Once per second it puts back other servers of the backend that
@@ -35,7 +35,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		}
 		servers, _, err := h.look(ctx, "")
 		if err != nil {
-			continue // Drain and Ready tell it
+			continue
 		}
 		now := time.Now()
 		due := m.leftBehind(now, servers, h.mendAfter(g.Stats().Expected))
@@ -68,8 +68,6 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	}
 }
 
-// mendAfter is how long a server must have been drained. expected is how long this gate's own
-// collection takes.
 func (h *RuntimeAPI) mendAfter(expected time.Duration) time.Duration {
 	if h.MendAfter > 0 {
 		return h.MendAfter + expected
@@ -101,7 +99,7 @@ type mender struct {
 }
 
 type drainedServer struct {
-	since   time.Time // drained at each look from then on
+	since   time.Time
 	readied time.Time // put back, and drained again by the next look; zero: not yet
 }
 

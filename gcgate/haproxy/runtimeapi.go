@@ -83,11 +83,11 @@ type RuntimeAPI struct {
 	// Logger gets Warn for a server that was put back. Default: nil, the gate's logger.
 	Logger *slog.Logger
 
-	mu    sync.Mutex
-	looks int // at which the server was not another process; guarded by mu
+	mu    sync.Mutex // guards what follows
+	looks int        // at which the server was not another process
 
 	// unanswered are of commands whose callers have left. Each is closed when it is answered or its
-	// connection has ended. Guarded by mu.
+	// connection has ended.
 	unanswered []chan struct{}
 }
 
@@ -110,7 +110,7 @@ func ParseRuntimeAPI(s string) (*RuntimeAPI, error) {
 func (h *RuntimeAPI) Drain(ctx context.Context, _ time.Duration) error {
 	servers, me, err := h.look(ctx, "")
 	if err != nil {
-		return unreached{err} // only a question was sent
+		return unreached{err}
 	}
 	if me.inMaint() {
 		return nil
@@ -206,8 +206,8 @@ func (h *RuntimeAPI) WhyIgnored() string { return sticky }
 const sticky = "requests that stick to this server (a cookie, a stick-table), which HAProxy sends to a drained one " +
 	"too: leave persistence out; or another HAProxy, which needs a signal of its own"
 
-// look runs a command of [RuntimeAPI.set] if one is given, and returns the servers of the backend after
-// that, and which one is this process.
+// look runs a command of [RuntimeAPI.set] if one is given, and returns the servers of the backend
+// after that, and which one is this process.
 func (h *RuntimeAPI) look(ctx context.Context, command string) (servers []server, me server, err error) {
 	answer, err := h.ask(ctx, command+"show servers state "+h.Backend)
 	if err != nil {
@@ -216,7 +216,6 @@ func (h *RuntimeAPI) look(ctx context.Context, command string) (servers []server
 	return h.read(answer)
 }
 
-// set is the command that sets a server's state, for look.
 func (h *RuntimeAPI) set(server, state string) string {
 	return setCommand + h.Backend + "/" + server + " state " + state + "; "
 }
@@ -259,7 +258,6 @@ func (u unreached) Unwrap() error { return u.error }
 
 func (u unreached) Is(target error) bool { return target == gcgate.ErrUnreached }
 
-// last is the error of the last server. It puts that back if it is drained.
 func (h *RuntimeAPI) last(ctx context.Context, me server, text string) (err error) {
 	if me.isDrained() {
 		_, _, err = h.look(ctx, h.set(h.Server, "ready"))
@@ -349,7 +347,8 @@ func (h *RuntimeAPI) split() (network, addr string) {
 	return "tcp", h.Addr
 }
 
-// Validate implements [gcgate.Validator]. It keeps all but names and addresses off the command line (configuration.txt, section 2.1).
+// Validate implements [gcgate.Validator]. It keeps all but names and addresses off the command line
+// (configuration.txt, section 2.1).
 func (h *RuntimeAPI) Validate() error {
 	for _, name := range [...]string{h.Backend, h.Server} {
 		if name == "" || strings.Trim(name, nameChars) != "" || len(name) > 255 {

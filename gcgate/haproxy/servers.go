@@ -40,7 +40,7 @@ func (s server) isUsable() bool {
 // isLast reports whether HAProxy sends new requests to no server but name. One that is configured
 // twice takes them if both do.
 func isLast(servers []server, name string) bool {
-	usable := map[string]bool{} // by address
+	usable := map[string]bool{}
 	own := ""
 	for _, s := range servers {
 		key := cmp.Or(s.addr, s.name)
@@ -88,7 +88,6 @@ func (s server) addrPort() (at netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), err == nil && err2 == nil
 }
 
-// nameChars are what HAProxy's names are made of.
 const nameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
 
 var (
@@ -113,7 +112,7 @@ func parseServers(answer, backend string) ([]server, error) {
 		case len(fields) == 0:
 			return servers, nil
 		case strings.HasPrefix(fields[0], "#"):
-			continue // a comment
+			continue
 		}
 		at := func(column string) string {
 			if i := slices.Index(columns, column); i >= 0 && i < len(fields) {
@@ -138,5 +137,5 @@ func parseServers(answer, backend string) ([]server, error) {
 	if columns == nil {
 		return nil, errNoTable
 	}
-	return nil, errBadTable // the end is missing
+	return nil, errBadTable
 }

@@ -38,7 +38,7 @@ var (
 // Ready returns when each that was asked to drain has this process back:
 //
 //   - HAProxy says so in its polls, with "http-check send-state"; or
-//   - Rise answers, and after them at least eight requests, four times as often as while the peer had
+//   - Rise answers, and then at least eight requests, four times as often as while the peer had
 //     this process out. This needs a single address with one poller; or
 //   - Rise answers and 10 s, which the log says once. Without Rise it takes 30 answers at least.
 //
@@ -68,14 +68,14 @@ type Handler struct {
 	draining atomic.Bool
 	peers    polled.Peers
 	access   polled.Access
-	warned   sync.Once // that a peer was taken for back without a proof
+	warned   sync.Once
 }
 
 const (
 	defaultFall = 3
 	defaultRise = 2
 
-	headerServerState = "X-Haproxy-Server-State" // of "http-check send-state"
+	headerServerState = "X-Haproxy-Server-State"
 )
 
 var advice = polled.Advice{

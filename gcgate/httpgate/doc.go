@@ -1,5 +1,4 @@
 // Package httpgate counts the requests of a net/http server for a gate of evenkeel.dev/gcgate.
-//
 // [Guard] starts a gate and wraps a handler in one line. [Wrap] is for a gate of your own, and
 // [New] has options. Around the server's whole handler it
 //
@@ -8,7 +7,6 @@
 //   - announces collections in the headers of answers, if the gate has an [InBand] signal;
 //   - answers the protocol of the Garbage Collector Control Interceptor ([Options].GCIPeers).
 //
-// docs/reference/protocol.md has the headers. A request costs some tens of nanoseconds more, and no
-// allocation. gRPC servers have evenkeel.dev/contrib/grpcgate. Other servers call gcgate.Gate.Enter
-// and Gate.Refusing.
+// A request costs some tens of nanoseconds more, and no allocation. gRPC servers have
+// evenkeel.dev/contrib/grpcgate.
 package httpgate

@@ -15,7 +15,7 @@ const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
 type failWriter struct {
 	http.ResponseWriter
 	draining func() bool
-	begun    bool // the header has been sent
+	begun    bool
 }
 
 func (w *failWriter) begin() {
@@ -31,7 +31,7 @@ func (w *failWriter) begin() {
 
 func (w *failWriter) WriteHeader(status int) {
 	w.begin()
-	w.begun = status >= 200 || status == http.StatusSwitchingProtocols // else another one comes
+	w.begun = status >= 200 || status == http.StatusSwitchingProtocols
 	w.ResponseWriter.WriteHeader(status)
 }
 

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/gcgate/internal/polled"
+
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // gci is the service's side of the header protocol of the Garbage Collector Control Interceptor
@@ -18,15 +19,15 @@ import (
 // methods.
 type gci struct {
 	peers    []netip.Prefix
-	heap     func() uint64 // bytes of objects now
+	heap     func() uint64
 	collect  func(context.Context) error
-	expected func() time.Duration // of one collection, from its announcement
+	expected func() time.Duration
 
 	// What keeps peers from collecting all the time.
 	mu      sync.Mutex
 	running chan struct{} // closed when the collection has ended; nil: none runs
-	err     error         // of the last collection
-	next    time.Time     // when the next may start
+	err     error
+	next    time.Time
 }
 
 const (
@@ -63,7 +64,7 @@ func (c *gci) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "gci: more than one value", http.StatusBadRequest)
 	case values[0] == "ch":
 		h.Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, strconv.FormatUint(c.heap(), 10)) // a peer that has left needs no answer
+		_, _ = io.WriteString(w, strconv.FormatUint(c.heap(), 10))
 	case values[0] == "gen1", values[0] == "gen2", values[0] == "gc":
 		wait, err := c.force(r.Context())
 		if err != nil {
@@ -120,6 +121,6 @@ func (c *gci) force(ctx context.Context) (wait time.Duration, err error) {
 
 // formatSeconds is d as the value of Retry-After: whole seconds, rounded up, at least 1.
 func formatSeconds(d time.Duration) string {
-	d = min(max(d, 1), client.MaxDrain)
+	d = min(max(d, 1), inband.MaxDrain)
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

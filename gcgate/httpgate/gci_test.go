@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // newGCI returns a handler that speaks GCI's protocol with 10.0.0.0/8 and the loopback, and a count
@@ -261,7 +261,7 @@ func FuzzGCI(f *testing.F) {
 		m.next = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { ran = true })
 		r := from(addr, get())
 		r.Header.Set(name, other)
-		r.Header.Del(client.HeaderProbe)
+		r.Header.Del(inband.HeaderProbe)
 		r.Header.Set("gci", value)
 		ap, err := netip.ParseAddrPort(addr)
 		ip := ap.Addr()

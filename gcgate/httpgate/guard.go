@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	guardTimeout = 30 * time.Second // of the collection at the start
-	guardLooks   = 1000             // requests that are searched for a balancer's headers
+	guardTimeout = 30 * time.Second
+	guardLooks   = 1000 // requests that are searched for a balancer's headers
 )
 
 // Guarded is a handler with a gate of its own, which [Guard] started. Its methods may be called
@@ -21,10 +21,10 @@ const (
 type Guarded struct {
 	next   http.Handler
 	gate   *gcgate.Gate // nil: it could not start
-	err    error        // why
+	err    error
 	log    *slog.Logger
 	looks  atomic.Int32 // requests yet to be searched for a balancer's headers
-	warned atomic.Bool  // that there is a balancer
+	warned atomic.Bool
 }
 
 // Guard starts a gate and returns next with its requests counted:

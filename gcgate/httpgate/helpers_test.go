@@ -60,7 +60,7 @@ func newRefusing(t testing.TB, next http.HandlerFunc) *handler {
 
 // withInBand gives h an in-band signal, attached, that only the test announces by.
 func withInBand(h *handler) *InBand {
-	h.m.inBand = &InBand{QuietFor: time.Millisecond}
+	h.m.inBand = &InBand{quietFor: time.Millisecond}
 	h.m.inBand.Attach(h.m.gate)
 	return h.m.inBand
 }

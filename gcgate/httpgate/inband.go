@@ -1,6 +1,7 @@
 package httpgate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/gcgate/internal/inband"
 	"evenkeel.dev/gcgate/internal/polled"
 )
 
@@ -27,14 +28,11 @@ var (
 // Use one *InBand with one gate, in [gcgate.Options].Signals, where [Wrap] and [New] find it. Do
 // not change the fields after [gcgate.Start].
 type InBand struct {
-	// QuietFor is how long no request must enter for the clients to count as diverted. Default: 0,
-	// which is 10 ms.
-	QuietFor time.Duration
-
 	// Allow are the clients that get the header, in addition to those of this host's loopback, by
 	// the connection's address. Default: none, which allows all.
 	Allow []netip.Prefix
 
+	quietFor  time.Duration               // tests set it; 0: inBandQuiet
 	gate      atomic.Pointer[gcgate.Gate] // nil before Attach
 	until     atomic.Int64                // when back, in ns of clock; 0: not announcing
 	announced atomic.Bool                 // an answer of this drain carried the header
@@ -46,10 +44,10 @@ type InBand struct {
 }
 
 const (
-	defaultInBandQuiet = 10 * time.Millisecond
+	inBandQuiet = 10 * time.Millisecond
 
 	// returnPatience is how long past the announced time a client probes at the latest, and some.
-	returnPatience = client.MaxProbePause + 100*time.Millisecond
+	returnPatience = inband.MaxProbePause + 100*time.Millisecond
 )
 
 var firstMoment = time.Now()
@@ -65,9 +63,9 @@ func (b *InBand) Attach(g *gcgate.Gate) { b.gate.Store(g) }
 func (b *InBand) Describe() gcgate.Description { return gcgate.Description{SafeWithoutTurn: true} }
 
 // String implements [gcgate.Signal].
-func (b *InBand) String() string { return "in-band (" + client.HeaderDrain + ")" }
+func (b *InBand) String() string { return "in-band (" + inband.HeaderDrain + ")" }
 
-// Drain announces the collection, and returns nil when no request has entered for QuietFor. At
+// Drain announces the collection, and returns nil when no request has entered for 10 ms. At
 // ctx's end it fails, and the announcement stays.
 func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	gate := b.gate.Load()
@@ -81,10 +79,7 @@ func (b *InBand) Drain(ctx context.Context, expected time.Duration) error {
 	b.until.Store(clock() + max(int64(expected), 1))
 	b.mu.Unlock()
 
-	quietFor := b.QuietFor
-	if quietFor <= 0 {
-		quietFor = defaultInBandQuiet
-	}
+	quietFor := cmp.Or(b.quietFor, inBandQuiet)
 	_, first := gate.Requests()
 	last, since := first, time.Now()
 	tick := time.NewTicker(max(quietFor/5, time.Millisecond))
@@ -167,5 +162,5 @@ func (b *InBand) remaining(remoteAddr string) time.Duration {
 			return 0
 		}
 	}
-	return max(time.Duration(until-clock()), 1) // overdue
+	return max(time.Duration(until-clock()), 1)
 }

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 func newInBand(t *testing.T, quietFor time.Duration) (*InBand, *handler) {
 	h := newHandler(t, gcgate.Options{}, func(http.ResponseWriter, *http.Request) {})
 	b := withInBand(h)
-	b.QuietFor = quietFor
+	b.quietFor = quietFor
 	return b, h
 }
 
@@ -66,7 +66,7 @@ func TestInBandDrainTimesOut(t *testing.T) {
 		if err := b.Drain(ctx, time.Second); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the deadline", err)
 		}
-		if serve(m, get()).Header.Get(client.HeaderDrain) == "" {
+		if serve(m, get()).Header.Get(inband.HeaderDrain) == "" {
 			t.Error("the announcement ended with the deadline")
 		}
 	})
@@ -143,7 +143,7 @@ func TestInBandForgets(t *testing.T) {
 }
 
 func ask(m *handler)   { serve(m, get()) }
-func probe(m *handler) { serve(m, get(client.HeaderProbe, "1")) }
+func probe(m *handler) { serve(m, get(inband.HeaderProbe, "1")) }
 
 func TestInBandAllow(t *testing.T) {
 	b, m := newInBand(t, time.Millisecond)
@@ -152,10 +152,10 @@ func TestInBandAllow(t *testing.T) {
 	for addr, want := range map[string]bool{
 		"127.0.0.1:1": true, "10.1.2.3:1": true, "192.0.2.1:1": false, "@": false,
 	} {
-		for _, r := range []*http.Request{get(), get(client.HeaderProbe, "1")} {
+		for _, r := range []*http.Request{get(), get(inband.HeaderProbe, "1")} {
 			r.RemoteAddr = addr
-			if got := serve(m, r).Header.Get(client.HeaderDrain) != ""; got != want {
-				t.Errorf("%s, probe %q: got the header: %v, want %v", addr, r.Header.Get(client.HeaderProbe), got, want)
+			if got := serve(m, r).Header.Get(inband.HeaderDrain) != ""; got != want {
+				t.Errorf("%s, probe %q: got the header: %v, want %v", addr, r.Header.Get(inband.HeaderProbe), got, want)
 			}
 		}
 	}

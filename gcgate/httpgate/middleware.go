@@ -7,7 +7,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // Options configure a [Middleware]. The zero value works.
@@ -28,12 +28,12 @@ type Options struct {
 
 // A Middleware wraps handlers for one gate. Its methods may be called from any goroutine.
 type Middleware struct {
-	gate   *gcgate.Gate // nil: nothing is wrapped
+	gate   *gcgate.Gate
 	stream func(*http.Request) bool
-	gci    *gci    // nil: off
-	inBand *InBand // nil: no such signal
+	gci    *gci
+	inBand *InBand
 
-	envoyFail func() bool // nil: no header
+	envoyFail func() bool
 }
 
 // Wrap returns next with its requests counted by g, without options. It returns next itself if g is
@@ -95,13 +95,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := h.m
 	if m.envoyFail != nil && m.envoyFail() {
 		f := &failWriter{ResponseWriter: w, draining: m.envoyFail}
-		defer f.begin() // if nothing was written
+		defer f.begin()
 		w = f
 	}
 	switch {
 	case m.gci != nil && m.gci.serves(r):
 		m.gci.ServeHTTP(w, r)
-	case client.IsOne(r.Header, client.HeaderProbe):
+	case inband.IsOne(r.Header, inband.HeaderProbe):
 		m.answerProbe(w, r)
 	case m.stream(r):
 		h.next.ServeHTTP(w, r)
@@ -112,7 +112,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer t.Exit()
 		if m.inBand != nil {
 			if d := m.inBand.announce(r.RemoteAddr); d > 0 {
-				w.Header().Set(client.HeaderDrain, client.FormatMillis(d))
+				w.Header().Set(inband.HeaderDrain, inband.FormatMillis(d))
 			}
 		}
 		h.next.ServeHTTP(w, r)
@@ -129,7 +129,7 @@ func (m *Middleware) answerProbe(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	if d > 0 {
-		h.Set(client.HeaderDrain, client.FormatMillis(d))
+		h.Set(inband.HeaderDrain, inband.FormatMillis(d))
 	}
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
@@ -140,12 +140,12 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 	d := m.gate.Remaining()
 	h := w.Header()
 	h.Set("Retry-After", formatSeconds(d))
-	h.Set(client.HeaderRetryAfter, client.FormatMillis(d))
-	h.Set(client.HeaderRefused, "1")
+	h.Set(inband.HeaderRetryAfter, inband.FormatMillis(d))
+	h.Set(inband.HeaderRefused, "1")
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write(refusal) // a client that has left needs no answer
+	_, _ = w.Write(refusal)
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")

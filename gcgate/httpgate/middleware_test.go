@@ -15,7 +15,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/gcgate"
-	"evenkeel.dev/gcgate/client"
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 func TestIsStream(t *testing.T) {
@@ -85,7 +85,7 @@ func TestMiddlewareRefuses(t *testing.T) {
 			t.Fatalf("%v are left of an absence of some 10 s", d)
 		}
 		for name, want := range map[string]string{
-			"Retry-After": formatSeconds(d), "Gcgate-Retry-After-Ms": client.FormatMillis(d),
+			"Retry-After": formatSeconds(d), "Gcgate-Retry-After-Ms": inband.FormatMillis(d),
 			"Gcgate-Refused": "1", "Connection": "",
 		} {
 			if got := resp.Header.Get(name); got != want {
@@ -147,7 +147,7 @@ func TestMiddlewareAnnounces(t *testing.T) {
 	b := withInBand(h)
 	said := func(header ...string) (time.Duration, *http.Response) {
 		resp := serve(h, get(header...))
-		d, _ := client.ParseMillis(resp.Header, client.HeaderDrain)
+		d, _ := inband.ParseMillis(resp.Header, inband.HeaderDrain)
 		return d, resp
 	}
 	if d, _ := said(); d != 0 {
@@ -157,10 +157,10 @@ func TestMiddlewareAnnounces(t *testing.T) {
 	if d, resp := said(); d <= 0 || d > time.Minute || resp.StatusCode != 200 {
 		t.Errorf("drained, it announced %v with status %d", d, resp.StatusCode)
 	}
-	if d, resp := said(client.HeaderProbe, "1"); d <= 0 || d > time.Minute || resp.StatusCode != 204 {
+	if d, resp := said(inband.HeaderProbe, "1"); d <= 0 || d > time.Minute || resp.StatusCode != 204 {
 		t.Errorf("drained, a probe heard %v with status %d", d, resp.StatusCode)
 	}
-	if d, resp := said(client.HeaderProbe, "0"); d <= 0 || resp.StatusCode != 200 {
+	if d, resp := said(inband.HeaderProbe, "0"); d <= 0 || resp.StatusCode != 200 {
 		t.Errorf("no probe: %v with status %d", d, resp.StatusCode)
 	}
 	drain(t, b, -time.Second)
@@ -174,7 +174,7 @@ func TestMiddlewareAnnounces(t *testing.T) {
 		t.Errorf("back, it announced %v", d)
 	}
 	_, entered := h.m.gate.Requests()
-	if d, resp := said(client.HeaderProbe, "1"); d != 0 || resp.StatusCode != 204 {
+	if d, resp := said(inband.HeaderProbe, "1"); d != 0 || resp.StatusCode != 204 {
 		t.Errorf("back, a probe heard %v with status %d", d, resp.StatusCode)
 	}
 	if _, n := h.m.gate.Requests(); n != entered {
@@ -185,9 +185,9 @@ func TestMiddlewareAnnounces(t *testing.T) {
 func TestProbeOfRefusing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRefusing(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler saw a probe") })
-		want := client.FormatMillis(h.m.gate.Remaining())
-		resp := serve(h, get(client.HeaderProbe, "1"))
-		if got := resp.Header.Get(client.HeaderDrain); got != want || resp.StatusCode != 204 {
+		want := inband.FormatMillis(h.m.gate.Remaining())
+		resp := serve(h, get(inband.HeaderProbe, "1"))
+		if got := resp.Header.Get(inband.HeaderDrain); got != want || resp.StatusCode != 204 {
 			t.Errorf("heard %q with status %d, want %s and 204", got, resp.StatusCode, want)
 		}
 		if h.m.gate.Stats().Refused != 0 {

@@ -38,7 +38,7 @@ func Status(g *gcgate.Gate) http.Handler {
 				_ = json.NewEncoder(w).Encode(struct{ Error string }{noGate})
 				return
 			}
-			_ = json.NewEncoder(w).Encode(struct { // a client that has left needs no answer
+			_ = json.NewEncoder(w).Encode(struct {
 				gcgate.Stats
 				Process  Process
 				Warnings []gcgate.Warning
@@ -52,7 +52,7 @@ func Status(g *gcgate.Gate) http.Handler {
 			_, _ = w.Write([]byte(pageHead + "<h1>no gate</h1>\n<p>" + html.EscapeString(noGate) + ".</p>\n"))
 			return
 		}
-		_, _ = w.Write([]byte(page(g.Stats(), process(), g.Warnings(), time.Now())))
+		_, _ = w.Write([]byte(renderPage(g.Stats(), process(), g.Warnings(), time.Now())))
 	})
 }
 
@@ -78,45 +78,64 @@ a { color: #05c }
 </style>
 `
 
-func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) string {
-	var b strings.Builder
+// page is the statistics as HTML.
+type page struct{ strings.Builder }
+
+func renderPage(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) string {
+	b := &page{}
 	b.WriteString(pageHead)
-	fmt.Fprintf(&b, "<h1>%v</h1>\n", s.State)
+	fmt.Fprintf(b, "<h1>%v</h1>\n", s.State)
 	if s.Advice != "" {
-		fmt.Fprintf(&b, "<p>%s.</p>\n", html.EscapeString(s.Advice))
+		fmt.Fprintf(b, "<p>%s.</p>\n", html.EscapeString(s.Advice))
 	}
 	if len(warnings) > 0 {
 		b.WriteString("<h2>last warnings</h2>\n<ul>\n")
 		for _, w := range slices.Backward(warnings) {
-			fmt.Fprintf(&b, "<li>%s ago: %s\n", age(now.Sub(w.Time)), html.EscapeString(w.Text))
+			fmt.Fprintf(b, "<li>%s ago: %s\n", age(now.Sub(w.Time)), html.EscapeString(w.Text))
 		}
 		b.WriteString("</ul>\n")
 	}
 	b.WriteString("<table>\n")
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "<tr><th>%s<td>%s\n", html.EscapeString(name), html.EscapeString(fmt.Sprintf(format, args...)))
+	b.row("process", "%d on %s, for %s", p.PID, p.Host, age(p.Uptime))
+	b.gate(s, now)
+	if p.CPU > 0 {
+		b.row("CPU time", "%v", p.CPU.Round(10*time.Millisecond))
 	}
-	row("process", "%d on %s, for %s", p.PID, p.Host, age(p.Uptime))
-	row("policy", "%v", s.Policy)
-	row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger),
+	if p.Busy > 0 {
+		b.row("collector", "%.1f%% of what Go's processors have run", 100*p.Collector.Seconds()/p.Busy.Seconds())
+	}
+	b.turn(s.Turn)
+	b.WriteString("</table>\n")
+	b.phases(s)
+	b.WriteString("<p><a href=\"?json\">JSON</a></p>\n")
+	return b.String()
+}
+
+func (b *page) row(name, format string, args ...any) {
+	fmt.Fprintf(b, "<tr><th>%s<td>%s\n", html.EscapeString(name), html.EscapeString(fmt.Sprintf(format, args...)))
+}
+
+func (b *page) gate(s gcgate.Stats, now time.Time) {
+	b.row("policy", "%v", s.Policy)
+	b.row("heap", "%s of %s, where a collection is due; %s live, hard threshold %s", size(s.Heap), size(s.Trigger),
 		size(s.Live), size(s.Hard))
 	if s.Limit < math.MaxInt64 {
-		row("memory limit", "%s", size(s.Limit))
+		b.row("memory limit", "%s", size(s.Limit))
 	}
 	if left := s.Next.Sub(now); !s.Next.IsZero() && left > 0 {
-		row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond),
+		b.row("next collection", "in %v, for at most %v", left.Round(10*time.Millisecond),
 			s.Expected.Round(time.Millisecond))
 	}
 	oldest := ""
 	if s.Oldest > 0 {
 		oldest = fmt.Sprintf(", one of them for %s or more", age(s.Oldest))
 	}
-	row("requests", "%d, of which %d in flight%s", s.Entered, s.InFlight, oldest)
-	row("overlapped a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
-	row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther,
+	b.row("requests", "%d, of which %d in flight%s", s.Entered, s.InFlight, oldest)
+	b.row("overlapped a collection", "%d (%s) of the gate's", s.Overlapped, share(s.Overlapped, s.Entered))
+	b.row("overlapped another", "about %d (%s) of the runtime's own", s.OverlappedOther,
 		share(s.OverlappedOther, s.Entered))
-	row("refused", "%d", s.Refused)
-	row("drains ignored", "%d", s.IgnoredDrains)
+	b.row("refused", "%d", s.Refused)
+	b.row("drains ignored", "%d", s.IgnoredDrains)
 	var reasons []string
 	for r := gcgate.ReasonHard; r <= gcgate.ReasonRequested; r++ {
 		if n := s.Collections[r]; n > 0 {
@@ -126,50 +145,52 @@ func page(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) s
 	if len(reasons) == 0 {
 		reasons = []string{"none"}
 	}
-	row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
-	row("without a turn", "%d of them; turns lost: %d", s.WithoutTurn, s.LostTurns)
-	if p.CPU > 0 {
-		row("CPU time", "%v", p.CPU.Round(10*time.Millisecond))
+	b.row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
+	b.row("without a turn", "%d of them; turns lost: %d", s.WithoutTurn, s.LostTurns)
+}
+
+func (b *page) turn(t gcgate.TurnStats) {
+	if t.Turns == 0 {
+		return
 	}
-	if p.Busy > 0 {
-		row("collector", "%.1f%% of what Go's processors have run", 100*p.Collector.Seconds()/p.Busy.Seconds())
+	held := fmt.Sprintf("held %d times", t.Held.Count)
+	if t.Held.Count > 0 {
+		held += fmt.Sprintf(", for %v in the mean", mean(t.Held))
 	}
-	if t := s.Turn; t.Turns > 0 {
-		held := fmt.Sprintf("held %d times", t.Held.Count)
-		if t.Held.Count > 0 {
-			held += fmt.Sprintf(", for %v in the mean",
-				(t.Held.Total / time.Duration(t.Held.Count)).Round(10*time.Microsecond))
-		}
-		if t.Holding > 0 {
-			held = "held now; " + held
-		}
-		row("turn", "%s", held)
-		if t.HeldUpBy != "" && t.Holding > 0 {
-			row("held up", "for %v this replica has held the turn, and no other can collect, "+
-				"because a peer does not have it back: %s", t.HeldUpFor.Round(time.Second), t.HeldUpBy)
-		} else if t.HeldUpBy != "" {
-			held := t.HeldUpFor.Round(time.Second)
-			row("held up", "for %v this replica has waited for the turn: %s", held, t.HeldUpBy)
-		}
+	if t.Holding > 0 {
+		held = "held now; " + held
 	}
-	if t := s.Turn; t.Load > 0 {
-		row("load of the turns", "%.3g with %d for %d replicas; a wait of up to %v, of %v to the hard threshold",
+	b.row("turn", "%s", held)
+	switch heldUp := t.HeldUpFor.Round(time.Second); {
+	case t.HeldUpBy == "":
+	case t.Holding > 0:
+		b.row("held up", "for %v this replica has held the turn, and no other can collect, "+
+			"because a peer does not have it back: %s", heldUp, t.HeldUpBy)
+	default:
+		b.row("held up", "for %v this replica has waited for the turn: %s", heldUp, t.HeldUpBy)
+	}
+	if t.Load > 0 {
+		b.row("load of the turns", "%.3g with %d for %d replicas; a wait of up to %v, of %v to the hard threshold",
 			t.Load, t.Turns, t.Replicas, t.LongestWait.Round(time.Millisecond), t.Spare.Round(time.Millisecond))
 	}
-	b.WriteString("</table>\n")
+}
+
+func (b *page) phases(s gcgate.Stats) {
 	head := "<table>\n<tr><th>state<th>times<th>mean<th>longest\n"
 	for state := gcgate.StateWanting; state <= gcgate.StateReadying; state++ {
 		if d := s.Phases[state]; d.Count > 0 {
-			fmt.Fprintf(&b, "%s<tr><td>%v<td>%d<td>%v<td>%v\n", head, state, d.Count,
-				(d.Total / time.Duration(d.Count)).Round(10*time.Microsecond), d.Max.Round(10*time.Microsecond))
+			fmt.Fprintf(b, "%s<tr><td>%v<td>%d<td>%v<td>%v\n", head, state, d.Count,
+				mean(d), d.Max.Round(10*time.Microsecond))
 			head = ""
 		}
 	}
 	if head == "" {
 		b.WriteString("</table>\n")
 	}
-	b.WriteString("<p><a href=\"?json\">JSON</a></p>\n")
-	return b.String()
+}
+
+func mean(d gcgate.Duration) time.Duration {
+	return (d.Total / time.Duration(d.Count)).Round(10 * time.Microsecond)
 }
 
 func age(d time.Duration) string {
@@ -200,7 +221,7 @@ type Process struct {
 	// the clock of Collector.
 	Busy time.Duration
 
-	Host   string // the machine's name
+	Host   string
 	PID    int
 	Uptime time.Duration // since the program's start
 }

@@ -18,7 +18,7 @@ import (
 
 func TestStatusPage(t *testing.T) {
 	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
-	golden.Check(t, "status.html", page(gcgate.Stats{
+	golden.Check(t, "status.html", renderPage(gcgate.Stats{
 		Policy: gcgate.PolicyDrain, State: gcgate.StateServing, Limit: 2 << 30,
 		Collections: map[gcgate.Reason]uint64{gcgate.ReasonTrigger: 41, gcgate.ReasonIdleGap: 3}, Escaped: 1,
 		Phases: map[gcgate.State]gcgate.Duration{
@@ -41,7 +41,7 @@ func TestStatusPage(t *testing.T) {
 		{Time: now.Add(-2 * time.Hour), Text: "gcgate: a signal without a peer error=\"<refused>\""},
 		{Time: now.Add(-7 * time.Second), Text: "gcgate: this replica holds the turn"},
 	}, now))
-	golden.Check(t, "status-single.html", page(gcgate.Stats{
+	golden.Check(t, "status-single.html", renderPage(gcgate.Stats{
 		Policy: gcgate.PolicyStock, Limit: math.MaxInt64, Advice: "5% of the requests overlapped a collection <&",
 		Turn: gcgate.TurnStats{Turns: 1, HeldUpBy: "db-1:812", HeldUpFor: 6 * time.Second},
 	}, Process{}, nil, now))

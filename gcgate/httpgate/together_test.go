@@ -14,6 +14,7 @@ import (
 	"evenkeel.dev/gcgate"
 	"evenkeel.dev/gcgate/client"
 	"evenkeel.dev/gcgate/httpgate"
+	"evenkeel.dev/gcgate/internal/inband"
 )
 
 // witness stands between a Transport and its targets, and sees what it hears and what it does.
@@ -27,7 +28,7 @@ type witness struct {
 }
 
 func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
-	probe := client.IsOne(r.Header, client.HeaderProbe)
+	probe := inband.IsOne(r.Header, inband.HeaderProbe)
 	if r.URL.Host != w.gated {
 		return w.base.RoundTrip(r)
 	}
@@ -36,7 +37,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := w.base.RoundTrip(r)
 	if err == nil {
-		if _, drained := client.ParseMillis(resp.Header, client.HeaderDrain); drained {
+		if _, drained := inband.ParseMillis(resp.Header, inband.HeaderDrain); drained {
 			w.drained.Store(true)
 			w.heard.Store(true)
 		} else if probe {

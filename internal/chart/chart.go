@@ -30,6 +30,7 @@ type Chart struct {
 	Message     string // if there is nothing to draw
 }
 
+// Line is one path.
 type Line struct {
 	Class     string
 	Series    int    // data-v for the script

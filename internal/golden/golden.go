@@ -33,6 +33,7 @@ func Check(t *testing.T, name, text string) {
 	}
 }
 
+// Written checks what write writes.
 func Written(t *testing.T, name string, write func(*bytes.Buffer) error) {
 	t.Helper()
 	var b bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// tier is the environment variable that says how much a run of the tests does:
+// tier says how much a run of the tests does:
 //
 //	unset  tests skip without the programs that they need
 //	full   make test: these programs are installed, and tests fail without them

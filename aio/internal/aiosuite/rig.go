@@ -1,7 +1,8 @@
 package aiosuite
 
 import (
-	"errors"
+	"cmp"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -244,35 +245,22 @@ func (r *rig) enter(res *aio.Result) {
 		r.t.Errorf("a result of no operation: %+v", *res)
 		return
 	}
+	k.result = *res
 	if res.More {
 		r.more++
 	} else {
 		k.times++
 	}
-	if k.times > 1 || k.times > 0 && res.More {
-		r.t.Errorf("operation %d was returned %d times", k.number, k.times)
-	}
-	k.result = *res
 	if k.op == aio.OpAccept && res.Conn != nil {
 		k.conns = append(k.conns, res.Conn)
-	}
-	if res.More && !k.multishot || k.multishot && res.More != (res.Error == nil) {
-		r.t.Errorf("operation %d, multishot %t: %+v", k.number, k.multishot, *res)
+		r.accepts++
 	}
 	if k.op == aio.OpRead && res.Size <= len(res.Buffer) {
 		k.data = append([]byte(nil), res.Buffer[:res.Size]...)
 	}
-	if k.op == aio.OpAccept && res.Error == nil {
-		r.accepts++
+	if flaw := cmp.Or(k.mismatch(), k.flaw()); flaw != "" {
+		r.t.Errorf("operation %d, %v of %d bytes: %s: %+v", k.number, k.op, len(k.buf), flaw, *res)
 	}
-	if made := k.op == aio.OpAccept || k.op == aio.OpDial; made && res.Op == k.op {
-		if (res.Conn == nil) != (res.Error != nil) {
-			r.t.Errorf("operation %d makes a connection: %+v", k.number, *res)
-		}
-	} else if res.Conn != k.conn || res.Op != k.op {
-		r.t.Errorf("operation %d came back with another connection or type: %+v", k.number, *res)
-	}
-	r.checkSize(k)
 	q := queue{k.conn, k.listener, k.op}
 	if k.op == aio.OpCloseWrite || k.op == aio.OpClose {
 		q.op = aio.OpWrite
@@ -288,50 +276,58 @@ func (r *rig) enter(res *aio.Result) {
 	}
 }
 
-// checkSize checks that the size, buffer and error of a result agree.
-func (r *rig) checkSize(k *ticket) {
-	r.t.Helper()
+// mismatch returns how the result does not fit the operation, or "".
+func (k *ticket) mismatch() string {
 	res := &k.result
-	own := len(k.buf) > 0 && k.vec == nil
-	ending := k.op == aio.OpCloseWrite || k.op == aio.OpClose
+	made := k.op == aio.OpAccept || k.op == aio.OpDial
 	switch {
-	case ending && (res.Size != 0 || res.Buffer != nil):
-		r.t.Errorf("operation %d transfers nothing: %+v", k.number, *res)
-	case k.op == aio.OpPost:
-		if res.Size != 0 || res.Buffer != nil || res.Error != nil && res.Error != aio.ErrQueueFull {
-			r.t.Errorf("operation %d is a post: %+v", k.number, *res)
-		}
-	case k.op == aio.OpAccept, k.op == aio.OpDial:
-		if res.Size != 0 || res.Buffer != nil {
-			r.t.Errorf("operation %d transfers nothing: %+v", k.number, *res)
-		}
-	case k.vec != nil && (res.Buffer != nil || res.Size < 0 || res.Size > len(k.buf)):
-		r.t.Errorf("operation %d is a Writev of %d bytes: %+v", k.number, len(k.buf), *res)
-	case k.vec == nil && (res.Size < 0 || res.Size > len(res.Buffer)):
-		r.t.Errorf("operation %d: size %d of a buffer of %d", k.number, res.Size, len(res.Buffer))
-	case own && (len(res.Buffer) != len(k.buf) || &res.Buffer[0] != &k.buf[0] || res.Swap):
-		r.t.Errorf("operation %d did not get its own buffer back", k.number)
-	case !own && k.vec == nil && (len(res.Buffer) != res.Size || cap(res.Buffer) != res.Size):
-		r.t.Errorf("operation %d: size %d, but a swap buffer of %d, %d with what is behind it", k.number, res.Size,
-			len(res.Buffer), cap(res.Buffer))
-	case !own && k.vec == nil && !res.Swap && res.Size > 0:
-		r.t.Errorf("operation %d: %d bytes, not in the swap buffer", k.number, res.Size)
-	case res.Error == nil && res.Size == 0 && !ending:
-		r.t.Errorf("operation %d: neither bytes nor an error", k.number)
-	case res.Error == nil && (k.op == aio.OpWrite || k.full) && res.Size != len(k.buf):
-		r.t.Errorf("operation %d: %d bytes of %d and no error", k.number, res.Size, len(k.buf))
-	case res.Error == aio.ErrDeadline && k.deadline.IsZero():
-		r.t.Errorf("operation %d had no deadline, and missed it", k.number)
-	case res.Error == aio.ErrDeadline && time.Now().Before(k.deadline):
-		r.t.Errorf("operation %d missed its deadline, which is yet to come", k.number)
-	case res.Error == aio.ErrCancelled && !k.cancelled:
-		r.t.Errorf("operation %d was not cancelled, and says so", k.number)
-	case res.Error == io.EOF && k.op == aio.OpWrite:
-		r.t.Errorf("operation %d: a write found the peer's end", k.number)
-	case errors.Is(res.Error, syscall.ECANCELED), errors.Is(res.Error, syscall.EAGAIN),
-		errors.Is(res.Error, syscall.ENOBUFS):
-		r.t.Errorf("operation %d: %v is none of the user's business", k.number, res.Error)
+	case k.times > 1 || k.times > 0 && res.More:
+		return fmt.Sprintf("it was returned %d times", k.times)
+	case res.More && !k.multishot, k.multishot && res.More != (res.Error == nil):
+		return "only a multishot accept has More, until its error"
+	case res.Op != k.op:
+		return "it is of another type"
+	case made && (res.Conn == nil) != (res.Error != nil):
+		return "it has either a connection or an error"
+	case !made && res.Conn != k.conn:
+		return "it is of another connection"
 	}
+	return ""
+}
+
+// flaw returns what is wrong with the size, buffer or error of the result, or "".
+func (k *ticket) flaw() string {
+	res := &k.result
+	transfers := k.op == aio.OpRead || k.op == aio.OpWrite
+	own := len(k.buf) > 0 && k.vec == nil
+	swap := transfers && !own && k.vec == nil
+	switch {
+	case !transfers && (res.Size != 0 || res.Buffer != nil):
+		return "it transfers nothing"
+	case k.op == aio.OpPost && res.Error != nil && res.Error != aio.ErrQueueFull:
+		return "a post does not fail"
+	case k.vec != nil && (res.Buffer != nil || res.Size < 0 || res.Size > len(k.buf)):
+		return "a Writev has a size, and no buffer"
+	case transfers && k.vec == nil && (res.Size < 0 || res.Size > len(res.Buffer)):
+		return "its buffer is smaller"
+	case own && (len(res.Buffer) != len(k.buf) || &res.Buffer[0] != &k.buf[0] || res.Swap):
+		return "it did not get its own buffer back"
+	case swap && (len(res.Buffer) != res.Size || cap(res.Buffer) != res.Size || !res.Swap && res.Size > 0):
+		return "it did not get a swap buffer of its size"
+	case transfers && res.Error == nil && res.Size == 0:
+		return "it has neither bytes nor an error"
+	case res.Error == nil && (k.op == aio.OpWrite || k.full) && res.Size != len(k.buf):
+		return "it has a part, and no error"
+	case res.Error == aio.ErrDeadline && (k.deadline.IsZero() || time.Now().Before(k.deadline)):
+		return "its deadline has not passed"
+	case res.Error == aio.ErrCancelled && !k.cancelled:
+		return "Cancel has not found it"
+	case res.Error == io.EOF && k.op == aio.OpWrite:
+		return "a write does not find the peer's end"
+	case transfers && slices.Contains([]error{syscall.ECANCELED, syscall.EAGAIN, syscall.ENOBUFS}, res.Error):
+		return "the backend has to handle this error"
+	}
+	return ""
 }
 
 func (r *rig) until(these ...*ticket) {

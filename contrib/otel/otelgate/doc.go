@@ -5,8 +5,7 @@
 // # Metrics
 //
 // All of [gcgate.Stats] except the words of its Advice. A figure that is not known has no point.
-// Attributes are in braces. Names follow
-// https://opentelemetry.io/docs/specs/semconv/general/metrics/ and /naming/.
+// Each metric has a description. Attributes are in braces.
 //
 //	evenkeel.gate.policy{evenkeel.gate.policy}    1
 //	evenkeel.gate.state{evenkeel.gate.state}      1

@@ -13,7 +13,6 @@ import (
 	"evenkeel.dev/gcgate"
 )
 
-// scope is the name of the instrumentation.
 const scope = "evenkeel.dev/contrib/otel/otelgate"
 
 const (
@@ -23,10 +22,9 @@ const (
 	collectionKey = attribute.Key("evenkeel.gate.collection")
 )
 
-// Register has all figures of [gcgate.Stats] read at each collection of metrics by provider. A nil
-// provider means the global one. The metrics work on after the gate has stopped, and Unregister
-// ends them. If g is nil, as httpgate.Guarded.Gate returns it when the gate could not start, there
-// is nothing to read.
+// Register has each collection of metrics by provider read [gcgate.Stats]. A nil provider means the
+// global one. The metrics work on after the gate has stopped, until Unregister. A nil g, as
+// httpgate.Guarded.Gate returns for a gate that could not start, has no metrics.
 func Register(g *gcgate.Gate, provider metric.MeterProvider) (metric.Registration, error) {
 	if g == nil {
 		return noop.Registration{}, nil

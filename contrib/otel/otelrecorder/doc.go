@@ -9,10 +9,9 @@
 //
 // # The slow request's span
 //
-// The cause of a slow request is known some seconds after its end, when a snapshot has been taken
-// and analysed. Its span has ended by then, and takes no more attributes. So the package makes
-// another span, "slow request". It is a child of the request's span, in the same trace and over the
-// same time, with these attributes:
+// The cause of a slow request is known some seconds after its span has ended. So the package makes
+// another span, "slow request". It is a child of the request's span, over the same time, with these
+// attributes:
 //
 //	evenkeel.cause               what took most of the extra time: "lock", "runqueue-gc", ...
 //	evenkeel.class               what kind of request it was, such as the pattern of its route
@@ -25,21 +24,15 @@
 //	evenkeel.snapshot            id of the trace, below the recorder's page: ./snapshot/ID
 //	evenkeel.new                 true for the first one of a new cause
 //
-// The span is exported seconds after the rest of its trace. A tail sampler has to wait for it
-// (decision_wait of the Collector's tail_sampling). A request has no such span if its own span is
-// not sampled, if no snapshot explains it, or if its own span is not remembered any more.
-// [Recorder.TraceID] remembers the last 4,096 slow ones.
-//
-// The recorder's page and its JSON show the trace id of each request, from [Recorder.TraceID].
-//
-// A new cause is a line of recorder.Options.Logger, too. The package
-// go.opentelemetry.io/contrib/bridges/otelslog makes a log record of it.
+// A tail sampler has to wait for the span (decision_wait of the Collector's tail_sampling). A
+// request has no such span if its own span is not sampled, if no snapshot explains it, or if more
+// than 4,096 slow requests came after it. The recorder's page shows the trace id of each request.
 //
 // # Metrics
 //
 // All of [recorder.Stats], and the slow requests that it explains, by cause and class, with the
-// trace as exemplar. These need recorder.Options.InProcess or Analyze. There are 16 causes, and
-// [Options].MaxClasses classes.
+// trace as exemplar. These need recorder.Options.InProcess or Analyze. Each metric has a
+// description.
 //
 //	evenkeel.recorder.requests                    {request}
 //	evenkeel.recorder.requests.slow               {request}
@@ -61,8 +54,4 @@
 //	evenkeel.recorder.cpu{evenkeel.recorder.part} s
 //	evenkeel.recorder.cpu.tracing.within          s
 //	evenkeel.recorder.cpu.budget                  s
-//
-// The tests use OpenTelemetry's SDK for Go with its readers and span processors, without an
-// exporter or a Collector. Names follow
-// https://opentelemetry.io/docs/specs/semconv/general/metrics/ and /naming/.
 package otelrecorder

@@ -27,10 +27,8 @@ const (
 	limitMaxClasses   = 1024
 )
 
-// scope is the name of the instrumentation.
 const scope = "evenkeel.dev/contrib/otel/otelrecorder"
 
-// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.MeterProvider == nil {
 		o.MeterProvider = global.GetMeterProvider()

@@ -92,8 +92,8 @@ type Recorder struct {
 	cancel       func()              // of the subscription; guarded by mu
 }
 
-// New returns a Recorder that [Recorder.Attach] attaches to a recorder, which has
-// [Recorder.TraceID] in its Options.
+// New returns a Recorder. Set recorder.Options.TraceID to [Recorder.TraceID], and call
+// [Recorder.Attach].
 func New(o Options) (*Recorder, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -136,9 +136,8 @@ func (r *Recorder) TraceID(ctx context.Context) string {
 	return span.TraceID().String()
 }
 
-// Attach begins to export. All figures of [recorder.Stats] are read at each collection of metrics.
-// Each request that rec explains from now on is counted and gets its span. rec explains requests
-// with recorder.Options.InProcess or Analyze. [Recorder.Close] ends it.
+// Attach begins to export [recorder.Stats], and the requests that rec explains from now on.
+// [Recorder.Close] ends it. A second Attach fails.
 func (r *Recorder) Attach(rec *recorder.Recorder) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +185,6 @@ func (r *Recorder) tell(e recorder.Explained) {
 	}
 }
 
-// attributes are those of a slow request's span.
 func attributes(e *recorder.Explained) []attribute.KeyValue {
 	list := []attribute.KeyValue{
 		causeKey.String(e.Key.Cause.String()), lostKey.Float64(e.Lost.Seconds()), newKey.Bool(e.New),
@@ -217,7 +215,7 @@ type classes struct {
 	known map[string]bool
 }
 
-// name returns what a class is called in metrics, which is the class itself if there is room.
+// name returns the class if there is room.
 func (c *classes) name(class string) string {
 	class = strings.ToValidUTF8(class, "\uFFFD")
 	if class == history.Others || c.known[class] {

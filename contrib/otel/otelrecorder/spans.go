@@ -9,8 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxSpans bounds the spans that are remembered. The recorder has as many slow requests that wait
-// for a snapshot.
+// maxSpans is as many as the recorder has slow requests that wait for a snapshot.
 const maxSpans = 4096
 
 // spans remembers the spans of slow requests until their cause is known. The oldest go first. A
@@ -22,7 +21,7 @@ type spans struct {
 	next  int                       // in order; guarded by mu
 }
 
-// ended is a span, and when its request ended.
+// ended is the span of a request that has ended.
 type ended struct {
 	span   trace.SpanContext
 	at     time.Time
@@ -31,7 +30,6 @@ type ended struct {
 
 func newSpans() *spans { return &spans{of: map[trace.TraceID][]ended{}} }
 
-// add remembers the span of a request that ended now. Requests call it.
 func (s *spans) add(span trace.SpanContext, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +42,7 @@ func (s *spans) add(span trace.SpanContext, at time.Time) {
 	s.next++
 }
 
-// take returns the span of the request of a trace that ended at about this time, and forgets it.
+// take returns the span of the request that ended nearest to at, and forgets it.
 func (s *spans) take(traceID string, at time.Time) (trace.SpanContext, bool) {
 	id, err := trace.TraceIDFromHex(traceID)
 	if err != nil {

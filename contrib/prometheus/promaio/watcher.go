@@ -50,16 +50,14 @@ var figures = []figure.Figure[aio.Stats]{
 		func(s *aio.Stats) float64 { return s.LateMax.Seconds() }),
 }
 
-// The metric with a label, and the summary.
 var (
 	backendDesc = figure.Describe("evenkeel_aio_backend_info", "1 for the backend in use.", "backend")
 	lateDesc    = figure.Describe("evenkeel_aio_late_seconds",
 		"Time after their deadline at which operations were ended.")
 )
 
-// New returns a collector of all figures of [aio.Stats], which each scrape reads once. It works on
-// after w is closed. A process with several Watchers registers each by
-// prometheus.WrapRegistererWith, with a label that tells them apart.
+// New returns a collector of [aio.Stats], which each scrape reads once. It works on after w is
+// closed. Register several Watchers by prometheus.WrapRegistererWith, with a label each.
 func New(w *aio.Watcher) prom.Collector { return newCollector(w.Stats) }
 
 func newCollector(stats func() aio.Stats) prom.Collector {

@@ -79,7 +79,6 @@ var figures = []figure.Figure[gcgate.Stats]{
 		func(s *gcgate.Stats) float64 { return figure.Flag(s.Advice != "") }),
 }
 
-// The metrics with labels, and the summaries.
 var (
 	policyDesc = figure.Describe("evenkeel_gate_policy_info", "1 for the policy that the gate has chosen.",
 		"policy")
@@ -94,9 +93,9 @@ var (
 	heldDesc = figure.Describe("evenkeel_gate_turn_held_seconds", "Time for which this replica has held a turn.")
 )
 
-// New returns a collector of all figures of [gcgate.Stats], which each scrape reads once. It works
-// on after the gate has stopped. A process with one gate needs no label. If g is nil, as
-// httpgate.Guarded.Gate returns it when the gate could not start, the collector has no samples.
+// New returns a collector of [gcgate.Stats], which each scrape reads once. It works on after the
+// gate has stopped. A nil g, as httpgate.Guarded.Gate returns for a gate that could not start, has
+// no samples.
 func New(g *gcgate.Gate) prom.Collector {
 	if g == nil {
 		return newCollector(nil)

@@ -34,9 +34,8 @@ var figures = []figure.Figure[httpd.Stats]{
 var refusedDesc = figure.Describe("evenkeel_httpd_refused_total", "Connections and requests that were refused.",
 	"reason")
 
-// New returns a collector of all figures of [httpd.Stats], which each scrape reads once. It may be
-// registered before srv is served. A process with several servers registers each by
-// prometheus.WrapRegistererWith, with a label that tells them apart.
+// New returns a collector of [httpd.Stats], which each scrape reads once. Register it before or
+// after Serve, and several servers by prometheus.WrapRegistererWith, with a label each.
 func New(srv *http.Server) prom.Collector {
 	return newCollector(func() httpd.Stats { return httpd.StatsOf(srv) })
 }

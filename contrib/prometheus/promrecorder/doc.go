@@ -6,8 +6,8 @@
 //	o := promhttp.HandlerOpts{EnableOpenMetrics: true}
 //	http.Handle("/metrics", promhttp.HandlerFor(registry, o))
 //
-// A figure that is not known has no sample, rather than a 0, such as a threshold that is not
-// chosen yet.
+// A figure that is not known has no sample, rather than a 0, such as a threshold that is not chosen
+// yet.
 //
 // # Metrics
 //
@@ -38,15 +38,12 @@
 //
 // # Cardinality
 //
-// There are 16 causes, and [Options].MaxClasses classes. The first ones have samples of their own,
-// and later ones share the class "(others)". Causes are not split by function here, as they are on
-// the recorder's page, because a deployment can bring any number of functions.
+// There are 16 causes, and [Options].MaxClasses classes. Later classes share the class "(others)".
 //
 // # Exemplars
 //
 // A sample with a cause carries the last such request as an exemplar. Its label snapshot is the id
-// of a trace below the recorder's page (./snapshot/ID). Its label trace_id is there if
-// recorder.Options.TraceID is set. The value is the time that the request lost, or its duration.
-// Only the format OpenMetrics has exemplars. Set promhttp.HandlerOpts.EnableOpenMetrics, and start
-// Prometheus with --enable-feature=exemplar-storage.
+// of a trace below the recorder's page (./snapshot/ID). Its label trace_id needs
+// recorder.Options.TraceID. Set promhttp.HandlerOpts.EnableOpenMetrics, and start Prometheus with
+// --enable-feature=exemplar-storage.
 package promrecorder

@@ -17,7 +17,6 @@ const (
 	limitMaxClasses   = 1024
 )
 
-// withDefaults returns o with its zero fields filled in, or an [*evenkeel.OptionError].
 func (o Options) withDefaults() (Options, error) {
 	if o.MaxClasses == 0 {
 		o.MaxClasses = defaultMaxClasses

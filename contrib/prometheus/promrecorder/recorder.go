@@ -49,7 +49,6 @@ var figures = []figure.Figure[recorder.Stats]{
 		func(s *recorder.Stats) float64 { return s.Cost.Budget.Seconds() }),
 }
 
-// The metrics with labels, and the one that is counted here.
 var (
 	failedDesc = figure.Describe("evenkeel_recorder_failed_snapshots_total", "Snapshots that say nothing.", "reason")
 	costDesc   = figure.Describe("evenkeel_recorder_cpu_seconds_total", "Processor time that the recorder took.",
@@ -74,21 +73,19 @@ type Collector struct {
 	fresh   uint64             // new causes; guarded by mu
 }
 
-// labels tell slow requests apart.
 type labels struct {
 	cause, class string
 }
 
-// losses are the sums over slow requests with the same labels.
 type losses struct {
 	requests uint64
 	lost     time.Duration
 	last     history.Request // the one that ended last
 }
 
-// New returns a collector of all figures of [recorder.Stats], which each scrape reads once, and of
-// the requests that r explains from now on, with recorder.Options.InProcess or Analyze. It works on
-// after r has stopped. [Collector.Close] ends its subscription to further requests.
+// New returns a collector of [recorder.Stats], which each scrape reads once, and of the requests
+// that r explains from now on. It works on after r has stopped. [Collector.Close] ends its
+// subscription.
 func New(r *recorder.Recorder, o Options) (*Collector, error) {
 	c, err := newCollector(r.Stats, o)
 	if err != nil {
@@ -143,7 +140,7 @@ type classes struct {
 	known map[string]bool
 }
 
-// name returns the label of a class, which is the class itself if there is room.
+// name returns the class if there is room.
 func (c *classes) name(class string) string {
 	class = strings.ToValidUTF8(class, "\uFFFD") // a label must be UTF-8
 	if class == history.Others || c.known[class] {

@@ -391,8 +391,8 @@ func TestTransferAfterOneGivenUp(t *testing.T) {
 // script is a node that says one status after the other, and stays with the last.
 type script struct {
 	raft.Node // of methods that nothing calls
-	says []raft.Status
-	sent int // requests for a transfer
+	says      []raft.Status
+	sent      int // requests for a transfer
 }
 
 func (s *script) Status() raft.Status {

@@ -1,7 +1,7 @@
 //go:build cgo
 
-// Package leaf has the C functions that fastc's tests and Example call: cgo is refused in test
-// files, and a package with cgo can hold no assembly, so they cannot stand in fastc itself.
+// Package leaf has the C functions that fastc's tests and Example call. They cannot be in fastc,
+// because test files cannot use cgo, and a package with cgo cannot hold assembly.
 package leaf
 
 /*
@@ -11,7 +11,6 @@ package leaf
 #include <stddef.h>
 #include <time.h>
 
-// Frames of the functions below. The layout of each is cgo's business.
 struct add_frame { int64_t a, b, sum; };
 struct dot_frame { const double *a, *b; size_t n; double dot; };
 struct spin_frame { int64_t ns; uint64_t turns; };
@@ -36,7 +35,7 @@ int32_t leaf_dot(void *frame) {
 	return 0;
 }
 
-// leaf_spin takes time: a bounded computation, no system call but the clock's.
+// leaf_spin computes for ns nanoseconds.
 int32_t leaf_spin(void *frame) {
 	struct spin_frame *f = frame;
 	struct timespec from, now;
@@ -48,13 +47,13 @@ int32_t leaf_spin(void *frame) {
 	return 0;
 }
 
-// leaf_turn counts down, and asks no clock: some 20 us for 20,000.
+// leaf_turn counts down without a clock: some 20 us for 20,000.
 int32_t leaf_turn(void *frame) {
 	for (volatile int64_t left = *(int64_t *)frame; left > 0;) left--;
 	return 0;
 }
 
-// leaf_gate waits, computing, until another thread opens the gate: 0. 1: it took ns until then.
+// leaf_gate computes until another thread opens the gate, and returns 0, or 1 after ns.
 int32_t leaf_gate(void *frame) {
 	struct gate_frame *f = frame;
 	struct spin_frame step = {f->ns / 1000, 0};
@@ -68,7 +67,6 @@ int32_t leaf_gate(void *frame) {
 	return shut;
 }
 
-// leaf_deep uses that much of the stack.
 int32_t leaf_deep(void *frame) {
 	struct deep_frame *f = frame;
 	volatile char on_stack[f->bytes];
@@ -83,7 +81,6 @@ int32_t leaf_sleep(void *frame) {
 	return nanosleep(&t, NULL) == 0 ? 0 : errno;
 }
 
-// leaf_overflow calls itself until the stack is used up.
 int32_t leaf_overflow(void *frame) {
 	volatile char on_stack[4096];
 	on_stack[0] = 1;
@@ -138,8 +135,8 @@ type SpinFrame struct {
 // DeepFrame is the frame of [Deep], which uses Bytes of the C stack.
 type DeepFrame struct{ Bytes, Sum int64 }
 
-// GateFrame is the frame of [Gate], which sets Entered, returns once Open is set or NS
-// nanoseconds are over, and sets Left before that. The three are for sync/atomic.
+// GateFrame is the frame of [Gate], which sets Entered, waits until Open is set or NS nanoseconds
+// are over, and sets Left. Access the three by sync/atomic.
 type GateFrame struct {
 	NS                  int64
 	Entered, Open, Left int32

@@ -5,9 +5,9 @@ package leaf
 /*
 #include <stdint.h>
 
-// What follows are stand-ins for runtime.asmcgocall, each with a fault that fastc's self-test has to
-// find. They take their arguments where Go's ABI0 puts them, which is where C's convention has
-// those that do not fit the registers: above the return address. ppc64le has them in registers.
+// These functions stand in for runtime.asmcgocall, each with a fault that fastc's self-test has to
+// find. Go's ABI0 puts arguments above the return address, where C has those that do not fit the
+// registers. ppc64le has them in registers.
 #if defined(__x86_64__)
 #define FRAME long r1, long r2, long r3, long r4, long r5, long r6, int32_t (*fn)(void *), void *arg, volatile int32_t ret
 #define RETURN(value) ret = (value); return
@@ -22,13 +22,10 @@ typedef void stray;
 typedef int32_t stray;
 #endif
 
-// stray_stays runs fn on the stack that it was called on.
 stray stray_stays(FRAME) { RETURN(fn(arg)); }
 
-// stray_forgets runs fn and returns something else.
 stray stray_forgets(FRAME) { RETURN(fn(arg) - 1); }
 
-// stray_idle does not run fn, though it knows what fn would return.
 stray stray_idle(FRAME) { RETURN(*(int32_t *)arg + 1); }
 
 #if defined(__x86_64__)
@@ -52,8 +49,7 @@ import "C"
 
 import "unsafe"
 
-// Code that looks like runtime.asmcgocall and is not. It is not to be called from C or by fastc,
-// but by the self-test.
+// Code that looks like runtime.asmcgocall and is not. Only the self-test may call it.
 var (
 	Stays   = uintptr(unsafe.Pointer(C.stray_stays))   // does not change the stack
 	Forgets = uintptr(unsafe.Pointer(C.stray_forgets)) // returns something else

@@ -78,7 +78,6 @@ func parse(remote string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-// contains reports whether one of the prefixes covers addr, which is unmapped.
 func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
 	for _, p := range prefixes {
 		if ip := p.Addr(); ip.Is4In6() && p.Bits() >= 96 {

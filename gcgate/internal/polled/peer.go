@@ -5,24 +5,22 @@ import (
 	"time"
 )
 
-// peer is everything that polls from one address.
 type peer struct {
 	begun [pollsKept]time.Time // when the last polls began; a ring
-	n     int                  // polls in all
-	gap   time.Duration        // between the last two
+	n     int
+	gap   time.Duration
 
 	// Since the state last changed.
-	answered int  // answers written
-	acted    int  // of these, how many were written when the last poll began
-	says     Says // with the last poll
-	agree    int  // polls in a row with which it says the same
+	answered int
+	acted    int // of these, how many were written when the last poll began
+	says     Says
+	agree    int // polls in a row with which it says the same
 
-	// The drain.
-	out        bool      // it was asked to drain, and is not known to have this process back
-	casual     bool      // out, and unlikely to have acted: see polledCasually
+	out        bool      // it may not have this process back
+	casual     bool      // out, and not a balancer: see polledCasually
 	due        time.Time // when it should have this process back, going by answers; zero: not yet
-	entered    uint32    // requests by then
-	quietUntil time.Time // no other request had come by then
+	entered    uint32
+	quietUntil time.Time
 }
 
 func (q *peer) begin(now time.Time, says Says, draining bool) {
@@ -56,14 +54,12 @@ func (q *peer) recurs() bool { return q.n > 1 && q.gap <= forgetAfter }
 
 func (q *peer) isRegular(now time.Time) bool { return q.recurs() && !q.isExpired(now) }
 
-// polledCasually reports whether q, at the end of a drain that takes so many answers, is not a
-// balancer: a curl, or a container's own check.
+// polledCasually reports whether q, at the end of a drain, is not a balancer but a curl, say.
 func (q *peer) polledCasually(answers int) bool {
 	return q.out && !q.recurs() && q.says == SaysNothing && q.answered < answers
 }
 
-// takes returns how long q took for its last polls gaps apart, the one that is open included.
-// It is 0 if q has not polled often enough.
+// takes returns how long q took for its last polls gaps apart, 0 if it has not polled often enough.
 func (q *peer) takes(gaps int, now time.Time) time.Duration {
 	n := min(gaps, pollsKept-1)
 	if q.n <= n {

@@ -13,56 +13,53 @@ import (
 )
 
 const (
-	// forgetAfter is when any silent peer expires. It is also the longest regular interval, three
-	// times the slowest polls in use.
+	// forgetAfter is when any silent peer expires, and the longest regular interval.
 	forgetAfter = 30 * time.Second
 
-	// expireAfter is when a casual peer expires, and one that polled fast and was not asked to drain.
+	// expireAfter is when a casual peer expires, and one that polled fast and was not asked to
+	// drain.
 	expireAfter = 3 * time.Second
 
-	// listenFor is how long Ready waits for a peer that has expired. This process may have stalled,
-	// and have polls to read.
+	// listenFor is how long Ready waits for a peer that has expired. This process may have stalled.
 	listenFor = time.Second
 
-	pollsKept = 16 // polls of a peer that are remembered, to tell how fast it polls
-	maxPeers  = 64 // addresses that are remembered
+	pollsKept = 16
+	maxPeers  = 64
 
-	waitTick  = 50 * time.Millisecond // between two looks whether a peer went silent
-	quietTick = 2 * time.Millisecond  // between two looks whether requests did
+	waitTick  = 50 * time.Millisecond // between two looks at silent peers
+	quietTick = 2 * time.Millisecond  // between two looks at requests
 	quietFor  = 10 * time.Millisecond // without a request, and the peers have acted on answers
 )
 
 // ErrNoPolls is in the errors of [Peers] if nothing polls.
 var ErrNoPolls = errors.New("no polls")
 
-// Says is what a peer says of this process when it polls, for example in a header.
+// Says is what a peer says of this process when it polls.
 type Says uint8
 
 const (
-	SaysNothing Says = iota // its state follows from the answers that it has got
+	SaysNothing Says = iota // it follows from the answers
 	SaysUp                  // it sends requests here
 	SaysDown                // it sends none
 )
 
 // Demand is what it takes to make a peer act. A negative number is an error of all methods.
 type Demand struct {
-	// Answers is how many of the same kind in a row make one poller act ("fall" and "rise" in
-	// HAProxy). Default: 0, which is 1.
+	// Answers is how many of the same kind in a row make one poller act. Default: 0, which is 1.
 	Answers int
 
 	// Pollers is how many poll from one address by turns. Default: 0, which is 1.
 	Pollers int
 
-	// Prove has [Peers.Ready] look for a proof that the peer has this process back, because Answers
-	// may not be what the peer is set to. Default: false.
+	// Prove has [Peers.Ready] look for a proof that the peer has this process back. Default: false.
 	Prove bool
 
-	// Assumed says that Answers is a guess. Without a proof Ready then waits for 30 answers at least.
+	// Assumed says that Answers is a guess, so that Ready waits for 30 answers without a proof.
 	// Default: false.
 	Assumed bool
 
-	// InAnswers says that the peers also hear of a drain in the answers to requests, as Envoy does.
-	// Then any pace of polls is fast enough. It takes a [Counter]. Default: false.
+	// InAnswers says that the peers also hear of a drain in the answers to requests. It takes a
+	// [Counter]. Default: false.
 	InAnswers bool
 }
 
@@ -76,14 +73,14 @@ func (d Demand) check() error {
 
 func (d Demand) pollers() int { return max(d.Pollers, 1) }
 
-// answers is how many answers to an address tell each of its pollers d.Answers times.
+// answers is how many answers to an address reach each of its pollers d.Answers times.
 func (d Demand) answers() int { return (max(d.Answers, 1)+1)*d.pollers() - 1 }
 
-// agreeing is how many polls in a row must say so, for each poller to have said it.
+// agreeing is how many polls in a row cover each poller.
 func (d Demand) agreeing() int { return 2*d.pollers() - 1 }
 
-// Peers remembers which peers poll, and which answers they got. The zero value says "ready". Its
-// methods may be called from any goroutine. Do not copy it.
+// Peers remembers which peers poll, and which answers they got. The zero value says "ready". Any
+// goroutine may use it. Do not copy it.
 type Peers struct {
 	mu    sync.Mutex // guards all that follows
 	peers map[netip.Addr]*peer
@@ -92,7 +89,7 @@ type Peers struct {
 	// What polls are answered, and since then.
 	draining bool
 	fall     int           // answers that make a peer act on the last Drain
-	outs     int           // addresses, without casual ones, that had this process out when it was ready again
+	outs     int           // addresses, without casual ones, that were out when this process was ready again
 	unproven bool          // one of them was taken for back without a proof
 	changed  chan struct{} // closed at the next poll; nil: no call waits
 
@@ -101,8 +98,7 @@ type Peers struct {
 	quiet   time.Time // no more have entered since; zero: no look yet
 }
 
-// Attach lets p count requests, which [Peers.Ready] may take for a proof. It forgets what another
-// counter has counted.
+// Attach lets p count requests by c from now on.
 func (p *Peers) Attach(c Counter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,9 +108,8 @@ func (p *Peers) Attach(c Counter) {
 	}
 }
 
-// Begin notes that a poll begins, and what the peer says with it. It returns whether to answer that
-// this process is draining. from is what [Allowed] returned. Call Begin before the answer is
-// written, and [Peers.Answered] after.
+// Begin notes that a poll begins, and returns whether to answer that this process is draining. Call
+// it before the answer is written, and [Peers.Answered] after.
 func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 	now := time.Now()
 	p.mu.Lock()
@@ -126,14 +121,14 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 		}
 	}
 	q.begin(now, says, p.draining)
-	if q.casual && q.recurs() { // a balancer that had just appeared
+	if q.casual && q.recurs() {
 		q.casual = false
 		p.outs++
 	}
 	if p.draining {
 		p.proof.look(now)
 	} else {
-		p.proof.back(now) // the first that hears of it
+		p.proof.back(now)
 	}
 	if p.changed != nil {
 		close(p.changed)
@@ -142,7 +137,6 @@ func (p *Peers) Begin(from netip.Addr, says Says) (draining bool) {
 	return p.draining
 }
 
-// add remembers from in the place of one that went silent. It returns nil if there is no place.
 func (p *Peers) add(from netip.Addr, now time.Time) *peer {
 	if len(p.peers) >= maxPeers {
 		for a, q := range p.peers {
@@ -162,8 +156,8 @@ func (p *Peers) add(from netip.Addr, now time.Time) *peer {
 	return q
 }
 
-// Answered notes that the answer to from, with what Begin returned, was written without an error.
-// An answer from before the last change does not count.
+// Answered notes that the answer that Begin returned was written. One from before the last change
+// does not count.
 func (p *Peers) Answered(from netip.Addr, draining bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,8 +166,8 @@ func (p *Peers) Answered(from netip.Addr, draining bool) {
 	}
 }
 
-// CanConfirm implements gcgate.Confirmer. It returns nil if at least one peer polls, and all are
-// expected to act on a drain within the time given. It is [ErrNoPolls] if none polls.
+// CanConfirm returns nil if a peer polls, and all are expected to act on a drain within the time
+// given.
 func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
 	if err := d.check(); err != nil {
 		return err
@@ -212,8 +206,8 @@ func orSlowest(err error, slow []string) error {
 	return fmt.Errorf("%s: let it poll more often, every 10 ms", slices.Min(slow))
 }
 
-// Drain makes Begin say "draining" from now on, and waits until every peer that polls regularly has
-// acted. Each address has then polled once more after enough answers, or says so.
+// Drain makes Begin say "draining", and waits until every regular peer has acted: it says so, or
+// each address has polled once more after enough answers.
 func (p *Peers) Drain(ctx context.Context, d Demand) error {
 	if err := d.check(); err != nil {
 		return err
@@ -235,13 +229,11 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 	})
 }
 
-// Ready makes Begin say "ready" from now on, and waits until every peer that was asked to drain has
-// this process back, but not for one that has expired.
+// Ready makes Begin say "ready", and waits until every peer that was asked to drain has this
+// process back, or has expired. A peer has it back if it says so. If it says nothing it takes
+// enough answers, and with [Demand].Prove and a [Counter] one of these after them:
 //
-// A peer has this process back if it says so. If it says nothing it takes enough answers, and with
-// [Demand].Prove and a [Counter] one of these after them:
-//
-//   - More requests than can have come past the peer: at least eight, and four times as often as while
+//   - More requests than can have come past the peer: at least eight, four times as often as while
 //     the peer had this process out. This needs a single address with one poller.
 //   - 10 s without such a proof, and 30 answers if they are [Demand].Assumed. Then [Peers.Unproven]
 //     reports it.
@@ -287,13 +279,13 @@ func (p *Peers) set(draining bool, d Demand) {
 		}
 	}
 	if draining && d.InAnswers && p.proof.counter != nil {
-		for _, q := range p.peers { // each may hear of it in an answer from now on
+		for _, q := range p.peers {
 			q.out = q.out || !q.isExpired(now)
 		}
 	}
 }
 
-// Heard waits until a peer polls, or has polled lately. At ctx's end its error is ErrNoPolls.
+// Heard waits until a peer polls, or has polled lately.
 func (p *Peers) Heard(ctx context.Context) error {
 	return p.wait(ctx, waitTick, func(now time.Time) error {
 		for _, q := range p.peers {
@@ -305,7 +297,6 @@ func (p *Peers) Heard(ctx context.Context) error {
 	})
 }
 
-// missing returns nil if all have acted on a drain, else who has not. mu is held.
 func (p *Peers) missing(d Demand, now time.Time) error {
 	err := ErrNoPolls
 	var late []string
@@ -321,7 +312,6 @@ func (p *Peers) missing(d Demand, now time.Time) error {
 	return orSlowest(err, late)
 }
 
-// quietInAnswers reports whether a peer polls and no request has entered for quietFor. mu is held.
 func (p *Peers) quietInAnswers(now time.Time) bool {
 	if p.proof.counter == nil {
 		return false
@@ -336,8 +326,8 @@ func (p *Peers) quietInAnswers(now time.Time) bool {
 	return regular && now.Sub(p.quiet) >= quietFor
 }
 
-// awaited returns nil if all that were asked to drain have this process back, or have expired while
-// Ready has listened, else gcgate.ErrNotBack. mu is held.
+// awaited returns nil if all that were asked to drain have this process back, or have expired. mu
+// is held.
 func (p *Peers) awaited(d Demand, now time.Time, listened bool) error {
 	var late []string
 	for a, q := range p.peers {
@@ -353,8 +343,7 @@ func (p *Peers) awaited(d Demand, now time.Time, listened bool) error {
 	return fmt.Errorf("%w: %s", gcgate.ErrNotBack, slices.Min(late))
 }
 
-// hasBack reports whether q sends requests here again: it says so, or enough answers, and the
-// requests after them, prove it. mu is held.
+// hasBack reports whether q sends requests here again. mu is held.
 func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 	switch {
 	case q.says != SaysNothing:
@@ -371,7 +360,7 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 	if entered == q.entered {
 		q.quietUntil = now
 	}
-	// Of two that were asked to drain, it is not known which one sends.
+	// Of two, it is not known which one sends.
 	if p.outs == 1 && d.pollers() == 1 && p.proof.proves(entered-q.entered, now.Sub(q.quietUntil)) {
 		return true
 	}
@@ -383,15 +372,13 @@ func (p *Peers) hasBack(q *peer, d Demand, now time.Time) bool {
 	return true
 }
 
-// Unproven reports whether, since the last Ready, any peer was taken for back without a proof.
+// Unproven reports whether any peer was taken for back without a proof since the last Ready.
 func (p *Peers) Unproven() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unproven
 }
 
-// wait returns nil when check does, or at ctx's end its last error and ctx's. It calls check
-// with mu held, at each poll and every pause.
 func (p *Peers) wait(ctx context.Context, pause time.Duration, check func(now time.Time) error) error {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()

@@ -3,8 +3,7 @@ package polled
 import "time"
 
 const (
-	// ProofTimeout is how long [Peers.Ready] waits for a proof that a peer has this process back,
-	// after its answers.
+	// ProofTimeout is how long [Peers.Ready] waits for a proof after the answers.
 	ProofTimeout = 10 * time.Second
 
 	// proofAnswers is how many answers in a row a peer may want if nothing is known of it.
@@ -14,10 +13,9 @@ const (
 	proofRequests = 8
 
 	// proofTimes is how many times more often they must come than those that come past the peer.
-	// One more of those is assumed, because a short look may have missed it.
 	proofTimes = 4
 
-	// proofFades is what a drain leaves of what was seen in those before.
+	// proofFades is what a drain leaves of what the drains before showed.
 	proofFades = 31. / 32
 
 	// A look shows whether requests keep coming once lookRequests would have come. Up to lookFew
@@ -25,15 +23,14 @@ const (
 	lookRequests = 40
 	lookFew      = 2
 
-	// silentRequests would have come in a silence that is not by chance. A short collection is over
-	// before a look can show that.
+	// silentRequests would have come in a silence that is not by chance.
 	silentRequests = 10
 
-	// rateTime is how long this process must have served for the rate of its requests to be known.
+	// rateTime is how long this process must have served for the rate of requests to be known.
 	rateTime = 100 * time.Millisecond
 
-	// proofBlind is the number of drains in a row without an end of requests after which the proof
-	// forgets what it knew.
+	// proofBlind is the drains in a row without an end of requests after which the proof forgets
+	// what it knew.
 	proofBlind = 2
 )
 
@@ -43,26 +40,26 @@ type Counter interface {
 	Requests() (inFlight int, entered uint32)
 }
 
-// proof infers from the number of requests whether a peer sends them. Requests of others also come
-// while the peers have this process out, where the proof counts them.
+// proof infers from the number of requests whether a peer sends them. Requests past the peer also
+// come while it has this process out.
 //
 // A peer may act later than it says. So the proof counts from when requests first came four times
-// less often than before the drain. Two drains without such an end prove that what was seen before
-// does not hold any more.
+// less often than before the drain. Two drains without such an end prove that what it knew does not
+// hold any more.
 type proof struct {
 	counter Counter // nil: requests are not counted
 
-	from   time.Time // this process has served since, up to the drain
-	served uint32    // requests by then
-	rate   float64   // of requests before the last drain, per second
+	from   time.Time // this process has served since
+	served uint32
+	rate   float64 // of requests before the last drain, per second
 
 	since   time.Time // all have had this process out; zero: they have not
-	entered uint32    // requests by then
-	late    bool      // a look has seen that they kept coming
-	quiet   bool      // a look has seen that they ceased
-	seen    uint32    // requests by the last look
+	entered uint32
+	late    bool // a look has seen that they kept coming
+	quiet   bool // a look has seen that they ceased
+	seen    uint32
 	moved   time.Time // the last look that saw one come
-	blind   int       // drains in a row in which they never did
+	blind   int       // drains in a row in which they never ceased
 	looked  float64   // seconds of recent drains in which all had it out
 	past    float64   // requests that came in that time
 }
@@ -72,7 +69,6 @@ func (s *proof) attach(c Counter, now time.Time) {
 	s.serve(now)
 }
 
-// serve notes that the peers have this process back.
 func (s *proof) serve(now time.Time) {
 	if s.counter != nil {
 		_, s.served = s.counter.Requests()
@@ -80,7 +76,6 @@ func (s *proof) serve(now time.Time) {
 	}
 }
 
-// leave notes that the peers are asked to drain this process from now on.
 func (s *proof) leave(now time.Time) {
 	s.since = time.Time{}
 	if d := now.Sub(s.from); s.counter != nil && d >= rateTime {
@@ -89,7 +84,6 @@ func (s *proof) leave(now time.Time) {
 	}
 }
 
-// out notes that all peers say that they have this process out from now on.
 func (s *proof) out(now time.Time) {
 	if s.counter != nil && s.since.IsZero() {
 		s.begin(now)
@@ -109,7 +103,6 @@ func (s *proof) see(now time.Time) {
 	}
 }
 
-// look begins anew if requests keep coming.
 func (s *proof) look(now time.Time) {
 	if s.since.IsZero() {
 		return
@@ -125,12 +118,10 @@ func (s *proof) look(now time.Time) {
 	}
 }
 
-// comes reports whether n requests within d are a quarter of the usual ones, or more.
 func (s *proof) comes(n uint32, d time.Duration) bool {
 	return n > lookFew && proofTimes*float64(n) > s.rate*d.Seconds()
 }
 
-// back notes that a peer may have this process back from now on.
 func (s *proof) back(now time.Time) {
 	if s.since.IsZero() {
 		return
@@ -140,7 +131,7 @@ func (s *proof) back(now time.Time) {
 	if silence := now.Sub(s.moved); s.comes(n, d) && s.rate*silence.Seconds() >= silentRequests {
 		n, d = 0, silence
 	}
-	short := s.late && !s.quiet && s.rate*d.Seconds() < silentRequests // to tell that they ceased
+	short := s.late && !s.quiet && s.rate*d.Seconds() < silentRequests
 	if short || s.comes(n, d) {
 		if s.blind++; s.blind >= proofBlind {
 			s.looked, s.past = 0, 0
@@ -153,7 +144,6 @@ func (s *proof) back(now time.Time) {
 	s.since = time.Time{}
 }
 
-// proves reports whether n requests within d are more than can have come past the peer.
 func (s *proof) proves(n uint32, d time.Duration) bool {
 	return n >= proofRequests && float64(n)*s.looked > proofTimes*(s.past+1)*d.Seconds()
 }

@@ -1,4 +1,4 @@
-// Package cli has the streams, flags, signals, outputs and exit codes of all subcommands.
+// Package cli has what all subcommands share: streams, flags, signals, outputs and exit codes.
 package cli
 
 import (

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// NewFlags makes the flags of a subcommand. -h shows help and the flags in groups, each written as
-// "Title: flag flag".
+// NewFlags makes the flags of a subcommand. -h shows each group, which is "Title: flag flag".
 func (a *App) NewFlags(name, help string, groups ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.Usage = func() { writeHelp(a.Stdout, fs, help, groups) }

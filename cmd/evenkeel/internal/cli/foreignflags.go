@@ -6,7 +6,6 @@ import (
 	"regexp"
 )
 
-// foreignFlags are flags of hey, wrk and vegeta, and what to write instead.
 var foreignFlags = map[string]string{
 	"q":  "hey's -q is a rate for each worker; -rate is that of all together",
 	"A":  "write -H 'Accept: TYPE'",

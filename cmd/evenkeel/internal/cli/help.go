@@ -13,8 +13,8 @@ const (
 	helpIndent  = 22 // of what a flag does
 )
 
-// writeHelp writes text, and the flags in groups. The first group that names a flag shows it. A
-// last group has the rest.
+// writeHelp writes text and groups of flags. The first group that names a flag shows it. A last
+// group has the rest.
 func writeHelp(w io.Writer, fs *flag.FlagSet, text string, groups []string) {
 	fmt.Fprintln(w, strings.TrimSpace(text))
 	rest := "Flags:"

@@ -41,8 +41,7 @@ func WriteJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// CanSave checks, before the work, that outputs can be written and overwrite neither inputs nor
-// each other.
+// CanSave checks that outputs can be written, and overwrite neither inputs nor each other.
 func CanSave(inputs []string, outputs ...string) error {
 	var errs []error
 	for i, out := range outputs {
@@ -63,7 +62,6 @@ func CanSave(inputs []string, outputs ...string) error {
 	return errors.Join(errs...)
 }
 
-// sameFile reports whether both names are of one regular file.
 func sameFile(a, b string) bool {
 	is, err := os.Stat(a)
 	if err != nil {
@@ -73,7 +71,6 @@ func sameFile(a, b string) bool {
 	return err == nil && is.Mode().IsRegular() && os.SameFile(is, other)
 }
 
-// wholeName returns the absolute name, with links in its folder resolved.
 func wholeName(name string) string {
 	whole, err := filepath.Abs(name)
 	if err != nil {

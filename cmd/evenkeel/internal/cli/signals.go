@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, so that work ends with a
-// report. The second signal closes a.Hurry. The third has its default effect. release undoes it.
+// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP. The second closes a.Hurry, the
+// third has its default effect. release undoes it.
 func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	hurry := make(chan struct{})
@@ -44,8 +44,8 @@ func (a *App) Patience() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// OutlivePipe makes a write to a closed pipe fail, because the default would leave children behind.
-// release undoes it.
+// OutlivePipe makes a write to a closed pipe fail, instead of ending the program before its
+// children. release undoes it.
 func OutlivePipe() (release func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGPIPE)

@@ -17,6 +17,7 @@ type ClassTable struct {
 	Rows   []ClassRow
 }
 
+// ClassRow is one class in one column.
 type ClassRow struct {
 	Name  string
 	Cells []string // one for each of ClassColumns

@@ -15,7 +15,7 @@ type Column struct {
 	Label string
 	Runs  []*runfile.Run
 
-	file int // rounds of one file are not those of another
+	file int // rounds are those of a file
 }
 
 // whole returns the runs that were not interrupted, or all if each was.
@@ -27,7 +27,7 @@ func (c *Column) whole() []*runfile.Run {
 	return c.Runs
 }
 
-// Median returns the run whose p99 is the column's median, or the earlier of two.
+// Median returns the run with the column's median p99.
 func (c *Column) Median() *runfile.Run {
 	runs := slices.Clone(c.whole())
 	slices.SortStableFunc(runs, func(a, b *runfile.Run) int {
@@ -51,7 +51,6 @@ func loopText(l *loadgen.Result) string {
 	return fmt.Sprintf("%d connections (closed loop)", l.Connections)
 }
 
-// shapeText names what differs from HTTP/1.1 at constant gaps.
 func shapeText(l *loadgen.Result) (t string) {
 	switch l.Arrivals {
 	case loadgen.ArrivalsPoisson:

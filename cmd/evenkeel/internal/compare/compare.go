@@ -24,6 +24,7 @@ type Comparison struct {
 	lanes    map[*runfile.Run][]Lane
 }
 
+// Row is one figure of all columns.
 type Row struct {
 	Figure
 	Cells []Cell

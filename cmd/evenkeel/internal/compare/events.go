@@ -44,7 +44,7 @@ func (c *Comparison) SetEvents(files []*runfile.Events) {
 	}
 }
 
-// Lanes returns what SetEvents placed on a run, a lane for each source.
+// Lanes returns what SetEvents placed on a run.
 func (c *Comparison) Lanes(r *runfile.Run) []Lane { return c.lanes[r] }
 
 // misplaced says that no event of a file lies within a run, or "".
@@ -91,8 +91,7 @@ type tally struct {
 	total, longest time.Duration
 }
 
-// tallies sums up the events of runs by source. Within a source, the state that took longest comes
-// first.
+// tallies sums up the events of runs by source and then by time.
 func (c *Comparison) tallies(runs []*runfile.Run) []tally {
 	var ts []tally
 	type key struct{ source, state string }

@@ -14,7 +14,7 @@ import (
 // first. A label that several files share gets the file's name.
 func Files(files []*runfile.File, names []string) *Comparison {
 	c := &Comparison{}
-	seen := map[string]int{} // label -> number of files that have it
+	seen := map[string]int{} // label -> number of files
 	for _, f := range files {
 		for _, l := range labels(f) {
 			seen[l]++
@@ -61,7 +61,6 @@ func Files(files []*runfile.File, names []string) *Comparison {
 	return c
 }
 
-// follow applies the plan of a single file.
 func (c *Comparison) follow() {
 	if len(c.plans) != 1 || c.plans[0] == nil {
 		return
@@ -98,7 +97,7 @@ func columnLabel(label, stem string, inFile, inAll int) string {
 	return stem + ": " + label
 }
 
-// stems returns the names without folder and extension, or whole if they are then alike.
+// stems returns the names without folder and extension if they then differ.
 func stems(names []string) []string {
 	ss := make([]string, len(names))
 	n := map[string]int{}
@@ -114,7 +113,6 @@ func stems(names []string) []string {
 	return ss
 }
 
-// distinct numbers a label that a column has already.
 func (c *Comparison) distinct(label string) string {
 	has := func(l string) bool {
 		return slices.ContainsFunc(c.Columns, func(col Column) bool { return col.Label == l })

@@ -84,6 +84,7 @@ func (c *Comparison) rounds(otherwise int) int {
 	return n
 }
 
+// HasFloor reports whether a floor was measured.
 func (c *Comparison) HasFloor() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.floor != nil })
 }
@@ -139,11 +140,8 @@ func (r *Row) Shown(column int) tailstat.Verdict {
 // runs by what they measured would choose the result.
 func Spoilt(r *runfile.Run) string {
 	var list []string
-	if r.Load != nil {
-		if n := r.Load.FailedBy(loadgen.ClassGenerator); n > 0 {
-			list = append(list, fmt.Sprintf("%s requests failed by the load generator's own limit",
-				textfmt.Count(float64(n))))
-		}
+	if n := r.Load.FailedBy(loadgen.ClassGenerator); n > 0 {
+		list = append(list, textfmt.Count(float64(n))+" requests failed by the load generator's own limit")
 	}
 	if d := r.Disturbance; d != nil {
 		if x, ok := d.ByOthers(); ok {
@@ -155,7 +153,7 @@ func Spoilt(r *runfile.Run) string {
 	}
 	// If all connections were busy, the service made requests late. The pacer's own lateness is the
 	// load generator's.
-	if r.Load != nil && r.Load.Pacer.Count() > 0 {
+	if r.Load.Pacer.Count() > 0 {
 		if late := r.Load.Pacer.Quantile(.99); late > loadgen.LateAfter {
 			list = append(list, fmt.Sprintf(
 				"the load generator itself was late with 1%% of the requests, by %s and more",

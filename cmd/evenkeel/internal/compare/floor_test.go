@@ -52,7 +52,7 @@ func TestFloor(t *testing.T) {
 }
 
 func TestSpoilt(t *testing.T) {
-	r := &runfile.Run{}
+	r := &runfile.Run{Load: &loadgen.Result{}}
 	if got := Spoilt(r); got != "" {
 		t.Error(got)
 	}

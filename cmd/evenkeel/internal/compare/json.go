@@ -13,19 +13,19 @@ type Data struct {
 	Base       string       `json:"base"`       // label
 	Confidence float64      `json:"confidence"` // with which all intervals hold together
 	Verdicts   int          `json:"verdicts"`   // number of intervals
-	Columns    []ColumnData `json:"columns"`
-	Figures    []FigureData `json:"figures"`
+	Columns    []columnData `json:"columns"`
+	Figures    []figureData `json:"figures"`
 	Footnotes  []string     `json:"footnotes,omitempty"`
 	Notes      []string     `json:"notes,omitempty"`
 }
 
-type ColumnData struct {
+type columnData struct {
 	Label  string    `json:"label"`
-	Runs   []RunData `json:"runs"`
+	Runs   []runData `json:"runs"`
 	Paired bool      `json:"paired,omitempty"` // with the base's, by rounds
 }
 
-type RunData struct {
+type runData struct {
 	Repeat      int       `json:"repeat"`
 	Round       int       `json:"round,omitempty"`
 	Started     time.Time `json:"started,omitzero"`
@@ -33,23 +33,23 @@ type RunData struct {
 	Spoilt      string    `json:"spoilt,omitempty"` // what else the machine did
 }
 
-// FigureData is a row, with its cells in the order of the columns.
-type FigureData struct {
+// figureData is a row, with its cells in the order of the columns.
+type figureData struct {
 	Name string `json:"name"`
 	Note string `json:"note"`
 	// smallest ratio above 1 that this machine shows, by one variant against itself
 	Floor *float64   `json:"floor,omitempty"`
-	Cells []CellData `json:"cells"`
+	Cells []cellData `json:"cells"`
 }
 
-type CellData struct {
+type cellData struct {
 	Median *float64    `json:"median,omitempty"` // seconds, bytes, percent or a number; absent: not known
 	Least  *float64    `json:"least,omitempty"`
 	Most   *float64    `json:"most,omitempty"`
-	Change *ChangeData `json:"change,omitempty"` // absent: not judged
+	Change *changeData `json:"change,omitempty"` // absent: not judged
 }
 
-type ChangeData struct {
+type changeData struct {
 	Verdict tailstat.Verdict  `json:"verdict"`
 	Ratio   *float64          `json:"ratio,omitempty"` // absent if inconclusive
 	Text    string            `json:"text"`            // "0.82x", or "~"
@@ -59,21 +59,22 @@ type ChangeData struct {
 	Detectable *float64 `json:"detectable,omitempty"`
 }
 
+// Data returns the comparison as data.
 func (c *Comparison) Data() *Data {
 	d := &Data{
 		Base: c.Columns[c.Base].Label, Confidence: confidence, Verdicts: c.verdicts, Footnotes: c.Footnotes(),
 		Notes: c.Notes,
 	}
 	for k, col := range c.Columns {
-		x := ColumnData{Label: col.Label, Paired: c.against[k] != nil && c.against[k].Paired}
+		x := columnData{Label: col.Label, Paired: c.against[k] != nil && c.against[k].Paired}
 		for _, r := range col.Runs {
-			x.Runs = append(x.Runs, RunData{r.Repeat, r.Round, r.Load.Started, r.Load.Interrupted, Spoilt(r)})
+			x.Runs = append(x.Runs, runData{r.Repeat, r.Round, r.Load.Started, r.Load.Interrupted, Spoilt(r)})
 		}
 		d.Columns = append(d.Columns, x)
 	}
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		f := FigureData{Name: r.Name, Note: r.Note}
+		f := figureData{Name: r.Name, Note: r.Note}
 		if x, ok := r.Floor(); ok {
 			f.Floor = &x
 		}
@@ -85,7 +86,7 @@ func (c *Comparison) Data() *Data {
 	return d
 }
 
-func (r *Row) cellData(column int) (d CellData) {
+func (r *Row) cellData(column int) (d cellData) {
 	if cell := r.Cells[column]; cell.Known {
 		d.Median, d.Least, d.Most = &cell.Median, &cell.Min, &cell.Max
 	}
@@ -93,7 +94,7 @@ func (r *Row) cellData(column int) (d CellData) {
 	if x == nil {
 		return d
 	}
-	d.Change = &ChangeData{Verdict: x.Verdict, Text: Ratio(x), Within: x.Within, P: x.P}
+	d.Change = &changeData{Verdict: x.Verdict, Text: Ratio(x), Within: x.Within, P: x.P}
 	if x.Verdict != tailstat.VerdictCannotTell {
 		d.Change.Ratio = &x.Ratio
 	}
@@ -103,6 +104,7 @@ func (r *Row) cellData(column int) (d CellData) {
 	return d
 }
 
+// JSON writes Data, indented.
 func (c *Comparison) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")

@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -75,32 +77,16 @@ func newLane(r *runfile.Run, events []runfile.Event) (Lane, bool) {
 	return l, true
 }
 
-// compareNatural compares names so that 2 comes before 10.
+var number = regexp.MustCompile(`[0-9]+`)
+
+// compareNatural compares names so that 2 comes before 10. No name has a longer number than the
+// keys have digits.
 func compareNatural(a, b string) int {
-	number := func(s string) string {
-		return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
+	const digits = maxNameRunes
+	key := func(name string) string {
+		return number.ReplaceAllStringFunc(name, func(n string) string {
+			return strings.Repeat("0", max(digits-len(n), 0)) + n
+		})
 	}
-	x, y := a, b
-	for x != "" && y != "" {
-		m, n := number(x), number(y)
-		if m != "" && n != "" {
-			p, q := strings.TrimLeft(m, "0"), strings.TrimLeft(n, "0")
-			if len(p) != len(q) {
-				return len(p) - len(q)
-			}
-			if d := strings.Compare(p, q); d != 0 {
-				return d
-			}
-			x, y = x[len(m):], y[len(n):]
-			continue
-		}
-		if x[0] != y[0] {
-			return int(x[0]) - int(y[0])
-		}
-		x, y = x[1:], y[1:]
-	}
-	if x != "" || y != "" {
-		return len(x) - len(y)
-	}
-	return strings.Compare(a, b)
+	return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a, b))
 }

@@ -15,7 +15,6 @@ import (
 // confidence is the probability with which all intervals hold together.
 const confidence = .95
 
-// slowShare is the share of the slowest requests that a figure is about.
 var slowShare = map[string]float64{
 	"p50": .5, "p90": .1, "p99": .01, "p99.9": .001, "slowest 1%": .01, "slowest 0.1%": .001,
 }
@@ -34,8 +33,8 @@ func haveAll(figure string, runs []tailstat.Run) bool {
 	return !slices.ContainsFunc(runs, func(r tailstat.Run) bool { return r.Values[figure] == 0 })
 }
 
-// sides returns the runs of two columns in the form to compare. Only runs of one file are in
-// rounds. A round that lacks one of the two is then left out.
+// sides returns the runs of two columns to compare. Only runs of one file are in rounds, and only
+// rounds with both stay.
 func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	b, h = slices.Clone(base), slices.Clone(head)
 	none := func(r tailstat.Run) bool { return r.Round == 0 }
@@ -55,8 +54,8 @@ func sides(base, head []tailstat.Run, sameFile bool) (b, h []tailstat.Run) {
 	return slices.DeleteFunc(b, alone(head)), slices.DeleteFunc(h, alone(base))
 }
 
-// statRuns returns runs with their figures. It leaves out runs that were cut short or in which the
-// load generator reached its own limit.
+// statRuns returns runs with their figures, without those that were cut short or disturbed by the
+// load generator.
 func statRuns(runs []*runfile.Run, figures []Figure) (list []tailstat.Run) {
 	for _, r := range runs {
 		if r.Load.Interrupted || r.Load.FailedBy(loadgen.ClassGenerator) > 0 {

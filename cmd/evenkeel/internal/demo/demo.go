@@ -115,7 +115,6 @@ func (d *Demo) say(format string, a ...any) { fmt.Fprintf(d.App.Stdout, format+"
 
 func (d *Demo) head(text string) { d.say("%s", d.App.Style.Bold(text)) }
 
-// quiet returns the app with a terminal's progress only.
 func (d *Demo) quiet() *cli.App {
 	a := *d.App
 	a.Stdout = io.Discard
@@ -183,8 +182,8 @@ func (d *Demo) fix(ctx context.Context) error {
 	return a.Save(&r.File, d.Record)
 }
 
-// rounds returns how many to measure. A busy machine needs more. The figures do not choose the
-// number, so their intervals hold.
+// rounds returns how many to measure. The figures do not choose the number, so their intervals
+// hold.
 func (d *Demo) rounds(ctx context.Context) (int, error) {
 	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
 	select {
@@ -235,14 +234,12 @@ func (d *Demo) next(context.Context) error {
 	return nil
 }
 
-// stop ends a program. A second signal hurries it.
 func (d *Demo) stop(p *proc.Process) {
 	ctx, cancel := d.App.Patience()
 	defer cancel()
 	_ = p.Stop(ctx, patience) // or kill it
 }
 
-// freeAddress returns an unused loopback address.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -252,7 +249,6 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// serveFeed serves the feed of search, after a delay.
 func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

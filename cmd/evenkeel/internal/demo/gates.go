@@ -63,7 +63,6 @@ type pair struct {
 
 func (p *pair) p99() time.Duration { return p.load.Latency.Quantile(.99) }
 
-// late returns how late timers fire, in one of a hundred cases.
 func (p *pair) late() time.Duration { return p.load.Pacer.Quantile(.99) }
 
 func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
@@ -113,7 +112,6 @@ func (d *Demo) pair(ctx context.Context, flags ...string) (*pair, error) {
 	return &pair{load, after - before}, nil
 }
 
-// overlapped returns how many requests overlapped a collection.
 func overlapped(ctx context.Context, replicas []*replica) (n uint64, err error) {
 	c := gatestats.NewClient()
 	for _, r := range replicas {

@@ -9,7 +9,6 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// machine is what keeps a machine from being quiet.
 type machine struct {
 	quota          float64 // CPUs; 0: no quota
 	others, stolen float64 // largest percentages of the processors

@@ -30,10 +30,8 @@ func hgrmHeader(line string) bool {
 	return len(f) == 4 && f[0] == "Value" && f[1] == "Percentile" && f[2] == "TotalCount"
 }
 
-// uncomma makes columns of a line of CSV.
 func uncomma(line string) string { return strings.NewReplacer(",", " ", `"`, "").Replace(line) }
 
-// distribution reads the lines of a .hgrm one by one.
 type distribution struct {
 	unit    time.Duration
 	h       fine

@@ -40,7 +40,7 @@ const (
 )
 
 type interval struct {
-	start, length float64 // seconds; start as the log has it
+	start, length float64 // start as the log has it
 	h             loadgen.Histogram
 }
 
@@ -50,7 +50,7 @@ type histogramLog struct {
 	base       float64 // what starts of intervals count from
 	hasStart   bool
 	hasBase    bool
-	tags       []string // in the order in which they came
+	tags       []string
 	byTag      map[string][]interval
 	n          int
 	otherSizes bool // some histograms had other bounds than loadgen's

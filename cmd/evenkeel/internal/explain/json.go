@@ -26,7 +26,6 @@ func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
 	}{version, runfile.Tool(), source, v, &r})
 }
 
-// notNil writes an empty list as [], not null.
 func notNil[T any](s []T) []T { return append([]T{}, s...) }
 
 // WriteChange writes a change as docs/reference/explain-json.md describes.

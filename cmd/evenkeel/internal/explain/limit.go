@@ -16,8 +16,8 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Limit is a -fail-if: a cause's share of a band's excess over the median. With -against it is how
-// much more the cause takes, in percent of the old mean.
+// Limit is a -fail-if: a cause's share of a band's excess, or with -against how much more it takes,
+// in percent of the old mean.
 type Limit struct {
 	text    string
 	band    string
@@ -154,7 +154,6 @@ func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
 	return lines, err
 }
 
-// of returns the limited difference, and the old mean.
 func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
 	slow, all := c.Slow, c.All
 	if l.causes != nil {

@@ -17,8 +17,7 @@ import (
 	"unicode"
 )
 
-// Page returns a page of at most so many bytes. wanted is what to do if the status is not 200. The
-// errors do not name the page.
+// Page returns a page of at most so many bytes. wanted is what to do if the status is not 200.
 func Page(ctx context.Context, c *http.Client, page string, most int64, wanted string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {

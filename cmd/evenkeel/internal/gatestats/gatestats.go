@@ -21,8 +21,7 @@ const (
 	MaxBytes     = 1 << 20
 )
 
-// Stats has the fields of gcgate.Stats and httpgate.Process that this command reads. The command
-// does not import gcgate, because it controls no collector.
+// Stats has the fields of gcgate.Stats and httpgate.Process that this command reads.
 type Stats struct {
 	Policy, State string
 
@@ -111,7 +110,6 @@ func Fetch(ctx context.Context, c *http.Client, url string) (*Stats, error) {
 
 var errNoStats = errors.New("no gate's statistics in the answer; serve them with httpgate.Status")
 
-// parseStats searches a JSON object and its members.
 func parseStats(text []byte) (*Stats, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {

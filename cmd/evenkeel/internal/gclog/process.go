@@ -93,9 +93,8 @@ func (s *source) end() {
 	s.processes = append(s.processes[max(len(s.processes)-maxProcesses+1, 0):], <-s.summary)
 }
 
-// process summarises a process with at least one cycle. The window begins at the first line of the
-// log, because the log says nothing of earlier collections. It begins after the last skipped
-// collection, if any.
+// process summarises a process with at least one cycle. The window begins at the first line, or
+// after the last skipped collection.
 func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 	p := Process{Source: source}
 	w := gctrace.Window{From: time.Duration(part.From), To: time.Duration(part.To)}
@@ -135,7 +134,6 @@ func (part Part) process(source string, cycles <-chan gctrace.Cycle) Process {
 // Restarted reports whether c is of a later process than the cycle before it.
 func Restarted(last, c gctrace.Cycle) bool { return c.N <= last.N || c.At < last.At }
 
-// maxSourceName is the shown length of a prefix.
 const maxSourceName = 60
 
 func (p *Process) head() string {

@@ -147,8 +147,8 @@ func (v *view) refresh() {
 	_ = v.screen.Draw(b.String())
 }
 
-// scanner reads in a goroutine of its own, because a read of standard input cannot be interrupted.
-// stats and err are valid once cycles is closed.
+// scanner has a goroutine of its own, because a read of standard input cannot be interrupted. stats
+// and err are valid once cycles is closed.
 type scanner struct {
 	cycles chan gctrace.Cycle
 	stats  gctrace.Stats
@@ -166,4 +166,29 @@ func scan(in io.Reader) *scanner {
 		l.stats, l.err = sc.Stats(), sc.Err()
 	}()
 	return l
+}
+
+// Tail reads a growing file until its context ends, and then to the end of the file.
+type Tail struct {
+	Context context.Context
+	File    io.Reader
+	Poll    time.Duration
+	AtEnd   func() // called at each end for now; nil: nothing
+}
+
+func (t *Tail) Read(b []byte) (int, error) {
+	for {
+		ended := t.Context.Err() != nil // before the last read, so that nothing is left out
+		n, err := t.File.Read(b)
+		if n > 0 || err != io.EOF || ended {
+			return n, err
+		}
+		if t.AtEnd != nil {
+			t.AtEnd()
+		}
+		select {
+		case <-t.Context.Done():
+		case <-time.After(t.Poll):
+		}
+	}
 }

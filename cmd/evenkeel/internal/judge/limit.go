@@ -83,8 +83,7 @@ func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	return most, rounds
 }
 
-// Check compares with the limits. Its error is cli.ErrLimit if one is exceeded, else
-// cli.ErrCannotTell if one is inconclusive.
+// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrCannotTell if one is inconclusive.
 func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {

@@ -110,8 +110,7 @@ func HintHTTP2(err error, o *loadgen.Options, l *loadgen.Result) error {
 	return err
 }
 
-// speaksHTTP2 reports whether a server answers the HTTP/2 preface with settings (RFC 9113, 3.4). It
-// sends no request.
+// speaksHTTP2 reports whether a server answers the HTTP/2 preface with settings (RFC 9113, 3.4).
 func speaksHTTP2(dial func(context.Context, string, string) (net.Conn, error), address string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), h2cPatience)
 	defer cancel()

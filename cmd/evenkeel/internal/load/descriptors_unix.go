@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// descriptorLimit returns the limit, which Go has raised to the hard one.
 func descriptorLimit() (n int, known bool) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

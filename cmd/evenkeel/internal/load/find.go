@@ -54,11 +54,8 @@ type step struct {
 	stretches [findStretches]loadgen.Histogram // of the latency, by when the requests were due
 }
 
-// judge decides whether a goal holds in a step.
-type judge func(g Goal, s *step) (verdict loadgen.Verdict, why string)
-
-// judgeByStretches says that a goal holds if the whole interval of its quantile is below the limit.
-// It fails if the interval is above, or if too many requests failed for the quantile.
+// judgeByStretches says that a goal holds if the whole interval is below the limit. It fails if the
+// interval is above, or if too many requests failed.
 func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
@@ -111,7 +108,6 @@ func enough(quantile float64) int64 {
 type Finder struct {
 	app     *cli.App
 	goal    Goal
-	judge   judge
 	measure func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error)
 	load    loadgen.Options
 	service runfile.Watched // for what else the machine did
@@ -120,7 +116,7 @@ type Finder struct {
 
 // NewFinder returns a search. service is where the load goes.
 func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *Finder {
-	f := &Finder{app: a, goal: g, judge: judgeByStretches, load: o, service: service}
+	f := &Finder{app: a, goal: g, load: o, service: service}
 	f.measure = f.measureStep
 	f.file = &runfile.File{Version: runfile.Version, Tool: runfile.Tool(), Machine: runfile.ThisMachine()}
 	return f
@@ -169,7 +165,6 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 	return err
 }
 
-// step measures a rate.
 func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
 	o := f.load
 	o.Rate = rate
@@ -194,7 +189,7 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	if res.Interrupted {
 		return 0, cli.ErrInterrupted
 	}
-	v, why := f.judge(f.goal, s)
+	v, why := judgeByStretches(f.goal, s)
 	if v == loadgen.VerdictFails && f.goal.missedHere(res, why) {
 		v, why = loadgen.VerdictUnknown,
 			"the load generator did not keep this rate itself, so nothing is known of the service"
@@ -210,8 +205,8 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 	return v, nil
 }
 
-// missedHere reports whether the load generator itself missed the goal, by a lack of descriptors or
-// by being late. whyFailed is what the service did wrong, or "".
+// missedHere reports whether the load generator itself missed the goal. whyFailed is what the
+// service did wrong, or "".
 func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	if l.FailedBy(loadgen.ClassGenerator) > 0 {
 		return true

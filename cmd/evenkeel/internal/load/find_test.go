@@ -52,7 +52,7 @@ func TestFind(t *testing.T) {
 		want := service - math.Log(100)/limit // the time in the queue is exponential, with the rate service - arrivals
 		var out, said bytes.Buffer
 		f := &Finder{
-			app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches, measure: simulated(service),
+			app: &cli.App{Stdout: &out, Stderr: &said}, measure: simulated(service),
 			load: loadgen.Options{Duration: 20 * time.Second, Rate: rate},
 			file: &runfile.File{Version: runfile.Version},
 		}
@@ -86,7 +86,7 @@ func TestFindDisturbed(t *testing.T) {
 	queue := simulated(20000)
 	known := false // the system tells what its processors did
 	f := &Finder{
-		app: &cli.App{Stdout: io.Discard, Stderr: &said}, judge: judgeByStretches,
+		app:  &cli.App{Stdout: io.Discard, Stderr: &said},
 		load: loadgen.Options{Duration: time.Second},
 		file: &runfile.File{Version: runfile.Version}, service: runfile.Watched{Elsewhere: true},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
@@ -272,7 +272,7 @@ func TestFindLateGenerator(t *testing.T) {
 	var out, said bytes.Buffer
 	measure := simulated(5000)
 	f := &Finder{
-		app: &cli.App{Stdout: &out, Stderr: &said}, judge: judgeByStretches,
+		app:  &cli.App{Stdout: &out, Stderr: &said},
 		load: loadgen.Options{Duration: 20 * time.Second, Rate: 6000},
 		measure: func(ctx context.Context, o loadgen.Options, label string) (*loadgen.Result, error) {
 			r, err := measure(ctx, o, label)

@@ -43,8 +43,8 @@ type Flags struct {
 	Output string
 }
 
-// DefaultRequests is how many requests a closed loop sends without -n and -z.
-const DefaultRequests = 200
+// defaultRequests is how many requests a closed loop sends without -n and -z.
+const defaultRequests = 200
 
 // defaultOpen is how many connections an open loop opens at most without -c.
 const defaultOpen = 1000
@@ -85,7 +85,6 @@ func (l *Flags) Register(fs *flag.FlagSet) {
 	fs.StringVar(&l.Output, "o", "", "write the runs to this JSON `file`; - writes them in place of the table")
 }
 
-// notZero are flags whose 0 would mean the default.
 var notZero = map[string]string{
 	"n": "end after 1 request or more, or leave it out",
 	"c": "write 1 or more, or leave it out for 50 (with -rate 1000)",
@@ -143,7 +142,6 @@ func (l *Flags) Options(urls []string) (loadgen.Options, error) {
 	return o, err
 }
 
-// ownDescriptors is how many descriptors evenkeel needs besides connections.
 const ownDescriptors = 32
 
 // Fit refuses more connections than this process may have descriptors. It lowers the default.
@@ -244,4 +242,24 @@ func (l *Flags) readBody() ([]byte, error) {
 		return nil, fmt.Errorf("-D %s: %w", l.BodyFile, err)
 	}
 	return b, nil
+}
+
+// Hints say where a flag probably has its meaning in hey, wrk or vegeta.
+func (l *Flags) Hints(fs *flag.FlagSet) (list []string) {
+	if _, err := time.ParseDuration(l.body); err == nil {
+		list = append(list, fmt.Sprintf("-d %s is the body of each request; -z %s loads for so long, as wrk's -d does",
+			l.body, l.body))
+		if cli.Given(fs, "t") {
+			list = append(list, fmt.Sprintf("-t %v is the timeout of one request; wrk's -t is not needed here",
+				l.options.Timeout))
+		}
+	}
+	if l.fewer > 0 {
+		list = append(list, fmt.Sprintf("at most %d connections instead of %d; ulimit -n raises this",
+			l.fewer, defaultOpen))
+	}
+	if l.Output == "csv" {
+		list = append(list, "-o csv writes a run to a file named csv; evenkeel convert -to csv makes CSV of a run")
+	}
+	return list
 }

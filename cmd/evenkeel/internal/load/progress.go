@@ -58,7 +58,6 @@ const (
 	plainInterval = 10 * time.Second
 	barWidth      = 24
 
-	// overtime is how late answers may be without a word.
 	overtime = 200 * time.Millisecond
 
 	// A wider line is cut, because \r goes back one line only.

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -17,7 +16,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// shapeFlags choose the protocol and the arrivals.
 type shapeFlags struct {
 	http1, http2 bool
 	caFile       string
@@ -54,7 +52,7 @@ func (s *shapeFlags) apply(o *loadgen.Options) error {
 	if s.times != "" {
 		var err error
 		if o.Times, err = readTimes(s.times); err != nil {
-			return fmt.Errorf("-times %s: %w", s.times, err)
+			return fmt.Errorf("-times %w", err)
 		}
 	}
 	if len(o.Stages)+len(o.Times) > 0 {
@@ -154,7 +152,6 @@ func (s *stages) Set(text string) error {
 	return nil
 }
 
-// maxTimesBytes bounds the file of -times.
 const maxTimesBytes = 1 << 30
 
 // readTimes reads a time per line, and counts from the earliest.
@@ -164,31 +161,27 @@ func readTimes(name string) ([]time.Duration, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if i, err := f.Stat(); err == nil && i.Size() > maxTimesBytes {
-		return nil, fmt.Errorf("over %d bytes", maxTimesBytes)
-	}
 	var times []time.Duration
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(lines.Text())
+	err = eachLine(f, name, maxTimesBytes, func(n int, text string) error {
+		text = strings.TrimSpace(text)
 		if text == "" || text[0] == '#' {
-			continue
+			return nil
 		}
 		d, err := time.ParseDuration(text)
 		if s, serr := strconv.ParseFloat(text, 64); serr == nil && s > -9e9 && s < 9e9 { // not NaN
 			d, err = time.Duration(s*1e9), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %q is no time; write seconds such as 1.25, or a duration such as 1250ms",
-				n, text)
+			return fmt.Errorf("%s: line %d: %q is no time; write it in seconds, or as a duration", name, n, text)
 		}
 		times = append(times, d)
-	}
-	if err := lines.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	if len(times) == 0 {
-		return nil, errors.New("no times in it; write one a line")
+		return nil, fmt.Errorf("%s: no times in it; write one a line", name)
 	}
 	slices.Sort(times)
 	for i := len(times) - 1; i >= 0; i-- {

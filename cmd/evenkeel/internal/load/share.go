@@ -17,8 +17,8 @@ import (
 
 const maxWait = 24 * time.Hour
 
-// ShareFlags are the flags of a load on several machines. They share a number, and a start by their
-// clocks. There is no server.
+// ShareFlags are the flags of a load on several machines, which share a number and a start by their
+// clocks.
 type ShareFlags struct {
 	Share *runfile.Share // nil: the whole load
 	Start time.Time
@@ -91,8 +91,7 @@ func (s *ShareFlags) Apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	return nil
 }
 
-// arrivals divides changing rates. Poisson processes add up to one. Of a recorded trace each
-// machine takes every Nth request.
+// arrivals divides changing rates. Poisson processes add up to one.
 func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	i, n := s.Share.Index, s.Share.Of
 	switch {
@@ -121,8 +120,8 @@ func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	return nil
 }
 
-// Wait returns at the start of this share. In the open loop each share starts one interval of the
-// whole rate after the one before it, so that requests stay evenly spaced.
+// Wait returns at the start of this share. In the open loop each share starts an interval later
+// than the one before, so that requests stay evenly spaced.
 func (s *ShareFlags) Wait(ctx context.Context, p *Progress, rate float64) error {
 	start := s.Start
 	if start.IsZero() {

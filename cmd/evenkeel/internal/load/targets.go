@@ -24,7 +24,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// mixFlags choose the requests in addition to URLs.
 type mixFlags struct {
 	File     string
 	template bool
@@ -80,7 +79,6 @@ func (m *mixFlags) check() error {
 	return nil
 }
 
-// spec is a target, and where it was written.
 type spec struct {
 	at     string // FILE:LINE, or a URL
 	target loadgen.Target
@@ -138,7 +136,6 @@ func (m *mixFlags) targets(o *loadgen.Options, urls []string, base loadgen.Targe
 	return nil
 }
 
-// complete sets the default method and content type.
 func complete(t *loadgen.Target) {
 	if t.Method == "" {
 		t.Method = http.MethodGet
@@ -203,15 +200,12 @@ type targetParser struct {
 func (p *targetParser) at() string { return fmt.Sprintf("%s:%d", p.name, p.line) }
 
 func (p *targetParser) parse(in io.Reader) error {
-	limited := &io.LimitedReader{R: in, N: maxTargetsBytes}
-	sc := bufio.NewScanner(limited)
-	sc.Buffer(nil, maxTargetsBytes)
 	asJSON := false
-	for sc.Scan() {
-		p.line++
-		text := strings.TrimSpace(sc.Text())
+	return eachLine(in, p.name, maxTargetsBytes, func(n int, text string) error {
+		p.line = n
+		text = strings.TrimSpace(text)
 		if text == "" || text[0] == '#' {
-			continue
+			return nil
 		}
 		if len(p.specs) == 0 && text[0] == '{' && !strings.HasPrefix(text, "{{") {
 			asJSON = true
@@ -226,12 +220,25 @@ func (p *targetParser) parse(in io.Reader) error {
 		if len(p.specs) > loadgen.MaxTargets {
 			return fmt.Errorf("%s: over %d targets; write fewer, or a -template", p.at(), loadgen.MaxTargets)
 		}
+		return nil
+	})
+}
+
+// eachLine calls do with each line of in, and its number from 1. It fails beyond most bytes.
+func eachLine(in io.Reader, name string, most int64, do func(n int, line string) error) error {
+	limited := &io.LimitedReader{R: in, N: most}
+	sc := bufio.NewScanner(limited)
+	sc.Buffer(nil, int(most))
+	for n := 1; sc.Scan(); n++ {
+		if err := do(n, sc.Text()); err != nil {
+			return err
+		}
 	}
 	if err := sc.Err(); err != nil {
-		return fmt.Errorf("%s: %w", p.name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if limited.N == 0 {
-		return fmt.Errorf("%s: over %d MiB; write fewer targets, or a -template", p.name, maxTargetsBytes>>20)
+		return fmt.Errorf("%s: over %d MiB", name, most>>20)
 	}
 	return nil
 }
@@ -318,13 +325,11 @@ func (p *targetParser) body(name string) ([]byte, error) {
 		return nil, fmt.Errorf("body @%s: %w; write a path from the folder that evenkeel runs in", name, err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, int64(maxBodyBytes-p.bytes)+1))
-	if p.bytes += len(b); err == nil && p.bytes > maxBodyBytes {
-		err = fmt.Errorf("the bodies are over %d bytes together", maxBodyBytes)
-	}
+	b, err := fetch.AtMost(f, int64(maxBodyBytes-p.bytes))
 	if err != nil {
 		return nil, fmt.Errorf("body @%s: %w", name, err)
 	}
+	p.bytes += len(b)
 	p.bodies[name] = b
 	return b, nil
 }
@@ -407,7 +412,6 @@ func stringOrList(b json.RawMessage) (list []string, err error) {
 	return list, json.Unmarshal(b, &list)
 }
 
-// splitTemplateWords splits at blanks outside {{...}}.
 func splitTemplateWords(line string) (words []string) {
 	word, inside := "", false
 	for i := 0; i < len(line); i++ {

@@ -1,11 +1,9 @@
 package load
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -25,8 +23,8 @@ const (
 	maxLinesBytes    = 256 << 20
 )
 
-// generator makes requests from templates. Request i of a seed does not depend on the requests
-// before it. One goroutine owns it.
+// generator makes requests from templates. Request i does not depend on those before it. One
+// goroutine owns it.
 type generator struct {
 	seed  uint64
 	lines map[string][]string
@@ -78,15 +76,14 @@ func readLines(name string) (lines []string, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	sc := bufio.NewScanner(&io.LimitedReader{R: f, N: maxLinesBytes})
-	sc.Buffer(nil, maxLinesBytes)
-	for sc.Scan() {
-		if l := strings.TrimSuffix(sc.Text(), "\r"); l != "" {
+	err = eachLine(f, name, maxLinesBytes, func(_ int, l string) error {
+		if l = strings.TrimSuffix(l, "\r"); l != "" {
 			lines = append(lines, l)
 		}
-	}
-	if err := sc.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("%s: no line in it", name)
@@ -94,7 +91,6 @@ func readLines(name string) (lines []string, err error) {
 	return lines, nil
 }
 
-// pattern is a target with templates.
 type pattern struct {
 	*spec
 	url, body *template.Template
@@ -209,7 +205,7 @@ func Planned(o *loadgen.Options) float64 {
 	case o.Requests > 0:
 		n = float64(o.Requests)
 	case loadDuration(o) == 0:
-		n = DefaultRequests
+		n = defaultRequests
 	}
 	switch {
 	case len(o.Times) > 0:

@@ -13,13 +13,12 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/gclog"
 )
 
-// logHistory is how much of an existing log is read. It shows the heap before the first collection
-// of the window.
+// logHistory is how much of an existing log is read, for the heap before the window.
 const logHistory = 1 << 20
 
-// follow reads a growing log, "-" for standard input. It returns once it has read what exists, or
-// ctx ends. stop reads to the end of the file. A pipe has no end, so stop does not wait for one.
-// Lines are placed by their arrival: the earliest (arrival - end) is the start of the runtime.
+// follow reads a growing log, "-" for standard input. It returns once it has read what exists. stop
+// reads to the end, except of a pipe. The earliest (arrival - end) of a line is the start of the
+// runtime.
 func (t *trace) follow(ctx context.Context, name string) (stop func(), err error) {
 	t.log = name
 	if name == cli.ToStdout {

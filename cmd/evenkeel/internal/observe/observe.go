@@ -156,9 +156,8 @@ func (o *Observer) fillTrace() {
 	o.Run.GC = gc
 }
 
-// window returns the measured window in the server's own time, and the collections without the one
-// of the final profile. The server's clock is known to some milliseconds only. Collections read
-// before measuring began bound it. The caller holds the trace's mu.
+// window returns the measured window in the server's time, known to some milliseconds, and the
+// collections without that of the final profile. The caller holds the trace's mu.
 func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	t, load := &o.Trace, o.Run.Load
 	from := load.Started.Sub(t.start)
@@ -184,11 +183,10 @@ const (
 	logPoll     = 5 * time.Millisecond
 )
 
-// probeTimeout bounds the search for profiles that the user did not name.
 const probeTimeout = 2 * time.Second
 
-// ObserveRunning returns an observer of a running service with profiles at pprof, or "off". If
-// certain, missing profiles are an error. log is its gctrace log, or "". stop ends the observer.
+// ObserveRunning observes a running service with profiles at pprof, or "off". If certain, missing
+// profiles are an error. log is its gctrace log, or "".
 func ObserveRunning(
 	ctx context.Context, load *loadgen.Options, pprof string, certain bool, log string,
 ) (o *Observer, stop func(), err error) {
@@ -255,8 +253,7 @@ func (o *Observer) processes() []int {
 var errOtherProcess = errors.New("the profiles before and after the load are of different processes; " +
 	"name one replica with -pprof, not a balancer")
 
-// follows reports whether a is a later state of the same process: no counter went back, and the
-// then last pause ended at the same time.
+// follows reports whether a is a later state of the same process.
 func (a *allocations) follows(before *allocations) bool {
 	if a.total < before.total || a.numGC < before.numGC || a.forced < before.forced {
 		return false
@@ -269,8 +266,8 @@ func (a *allocations) follows(before *allocations) bool {
 	return a.pauseEnd[last] == before.pauseEnd[last]
 }
 
-// collections summarises what runtime.MemStats knows: the number of collections, and their pauses
-// while its ring of 256 still has all. It knows no CPU time, wall time or heap sizes.
+// collections summarises what runtime.MemStats knows: how many collections, and their pauses while
+// its ring has all of them.
 func (a *allocations) collections(before *allocations, window time.Duration) gctrace.Summary {
 	n := a.numGC - before.numGC
 	s := gctrace.Summary{

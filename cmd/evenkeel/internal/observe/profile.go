@@ -23,7 +23,6 @@ const (
 	MaxProfileBytes = 256 << 20
 )
 
-// allocations is what a service allocated since its start.
 type allocations struct {
 	*memStats
 	profile *profile.Profile
@@ -53,7 +52,7 @@ func NewProfiler(base string, c *tls.Config) *Profiler {
 }
 
 // take makes the service collect, because a profile ends at the last collection. totalFirst is set
-// after the load, so that neither figure counts the other's own allocations.
+// after the load, so that no figure counts the other's allocations.
 func (p *Profiler) take(ctx context.Context, totalFirst bool) (*allocations, error) {
 	a := &allocations{}
 	steps := []func() error{

@@ -16,7 +16,6 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// since returns what was allocated between two profiles, and the top places.
 func (a *allocations) since(before *allocations, top int) (*runfile.Alloc, error) {
 	before.profile.Scale(-1)
 	delta, err := profile.Merge([]*profile.Profile{a.profile, before.profile})
@@ -61,7 +60,7 @@ func frames(s *profile.Sample) []runfile.Site {
 }
 
 // addSample adds a stack. A recursive function counts once. The line is the innermost outside the
-// standard library, because the user can change that one.
+// standard library.
 func addSample(stack []runfile.Site, bytes int64, functions, lines sites) {
 	seen := map[string]bool{}
 	line := -1

@@ -38,8 +38,7 @@ func (t *trace) scan(r io.Reader) {
 	sc := gctrace.NewScanner(r)
 	for sc.Scan() {
 		c := sc.Cycle()
-		// A line arrives a little after its collection ended, so the earliest of these is nearest
-		// to the start of the runtime.
+		// Lines arrive late, so the earliest of these is nearest to the start of the runtime.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()
 		if n := len(t.cycles); n > 0 && gclog.Restarted(t.cycles[n-1], c) {
@@ -109,7 +108,6 @@ func (p *Passer) emit() {
 	p.line = p.line[:0]
 }
 
-// flush passes on an unfinished line, unless it is the collector's.
 func (p *Passer) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// maxHosts is how many hosts are looked up.
 const maxHosts = 16
 
 // WhereIs finds the local processes that listen at the targets.

@@ -26,8 +26,7 @@ type Options struct {
 	Label    string
 }
 
-// Of plans for a source: a run.json, a gctrace log, - for standard input, or the URL of a status
-// page.
+// Of plans for a run.json, a gctrace log, - for standard input, or the URL of a status page.
 func Of(ctx context.Context, source string, o Options) (*Plan, error) {
 	p, err := read(ctx, source, &o)
 	if err != nil {
@@ -66,7 +65,6 @@ type Plan struct {
 
 func (p *Plan) note(format string, a ...any) { p.Notes = append(p.Notes, fmt.Sprintf(format, a...)) }
 
-// scale turns what was measured into what to plan for.
 func (p *Plan) scale(f *Options) error {
 	times := max(float64(f.Times), 0)
 	if f.Replicas > 0 {

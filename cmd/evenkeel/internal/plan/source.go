@@ -118,8 +118,7 @@ func (s *runSum) plan(source string) (*Plan, error) {
 	return p, nil
 }
 
-// marked is the CPU time of collections with idle processors', because under more load the same
-// marking takes busy ones.
+// marked includes idle processors' time, because under more load the same marking takes busy ones.
 func marked(s *gctrace.Summary) (time.Duration, bool) {
 	total, ok := s.CPU.Total.Get()
 	idle, _ := s.CPU.Idle.Get()
@@ -198,7 +197,6 @@ func ofStatus(ctx context.Context, name string, length time.Duration) (*Plan, er
 	return p, nil
 }
 
-// work computes CPU time between two readings of a status page.
 func (p *Plan) work(before, after *gatestats.Stats, seconds float64) {
 	if before.Process.CPU == 0 {
 		p.note("this page lacks the CPU, which httpgate.Status has; " + noCPU)

@@ -40,8 +40,7 @@ func (p *Plan) judge() {
 	}
 }
 
-// Line says what a variant's load needs, alone and behind gates. "" means that the runs lack
-// collections, allocations or CPU.
+// Line says what a variant needs, alone and behind gates, or "".
 func Line(runs []*runfile.Run) string {
 	var sum runSum
 	for _, r := range runs {
@@ -138,7 +137,6 @@ func round(x float64) float64 {
 	return float64(int64(x + 0.5))
 }
 
-// rangeText formats a range. "-" means not known.
 func rangeText(r capacity.Range, format func(float64) string) string {
 	if r.IsZero() {
 		return "-"

@@ -37,7 +37,6 @@ const (
 	quietAnalysis = 2 * time.Second // before progress is shown
 )
 
-// analyses bounds the snapshots in memory.
 var analyses = make(chan bool, runtime.GOMAXPROCS(0))
 
 // findings are what the snapshots of a replica say. One goroutine at a time uses them.
@@ -48,12 +47,9 @@ type findings struct {
 	failed []string // snapshots that failed, and why
 }
 
-// keeper has a replica's history and snapshots.
 type keeper interface {
-	// history also returns the names of the processes in it.
 	history(ctx context.Context) (h *history.History, source string, err error)
 	list(ctx context.Context) ([]history.Kept, error) // the oldest first
-	// read returns a file of a snapshot, or fs.ErrNotExist.
 	read(ctx context.Context, name string, most int64) ([]byte, error)
 }
 
@@ -139,7 +135,6 @@ func (f *findings) explainOne(ctx context.Context, k keeper, id string) error {
 	return nil
 }
 
-// served is what a recorder serves.
 type served struct {
 	client *http.Client
 	json   *url.URL
@@ -179,7 +174,6 @@ func (s served) read(ctx context.Context, name string, most int64) ([]byte, erro
 	return fetch.Page(ctx, &patient, s.json.JoinPath("..", "snapshot", name).String(), most, recorderWanted)
 }
 
-// folder is the directory of a recorder.
 type folder string
 
 func (d folder) history(context.Context) (*history.History, string, error) {
@@ -213,7 +207,6 @@ func (d folder) read(_ context.Context, name string, most int64) ([]byte, error)
 	return fetch.AtMost(f, most)
 }
 
-// counter counts snapshots for the progress on a terminal.
 type counter struct {
 	all, done atomic.Int64
 	begun     time.Time

@@ -29,7 +29,6 @@ const (
 
 const recorderWanted = `is its recorder there (debug.Handle("` + traces.RecorderPath + `", rec))?`
 
-// replica is a recorder in a service, or a file.
 type replica struct {
 	name string
 	url  string // of its JSON; "": a file
@@ -70,7 +69,6 @@ func parse(name string, files bool) (replica, error) {
 	return replica{name, u.String(), &findings{}}, nil
 }
 
-// parseAll refuses an operand that is there twice.
 func parseAll(names []string, files bool) ([]replica, error) {
 	var list []replica
 	for _, n := range names {
@@ -112,7 +110,6 @@ func (v *View) ask(ctx context.Context) []answer {
 	return answers
 }
 
-// history returns the history since a time, with the snapshots. Zero means all.
 func (r *replica) history(
 	ctx context.Context, c *http.Client, since time.Duration, n *counter,
 ) (*history.History, error) {
@@ -134,7 +131,6 @@ func (r *replica) history(
 	return h, err
 }
 
-// readHistory reads JSON, or the file of a recorder's folder.
 func readHistory(name string) (h *history.History, source string, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -170,7 +166,6 @@ type merged struct {
 	missing  []string // replicas without an answer, and why
 }
 
-// merge adds answers. It fails if there is none.
 func merge(answers []answer) (*merged, error) {
 	m := &merged{history: &history.History{}, all: len(answers)}
 	for _, a := range answers {

@@ -78,7 +78,6 @@ func replicasText(m *merged) string {
 	return fmt.Sprintf("%d of %s", m.answered, textfmt.Plural(m.all, "replica"))
 }
 
-// lastText writes a duration such as "hour" or "10 minutes".
 func lastText(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
@@ -94,7 +93,6 @@ func lastText(d time.Duration) string {
 	return d.String()
 }
 
-// clockText writes a time, with its day if that is not today.
 func clockText(t, now time.Time) string {
 	t = t.In(now.Location())
 	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {

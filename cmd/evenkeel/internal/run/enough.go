@@ -36,7 +36,6 @@ func (r *Runner) checkJudging() error {
 	return fmt.Errorf("-base %q is no -variant's label", base)
 }
 
-// enoughRequests finds a -fail-if that needs more requests than a run sends.
 func (r *Runner) enoughRequests() error {
 	o := &r.load
 	sent := load.Planned(o)
@@ -68,7 +67,6 @@ func (r *Runner) enoughRequests() error {
 // poissonMargin is how many standard deviations fewer requests may come than on average.
 const poissonMargin = 4
 
-// enoughRounds finds a -fail-if that so few rounds cannot decide.
 func (r *Runner) enoughRounds() error {
 	f := r.flags
 	verdicts := len(f.judging.FailIf.Figures()) * (len(r.variants) - 1)

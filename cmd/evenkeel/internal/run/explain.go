@@ -16,8 +16,7 @@ import (
 
 const explainRounds = 3 // the last rounds, which are traced
 
-// traced reports whether a round is traced: the last one, or the last explainRounds to compare
-// variants.
+// traced reports whether a round is traced: the last one, or explainRounds to compare variants.
 func (r *Runner) traced(round int) bool {
 	rounds := 1
 	if len(r.variants) > 1 {
@@ -74,7 +73,6 @@ func (r *Runner) lastExplanations() (list []explained) {
 	return list
 }
 
-// saveExplanation writes -explain-html: the verdict of one variant, or what differs between two.
 func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	for _, c := range changes {
 		err = errors.Join(err, r.app.SavePage(r.flags.explainHTML, func(w io.Writer) error {
@@ -91,7 +89,6 @@ func (r *Runner) saveExplanation(changes []*verdict.Change) (err error) {
 	return err
 }
 
-// printExplanations writes what differs between variants, and then the verdicts.
 func (r *Runner) printExplanations(changes []*verdict.Change) error {
 	o := verdict.Options{Color: r.app.Style.Color, Width: r.app.Width}
 	for _, c := range changes {

@@ -74,7 +74,8 @@ func New(a *cli.App, help string, args []string) (*Runner, error) {
 	case f.repeat < 1 || f.top < 0:
 		return nil, a.Wrong(fs, "-repeat must be at least 1, -top at least 0")
 	}
-	if err := cmp.Or(load.CheckGiven(fs), f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(),
+	if err := cmp.Or(load.CheckGiven(fs), cli.Exclusive(fs, "until", "repeat", "explain", "explain-html", "traces"),
+		f.judging.Check(), r.checkExplain(cli.Given(fs, "repeat")), r.prepare(),
 		r.checkUntil(cli.Given(fs, "repeat")), r.checkJudging()); err != nil {
 		return nil, a.Wrong(fs, "%v", err)
 	}

@@ -20,8 +20,7 @@ const (
 	floorShown       = 1.1 // the change for which -aa says the rounds
 )
 
-// measureFloor measures the base twice in each round, in random order, and says which change later
-// rounds can show.
+// measureFloor measures the base twice in each round, and says which change later rounds can show.
 func (r *Runner) measureFloor(ctx context.Context) error {
 	rounds := r.flags.repeat
 	if r.flags.until.width > 0 {

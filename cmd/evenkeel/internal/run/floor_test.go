@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -39,16 +38,16 @@ func TestFloor(t *testing.T) {
 			t.Errorf("it does not say %q but\n%s", want, stderr)
 		}
 	}
-	name := filepath.Join(t.TempDir(), "run.json")
-	if err := r.File.Save(name); err != nil {
+	var text, asJSON strings.Builder
+	if err := r.File.Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	saved, err := runfile.ReadFile(name)
+	saved, err := runfile.Read(strings.NewReader(text.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := compare.Files([]*runfile.File{saved}, []string{name})
-	var text, asJSON strings.Builder
+	text.Reset()
+	c := compare.Files([]*runfile.File{saved}, []string{"run.json"})
 	if err := errors.Join(c.Text(&text, textfmt.Style{}), c.JSON(&asJSON)); err != nil {
 		t.Fatal(err)
 	}

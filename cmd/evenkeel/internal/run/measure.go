@@ -20,7 +20,6 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// measurement is a run of a variant.
 type measurement struct {
 	runner  *Runner
 	variant variant
@@ -37,7 +36,7 @@ type measurement struct {
 const (
 	// diedWithin is how long a server may take to be found dead after failed requests.
 	diedWithin = 2 * time.Second
-	// goneWithin is that if nobody listens any more.
+	// goneWithin is the same if nobody listens any more.
 	goneWithin = 30 * time.Second
 )
 
@@ -81,7 +80,6 @@ func (r *Runner) measure(ctx context.Context, v variant, repeat int) (*runfile.R
 	return &m.Run, nil
 }
 
-// labelOf names the measurement, or "" if it is the only one.
 func (r *Runner) labelOf(v variant, repeat int) string {
 	switch {
 	case r.twin != "":
@@ -94,7 +92,6 @@ func (r *Runner) labelOf(v variant, repeat int) string {
 	return ""
 }
 
-// withGCTrace adds gctrace=1 to GODEBUG.
 func withGCTrace(env []string) []string {
 	debug := os.Getenv("GODEBUG")
 	for _, e := range env {
@@ -108,7 +105,6 @@ func withGCTrace(env []string) []string {
 	return append(slices.Clone(env), "GODEBUG="+debug+"gctrace=1")
 }
 
-// loadServer loads, with an allocation profile right before and after.
 func (m *measurement) loadServer(ctx context.Context) error {
 	loadCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -135,8 +131,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	return nil
 }
 
-// explainWindow traces another window, so that the measured one is without a trace and counts even
-// if this fails.
+// explainWindow traces another window, so that the measured one has no trace.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
 	x := traces.Tracing{
@@ -179,7 +174,6 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	}
 }
 
-// withLastWords adds the server's last lines.
 func (m *measurement) withLastWords(err error) error {
 	last := m.pass.Last()
 	switch {

@@ -21,7 +21,6 @@ const (
 	readyTimeout = 2 * time.Second // of an attempt
 )
 
-// readiness waits until a service answers.
 type readiness struct {
 	url    string
 	client *http.Client
@@ -55,7 +54,6 @@ func (r *readiness) refused(ctx context.Context) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// dial connects, and no more. addr is "" if the URL is wrong.
 func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	u, err := url.Parse(r.url)
 	if err != nil {
@@ -70,8 +68,8 @@ func (r *readiness) dial(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// wait polls until the status is below 500, the process ends, or the time is up. The first look is
-// finished, so that the error has a cause.
+// wait polls until the status is below 500. The first look is finished, so that the error has a
+// cause.
 func (r *readiness) wait(ctx context.Context, p *proc.Process, timeout time.Duration) error {
 	first := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNotReady)

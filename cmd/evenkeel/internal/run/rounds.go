@@ -43,7 +43,6 @@ func (u *untilFlags) register(fs *flag.FlagSet) {
 	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
-// share is a flag of a share above 0.
 type share float64
 
 func (s *share) String() string { return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%" }
@@ -58,7 +57,6 @@ func (s *share) Set(text string) error {
 	return nil
 }
 
-// checkUntil checks the flags of -until, and makes the plan.
 func (r *Runner) checkUntil(repeatGiven bool) error {
 	f := r.flags
 	u, names := &f.until, f.judging.Names()
@@ -68,12 +66,8 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	case u.width == 0 && u.figure != "":
 		return errors.New("-until-figure says what -until is about; say how well it is to be known, such as -until 10%")
 	case u.width == 0:
-	case repeatGiven:
-		return errors.New("-until goes on until it knows enough, -repeat so many times; choose one")
 	case len(r.variants) < 2:
 		return errors.New("-until is about the ratio of two variants; give each a -variant")
-	case f.explain:
-		return errors.New("-explain traces the last round, which -until does not know beforehand; run it with -repeat")
 	default:
 		if u.budget == 0 {
 			u.budget = cli.Period(defaultBudget)
@@ -110,8 +104,8 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	return nil
 }
 
-// draw returns the order of a round, from 1. The test of the rounds' differences relies on each
-// order being equally likely.
+// draw returns the order of a round, from 1. The statistics rely on each order being equally
+// likely.
 func (r *Runner) draw(round int) []variant {
 	if r.File.Plan == nil {
 		return r.variants
@@ -166,8 +160,7 @@ func (r *Runner) MeasureAll(ctx context.Context) error {
 	}
 }
 
-// foresee says how many rounds a -fail-if needs. A non-empty why ends the measuring, because the
-// budget has no room for them.
+// foresee says how many rounds a -fail-if needs. A non-empty why ends the measuring.
 func (r *Runner) foresee(round time.Duration) (why string) {
 	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
 	if n == 0 {

@@ -55,15 +55,13 @@ type Runner struct {
 	unexplained  error
 }
 
-// stop ends the server gently. A second signal hurries it.
 func (r *Runner) stop(server *proc.Process) error {
 	ctx, cancel := r.app.Patience()
 	defer cancel()
 	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
 }
 
-// ExplainAgain starts a variant again, traces it under the load of the rounds, and says why
-// requests were slow.
+// ExplainAgain starts a variant again, and says why its requests were slow.
 func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
 	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// variant is a way to start the service.
 type variant struct {
 	label string
 	env   []string // NAME=VALUE
@@ -15,7 +14,6 @@ type variant struct {
 
 const variantForm = "write it as 'LABEL: [NAME=VALUE...] [ARG...]', such as 'no gc: GOGC=off'"
 
-// parseVariant reads 'LABEL: [NAME=VALUE...] [ARG...]', split into words as a shell does.
 func parseVariant(s string) (variant, error) {
 	label, rest, ok := strings.Cut(s, ":")
 	v := variant{label: strings.TrimSpace(label)}

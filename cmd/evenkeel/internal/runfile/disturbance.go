@@ -34,8 +34,7 @@ type Disturbance struct {
 	ServiceSwitches gctrace.Value[int64] `json:"service_involuntary_switches,omitzero"` // of the service
 }
 
-// A machine is disturbed from these percentages on. The window must be long for the kernel's clock
-// of 10 ms.
+// From these percentages on a machine is disturbed. The kernel's clock of 10 ms needs the window.
 const (
 	disturbedOther  = 3
 	disturbedSteal  = 1
@@ -78,10 +77,10 @@ func (w *Watch) End() *Disturbance {
 	return w.begin.until(usageOf(w.service))
 }
 
-// usage is what was used of a machine's processors since it started.
+// usage is what was used so far of a machine's processors.
 type usage struct {
 	at       time.Time // zero: not known
-	busy     float64   // seconds in programs and in the kernel for them
+	busy     float64   // seconds in programs
 	stolen   float64   // seconds
 	all      float64   // seconds, with idle time
 	own      float64   // seconds, of busy, by this process
@@ -120,7 +119,7 @@ func (u usage) until(end usage) *Disturbance {
 	for pid, p := range end.processes {
 		before := u.processes[pid]
 		if before.started != p.started {
-			before = processUsage{} // it is new
+			before = processUsage{}
 		}
 		service += p.seconds - before.seconds
 		switches += p.switches - before.switches

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"evenkeel.dev/gctrace"
@@ -86,6 +85,7 @@ func (r *Run) Window() (from, to time.Time, ok bool) {
 	return from, from.Add(r.Load.Duration), !from.IsZero() && r.Load.Duration > 0
 }
 
+// Mix is where requests come from.
 type Mix struct {
 	File string  `json:"file,omitempty"` // of targets
 	Seed *uint64 `json:"seed,omitempty"` // of templates; absent without any
@@ -150,25 +150,14 @@ type Server struct {
 	Exit         string        `json:"exit,omitempty"`   // how it ended
 }
 
+// Write writes f as JSON.
 func (f *File) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
 	return e.Encode(f)
 }
 
-func ReadFile(name string) (*File, error) {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	f, err := Read(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return f, nil
-}
-
+// Read reads and checks what Write wrote.
 func Read(r io.Reader) (*File, error) {
 	var f File
 	d := json.NewDecoder(io.LimitReader(r, maxFileBytes))

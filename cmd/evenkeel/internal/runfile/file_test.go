@@ -1,6 +1,7 @@
 package runfile
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -35,7 +36,11 @@ func TestSaveAndRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := ReadFile(name)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

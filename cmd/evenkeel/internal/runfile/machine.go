@@ -11,6 +11,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
+// Machine is where runs were measured.
 type Machine struct {
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
@@ -18,7 +19,7 @@ type Machine struct {
 	CPU         string `json:"cpu,omitempty"`
 	Cores       int    `json:"cores"`
 	MemoryBytes int64  `json:"memory_bytes,omitempty"`
-	Go          string `json:"go"` // of this build
+	Go          string `json:"go"`
 }
 
 // ThisMachine describes the machine as far as it tells (Linux: proc(5)).
@@ -35,7 +36,6 @@ func ThisMachine() Machine {
 	return m
 }
 
-// procField returns the value of the first "name : value" line of a file of proc(5).
 func procField(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {

@@ -154,7 +154,6 @@ func (m *merger) merge() (*Run, error) {
 	return sum, nil
 }
 
-// parts are the generators of a run, which is itself if it is no sum.
 func parts(r *Run, name string, machine Machine) []Part {
 	if len(r.Parts) > 0 {
 		return r.Parts
@@ -188,19 +187,13 @@ func (m *merger) oneService() error {
 	return nil
 }
 
-// mix is how all requests were made, or nil. Their seeds differ.
+// mix is how all requests were made, or nil.
 func (m *merger) mix() (*Mix, error) {
-	first := m.runs[0].Mix
-	if first == nil {
-		first = &Mix{}
-	}
-	sum := *first
+	first := *cmp.Or(m.runs[0].Mix, &Mix{})
+	sum := first
 	for i, r := range m.runs {
-		is := r.Mix
-		if is == nil {
-			is = &Mix{}
-		}
-		if is.File != sum.File || is.Made != first.Made {
+		is := cmp.Or(r.Mix, &Mix{})
+		if is.File != first.File || is.Made != first.Made {
 			return nil, fmt.Errorf("%s: its requests are %d of %q, and those of %s %d of %q: give all the same file "+
 				"of targets", m.names[i], is.Made, is.File, m.names[0], first.Made, first.File)
 		}
@@ -266,7 +259,6 @@ func (m *merger) shares() error {
 	return nil
 }
 
-// due is how long requests were due in a run's window.
 func due(r *Run) time.Duration {
 	if s := r.Load.Series; len(s.Points) > 0 {
 		return time.Duration(len(s.Points)) * s.Interval
@@ -276,26 +268,18 @@ func due(r *Run) time.Duration {
 
 // windows rejects loads of different times.
 func (m *merger) windows() error {
-	first, last := 0, 0 // to start
-	short, long := 0, 0
+	var all []int
 	for i, r := range m.runs {
 		if r.Load.Started.IsZero() != m.runs[0].Load.Started.IsZero() {
 			return fmt.Errorf("%s and %s: one of them does not say when it was measured: give files of one tool",
 				m.names[0], m.names[i])
 		}
-		if r.Load.Started.Before(m.runs[first].Load.Started) {
-			first = i
-		}
-		if r.Load.Started.After(m.runs[last].Load.Started) {
-			last = i
-		}
-		if due(r) < due(m.runs[short]) {
-			short = i
-		}
-		if due(r) > due(m.runs[long]) {
-			long = i
-		}
+		all = append(all, i)
 	}
+	byStart := func(a, b int) int { return m.runs[a].Load.Started.Compare(m.runs[b].Load.Started) }
+	byLength := func(a, b int) int { return cmp.Compare(due(m.runs[a]), due(m.runs[b])) }
+	first, last := slices.MinFunc(all, byStart), slices.MaxFunc(all, byStart)
+	short, long := slices.MinFunc(all, byLength), slices.MaxFunc(all, byLength)
 	const todo = "; start all of them together for the same time, as with evenkeel load -start and -z, or say with " +
 		"-skew what is near enough"
 	if d := m.runs[last].Load.Started.Sub(m.runs[first].Load.Started); d > m.o.Skew {
@@ -355,17 +339,9 @@ func (m *merger) service(sum *Run) {
 	}
 }
 
-// notes says how the sum was made, and what its parts had to say.
 func (m *merger) notes(sum *Run) {
-	var from, to time.Time
-	for i, r := range m.runs {
-		if s := r.Load.Started; i == 0 || s.Before(from) {
-			from = s
-		}
-		if s := r.Load.Started; i == 0 || s.After(to) {
-			to = s
-		}
-	}
+	byStart := func(a, b *Run) int { return a.Load.Started.Compare(b.Load.Started) }
+	from, to := slices.MinFunc(m.runs, byStart).Load.Started, slices.MaxFunc(m.runs, byStart).Load.Started
 	when := "with no time of their windows"
 	if !from.IsZero() {
 		when = "their windows began within " + textfmt.Duration(to.Sub(from)) + " by their clocks"
@@ -393,7 +369,6 @@ func (m *merger) notes(sum *Run) {
 	}
 }
 
-// common describes what two machines have in common, with the smaller cores and memory.
 func common(a, b Machine) Machine {
 	if a == b {
 		return a

@@ -13,14 +13,14 @@ import (
 // Save writes f to a file as the function Save does.
 func (f *File) Save(name string) error { return Save(name, f.Write) }
 
-// Save writes a file whole or not at all. It writes a new file in the same folder, and renames it
-// when all is on the disk. The new file keeps the permissions of the old one, and its owner if the
-// user may. Links stay. Save writes directly to a pipe, a device, or the file of standard output or
-// error. A kill may leave a hidden file .evenkeel-*.tmp.
+// Save writes a file whole or not at all. It writes a new file in the same folder with the
+// permissions, and if possible the owner, of the old one. Then it renames it. It follows links, and
+// writes directly to a pipe, a device, or the file of standard output or error. A kill may leave
+// .evenkeel-*.tmp.
 //
-// Some files cannot be replaced, such as another user's in /tmp, a mounted one, or an open one on
-// Windows. Save overwrites these. A full disk leaves them as they were, a kill leaves both texts
-// mixed. If overwriting fails too, the error names the new file.
+// If the file cannot be replaced, such as a mounted one, Save overwrites it. A full disk then
+// leaves it as it was, a kill leaves both texts mixed. If that fails too, the error names the new
+// file.
 func Save(name string, write func(io.Writer) error) error {
 	t, err := lookAt(name)
 	if err != nil {
@@ -76,10 +76,10 @@ func lookAt(name string) (target, error) {
 	t := target{path: name}
 	fi, err := os.Stat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return t, err // such as of a name that is too long
+		return t, err
 	}
 	if err != nil { // a link may lead to a missing file
-		for range 40 { // as many as Linux follows
+		for range 40 {
 			to, err := os.Readlink(t.path)
 			if err != nil {
 				break
@@ -197,7 +197,6 @@ func unwritable(name string, err error) error {
 	return fmt.Errorf("cannot write %s: %w", name, plain(err))
 }
 
-// plain leaves out the name of the temporary file.
 func plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

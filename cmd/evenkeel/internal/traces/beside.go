@@ -17,9 +17,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// fetchBeside takes the trace. At the same time it takes a CPU profile, whose samples land in the
-// trace, and watches the machine if the service runs here. say tells what is missing. A snapshot of
-// a recorder is fetched alone.
+// fetchBeside takes the trace, with a CPU profile whose samples land in it, and watches the machine
+// if the service runs here. say tells what is missing.
 func (s *endpoint) fetchBeside(
 	ctx context.Context, profiled bool, say func(format string, a ...any),
 ) (*spool, *reqtrace.Beside, error) {
@@ -50,8 +49,8 @@ func (s *endpoint) fetchBeside(
 	return b, beside, err
 }
 
-// profile starts a CPU profile that outlasts the trace. end stops it, and says why it failed. The
-// samples are in the trace, so the profile is discarded.
+// profile starts a CPU profile that outlasts the trace, which has the samples. end stops it, and
+// says why it failed.
 func (s *endpoint) profile(ctx context.Context) (end func() error) {
 	u := *s.at
 	if path.Base(u.Path) != "trace" {
@@ -108,7 +107,6 @@ const (
 	mostLate  = 10_000
 )
 
-// watchMachine keeps a heartbeat. end returns what it saw.
 func watchMachine(ctx context.Context) (end func() *reqtrace.Beside) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan []reqtrace.Interval, 1)

@@ -72,8 +72,8 @@ func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...an
 	return end
 }
 
-// service returns the local process that listens at the URL and has the command line that the
-// service reports. Behind a proxy another process listens.
+// service returns the local process that listens at the URL and has the reported command line,
+// unlike a proxy.
 func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmdlineTimeout)
 	defer cancel()

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -31,8 +32,8 @@ const (
 // RecorderPath is the default path of a recorder.
 const RecorderPath = "/debug/evenkeel/"
 
-// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. A trace is fetched before it is
-// read, because reading takes processors from a local service.
+// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. It is fetched before it is read,
+// because reading takes processors.
 type endpoint struct {
 	at       *url.URL
 	url      string
@@ -43,11 +44,6 @@ type endpoint struct {
 	most     int64         // bytes
 	process  int           // that serves it; 0: the one that listens there
 }
-
-var (
-	errSilent = errors.New("no byte came in time")
-	errLong   = errors.New("it did not end in time")
-)
 
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
 	u, err := url.Parse(name)
@@ -104,24 +100,24 @@ func (s *endpoint) fetch(ctx context.Context) (*spool, error) {
 	window := time.Duration(s.seconds * 1e9)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(window+s.patience, func() { cancel(errSilent) })
+	silent := time.AfterFunc(window+s.patience, func() {
+		cancel(fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? Ask for fewer seconds", s.url,
+			window+s.patience))
+	})
 	defer silent.Stop()
-	long := time.AfterFunc(window+s.longest, func() { cancel(errLong) })
+	long := time.AfterFunc(window+s.longest, func() {
+		cancel(fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest))
+	})
 	defer long.Stop()
 	b, err := s.get(ctx, func() { silent.Reset(window + s.patience) })
-	if err == nil {
-		return b, nil
-	}
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errSilent):
-		return nil, fmt.Errorf("%s: no byte came for %v: is it a /debug/pprof/trace? Ask for fewer seconds", s.url,
-			window+s.patience)
-	case errors.Is(cause, errLong):
-		return nil, fmt.Errorf("%s: it goes on after %v: ask for fewer seconds", s.url, window+s.longest)
-	case cause != nil:
+	case err == nil:
+		return b, nil
+	case errors.Is(cause, context.Canceled):
 		return nil, cli.ErrInterrupted
+	default:
+		return nil, cmp.Or(cause, err)
 	}
-	return nil, err
 }
 
 func (s *endpoint) get(ctx context.Context, progress func()) (*spool, error) {

@@ -11,11 +11,9 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 )
 
-// spoolMemory is how much of a trace stays in memory.
 const spoolMemory = 64 << 20
 
-// spool is a fetched trace: spoolMemory bytes in memory, the rest in a temporary file. It is read
-// once, and then closed.
+// spool is a fetched trace. It is read once, and then closed.
 type spool struct {
 	memory bytes.Buffer
 	file   *os.File // nil: no more

@@ -48,7 +48,6 @@ func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, 
 	return source.url, v, err
 }
 
-// trace loads the server for as long as its trace takes.
 func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrace.Beside, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

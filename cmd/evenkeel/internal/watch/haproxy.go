@@ -39,7 +39,6 @@ func parseHAProxy(text string) (*haproxy, error) {
 	return s, nil
 }
 
-// drained returns the servers in DRAIN.
 func (s *haproxy) drained(ctx context.Context) ([]drainedServer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -61,7 +60,6 @@ func (s *haproxy) drained(ctx context.Context) ([]drainedServer, error) {
 
 var errNoTable = errors.New("no statistics in the answer; check the stats socket and the backend's name")
 
-// parseDrained reads the answer to "show stat".
 func parseDrained(in io.Reader, backend string) (drained []drainedServer, err error) {
 	r := csv.NewReader(in)
 	r.FieldsPerRecord = -1

@@ -63,7 +63,6 @@ func New(a *cli.App, pages []string, balancer string) (*Watcher, error) {
 	return w, nil
 }
 
-// replica is a replica at the last look.
 type replica struct {
 	URL   string           `json:"url"`
 	Error string           `json:"error,omitempty"`
@@ -203,7 +202,6 @@ func (w *Watcher) look(ctx context.Context) {
 	w.servers = servers
 }
 
-// noteHeldUp remembers who held the turn up, preferably by what the holder says.
 func (w *Watcher) noteHeldUp() {
 	said := ""
 	for _, r := range w.replicas {
@@ -226,8 +224,8 @@ func (w *Watcher) away() (away, turns int) {
 	return away, turns
 }
 
-// judge decides whether a server in DRAIN was left behind. The replica at its address knows. If no
-// replica has that address, none may be drained.
+// judge decides whether a server in DRAIN was left behind. The replica at its address knows, or
+// else all replicas.
 func (w *Watcher) judge(s *drainedServer) {
 	at := slices.IndexFunc(w.replicas, func(r *replica) bool { return r.host == s.Addr })
 	anybody := slices.ContainsFunc(w.replicas, (*replica).isAway)

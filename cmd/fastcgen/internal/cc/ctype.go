@@ -63,6 +63,20 @@ func (facts *Facts) Bare(t dwarf.Type) (b dwarf.Type, aligned int64) {
 	}
 }
 
+// Pointer returns t as a pointer, nil if it is not one.
+func (facts *Facts) Pointer(t dwarf.Type) *dwarf.PtrType {
+	b, _ := facts.Bare(t)
+	ptr, _ := b.(*dwarf.PtrType)
+	return ptr
+}
+
+// IsVoid reports whether t is void.
+func (facts *Facts) IsVoid(t dwarf.Type) bool {
+	b, _ := facts.Bare(t)
+	_, is := b.(*dwarf.VoidType)
+	return is
+}
+
 // Unqualified strips const and the like.
 func Unqualified(t dwarf.Type) dwarf.Type {
 	for {
@@ -134,7 +148,6 @@ func (facts *Facts) Number(t dwarf.Type) (Number, bool) {
 	return n, fits && aligned <= n.Size
 }
 
-// isWide reports whether t is wchar_t, or a typedef of it.
 func isWide(t dwarf.Type) bool {
 	for {
 		switch u := t.(type) {

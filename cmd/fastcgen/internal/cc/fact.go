@@ -44,9 +44,8 @@ func (facts *Facts) FactsOf(c dwarf.Type) []Fact {
 	return nil
 }
 
-// Condition is what f asserts, in C: an integer constant expression, whatever else compilers fold.
-// A number that is cast tells what it was cast to: 0.5 becomes 0 in an integer type, -1 stays
-// negative in a signed one, and any number but 0 becomes 1 in _Bool.
+// Condition is what f asserts, as an integer constant expression of C. A cast tells the type: 0.5
+// becomes 0 in an integer type, -1 stays negative in a signed one, and 2 becomes 1 in _Bool.
 func (f Fact) Condition() string {
 	size := fmt.Sprintf("sizeof(%s) == %d", f.Text, f.size)
 	switch {

@@ -15,9 +15,8 @@ type flagRules struct {
 	CPPFlagsDisallow string `json:"CGO_CPPFLAGS_DISALLOW"`
 }
 
-// harmless matches the flags that #cgo lines may give to the compiler: those that choose how to
-// compile. Others make it run programs, load plugins and write files, and go build refuses them
-// too.
+// harmless matches the flags of #cgo lines that choose how to compile. Others make the compiler run
+// programs, load plugins and write files.
 var harmless = regexp.MustCompile(`^(` + strings.Join([]string{
 	`-D[A-Za-z_]\w*(=[^@-].*|=-?\w*)?`, `-U[A-Za-z_]\w*`, `-[IF][^@-].*`,
 	`-O[^@-]?.*`, `-g([^@-].*)?`, `-W[^@,]*`, `-w`, `-v`, `-pipe`, `-ansi`, `-pedantic(-errors)?`, `-pthread`,
@@ -35,8 +34,7 @@ var withValue = []string{
 	"--sysroot", "-target",
 }
 
-// checkFlags refuses flags of #cgo lines that the go command would refuse: whoever reads a package
-// with fastcgen need not trust it more than one who builds it.
+// checkFlags refuses flags of #cgo lines that the go command would refuse.
 func checkFlags(line, variable, allow, disallow string, flags []string) error {
 	matches := func(rule, flag string) bool {
 		r, err := regexp.Compile("^(?:" + rule + ")$")

@@ -25,11 +25,9 @@ type Package struct {
 	Fset       *token.FileSet
 	Files      []*ast.File // the ordinary ones, and other generated ones
 	CFiles     []string
-	SFiles     []string // assembly, which cgo gives to the C compiler
 	cFlags     []string
 	cppFlags   []string
-	PkgConfig  []string
-	LdFlags    []string
+	pkgConfig  []string
 }
 
 // Load reads the package around a declaration file.
@@ -68,8 +66,7 @@ func ReadPackage(ctx context.Context, path string, tags []string, out, temp stri
 	names := slices.Concat(bp.GoFiles, bp.CgoFiles)
 	pkg := &Package{
 		Shell: Shell{dir, temp}, holds: slices.Contains(names, base), Fset: token.NewFileSet(),
-		CFiles: bp.CFiles, SFiles: bp.SFiles,
-		cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, PkgConfig: bp.CgoPkgConfig, LdFlags: bp.CgoLDFLAGS,
+		CFiles: bp.CFiles, cFlags: bp.CgoCFLAGS, cppFlags: bp.CgoCPPFLAGS, pkgConfig: bp.CgoPkgConfig,
 	}
 	for _, n := range names {
 		f, err := parser.ParseFile(pkg.Fset, filepath.Join(near, n), nil,
@@ -156,17 +153,4 @@ func (pkg *Package) Clashes(d *decl.File) decl.Problems {
 		}
 	}
 	return bad
-}
-
-// PlainC returns NAME for C.NAME.
-func PlainC(e ast.Node) (string, bool) {
-	if p, ok := e.(*ast.ParenExpr); ok {
-		return PlainC(p.X)
-	}
-	sel, ok := e.(*ast.SelectorExpr)
-	if !ok {
-		return "", false
-	}
-	x, ok := sel.X.(*ast.Ident)
-	return sel.Sel.Name, ok && x.Name == "C"
 }

@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"debug/macho"
 	"fmt"
+	"go/token"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,6 @@ type probe struct {
 	do       string
 }
 
-// probes returns the lines for the functions, types and constants of a declaration file.
 func probes(d *decl.File) []probe {
 	var list []probe
 	add := func(kind, format string, n decl.Name, missing, do string) {
@@ -61,9 +61,8 @@ func probes(d *decl.File) []probe {
 	return list
 }
 
-// Ask compiles the probes and reads the answers. All of them are compiled at once, which is one run
-// of the compiler; only where that fails does blame compile each alone, to know which of them is
-// wrong. Line marks place what the compiler says at the declaration that is asked about.
+// Ask compiles all probes at once and reads the answers. Line marks place what the compiler says at
+// the declaration.
 func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 	list := probes(d)
 	source := strings.Builder{}
@@ -85,12 +84,11 @@ func Ask(ctx context.Context, tc *Toolchain, d *decl.File) (*Facts, error) {
 // meant matches the name that a compiler thinks was meant.
 var meant = regexp.MustCompile(`did you mean '([A-Za-z_]\w*)'`)
 
-// blame finds out which probes the C compiler refused: the preamble alone first, since nothing else
-// can be right where it is wrong, then each probe with it.
+// blame compiles the preamble alone, then each probe with it, to find what the C compiler refused.
 func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all error) error {
 	var bad decl.Problems
 	if _, err := tc.Compile(ctx, decl.CPreamble(d)); err != nil {
-		return preambleProblems(d, err)
+		return PreambleProblems(err, d.PreambleAt, "mend the preamble, or its #cgo lines", d.Path)
 	}
 	for _, p := range list {
 		if ctx.Err() != nil {
@@ -121,28 +119,28 @@ func blame(ctx context.Context, tc *Toolchain, d *decl.File, list []probe, all e
 	return bad
 }
 
-// preambleProblems places what the C compiler said about the preamble.
-func preambleProblems(d *decl.File, err error) error {
-	list := Complaints(err)
-	if len(list) == 0 {
-		return fmt.Errorf("%s: the C compiler failed:\n%w", d.Path, err)
-	}
+// PreambleProblems places what the C compiler said about preambles in the files that they are in.
+// at is the place of what it said about other files.
+func PreambleProblems(err error, at token.Position, do string, paths ...string) error {
 	var bad decl.Problems
-	for _, c := range list {
-		at, what := d.PreambleAt, "the C compiler says: "+c.Text
-		if c.File == filepath.Base(d.Path) {
-			at.Line, at.Column = c.Line, 1
+	for _, c := range Complaints(err) {
+		where, what := at, "the C compiler says: "+c.Text
+		i := slices.IndexFunc(paths, func(p string) bool { return filepath.Base(p) == c.File })
+		if i >= 0 {
+			where = token.Position{Filename: paths[i], Line: c.Line, Column: 1}
 		} else {
 			what += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
 		}
-		bad.Add(at, what, "mend the preamble, or its #cgo lines")
+		bad.Add(where, what, do)
+	}
+	if len(bad) == 0 {
+		return fmt.Errorf("%s: the C compiler failed:\n%w", paths[0], err)
 	}
 	return bad
 }
 
-// answers reads the types of the probes' variables. The variables' names carry what they stand for:
-// fastc_func_0 is a pointer to the function, fastc_type_1 one to the type, fastc_const_2 has the
-// type of the constant itself.
+// answers reads the types of the probes' variables. fastc_func_0 and fastc_type_1 are pointers to
+// what they stand for, fastc_const_2 has the type itself.
 func answers(data *dwarf.Data, list []probe) (*Facts, error) {
 	var bad decl.Problems
 	facts := &Facts{
@@ -186,7 +184,6 @@ func answers(data *dwarf.Data, list []probe) (*Facts, error) {
 	}
 }
 
-// readDWARF reads the debugging information of an object file.
 func readDWARF(name string) (*dwarf.Data, error) {
 	if f, err := elf.Open(name); err == nil {
 		defer f.Close()

@@ -8,11 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 )
-
-// lingering is how long a program may take to end after an interrupt.
-const lingering = 2 * time.Second
 
 // Shell runs programs that put their temporary files into one folder.
 type Shell struct {
@@ -20,12 +16,12 @@ type Shell struct {
 	Temp string
 }
 
-// Run runs a program and returns its standard output; its error carries what it said. When ctx
-// ends, the program gets the chance to take its children along.
+// Run runs a program and returns its standard output. Its error carries what the program said. When
+// ctx ends, Run kills the program and its children: a C compiler runs others.
 func (sh Shell) Run(ctx context.Context, stdin string, command ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = sh.Dir, append(os.Environ(), "LC_ALL=C", "TMPDIR="+sh.Temp)
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, lingering
+	killGroup(cmd)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
@@ -44,8 +40,8 @@ func FirstLine(s string) string {
 	return line
 }
 
-// Words splits a line at blanks outside of quotes.
-func Words(s string) []string {
+// words splits a line at blanks outside of quotes.
+func words(s string) []string {
 	var list []string
 	var w []byte
 	in, quoted := false, byte(0)

@@ -18,14 +18,12 @@ import (
 // Toolchain is the C compiler with the package's flags, as the go command would run it.
 type Toolchain struct {
 	Shell
-	CC        []string
-	flags     []string
-	PkgConfig string
-	count     int  // of objects
-	Silent    bool // -w is among the package's flags
+	CC     []string
+	flags  []string
+	count  int  // of objects
+	Silent bool // -w is among the package's flags
 }
 
-// goEnv is what go env says.
 type goEnv struct {
 	CC        string
 	PkgConfig string `json:"PKG_CONFIG"`
@@ -45,7 +43,7 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 	if err := json.Unmarshal([]byte(out), &env); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
-	tc := &Toolchain{Shell: pkg.Shell, CC: Words(env.CC), PkgConfig: cmp.Or(env.PkgConfig, "pkg-config")}
+	tc := &Toolchain{Shell: pkg.Shell, CC: words(env.CC)}
 	if len(tc.CC) == 0 {
 		return nil, errors.New("go env CC is empty: set CC to a C compiler")
 	}
@@ -53,51 +51,45 @@ func NewToolchain(ctx context.Context, pkg *Package) (*Toolchain, error) {
 		return nil, fmt.Errorf("no C compiler: %s, which go env CC names, is not there; "+
 			"install it (Debian: gcc and libc6-dev; macOS: xcode-select --install) or set CC", tc.CC[0])
 	}
-	tc.flags = append(tc.flags, Words(env.CPPFlags)...)
-	tc.flags = append(tc.flags, Words(env.CFlags)...)
-	if len(pkg.PkgConfig) > 0 {
-		flags, err := pkgConfig(ctx, env.PkgConfig, pkg)
-		if err != nil {
-			return nil, err
-		}
-		if err := checkFlags("pkg-config: "+strings.Join(pkg.PkgConfig, " "), "CGO_CFLAGS", env.CFlagsAllow,
-			env.CFlagsDisallow, flags); err != nil {
-			return nil, err
-		}
-		tc.flags = append(tc.flags, flags...)
-	}
-	if err := checkFlags("CPPFLAGS", "CGO_CPPFLAGS", env.CPPFlagsAllow, env.CPPFlagsDisallow,
-		pkg.cppFlags); err != nil {
+	fromConfig, err := pkgConfig(ctx, cmp.Or(env.PkgConfig, "pkg-config"), pkg)
+	if err != nil {
 		return nil, err
 	}
-	if err := checkFlags("CFLAGS", "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, pkg.cFlags); err != nil {
-		return nil, err
+	tc.flags = slices.Concat(words(env.CPPFlags), words(env.CFlags), fromConfig, pkg.cppFlags, pkg.cFlags)
+	ofConfig := "pkg-config: " + strings.Join(pkg.pkgConfig, " ")
+	for _, c := range []struct {
+		line, variable, allow, disallow string
+		flags                           []string
+	}{
+		{ofConfig, "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, fromConfig},
+		{"CPPFLAGS", "CGO_CPPFLAGS", env.CPPFlagsAllow, env.CPPFlagsDisallow, pkg.cppFlags},
+		{"CFLAGS", "CGO_CFLAGS", env.CFlagsAllow, env.CFlagsDisallow, pkg.cFlags},
+	} {
+		if err := checkFlags(c.line, c.variable, c.allow, c.disallow, c.flags); err != nil {
+			return nil, err
+		}
 	}
-	tc.flags = append(tc.flags, pkg.cppFlags...)
-	tc.flags = append(tc.flags, pkg.cFlags...)
 	tc.Silent = slices.Contains(tc.flags, "-w")
-	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool {
-		return f == "-w"
-	}) // which a trial's errors would obey
+	// The errors of a trial would obey -w.
+	tc.flags = slices.DeleteFunc(tc.flags, func(f string) bool { return f == "-w" })
 	return tc, nil
 }
 
-// pkgConfig asks pkg-config for the compiler's flags.
 func pkgConfig(ctx context.Context, program string, pkg *Package) ([]string, error) {
-	asked := strings.Join(pkg.PkgConfig, " ")
-	if program == "" {
-		program = "pkg-config"
+	if len(pkg.pkgConfig) == 0 {
+		return nil, nil
 	}
+	asked := strings.Join(pkg.pkgConfig, " ")
 	if _, err := exec.LookPath(program); err != nil {
 		return nil, fmt.Errorf("no %s, which #cgo pkg-config: %s needs: install it (Debian: pkg-config; macOS: brew "+
 			"install pkgconf) or set PKG_CONFIG",
 			program, asked)
 	}
-	out, err := pkg.Run(ctx, "", append([]string{program, "--cflags"}, pkg.PkgConfig...)...)
+	out, err := pkg.Run(ctx, "", append([]string{program, "--cflags"}, pkg.pkgConfig...)...)
 	if err != nil {
 		return nil, fmt.Errorf("#cgo pkg-config: %s: install the library's development package\n%w", asked, err)
 	}
-	return Words(out), nil
+	return words(out), nil
 }
 
 // Compile compiles C source into an object file and returns its name. The package's warnings
@@ -115,26 +107,18 @@ func (tc *Toolchain) Strictly(ctx context.Context, source string) (string, error
 // package's flags before args.
 func (tc *Toolchain) Object(ctx context.Context, stdin string, args ...string) (string, error) {
 	tc.count++
-	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count)+".o")
-	command := append([]string{}, tc.CC...)
-	command = append(command, "-I.")
-	command = append(command, tc.flags...)
-	command = append(command, "-fno-lto", "-fdiagnostics-color=never", "-c", "-o", out)
-	command = append(command, args...)
-	_, err := tc.Run(ctx, stdin, command...)
+	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count))
+	own := []string{"-c", "-fno-lto", "-fdiagnostics-color=never", "-o", out}
+	_, err := tc.Run(ctx, stdin, slices.Concat(tc.CC, []string{"-I."}, tc.flags, own, args)...)
 	return out, err
 }
 
 // Assembly compiles C source into assembly, with each call to be seen. The package's warnings are
 // the go command's to show.
 func (tc *Toolchain) Assembly(ctx context.Context, stdin string, args ...string) (string, error) {
-	tc.count++
-	out := filepath.Join(tc.Temp, "o"+strconv.Itoa(tc.count)+".s")
-	command := append(slices.Clone(tc.CC), "-I.")
-	command = append(command, tc.flags...)
-	command = append(command, "-w", "-O0", "-g0", "-fno-lto", "-fno-jump-tables", "-fno-inline",
-		"-fdiagnostics-color=never", "-S", "-o", out)
-	if _, err := tc.Run(ctx, stdin, append(command, args...)...); err != nil {
+	own := []string{"-S", "-w", "-O0", "-g0", "-fno-jump-tables", "-fno-inline"}
+	out, err := tc.Object(ctx, stdin, append(own, args...)...)
+	if err != nil {
 		return "", err
 	}
 	text, err := os.ReadFile(out)

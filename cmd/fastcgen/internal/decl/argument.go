@@ -72,8 +72,8 @@ func (p *fileParser) parseArg(f *Func, e ast.Expr, at token.Position) (Arg, bool
 		}
 		return refuse(e.Value+" as an argument", do)
 	case *ast.SelectorExpr:
-		if x, ok := e.X.(*ast.Ident); ok && x.Name == "C" {
-			return Arg{ArgC, e.Sel.Name, at}, true
+		if name, ok := PlainC(e); ok {
+			return Arg{ArgC, name, at}, true
 		}
 	}
 	return refuse(ExprText(e)+" as an argument", do)
@@ -115,17 +115,24 @@ func (p *fileParser) parseUnary(f *Func, e *ast.UnaryExpr, at token.Position) (A
 // ExprText prints an expression on one line.
 func ExprText(e ast.Expr) string { return types.ExprString(e) }
 
+// PlainC returns NAME for C.NAME.
+func PlainC(n ast.Node) (name string, ok bool) {
+	sel, ok := n.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return sel.Sel.Name, ok && x.Name == "C"
+}
+
 // CIdentifier matches a name in C.
 var CIdentifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// constantsOfC returns the C.NAMEs in an expression.
 func constantsOfC(e ast.Expr, at func(token.Pos) token.Position) []Name {
 	var uses []Name
 	ast.Inspect(e, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "C" {
-				uses = append(uses, Name{sel.Sel.Name, at(sel.Pos())})
-			}
+		if name, ok := PlainC(n); ok {
+			uses = append(uses, Name{name, at(n.Pos())})
 		}
 		return true
 	})

@@ -5,50 +5,80 @@ import (
 	"go/ast"
 	"go/build"
 	"go/build/constraint"
+	"go/token"
 	"io"
 	"slices"
 	"strings"
 )
 
-// IsDeclaration reports whether f is another declaration file.
-func IsDeclaration(f *ast.File) bool {
+// BuildConstraint returns the //go:build line of a file, nil if it has none.
+func BuildConstraint(f *ast.File) (constraint.Expr, token.Pos, error) {
 	for _, g := range f.Comments {
 		for _, c := range g.List {
 			if c.Pos() < f.Package && constraint.IsGoBuild(c.Text) {
 				x, err := constraint.Parse(c.Text)
-				return err == nil && asksFor(x, DeclarationTag)
+				return x, c.Pos(), err
 			}
 		}
 	}
-	return false
+	return nil, token.NoPos, nil
 }
 
-// asksFor reports whether a constraint holds nowhere but under a tag.
-func asksFor(x constraint.Expr, tag string) bool {
-	switch x := x.(type) {
-	case *constraint.TagExpr:
-		return x.Tag == tag
-	case *constraint.AndExpr:
-		return asksFor(x.X, tag) || asksFor(x.Y, tag)
-	case *constraint.OrExpr:
-		return asksFor(x.X, tag) && asksFor(x.Y, tag)
+// IsDeclaration reports whether f is a declaration file.
+func IsDeclaration(f *ast.File) bool {
+	x, _, err := BuildConstraint(f)
+	return err == nil && asks(x)
+}
+
+// Terms returns the constraints that && joins in x, which may be nil.
+func Terms(x constraint.Expr) []constraint.Expr {
+	if and, ok := x.(*constraint.AndExpr); ok {
+		return append(Terms(and.X), Terms(and.Y)...)
 	}
-	return false
+	if x == nil {
+		return nil
+	}
+	return []constraint.Expr{x}
 }
 
-// UserTags returns the tags that a declaration file asks for and that go build gets with -tags,
-// as in fastcgen && libdeflate. Those of the platform and the toolchain are as they are.
+// asks reports whether the declaration's tag is a term of a constraint.
+func asks(x constraint.Expr) bool {
+	return slices.ContainsFunc(Terms(x), func(t constraint.Expr) bool { return t.String() == DeclarationTag })
+}
+
+// TermText writes a term to be joined by &&.
+func TermText(x constraint.Expr) string {
+	if _, ok := x.(*constraint.OrExpr); ok {
+		return "(" + x.String() + ")"
+	}
+	return x.String()
+}
+
+// BuildLine replaces the declaration's tag by the generated file's.
+func BuildLine(x constraint.Expr) string {
+	var list []string
+	for _, t := range Terms(x) {
+		text := TermText(t)
+		if text == DeclarationTag {
+			text = GeneratedTag
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " && ")
+}
+
+// UserTags returns the tags that a file asks for and that go build gets with -tags, as in fastcgen
+// && libdeflate. Those of the platform and the toolchain are as they are.
 func UserTags(x constraint.Expr) []string {
-	switch x := x.(type) {
-	case *constraint.AndExpr:
-		return append(UserTags(x.X), UserTags(x.Y)...)
-	case *constraint.TagExpr:
-		given := slices.Contains([]string{"unix", "cgo", "gc", "gccgo"}, x.Tag) || strings.HasPrefix(x.Tag, "go1.")
-		if !given && !NamesPlatform("x_"+x.Tag+".go") {
-			return []string{x.Tag}
+	var tags []string
+	for _, t := range Terms(x) {
+		tag, ok := t.(*constraint.TagExpr)
+		if ok && !slices.Contains([]string{"unix", "cgo", "gc", "gccgo"}, tag.Tag) &&
+			!strings.HasPrefix(tag.Tag, "go1.") && !NamesPlatform("x_"+tag.Tag+".go") {
+			tags = append(tags, tag.Tag)
 		}
 	}
-	return nil
+	return tags
 }
 
 // NamesPlatform reports whether the go command reads an operating system or architecture out of
@@ -61,38 +91,6 @@ func NamesPlatform(base string) bool {
 	}
 	match, err := nowhere.MatchFile(".", base)
 	return err == nil && !match
-}
-
-// BuildLine replaces the declaration's tag by the generated file's.
-func BuildLine(x constraint.Expr) string {
-	switch x := x.(type) {
-	case *constraint.TagExpr:
-		if x.Tag == DeclarationTag {
-			return (&constraint.TagExpr{Tag: GeneratedTag}).String()
-		}
-	case *constraint.AndExpr:
-		return operand(x.X) + " && " + operand(x.Y)
-	}
-	return x.String()
-}
-
-// plainOperand reports whether buildLine finds the declaration's tag in a constraint.
-func plainOperand(x constraint.Expr) bool {
-	switch x := x.(type) {
-	case *constraint.TagExpr:
-		return x.Tag == DeclarationTag
-	case *constraint.AndExpr:
-		return plainOperand(x.X) || plainOperand(x.Y)
-	}
-	return false
-}
-
-// operand is buildLine for a part of an && expression.
-func operand(x constraint.Expr) string {
-	if _, ok := x.(*constraint.OrExpr); ok {
-		return "(" + x.String() + ")"
-	}
-	return BuildLine(x)
 }
 
 const outputSuffix = "_fastc.go"

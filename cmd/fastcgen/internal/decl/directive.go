@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ const DirectivePrefix = "//fastc:"
 // NearDirective matches what was meant as a directive and is a comment.
 var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 
-// directive is a line //fastc:WORD REST. What REST is, by its word:
+// directive is a line //fastc:WORD REST. Its word says what the rest is:
 //
 //	call NAME(ARG, ...)     the C function and what it gets: an expression of Go (parseArg)
 //	require CONDITION       of Go, checked before the call; any number of them
@@ -30,10 +29,8 @@ var NearDirective = regexp.MustCompile(`^//[ \t]*(fastc|fastcgen)[ \t]*:`)
 //	copy                    a string that C keeps is copied
 //	opaque                  above a type: Go knows its name only
 //
-// Conditions of Go are parsed here, and compiled with the generated file. Expressions of C are not
-// parsed by anybody but the C compiler, so here it is only made sure that they are one expression:
-// what closes a bracket too many or holds a semicolon would change the code around it
-// (expressionOfC).
+// Only the C compiler parses expressions of C. expressionOfC refuses what would change the code
+// around one.
 type directive struct {
 	word, rest string
 	at, restAt token.Position
@@ -63,7 +60,6 @@ func (p *fileParser) directives(doc *ast.CommentGroup) []directive {
 	return list
 }
 
-// moved returns the position n bytes on in the same line.
 func moved(at token.Position, n int) token.Position {
 	at.Column += n
 	at.Offset += n
@@ -89,28 +85,33 @@ func (p *fileParser) strays() {
 }
 
 // directive reads one directive of a function.
+// forms are a function's directives, with what has to follow each.
+var forms = map[string]struct {
+	rest    string
+	repeats bool
+}{
+	"call": {"NAME(ARGUMENTS)", false}, "require": {"CONDITION", true}, "fails": {"CONDITION of C over ret", false},
+	"inout": {"RESULT = VALUE", true}, "writes": {"RESULT NUMBER", true},
+	"slow": {}, "yield": {}, "budget": {}, "copy": {},
+}
+
 func (p *fileParser) directive(f *Func, dir directive) {
-	const words = "write call, require, slow, yield, budget, fails, copy, inout or writes"
-	switch dir.word {
-	case "call", "require", "slow", "yield", "budget", "fails", "copy", "inout", "writes":
-	case "opaque":
+	form, known := forms[dir.word]
+	switch {
+	case dir.word == "opaque":
 		p.bad.Add(dir.at, "//fastc:opaque on a function", "put it on a type")
 		return
-	default:
-		p.bad.Add(dir.at, "no directive //fastc:"+dir.word, words)
+	case !known:
+		p.bad.Add(dir.at, "no directive //fastc:"+dir.word,
+			"write call, require, slow, yield, budget, fails, copy, inout or writes")
 		return
-	}
-	if f.given[dir.word] && dir.word != "require" && dir.word != "inout" && dir.word != "writes" {
+	case f.given[dir.word] && !form.repeats:
 		p.bad.Add(dir.at, "a second //fastc:"+dir.word, "leave one out")
 		return
 	}
 	f.given[dir.word] = true
-	if dir.rest == "" && !slices.Contains([]string{"slow", "yield", "budget", "copy"}, dir.word) {
-		do := map[string]string{
-			"call": "NAME(ARGUMENTS)", "require": "CONDITION", "fails": "CONDITION of C over ret",
-			"inout": "RESULT = VALUE", "writes": "RESULT NUMBER",
-		}
-		p.bad.Add(dir.at, "//fastc:"+dir.word+" says nothing", "write //fastc:"+dir.word+" "+do[dir.word])
+	if dir.rest == "" && form.rest != "" {
+		p.bad.Add(dir.at, "//fastc:"+dir.word+" says nothing", "write //fastc:"+dir.word+" "+form.rest)
 		return
 	}
 	switch dir.word {
@@ -146,7 +147,6 @@ func (p *fileParser) directive(f *Func, dir directive) {
 	}
 }
 
-// expression parses a Go expression at a place in the file.
 func (p *fileParser) expression(dir directive) (e ast.Expr, at func(token.Pos) token.Position, ok bool) {
 	fset := token.NewFileSet()
 	e, err := parser.ParseExprFrom(fset, "", dir.rest, parser.SkipObjectResolution)
@@ -280,7 +280,6 @@ func (p *fileParser) budgetDirective(f *Func, dir directive) {
 	f.Budget.Limit = d
 }
 
-// inoutDirective reads what a result begins as: //fastc:inout n = len(dst).
 func (p *fileParser) inoutDirective(f *Func, dir directive) {
 	name, value, ok := strings.Cut(dir.rest, "=")
 	name = strings.TrimSpace(name)
@@ -311,7 +310,6 @@ func (p *fileParser) inoutDirective(f *Func, dir directive) {
 	f.atOf = append(f.atOf, Clause{dir.word, name, dir.restAt})
 }
 
-// writesDirective reads how much C writes: //fastc:writes sum DIGEST_LENGTH.
 func (p *fileParser) writesDirective(f *Func, dir directive) {
 	const do = "write //fastc:writes RESULT NUMBER, as in sum 16; the number may be a constant of C"
 	name, text, _ := strings.Cut(strings.ReplaceAll(dir.rest, "\t", " "), " ")

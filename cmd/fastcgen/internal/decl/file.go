@@ -59,7 +59,7 @@ type Func struct {
 	Params   []Param
 	Results  []Param // without the error; unnamed ones have no name
 	HasError bool
-	errName  string
+	ErrName  string
 	Named    bool // the results have names
 
 	Call     Call
@@ -143,7 +143,6 @@ func (a Arg) String() string {
 	return a.Text
 }
 
-// passes reports whether C gets the parameter of that name.
 func (f *Func) passes(name string) bool {
 	for _, a := range f.Call.Args {
 		if a.Kind != ArgResult && a.Text == name {
@@ -178,7 +177,6 @@ func (f *Func) Result(name string) Param {
 	return Param{}
 }
 
-// out reports whether the result of that name is an out parameter of the C call.
 func (f *Func) out(name string) bool {
 	for _, a := range f.Call.Args {
 		if a.Kind == ArgResult && a.Text == name && name != "" {
@@ -250,5 +248,5 @@ func (f *Func) NameTaken(name string) bool {
 			return true
 		}
 	}
-	return f.Param(name) != nil || f.errName == name
+	return f.Param(name) != nil || f.ErrName == name
 }

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 )
 
-// function reads a function declaration.
 func (p *fileParser) function(decl *ast.FuncDecl) {
 	f := &Func{
 		Name: decl.Name.Name, At: p.at(decl.Name.Pos()), Doc: commentLines(decl.Doc), given: map[string]bool{},
@@ -98,7 +97,7 @@ func (p *fileParser) results(f *Func, list *ast.FieldList) {
 				p.refuse(id.Pos(), "a second "+id.Name, "rename one")
 			}
 			if isError {
-				f.HasError, f.errName = true, id.Name
+				f.HasError, f.ErrName = true, id.Name
 			} else {
 				f.Results = append(f.Results, Param{id.Name, t, p.at(id.Pos())})
 			}
@@ -106,12 +105,11 @@ func (p *fileParser) results(f *Func, list *ast.FieldList) {
 	}
 }
 
-// consistent checks what can be said before C is asked. Nothing may be lost between Go and C:
+// consistent checks what needs no C:
 //
 //	each parameter of Go       gets to C: itself, its length, or as what a result begins as
 //	each result of Go          is C's own, which at most one can be, or one whose address C gets
 //	an error                   is there where //fastc:fails says when, and last
-//	each directive's result    is one whose address C gets
 func (p *fileParser) consistent(f *Func) {
 	for _, q := range f.Params {
 		if !f.passes(q.Name) {
@@ -150,7 +148,6 @@ func (p *fileParser) consistent(f *Func) {
 	}
 }
 
-// ofResults checks the directives that name a result, or are about one.
 func (p *fileParser) ofResults(f *Func) {
 	for _, c := range f.atOf {
 		if !f.out(c.result) {

@@ -160,8 +160,8 @@ func ParseType(e ast.Expr) (t *GoType, at token.Pos, what, do string) {
 	case *ast.StructType:
 		return nil, e.Pos(), "a struct without a name", "declare type NAME C.struct_NAME and use that"
 	case *ast.SelectorExpr:
-		if x, ok := e.X.(*ast.Ident); ok && x.Name == "C" {
-			return nil, e.Pos(), "a type of C", "declare type NAME C." + e.Sel.Name + " and use that"
+		if name, ok := PlainC(e); ok {
+			return nil, e.Pos(), "a type of C", "declare type NAME C." + name + " and use that"
 		}
 		return nil, e.Pos(), "a type of another package", "write the number, string or slice that it is"
 	}

@@ -2,17 +2,15 @@ package decl
 
 import (
 	"go/ast"
-	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"strconv"
 	"strings"
 )
 
-// maxDeclaration bounds a declaration file, in bytes.
 const maxDeclaration = 1 << 20
 
-// Parse reads a declaration file. What it returns is complete only without an error.
+// Parse reads a declaration file.
 //
 //	//go:build fastcgen                    header      Go never compiles the file
 //	package vec                            header
@@ -23,14 +21,11 @@ const maxDeclaration = 1 << 20
 //	//fastc:call v_dot(a, len(a))          directive   what Go cannot say
 //	func Dot(a []float64) float64          function    what Go's callers see
 //
-// Go's own parser reads the syntax, so that only meaning is left to refuse. A problem does not end
-// the reading: all of a file's problems are said in one run. That is why a function with a problem
-// is kept in part: later checks of it are left out, but its name is declared, so that nothing else
-// is blamed for what it lacks.
+// One run reports all problems of a file. A function with a problem stays in part, so that its name
+// is known to the rest.
 //
-// Each directive is read exactly once: by the declaration below it, which marks it in done, or by
-// strays, for which it is a mistake. So a misspelt or misplaced one is never taken for an ordinary
-// comment and lost.
+// Either the declaration below a directive reads it, or strays refuses it. So no misplaced
+// directive is lost as an ordinary comment.
 func Parse(path string, src []byte) (*File, error) {
 	if len(src) > maxDeclaration {
 		return nil, Problems{{token.Position{Filename: path, Line: 1, Column: 1}, "more than 1 MiB", "split the file"}}
@@ -59,37 +54,26 @@ func Parse(path string, src []byte) (*File, error) {
 	return p.d, nil
 }
 
-// header reads the build constraint, the package comment and the package clause.
-//
-// The constraint has to be false without the tag fastcgen and possible with it: both are asked of
-// go/build/constraint, for all values of the other tags. The generated file gets the same line
-// without that tag, for which the tag must stand alone or joined by &&: see plainOperand.
+// header reads the build constraint, the package comment and the package clause. The constraint has
+// to be false without the tag fastcgen and possible with it. The tag must be alone or joined by &&.
 func (p *fileParser) header() {
 	p.d.Pkg, p.d.PkgAt = p.file.Name.Name, p.at(p.file.Name.Pos())
 	p.d.Doc = commentLines(p.file.Doc)
-	for _, g := range p.file.Comments {
-		for _, c := range g.List {
-			if c.Pos() > p.file.Package || !constraint.IsGoBuild(c.Text) {
-				continue
-			}
-			x, err := constraint.Parse(c.Text)
-			if err != nil {
-				p.refuse(c.Pos(), err.Error(), "write //go:build fastcgen")
-				return
-			}
-			p.d.Build = x
-		}
+	x, at, err := BuildConstraint(p.file)
+	if err != nil {
+		p.refuse(at, err.Error(), "write //go:build fastcgen")
+		return
 	}
+	p.d.Build = x
 	if p.d.Build == nil || p.d.Build.Eval(func(tag string) bool { return tag != DeclarationTag }) ||
 		p.d.Build.Eval(func(string) bool { return false }) {
 		p.refuse(p.file.Package, "Go would compile this file", "write //go:build fastcgen above the package clause")
-	} else if !plainOperand(p.d.Build) {
+	} else if !asks(p.d.Build) {
 		p.refuse(p.file.Package, "fastcgen is hidden in the //go:build line",
 			"write //go:build fastcgen, or fastcgen && OTHERS")
 	}
 }
 
-// imports reads import "C" and its preamble.
 func (p *fileParser) imports() {
 	seen := false
 	for _, decl := range p.file.Decls {
@@ -121,7 +105,6 @@ func (p *fileParser) imports() {
 	}
 }
 
-// preamble takes the C out of the comment above import "C".
 func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
 	p.d.PreambleAt = p.at(pos)
 	if doc == nil {
@@ -131,7 +114,6 @@ func (p *fileParser) preamble(doc *ast.CommentGroup, pos token.Pos) {
 	p.d.Preamble, p.d.PreambleAt = ReadPreamble(p.fset, doc)
 }
 
-// general reads a type or const declaration.
 func (p *fileParser) general(g *ast.GenDecl) {
 	switch g.Tok {
 	case token.VAR:
@@ -152,14 +134,7 @@ func (p *fileParser) general(g *ast.GenDecl) {
 
 func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	const do = "write type NAME C.NAME, as in type Point C.struct_point"
-	sel, ok := s.Type.(*ast.SelectorExpr)
-	x, isIdent := ast.Expr(nil), false
-	if ok {
-		x = sel.X
-		var id *ast.Ident
-		id, isIdent = x.(*ast.Ident)
-		isIdent = isIdent && id.Name == "C"
-	}
+	cName, ofC := PlainC(s.Type)
 	switch {
 	case s.TypeParams != nil:
 		p.refuse(s.Pos(), s.Name.Name+" has type parameters", do)
@@ -167,12 +142,12 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	case s.Assign.IsValid():
 		p.refuse(s.Pos(), s.Name.Name+" is an alias", do+", without =")
 		return
-	case !isIdent:
+	case !ofC:
 		p.refuse(s.Type.Pos(), s.Name.Name+" is not a type of C",
 			do+"; Go types belong in an ordinary file of the package")
 		return
 	}
-	t := &Type{Name: s.Name.Name, CName: sel.Sel.Name, Doc: commentLines(doc), At: p.at(s.Name.Pos())}
+	t := &Type{Name: s.Name.Name, CName: cName, Doc: commentLines(doc), At: p.at(s.Name.Pos())}
 	for _, dir := range p.directives(doc) {
 		switch {
 		case dir.word != "opaque":
@@ -187,7 +162,6 @@ func (p *fileParser) typeSpec(s *ast.TypeSpec, doc *ast.CommentGroup) {
 	p.d.Types = append(p.d.Types, t)
 }
 
-// constants copies a const declaration.
 func (p *fileParser) constants(g *ast.GenDecl) {
 	c := Const{}
 	for _, spec := range g.Specs {

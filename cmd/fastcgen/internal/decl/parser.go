@@ -5,7 +5,6 @@ import (
 	"go/token"
 )
 
-// fileParser reads one declaration file.
 type fileParser struct {
 	fset *token.FileSet
 	file *ast.File
@@ -17,5 +16,4 @@ type fileParser struct {
 
 func (p *fileParser) at(pos token.Pos) token.Position { return p.fset.PositionFor(pos, false) }
 
-// refuse notes a problem.
 func (p *fileParser) refuse(pos token.Pos, what, do string) { p.bad.Add(p.at(pos), what, do) }

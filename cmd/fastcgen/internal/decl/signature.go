@@ -1,8 +1,6 @@
 package decl
 
-import (
-	"strings"
-)
+import "strings"
 
 // GoParams returns a function's parameters as Go writes them.
 func GoParams(f *Func) string {
@@ -12,7 +10,7 @@ func GoParams(f *Func) string {
 			b.WriteString(", ")
 		}
 		b.WriteString(p.Name)
-		if i+1 == len(f.Params) || f.Params[i+1].Typ != p.Typ {
+		if i+1 == len(f.Params) || f.Params[i+1].Typ.String() != p.Typ.String() {
 			b.WriteString(" " + p.Typ.String())
 		}
 	}
@@ -25,7 +23,7 @@ func GoResults(f *Func) string {
 	for i, r := range f.Results {
 		s := r.Typ.String()
 		switch {
-		case r.Name != "" && i+1 < len(f.Results) && f.Results[i+1].Typ == r.Typ:
+		case r.Name != "" && i+1 < len(f.Results) && f.Results[i+1].Typ.String() == s:
 			s = r.Name
 		case r.Name != "":
 			s = r.Name + " " + s
@@ -34,8 +32,8 @@ func GoResults(f *Func) string {
 	}
 	if f.HasError {
 		s := "error"
-		if f.errName != "" {
-			s = f.errName + " error"
+		if f.ErrName != "" {
+			s = f.ErrName + " error"
 		}
 		list = append(list, s)
 	}

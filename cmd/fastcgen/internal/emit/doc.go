@@ -1,7 +1,6 @@
-// Package emit writes the generated file, the fourth stage of fastcgen: text only, no compiler.
+// Package emit writes the generated file, the fourth stage of fastcgen.
 //
-// For each function there are three pieces, and the names in them are those of package match's
-// plan:
+// Each function of a plan of package match becomes three pieces:
 //
 //	preamble, in C    struct fastc_F_frame { ... };                      the frame
 //	                  int32_t fastc_PKG_HASH_F(void *fastc_frame) {...}  the shim: takes the frame apart,
@@ -9,10 +8,7 @@
 //	Go                func F(...) ... {                                  the wrapper: checks, fills the frame,
 //	                      var f C.struct_fastc_F_frame                   hands it to the shim through fastc, reads it
 //
-// The frame is C's struct, so that cgo lays it out: nothing here computes an offset of it. The
-// frame lives on the goroutine's stack and does not move during the call. runtime.KeepAlive holds
-// what it points to until the call is over.
-//
-// Assertions in the C part (asserts.go) hold what was found out about C when the file was made; a
-// header that has changed since does not compile.
+// The frame is C's struct, so that cgo lays it out. It is on the goroutine's stack and does not
+// move during the call. Assertions in C (asserts.go) hold what the C compiler said about the
+// headers.
 package emit

@@ -17,14 +17,13 @@ type File struct {
 	Match      *match.Result
 }
 
-// Shim returns the name of a function's C shim. It is not static, since cgo gives no address of
-// a static function; the hash of the import path keeps two packages of one name apart.
+// Shim returns the name of a function's C shim, with a hash of the import path. It is not static,
+// because cgo gives no address of a static function.
 func (g *File) Shim(f *decl.Func) string {
 	sum := sha256.Sum256([]byte(g.ImportPath))
 	return "fastc_" + cPart(g.Decl.Pkg) + "_" + hex.EncodeToString(sum[:4]) + "_" + cPart(f.Name)
 }
 
-// cPart writes a Go name with the letters of C.
 func cPart(name string) string {
 	var b strings.Builder
 	for _, ch := range name {
@@ -37,7 +36,6 @@ func cPart(name string) string {
 	return b.String()
 }
 
-// frame returns the name of a function's frame.
 func frame(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_frame" }
 
 // looksAtResult reports whether the condition of //fastc:fails looks at what C returned, and not at

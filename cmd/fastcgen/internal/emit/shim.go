@@ -9,10 +9,8 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// c returns the generated C, with line marks for the C compiler's messages or without.
-//
-// The marks name lines of the declaration file (#line): so what the compiler says of a shim is
-// placed at the directive that it was made from, and generate.tryC needs no table of lines.
+// c returns the generated C. With marks, #line places what the C compiler says of a shim at the
+// directive that it was made from.
 func (g *File) c(marks bool) string {
 	b := &strings.Builder{}
 	mark := func(line int) {
@@ -41,7 +39,6 @@ func (g *File) c(marks bool) string {
 	return b.String()
 }
 
-// cFunction writes a function's frame and shim.
 func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 	f, cName := p.Func, p.Func.Call.CName
 	mark(f.Call.At.Line)
@@ -94,11 +91,9 @@ func (g *File) cFunction(b *strings.Builder, p *match.Plan, mark func(int)) {
 	b.WriteString("}\n")
 }
 
-// failed returns the name of the C function that holds a function's //fastc:fails condition.
 func failed(f *decl.Func) string { return "fastc_" + cPart(f.Name) + "_failed" }
 
-// cCall writes the call and what becomes of its result. The name stands in parentheses, so that
-// a macro of that name is not meant.
+// cCall writes the call and keeps its result.
 func cCall(b *strings.Builder, p *match.Plan, call string) {
 	if looksAtResult(p) || p.RetConst {
 		fmt.Fprintf(b, "\tconst __typeof__(%s) fastc_ret = %s;\n", p.Result, call)
@@ -125,8 +120,7 @@ func wider(n decl.Number) string {
 	return "int64"
 }
 
-// constants asserts that constants of C fit the types that Go gives them. The Go compiler would
-// find out too, in the generated file.
+// constants asserts that constants of C fit the types that Go gives them.
 func (g *File) constants(b *strings.Builder, mark func(int)) {
 	for _, c := range g.Decl.Consts {
 		for _, t := range c.Typed {
@@ -143,8 +137,7 @@ func (g *File) constants(b *strings.Builder, mark func(int)) {
 	}
 }
 
-// strict are the warnings that are errors in generated C, and in what declarations say in C. One
-// compiler knows some that another does not. In the preamble they stay what they are.
+// strict are the warnings that are errors in generated C, but not in the preamble.
 var strict = strings.Fields(`int-conversion incompatible-pointer-types overflow constant-conversion
 	type-limits bool-compare unused-value parentheses stringop-overflow`)
 

@@ -23,7 +23,6 @@ func localsOf(f *decl.Func) locals {
 	return locals{free("f", "frame"), free("slow", "slowFrame"), free("errno", "code"), free("zero", "none")}
 }
 
-// mentioned reports whether a condition of f may refer to a name.
 func mentioned(f *decl.Func, name string) bool {
 	has := func(c decl.Condition) bool {
 		for _, w := range strings.FieldsFunc(c.Text, func(r rune) bool {
@@ -38,7 +37,6 @@ func mentioned(f *decl.Func, name string) bool {
 	return slices.ContainsFunc(f.Conditions(), has)
 }
 
-// converts reports whether a result's type has that name.
 func converts(f *decl.Func, name string) bool {
 	return slices.ContainsFunc(f.Results, func(r decl.Param) bool { return r.Typ.Base() == name })
 }
@@ -54,7 +52,6 @@ func (v locals) rename(s string) string {
 	return strings.NewReplacer("(f.", "("+v.frame+".", "&f.", "&"+v.frame+".").Replace(s)
 }
 
-// sentence says in the wrapper's comment what runs, and how.
 func sentence(p *match.Plan) string {
 	f := p.Func
 	subject := "It"

@@ -116,7 +116,6 @@ func (g *File) GoTypes(b io.Writer, layout bool) {
 	}
 }
 
-// doc writes a doc comment, or what stands in for a missing one.
 func doc(b io.Writer, lines []string, missing string) {
 	if len(lines) == 0 {
 		lines = []string{"// " + missing}
@@ -140,21 +139,20 @@ func goAsserts(b io.Writer, mr *match.Mirror) {
 // wrapper writes a function's wrapper, and its Site:
 //
 //	func Sum(a []int32) (n int64, err error) {
-//		if !(len(a) > 0) {                          Requires, Checks: before anything happens
+//		if !(len(a) > 0) {                          Requires, Checks
 //			return n, errors.New("...")
 //		}
 //		runtime.Gosched()                           Yields
 //		var f C.struct_fastc_Sum_frame              Fields
 //		f.arg0 = unsafe.Pointer(unsafe.SliceData(a))    Sets
-//		errno := fastc.Call(shim, &f)               or Slow, or either by a condition: Slow gets a copy then
+//		errno := fastc.Call(shim, &f)               or Slow, with a copy of the frame if by a condition
 //		runtime.KeepAlive(&f)                       Pointers: what the frame points to lives until here
 //		if errno < 0 { ... }                        Fails, and C left errno as it was
 //		if errno != 0 { ... }                       Fails, with errno
 //		return int64(f.ret), nil                    Values
 //	}
 //
-// The conditions and statements of a plan name parameters as they are declared; f and errno are
-// variables of the wrapper, which get other names where a parameter has these (localsOf).
+// f and errno get other names if a parameter has these (localsOf).
 func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	f := p.Func
 	full := g.Decl.Pkg + "." + f.Name
@@ -206,7 +204,6 @@ func (g *File) wrapper(b *strings.Builder, p *match.Plan) {
 	b.WriteString("}\n")
 }
 
-// call writes the call of the shim, fast or slow.
 func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 	f := p.Func
 	call := func(how, arg string) string {
@@ -241,7 +238,6 @@ func (g *File) call(b *strings.Builder, p *match.Plan, v locals, arg string) {
 	}
 }
 
-// require writes a check before the call.
 func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
 	text := full + ": requires " + cond
 	fmt.Fprintf(b, "\tif !(%s) {\n", cond)
@@ -269,7 +265,6 @@ func require(b *strings.Builder, p *match.Plan, full, cond string, v locals) {
 	b.WriteString("\t}\n")
 }
 
-// returns writes what follows the call.
 func returns(b *strings.Builder, p *match.Plan, full string, v locals) {
 	values := make([]string, len(p.Values))
 	for i, s := range p.Values {

@@ -14,37 +14,50 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// unchecked refuses arrays of which nothing says how much C writes to them. How much that is stands
-// in no debugging information: "uint8_t sum[static 32]" and "uint8_t *sum" are the same there. But
-// the compiler compares it with what a call passes. So a call is compiled with an array of one
-// element: where it complains, it knows more, and will complain too when the result is too short;
-// where it does not, the declaration has to say it.
-//
-// The element is not the last of its frame: there compilers take it for an array without a length.
-func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
-	type trial struct {
-		p *match.Plan
-		a match.OutArray
-	}
-	var trials []trial
-	b := &strings.Builder{}
-	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
-		"#include <stddef.h>\n#include <stdint.h>\n" + emit.OverflowIsError)
+// trial is a result array and the call that fills it.
+type trial struct {
+	p *match.Plan
+	a match.OutArray
+}
+
+// trialsOf returns the arrays of which //fastc:writes says, or does not say, how much C writes.
+func trialsOf(g *emit.File, said bool) (list []trial) {
 	for _, p := range g.Match.Plans {
 		for _, a := range p.Arrays {
-			if _, said := p.Func.Writes[a.Result.Name]; said {
-				continue
+			if _, ok := p.Func.Writes[a.Result.Name]; ok == said {
+				list = append(list, trial{p, a})
 			}
-			trials = append(trials, trial{p, a})
-			fields := append([]string{}, p.Fields...)
-			fields[a.Field] = a.One
-			fmt.Fprintf(b, "#line %d \"trial\"\nvoid fastc_trial_%[1]d(void *p) { struct { %s; char end; } *fastc_f "+
-				"= p; (%s)(%s); }\n",
-				len(trials), strings.Join(fields, "; "), p.Func.Call.CName, strings.Join(p.Args, ", "))
 		}
 	}
+	return list
+}
+
+// trialSource begins the C of trials.
+func trialSource(g *emit.File, more string) *strings.Builder {
+	b := &strings.Builder{}
+	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
+		"#include <stddef.h>\n#include <stdint.h>\n" + more)
+	return b
+}
+
+// unchecked refuses arrays of which nothing says how much C writes to them. Debugging information
+// does not tell "uint8_t sum[static 32]" from "uint8_t *sum", but the compiler compares it with
+// what a call passes. So unchecked compiles a call with an array of one element. If the compiler
+// complains, it will also complain about a result that is too short.
+//
+// The element is not the last of its frame, where compilers take it for an array without a length.
+func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
+	trials := trialsOf(g, false)
 	if len(trials) == 0 {
 		return nil
+	}
+	b := trialSource(g, emit.OverflowIsError)
+	for i, t := range trials {
+		fields := slices.Clone(t.p.Fields)
+		fields[t.a.Field] = t.a.One
+		fmt.Fprintf(b, "#line %d \"trial\"\nvoid fastc_trial_%[1]d(void *p) { struct { %s; char end; } *fastc_f "+
+			"= p; (%s)(%s); }\n",
+			i+1, strings.Join(fields, "; "), t.p.Func.Call.CName, strings.Join(t.p.Args, ", "))
 	}
 	seen := map[int]bool{}
 	if _, err := tc.Strictly(ctx, b.String()); err != nil {
@@ -74,35 +87,24 @@ func unchecked(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	return bad.Err()
 }
 
-// overrun refuses inline functions of which the C compiler sees that they write more to an array
-// than its declaration and //fastc:writes say. For that each array stands alone in a trial, where
-// its end is known, and all that the function calls is compiled into the trial (flatten), at -O3,
-// where loops of a known number of steps are unrolled into stores that the compiler compares with
-// the array's end. gcc does; clang says nothing here.
+// overrun refuses inline functions that write more to an array than its declaration and
+// //fastc:writes say. Each array is alone in a trial, into which gcc compiles all that the function
+// calls (flatten). At -O3 gcc unrolls loops into stores that it compares with the array's end.
+// clang says nothing here.
 func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
-	var trials []match.OutArray
-	var calls []*match.Plan
-	b := &strings.Builder{}
-	b.WriteString(decl.CPreamble(g.Decl) + decl.LineMark(g.Decl, g.Decl.PreambleAt.Line) +
-		"#include <stddef.h>\n#include <stdint.h>\nvoid fastc_see(void *);\n")
-	for _, p := range g.Match.Plans {
-		for _, a := range p.Arrays {
-			if _, said := p.Func.Writes[a.Result.Name]; !said {
-				continue // unchecked has refused it, or C's declaration says it
-			}
-			trials, calls = append(trials, a), append(calls, p)
-			args := slices.Clone(p.Args)
-			args[a.Arg] = "(void *)fastc_alone"
-			one, rest, _ := strings.Cut(p.Fields[a.Field], "out"+strconv.Itoa(a.Arg))
-			fmt.Fprintf(b, "#line %d \"trial\"\n__attribute__((flatten)) void fastc_trial_%[1]d(void *p) { struct { "+
-				"%s; } *fastc_f = p; %s; __builtin_memset(fastc_alone, 0, sizeof fastc_alone); (%s)(%s); "+
-				"fastc_see(fastc_alone); }\n",
-				len(trials), strings.Join(p.Fields, "; "), one+"fastc_alone"+rest, p.Func.Call.CName,
-				strings.Join(args, ", "))
-		}
-	}
+	trials := trialsOf(g, true)
 	if len(trials) == 0 {
 		return nil
+	}
+	b := trialSource(g, "void fastc_see(void *);\n")
+	for i, t := range trials {
+		args := slices.Clone(t.p.Args)
+		args[t.a.Arg] = "(void *)fastc_alone"
+		one, rest, _ := strings.Cut(t.p.Fields[t.a.Field], "out"+strconv.Itoa(t.a.Arg))
+		fmt.Fprintf(b, "#line %d \"trial\"\n__attribute__((flatten)) void fastc_trial_%[1]d(void *p) { struct { "+
+			"%s; } *fastc_f = p; %s; __builtin_memset(fastc_alone, 0, sizeof fastc_alone); (%s)(%s); "+
+			"fastc_see(fastc_alone); }\n",
+			i+1, strings.Join(t.p.Fields, "; "), one+"fastc_alone"+rest, t.p.Func.Call.CName, strings.Join(args, ", "))
 	}
 	_, err := tc.Object(ctx, b.String(), "-Wno-error", "-O3", "-Werror=array-bounds", "-Werror=stringop-overflow", "-x",
 		"c", "-")
@@ -112,7 +114,7 @@ func overrun(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 	var bad decl.Problems
 	for _, m := range inlinedTrial.FindAllStringSubmatch(err.Error(), -1) {
 		n, _ := strconv.Atoi(m[1])
-		a, p := trials[n-1], calls[n-1]
+		a, p := trials[n-1].a, trials[n-1].p
 		bad.Add(p.Func.Writes[a.Result.Name].At, fmt.Sprintf("%s writes more than %d elements to %s, as the C "+
 			"compiler sees (%s)",
 			p.Func.Call.CName, g.Match.Length(a.Result.Typ), a.Result.Name, warningName.ReplaceAllString(m[2], "")),

@@ -13,8 +13,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/emit"
 )
 
-// conditions has Go's type checker look at the conditions in directives, with the package's
-// own declarations in sight. C's constants are taken on trust: the C compiler saw them.
+// conditions has Go's type checker read the conditions in directives together with the package.
 func conditions(g *emit.File, pkg *cc.Package) decl.Problems {
 	const synthetic = "conditions"
 	b := &strings.Builder{}

@@ -8,10 +8,6 @@
 //	      |                                                   v
 //	      +-------------------------------------> trials, reach (C compiler, Go's type checker)
 //
-// A stage gets what the stages before it returned, returns what it made and what is wrong, and
-// changes nothing of theirs. What is wrong in one is said before the next begins.
-//
-// Trials find what the stages cannot know: whether C takes the shims (trial.go), how much C writes
-// to an array (arrays.go), whether the conditions in directives are Go of the right type
-// (condition.go).
+// The trials find whether C takes the shims (trial.go), how much C writes to an array (arrays.go),
+// and whether the conditions in directives are Go (condition.go).
 package generate

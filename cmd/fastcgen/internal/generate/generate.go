@@ -20,16 +20,8 @@ type Result struct {
 	Warnings []string
 }
 
-// File makes the Go file for the declaration file of that name, by one stage after the other: what
-// is wrong in one is said before the next begins.
-//
-//	parse   the declaration file -> declaration
-//	load    the package around it: its other names, #cgo lines, C files
-//	ask     the C compiler -> the types of the functions, as debugging information has them
-//	match   Go's types and C's -> a plan for each function, a mirror for each struct
-//	try     the plans in C, and the conditions in Go, on their compilers
-//	file    the text
-//	look    the C compiler's assembly -> warnings
+// File makes the Go file for the declaration file at path. It reports what is wrong in one stage
+// before the next begins.
 func File(ctx context.Context, path, out string) (*Result, error) {
 	src, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,6 +86,5 @@ func Checked(ctx context.Context, tc *cc.Toolchain, d *decl.File, pkg *cc.Packag
 
 // Search looks for calls that leaf functions must not make.
 func Search(ctx context.Context, tc *cc.Toolchain, g *emit.File, pkg *cc.Package) *reach.Report {
-	s := &reach.Search{Toolchain: tc, Package: pkg, Decl: g.Decl, Source: g.Trial(), Shim: g.Shim(g.Decl.Funcs[0])}
-	return s.Run(ctx)
+	return reach.Search(ctx, tc, pkg, g.Decl, g.Trial(), g.Shim(g.Decl.Funcs[0]))
 }

@@ -47,7 +47,6 @@ func tryC(ctx context.Context, tc *cc.Toolchain, g *emit.File) error {
 // warningName is what compilers put behind a warning that is an error.
 var warningName = regexp.MustCompile(` \[-W[^\]]*\]$`)
 
-// problemOf makes a problem of a complaint about generated C.
 func problemOf(d *decl.File, c cc.Complaint) decl.Problem {
 	at := d.PreambleAt
 	at.Line, at.Column = c.Line, 1

@@ -12,18 +12,16 @@ import (
 
 	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
-	"evenkeel.dev/cmd/fastcgen/internal/reach"
 )
 
-// cNames says what the names that Go uses are in C.
 type cNames struct {
 	functions map[string]bool // and variables, which have an address too
 	types     map[string]bool
 	unknown   map[string]string // with what the C compiler said
 }
 
-// askNames asks the C compiler what names are, as cgo does: each in two lines that only one kind of
-// name gets through. The names are cgo's (struct_x, uchar).
+// askNames asks the C compiler what names are, by lines that only one kind of name gets through.
+// The names are cgo's (struct_x, uchar).
 func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []string) (*cNames, error) {
 	n := &cNames{functions: map[string]bool{}, types: map[string]bool{}, unknown: map[string]string{}}
 	if _, err := tc.Compile(ctx, preamble, "-fsyntax-only"); err != nil {
@@ -65,14 +63,11 @@ func askNames(ctx context.Context, tc *cc.Toolchain, preamble string, names []st
 	return n, nil
 }
 
-// ownOfPreamble is what a preamble defines, and a copy of it would define again.
-type ownOfPreamble struct {
-	global    []string            // functions and variables that other files see
-	variables map[string][]string // static ones that can change, by the functions that get to them
-}
-
-// askPreamble compiles a preamble with what the calls need of it and looks into the object.
-func askPreamble(ctx context.Context, tc *cc.Toolchain, preamble string, functions []string) (*ownOfPreamble, error) {
+// askPreamble returns what a preamble defines for other files, and the static variables of the
+// functions that Go calls. A copy of the preamble would define them again.
+func askPreamble(
+	ctx context.Context, tc *cc.Toolchain, preamble string, functions []string,
+) (global, state []string, err error) {
 	b := &strings.Builder{}
 	b.WriteString(preamble)
 	for i, name := range functions {
@@ -80,59 +75,30 @@ func askPreamble(ctx context.Context, tc *cc.Toolchain, preamble string, functio
 	}
 	object, err := tc.Compile(ctx, b.String(), "-O0", "-g0")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	own, changing := &ownOfPreamble{variables: map[string][]string{}}, map[string]bool{}
 	f, err := elf.Open(object)
 	if err != nil {
-		return own, nil // Mach-O: the linker tells
+		return nil, nil, nil // Mach-O: the linker tells
 	}
 	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		return own, nil
-	}
+	symbols, _ := f.Symbols()
 	for _, s := range symbols {
-		kind, bind := elf.ST_TYPE(s.Info), elf.ST_BIND(s.Info)
-		if kind != elf.STT_FUNC && kind != elf.STT_OBJECT && kind != elf.STT_COMMON || s.Section == elf.SHN_UNDEF ||
-			strings.HasPrefix(s.Name, "fastc_keep_") {
-			continue
-		}
+		kind := elf.ST_TYPE(s.Info)
+		isData := kind == elf.STT_OBJECT || kind == elf.STT_COMMON
 		switch {
-		case bind == elf.STB_GLOBAL:
-			own.global = append(own.global, s.Name)
-		case kind != elf.STT_FUNC && bind == elf.STB_LOCAL && changeable(f, s):
-			changing[s.Name] = true
+		case kind != elf.STT_FUNC && !isData, s.Section == elf.SHN_UNDEF, strings.HasPrefix(s.Name, "fastc_keep_"):
+		case elf.ST_BIND(s.Info) == elf.STB_GLOBAL:
+			global = append(global, s.Name)
+		case isData && int(s.Section) < len(f.Sections) && f.Sections[s.Section].Flags&elf.SHF_WRITE != 0 &&
+			!strings.HasPrefix(f.Sections[s.Section].Name, ".data.rel.ro"):
+			name, _, _ := strings.Cut(s.Name, ".") // counter.0 is one within a function
+			state = append(state, name)
 		}
 	}
-	slices.Sort(own.global)
-	if len(changing) == 0 {
-		return own, nil
-	}
-	text, err := tc.Assembly(ctx, b.String(), "-x", "c", "-")
-	if err != nil {
-		return nil, err
-	}
-	graph := &reach.Graph{}
-	graph.Add(text)
-	for _, name := range functions {
-		for _, found := range graph.Names(name) {
-			if changing[found] {
-				variable, _, _ := strings.Cut(found, ".") // counter.0 is one within a function
-				own.variables[name] = append(own.variables[name], variable)
-			}
-		}
-	}
-	return own, nil
-}
-
-// changeable reports whether a variable's section can be written to by the program.
-func changeable(f *elf.File, s elf.Symbol) bool {
-	if int(s.Section) >= len(f.Sections) {
-		return true
-	}
-	section := f.Sections[s.Section]
-	return section.Flags&elf.SHF_WRITE != 0 && !strings.HasPrefix(section.Name, ".data.rel.ro")
+	slices.Sort(global)
+	slices.Sort(state)
+	return global, state, nil
 }
 
 // preamblesOf returns the preambles of files as one, each text once, for C and for the declaration
@@ -165,32 +131,4 @@ func collapsed(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// preamblesFail places what the C compiler said about the preambles in the files that they stand
-// in.
-func preamblesFail(files []*cgoFile, err error) error {
-	var bad decl.Problems
-	for _, c := range cc.Complaints(err) {
-		at, what := files[0].at(), "the C compiler says: "+c.Text
-		found := false
-		for _, f := range files {
-			if c.File == filepath.Base(f.path) {
-				at.Filename, at.Line, at.Column, found = f.path, c.Line, 1, true
-			}
-		}
-		if !found {
-			what += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
-		}
-		do := "mend the preamble, or the package's #cgo lines"
-		if len(files) > 1 {
-			do += "; preambles that do not go together need a -init each"
-		}
-		bad.Add(at, what, do)
-	}
-	if len(bad) == 0 {
-		return fmt.Errorf("%s: the C compiler failed:\n%w", files[0].path, err)
-	}
-	return bad
-}
-
-// sortedNames returns the names of a map in order.
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -13,40 +13,31 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/match"
 )
 
-// guess is what -init makes of a C function that Go calls.
 type guess struct {
 	cName, goName string
 	sites         []*cgoCall
 	origins       [][]origin // by site and argument
-	params        []guessParam
-	results       []guessParam
-	hasError      bool
-	args          []string // of //fastc:call
-	clauses       []string // directives below it
+	decl          decl.Func  // its parameters and results
+	args          []string   // of //fastc:call
+	clauses       []string   // directives below it
 	types         []*guessType
 	questions     []string // what only the user knows: the declaration stands in a comment
 	refused       string   // why it stays C.NAME()
-	slow          []string // why it goes by ordinary cgo
-	libraries     []string // that it reaches, with a question each
+	slow          string   // why it goes by ordinary cgo
+	outside       bool     // it reaches code outside the package, with a question
 	length        bool     // C gets the length of something
 }
 
-// guessParam is a parameter or result in Go.
-type guessParam struct{ name, typ string }
-
-// guessType is a type of C that declarations need.
 type guessType struct {
 	goName, cName string
 	opaque        bool
 }
 
-// guesser makes the guesses.
 type guesser struct {
 	facts     *cc.Facts
 	uses      *cgoUses
 	names     *cNames
 	tracer    *tracer
-	own       *ownOfPreamble
 	allocated map[dwarf.Type]bool // structs of which Go has values
 	taken     map[string]bool     // names that declarations must not use
 	opaque    map[dwarf.Type]*guessType
@@ -55,13 +46,13 @@ type guesser struct {
 
 // newGuesser says what the type names that Go uses are.
 func newGuesser(
-	facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames, own *ownOfPreamble,
+	facts *cc.Facts, uses *cgoUses, info *types.Info, pkg *cc.Package, names *cNames,
 ) *guesser {
 	declared, _ := pkg.Declared()
 	g := &guesser{
-		facts: facts, uses: uses, names: names, own: own, allocated: map[dwarf.Type]bool{},
+		facts: facts, uses: uses, names: names, allocated: map[dwarf.Type]bool{},
 		tracer: &tracer{
-			info: info, zero: zeroAt(info, pkg.Files), isC: func(name string) bool { return names.functions[name] },
+			info: info, isC: func(name string) bool { return names.functions[name] },
 		},
 		taken: map[string]bool{}, opaque: map[dwarf.Type]*guessType{}, mirrors: map[dwarf.Type]*guessType{},
 	}
@@ -144,7 +135,6 @@ func (u *guess) refuse(format string, args ...any) {
 	}
 }
 
-// guess fills in one function.
 func (g *guesser) guess(u *guess) {
 	b, _ := g.facts.Bare(g.facts.Funcs[u.cName])
 	fn, ok := b.(*dwarf.FuncType)
@@ -161,15 +151,6 @@ func (g *guesser) guess(u *guess) {
 			u.refuse("its signature has %s", what)
 			return
 		}
-	}
-	if token.IsKeyword(u.cName) {
-		u.refuse("its name is a keyword of Go: wrap it in a static inline function of another name")
-		return
-	}
-	if variables := g.own.variables[u.cName]; len(variables) > 0 {
-		u.refuse("it uses the variable %s of the preamble, and the copy of the preamble in this file has another one "+
-			"of that name: move it to a .c file of the package", strings.Join(variables, " and "))
-		return
 	}
 	for _, c := range u.sites {
 		if len(c.args) != len(fn.ParamType) {
@@ -197,7 +178,6 @@ func (g *guesser) guess(u *guess) {
 	p.result()
 }
 
-// number returns the Go type of a number of C, empty when c is none.
 func (g *guesser) number(c dwarf.Type) string {
 	n, ok := g.facts.Number(c)
 	b, _ := g.facts.Bare(c)
@@ -231,14 +211,12 @@ func (g *guesser) element(ptr *dwarf.PtrType) (name string, size int64) {
 	return name, b.Size()
 }
 
-// structOf returns the struct behind a type, nil when there is none.
 func (g *guesser) structOf(c dwarf.Type) *dwarf.StructType {
 	b, _ := g.facts.Bare(c)
 	s, _ := b.(*dwarf.StructType)
 	return s
 }
 
-// cgoName returns what stands behind C. for a struct.
 func cgoName(c dwarf.Type) string {
 	switch t := cc.Unqualified(c).(type) {
 	case *dwarf.TypedefType:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io"
@@ -23,9 +22,9 @@ import (
 
 const initSuffix = "_leaf.go"
 
-// initializer writes the declaration file for the C functions that ordinary files call.
 type initializer struct {
-	out     string // as it was named, or made from the first file's name
+	out     string   // as it was named, or made from the first file's name
+	paths   []string // of files
 	files   []*cgoFile
 	pkg     *cc.Package
 	tc      *cc.Toolchain
@@ -35,13 +34,12 @@ type initializer struct {
 	notable []string // about the files: values, generated code
 }
 
-// at is where a file begins.
 func (f *cgoFile) at() token.Position { return token.Position{Filename: f.path, Line: 1, Column: 1} }
 
-// Run writes the declarations of the C functions that the files of these names call to the file
-// out, or to one named after the first of them, and says on stderr what they leave to decide.
+// Run writes the declarations of the C functions that the files call to out, or to a file named
+// after the first of them. It says on stderr what they leave to decide.
 func Run(ctx context.Context, names []string, out string, stderr io.Writer) error {
-	in := &initializer{out: out}
+	in := &initializer{out: out, paths: names}
 	if in.out == "" {
 		in.out = strings.TrimSuffix(names[0], ".go") + initSuffix
 	}
@@ -106,7 +104,6 @@ func (in *initializer) names(names []string) error {
 	return nil
 }
 
-// read reads the files and their package.
 func (in *initializer) read(ctx context.Context, names []string, temp string) error {
 	var tags []string
 	for _, n := range names {
@@ -130,9 +127,7 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 		case !importsC(f):
 			return decl.Problems{{At: at, What: `no import "C"`, Do: "name the file that calls C"}}
 		}
-		if c := readCgo(n, fset, f); c.build != nil {
-			tags = append(tags, decl.UserTags(c.build)...)
-		}
+		tags = append(tags, decl.UserTags(readCgo(n, fset, f).build)...)
 	}
 	pkg, err := cc.ReadPackage(ctx, names[0], tags, in.out, temp)
 	if err != nil {
@@ -158,7 +153,6 @@ func (in *initializer) read(ctx context.Context, names []string, temp string) er
 	return err
 }
 
-// guess finds the C functions that are called, and guesses their declarations.
 func (in *initializer) guess(ctx context.Context) error {
 	preamble, own := preamblesOf(in.files)
 	in.own = own
@@ -178,7 +172,11 @@ func (in *initializer) guess(ctx context.Context) error {
 	}
 	names, err := askNames(ctx, in.tc, preamble, sortedNames(asked))
 	if err != nil {
-		return preamblesFail(in.files, err)
+		do := "mend the preamble, or the package's #cgo lines"
+		if len(in.files) > 1 {
+			do += "; preambles that do not go together need a -init each"
+		}
+		return cc.PreambleProblems(err, in.files[0].at(), do, in.paths...)
 	}
 	d := &decl.File{Path: in.files[0].path, Preamble: preamble, PreambleAt: in.files[0].at()}
 	var functions []string
@@ -186,7 +184,7 @@ func (in *initializer) guess(ctx context.Context) error {
 		switch c := (&decl.Type{CName: name}); {
 		case names.types[name]:
 			d.Types = append(d.Types, c)
-		case names.functions[name] && !token.IsKeyword(name):
+		case names.functions[name]:
 			functions = append(functions, name)
 			d.Funcs = append(d.Funcs, &decl.Func{Call: decl.Call{CName: name}})
 		}
@@ -201,14 +199,14 @@ func (in *initializer) guess(ctx context.Context) error {
 		}
 	}
 	functions = slices.DeleteFunc(functions, func(n string) bool { return !names.functions[n] })
-	own2, err := askPreamble(ctx, in.tc, preamble, functions)
+	global, state, err := askPreamble(ctx, in.tc, preamble, functions)
 	if err != nil {
 		return err
 	}
-	if err := in.twice(own2); err != nil {
+	if err := in.twice(global, state); err != nil {
 		return err
 	}
-	g := newGuesser(facts, uses, typeCheck(in.pkg), in.pkg, names, own2)
+	g := newGuesser(facts, uses, typeCheck(in.pkg), in.pkg, names)
 	in.list = g.all()
 	for _, name := range functions {
 		if at, ok := uses.values[name]; ok {
@@ -225,28 +223,35 @@ func (in *initializer) guess(ctx context.Context) error {
 	return nil
 }
 
-// twice refuses preambles that define what may be defined once.
-func (in *initializer) twice(own *ownOfPreamble) error {
+// twice refuses preambles of which a program may have one copy only.
+func (in *initializer) twice(global, state []string) error {
 	var bad decl.Problems
-	for _, name := range own.global {
-		at := in.files[0].at()
-		mentions := regexp.MustCompile(`\b` + name + `\b`)
-		for _, f := range in.files {
-			for _, p := range f.preambles {
-				for i, l := range strings.Split(p.text, "\n") {
-					if at.Line == 1 && mentions.MatchString(l) {
-						at = token.Position{Filename: f.path, Line: p.at.Line + i, Column: 1}
-					}
-				}
-			}
-		}
-		bad.Add(at, "the preamble defines "+name+", and its copy in the declaration file would define it again",
-			"write static in front of it, or move it to a .c file of the package")
+	for _, name := range global {
+		bad.Add(in.mentions(name), "the preamble defines "+name+", and its copy in the declaration file would define "+
+			"it again", "write static in front of it, or move it to a .c file of the package")
+	}
+	for _, name := range state {
+		bad.Add(in.mentions(name), "the preamble has the variable "+name+", and its copy in the declaration file "+
+			"would have another one of that name", "move it to a .c file of the package")
 	}
 	return bad.Err()
 }
 
-// report says what the user has to know on standard error.
+// mentions returns the first line of a preamble that mentions a name, or the first line of all.
+func (in *initializer) mentions(name string) token.Position {
+	word := regexp.MustCompile(`\b` + name + `\b`)
+	for _, f := range in.files {
+		for _, p := range f.preambles {
+			for i, l := range strings.Split(p.text, "\n") {
+				if word.MatchString(l) {
+					return token.Position{Filename: f.path, Line: p.at.Line + i, Column: 1}
+				}
+			}
+		}
+	}
+	return in.files[0].at()
+}
+
 func (in *initializer) report(stderr io.Writer) {
 	for _, s := range in.notable {
 		fmt.Fprintf(stderr, "%s\n", s)
@@ -254,32 +259,29 @@ func (in *initializer) report(stderr io.Writer) {
 	for _, s := range in.warned {
 		fmt.Fprintf(stderr, "%s\n", s)
 	}
-	reach := map[string]int{} // functions of which nothing else is asked, by libraries
+	outside := 0 // functions of which nothing else is asked
 	for _, u := range in.list {
 		at := u.sites[0].at
 		switch {
 		case u.refused != "":
 			fmt.Fprintf(stderr, "%s: C.%s stays as it is: %s\n", at, u.cName, u.refused)
-		case len(u.questions) > 0 && len(u.questions) == len(u.libraries):
-			for _, l := range u.libraries {
-				reach[l]++
-			}
+		case u.outside && len(u.questions) == 1:
+			outside++
 		case len(u.questions) > 0:
 			for _, q := range u.questions {
 				fmt.Fprintf(stderr, "%s: C.%s is left to you: %s\n", at, u.cName, q)
 			}
-		case len(u.slow) > 0:
-			fmt.Fprintf(stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, strings.Join(u.slow, "; "))
+		case u.slow != "":
+			fmt.Fprintf(stderr, "%s: C.%s is declared //fastc:slow: %s\n", at, u.cName, u.slow)
 		}
 	}
-	for _, l := range sortedNames(reach) {
-		fmt.Fprintf(stderr, "fastcgen: %s of %s or by way of it, which fastcgen cannot look into, left to you: "+
-			"take the declarations of those that neither wait, take long nor call back into Go\n",
-			decl.Plural(reach[l], "function"), l)
+	if outside > 0 {
+		fmt.Fprintf(stderr, "fastcgen: %s that reach code outside this package, which fastcgen cannot look into, left "+
+			"to you: take the declarations of those that neither wait, take long nor call back into Go\n",
+			decl.Plural(outside, "function"))
 	}
 }
 
-// counts returns the number of functions that are declared, left to decide, and left as they are.
 func (in *initializer) counts() (n [3]int) {
 	for _, u := range in.list {
 		n[u.state()]++
@@ -291,7 +293,7 @@ func (in *initializer) counts() (n [3]int) {
 func (in *initializer) constraint() string {
 	parts := []string{decl.DeclarationTag}
 	add := func(s string) {
-		if s != "" && !slices.Contains(parts, s) {
+		if !slices.Contains(parts, s) {
 			parts = append(parts, s)
 		}
 	}
@@ -299,28 +301,11 @@ func (in *initializer) constraint() string {
 		for _, tag := range platformTags(filepath.Base(f.path)) {
 			add(tag)
 		}
-		if f.build != nil {
-			add(withoutCgo(f.build))
+		for _, t := range decl.Terms(f.build) {
+			if text := decl.TermText(t); text != decl.GeneratedTag { // which the generated file has anyway
+				add(text)
+			}
 		}
 	}
 	return strings.Join(parts, " && ")
-}
-
-// withoutCgo writes a constraint without the tag cgo, which the generated file has anyway.
-func withoutCgo(x constraint.Expr) string {
-	switch x := x.(type) {
-	case *constraint.TagExpr:
-		if x.Tag == decl.GeneratedTag {
-			return ""
-		}
-	case *constraint.AndExpr:
-		l, r := withoutCgo(x.X), withoutCgo(x.Y)
-		if l == "" || r == "" {
-			return l + r
-		}
-		return l + " && " + r
-	case *constraint.OrExpr:
-		return "(" + x.String() + ")"
-	}
-	return x.String()
 }

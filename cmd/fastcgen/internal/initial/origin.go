@@ -4,9 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
 
-	"evenkeel.dev/cmd/fastcgen/internal/cc"
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
@@ -30,78 +28,13 @@ type origin struct {
 	size int64  // of what it points to, -1 when that is not known
 	cast bool   // it went through unsafe.Pointer, which forgets the type
 	str  bool   // of a string
-	zero bool   // of isAddress: the variable is 0 before the call
 }
 
-// tracer reads arguments. It follows no variable and no function: a wrong length makes C write
-// beyond Go's memory.
+// tracer reads arguments. It follows no variable and no function, because a wrong length makes C
+// write beyond Go's memory.
 type tracer struct {
 	info *types.Info
 	isC  func(name string) bool // whether C.NAME is a function
-	zero map[*ast.Ident]bool    // x of &x, where x is 0
-}
-
-// zeroAt finds each &x at which x is 0: declared without a value, never assigned, its address taken
-// once, and in no other loop or function than x.
-func zeroAt(info *types.Info, files []*ast.File) map[*ast.Ident]bool {
-	type variable struct {
-		in     ast.Node // the loop or function
-		at     *ast.Ident
-		doubts bool
-	}
-	variables := map[types.Object]*variable{}
-	doubt := func(list ...ast.Expr) {
-		for _, e := range list {
-			if id, ok := e.(*ast.Ident); ok && variables[info.ObjectOf(id)] != nil {
-				variables[info.ObjectOf(id)].doubts = true
-			}
-		}
-	}
-	for _, f := range files {
-		ast.PreorderStack(f, nil, func(n ast.Node, stack []ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.ValueSpec:
-				for _, id := range n.Names {
-					if in := loopOf(stack); in != nil && len(n.Values) == 0 {
-						variables[info.ObjectOf(id)] = &variable{in: in}
-					}
-				}
-			case *ast.UnaryExpr:
-				id, ok := ast.Unparen(n.X).(*ast.Ident)
-				if !ok || n.Op != token.AND || variables[info.ObjectOf(id)] == nil {
-					break
-				}
-				v := variables[info.ObjectOf(id)]
-				v.doubts = v.doubts || v.at != nil || loopOf(stack) != v.in
-				v.at = id
-			case *ast.AssignStmt:
-				doubt(n.Lhs...)
-			case *ast.IncDecStmt:
-				doubt(n.X)
-			case *ast.RangeStmt:
-				doubt(n.Key, n.Value)
-			}
-			return true
-		})
-	}
-	zero := map[*ast.Ident]bool{}
-	for _, v := range variables {
-		if v.at != nil && !v.doubts {
-			zero[v.at] = true
-		}
-	}
-	return zero
-}
-
-// loopOf returns the innermost loop or function of a stack, nil outside of functions.
-func loopOf(stack []ast.Node) ast.Node {
-	for _, n := range slices.Backward(stack) {
-		switch n.(type) {
-		case *ast.ForStmt, *ast.RangeStmt, *ast.FuncLit, *ast.FuncDecl:
-			return n
-		}
-	}
-	return nil
 }
 
 // trace reads one argument:
@@ -117,7 +50,7 @@ func (t *tracer) trace(e ast.Expr) origin {
 		}
 		return origin{name: e.Name}
 	case *ast.SelectorExpr:
-		if _, ok := cc.PlainC(e); !ok {
+		if _, ok := decl.PlainC(e); !ok {
 			return origin{name: e.Sel.Name}
 		}
 	case *ast.UnaryExpr:
@@ -132,9 +65,8 @@ func (t *tracer) trace(e ast.Expr) origin {
 	return origin{}
 }
 
-// call reads a conversion, and what gives addresses and lengths.
 func (t *tracer) call(fun, arg ast.Expr) origin {
-	if name, ok := cc.PlainC(fun); ok {
+	if name, ok := decl.PlainC(fun); ok {
 		if cgoOwn[name] || t.isC(name) {
 			return origin{}
 		}
@@ -158,9 +90,8 @@ func (t *tracer) call(fun, arg ast.Expr) origin {
 	return origin{}
 }
 
-// address is what &x points to.
 func (t *tracer) address(x ast.Expr) origin {
-	name, zero := "", false
+	name := ""
 	switch x := x.(type) {
 	case *ast.IndexExpr:
 		if _, nested := ast.Unparen(x.X).(*ast.IndexExpr); nested { // &m[0][0] may stand for more than m[0]
@@ -170,7 +101,7 @@ func (t *tracer) address(x ast.Expr) origin {
 	case *ast.CompositeLit:
 		return origin{kind: isAddress, size: -1}
 	case *ast.Ident:
-		name, zero = x.Name, t.zero[x]
+		name = x.Name
 	case *ast.SelectorExpr:
 		if _, plain := x.X.(*ast.Ident); !plain { // &x[0].y may stand for more than one element
 			return origin{}
@@ -182,7 +113,7 @@ func (t *tracer) address(x ast.Expr) origin {
 	if _, isArray := under(t.typeOf(x)).(*types.Array); isArray {
 		return origin{kind: isSlice, of: decl.ExprText(x), name: name, size: -1}
 	}
-	return origin{kind: isAddress, name: name, size: sizeOf(t.typeOf(x)), zero: zero}
+	return origin{kind: isAddress, name: name, size: sizeOf(t.typeOf(x))}
 }
 
 // first is the address of element i of x.
@@ -228,7 +159,6 @@ func under(of types.Type) types.Type {
 	return of.Underlying()
 }
 
-// sizeOf returns the size of a number or bool of Go, -1 for others and for what is C's.
 func sizeOf(of types.Type) int64 {
 	b, ok := under(of).(*types.Basic)
 	if ok && b.Info()&(types.IsNumeric|types.IsBoolean) != 0 && b.Info()&types.IsUntyped == 0 {

@@ -12,7 +12,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// parameters guesses the parameters and results of one function.
 type parameters struct {
 	*guesser
 	u       *guess
@@ -23,7 +22,6 @@ type parameters struct {
 	unknown []string       // pointers of which nothing says how much C touches there
 }
 
-// at returns the origins of argument i, without nil.
 func (p *parameters) at(i int) (list []origin) {
 	for _, row := range p.u.origins {
 		if row[i].kind != isNil {
@@ -33,7 +31,6 @@ func (p *parameters) at(i int) (list []origin) {
 	return list
 }
 
-// name returns a name for argument i that no other has.
 func (p *parameters) name(i int) string {
 	name := ""
 	for _, row := range p.u.origins {
@@ -59,10 +56,8 @@ func (p *parameters) unique(name string) string {
 // isType reports whether a type of C in the signature would get that name.
 func (p *parameters) isType(name string) bool {
 	for _, c := range append(slices.Clone(p.fn.ParamType), p.fn.ReturnType) {
-		b, _ := p.facts.Bare(c)
-		for ptr, ok := b.(*dwarf.PtrType); ok; ptr, ok = b.(*dwarf.PtrType) {
+		for ptr := p.facts.Pointer(c); ptr != nil; ptr = p.facts.Pointer(c) {
 			c = ptr.Type
-			b, _ = p.facts.Bare(c)
 		}
 		of := goName(cgoName(c))
 		if p.structOf(c) != nil && slices.Contains([]string{of, of + "C", of + "Handle", of + "Value"}, name) {
@@ -72,14 +67,6 @@ func (p *parameters) isType(name string) bool {
 	return false
 }
 
-// pointer returns argument i as a pointer, nil when it is not one.
-func (p *parameters) pointer(i int) *dwarf.PtrType {
-	b, _ := p.facts.Bare(p.fn.ParamType[i])
-	ptr, _ := b.(*dwarf.PtrType)
-	return ptr
-}
-
-// canCount reports whether argument j is an integer that may say how much memory C touches.
 func (p *parameters) canCount(j int) bool {
 	n, ok := p.facts.Number(p.fn.ParamType[j])
 	return ok && n.Class != decl.Float && n.Enum == nil && n.Size >= 4 && p.lengths[j] == ""
@@ -91,7 +78,7 @@ func sameElements(o origin, size int64) bool { return !o.cast || o.size == size 
 // pair finds the argument that is the length of argument i: wherever C gets x, it gets len(x)
 // there, too.
 func (p *parameters) pair(i int) {
-	ptr := p.pointer(i)
+	ptr := p.facts.Pointer(p.fn.ParamType[i])
 	if ptr == nil {
 		return
 	}
@@ -118,13 +105,12 @@ func (p *parameters) pair(i int) {
 	}
 }
 
-// parameter declares argument i.
 func (p *parameters) parameter(i int) {
 	if length := p.lengths[i]; length != "" {
 		p.u.args = append(p.u.args, length)
 		return
 	}
-	if ptr := p.pointer(i); ptr != nil {
+	if ptr := p.facts.Pointer(p.fn.ParamType[i]); ptr != nil {
 		p.pointerTo(i, ptr)
 		return
 	}
@@ -146,15 +132,15 @@ func (p *parameters) parameter(i int) {
 	p.refuseType(i)
 }
 
-// refuseType refuses a function because of the type of argument i.
 func (p *parameters) refuseType(i int) {
 	p.u.refuse("argument %d is %s, which Go does not have: wrap it in a static inline function whose types Go has too",
 		i+1, p.facts.Describe(p.fn.ParamType[i]))
 }
 
-// pass adds a parameter that C gets.
+func param(name, typ string) decl.Param { return decl.Param{Name: name, Typ: &decl.GoType{Name: typ}} }
+
 func (p *parameters) pass(name, typ string) {
-	p.u.params = append(p.u.params, guessParam{name, typ})
+	p.u.decl.Params = append(p.u.decl.Params, param(name, typ))
 	p.u.args = append(p.u.args, name)
 }
 
@@ -169,7 +155,6 @@ func (p *parameters) askLengths() {
 // elements stands for a length that only a person knows.
 const elements = "ELEMENTS"
 
-// pointerTo declares a pointer.
 func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 	list := p.at(i)
 	if len(list) == 0 {
@@ -193,8 +178,7 @@ func (p *parameters) pointerTo(i int, ptr *dwarf.PtrType) {
 		return
 	}
 	elem, size := p.element(ptr)
-	_, isVoid := target.(*dwarf.VoidType)
-	isVoid = isVoid || target == nil
+	isVoid := p.facts.IsVoid(ptr.Type) || target == nil
 	n, _ := p.facts.Number(ptr.Type)
 	isConst := cc.IsConst(ptr.Type)
 	switch {
@@ -225,7 +209,6 @@ func all(list []origin, is func(origin) bool) bool {
 	return !slices.ContainsFunc(list, func(o origin) bool { return !is(o) })
 }
 
-// unknownLength declares a pointer of which nothing says how much C touches there.
 func (p *parameters) unknownLength(i int, elem string) {
 	name := p.name(i)
 	p.pass(name, "[]"+elem)
@@ -245,15 +228,12 @@ func (p *parameters) text(i int) {
 func (p *parameters) written(i int, typ string) {
 	name := p.name(i)
 	p.u.args = append(p.u.args, "&"+name)
-	p.u.results = append(p.u.results, guessParam{name, typ})
-	if all(p.at(i), func(o origin) bool { return o.zero }) {
-		return // it begins as 0 here, too
-	}
+	p.u.decl.Results = append(p.u.decl.Results, param(name, typ))
 	p.u.ask("Does C read %s before it writes it? Then add //fastc:inout %[1]s = VALUE. If not, this is right.", name)
 }
 
-// structPointer declares a pointer to a struct: to Go's mirror when Go has values of it, and
-// otherwise to what C keeps to itself.
+// structPointer declares a pointer to a mirror if Go has values of the struct, or to an opaque
+// type.
 func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	s := p.structOf(ptr.Type)
 	if cgoName(ptr.Type) == "" || strings.HasPrefix(s.StructName, "__") {
@@ -280,7 +260,6 @@ func (p *parameters) structPointer(i int, ptr *dwarf.PtrType, list []origin) {
 	}
 }
 
-// counts reports whether an argument may say how much memory C touches.
 func (p *parameters) counts() bool {
 	for j := range p.fn.ParamType {
 		if p.canCount(j) {
@@ -290,7 +269,6 @@ func (p *parameters) counts() bool {
 	return false
 }
 
-// result declares what the function returns, and errno.
 func (p *parameters) result() {
 	c := p.fn.ReturnType
 	b, _ := p.facts.Bare(c)
@@ -311,11 +289,11 @@ func (p *parameters) result() {
 		}
 	}
 	if direct != "" {
-		p.u.results = append([]guessParam{{p.unique("ret"), direct}}, p.u.results...)
+		p.u.decl.Results = append([]decl.Param{param(p.unique("ret"), direct)}, p.u.decl.Results...)
 	}
 	p.keeps()
 	if slices.ContainsFunc(p.u.sites, func(c *cgoCall) bool { return c.errno }) {
-		p.u.hasError = true
+		p.u.decl.HasError, p.u.decl.ErrName = true, "err"
 		p.u.clauses = append(p.u.clauses, "fails errno != 0")
 	}
 }
@@ -326,20 +304,18 @@ func (p *parameters) keeps() {
 	opaque := func(typ string) bool {
 		return slices.ContainsFunc(p.u.types, func(t *guessType) bool { return t.opaque && typ == "*"+t.goName })
 	}
-	if !slices.ContainsFunc(p.u.results, func(r guessParam) bool { return opaque(r.typ) }) {
+	if !slices.ContainsFunc(p.u.decl.Results, func(r decl.Param) bool { return opaque(r.Typ.Name) }) {
 		return
 	}
-	for _, param := range p.u.params {
-		ofGo := param.typ == "string" || strings.HasPrefix(param.typ, "[]") ||
-			strings.HasPrefix(param.typ, "*") && !opaque(param.typ)
-		if ofGo {
+	for _, param := range p.u.decl.Params {
+		typ := param.Typ.Name
+		if typ == "string" || strings.HasPrefix(typ, "[]") || strings.HasPrefix(typ, "*") && !opaque(typ) {
 			p.u.ask("Does what it returns keep a pointer to %s, which is memory of Go? Then leave C.%s() as it is. "+
-				"If C has a copy, this is right.", param.name, p.u.cName)
+				"If C has a copy, this is right.", param.Name, p.u.cName)
 		}
 	}
 }
 
-// pointerResult returns the Go type of a pointer that C returns, empty when there is none.
 func (p *parameters) pointerResult(ptr *dwarf.PtrType) string {
 	if s := p.structOf(ptr.Type); s != nil && cgoName(ptr.Type) != "" {
 		return "*" + p.handle(p.u, ptr.Type).goName

@@ -15,7 +15,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/generate"
 )
 
-// cgoFile is an ordinary Go file that uses cgo.
 type cgoFile struct {
 	path      string
 	file      *ast.File
@@ -37,7 +36,6 @@ type cgoCall struct {
 	errno bool // r, err := C.NAME()
 }
 
-// cgoUses is what the files say about C.
 type cgoUses struct {
 	calls     []*cgoCall
 	values    map[string]token.Position // names that are not called: types, constants, functions as values
@@ -49,7 +47,6 @@ var cgoOwn = map[string]bool{
 	"CString": true, "CBytes": true, "GoString": true, "GoStringN": true, "GoBytes": true, "malloc": true, "free": true,
 }
 
-// importsC reports whether a file imports "C".
 func importsC(f *ast.File) bool {
 	return slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"C"` })
 }
@@ -70,16 +67,9 @@ func IsOrdinary(f *ast.File) bool {
 	})
 }
 
-// readCgo reads the preambles and the build constraint of an ordinary file.
 func readCgo(path string, fset *token.FileSet, f *ast.File) *cgoFile {
 	c := &cgoFile{path: path, file: f}
-	for _, g := range f.Comments {
-		for _, line := range g.List {
-			if line.Pos() < f.Package && constraint.IsGoBuild(line.Text) {
-				c.build, _ = constraint.Parse(line.Text) // go build has read it
-			}
-		}
-	}
+	c.build, _, _ = decl.BuildConstraint(f) // go build has read it
 	for _, declared := range f.Decls {
 		g, ok := declared.(*ast.GenDecl)
 		if !ok || g.Tok != token.IMPORT {
@@ -113,7 +103,6 @@ func platformTags(base string) []string {
 	return tags
 }
 
-// collect finds what a file says about C.
 func (u *cgoUses) collect(fset *token.FileSet, f *ast.File, calls bool) {
 	var stack []ast.Node
 	parent := func(n int) ast.Node {
@@ -133,17 +122,13 @@ func (u *cgoUses) collect(fset *token.FileSet, f *ast.File, calls bool) {
 			return true
 		}
 		stack = append(stack, n)
-		sel, ok := n.(*ast.SelectorExpr)
-		name, isC := "", false
-		if ok {
-			name, isC = cc.PlainC(sel)
-		}
+		name, isC := decl.PlainC(n)
 		if !isC {
 			return true
 		}
-		at := fset.PositionFor(sel.Pos(), false)
+		at := fset.PositionFor(n.Pos(), false)
 		call, ok := parent(1).(*ast.CallExpr)
-		if !ok || ast.Unparen(call.Fun) != sel {
+		if !ok || ast.Unparen(call.Fun) != n {
 			if _, star := parent(1).(*ast.StarExpr); !star {
 				u.allocated[name] = true
 			}
@@ -183,7 +168,6 @@ func typeCheck(pkg *cc.Package) *types.Info {
 	return info
 }
 
-// unsafeImporter gives packages without contents, and unsafe.
 type unsafeImporter struct{ generate.EmptyImporter }
 
 func (i unsafeImporter) Import(path string) (*types.Package, error) {

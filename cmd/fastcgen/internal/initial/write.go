@@ -40,7 +40,6 @@ type block struct {
 	of   []*guess
 }
 
-// blocks returns the pieces of the declaration file.
 func (in *initializer) blocks() []block {
 	var names []string
 	for _, f := range in.files {
@@ -94,7 +93,6 @@ func (in *initializer) aboutElements() string {
 		". A wrong one lets C write over Go's memory. If C gets its own memory there, wrap the function.")
 }
 
-// typeBlocks declares the types of the functions that are declared.
 func (in *initializer) typeBlocks() []block {
 	var list []block
 	of := map[*guessType]int{}
@@ -114,7 +112,6 @@ func (in *initializer) typeBlocks() []block {
 	return list
 }
 
-// declaration writes a type.
 func (t *guessType) declaration() string {
 	s := fmt.Sprintf("// %s is C's %s", t.goName, (&decl.Type{CName: t.cName}).CText())
 	if t.opaque {
@@ -124,13 +121,11 @@ func (t *guessType) declaration() string {
 	return s + fmt.Sprintf(".\ntype %s C.%s\n", t.goName, t.cName)
 }
 
-// declaration writes a function with its directives.
 func (u *guess) declaration() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "// %s is C's %s.\n", u.goName, u.cName)
-	for _, s := range u.slow {
-		way, _, _ := strings.Cut(s, "; ") // the first is enough to look for
-		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, because "+way+". Leave //fastc:slow out if you know "+
+	if u.slow != "" {
+		b.WriteString("//\n" + emit.Wrapped("By ordinary cgo, because "+u.slow+". Leave //fastc:slow out if you know "+
 			"that it does not wait there."))
 	}
 	b.WriteString("//\n")
@@ -138,7 +133,6 @@ func (u *guess) declaration() string {
 	return b.String()
 }
 
-// bare writes the directives and the function.
 func (u *guess) bare() string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "//fastc:call %s(%s)\n", u.cName, strings.Join(u.args, ", "))
@@ -146,47 +140,21 @@ func (u *guess) bare() string {
 		b.WriteString("//fastc:" + c + "\n")
 	}
 	switch {
-	case len(u.slow) > 0:
+	case u.slow != "":
 		b.WriteString("//fastc:slow\n")
 	case u.length: // what grows with its input may take long
 		b.WriteString("//fastc:budget\n")
 	}
-	fmt.Fprintf(b, "func %s(%s)%s\n", u.goName, joined(u.params), u.resultText())
-	return b.String()
-}
-
-// joined writes parameters, those of one type together.
-func joined(list []guessParam) string {
-	var b strings.Builder
-	for i, p := range list {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(p.name)
-		if i+1 == len(list) || list[i+1].typ != p.typ {
-			b.WriteString(" " + p.typ)
+	f := &u.decl
+	f.Named = slices.ContainsFunc(u.args, func(a string) bool { return strings.HasPrefix(a, "&") })
+	if !f.Named { // C writes none of them
+		f.ErrName = ""
+		for i := range f.Results {
+			f.Results[i].Name = ""
 		}
 	}
+	fmt.Fprintf(b, "func %s(%s)%s\n", u.goName, decl.GoParams(f), decl.GoResults(f))
 	return b.String()
-}
-
-// resultText writes the results. They have names when one of them is written by C through its
-// address.
-func (u *guess) resultText() string {
-	results := slices.Clone(u.results)
-	named := slices.ContainsFunc(u.args, func(a string) bool { return strings.HasPrefix(a, "&") })
-	if u.hasError {
-		results = append(results, guessParam{"err", "error"})
-	}
-	switch {
-	case len(results) == 0:
-		return ""
-	case named:
-		return " (" + joined(results) + ")"
-	case len(results) == 1:
-		return " " + results[0].typ
-	}
-	return " (" + results[0].typ + ", error)"
 }
 
 // asked writes a function that is left to decide: in words, and as a declaration that is a comment.
@@ -229,8 +197,8 @@ func (in *initializer) text() (text []byte, of map[int][]*guess) {
 	return []byte(b.String()), of
 }
 
-// settle has fastcgen itself read what is to be written. What it refuses of a function becomes a
-// question, and what gets to a call that blocks goes by ordinary cgo.
+// settle has the other stages read the text. What they refuse becomes a question, and a function
+// that reaches a call that blocks goes by ordinary cgo.
 func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 	looked := false
 	for {
@@ -253,7 +221,6 @@ func (in *initializer) settle(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// generated runs the stages of fastcgen over a declaration file that is not written yet.
 func (in *initializer) generated(ctx context.Context, text []byte) (*emit.File, error) {
 	d, err := decl.Parse(in.out, text)
 	if err != nil {
@@ -292,23 +259,21 @@ func (in *initializer) place(r *reach.Report, of map[int][]*guess) {
 	}
 }
 
-// gets decides what becomes of a function that gets to calls which a leaf must not make. A pointer
-// may lead into Go in none of the program's calls, and a library's function may be a leaf: only the
-// user can know.
+// gets decides what becomes of a function that reaches calls which a leaf must not make.
 func (u *guess) gets(f reach.Finding) {
-	said := fmt.Sprintf("%s: %s", f, strings.Join(f.Ways, "; "))
+	said := fmt.Sprintf("%s: %s", f, f.Way)
 	switch {
 	case f.Kind == reach.Library:
-		what := fmt.Sprintf("reaches %s of %s (%s)", reach.Some(f.Symbols), f.Library, strings.Join(f.Ways, "; "))
+		what := fmt.Sprintf("reaches %s outside this package (%s)", reach.Some(f.Symbols), f.Way)
 		if slices.Equal(f.Symbols, []string{u.cName}) {
-			what = "is a function of " + f.Library
+			what = "is outside this package"
 		}
-		u.libraries = append(u.libraries, f.Library)
+		u.outside = true
 		u.ask("It %s. Does that wait, take long or call back into Go? If so, leave the calls to cgo.", what)
 	case f.Kind == reach.IntoGo && !f.Sure:
 		u.ask("%s. If the pointer leads there in none of the calls, and never will, this is right.", said)
 	case f.Kind == reach.Blocks:
-		u.slow = append(u.slow, said)
+		u.slow = said
 	case f.Kind == reach.IntoGo:
 		u.refuse("a leaf function cannot call Go, and %s", said)
 	default:
@@ -316,7 +281,6 @@ func (u *guess) gets(f reach.Finding) {
 	}
 }
 
-// writeNew puts text into a file that must not be there.
 func writeNew(out string, text []byte) error {
 	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {

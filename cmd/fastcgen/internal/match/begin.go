@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// begin fills a result before the call.
 func (m *matcher) begin(q decl.Param, g *decl.GoType, c dwarf.Type, field string, a decl.Arg) {
 	refuse := func(what, do string) { m.bad.Add(a.At, what, do) }
 	switch a.Kind {

@@ -10,7 +10,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// argument adds argument i of the C call, of type c.
 func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 	field := "arg" + strconv.Itoa(i)
 	switch a.Kind {
@@ -49,10 +48,9 @@ func (m *matcher) argument(i int, a decl.Arg, c dwarf.Type) {
 //	[n]E                      const E *                 void *, to q          fastc_f->arg
 //	string                    const char *, and len     void *                fastc_f->arg
 //
-// A struct goes by its address, and C copies it from there. What an opaque type's pointer holds is
-// C's, so the collector must not look at it: it goes as a number. A string or an array is passed
-// only where C promises by const not to write: Go's strings never change, and of an array the
-// caller would not see what C wrote.
+// A pointer to an opaque type goes as a number, because the collector must not look at it. A string
+// or an array needs C's const, because Go's strings never change, and the caller of an array would
+// not see what C wrote.
 func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field string) (what, do string) {
 	b, _ := m.facts.Bare(c)
 	ptr, isPtr := b.(*dwarf.PtrType)
@@ -94,12 +92,10 @@ func (m *matcher) parameter(q *decl.Param, g *decl.GoType, c dwarf.Type, field s
 	return "", ""
 }
 
-// pointerParameter passes what C takes by address.
 func (m *matcher) pointerParameter(
 	q *decl.Param, g *decl.GoType, ptr *dwarf.PtrType, field, is, suggestion string,
 ) (what, do string) {
-	target, _ := m.facts.Bare(ptr.Type)
-	_, toVoid := target.(*dwarf.VoidType)
+	toVoid := m.facts.IsVoid(ptr.Type)
 	if g.Kind == decl.GoString {
 		n, ok := m.facts.Number(ptr.Type)
 		switch {

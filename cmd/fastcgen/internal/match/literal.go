@@ -12,12 +12,9 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// literal passes a literal or a constant of C. It returns what is wrong.
-//
-// It is written into the C call and takes no place in the frame. C would convert whatever stands
-// there in silence, so a literal is compared with the type's range here, and a constant of C, whose
-// value only the compiler knows, by an assertion in the generated file: (type)(CONSTANT) ==
-// (CONSTANT).
+// literal passes a literal or a constant of C, and returns what is wrong. C would convert it in
+// silence. So literal compares a literal with the type's range, and has C assert (type)(CONSTANT)
+// == (CONSTANT).
 func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 	b, _ := m.facts.Bare(c)
 	n, isNumber := m.facts.Number(c)
@@ -56,7 +53,6 @@ func (m *matcher) literal(a decl.Arg, c dwarf.Type) string {
 	return ""
 }
 
-// constantFits reports whether C's constant can be passed for c as it is.
 func (m *matcher) constantFits(name string, c dwarf.Type) bool {
 	b, _ := m.facts.Bare(c)
 	has, _ := m.facts.Bare(m.facts.Consts[name])
@@ -81,18 +77,17 @@ func (m *matcher) constantFits(name string, c dwarf.Type) bool {
 	return false
 }
 
-// fits reports whether an integer literal is a value of n.
 func fits(text string, n cc.Number) bool {
 	bits := int(n.Size * 8)
-	if n.PlainChar || n.Wide { // what fits whether it is signed or not
-		_, err := strconv.ParseUint(text, 10, bits-1)
-		return err == nil
+	var err error
+	switch {
+	case n.PlainChar || n.Wide: // signed or not
+		_, err = strconv.ParseUint(text, 10, bits-1)
+	case n.Class == decl.Unsigned:
+		_, err = strconv.ParseUint(text, 10, bits)
+	default:
+		_, err = strconv.ParseInt(text, 10, bits)
 	}
-	if n.Class == decl.Unsigned {
-		_, err := strconv.ParseUint(text, 10, bits)
-		return err == nil
-	}
-	_, err := strconv.ParseInt(text, 10, bits)
 	return err == nil
 }
 
@@ -121,7 +116,6 @@ func floatText(text string, n cc.Number) (s string, ok bool) {
 	return s, err == nil
 }
 
-// length passes len(x) or cap(x).
 func (m *matcher) length(i int, a decl.Arg, c dwarf.Type, field string) {
 	g, ok := m.resolve(m.f.Param(a.Text).Typ, 0)
 	pointed := ok && g.Kind == decl.GoPointer && g.Elem.Kind == decl.GoArray

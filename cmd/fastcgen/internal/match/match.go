@@ -49,8 +49,8 @@ func (m *Result) Length(t *decl.GoType) int64 {
 	return g.Len
 }
 
-// unused finds opaque types that no function takes or gives. C makes up a struct for a name
-// that it does not know, so that a misspelt one would stay unseen.
+// unused refuses opaque types that no function takes or gives, because C makes up a struct for a
+// misspelt name.
 func (r *resolver) unused(d *decl.File) {
 	used := map[*decl.Type]bool{}
 	var note func(t *decl.GoType)
@@ -97,8 +97,8 @@ func (r *resolver) floats(d *decl.File) {
 	}
 }
 
-// newResolver decides what the declared types are, and lays out the mirrors. These are two passes,
-// because a mirror may hold a type that is declared after it.
+// newResolver decides what the declared types are, and then lays out the mirrors, which may hold
+// types that are declared later.
 func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*resolver, []*Mirror) {
 	r := &resolver{facts: facts, declared: map[string]*decl.GoType{}, foreign: foreign}
 	var mirrors []*Mirror
@@ -113,7 +113,6 @@ func newResolver(facts *cc.Facts, d *decl.File, foreign map[string]ast.Expr) (*r
 	return r, mirrors
 }
 
-// declare decides what a type declaration makes.
 func (r *resolver) declare(t *decl.Type) {
 	c := r.facts.Types[t.CText()]
 	if c == nil {
@@ -158,13 +157,9 @@ func (r *resolver) declare(t *decl.Type) {
 	r.order = append(r.order, g)
 }
 
-// match makes a function's plan; what is wrong goes to r.bad.
-//
-// It goes through the arguments of the C call, not through the parameters of Go: their number and
-// order are C's, and one parameter may give several (x and len(x)). Each argument adds to Args
-// exactly once, in order; to Fields and Sets only where Go hands a value over, so a literal has no
-// field. A plan is returned only where nothing was refused: then Args has as many entries as C has
-// parameters, and Values as many as Go has results.
+// match makes a function's plan. It goes through the arguments of the C call. Each adds to Args
+// once, and to Fields and Sets only if Go hands a value over. The plan is nil if something was
+// refused.
 func (r *resolver) match(f *decl.Func) *Plan {
 	m := &matcher{r, f, &Plan{Func: f, Outs: map[string]string{}}, nil}
 	b, _ := r.facts.Bare(r.facts.Funcs[f.Call.CName])

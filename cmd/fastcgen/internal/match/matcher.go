@@ -32,7 +32,6 @@ type Plan struct {
 	Copied   bool // the result is a string of C's
 }
 
-// matcher compares a function's declaration with C's.
 type matcher struct {
 	*resolver
 	f *decl.Func
@@ -64,15 +63,14 @@ func (m *matcher) address(field, value string) {
 	m.p.Pointers = true
 }
 
-// handle does it with an address of C's. Go's collector must not take it for one of Go's: it may be
-// a number in C, such as (struct ctx *)1.
+// handle does the same with an address of C's, as a number: it may be (struct ctx *)1, at which the
+// collector must not look.
 func (m *matcher) handle(field, value string) {
 	m.p.Fields = append(m.p.Fields, "uintptr_t "+field)
 	m.p.Args = append(m.p.Args, "(void *)fastc_f->"+field)
 	m.p.Sets = append(m.p.Sets, "f."+field+" = C.uintptr_t(uintptr(unsafe.Pointer("+value+")))")
 }
 
-// numberSize has the generated file assert what c is.
 func (m *matcher) numberSize(c dwarf.Type) { m.p.Numbers = append(m.p.Numbers, m.facts.FactsOf(c)...) }
 
 // place returns a field for a value that C gives, and the Go expression that reads it.

@@ -28,7 +28,8 @@ type Field struct {
 	CType         string // for the assertion, empty for an anonymous struct
 }
 
-// mirror makes the Go struct for a declared C one.
+const opaque = "put //fastc:opaque above the type to pass pointers to it only"
+
 func (r *resolver) mirror(t *decl.Type) *Mirror {
 	s := r.cType(t).(*dwarf.StructType)
 	mr := &Mirror{Decl: t, Size: s.ByteSize}
@@ -42,20 +43,16 @@ func (r *resolver) mirror(t *decl.Type) *Mirror {
 	return mr
 }
 
-// fields makes the lines for the fields of s, which stands at offset base in t, and says how Go
-// aligns s.
-//
-// Go lays a struct out by its own rules, which are C's for what both have; where C leaves a gap
-// that Go would not, a blank field of bytes fills it:
+// fields makes the lines for the fields of s, which is at offset base in t, and says how Go aligns
+// s. A blank field of bytes fills each gap that C leaves and Go would not:
 //
 //	struct { char kind; __attribute__((aligned(8))) int n; }      Kind byte     offset 0
 //	                                                              _ [7]byte     1: n has to stand at 8
 //	                                                              N int32       8
 //	                                                              _ [4]byte     12: C rounds the size up to 16
 //
-// Invariant: end is how far the lines reach so far, so no field may begin before it, and each
-// begins at a multiple of what Go aligns its type to. A struct where that cannot be (packed,
-// bit-fields, unions) has no mirror.
+// Invariant: no field begins before end, and each begins at a multiple of its alignment in Go.
+// Other structs (packed, bit-fields, unions) have no mirror.
 func (r *resolver) fields(
 	t *decl.Type, mr *Mirror, s *dwarf.StructType, goPath, cPath string, base int64, indent string,
 ) (lines []string, align int64) {
@@ -69,7 +66,6 @@ func (r *resolver) fields(
 		}
 		r.bad.Add(t.At, t.CText()+": "+field+" "+what, do)
 	}
-	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 	if len(s.Field) == 0 {
 		r.bad.Add(t.At, t.CText()+" has no fields", opaque)
 	}
@@ -123,7 +119,6 @@ func (r *resolver) fields(
 func (r *resolver) fieldType(
 	t *decl.Type, mr *Mirror, c dwarf.Type, goPath, cPath string, base int64, indent string,
 ) (text string, size, align int64, what, do string) {
-	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 	b, aligned := r.facts.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
 		mr.Numbers = append(mr.Numbers, r.facts.FactsOf(c)...)
@@ -171,15 +166,12 @@ func (r *resolver) fieldType(
 	return "", 0, 0, "is " + r.facts.Describe(c) + ", which Go does not have", opaque
 }
 
-// structField returns the Go type of a struct within a struct.
 func (r *resolver) structField(
 	t *decl.Type, mr *Mirror, b *dwarf.StructType, c dwarf.Type, goPath, cPath string, base int64, indent string,
 ) (text string, size, align int64, what, do string) {
 	if b.Kind == "union" {
-		return "", 0, 0, "is a union, which Go does not have",
-			"put //fastc:opaque above the type to pass pointers to it only"
+		return "", 0, 0, "is a union, which Go does not have", opaque
 	}
-	const opaque = "put //fastc:opaque above the type to pass pointers to it only"
 	if !r.mirrorable(t, b) { // or the advice would lead to that struct, and from there back
 		return "", 0, 0, "is " + cc.TypeText(c, "") + ", of which Go can have no mirror", opaque
 	}
@@ -201,8 +193,8 @@ func (r *resolver) structField(
 	return "struct {\n" + strings.Join(lines, "\n") + "\n" + indent + "}", b.ByteSize, align, "", ""
 }
 
-// mirrorable reports whether a Go struct can be laid out as s, a field of t, once the structs
-// within it are declared. It is tried on a resolver of its own, in which they are.
+// CanMirror reports whether a Go struct can be laid out as s, once the structs within it are
+// declared.
 func (r *resolver) mirrorable(t *decl.Type, s *dwarf.StructType) bool {
 	if s.Incomplete {
 		return false
@@ -280,7 +272,6 @@ func fieldName(c string) string {
 	return name
 }
 
-// initialisms are written in capitals, as linters ask.
 var initialisms = map[string]bool{
 	"API": true, "CPU": true, "DNS": true, "EOF": true, "GID": true, "HTTP": true, "ID": true, "IP": true, "JSON": true,
 	"PID": true,

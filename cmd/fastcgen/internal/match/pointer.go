@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// passesLen reports whether C gets the length of a parameter too.
 func (m *matcher) passesLen(name string) bool {
 	for _, a := range m.f.Call.Args {
 		if a.Kind == decl.ArgLen && a.Text == name {
@@ -18,15 +17,11 @@ func (m *matcher) passesLen(name string) bool {
 	return false
 }
 
-// asVoid reports whether a parameter is passed as a void pointer.
 func (m *matcher) asVoid(name string) bool {
 	for i, a := range m.f.Call.Args {
-		b, _ := m.facts.Bare(m.c.ParamType[i])
-		if ptr, ok := b.(*dwarf.PtrType); ok && a.Kind == decl.ArgParam && a.Text == name {
-			target, _ := m.facts.Bare(ptr.Type)
-			if _, ok := target.(*dwarf.VoidType); ok {
-				return true
-			}
+		ptr := m.facts.Pointer(m.c.ParamType[i])
+		if ptr != nil && a.Kind == decl.ArgParam && a.Text == name && m.facts.IsVoid(ptr.Type) {
+			return true
 		}
 	}
 	return false

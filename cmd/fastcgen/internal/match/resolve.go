@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// resolver knows what the type names in a declaration file stand for.
 type resolver struct {
 	facts    *cc.Facts
 	declared map[string]*decl.GoType // by Go name
@@ -18,7 +17,6 @@ type resolver struct {
 	bad      decl.Problems
 }
 
-// cType returns the C type behind a declared one, without typedefs.
 func (r *resolver) cType(t *decl.Type) dwarf.Type {
 	c := r.facts.Types[t.CText()]
 	if s := r.stands[t.CText()]; s != nil {
@@ -28,13 +26,10 @@ func (r *resolver) cType(t *decl.Type) dwarf.Type {
 	return b
 }
 
-// maxDepth bounds the chain of names behind a type.
 const maxDepth = 16
 
-// resolve replaces the names in a type by what they stand for. ok is false when one is unknown.
-// Go's rules of scope hold: the file's own types come first, then those of the package's other
-// files, then those that Go declares. A chain of foreign names ends after maxDepth, as Go files
-// that do not compile may have circles.
+// resolve replaces the names in a type by what they stand for. ok is false if one is unknown.
+// maxDepth bounds the circles that Go files which do not compile may have.
 func (r *resolver) resolve(t *decl.GoType, depth int) (res *decl.GoType, ok bool) {
 	if t.Kind != decl.GoNamed {
 		c := *t
@@ -85,10 +80,8 @@ func (r *resolver) structName(c dwarf.Type) *decl.GoType {
 	return nil
 }
 
-// sameData reports whether Go's g and C's c are the same bytes. All that is passed by address rests
-// on it: for a value, C and Go convert; behind an address nobody does. So size, class and
-// signedness have to agree, element by element (of a plain char and an enum the size alone), and C
-// must not ask for an alignment that Go's memory may not have.
+// sameData reports whether Go's g and C's c are the same bytes, because nothing converts what is
+// behind an address. C must not ask for an alignment that Go's memory may not have.
 func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 	b, aligned := r.facts.Bare(c)
 	switch g.Kind {
@@ -107,18 +100,4 @@ func (r *resolver) sameData(g *decl.GoType, c dwarf.Type) bool {
 		return ok && a.Count == g.Len && aligned <= 1 && !r.facts.Odd[b].Vector && r.sameData(g.Elem, a.Type)
 	}
 	return false
-}
-
-// pointer returns c as a pointer, nil when it is none.
-func (r *resolver) pointer(c dwarf.Type) *dwarf.PtrType {
-	b, _ := r.facts.Bare(c)
-	ptr, _ := b.(*dwarf.PtrType)
-	return ptr
-}
-
-// isVoid reports whether c is void.
-func (r *resolver) isVoid(c dwarf.Type) bool {
-	b, _ := r.facts.Bare(c)
-	_, is := b.(*dwarf.VoidType)
-	return is
 }

@@ -9,9 +9,7 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// outParam passes the address of a place in the frame, from which the result is read. C never gets
-// the address of a variable of Go for it: the frame is C's struct, so that what C writes there has
-// C's type and length.
+// outParam passes the address of a field of the frame, from which Go reads the result.
 func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	q := m.f.Result(a.Text)
 	if _, twice := m.p.Outs[a.Text]; twice {
@@ -22,13 +20,13 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	g, ok := m.resolve(q.Typ, 0)
 	if !ok {
 		do := "pass a parameter, not a result"
-		if m.pointer(c) != nil {
+		if m.facts.Pointer(c) != nil {
 			do = m.suggestOut(c)
 		}
 		m.bad.Add(q.At, "the type "+g.String()+" is not known, or cannot come from C", do)
 		return
 	}
-	ptr := m.pointer(c)
+	ptr := m.facts.Pointer(c)
 	if ptr == nil || cc.IsConst(ptr.Type) {
 		why := ""
 		if ptr != nil {
@@ -44,7 +42,7 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 		m.bad.Add(q.At, what, do)
 		return
 	}
-	if g.Kind != decl.GoPointer && !m.isVoid(ptr.Type) {
+	if g.Kind != decl.GoPointer && !m.facts.IsVoid(ptr.Type) {
 		m.numberSize(ptr.Type)
 	}
 	m.out(i, a, q, g, declared)
@@ -54,22 +52,22 @@ func (m *matcher) outParam(i int, a decl.Arg, c dwarf.Type) {
 	}
 }
 
-// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write; it is
-// empty where C can. declared is g's field of the frame, empty where it has none.
+// outRefused says why C cannot put a g where ptr, of type c, points to, and what to write. declared
+// is g's field of the frame, empty if it has none.
 func (m *matcher) outRefused(
 	i int, q decl.Param, g *decl.GoType, ptr *dwarf.PtrType, c dwarf.Type, declared string,
 ) (what, do string) {
-	fits := !m.isVoid(ptr.Type) && m.sameData(g, ptr.Type)
+	fits := !m.facts.IsVoid(ptr.Type) && m.sameData(g, ptr.Type)
 	switch {
 	case declared == "":
 		return "the result " + q.Name + " is " + g.String(), m.suggestOut(c)
 	case g.Kind == decl.GoArray && g.Len == 1: // C compilers take it for one without a length
 		return "the result " + q.Name + " is an array of one element", "declare " + g.Elem.String()
 	case g.Kind == decl.GoPointer:
-		inner := m.pointer(ptr.Type)
+		inner := m.facts.Pointer(ptr.Type)
 		fits = inner != nil && m.sameData(g.Elem, inner.Type)
 	case g.Kind == decl.GoArray:
-		fits = m.isVoid(ptr.Type) || m.points(g, ptr.Type)
+		fits = m.facts.IsVoid(ptr.Type) || m.points(g, ptr.Type)
 	}
 	if fits {
 		return "", ""
@@ -103,20 +101,17 @@ func (m *matcher) out(i int, a decl.Arg, q decl.Param, g *decl.GoType, declared 
 	m.p.Args = append(m.p.Args, address)
 }
 
-// results compares the Go results with C's. Each result of Go is read from one place:
+// results compares the Go results with C's. Each result of Go has one source:
 //
 //	(q, r int32, err error)     //fastc:call v_div(a, b, &q, &r)
 //	 │  │        └── what the shim returns: 0, or errno if //fastc:fails holds
-//	 └──┴─────────── Outs: fields of the frame that C got the address of (outParam, before this)
+//	 └──┴─────────── Outs: fields of the frame whose address C got (outParam)
 //
 //	(n int, err error)          //fastc:call v_count(a)
-//	 └────────────── C's own result, kept in the field ret (direct)
-//
-// What C returns must not be lost by mistake: a function whose result Go leaves out has to say by
-// //fastc:fails what it means, and an error has to have something that sets it.
+//	 └────────────── C's own result, in the field ret (direct)
 func (m *matcher) results(c dwarf.Type) {
 	b, _ := m.facts.Bare(c)
-	_, m.p.voidC = b.(*dwarf.VoidType)
+	m.p.voidC = m.facts.IsVoid(c)
 	cName := m.f.Call.CName
 	var direct *decl.Param
 	for i, r := range m.f.Results {
@@ -153,7 +148,6 @@ func (m *matcher) results(c dwarf.Type) {
 	}
 }
 
-// direct reads the C function's own result.
 func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 	cName := m.f.Call.CName
 	if m.p.voidC {
@@ -166,8 +160,8 @@ func (m *matcher) direct(r *decl.Param, c dwarf.Type) string {
 		return ""
 	}
 	declared, value := m.place(g, "ret")
-	b, _ := m.facts.Bare(c)
-	ptr, isPtr := b.(*dwarf.PtrType)
+	ptr := m.facts.Pointer(c)
+	isPtr := ptr != nil
 	if g.Kind == decl.GoString && isPtr {
 		return m.text(r, g, ptr, c)
 	}

@@ -8,7 +8,6 @@ import (
 	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
-// suggest says what to declare in Go for C's c.
 func (r *resolver) suggest(c dwarf.Type) string {
 	if text := r.goFor(c); text != "" {
 		return "declare " + text
@@ -43,7 +42,6 @@ func (r *resolver) suggest(c dwarf.Type) string {
 	return cc.WrapIt
 }
 
-// goFor returns the Go type for c, empty when there is none.
 func (r *resolver) goFor(c dwarf.Type) string {
 	b, _ := r.facts.Bare(c)
 	if n, ok := r.facts.Number(c); ok {
@@ -80,8 +78,7 @@ func (r *resolver) goFor(c dwarf.Type) string {
 
 // suggestOut says what to declare for a result whose address C takes.
 func (r *resolver) suggestOut(c dwarf.Type) string {
-	b, _ := r.facts.Bare(c)
-	ptr := b.(*dwarf.PtrType)
+	ptr := r.facts.Pointer(c)
 	target, _ := r.facts.Bare(ptr.Type)
 	switch t := target.(type) {
 	case *dwarf.PtrType:
@@ -98,11 +95,9 @@ func (r *resolver) suggestOut(c dwarf.Type) string {
 	return "pass a parameter, not a result: " + r.suggest(c)
 }
 
-// suggestResult says what to declare for C's own result.
 func (r *resolver) suggestResult(c dwarf.Type) string {
-	b, _ := r.facts.Bare(c)
-	ptr, isPtr := b.(*dwarf.PtrType)
-	if !isPtr {
+	ptr := r.facts.Pointer(c)
+	if ptr == nil {
 		if text := r.suggest(c); text != cc.WrapIt {
 			return text + " as the result"
 		}
@@ -122,7 +117,7 @@ func (r *resolver) suggestHandle(c dwarf.Type) string {
 	if _, isFunc := b.(*dwarf.FuncType); isFunc {
 		return "use ordinary cgo for this one: a leaf function cannot call back"
 	}
-	if _, isVoid := b.(*dwarf.VoidType); isVoid || b == nil {
+	if r.facts.IsVoid(c) || b == nil {
 		return "wrap the function in a static inline one in the preamble that gives struct NAME * in place of void " +
 			"*, and declare type NAME C.struct_NAME under //fastc:opaque"
 	}

@@ -1,80 +1,58 @@
 package reach
 
 import (
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Graph holds what functions and variables refer to, as the assembly of several compiled files says
-// it.
-type Graph struct {
-	nodes map[string]*node // by key
-	taken map[string]bool  // keys of what may be called through a pointer: functions whose address is taken
-	weak  map[string]bool  // names that the linker may leave undefined: then the code does without them
+// graph holds which function calls which, according to the assembly of several compiled files.
+type graph struct {
+	nodes map[string]*node // functions, by key
+	taken map[string]bool  // keys of names that code or data hold the address of
+	weak  map[string]bool  // names that the linker may leave undefined
 	units int              // files read so far
 
-	noteworthy func(symbol string) bool // functions outside of the files whose address counts; nil: none
+	found func(symbol string) (Kind, bool) // says what an undefined symbol is
 }
 
-// node is a function or a variable.
 type node struct {
-	name     string // C's; the key of a static one has the number of its file too
-	function bool
-	calls    map[string]bool // keys, by name
-	refers   map[string]bool // keys of that whose address it holds or takes
+	name     string          // its key also has the number of its file if it is static
+	calls    map[string]bool // keys
 	indirect bool            // it calls through a pointer
 }
 
-// unit is one file of assembly on its way into a graph.
+// unit is one file of assembly while the graph reads it.
 type unit struct {
-	*Graph
-	number   string
-	function map[string]bool // by names
-	defined  map[string]bool
-	global   map[string]bool
+	*graph
+	function, global map[string]bool // by name
 }
 
-// Add reads the assembly of one compiled file.
-func (g *Graph) Add(text string) {
-	if g.nodes == nil {
-		g.nodes = map[string]*node{}
-	}
-	if g.taken == nil {
-		g.taken = map[string]bool{}
-	}
-	if g.weak == nil {
-		g.weak = map[string]bool{}
-	}
+func (g *graph) add(text string) {
 	g.units++
-	u := &unit{g, strconv.Itoa(g.units), map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	for l := range strings.SplitSeq(text, "\n") {
+	u := &unit{g, map[string]bool{}, map[string]bool{}}
+	for l := range strings.Lines(text) {
 		u.declare(statement(l))
 	}
 	var at *node
-	for l := range strings.SplitSeq(text, "\n") {
+	for l := range strings.Lines(text) {
 		word, rest := statement(l)
-		if name, ok := label(word); ok {
-			local := strings.HasPrefix(name, ".L") || '0' <= name[0] && name[0] <= '9' // a place within a function
-			if at == nil || !at.function || !local {
-				at = u.node(name)
-			}
-			continue
-		}
+		name, isLabel := strings.CutSuffix(word, ":")
 		switch {
 		case word == "":
+		case isLabel:
+			if u.function[name] {
+				at = u.node(name)
+			}
 		case word == ".set":
 			name, of, _ := strings.Cut(rest, ",")
 			if of = strings.TrimSpace(of); u.function[name] || u.function[of] {
 				u.node(name).calls[u.key(of)] = true
 			}
-		case word == ".section" || word == ".data" || word == ".text" || word == ".bss":
-			at = nil
-		case at == nil:
-		case !at.function && slices.Contains(addresses, word):
-			u.refer(at, rest, true)
-		case at.function && word[0] != '.':
+		case slices.Contains(addresses, word):
+			u.take(rest)
+		case word[0] != '.' && at != nil:
 			u.instruction(at, word, rest)
 		}
 	}
@@ -83,85 +61,61 @@ func (g *Graph) Add(text string) {
 // addresses are the directives that put an address into a variable.
 var addresses = []string{".quad", ".xword", ".8byte", ".dword", ".long", ".word"}
 
-// declare notes what a line says about names.
 func (u *unit) declare(word, rest string) {
-	first, kind, _ := strings.Cut(rest, ",")
-	first = strings.TrimSpace(first)
+	name, kind, _ := strings.Cut(rest, ",")
 	switch word {
 	case ".globl", ".global":
-		u.global[first] = true
+		u.global[name] = true
 	case ".weak":
-		u.global[first], u.weak[first] = true, true
-	case ".local", ".comm", ".lcomm":
-		u.defined[first] = true
+		u.global[name], u.weak[name] = true, true
 	case ".type":
-		if strings.HasSuffix(kind, "function") {
-			u.function[first] = true
-		}
-	case ".set":
-		u.defined[first] = true
-	default:
-		if name, ok := label(word); ok {
-			u.defined[name] = true
-		}
+		u.function[name] = strings.HasSuffix(kind, "function")
 	}
 }
 
-// key returns the name of a symbol's node: what is static in one file is another thing in the next.
+// key tells static functions of one name in two files apart.
 func (u *unit) key(name string) string {
-	if u.defined[name] && !u.global[name] {
-		return name + "#" + u.number
+	if u.function[name] && !u.global[name] {
+		return fmt.Sprint(name, "#", u.units)
 	}
 	return name
 }
 
 func (u *unit) node(name string) *node {
-	key := u.key(name)
-	n := u.nodes[key]
+	n := u.nodes[u.key(name)]
 	if n == nil {
-		n = &node{name: name, calls: map[string]bool{}, refers: map[string]bool{}}
-		u.nodes[key] = n
+		n = &node{name: name, calls: map[string]bool{}}
+		u.nodes[u.key(name)] = n
 	}
-	n.function = n.function || u.function[name]
 	return n
 }
 
-// The instructions that call, of amd64, arm64, ppc64le and riscv64: by name, through the pointer in
-// an operand, and through the count register of ppc64le, where blr without an operand returns.
+// The instructions that call on amd64, arm64, ppc64le and riscv64: by name, through the pointer in
+// an operand, and through the count register of ppc64le. Its blr without an operand returns.
 var (
 	byName    = []string{"call", "callq", "jmp", "jmpq", "bl", "b", "tail", "j", "jal"}
 	byOperand = []string{"blr", "br", "jalr", "jr"}
 	byCount   = []string{"bctrl", "bctr"}
 )
 
-// instruction reads one.
 func (u *unit) instruction(at *node, op, rest string) {
 	switch {
 	case slices.Contains(byCount, op), slices.Contains(byOperand, op) && rest != "" && rest != "ra",
 		slices.Contains(byName, op) && strings.HasPrefix(rest, "*"):
 		at.indirect = true
-		u.refer(at, rest, false)
 	case slices.Contains(byName, op):
 		if names := symbols(rest); len(names) > 0 && !strings.HasPrefix(names[0], ".L") {
 			at.calls[u.key(names[0])] = true
 		}
-	default:
-		u.refer(at, rest, false)
+		return
 	}
+	u.take(rest)
 }
 
-// refer notes the symbols in operands. Operands have registers too, and marks of the assembler. So
-// a name counts where it is defined here, or may be a function that is looked for. Data has only
-// symbols.
-func (u *unit) refer(at *node, operands string, data bool) {
+// take notes the names in operands, registers too. reach follows only functions.
+func (u *unit) take(operands string) {
 	for _, name := range symbols(operands) {
-		if u.defined[name] || data || u.noteworthy != nil && u.noteworthy(name) {
-			key := u.key(name)
-			at.refers[key] = true
-			if !u.defined[name] || u.function[name] {
-				u.taken[key] = true
-			}
-		}
+		u.taken[u.key(name)] = true
 	}
 }
 
@@ -182,28 +136,81 @@ func symbols(operands string) []string {
 
 // statement cuts a line of assembly into its first word and the rest, without comments.
 func statement(l string) (word, rest string) {
-	l = strings.TrimSpace(l)
-	word, rest, _ = strings.Cut(strings.ReplaceAll(l, "\t", " "), " ")
-	if !strings.HasPrefix(word, ".s") && !strings.HasPrefix(word, ".asci") { // whose strings may hold the marks
-		rest, _, _ = strings.Cut(rest, " #")
-		rest, _, _ = strings.Cut(rest, "//")
-	}
+	word, rest, _ = strings.Cut(strings.ReplaceAll(strings.TrimSpace(l), "\t", " "), " ")
+	rest, _, _ = strings.Cut(rest, " #")
+	rest, _, _ = strings.Cut(rest, "//")
 	return word, strings.TrimSpace(rest)
 }
 
-// label returns the name that a line gives to what follows.
-func label(word string) (string, bool) {
-	name, ok := strings.CutSuffix(word, ":")
-	return strings.Trim(name, `"`), ok && name != "" && !strings.ContainsAny(name, "/#")
+// step is a place that was reached, and from where.
+type step struct {
+	key     string
+	from    *step
+	pointer bool // by a pointer
+	sure    bool // no step up to here is by a pointer
 }
 
-// root returns the key of what a file of Go calls: a static function of the preamble, which is the
-// first file, or a global one.
-func (g *Graph) root(name string) string {
-	if key := name + "#1"; g.nodes[key] != nil {
-		return key
+// reach returns the ways from a function to the undefined symbols that it reaches, the nearest
+// first.
+//
+// All calls by name come first. If one of the functions on the way calls through a pointer, the
+// pointer may lead to every function whose address is taken. A function of the C library that calls
+// its argument, such as qsort, counts as a call through a pointer.
+func (g *graph) reach(from string) (undefined []*step) {
+	seen := map[string]bool{}
+	var queue []*step
+	push := func(key string, s *step, pointer bool) {
+		if !seen[key] {
+			seen[key] = true
+			queue = append(queue, &step{key, s, pointer, !pointer && (s == nil || s.sure)})
+		}
 	}
-	return name
+	if static := from + "#1"; g.nodes[static] != nil { // the preamble is the first file
+		from = static
+	}
+	push(from, nil, false)
+	var calling *step // calls through a pointer
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		if n := g.nodes[s.key]; n == nil {
+			undefined = append(undefined, s)
+			if calling == nil && slices.Contains(callers, libcName(s.key)) {
+				calling = s.from
+			}
+		} else {
+			for _, key := range sorted(n.calls) {
+				push(key, s, false)
+			}
+			if n.indirect && calling == nil {
+				calling = s
+			}
+		}
+		if len(queue) > 0 || calling == nil {
+			continue
+		}
+		for _, key := range sorted(g.taken) {
+			if k, ok := g.found(key); g.nodes[key] != nil || ok && k != Library {
+				push(key, calling, true)
+			}
+		}
+	}
+	return undefined
+}
+
+// way writes one: -> for a call, ~> for one through a pointer that may go there.
+func (g *graph) way(s *step) string {
+	name := s.key
+	if n := g.nodes[s.key]; n != nil {
+		name = n.name
+	}
+	switch {
+	case s.from == nil:
+		return name
+	case s.pointer:
+		return g.way(s.from) + " ~> " + name
+	}
+	return g.way(s.from) + " -> " + name
 }
 
 // sorted makes what is found the same in each run.

@@ -1,5 +1,4 @@
-// Package figure turns the statistics of a part of the toolkit into metrics: a table has a row for
-// each.
+// Package figure makes metrics from a table of figures.
 package figure
 
 import (
@@ -21,16 +20,16 @@ type Figure[S any] struct {
 // PutFunc takes a point. It leaves out one that is Unknown.
 type PutFunc func(value float64, attributes ...attribute.KeyValue)
 
-// Kind says how a figure adds up.
+// Kind is the kind of instrument.
 type Kind int
 
 const (
 	Counter Kind = iota
-	UpDown       // what adds up over replicas: bytes, requests in flight
+	UpDown       // adds up over replicas, as bytes do
 	Gauge
 )
 
-// Unknown is the value of a figure that is not known. It has no point.
+// Unknown is a value that is not known. It has no point.
 var Unknown = math.NaN()
 
 // One returns a figure of one point.
@@ -38,12 +37,11 @@ func One[S any](name, unit, help string, k Kind, value func(*S) float64) Figure[
 	return Many(name, unit, help, k, func(s *S, put PutFunc) { put(value(s)) })
 }
 
-// Many returns a figure of any number of points, told apart by attributes.
+// Many returns a figure of points with attributes.
 func Many[S any](name, unit, help string, k Kind, points func(s *S, put PutFunc)) Figure[S] {
 	return Figure[S]{name, unit, help, k, points}
 }
 
-// instrument makes the observable that is a figure.
 func (f *Figure[S]) instrument(m metric.Meter) (metric.Float64Observable, error) {
 	unit, help := metric.WithUnit(f.unit), metric.WithDescription(f.help)
 	switch f.kind {
@@ -55,7 +53,7 @@ func (f *Figure[S]) instrument(m metric.Meter) (metric.Float64Observable, error)
 	return m.Float64ObservableGauge(f.name, unit, help)
 }
 
-// Register has all figures read at each collection of metrics, from one reading of the statistics.
+// Register has each collection of metrics read the statistics once.
 func Register[S any](m metric.Meter, figures []Figure[S], stats func() S) (metric.Registration, error) {
 	instruments := make([]metric.Float64Observable, len(figures))
 	all := make([]metric.Observable, len(figures))

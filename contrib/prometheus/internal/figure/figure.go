@@ -1,5 +1,4 @@
-// Package figure turns the statistics of a part of the toolkit into metrics: a table has a row for
-// each.
+// Package figure makes metrics from a table of figures.
 package figure
 
 import (
@@ -16,7 +15,7 @@ type Figure[S any] struct {
 	value func(*S) float64
 }
 
-// Unknown is the value of a figure that is not known. It has no sample.
+// Unknown is a value that is not known. It has no sample.
 var Unknown = math.NaN()
 
 // Counter returns a figure that only rises.
@@ -36,7 +35,7 @@ func Describe(name, help string, labels ...string) *prom.Desc {
 
 // Collector is a prometheus.Collector that reads the statistics once for each scrape.
 type Collector[S any] struct {
-	Stats   func() S // nil: there is nothing to read, so there are no samples
+	Stats   func() S // nil: no samples
 	Figures []Figure[S]
 	Others  []*prom.Desc                      // of metrics with labels, and of summaries
 	Put     func(s *S, to chan<- prom.Metric) // sends Others

@@ -10,8 +10,6 @@ package odd
 import "C"
 
 /*
-static int counter;
-static int next(void) { return ++counter; }
 static int less(int a, int b) { return a < b; }
 */
 import "C"
@@ -26,21 +24,18 @@ func useOdd(list []int32, b []byte, pairs [][2]float64) {
 	C.shorter(4)
 	C.missing(1)
 	C.block(8)
-	C.cell()
 	C.all(nil, 0)
 	p := C.CString("a")
 	C.all(&p, 1)
 	C.at_number(C.uintptr_t(uintptr(unsafe.Pointer(&b[0]))), C.size_t(len(b)))
 	C.norm((*C.double)(unsafe.Pointer(&pairs[0][0])))
 	C.words((*C.uint8_t)(unsafe.Pointer(&list[0])), C.size_t(len(list)))
-	C.keep(C.CString("kept"))
 	C.free(unsafe.Pointer(C.copy(1)))
 	s := C.raw()
 	_ = s
 	var n C.struct_node
 	C.length(&n)
 	C.wide(C.struct_wide{})
-	C.next()
 	C.less(1, 2)
 	C.both(unsafe.Pointer(&b[0]), unsafe.Pointer(&b[8]), C.int(len(b)))
 	C.nothing(nil, 0)

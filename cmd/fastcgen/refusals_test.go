@@ -1,14 +1,13 @@
-// Package decltest has the declaration files that package decl refuses, for its tests and for the
-// page of messages.
-package decltest
+package main
 
 import "strings"
 
-const head = "//go:build fastcgen\n\npackage p\n\n// #include <x.h>\nimport \"C\"\n\n"
+const refusalHead = "//go:build fastcgen\n\npackage p\n\n// #include <x.h>\nimport \"C\"\n\n"
 
-// Refusals has a case for each thing that is wrong whatever C says: after head, from line 8 on,
-// unless it starts with a !. To in place of From is the edit that the first message names.
-var Refusals = []struct{ Src, Want, From, To string }{
+// refusals has a case for each thing that is wrong whatever C says. src follows refusalHead, from
+// line 8 on, unless it starts with a !. to in place of from is the edit that the first message
+// names.
+var refusals = []struct{ src, want, from, to string }{
 	{"", "3:9: declares no function; declare one under a //fastc:call line", "!APPEND", "//fastc:call f()\nfunc F()\n"},
 	{"func F(\n", "8:9: expected ')', found 'EOF'", "", ""},
 
@@ -412,10 +411,10 @@ var Refusals = []struct{ Src, Want, From, To string }{
 	},
 }
 
-// File returns the file of a case's Src.
-func File(src string) string {
+// refusalFile returns the file of a case's src.
+func refusalFile(src string) string {
 	if s, ok := strings.CutPrefix(src, "!"); ok {
 		return s
 	}
-	return head + src
+	return refusalHead + src
 }

@@ -1,4 +1,6 @@
-package client
+// Package inband has the headers by which a gate announces collections to clients
+// (docs/reference/protocol.md).
+package inband
 
 import (
 	"net/http"
@@ -6,7 +8,7 @@ import (
 	"time"
 )
 
-// The headers of the in-band protocol (docs/reference/protocol.md), as net/http spells them.
+// The headers, as net/http spells them.
 const (
 	HeaderDrain      = "Gcgate-Drain"          // response: drained, for so many milliseconds
 	HeaderProbe      = "Gcgate-Probe"          // request: "1" asks whether the service is back
@@ -17,8 +19,8 @@ const (
 // MaxDrain is the longest time that a header may say. A longer one is ignored.
 const MaxDrain = 10 * time.Minute
 
-// MaxProbePause is the longest time between two probes of a Transport, or between the announced end
-// of a drain and the first.
+// MaxProbePause is the longest time between two probes of a client.Transport, or between the
+// announced end of a drain and the first.
 const MaxProbePause = 500 * time.Millisecond
 
 // ParseMillis returns the duration in the one value of the header with this name, by the grammar

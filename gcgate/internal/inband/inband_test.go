@@ -1,4 +1,4 @@
-package client
+package inband
 
 import (
 	"net/http"

@@ -1,26 +1,27 @@
-package decl
+package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"evenkeel.dev/cmd/fastcgen/internal/decl/decltest"
+	"evenkeel.dev/cmd/fastcgen/internal/decl"
 )
 
 func TestParseRefusals(t *testing.T) {
-	for _, tt := range decltest.Refusals {
-		_, err := Parse("x.go", []byte(decltest.File(tt.Src)))
+	for _, tt := range refusals {
+		_, err := decl.Parse("x.go", []byte(refusalFile(tt.src)))
 		if err == nil {
-			t.Errorf("%q is not refused; want %s", tt.Src, tt.Want)
+			t.Errorf("%q is not refused; want %s", tt.src, tt.want)
 			continue
 		}
-		if got := strings.ReplaceAll(err.Error(), "x.go:", ""); !sameLines(got, tt.Want) {
-			t.Errorf("%.200q\n got %s\nwant %s", tt.Src, got, tt.Want)
+		if got := strings.ReplaceAll(err.Error(), "x.go:", ""); !sameLines(got, tt.want) {
+			t.Errorf("%.200q\n got %s\nwant %s", tt.src, got, tt.want)
 		}
 	}
 }
@@ -28,20 +29,20 @@ func TestParseRefusals(t *testing.T) {
 // TestParseMended applies the edit that each message names: the file is taken then, or there is
 // another message.
 func TestParseMended(t *testing.T) {
-	for _, tt := range decltest.Refusals {
-		if tt.From == "" {
+	for _, tt := range refusals {
+		if tt.from == "" {
 			continue
 		}
-		changed := tt.Src + tt.To
-		if tt.From != "!APPEND" {
-			changed = strings.Replace(tt.Src, tt.From, tt.To, 1)
+		changed := tt.src + tt.to
+		if tt.from != "!APPEND" {
+			changed = strings.Replace(tt.src, tt.from, tt.to, 1)
 		}
-		if changed == tt.Src {
-			t.Errorf("no %q in %q", tt.From, tt.Src)
+		if changed == tt.src {
+			t.Errorf("no %q in %q", tt.from, tt.src)
 		}
-		_, err := Parse("x.go", []byte(decltest.File(changed)))
+		_, err := decl.Parse("x.go", []byte(refusalFile(changed)))
 		if err != nil && !strings.Contains(err.Error(), "declares no function") {
-			t.Errorf("%q after the edit that it names:\n%q\nstill refused: %v", tt.Want, changed, err)
+			t.Errorf("%q after the edit that it names:\n%q\nstill refused: %v", tt.want, changed, err)
 		}
 	}
 }
@@ -71,7 +72,8 @@ func TestParsePreamble(t *testing.T) {
 		"/* a */\n\n// b\nimport (\n\t// c\n\t\"C\"\n)":             "c",
 		"/* not this */\n\n//\timport \"C\" is below\nimport \"C\"": "\timport \"C\" is below",
 	} {
-		d, err := Parse("x.go", []byte("//go:build fastcgen\n\npackage p\n\n"+src+"\n\n//fastc:call f()\nfunc F()\n"))
+		d, err := decl.Parse("x.go", []byte("//go:build fastcgen\n\npackage p\n\n"+src+
+			"\n\n//fastc:call f()\nfunc F()\n"))
 		if err != nil {
 			t.Errorf("%q: %v", src, err)
 			continue
@@ -91,20 +93,20 @@ func TestBuildLine(t *testing.T) {
 		"fastcgen && !(linux && race)":    "cgo && !(linux && race)",
 		"(fastcgen && amd64) && (a || b)": "cgo && amd64 && (a || b)",
 	} {
-		d, err := Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call "+
+		d, err := decl.Parse("x.go", []byte("//go:build "+src+"\n\npackage p\n\n// c\nimport \"C\"\n\n//fastc:call "+
 			"f()\nfunc F()\n"))
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
-		if got := BuildLine(d.Build); got != want {
+		if got := decl.BuildLine(d.Build); got != want {
 			t.Errorf("%s: %s, want %s", src, got, want)
 		}
 	}
 }
 
 // source prints a declaration file that says what d says.
-func source(d *File) string {
+func source(d *decl.File) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "//go:build %s\n\n", d.Build)
 	lines := func(list []string) {
@@ -157,19 +159,18 @@ func source(d *File) string {
 		if f.Copies {
 			b.WriteString("//fastc:copy\n")
 		}
-		for _, c := range f.atOf {
-			if c.word == "inout" {
-				fmt.Fprintf(&b, "//fastc:inout %s = %s\n", c.result, f.Inouts[c.result])
-			} else {
-				fmt.Fprintf(&b, "//fastc:writes %s %s\n", c.result, f.Writes[c.result].Text)
-			}
+		for _, name := range slices.Sorted(maps.Keys(f.Inouts)) {
+			fmt.Fprintf(&b, "//fastc:inout %s = %s\n", name, f.Inouts[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.Writes)) {
+			fmt.Fprintf(&b, "//fastc:writes %s %s\n", name, f.Writes[name].Text)
 		}
 		if f.Budget != nil && f.Budget.Limit == 0 {
 			b.WriteString("//fastc:budget\n")
 		} else if f.Budget != nil {
 			fmt.Fprintf(&b, "//fastc:budget %s\n", f.Budget.Limit)
 		}
-		fmt.Fprintf(&b, "func %s(%s)%s\n", f.Name, GoParams(f), GoResults(f))
+		fmt.Fprintf(&b, "func %s(%s)%s\n", f.Name, decl.GoParams(f), decl.GoResults(f))
 	}
 	return b.String()
 }
@@ -177,25 +178,19 @@ func source(d *File) string {
 // FuzzDeclaration: the parser never panics, places each problem in the file, and what it takes
 // can be printed and is then taken again for the same.
 func FuzzDeclaration(f *testing.F) {
-	names, err := filepath.Glob("../../testdata/vec/decl.go")
+	src, err := os.ReadFile("testdata/vec/decl.go")
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, n := range names {
-		src, err := os.ReadFile(n)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(src))
-	}
-	for _, tt := range decltest.Refusals {
-		if len(tt.Src) < 1000 {
-			f.Add(decltest.File(tt.Src))
+	f.Add(string(src))
+	for _, tt := range refusals {
+		if len(tt.src) < 1000 {
+			f.Add(refusalFile(tt.src))
 		}
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		d, err := Parse("x.go", []byte(src))
-		if bad, ok := err.(Problems); ok {
+		d, err := decl.Parse("x.go", []byte(src))
+		if bad, ok := err.(decl.Problems); ok {
 			for _, p := range bad {
 				if p.At.Filename != "x.go" || p.At.Line < 1 || p.At.Line > strings.Count(src, "\n")+2 || p.What == "" {
 					t.Fatalf("a problem out of place: %s", p)
@@ -206,7 +201,7 @@ func FuzzDeclaration(f *testing.F) {
 			return
 		}
 		first := source(d)
-		again, err := Parse("x.go", []byte(first))
+		again, err := decl.Parse("x.go", []byte(first))
 		if err != nil {
 			t.Fatalf("taken, printed and refused: %v\n%s", err, first)
 		}
