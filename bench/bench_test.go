@@ -21,7 +21,7 @@ func TestQuick(t *testing.T) {
 		}
 		names[c.Name] = true
 	}
-	harness.RunTest(t, false, cases()...)
+	harness.RunQuick(t, cases()...)
 }
 
 var update = flag.Bool("update", false, "write docs/benchmarks.md")

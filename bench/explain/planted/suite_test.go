@@ -11,7 +11,6 @@ package planted
 import (
 	"context"
 	"errors"
-	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -23,11 +22,11 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-var full = flag.Bool("full", false, "measure each case in full, and fail if it misses a claim")
+var full = harness.TestFlags()
 
 // TestCases runs the cases of plants.
 func TestCases(t *testing.T) {
-	harness.RunTest(t, *full, plantsCase(), realCase(), sharesCase(), diffCase(), assertsCase())
+	full.Run(t, plantsCase(), realCase(), sharesCase(), diffCase(), assertsCase())
 }
 
 // traceLength is so long that the slowest 1% of 200 requests per second are the ten that a verdict
