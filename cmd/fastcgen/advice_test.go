@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"evenkeel.dev/internal/golden"
 )
 
 // imperative matches the strings that tell a reader what to write.
@@ -106,50 +103,6 @@ func advice(t *testing.T) map[string]string {
 		})
 	}
 	return found
-}
-
-// TestMessagesPage: the page of messages and edits is what the tables of the tests say.
-func TestMessagesPage(t *testing.T) {
-	const page = "../../docs/reference/fastcgen-messages.md"
-	b := &strings.Builder{}
-	b.WriteString("# Messages of fastcgen, and the edit that each names\n\n" +
-		"Written by `go test ./cmd/fastcgen -update` from the declarations that its tests apply these edits to: each " +
-		"lets the next run get\n" +
-		"further. [The guide](../guides/fastcgen.md) says what may be declared.\n\n")
-	cell := func(s string) string {
-		s = strings.ReplaceAll(strings.TrimSpace(s), "\n", " ⏎ ")
-		return strings.ReplaceAll(s, "|", "\\|")
-	}
-	row := func(says, from, to string) {
-		if from == "" {
-			from = "the end"
-		} else {
-			from = "`" + cell(from) + "`"
-		}
-		if strings.TrimSpace(to) == "" {
-			to = "nothing"
-		} else {
-			to = "`` " + cell(to) + " ``"
-		}
-		b.WriteString("| " + cell(says) + " | " + from + " | " + to + " |\n")
-	}
-	b.WriteString("## About what C declares\n\n| message | in place of | write |\n|---|---|---|\n")
-	for _, name := range slices.Sorted(maps.Keys(mended)) {
-		for _, e := range mended[name].edits {
-			row(e.says, e.from, e.to)
-		}
-	}
-	b.WriteString("\n## About the declaration file itself\n\n| message | in place of | write |\n|---|---|---|\n")
-	place := regexp.MustCompile(`^\d+:\d+: `)
-	for _, tt := range refusals {
-		if tt.from == "" {
-			continue
-		}
-		first, _, _ := strings.Cut(tt.want, "\n")
-		row(place.ReplaceAllString(first, ""), strings.Trim(strings.TrimPrefix(tt.from, "!APPEND"), "!"),
-			strings.TrimPrefix(tt.to, "!"))
-	}
-	golden.Check(t, "../"+page, b.String())
 }
 
 // TestGuide: the messages in the guide's table are those that fastcgen prints.
