@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 
@@ -18,5 +21,29 @@ func TestQuick(t *testing.T) {
 		}
 		names[c.Name] = true
 	}
-	harness.RunTest(t, false, cases()...)
+	harness.RunQuick(t, cases()...)
+}
+
+var update = flag.Bool("update", false, "write docs/benchmarks.md")
+
+// TestPage compares docs/benchmarks.md with the results.
+func TestPage(t *testing.T) {
+	const name = "../docs/benchmarks.md"
+	var out bytes.Buffer
+	h := &harness.Harness{Cases: cases(), Out: &out}
+	if err := h.Page("results"); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(name, out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text, out.Bytes()) {
+		t.Errorf("%s is not what -page prints; run go test -run TestPage . -update in bench", name)
+	}
 }

@@ -6,6 +6,7 @@
 //	go run . -run 'gate/*'          # some cases; results go to bench/results
 //	go run . -run httpd/json -quick # one short round, which saves nothing
 //	go run . -judge results/FILE    # verdicts of saved results
+//	go run . -page                  # docs/benchmarks.md, from the saved results
 package main
 
 import (
@@ -29,6 +30,7 @@ func main() {
 	list := flag.Bool("list", false, "print the cases and their claims, and measure nothing")
 	run := flag.String("run", "", "`case` to measure: a name, a group or a pattern such as gate/* (default: all)")
 	ways := flag.String("ways", "", "comma-separated `ways` of a case to measure (default: all)")
+	page := flag.Bool("page", false, "print docs/benchmarks.md from the results, and measure nothing")
 	judge := flag.String("judge", "", "print the verdicts of this `file` of results again, and measure nothing")
 	flag.BoolVar(&h.Quick, "quick", false, "one short round, to see that everything works; nothing is saved")
 	flag.IntVar(&h.Rounds, "rounds", 0, "`rounds` of each case (default: the case's own number)")
@@ -48,6 +50,8 @@ func main() {
 		err = fmt.Errorf("unexpected argument %q; name a case with -run", flag.Arg(0))
 	case *list:
 		h.List()
+	case *page:
+		err = h.Page(h.Results)
 	case *judge != "":
 		err = h.Judge(*judge)
 	default:

@@ -149,7 +149,7 @@ func TestEnvoyTwoAtOnce(t *testing.T) {
 		inAnswers bool
 		rounds    int
 		edit      func(*testing.T, string) string
-		followed    bool
+		followed  bool
 		slow      bool // each turn is held for seconds
 	}{
 		{"polled", false, 20, func(_ *testing.T, text string) string { return text }, true, false},

@@ -49,7 +49,7 @@ type gatedSetup struct {
 
 // gatedStats is what a replica tells of itself.
 type gatedStats struct {
-	Polls                                        int64
+	Polls                                             int64
 	Collections, Announced, Overlapped, IgnoredDrains uint64
 }
 

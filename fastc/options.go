@@ -25,7 +25,7 @@ type Options struct {
 	Budget time.Duration
 
 	// DisableBudget lets every call take the short way, however long it takes. Budget and Hold must
-	// be 0 with it.
+	// be 0 with it. Default: false.
 	DisableBudget bool
 
 	// Hold is how long calls go through cgo after they exceeded the budget. It doubles each time

@@ -14,7 +14,7 @@ import (
 
 // The message push of the Garbage Collector Control Interceptor: each operation makes a message
 // and keeps it in a window. Here the window lives and the timer never stops, so that a
-// collection counts. docs/guides/gcgate-benchmarks.md compares.
+// collection counts. docs/benchmarks.md compares.
 //
 //	go test -run=- -bench=_GCI -benchtime=5s ./gcgate
 //	go test -run=- -bench=_NoGCI -benchtime=5s ./gcgate

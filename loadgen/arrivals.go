@@ -14,14 +14,13 @@ import (
 // Arrivals is how the requests of the open loop follow each other.
 type Arrivals int
 
-// The arrival processes.
 const (
-	// ArrivalsConstant has them evenly spaced: of all processes of a rate it queues the least.
+	// ArrivalsConstant spaces them evenly. No other process of the same rate queues less.
 	ArrivalsConstant Arrivals = iota
-	// ArrivalsPoisson draws the gaps from an exponential distribution, as they are where many
-	// clients do not know of each other. The same Options.Seed gives the same times again.
+	// ArrivalsPoisson draws exponential gaps, as of many independent clients. The same Options.Seed
+	// gives the same times.
 	ArrivalsPoisson
-	// ArrivalsTimes has those of Options.Times, which imply it.
+	// ArrivalsTimes uses Options.Times, which imply it.
 	ArrivalsTimes
 )
 
@@ -29,24 +28,23 @@ var arrivalsNames = enum.Of[Arrivals]("loadgen", "a process of arrivals", "const
 
 func (a Arrivals) String() string { return arrivalsNames.String(a) }
 
-// MarshalText writes constant, poisson or times. It fails for another value.
+// MarshalText writes constant, poisson or times.
 func (a Arrivals) MarshalText() ([]byte, error) { return arrivalsNames.Marshal(a) }
 
 // UnmarshalText reads what MarshalText writes.
 func (a *Arrivals) UnmarshalText(b []byte) error { return arrivalsNames.Parse(b, a) }
 
-// Stage is a stretch of the open loop with a rate of its own, which goes evenly From one To the
-// other: a step where they are equal, a ramp where not.
+// Stage is a part of the open loop with its own rate: a step, or a ramp if From and To differ.
 type Stage struct {
 	From     float64       `json:"from"` // requests per second at its start, 0 to MaxRate
-	To       float64       `json:"to"`   // and at its end
+	To       float64       `json:"to"`   // at its end
 	Duration time.Duration `json:"duration_ns"`
 }
 
-// requests is how many are due in the stage.
+// requests returns how many are due in the stage.
 func (s Stage) requests() float64 { return (s.From + s.To) / 2 * s.Duration.Seconds() }
 
-// at returns after how many nanoseconds of the stage n requests have become due, n < requests.
+// at returns the nanoseconds of the stage after which n requests are due, n < requests.
 func (s Stage) at(n float64) float64 {
 	if s.From == s.To {
 		return n * (1e9 / s.From)
@@ -54,23 +52,22 @@ func (s Stage) at(n float64) float64 {
 	if n <= 0 {
 		return 0
 	}
-	// The rate is From + slope t, so n = From t + slope t²/2, solved so that nothing cancels out.
+	// The rate is From + slope t, so n = From t + slope t²/2, solved without cancellation.
 	slope := (s.To - s.From) / s.Duration.Seconds()
 	return 2e9 * n / (s.From + math.Sqrt(max(0, s.From*s.From+2*slope*n)))
 }
 
-// Limits of Stages and Times.
 const (
 	maxStages = 10_000
 	maxTimes  = 100_000_000
 )
 
-// rounding is which share of a request may be due before the end by rounding alone.
+// rounding is the share of a request that rounding alone may make due before the end.
 const rounding = 1e-6
 
-// schedule says when the requests of a phase are due. A cursor reads it; each gets the same.
+// schedule says when the requests of a phase are due. Each cursor gets the same times.
 type schedule struct {
-	stages   []Stage         // for ArrivalsConstant and ArrivalsPoisson; one without a duration has no end
+	stages   []Stage         // for ArrivalsConstant and ArrivalsPoisson. A stage without a duration has no end
 	times    []time.Duration // for ArrivalsTimes
 	arrivals Arrivals
 	seed     [2]uint64
@@ -78,7 +75,6 @@ type schedule struct {
 	end      int64 // with times: nothing is due from then on
 }
 
-// schedule is that of a phase.
 func (o *Options) schedule(p phase) *schedule {
 	s := &schedule{arrivals: o.Arrivals, seed: [2]uint64{o.Seed, 0}, requests: math.MaxInt64, end: math.MaxInt64}
 	if p.requests > 0 {
@@ -86,7 +82,7 @@ func (o *Options) schedule(p phase) *schedule {
 	}
 	switch {
 	case p.warmup:
-		s.seed[1] = 1 // the measured ones are the same with and without it
+		s.seed[1] = 1 // the measured times do not depend on the warm-up
 		if o.Arrivals == ArrivalsTimes {
 			s.arrivals = ArrivalsConstant
 		}
@@ -108,7 +104,7 @@ func (o *Options) schedule(p phase) *schedule {
 	return s
 }
 
-// warmupRate is the mean of the first stage that has any requests, else Rate.
+// warmupRate is the mean of the first stage that has requests, else Rate.
 func (o *Options) warmupRate() float64 {
 	for _, s := range o.Stages {
 		if s.requests() > 0 {
@@ -118,12 +114,12 @@ func (o *Options) warmupRate() float64 {
 	return o.Rate
 }
 
-// cursor returns a function that gives, in order, how many nanoseconds after the phase's start
-// each request is due; false when there are no more. What it costs does not depend on how many
-// there are, and two cursors give the same, so that a backlog needs no memory.
+// cursor returns a function that gives the nanoseconds from the phase's start to each request, in
+// order, and false at the end. It takes constant time and memory, and two cursors agree, so a
+// backlog needs no memory.
 func (s *schedule) cursor() func() (int64, bool) {
 	var n, stage int64
-	var level, before, offset float64 // requests so far; those before this stage; and its start
+	var level, before, offset float64 // requests so far, those before this stage, and its start
 	rnd := rand.New(rand.NewPCG(s.seed[0], s.seed[1]))
 	return func() (int64, bool) {
 		if n >= s.requests {
@@ -153,13 +149,13 @@ func (s *schedule) cursor() func() (int64, bool) {
 	}
 }
 
-// requestsIn returns how many requests at a rate are due before d is over. What rounding may
-// put a millionth of an interval before the end was meant for the end.
+// requestsIn returns how many requests are due before d is over. A request that rounding puts
+// before the end belongs after it.
 func requestsIn(d time.Duration, rate float64) int64 {
 	return max(1, int64(math.Ceil(float64(d)*rate/1e9-rounding)))
 }
 
-// normalArrivals checks what says when requests are due, and fills in the rest of it.
+// normalArrivals checks and completes the options of the schedule.
 func (o *Options) normalArrivals() *evenkeel.OptionError {
 	bad := func(option, format string, a ...any) *evenkeel.OptionError {
 		return evenkeel.NewOptionError("loadgen.Options", option, format, a...)
@@ -191,7 +187,7 @@ func (o *Options) normalArrivals() *evenkeel.OptionError {
 	for i, s := range o.Stages {
 		name := fmt.Sprintf("Stages[%d]", i)
 		for _, rate := range []float64{s.From, s.To} {
-			if !(rate >= 0 && rate <= MaxRate) { // NaN too
+			if !(rate >= 0 && rate <= MaxRate) { // also NaN
 				return bad(name, "%v requests/s; it goes from 0 to %v", rate, MaxRate)
 			}
 		}
@@ -208,7 +204,7 @@ func (o *Options) normalArrivals() *evenkeel.OptionError {
 		}
 	}
 	if o.Arrivals == ArrivalsPoisson && o.Seed == 0 {
-		o.Seed = rand.Uint64N(1<<53-1) + 1 // so that every reader of JSON has it whole
+		o.Seed = rand.Uint64N(1<<53-1) + 1 // a JSON reader keeps 53 bits
 	}
 	return nil
 }

@@ -10,25 +10,24 @@ import (
 	"time"
 )
 
-// redial is how long a worker of the closed loop waits after it could not connect, so that a
-// service that is down is not hammered.
+// redial is how long a worker of the closed loop waits after a failed connect.
 const redial = 10 * time.Millisecond
 
-// closedLoop sends the next request of a connection when the last is answered.
+// closedLoop sends the next request of a connection after the answer to the last.
 type closedLoop struct {
 	e       *engine
-	pool    *pool // over HTTP/2; else nil
+	pool    *pool // over HTTP/2, or nil
 	streams []*stream
 	lanes   []lane
-	busy    atomic.Int64 // connections, or streams, that have a request to send or to be answered
+	busy    atomic.Int64 // connections or streams with a request to send or to be answered
 
-	// Of a phase, set before its first request.
+	// Of a phase. Set before its first request.
 	ctx   context.Context
 	rec   *recorder
 	until int64 // nothing is sent from then on
 	most  int64 // requests
 	next  atomic.Int64
-	wg    sync.WaitGroup // of what is busy
+	wg    sync.WaitGroup // busy connections
 }
 
 func newClosedLoop(ctx context.Context, e *engine) *closedLoop {
@@ -70,11 +69,11 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.wg.Wait()
 }
 
-// take makes the next request; false where there are no more, and one less is busy.
+// take makes the next request. It returns false at the end, and then one less is busy.
 func (l *closedLoop) take() (job, bool) {
 	due := l.e.now()
 	j := job{index: l.next.Add(1) - 1, due: due}
-	// The first is sent however late it is.
+	// Send the first, however late it is.
 	if l.ctx.Err() == nil && (due < l.until || j.index == 0) && j.index < l.most {
 		return j, true
 	}

@@ -9,12 +9,12 @@ import (
 
 const readBufferBytes = 16 << 10
 
-// conn is one connection of the built-in client for HTTP/1.1. One goroutine reads; writing and
-// deadlines follow the lane's rules.
+// conn is a connection of the built-in HTTP/1.1 client. One goroutine reads. The lane says who
+// writes and sets deadlines.
 type conn struct {
 	net.Conn
 	br  *bufio.Reader
-	got int64 // bytes read so far; owned by the reader
+	got int64 // bytes read so far. The reader owns it
 }
 
 func (c *conn) Read(b []byte) (int, error) {
@@ -23,7 +23,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// dial connects to a host. The engine closes the connection when the run is stopped.
+// dial connects to a host. The engine closes the connection when the run ends.
 func (e *engine) dial(ctx context.Context, host int) (*conn, error) {
 	nc, err := e.connected(ctx, host)
 	if err != nil {
@@ -34,7 +34,7 @@ func (e *engine) dial(ctx context.Context, host int) (*conn, error) {
 	return c, e.track(c)
 }
 
-// track remembers an open connection. When the run is over it closes it, and fails.
+// track notes an open connection. After the run it closes it and fails.
 func (e *engine) track(c io.Closer) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

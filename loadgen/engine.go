@@ -14,21 +14,21 @@ type engine struct {
 	o        Options
 	reqs     []request
 	hosts    []host
-	round    []int // indexes into reqs, requested again and again; nil: one after the other
+	round    []int // indexes into reqs, again and again. nil: one after the other
 	classes  classes
 	epoch    time.Time
-	http2    bool // speak it; until negotiate has returned: it may be spoken
+	http2    bool // speak HTTP/2. Before negotiate returns: it may be spoken
 	connects atomic.Int64
 
-	newNap      func() func(ns int64) // the pacer's sleep, made by the pacer's goroutine
+	newNap      func() func(ns int64) // makes the pacer's sleep, in the pacer's goroutine
 	dialContext func(ctx context.Context, network, address string) (net.Conn, error)
 
-	mu    sync.Mutex             // guards all below
-	conns map[io.Closer]struct{} // open ones; nil when the run is over
+	mu    sync.Mutex             // guards the rest
+	conns map[io.Closer]struct{} // open ones. nil after the run
 	first []net.Conn             // by host: negotiate's, which the run has not used yet
 }
 
-// newEngine prepares a run by options that are normal.
+// newEngine prepares a run. The options are normal.
 func newEngine(o Options) (*engine, error) {
 	reqs, hosts, err := prepare(o)
 	if err != nil {
@@ -50,7 +50,6 @@ func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
 
 func (e *engine) request(j job) *request { return &e.reqs[e.target(j)] }
 
-// target returns which of the targets a job is for.
 func (e *engine) target(j job) int {
 	if e.round != nil {
 		return e.round[j.index%int64(len(e.round))]
@@ -58,7 +57,6 @@ func (e *engine) target(j job) int {
 	return int(j.index % int64(len(e.reqs)))
 }
 
-// inFlight is how many requests there may be at once.
 func (e *engine) inFlight() int {
 	if e.http2 {
 		return e.o.Connections * e.o.Streams
@@ -66,9 +64,9 @@ func (e *engine) inFlight() int {
 	return e.o.Connections
 }
 
-// phase is one stretch of load: the warm-up or the measurement.
+// phase is the warm-up or the measurement.
 type phase struct {
 	warmup   bool
-	requests int64         // 0: no bound
-	duration time.Duration // 0: no bound
+	requests int64         // 0: no limit
+	duration time.Duration // 0: no limit
 }

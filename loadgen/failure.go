@@ -12,10 +12,10 @@ import (
 	"syscall"
 )
 
-// errUnsent is why a request that was due has not been sent.
+// errUnsent is why a due request was not sent.
 var errUnsent = errors.New("due, but no connection was free in time: the rate is more than the service takes over these connections")
 
-// Class names a kind of failed request.
+// Class is a kind of failure.
 type Class string
 
 // The classes of failure, from the wire up.
@@ -32,19 +32,18 @@ const (
 	ClassUnsent Class = "unsent"
 	ClassOther  Class = "other"
 
-	// ClassGenerator is a failure to connect that is not the service's doing: the load generator's
-	// machine or process has no descriptor, port or buffer left.
+	// ClassGenerator is a failure to connect because the load generator's machine or process lacks
+	// descriptors, ports or buffers.
 	ClassGenerator Class = "generator"
 )
 
-// generatorErrors are why this machine, and not the service, refuses a connection.
+// generatorErrors mean that this machine, and not the service, refuses a connection.
 var generatorErrors = []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM}
 
-// waited reports whether a failure's latency belongs in the histograms: the request was given
-// up only because it took too long.
+// waited reports whether the histograms have a failure, because it only took too long.
 func (c Class) waited() bool { return c == ClassTimeout || c == ClassUnsent }
 
-// dialError marks an error as one of connecting: class is ClassConnect or ClassTLS.
+// dialError marks an error of connecting. The class is ClassConnect or ClassTLS.
 type dialError struct {
 	error
 	class Class

@@ -18,12 +18,9 @@ const (
 	histogramDigits  = 3
 )
 
-// Histogram counts durations in an HDR histogram (hdrhistogram.org) of nanoseconds, from
-// 1 µs to 1 h, within 0.1% or 0.5 µs, whichever is more; a longer one counts as 1 h. Its zero
-// value is empty. It is not safe for concurrent use.
-//
-// In JSON it is one string: HdrHistogram's V2 compressed encoding in base64, as HdrHistogram
-// log files hold it.
+// Histogram counts durations in an HDR histogram (hdrhistogram.org) of nanoseconds, from 1 µs to 1
+// h, within 0.1% or 0.5 µs. A longer one counts as 1 h. Its zero value is empty. It is not safe for
+// concurrent use. In JSON it is HdrHistogram's V2 compressed encoding in base64.
 type Histogram struct{ h *hdr.Histogram }
 
 func (h *Histogram) record(ns int64) {
@@ -34,7 +31,7 @@ func (h *Histogram) record(ns int64) {
 	_ = h.h.RecordValue(min(max(ns, 0), histogramHighest))
 }
 
-// Record adds a duration; one out of range counts as the nearest in range.
+// Record adds a duration. One out of range counts as the nearest in range.
 func (h *Histogram) Record(d time.Duration) { h.record(int64(d)) }
 
 // Count returns the number of durations.
@@ -45,9 +42,8 @@ func (h *Histogram) Count() int64 {
 	return h.h.TotalCount()
 }
 
-// Quantile returns the duration that a fraction q (0 to 1) of all does not exceed; 0 where
-// there are none. The 99th percentile is Quantile(.99): what is below 0 counts as 0, and what is above 1
-// as 1, as NaN does, so that Quantile(99) is the maximum.
+// Quantile returns the duration that a fraction q (0 to 1) does not exceed, or 0 of an empty
+// histogram. The 99th percentile is Quantile(.99). A q out of range counts as 0 or 1, and NaN as 1.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -74,8 +70,7 @@ func (h *Histogram) Mean() time.Duration {
 	return time.Duration(h.h.Mean())
 }
 
-// Merge adds the durations of from. Those that are beyond the range of h, which can be when
-// either was decoded, count as the longest that h can hold.
+// Merge adds the durations of from. Those beyond the range of h count as its longest.
 func (h *Histogram) Merge(from *Histogram) {
 	if from.Count() == 0 {
 		return
@@ -88,20 +83,19 @@ func (h *Histogram) Merge(from *Histogram) {
 	}
 }
 
-// All yields each bucket that holds something, in rising order: its longest duration and its
-// count.
+// All yields the buckets that are not empty, in rising order: the longest duration and the count.
 func (h *Histogram) All() iter.Seq2[time.Duration, int64] {
 	return func(yield func(time.Duration, int64) bool) {
 		if h.h == nil {
 			return
 		}
 		s := h.h.Export()
-		// HdrHistogram's layout: of the counts the first half are of buckets one unit wide, and so
-		// are the next; from then on those of each half are twice as wide as those of the half
-		// before. Most are 0, and Distribution makes a bar of each.
+		// HdrHistogram's layout: the first half of the counts are buckets one unit wide, and so is
+		// the second. The buckets of each further half are twice as wide. Distribution makes a bar
+		// of each, most of them 0.
 		unit := int(math.Floor(math.Log2(float64(s.LowestTrackableValue))))
 		half := 1 << bits.Len(uint(math.Pow10(int(s.SignificantFigures)))-1)
-		left := h.Count() // most counts lie behind the longest duration
+		left := h.Count() // most counts are behind the longest duration
 		for i, n := range s.Counts {
 			if left <= 0 {
 				return

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// lane carries one request at a time. It is owned by one worker.
+// lane carries one request at a time. One worker owns it.
 type lane interface {
-	// exchange sends a request and reads its answer to the end. sent is when it went out, or
-	// when it was tried first where it could not.
+	// exchange sends a request and reads its answer to the end. sent is when it went out, or was
+	// first tried.
 	exchange(ctx context.Context, j job) (sent int64, a answer, err error)
-	// ready reports whether a connection stands that the next request can use.
+	// ready reports whether the next request has an open connection.
 	ready() bool
 }
 
-// newLane makes the lane of a worker.
 func (e *engine) newLane(worker int) lane {
 	switch {
 	case e.o.Call != nil:
@@ -30,10 +29,10 @@ func (e *engine) newLane(worker int) lane {
 	return &socketLane{e: e, conns: make([]*conn, len(e.hosts))}
 }
 
-// socketLane is the built-in client: one connection a host.
+// socketLane is the built-in client, with one connection per host.
 type socketLane struct {
 	e     *engine
-	conns []*conn // by host; nil where there is none
+	conns []*conn // by host, or nil
 }
 
 func (l *socketLane) ready() bool { return len(l.conns) > 1 || l.conns[0] != nil }
@@ -67,7 +66,7 @@ func (l *socketLane) exchange(ctx context.Context, j job) (int64, answer, error)
 	}
 }
 
-// send writes a request to its host's connection, which must stand.
+// send writes a request to its host's open connection.
 func (l *socketLane) send(r *request, sent int64) error {
 	c := l.conns[r.host]
 	if err := c.SetDeadline(l.e.epoch.Add(time.Duration(sent) + l.e.o.Timeout)); err != nil {
@@ -77,7 +76,7 @@ func (l *socketLane) send(r *request, sent int64) error {
 	return err
 }
 
-// receive reads the answer and keeps the connection where it can be kept.
+// receive reads the answer, and keeps the connection if it may.
 func (l *socketLane) receive(r *request) (answer, error) {
 	c := l.conns[r.host]
 	a, err := readAnswer(c.br, r.head)
@@ -92,9 +91,8 @@ func (l *socketLane) discard(host int) {
 	l.conns[host] = nil
 }
 
-// again reports whether a failed request may be sent once more: the server closed a kept
-// connection just as the request went out, which is no failure of the service (RFC 9112,
-// 9.3.1). It happens once, since the next connection is new.
+// again reports whether to send a failed request once more, because the server closed a kept
+// connection just as it went out (RFC 9112, 9.3.1). The next connection is new, so it happens once.
 func (l *socketLane) again(r *request, kept, untouched bool, err error) bool {
 	return kept && untouched && r.replayable &&
 		(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
@@ -139,7 +137,7 @@ func (l *callLane) exchange(ctx context.Context, _ job) (int64, answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.e.o.Timeout)
 	defer cancel()
 	err := l.e.o.Call(ctx, l.worker)
-	if err != nil && ctx.Err() != nil { // whatever its client calls that: gRPC has a status for it
+	if err != nil && ctx.Err() != nil { // whatever the client calls it. gRPC has a status
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return sent, answer{}, err

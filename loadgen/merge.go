@@ -12,7 +12,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// MergeError says which of the results given to [Merge] cannot be added to those before it, and what to do.
+// MergeError says which result [Merge] cannot add, and what to do.
 type MergeError struct {
 	Index  int    // of the result, from 0
 	Reason string // what is wrong, and what to do
@@ -20,7 +20,7 @@ type MergeError struct {
 
 func (e *MergeError) Error() string { return fmt.Sprintf("loadgen: result %d: %s", e.Index, e.Reason) }
 
-// RecordN adds n durations of the same length, as if Record were called n times. With n below 1 it adds nothing.
+// RecordN adds n durations of the same length. With n below 1 it adds nothing.
 func (h *Histogram) RecordN(d time.Duration, n int64) {
 	if n < 1 {
 		return
@@ -31,15 +31,14 @@ func (h *Histogram) RecordN(d time.Duration, n int64) {
 	_ = h.h.RecordValues(min(max(int64(d), 0), h.h.HighestTrackableValue()), n) // in range
 }
 
-// Merge adds what several generators measured at the same time of the same targets. It is what one generator would have
-// measured if all of these requests had been its own: counts are added, in the histograms and in each interval of the
-// series, and percentiles are taken of the sums. Rates, connections and counts are sums; the window goes from the first
-// measured request of any of them to the last answer of any.
+// Merge adds the results of generators that measured the same targets at the same time. Counts are
+// added, in the histograms and in each interval of the series, and percentiles come from the sums.
+// Rates, connections and counts are sums. The window goes from the first measured request to the
+// last answer of any.
 //
-// An interval of the series counts from each generator's own start. So start them together.
-//
-// What cannot be added is refused with a *MergeError: other targets, another kind of loop, another timeout or warm-up,
-// histograms of other bounds or digits, a series without its histograms, an interrupted load.
+// An interval of the series counts from each generator's start, so start them together. A
+// *MergeError refuses other targets, another loop, timeout or warm-up, other histogram bounds, and
+// interrupted loads.
 func Merge(results ...*Result) (*Result, error) {
 	if len(results) == 0 {
 		return nil, &MergeError{0, "there is none: give at least one"}
@@ -75,7 +74,7 @@ func Merge(results ...*Result) (*Result, error) {
 	}
 	sum.Duration = end.Sub(sum.Started)
 	sum.Overload = overloads(results)
-	sum.Rate, _ = strconv.ParseFloat(strconv.FormatFloat(sum.Rate, 'g', 12, 64), 64) // thirds of a rate add up to it
+	sum.Rate, _ = strconv.ParseFloat(strconv.FormatFloat(sum.Rate, 'g', 12, 64), 64) // so that thirds of a rate add up
 	slices.SortFunc(sum.Failures, mostFirst)
 	series, err := line.sum()
 	if err != nil {
@@ -85,7 +84,7 @@ func Merge(results ...*Result) (*Result, error) {
 	return sum, nil
 }
 
-// counts are the figures of a result that add up.
+// counts returns the figures that add up.
 func (r *Result) counts() []*int64 {
 	return []*int64{&r.Answered, &r.Failed, &r.Unfinished, &r.Bytes, &r.Connects, &r.Late}
 }
@@ -124,7 +123,7 @@ func (r *Result) damaged() string {
 	return ""
 }
 
-// unlike says why a result is of another load than the first one.
+// unlike says why r is of another load than first.
 func (r *Result) unlike(first *Result) string {
 	switch {
 	case !slices.Equal(r.Targets, first.Targets) || r.MoreTargets != first.MoreTargets:
@@ -156,7 +155,7 @@ func (r *Result) unlike(first *Result) string {
 	return ""
 }
 
-// add adds the figures of r but for the series, and says why they cannot be added.
+// add adds the figures except the series, or says why it cannot.
 func (r *Result) add(from *Result) string {
 	to := r.counts()
 	for i, n := range from.counts() {
@@ -183,7 +182,7 @@ func (r *Result) add(from *Result) string {
 	return cmp.Or(r.Latency.add(&from.Latency), r.Service.add(&from.Service), r.Pacer.add(&from.Pacer))
 }
 
-// add adds the figures of the same class, whose counts are parts of those of the results.
+// add adds the figures of the same class.
 func (c *TargetClass) add(from *TargetClass) string {
 	c.Answered += from.Answered
 	c.Failed += from.Failed
@@ -214,7 +213,8 @@ func addFailures(to *[]Failure, from []Failure) {
 	}
 }
 
-// overloads is that of all: who saw none had what it asked for. It is the generators' where it is that of one of them.
+// overloads adds overloads. A generator without one had what it asked for. The sum is the
+// generators' if one of them is.
 func overloads(results []*Result) *Overload {
 	sum, seen := new(Overload), false
 	for _, r := range results {
@@ -236,12 +236,11 @@ func overloads(results []*Result) *Overload {
 	return sum
 }
 
-// mostFirst is the order of Result.Failures.
 func mostFirst(a, b Failure) int {
 	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
 }
 
-// add adds from count by count, or says why the buckets of the two are not the same ones.
+// add adds from count by count, or says why the buckets differ.
 func (h *Histogram) add(from *Histogram) string {
 	if from.Count() == 0 {
 		return ""
@@ -265,14 +264,14 @@ func (h *Histogram) add(from *Histogram) string {
 	return ""
 }
 
-// Limits of a series that is added: 400 points of 27 KiB are evenkeel's own, what was imported has more.
+// Limits of a series to add. Ours have 400 points of 27 KiB, imported ones more.
 const (
 	maxPoints     = 1000
 	maxPointBytes = 1 << 20
 )
 
-// mergedSeries adds series interval by interval. The intervals of a load are 20 ms times a power of
-// two, so that those of the coarsest series hold whole ones of all others.
+// mergedSeries adds series by interval. Intervals are 20 ms times a power of two, so a coarse one
+// holds whole fine ones.
 type mergedSeries struct {
 	series []*Series
 	with   int // how many of them have points
@@ -302,7 +301,7 @@ func (m *mergedSeries) take(s *Series) string {
 	return ""
 }
 
-// sum adds them. Where not each of them has points, none of the sum has.
+// sum adds them. It has points only if all have.
 func (m *mergedSeries) sum() (Series, error) {
 	if m.with < len(m.series) {
 		if m.with > 0 {

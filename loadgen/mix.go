@@ -14,13 +14,11 @@ const (
 	MaxClasses = 64      // classes of targets that have figures of their own
 )
 
-// OtherTargets is the class of the targets without a name of one where there are more than
-// MaxClasses.
+// OtherTargets is the class of the targets without a class name, if there are more than MaxClasses.
 const OtherTargets = "other targets"
 
-// Round returns which target each request of a round is for, as indexes into targets: Run sends
-// that round again and again. A target of weight 3 stands in it three times, as far apart as can
-// be; targets of equal weights come one after the other. The only errors are of type *evenkeel.OptionError.
+// Round returns the order of the targets that Run repeats, as indexes. A target of weight 3 is in
+// it three times, as far apart as can be. Its errors are *evenkeel.OptionError.
 func Round(targets []Target) ([]int, error) {
 	if len(targets) > MaxTargets {
 		return nil, evenkeel.NewOptionError("loadgen.Options", "Targets", "%d; there may be %d", len(targets),
@@ -35,7 +33,7 @@ func Round(targets []Target) ([]int, error) {
 		}
 		common = greatestCommon(common, targets[i].weight())
 	}
-	// turn is one request of the round; its place is half an interval after the last of its target.
+	// turn is a request of the round. Its place is half an interval after the last of its target.
 	type turn struct {
 		place  float64 // 0 to 1
 		target int
@@ -59,8 +57,8 @@ func Round(targets []Target) ([]int, error) {
 	return round, nil
 }
 
-// mix returns the order of the targets and their classes. The order is nil where it is the targets'
-// own, and the classes are empty where there is one only.
+// mix returns the order of the targets, or nil for their own order, and their classes, or none if
+// there is one.
 func mix(targets []Target) (round []int, c classes, err error) {
 	if slices.ContainsFunc(targets, func(t Target) bool { return t.Weight != 0 }) || len(targets) > MaxTargets {
 		if round, err = Round(targets); err != nil {
@@ -90,7 +88,7 @@ type classes struct {
 	share []float64 // of the requests
 }
 
-// classesOf sorts targets into classes: those that they name, and one for each other "METHOD URL".
+// classesOf returns the classes that targets name, and "METHOD URL" for the others.
 func classesOf(targets []Target) (classes, error) {
 	var c classes
 	index := map[string]int{}

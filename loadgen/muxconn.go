@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// muxWindow is what a server may send ahead: so much that the client never holds it up, since what
-	// comes is counted and thrown away.
+	// muxWindow is what a server may send ahead. The client throws it away, and never holds the
+	// server up.
 	muxWindow = 1 << 30
-	// muxFrameBytes is the largest frame that we take: HTTP/2's default.
+	// muxFrameBytes is the largest frame that we accept, HTTP/2's default.
 	muxFrameBytes = 16 << 10
-	// muxHeaderBytes is the longest field of an answer's header that we take.
+	// muxHeaderBytes is the longest header field that we accept.
 	muxHeaderBytes = 1 << 20
-	// muxLastID is the last number that a stream can have.
+	// muxLastID is the last stream number.
 	muxLastID = 1<<31 - 1
 )
 
@@ -34,18 +34,18 @@ var (
 	errGoAway    = errors.New("the server ended the connection (GOAWAY)")
 )
 
-// muxState is how far a connection has come. It only rises.
+// muxState is the state of a connection. It only rises.
 type muxState int
 
 const (
-	muxOpening muxState = iota // not connected, or the server's SETTINGS are not there: requests wait in pending
+	muxOpening muxState = iota // not connected, or without the server's SETTINGS. Requests wait in pending
 	muxOpen
-	muxClosing // takes no more requests: those under way end, then it closes
+	muxClosing // no more requests. It closes when those under way end
 	muxClosed
 )
 
-// muxConn is a connection of HTTP/2. Frames and header compression are those of x/net. The goroutine
-// of run, its reader, reads all of it; anybody may start a request.
+// muxConn is an HTTP/2 connection. Frames and HPACK are x/net's. The goroutine of run reads. Any
+// goroutine may start a request.
 type muxConn struct {
 	p    *pool
 	line *line
@@ -61,12 +61,12 @@ type muxConn struct {
 	goAway  http2.ErrCode
 	gone    bool // the server said goAway
 
-	wake chan struct{} // for the goroutine that writes, where there is one; nil: whoever has a request does
+	wake chan struct{} // for the goroutine that writes. nil: the one that has a request writes
 
 	mu             sync.Mutex // guards all below
 	state          muxState
 	nc             net.Conn  // set once, before the state muxOpen
-	pending        []*stream // what waits for a stream, oldest first: at most Streams
+	pending        []*stream // requests that wait for a stream, oldest first, at most Streams
 	streams        map[uint32]*stream
 	oldest, newest *stream // of streams, by when they were sent
 	nextID         uint32
@@ -78,10 +78,10 @@ type muxConn struct {
 	block   bytes.Buffer // a header, encoded
 	out     []byte       // to be written
 	spare   []byte
-	writing bool  // somebody writes, and will write what comes to out meanwhile
-	window  int64 // what the server lets us send, on the whole connection
-	initial int64 // and at first on each stream
-	frame   int   // the longest frame that the server takes
+	writing bool  // a goroutine writes, and will write what is added to out
+	window  int64 // what the server accepts on the connection
+	initial int64 // at first on each stream
+	frame   int   // the longest frame that the server accepts
 	blocked []*stream
 }
 
@@ -108,7 +108,7 @@ func (o *muxOut) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// run connects, reads until the connection ends, and ends what is still on it then.
+// run connects, reads until the connection ends, and ends what is left on it.
 func (c *muxConn) run() {
 	e := c.p.e
 	nc, err := e.connected(c.p.ctx, c.host)
@@ -127,10 +127,10 @@ func (c *muxConn) run() {
 	c.mu.Unlock()
 	c.line.forget(c)
 	if !opened && e.o.Rate == 0 {
-		sleep(c.p.ctx, redial) // so that a service that is down is not hammered
+		sleep(c.p.ctx, redial) // do not hammer a service that is down
 	}
 	for _, s := range over {
-		// As for HTTP/1.1: the server closed the connection just as the request went out.
+		// As for HTTP/1.1: the server may have closed the connection just as the request went out.
 		s.retry(c, at, times(1, s.req.replayable && c.got < s.sent && s.id > 1), err)
 	}
 	for _, s := range waiting {
@@ -138,7 +138,7 @@ func (c *muxConn) run() {
 	}
 }
 
-// abandoned takes the streams above an id off the connection, oldest first. Called with mu held.
+// abandoned removes the streams above an id, oldest first. The caller holds mu.
 func (c *muxConn) abandoned(above uint32) (over []*stream) {
 	for s := c.oldest; s != nil; {
 		next := s.next
@@ -151,7 +151,7 @@ func (c *muxConn) abandoned(above uint32) (over []*stream) {
 	return over
 }
 
-// serve reads frames until the connection ends, and says why it did.
+// serve reads frames until the connection ends, and returns why.
 func (c *muxConn) serve(nc net.Conn) error {
 	if c.wake != nil {
 		done := make(chan struct{})
@@ -193,7 +193,7 @@ func (c *muxConn) serve(nc net.Conn) error {
 	}
 }
 
-// cause puts a reason for the end of the connection in terms of [classify].
+// cause turns the reason for the end into one of [classify].
 func (c *muxConn) cause(err error) error {
 	var broken http2.ConnectionError
 	switch {
@@ -205,8 +205,7 @@ func (c *muxConn) cause(err error) error {
 	return err
 }
 
-// muxIn is what the reader's frames are read from. Before it blocks, what the frames read so far have
-// given to write is written.
+// muxIn is the reader of frames. Before it blocks, it writes what the frames caused.
 type muxIn muxConn
 
 func (in *muxIn) Read(b []byte) (int, error) {
@@ -224,7 +223,8 @@ func (in *muxIn) Read(b []byte) (int, error) {
 	}
 }
 
-// expire ends the requests whose time is over; false before the connection is open, when the time-out is its own.
+// expire ends requests that timed out. It returns false if the time-out is the opening
+// connection's.
 func (c *muxConn) expire() bool {
 	now := c.p.e.now()
 	c.mu.Lock()
@@ -240,12 +240,13 @@ func (c *muxConn) expire() bool {
 		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeCancel)
 		dead = dead || c.got < s.sent
 	}
-	for len(c.streams) == 0 && len(c.pending) > 0 && c.pending[0].timeout() <= now { // the server allows none
+	for len(c.streams) == 0 && len(c.pending) > 0 && c.pending[0].timeout() <= now { // the server allows no streams
 		over = append(over, c.pending[0])
 		c.pending = c.pending[1:]
 	}
 	if dead && c.state == muxOpen {
-		// Not a byte came since the request was sent: what follows has better chances on another.
+		// No byte came since the request was sent. What follows has better chances on another
+		// connection.
 		c.state = muxClosing
 		moved, c.pending = c.pending, nil
 	}
@@ -265,8 +266,8 @@ func (c *muxConn) expire() bool {
 	return true
 }
 
-// arm sets the reader's deadline to the first request's, unless there is one, which is no later: it is
-// moved once in a Timeout. Called with mu held.
+// arm sets the reader's deadline to the first request's, unless an earlier one is set. So it moves
+// once in a Timeout. The caller holds mu.
 func (c *muxConn) arm() {
 	if c.armed != 0 || c.state == muxOpening {
 		return
@@ -281,10 +282,10 @@ func (c *muxConn) arm() {
 	if c.armed != 0 {
 		at = c.p.time(c.armed)
 	}
-	_ = c.nc.SetReadDeadline(at) // a dead connection shows at the next read
+	_ = c.nc.SetReadDeadline(at) // the next read finds a dead connection
 }
 
-// remove takes a stream off the connection. Called with mu held.
+// remove removes a stream. The caller holds mu.
 func (c *muxConn) remove(s *stream) {
 	delete(c.streams, s.id)
 	if s.prev != nil {
@@ -309,8 +310,8 @@ func (c *muxConn) remove(s *stream) {
 	}
 }
 
-// proceed sends what waits for a stream, and closes a connection that is to be closed once nothing is
-// on it. Called with mu held, by the reader.
+// proceed starts waiting requests, and closes a closing connection without streams. The reader
+// calls it with mu.
 func (c *muxConn) proceed(now int64) {
 	for c.state == muxOpen && len(c.pending) > 0 && len(c.streams) < c.most {
 		s := c.pending[0]

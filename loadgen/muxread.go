@@ -31,19 +31,19 @@ func (c *muxConn) received(f http2.Frame) error {
 			return c.writer.WritePing(true, f.Data)
 		}
 	case *http2.PushPromiseFrame:
-		return http2.ConnectionError(http2.ErrCodeProtocol) // we said that we take none
+		return http2.ConnectionError(http2.ErrCodeProtocol) // our SETTINGS forbid it
 	}
 	return nil
 }
 
-// resetError is a stream's end by the server.
+// resetError is the server's end of a stream.
 type resetError http2.ErrCode
 
 func (e resetError) Error() string { return fmt.Sprintf("%v: %v", errReset, http2.ErrCode(e)) }
 
 func (e resetError) Unwrap() error { return errReset }
 
-// head handles a part of a header block: an answer's, an informational one's, or a trailer.
+// head handles a part of a header block, informational header or trailer.
 func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	if _, err := c.header.Write(fragment); err != nil {
 		return fmt.Errorf("%w: %w", errMalformed, err)
@@ -82,7 +82,7 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	return nil
 }
 
-// data counts what an answer's body brings, and gives it back to the server's windows.
+// data counts a body's bytes and returns them to the server's windows.
 func (c *muxConn) data(f *http2.DataFrame) error {
 	c.mu.Lock()
 	n := f.Length // padding counts
@@ -112,9 +112,9 @@ func (c *muxConn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// answered ends a stream whose answer is whole. Called with mu held, which it releases.
+// answered ends a stream after its whole answer. The caller holds mu, which it releases.
 func (c *muxConn) answered(s *stream) {
-	if s.rest != nil { // the server did not wait for it
+	if s.rest != nil { // the server did not wait for the body
 		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeNo)
 	}
 	c.remove(s)
@@ -123,7 +123,7 @@ func (c *muxConn) answered(s *stream) {
 	s.end(c, c.got, answer{status: s.status, bytes: s.bytes}, nil)
 }
 
-// broken ends a stream that failed: the server reset it, or, where code is not 0, we do.
+// broken ends a failed stream. If code is not 0, we reset it.
 func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.mu.Lock()
 	s := c.streams[id]
@@ -137,12 +137,12 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.remove(s)
 	c.proceed(c.got)
 	c.mu.Unlock()
-	// it was not processed: RFC 9113, 8.7
+	// it was not processed (RFC 9113, 8.7)
 	s.retry(c, c.got, times(1, err == resetError(http2.ErrCodeRefusedStream)), err)
 	return nil
 }
 
-// leave handles GOAWAY: what the server will not process goes to another connection.
+// leave handles GOAWAY. What the server does not process goes to another connection.
 func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.gone, c.goAway = true, f.ErrCode
 	last := f.LastStreamID
@@ -156,7 +156,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.proceed(c.got)
 	c.mu.Unlock()
 	c.line.forget(c)
-	limit := 1 // a server that refuses in anger is not asked again and again
+	limit := 1 // do not ask again and again
 	if f.ErrCode == http2.ErrCodeNo {
 		limit = resends
 	}
@@ -165,7 +165,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	}
 }
 
-// settings takes the server's. The first make the connection open.
+// settings handles the server's SETTINGS. The first open the connection.
 func (c *muxConn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil

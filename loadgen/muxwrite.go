@@ -4,7 +4,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// muxOutBytes is how much of requests' bodies may be laid out to be written at a time.
+// muxOutBytes is how much of requests' bodies may wait to be written.
 const muxOutBytes = 256 << 10
 
 // start sends a stream's request on the connection, or has it wait until it can be sent; false where
@@ -29,7 +29,7 @@ func (c *muxConn) start(s *stream, by *muxConn) bool {
 	return true
 }
 
-// open begins a stream. Called with mu held.
+// open begins a stream. The caller holds mu.
 func (c *muxConn) open(s *stream, now int64) {
 	s.id, s.sent = c.nextID, max(s.sent, now)
 	s.status, s.bytes, s.credit = 0, 0, 0
@@ -46,7 +46,7 @@ func (c *muxConn) open(s *stream, now int64) {
 
 	c.block.Reset()
 	for _, f := range s.header() {
-		_ = c.encoder.WriteField(f) // into memory: it cannot fail, nor can the frames
+		_ = c.encoder.WriteField(f) // into memory, so it cannot fail
 	}
 	head, body := c.block.Bytes(), s.req.target.Body
 	first := head[:min(len(head), c.frame)]
@@ -66,7 +66,7 @@ func (c *muxConn) open(s *stream, now int64) {
 	}
 }
 
-// pump lays out as much of the requests' bodies as the server's windows take. Called with mu held.
+// pump frames as much of the bodies as the server's windows allow. The caller holds mu.
 func (c *muxConn) pump() {
 	kept := c.blocked[:0]
 	for _, s := range c.blocked {
@@ -87,7 +87,7 @@ func (c *muxConn) pump() {
 	c.blocked = kept
 }
 
-// flush has written what is to be written, or somebody else who is about it.
+// flush writes, or leaves it to the goroutine that does.
 func (c *muxConn) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,15 +96,15 @@ func (c *muxConn) flush() {
 	case c.wake != nil:
 		select {
 		case c.wake <- struct{}{}:
-		default: // it is to wake already
+		default: // it will wake anyway
 		}
 	default:
 		c.write()
 	}
 }
 
-// writeOn writes on a goroutine of its own, for a connection whose requests may not fit its send
-// buffer: the reader must not wait for a server that waits for the reader.
+// writeOn writes in a goroutine of its own if requests may exceed the send buffer. The reader must
+// not wait for a server that waits for the reader.
 func (c *muxConn) writeOn(done <-chan struct{}) {
 	for {
 		select {
@@ -118,7 +118,7 @@ func (c *muxConn) writeOn(done <-chan struct{}) {
 	}
 }
 
-// write writes until there is nothing more. Called with mu held, which it releases meanwhile.
+// write writes until nothing is left. The caller holds mu, which it releases while it writes.
 func (c *muxConn) write() {
 	c.writing = true
 	for len(c.out) > 0 {
@@ -130,7 +130,7 @@ func (c *muxConn) write() {
 		c.mu.Lock()
 		c.spare = out
 		if err != nil {
-			c.nc.Close() // the reader learns of it
+			c.nc.Close() // the reader notices
 			c.out = nil
 			break
 		}

@@ -5,7 +5,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -69,11 +68,11 @@ var frontFaults = []fault{
 	(*faulty).killReplica, (*faulty).killFront, (*faulty).stopReplica, (*faulty).stopFront, (*faulty).restartReplica,
 }
 
-var full = flag.Bool("full", false, "fail each thing in full, and fail if a claim is missed")
+var full = harness.TestFlags()
 
 // TestFaults fails things under load, for a moment or in full (go test -timeout 1h ./gate -run
 // Faults -full).
-func TestFaults(t *testing.T) { harness.RunTest(t, *full, faultsCase()) }
+func TestFaults(t *testing.T) { full.Run(t, faultsCase()) }
 
 // faultsCase fails each thing once in a run.
 func faultsCase() harness.Case {

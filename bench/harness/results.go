@@ -130,33 +130,19 @@ func (s *set) save(dir string) error {
 
 // Judge prints the tables and claims of a file of results.
 func (h *Harness) Judge(name string) error {
-	f, err := os.Open(name)
+	saved, err := readSaved(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w; write the name of a file of bench/results that ends in .json.gz", name, err)
-	}
-	var saved struct {
-		Benchmark string
-		Figures   []figure
-		Raw       struct{ Runs []*Run }
-	}
-	if err := json.NewDecoder(z).Decode(&saved); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	for i := range h.Cases {
-		if c := &h.Cases[i]; c.Name == saved.Benchmark {
-			res := &Result{Case: c, Runs: saved.Raw.Runs, Out: &Output{h.Out}}
-			res.table()
-			(&set{out: h.Out}).judge(res)
-			return nil
-		}
+	s := &set{out: h.Out}
+	if c := h.caseOf(saved); c != nil {
+		res := &Result{Case: c, Runs: saved.Raw.Runs, Out: &Output{h.Out}}
+		res.table()
+		s.judge(res)
+		return nil
 	}
 	for _, f := range saved.Figures { // of a case of a test
-		(&set{out: h.Out}).add(f)
+		s.add(f)
 	}
 	return nil
 }

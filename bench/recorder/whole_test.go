@@ -5,7 +5,6 @@ package recorder
 import (
 	"context"
 	"errors"
-	"flag"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -17,13 +16,13 @@ import (
 	"evenkeel.dev/reqtrace/history"
 )
 
-var full = flag.Bool("full", false, "measure each case in full, and fail if it misses a claim")
+var full = harness.TestFlags()
 
 // TestCases runs the cases of what a recorder says, for a moment or in full:
 //
 //	go test -timeout 4h ./recorder -full -run 'TestCases/recorder/(whole|stops|faults|planted|targets|soak)'
 func TestCases(t *testing.T) {
-	harness.RunTest(t, *full, wholeCase(), stopsCase(), faultsCase(), plantedCase(), targetsCase(), soakCase())
+	full.Run(t, wholeCase(), stopsCase(), faultsCase(), plantedCase(), targetsCase(), soakCase())
 }
 
 // wholeCase has one request after the other be slow, for up to half of what the recorder keeps.

@@ -24,7 +24,7 @@ import (
 const rounds = 10
 
 // TestRecorded draws from the runs of TestRuns.
-func TestRecorded(t *testing.T) { harness.RunTest(t, *full, alarmsCase(), powerCase()) }
+func TestRecorded(t *testing.T) { full.Run(t, alarmsCase(), powerCase()) }
 
 // recordedRuns are what runsCase has measured, by way and load, in the order of rounds.
 type recordedRuns map[string][]tailstat.Run

@@ -22,7 +22,7 @@ import (
 )
 
 // TestRuns records runs.
-func TestRuns(t *testing.T) { harness.RunTest(t, *full, runsCase()) }
+func TestRuns(t *testing.T) { full.Run(t, runsCase()) }
 
 type subject struct {
 	way, program string

@@ -4,7 +4,6 @@ package tailstat
 
 import (
 	"context"
-	"flag"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -15,10 +14,10 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-var full = flag.Bool("full", false, "measure in full")
+var full = harness.TestFlags()
 
 // TestSynthetic runs the cases of services whose truth is known, with a few trials or in full.
-func TestSynthetic(t *testing.T) { harness.RunTest(t, *full, coverageCase(), sequentialCase()) }
+func TestSynthetic(t *testing.T) { full.Run(t, coverageCase(), sequentialCase()) }
 
 // service is a synthetic service: requests come at random, wait for each other, and for what stops
 // the service. Its runs are short pieces of it, whose requests are as dependent on each other as

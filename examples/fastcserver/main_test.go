@@ -87,7 +87,8 @@ func testRunOnce(t *testing.T, path string) {
 	}
 	once := func(addr string, args ...string) (string, error) {
 		cmd := exec.Command("bash", append([]string{"tests/run_once.sh"}, args...)...)
-		cmd.Env = append(os.Environ(), "SERVER="+addr, "GOFLAGS="+testutil.RaceFlag) // what this test was built of is compiled
+		// With the same flags, what this test was built of is compiled.
+		cmd.Env = append(os.Environ(), "SERVER="+addr, "GOFLAGS="+testutil.RaceFlag)
 		text, err := cmd.CombinedOutput()
 		return string(text), err
 	}

@@ -58,10 +58,11 @@ func whenLarge(make func(*env) func(context.Context) error) func(*env) http.Hand
 	}
 }
 
-// telegraph sends large letters in three parts, through a rate limiter.
+// telegraph sends large letters in three parts, through a rate limiter. One request in thirty of 200 per
+// second is large, so some 20 parts come per second, and nearly each letter waits.
 type telegraph struct{ parts *rate.Limiter }
 
-func newTelegraph(*env) func(context.Context) error { return (&telegraph{rate.NewLimiter(30, 3)}).send }
+func newTelegraph(*env) func(context.Context) error { return (&telegraph{rate.NewLimiter(18, 3)}).send }
 
 func (t *telegraph) send(ctx context.Context) error {
 	for range 3 {
