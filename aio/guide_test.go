@@ -45,7 +45,7 @@ func serve(w *aio.Watcher, l *aio.Listener) error {
 // TestGuideServer runs the server that the guide shows.
 func TestGuideServer(t *testing.T) {
 	testutil.Slow(t, "builds the service of a guide")
-	guide, err := os.ReadFile("../docs/guides/aio.md")
+	guide, err := os.ReadFile("../docs/aio.md")
 	must(t, err)
 	program := guideProgram
 	for part, shown := range map[string]string{
@@ -54,7 +54,7 @@ func TestGuideServer(t *testing.T) {
 	} {
 		found := regexp.MustCompile(shown).FindSubmatch(guide)
 		if found == nil {
-			t.Fatalf("docs/guides/aio.md does not show the server's %s", part)
+			t.Fatalf("docs/aio.md does not show the server's %s", part)
 		}
 		program = strings.Replace(program, part, string(found[1]), 1)
 	}

@@ -31,14 +31,14 @@ func TestReadmeAdoption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guide, err := os.ReadFile("../docs/guides/gcgate.md")
+	guide, err := os.ReadFile("../docs/gcgate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := goFence.FindSubmatch(guide)
 	lines := regexp.MustCompile(`(?m)^(go mod [^#\n]*)`).FindAllStringSubmatch(string(readme), -1)
 	if program == nil || len(lines) == 0 {
-		t.Fatal("README.md has no go mod lines, or docs/guides/gcgate.md no Go program")
+		t.Fatal("README.md has no go mod lines, or docs/gcgate.md no Go program")
 	}
 	clone, err := filepath.Abs("..")
 	if err != nil {
@@ -118,13 +118,13 @@ func runService(t *testing.T, program, addr string) {
 // adopt/, as they stand, each as a package of the module whose dependencies it takes.
 func TestGuideSnippets(t *testing.T) {
 	testutil.Slow(t, "builds and starts services")
-	pages, err := filepath.Glob("../docs/guides/adopt/*.md")
+	pages, err := filepath.Glob("../docs/adopt/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	modules := contribModules(t)
 	overlays := map[string]map[string]string{} // module -> file of a package -> text
-	for _, page := range append(pages, "../docs/guides/gcgate.md") {
+	for _, page := range append(pages, "../docs/gcgate.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

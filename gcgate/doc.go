@@ -40,7 +40,7 @@
 // At GOMAXPROCS 1 to 3 the collector's mark workers take whole time slices from requests
 // (golang/go #21698, #18534). A live heap of hundreds of megabytes then costs milliseconds at the
 // 99th percentile. With four cores or more, with a small heap, or with memory for GOGC=400, measure
-// first. docs/guides/gcgate.md has figures. The other replicas need the capacity to carry the load
+// first. docs/gcgate.md has figures. The other replicas need the capacity to carry the load
 // of a drained one.
 //
 // # Memory

@@ -8,7 +8,7 @@ type Cause uint8
 
 // The causes. A new one goes at the end, and needs a name in causeNames, words in
 // reqtrace/verdict/words.go, a colour in internal/chart/causes.css, and rows in
-// docs/guides/explain.md and docs/reference/explain-json.md.
+// docs/explain.md and docs/reference/explain-json.md.
 const (
 	CauseUnknown    Cause = iota
 	CauseRunning          // in its own code, or that of goroutines which work for it

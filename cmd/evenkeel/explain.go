@@ -37,7 +37,7 @@ standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a r
   evenkeel explain -html why.html 127.0.0.1:6060          5 s of a live server, and a page
   evenkeel explain -against 'old*.trace' new*.trace       what made the new version slower
 
-docs/guides/explain.md says how to read the report.
+docs/explain.md says how to read the report.
 `
 
 // demoTrace is four seconds of examples/search at 300 requests/s with -alloc=lean -refresh=locked

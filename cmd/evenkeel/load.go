@@ -29,7 +29,7 @@ sends at that rate even while the service stalls, so a stall shows in the tail. 
   evenkeel load -c 100 -n 10000 http://127.0.0.1:8080/      closed loop on 100 connections
   evenkeel load -find 'p99 < 20ms' http://127.0.0.1:8080/   the highest rate that keeps this limit
 
-docs/guides/load.md has more.
+docs/load.md has more.
 `
 
 type loadCommand struct {

@@ -21,7 +21,7 @@ SOURCE is a run.json, a gctrace log, - for standard input, or a URL that httpgat
   evenkeel plan -times 4 -memory 2GiB run.json      for four times the load, 2 GiB each
   evenkeel plan -n 4 http://10.0.0.7:8080/debug/gate
 
-docs/guides/plan.md explains each row.
+docs/plan.md explains each row.
 `
 
 func runPlan(ctx context.Context, a *cli.App, args []string) error {

@@ -107,7 +107,7 @@ func advice(t *testing.T) map[string]string {
 
 // TestGuide: the messages in the guide's table are those that fastcgen prints.
 func TestGuide(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/guides/fastcgen.md")
+	guide, err := os.ReadFile("../../docs/fastcgen.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@
 //	                         panics if it has no error result
 //	//fastc:slow             always by ordinary cgo: for what may block, take long or call back into Go
 //	//fastc:slow EXPR        Go: by ordinary cgo when true
-//	//fastc:yield [EXPR]     let other goroutines run before the call (when true): see docs/guides/fastc.md
+//	//fastc:yield [EXPR]     let other goroutines run before the call (when true): see docs/fastc.md
 //	//fastc:fails CEXPR      C over ret, the C function's result, or errno, which is 0 before the
 //	                         call: when true, errno is the error
 //	//fastc:copy             a string result is a copy of C's, which C keeps
@@ -64,7 +64,7 @@
 // and above a type: //fastc:opaque, only pointers to it exist in Go.
 //
 // Go's types have to match C's in width, signedness and kind. fastcgen refuses the others, and says
-// what to write instead. C that has changed since does not compile. docs/guides/fastcgen.md has the
+// what to write instead. C that has changed since does not compile. docs/fastcgen.md has the
 // table of types.
 //
 // Exit codes: 0 done; 1 something is wrong, or with -check stale; 2 the command line was wrong;

@@ -1,5 +1,5 @@
 // Package frameworks_test wraps services of HTTP frameworks other than net/http's mux for a gate.
-// Each function has the line that it takes. docs/guides/adopt/frameworks.md is its table.
+// Each function has the line that it takes. docs/adopt/frameworks.md is its table.
 package frameworks_test
 
 import (

@@ -14,7 +14,7 @@
 //
 // Options.CPU is the budget for tracing, snapshots and an analysis by the service. If it is too
 // small, the recorder records for a part of the time. Requests wait neither for the disk nor for
-// the flight recorder. docs/guides/recorder.md has the costs and limits.
+// the flight recorder. docs/recorder.md has the costs and limits.
 //
 // By default the service analyses nothing, because an analysis makes requests of a service with
 // one processor wait. With Options.InProcess it does, and causes are on the page, in metrics and

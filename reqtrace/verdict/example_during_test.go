@@ -78,5 +78,5 @@ func ExampleDuring() {
 	}
 	// Output:
 	// the slowest wait for a lock, in ServeHTTP of the cache
-	// the guide says more: docs/guides/explain.md#mutex
+	// the guide says more: docs/explain.md#mutex
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // guidePath is the document that has a row for each kind of cause.
-const guidePath = "docs/guides/explain.md"
+const guidePath = "docs/explain.md"
 
 // kind is a row of the guide's table of causes.
 type kind struct {

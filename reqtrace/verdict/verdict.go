@@ -71,7 +71,7 @@ type NamedCause struct {
 
 	behind time.Duration // part of Excess that is Waited of others
 
-	Guide string `json:"guide"` // docs/guides/explain.md#mutex
+	Guide string `json:"guide"` // docs/explain.md#mutex
 	Mends string `json:"mends"` // what usually mends it
 }
 

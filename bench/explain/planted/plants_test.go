@@ -104,7 +104,7 @@ func guarded() (list []plant) {
 }
 
 // plants are all kinds of causes that explain names. Most kinds and their truths are by an engineer
-// who had read docs/guides/explain.md and not the code of reqtrace, and who wrote the truth down
+// who had read docs/explain.md and not the code of reqtrace, and who wrote the truth down
 // before the first run.
 var plants = append(guarded(), []plant{
 	{"grpc-streams", "", grpcLoad, truth{

@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 	p := html.UnescapeString(explainPageOf(t, "trace.out", knownReport(t)))
 	for _, want := range []string{
 		`<h1 id="verdict">64% of the extra time is waiting for a CPU (GC workers ran).</h1>`,
-		`<p id="fix">Fix: allocate less`, "docs/guides/explain.md#runqueue-gc",
+		`<p id="fix">Fix: allocate less`, "docs/explain.md#runqueue-gc",
 		"The slowest 1% take 21.7 ms on average", "Left out: 12 requests under way when the trace began.", "trace.out",
 		"p99.9+", "main.(*cache).get (cache.go:51)",
 		"order-7", `<details class="request">`, `class="marking"`, `class="stop"`, "What a trace cannot show",
