@@ -60,6 +60,9 @@ const pageHead = `# Benchmarks
 This page is generated from [bench/results](../bench/results) by the option -page of bench. Each claim is met, missed or
 inconclusive. Brackets hold the interval of the runs' centre (90%). "make bench FLAGS=-list" prints all claims, and
 "make bench RUN=aio/echo" measures a case. [Contributing](../CONTRIBUTING.md#benchmarks) says how.
+
+| case | measures | claims | takes | measured |
+|---|---|---|---|---|
 `
 
 // Page prints docs/benchmarks.md: all cases, with the figures of each machine that has results in dir. It
@@ -83,14 +86,19 @@ func (h *Harness) Page(dir string) error {
 		results[s.Benchmark] = append(results[s.Benchmark], s)
 	}
 	fmt.Fprint(h.Out, pageHead)
+	for _, c := range h.Cases {
+		measured := ""
+		if len(results[c.Name]) > 0 {
+			measured = "yes"
+		}
+		fmt.Fprintf(h.Out, "| %s | %s | %d | %v | %s |\n", c.Name, c.What, len(c.Claims), c.takes(), measured)
+	}
 	for i := range h.Cases {
 		c := &h.Cases[i]
-		fmt.Fprintf(h.Out, "\n## %s\n\n%s%s. It takes about %v.\n",
-			c.Name, strings.ToUpper(c.What[:1]), c.What[1:], c.takes())
-		if len(results[c.Name]) == 0 {
-			fmt.Fprintf(h.Out, "Its %d claims are not measured yet.\n", len(c.Claims))
-		}
-		for _, s := range results[c.Name] {
+		for n, s := range results[c.Name] {
+			if n == 0 {
+				fmt.Fprintf(h.Out, "\n## %s\n", c.Name)
+			}
 			judged := set{out: io.Discard}
 			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: &Output{io.Discard}})
 			s.Figures = judged.Figures
