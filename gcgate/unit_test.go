@@ -141,30 +141,6 @@ func TestHardLeavesTimeForTurns(t *testing.T) {
 	}
 }
 
-// TestPlanKnowsTheGate: capacity has the thresholds of a gate with its default options.
-func TestPlanKnowsTheGate(t *testing.T) {
-	o, _ := Options{Turns: takenTurns()}.withDefaults()
-	const memory, replicas = 2 << 30, 8
-	for _, live := range []uint64{20, 100, 300} {
-		for _, rate := range []float64{1 * mib, 10 * mib, 400 * mib} {
-			th := thresholdsFor(&o, allowance{limit: memory}, live*mib, 0)
-			th.follow(rate, 0)
-			want := float64(th.hard-th.trigger) / capacity.CarriedRate(rate, replicas, 1)
-			got, err := capacity.Compare(capacity.Service{
-				Live: float64(live * mib), AllocRate: rate * replicas, Procs: 1,
-				Held: capacity.Exactly(.5),
-			}, capacity.Options{Memory: memory, Replicas: replicas})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if spare := got[capacity.WayGated].Spare; math.Abs(spare/want-1) > .01 {
-				t.Errorf("%d MiB live, %g bytes a second: %g s from the trigger to the hard threshold, of the gate %g",
-					live, rate, spare, want)
-			}
-		}
-	}
-}
-
 // TestRuntimeBeginsAboveHard, whatever lives and whatever the limit, and also with a safety limit
 // that is as far below the one wanted as it is left: the hard threshold would never be reached
 // otherwise.

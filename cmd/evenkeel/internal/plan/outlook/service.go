@@ -1,10 +1,9 @@
-package capacity
+package outlook
 
 import (
+	"fmt"
 	"math"
 	"time"
-
-	"evenkeel.dev"
 )
 
 // A Service is what is known of a load and of the replica that was measured under it. Zero fields
@@ -52,12 +51,8 @@ type Options struct {
 	Memory float64
 }
 
-func refuseField(field, format string, args ...any) error {
-	return evenkeel.NewOptionError("capacity.Service", field, format, args...)
-}
-
-func refuseOption(option, format string, args ...any) error {
-	return evenkeel.NewOptionError("capacity.Options", option, format, args...)
+func refuse(field, format string, args ...any) error {
+	return fmt.Errorf("%s: "+format, append([]any{field}, args...)...)
 }
 
 // knee is the share of the processors from which on queues grow fast. With random arrivals the mean
@@ -104,7 +99,7 @@ func (s Service) withDefaults() (Service, error) {
 		{"Beside", s.Beside, false},
 	} {
 		if !(f.value >= 0 && f.value <= math.MaxFloat64) || f.need && f.value == 0 {
-			return s, refuseField(f.field, "%g is out of range: use a figure above 0", f.value)
+			return s, refuse(f.field, "%g is out of range: use a figure above 0", f.value)
 		}
 	}
 	for field, r := range map[string]Range{"Work": s.Work, "MarkPerByte": s.MarkPerByte, "Held": s.Held} {
@@ -113,11 +108,11 @@ func (s Service) withDefaults() (Service, error) {
 		}
 	}
 	if s.Work.Low == 0 && s.Work.High > 0 {
-		return s, refuseField("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
+		return s, refuse("Work", "%g to %g begins at 0: use a lower bound above it, or 0 to 0 if it is not known",
 			s.Work.Low, s.Work.High)
 	}
 	if s.Procs < 0 {
-		return s, refuseField("Procs", "%d is negative: use how many processors a replica has", s.Procs)
+		return s, refuse("Procs", "%d is negative: use how many processors a replica has", s.Procs)
 	}
 	s.Procs = max(s.Procs, 1)
 	if s.MarkPerByte.IsZero() {
@@ -132,11 +127,11 @@ func (s Service) withDefaults() (Service, error) {
 func (o Options) check() error {
 	switch {
 	case o.Replicas < 0 || o.Replicas > 1e6:
-		return refuseOption("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
+		return refuse("Replicas", "%d is out of range: use 1 to 1000000, or 0 for as many as are needed", o.Replicas)
 	case o.Turns < 0 || o.Turns > 1e6:
-		return refuseOption("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
+		return refuse("Turns", "%d is out of range: use 1 to 1000000, or 0 for 1", o.Turns)
 	case !(o.Memory >= 0 && o.Memory <= math.MaxFloat64):
-		return refuseOption("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
+		return refuse("Memory", "%g is out of range: use bytes, or 0 for no limit", o.Memory)
 	}
 	return nil
 }
@@ -164,7 +159,7 @@ func (r Range) add(s Range) Range { return Range{r.Low + s.Low, r.High + s.High}
 
 func (r Range) check(field string) error {
 	if !(r.Low >= 0 && r.High >= r.Low && r.High <= math.MaxFloat64) {
-		return refuseField(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
+		return refuse(field, "%g to %g is not a range: use figures that are not negative, the lower one first",
 			r.Low, r.High)
 	}
 	return nil

@@ -1,35 +1,23 @@
-package capacity
+// Package outlook compares what replicas need by the ways of collecting their garbage. Memory is known
+// to some 20%, and replicas to a third, so figures are ranges.
+package outlook
 
 import (
 	"math"
 
-	"evenkeel.dev/internal/enum"
+	"evenkeel.dev/gcgate/capacity"
 )
 
-// Way is a way in which a replica's heap is collected.
-type Way uint32
-
-// The ways that [Compare] knows.
+// The places of the ways of collecting in what [Compare] returns.
 const (
-	WayGOGC100 Way = iota // the stock runtime
-	WayGOGC400            // with more memory
-	WayGated              // behind a gate of evenkeel.dev/gcgate, with turns
+	GOGC100 = iota // the stock runtime
+	GOGC400        // with more memory
+	Gated          // behind a gate of evenkeel.dev/gcgate, with turns
 )
-
-var wayNames = enum.Of[Way]("capacity", "a way to collect", "GOGC=100", "GOGC=400", "gated")
-
-// String returns the way's name.
-func (w Way) String() string { return wayNames.String(w) }
-
-// MarshalText returns the way's name. It fails for another value.
-func (w Way) MarshalText() ([]byte, error) { return wayNames.Marshal(w) }
-
-// UnmarshalText reads the way's name.
-func (w *Way) UnmarshalText(text []byte) error { return wayNames.Parse(text, w) }
 
 // An Outlook is what a way of collecting needs. Ranges that are zero are not known.
 type Outlook struct {
-	Way Way `json:"way"`
+	Way string `json:"way"`
 
 	// Needed is how many replicas keep 15% of their processors free. The other figures are for
 	// Replicas, which are those of the options, or else the needed ones.
@@ -51,19 +39,19 @@ type Outlook struct {
 	// processors.
 	Headroom Range `json:"headroom,omitzero"`
 
-	// Turns is how many must collect at once for a load of the turns of [EasyLoad]. TurnLoad is the
-	// load with the options' turns. Of WayGated only.
+	// Turns is how many must collect at once for a load of the turns of [capacity.EasyLoad]. TurnLoad is the
+	// load with the options' turns. Of Gated only.
 	Turns    Range `json:"turns,omitzero"`
 	TurnLoad Range `json:"turn_load,omitzero"`
 
 	// Wait is how long the last replica waits for its turn, in seconds. Spare is how long its heap
-	// takes from the trigger to the hard threshold. Of WayGated only.
+	// takes from the trigger to the hard threshold. Of Gated only.
 	Wait  Range   `json:"wait,omitzero"`
 	Spare float64 `json:"spare,omitzero"`
 }
 
-// Compare returns an [Outlook] for each way of collecting, or an [*evenkeel.OptionError] if a
-// figure makes no sense.
+// Compare returns an [Outlook] for each way of collecting, or an error if a figure makes no
+// sense.
 func Compare(s Service, o Options) ([]Outlook, error) {
 	s, err := s.withDefaults()
 	if err != nil {
@@ -73,15 +61,15 @@ func Compare(s Service, o Options) ([]Outlook, error) {
 		return nil, err
 	}
 	o.Turns = max(o.Turns, 1)
-	return []Outlook{s.stock(o, WayGOGC100, 1), s.stock(o, WayGOGC400, 4), s.gated(o)}, nil
+	return []Outlook{s.stock(o, "GOGC=100", 1), s.stock(o, "GOGC=400", 4), s.gated(o)}, nil
 }
 
-func (s Service) stock(o Options, w Way, growth float64) Outlook {
+func (s Service) stock(o Options, way string, growth float64) Outlook {
 	heap := max((1+growth)*s.Live, growth*runtimeFloor)
 	collector := s.marking(heap - s.Live)
 	collector.High *= markNearKnee
 	all := s.Work.add(collector)
-	out := Outlook{Way: w}
+	out := Outlook{Way: way}
 	if !s.Work.IsZero() {
 		out.Needed = replicas(all.Times(1 / (knee * float64(s.Procs))))
 	}
@@ -98,19 +86,19 @@ func (s Service) stock(o Options, w Way, growth float64) Outlook {
 const runtimeFloor = 4 << 20
 
 func (s Service) gated(o Options) Outlook {
-	out := Outlook{Way: WayGated}
+	out := Outlook{Way: "gated"}
 	trigger := s.trigger(o, float64(o.Replicas))
 	if !s.Work.IsZero() {
 		// The trigger depends on the number of replicas, and vice versa. Approach from the lowest
 		// trigger.
 		trigger = s.trigger(o, math.MaxFloat64)
 		for range 8 {
-			out.Needed = s.gatedReplicas(o, s.marking(Room(s.Live, trigger, gateJitter)))
+			out.Needed = s.gatedReplicas(o, s.marking(capacity.Room(s.Live, trigger, gateJitter)))
 			trigger = s.trigger(o, out.count(o).High)
 		}
 	}
 	out.Replicas = out.count(o)
-	room := Room(s.Live, trigger, gateJitter)
+	room := capacity.Room(s.Live, trigger, gateJitter)
 	collector := s.marking(room)
 	rate := s.AllocRate / max(out.Replicas.Low, 1)
 	out.use(s, o, collector, trigger, trigger+rate*s.Held.High)
@@ -120,22 +108,22 @@ func (s Service) gated(o Options) Outlook {
 		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(knee * float64(s.Procs))
 	}
 	low, high := seconds(s.Held.Low), seconds(s.Held.High)
-	out.TurnLoad = Range{TurnLoad(s.AllocRate, room, low, o.Turns), TurnLoad(s.AllocRate, room, high, o.Turns)}
+	out.TurnLoad = Range{capacity.TurnLoad(s.AllocRate, room, low, o.Turns), capacity.TurnLoad(s.AllocRate, room, high, o.Turns)}
 	out.Turns = Range{
-		float64(TurnsFor(s.AllocRate, room, low, EasyLoad)),
-		float64(TurnsFor(s.AllocRate, room, high, EasyLoad)),
+		float64(capacity.TurnsFor(s.AllocRate, room, low, capacity.EasyLoad)),
+		float64(capacity.TurnsFor(s.AllocRate, room, high, capacity.EasyLoad)),
 	}
 	if n := out.Replicas; !n.IsZero() {
 		out.Wait = Range{
-			LongestWait(whole(n.Low), o.Turns, low).Seconds(),
-			LongestWait(whole(n.High), o.Turns, high).Seconds(),
+			capacity.LongestWait(whole(n.Low), o.Turns, low).Seconds(),
+			capacity.LongestWait(whole(n.High), o.Turns, high).Seconds(),
 		}
 		hard := s.Live + gateHard*(trigger-s.Live)
 		if o.Memory > 0 { // it does not fall with the trigger
 			highest := max(trigger, gateShare*max(o.Memory-s.Beside, 0))
 			hard = min(s.Live+gateHard*(highest-s.Live), s.below(o, gateLast))
 		}
-		out.Spare = max(hard-trigger, 0) / CarriedRate(rate, whole(n.Low), o.Turns)
+		out.Spare = max(hard-trigger, 0) / capacity.CarriedRate(rate, whole(n.Low), o.Turns)
 	}
 	return out
 }
@@ -165,7 +153,7 @@ func (s Service) trigger(o Options, replicas float64) float64 {
 // below is the heap at a share of the way from the live one to where the runtime may begin a cycle
 // by itself, in bytes.
 func (s Service) below(o Options, share float64) float64 {
-	return s.Live + share*(RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
+	return s.Live + share*(capacity.RuntimeStart(s.Live, max(o.Memory-s.Beside, 0))-s.Live)
 }
 
 func (s Service) gatedReplicas(o Options, collector Range) Range {
