@@ -55,7 +55,7 @@ type notice struct {
 	posted  time.Time
 	contact time.Time // when it was posted, or when the peer last answered ErrNotBack; guarded by announcer.mu
 	err     error     // of the last call; guarded by announcer.mu
-	failed  bool      // the log has counted that a call failed; owned by announcer.run
+	logged  bool      // that a call failed; owned by announcer.run
 }
 
 func (n *notice) acted() bool { return isClosed(n.done) }
@@ -68,22 +68,22 @@ func newNotice() *notice {
 // announcer calls the signal of one peer, in a goroutine of its own, so that a slow peer delays
 // nothing else.
 type announcer struct {
-	signal  Signal
-	is      Description
-	log     *slog.Logger
-	calls   *calls
-	posted  chan struct{} // there is a new notice; capacity 1
-	used    bool          // at the last collection; owned by the control goroutine
-	failing bool          // no Drain has succeeded since one failed; owned by run
+	signal     Signal
+	is         Description
+	log        *slog.Logger
+	calls      *calls
+	posted     chan struct{} // there is a new notice; capacity 1
+	used       bool          // at the last collection; owned by the control goroutine
+	drainFails bool          // no Drain has succeeded since one failed; owned by run
 
 	warnings *warnings
 
-	mu     sync.Mutex // guards what follows
-	newest *notice
-	cancel context.CancelFunc // of the call that runs
-	failed bool               // the last call failed
-	final  bool               // no drain is posted any more
-	out    bool               // a Drain may have reached the peer, and no Ready has succeeded since
+	mu         sync.Mutex // guards what follows
+	newest     *notice
+	cancel     context.CancelFunc // of the call that runs
+	lastFailed bool               // the last call
+	final      bool               // no drain is posted any more
+	out        bool               // a Drain may have reached the peer, and no Ready has succeeded since
 }
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
@@ -140,7 +140,7 @@ var errNotBack = errors.New("its peer has not confirmed yet that it has this pro
 func (a *announcer) unconfirmed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.newest == nil || a.newest.drain || a.newest.first && !a.failed {
+	if a.newest == nil || a.newest.drain || a.newest.first && !a.lastFailed {
 		return false
 	}
 	select {
@@ -314,7 +314,7 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 			close(n.done)
 		}
 	}
-	a.failed = err != nil && !errors.Is(err, ErrNotBack)
+	a.lastFailed = err != nil && !errors.Is(err, ErrNotBack)
 	a.mu.Unlock() // before report: a Logger may hang, and Stop takes mu
 	a.report(n, err)
 	return n, err
@@ -352,15 +352,15 @@ func (a *announcer) report(n *notice, err error) {
 	what := "ready"
 	if n.drain {
 		what = "drain"
-		a.failing = err != nil
+		a.drainFails = err != nil
 	}
 	switch {
 	case errors.Is(err, ErrNotBack):
-	case err != nil && !n.failed:
-		n.failed = true
+	case err != nil && !n.logged:
+		n.logged = true
 		a.warnings.lasting("tell", warnEvery,
 			"gcgate: cannot reach a peer; trying again, and collecting anyway", "wanted", what, "error", err)
-	case err == nil && !a.failing:
+	case err == nil && !a.drainFails:
 		a.warnings.over("gcgate: the peer takes calls again", "tell")
 	}
 	if err == nil && !n.drain {

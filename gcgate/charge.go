@@ -106,7 +106,7 @@ func (h *heapWatch) takeCharge(overhead uint64) bool {
 	if want == h.inCharge {
 		return true
 	}
-	h.inCharge, h.fresh = want, want
+	h.inCharge, h.noCycleYet = want, want
 	if want {
 		h.pacing.switchOff()
 	} else {

@@ -44,7 +44,7 @@ func newControl(o Options, limit int64, g *Gate) *control {
 		shared: s, collector: o.Collector, turns: newTurnLoad(&o), policy: o.Policy, requested: limit,
 	}
 	c.turns = &turnTaker{shared: s, turns: o.Turns, heap: c.heap, others: &c.others}
-	c.rounds = &rounds{shared: s, events: &events{}, heap: c.heap, turns: c.turns}
+	c.rounds = &rounds{shared: s, heap: c.heap, turns: c.turns}
 	c.observer = &observer{heap: c.heap}
 	c.adviser = &adviser{heap: c.heap}
 	return c

@@ -25,7 +25,7 @@ func (h *heapWatch) cycleEnded() bool {
 	now := readCollector(h.collector)
 	cycles, automatic := now.cycles-h.last.cycles, now.automatic-h.last.automatic
 	if cycles > 0 {
-		was, heap, inCharge := h.thresholds, h.thresholds.live+now.allocated-h.base, h.inCharge && !h.fresh
+		was, heap, inCharge := h.thresholds, h.thresholds.live+now.allocated-h.base, h.inCharge && !h.noCycleYet
 		h.last.cycles, h.last.automatic = now.cycles, now.automatic
 		h.rebase(now)
 		if automatic > 0 && inCharge {
@@ -90,7 +90,7 @@ func (h *heapWatch) rebase(r reading) {
 			"percent", percent, "instead", "the gate sets its own again; the program's holds once the gate has stopped")
 	}
 	h.jitter = h.options.Jitter * rand.Float64()
-	h.fresh = false
+	h.noCycleYet = false
 	h.growth.see(r)
 	for tries := 0; !h.settle(r.live) && tries < limitTries; tries++ {
 	}

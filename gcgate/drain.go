@@ -91,10 +91,10 @@ func (rs *rounds) drain(r *round) {
 	}
 	half := rs.options.DrainTimeout / 2
 	isQuiet := rs.awaitQuiet(r, q, half)
-	rs.expectNone(r) // requests on their way have arrived
+	rs.noteConfirmed(r) // requests on their way have arrived
 	isQuiet = isQuiet || rs.awaitQuiet(r, q, half)
 	more := time.Duration(0) // an estimate of what the drain would have needed
-	if !isQuiet && rs.keepComing(r) {
+	if !isQuiet && rs.checkIgnored(r) {
 		if isQuiet = rs.awaitLatePeers(r); !isQuiet {
 			more = time.Since(r.announced) / 2
 		}
@@ -183,16 +183,16 @@ func (d *afterDrain) tooMany() bool {
 
 func (d *afterDrain) proves() bool { return afterDrainShare*d.usual >= afterDrainLeast }
 
-func (rs *rounds) expectNone(r *round) {
+func (rs *rounds) noteConfirmed(r *round) {
 	if r.confirmed.IsZero() && r.isConfirmed() {
 		_, r.movable = rs.requests.readMovable()
 		r.confirmed = time.Now()
 	}
 }
 
-// keepComing reports whether too many requests have entered although each peer has confirmed the
+// checkIgnored reports whether too many requests have entered although each peer has confirmed the
 // drain. It logs and counts that once in a round.
-func (rs *rounds) keepComing(r *round) bool {
+func (rs *rounds) checkIgnored(r *round) bool {
 	if r.ignored || r.confirmed.IsZero() {
 		return r.ignored
 	}

@@ -23,39 +23,6 @@ type Event struct {
 	Overlapped uint64
 }
 
-type events struct {
-	mu   sync.Mutex  // guards what follows
-	list []*listener // in the order in which they came
-}
-
-type listener struct {
-	name string
-	f    func(Event)
-}
-
-func (e *events) add(name string, f func(Event)) (remove func()) {
-	l := &listener{name, f}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, l)
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.list = slices.DeleteFunc(slices.Clone(e.list), func(x *listener) bool { return x == l })
-	}
-}
-
-func (e *events) notify(calls *calls, event Event) {
-	e.mu.Lock()
-	list := e.list
-	e.mu.Unlock()
-	for _, l := range list {
-		end := calls.begin(l.name)
-		l.f(event)
-		end()
-	}
-}
-
 // calls are the calls of the user's code that run now, so that Stop can name one that hangs. The
 // zero value is ready.
 type calls struct {

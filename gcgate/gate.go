@@ -18,7 +18,6 @@ type Gate struct {
 	signals  []Signal
 	control  *control // owned by the control goroutine
 	calls    *calls
-	events   *events
 	log      *slog.Logger // Options.Logger, with kept
 	kept     *keptLog
 
@@ -77,10 +76,7 @@ func start(ctx context.Context, o Options, freed func()) (*Gate, error) {
 		calls: &calls{}, log: o.Logger, kept: kept, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	c := newControl(o, limit, g)
-	g.control, g.events = c, c.rounds.events
-	if o.OnEvent != nil {
-		g.events.add("Options.OnEvent", o.OnEvent)
-	}
+	g.control = c
 	g.free = sync.OnceFunc(func() {
 		c.pacing.restore()
 		freed()
@@ -222,12 +218,6 @@ func (g *Gate) Warnings() []Warning { return g.kept.warnings() }
 
 // Logger returns [Options].Logger for signals and adapters. [Gate.Warnings] has its warnings, too.
 func (g *Gate) Logger() *slog.Logger { return g.log }
-
-// Observe calls f at each change of state, from the gate's goroutine, until stop is called. f must
-// not block. A [Signal] that calls Observe in Attach gets every event.
-func (g *Gate) Observe(f func(Event)) (stop func()) {
-	return g.events.add("an observer of Gate.Observe", f)
-}
 
 // BorrowTurn takes the turn until end is called, for a [Watcher] that must not act while another
 // replica collects. It returns [ErrHeld] if another replica has it or this one waits for it.

@@ -47,7 +47,7 @@ func TestRoundGoesThroughAllStates(t *testing.T) {
 		if got.Live != 100*mib || got.Trigger != 200*mib || got.Hard != 275*mib {
 			t.Errorf("live %d, trigger %d, hard %d", got.Live/mib, got.Trigger/mib, got.Hard/mib)
 		}
-		if !offByGate(r.heap) {
+		if !offByGate(r.heap.Heap) {
 			t.Error("GOGC is not off while the gate is in charge")
 		}
 	})

@@ -35,7 +35,7 @@ func TestStopOfOneThatHangsWhileAway(t *testing.T) {
 					o.Signals = []Signal{s}
 				}
 				h := gcgatetest.NewHeap()
-				r := &rig{heap: h}
+				r := &rig{heap: &countedHeap{Heap: h}}
 				o.Logger, o.Collector = slog.New(slog.NewTextHandler(&r.logged, nil)), h
 				o.OnEvent = func(e Event) {
 					if e.State == c.at {

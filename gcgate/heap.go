@@ -51,7 +51,7 @@ type heapWatch struct {
 	// Who is in charge, and the memory limits (charge.go).
 	policy      Policy // never PolicyAuto
 	inCharge    bool   // the runtime's pacing is off
-	fresh       bool   // in charge, and no cycle has ended since: one may have begun before
+	noCycleYet  bool   // in charge, and no cycle has ended since: one may have begun before
 	roomy       bool   // under PolicyMemory: there is memory to spend
 	overruled   bool   // the program had set GOGC in the last cycle
 	requested   int64  // limit of the options or of GOMEMLIMIT
@@ -145,7 +145,7 @@ func (h *heapWatch) sample() {
 	h.used = h.thresholds.live + r.allocated - h.base
 	h.last, h.sampled = r, now
 	if r.cycles != before.cycles {
-		was, heap, inCharge := h.thresholds, h.used, h.inCharge && !h.fresh
+		was, heap, inCharge := h.thresholds, h.used, h.inCharge && !h.noCycleYet
 		automatic := r.automatic - before.automatic
 		if late && r.cycles-before.cycles > automatic {
 			h.marked = true

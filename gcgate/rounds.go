@@ -46,7 +46,7 @@ type round struct {
 	movableRate float64   // of them, those that a peer can send elsewhere
 	before      uint32
 
-	// The drain. From confirmed on no request should enter; see rounds.expectNone.
+	// The drain. From confirmed on no request should enter; see rounds.noteConfirmed.
 	confirmed time.Time
 	movable   uint32 // requests that had entered by then, of those that a peer can send elsewhere
 	ignored   bool
@@ -57,7 +57,6 @@ type round struct {
 // rounds goes through one collection after the other. The control goroutine owns it.
 type rounds struct {
 	*shared
-	events     *events
 	heap       *heapWatch
 	turns      *turnTaker
 	announcers []*announcer
@@ -114,10 +113,13 @@ func (rs *rounds) to(s State, r *round) {
 	rs.entered = now
 	rs.log.Debug("gcgate: state", "state", s, "reason", r.reason,
 		"heap", rs.heap.used, "live", rs.heap.thresholds.live, "in_flight", inFlight)
-	rs.events.notify(rs.calls, Event{
-		Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight,
-		Expected: r.expected, WithoutTurn: r.withoutTurn, Overlapped: r.overlapped,
-	})
+	if rs.options.OnEvent != nil {
+		defer rs.calls.begin("Options.OnEvent")()
+		rs.options.OnEvent(Event{
+			Time: now, State: s, Reason: r.reason, Heap: rs.heap.used, InFlight: inFlight,
+			Expected: r.expected, WithoutTurn: r.withoutTurn, Overlapped: r.overlapped,
+		})
+	}
 }
 
 func (rs *rounds) pause(d time.Duration) bool {
@@ -239,7 +241,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 	rs.heap.sample()
 	begin := time.Now()
 	inFlight, before := rs.requests.read()
-	rs.expectNone(r)
+	rs.noteConfirmed(r)
 	returned := rs.heap.beginCycle()
 	last, now, stalled, ended := rs.awaitMarked(r, before)
 	r.overlapped = rs.requests.overlapOwn(inFlight, last-before, now-last)
@@ -253,7 +255,7 @@ func (rs *rounds) collect(r *round) (ended bool) {
 			"took", time.Since(begin).Round(time.Millisecond), "expected", r.expected.Round(time.Millisecond))
 	}
 	_, after := rs.requests.read()
-	rs.keepComing(r)
+	rs.checkIgnored(r)
 	rs.status.update(func(s *Stats) {
 		s.Overlapped = rs.requests.overlapped()
 		s.Stragglers += uint64(after - before)

@@ -53,9 +53,9 @@ func TestOneTurnAtATime(t *testing.T) {
 	inTime(t, Options{Signals: []Signal{&fakeSignal{}}, Turns: turns, Jitter: -1, HoldTurn: 3 * time.Second},
 		func(t *testing.T, r *rig) {
 			most := 0
-			stop := r.Observe(func(Event) { most = max(most, turns.holders()) })
+			r.onEvent(func(Event) { most = max(most, turns.holders()) })
 			time.Sleep(time.Minute)
-			stop()
+			r.onEvent(nil)
 			if n := r.Stats().Turn.Held.Count; most != 1 || n < 5 {
 				t.Errorf("of %d turns it held %d at once", n, most)
 			}

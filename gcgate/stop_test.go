@@ -105,7 +105,7 @@ func TestStopIsBounded(t *testing.T) {
 				wake := make(chan struct{})
 				o := c.options(wake)
 				h, freed := gcgatetest.NewHeap(), 0
-				r := &rig{heap: h}
+				r := &rig{heap: &countedHeap{Heap: h}}
 				o.Logger = slog.New(slog.NewTextHandler(&r.logged, nil))
 				o.Collector, o.DisableTurns = h, o.Turns == nil
 				o, err := o.withDefaults()

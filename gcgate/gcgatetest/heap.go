@@ -26,11 +26,8 @@ type Heap struct {
 	// What was done to it.
 	Percent   int    // GOGC
 	Limit     int64  // memory limit in bytes; math.MaxInt64: none
-	LimitsSet int    // calls of SetLimit that set one
-	Scavenged uint64 // bytes that it had to give back at once when a limit was set below what it had
 	Automatic uint64 // cycles that the runtime began by itself, and that have ended
 	Running   int    // calls of Collect that have not returned
-	Reads     int    // calls of Read
 
 	at        time.Time
 	allocated float64
@@ -114,7 +111,6 @@ func (h *Heap) allocate(to time.Time) {
 func (h *Heap) Read() (cycles, automatic, allocated, live uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.Reads++
 	h.advance()
 	return h.cycles, h.Automatic, uint64(h.allocated), h.live
 }
@@ -166,11 +162,9 @@ func (h *Heap) SetLimit(bytes int64) (old int64) {
 	defer h.mu.Unlock()
 	old = h.Limit
 	if bytes >= 0 {
-		h.LimitsSet++
 		h.Limit = bytes
 		// the next allocation does so (runtime/mheap.go)
 		if most, mapped := max(uint64(bytes), h.used()), h.mapped(); mapped > most {
-			h.Scavenged += mapped - most
 			h.Kept = most
 		}
 	}

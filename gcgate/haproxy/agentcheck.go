@@ -71,12 +71,7 @@ type AgentCheck struct {
 	// server. Default: 0, which is 1.
 	Pollers int
 
-	// Logger gets Debug for the first refused poll, and Warn if no connection can be accepted.
-	// Default: nil, the gate's logger.
-	Logger *slog.Logger
-
-	gateLog atomic.Pointer[slog.Logger] // nil: no gate has started
-
+	log    atomic.Pointer[slog.Logger] // of the gate; nil: none has started
 	peers  polled.Peers
 	access polled.Access
 
@@ -133,10 +128,10 @@ func (a *AgentCheck) Serve(l net.Listener) error {
 }
 
 // Attach implements [gcgate.Attacher].
-func (a *AgentCheck) Attach(g *gcgate.Gate) { a.gateLog.Store(g.Logger()) }
+func (a *AgentCheck) Attach(g *gcgate.Gate) { a.log.Store(g.Logger()) }
 
 func (a *AgentCheck) logger() *slog.Logger {
-	return cmp.Or(a.Logger, a.gateLog.Load(), slog.Default())
+	return cmp.Or(a.log.Load(), slog.Default())
 }
 
 func passes(err error) bool {

@@ -1,7 +1,6 @@
 package haproxy
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
 	}
-	log := cmp.Or(h.Logger, g.Logger())
 	m := mender{own: h.Server, drained: make(map[string]*drainedServer)}
 	tick := time.NewTicker(mendRest)
 	defer tick.Stop()
@@ -53,11 +51,11 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		for _, name := range due {
 			drainedFor := now.Sub(m.drained[name].since).Round(time.Millisecond)
 			if err := h.putBack(ctx, name); err != nil {
-				log.Warn("haproxy: a server was left drained, and cannot be put back; its error says what to set",
+				g.Logger().Warn("haproxy: a server was left drained, and cannot be put back; its error says what to set",
 					"server", h.Backend+"/"+name, "drained_for", drainedFor, "error", err)
 				continue
 			}
-			log.Warn(
+			g.Logger().Warn(
 				"haproxy: put back a server that was left drained, by a process that was killed or "+
 					"drains for unusually long",
 				"server", h.Backend+"/"+name, "drained_for", drainedFor, "signal", h.String(),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -79,9 +78,6 @@ type RuntimeAPI struct {
 	// what this gate expects of its own collection. Raise it if other replicas take longer, or may
 	// stall for longer than their lease. Default: 0, which is 2.5 s. Limit: 1 h.
 	MendAfter time.Duration
-
-	// Logger gets Warn for a server that was put back. Default: nil, the gate's logger.
-	Logger *slog.Logger
 
 	mu    sync.Mutex // guards what follows
 	looks int        // at which the server was not another process

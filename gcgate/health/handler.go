@@ -60,11 +60,7 @@ type Handler struct {
 	// Default: false.
 	InAnswers bool
 
-	// Logger gets Debug for the first refused poll, and Warn if no balancer proves that it has this
-	// process back. Default: nil, the gate's logger.
-	Logger *slog.Logger
-
-	gateLog  atomic.Pointer[slog.Logger] // nil: no gate has started
+	log      atomic.Pointer[slog.Logger] // of the gate; nil: none has started
 	draining atomic.Bool
 	peers    polled.Peers
 	access   polled.Access
@@ -151,11 +147,11 @@ func (h *Handler) Ready(ctx context.Context) error {
 
 // Attach implements [gcgate.Attacher].
 func (h *Handler) Attach(g *gcgate.Gate) {
-	h.gateLog.Store(g.Logger())
+	h.log.Store(g.Logger())
 	h.peers.Attach(g)
 }
 
-func (h *Handler) logger() *slog.Logger { return cmp.Or(h.Logger, h.gateLog.Load(), slog.Default()) }
+func (h *Handler) logger() *slog.Logger { return cmp.Or(h.log.Load(), slog.Default()) }
 
 // CanConfirm implements [gcgate.Confirmer].
 func (h *Handler) CanConfirm(within time.Duration) error {

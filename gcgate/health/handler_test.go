@@ -160,7 +160,8 @@ func TestHandlerTellsWhoPolls(t *testing.T) {
 
 func TestHandlerWithoutPollsNamesTheLineToAdd(t *testing.T) {
 	var log bytes.Buffer
-	h := &Handler{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	h := &Handler{}
+	h.log.Store(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	for _, err := range []error{h.Check(ctx), h.Drain(ctx, time.Second), h.CanConfirm(time.Second)} {
@@ -218,10 +219,10 @@ func TestHandlerRefusesNegatives(t *testing.T) {
 func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logBuffer
-		h := &Handler{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		h := &Handler{}
 		heap := gcgatetest.NewHeap()
 		heap.Rate = 0
-		g := startGate(t, gcgate.Options{}, heap, new(logBuffer))
+		g := startGate(t, gcgate.Options{}, heap, &log)
 		defer g.Stop(t.Context())
 		h.Attach(g)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -244,4 +245,28 @@ func TestHandlerWithoutAProofSaysSoOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestHandlerLogsToTheGate that it is attached to.
+func TestHandlerLogsToTheGate(t *testing.T) {
+	var log bytes.Buffer
+	h := &Handler{}
+	heap := gcgatetest.NewHeap()
+	heap.Rate = 1 // it never collects
+	g, err := gcgate.Start(t.Context(), gcgate.Options{
+		Signals: []gcgate.Signal{h}, DisableTurns: true, Collector: heap,
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	poll := httptest.NewRequest("GET", "/", nil)
+	poll.RemoteAddr = "192.0.2.1:1"
+	h.ServeHTTP(httptest.NewRecorder(), poll)
+	if err := g.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if strings.Count(log.String(), "refused a poll") != 1 {
+		t.Errorf("the log does not say once that a poll was refused:\n%s", log.String())
+	}
 }

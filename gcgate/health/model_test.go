@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -479,7 +478,7 @@ func (c modelCase) judge(t *testing.T, m *model, r *modelReplica) {
 }
 
 func (c modelCase) healthCheck(replica *modelReplica) (gcgate.Signal, func(addr, header string) bool) {
-	h := &Handler{Fall: c.options[0], Rise: c.options[1], Logger: slog.New(slog.NewTextHandler(&replica.log, nil))}
+	h := &Handler{Fall: c.options[0], Rise: c.options[1]}
 	return h, func(addr, header string) bool {
 		r := &http.Request{Method: http.MethodGet, RemoteAddr: addr + ":1", Header: http.Header{}} // polls are many
 		if c.says {

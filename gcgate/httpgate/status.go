@@ -17,8 +17,8 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats] and
-// [Process]. JSON takes the query "json", or application/json and no HTML in Accept. Mount it where
+// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats],
+// warnings, and figures of the process. JSON takes the query "json", or application/json and no HTML in Accept. Mount it where
 // operators reach it and others do not:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
@@ -40,7 +40,7 @@ func Status(g *gcgate.Gate) http.Handler {
 			}
 			_ = json.NewEncoder(w).Encode(struct {
 				gcgate.Stats
-				Process  Process
+				Process  processStats
 				Warnings []gcgate.Warning
 			}{g.Stats(), process(), g.Warnings()})
 			return
@@ -81,7 +81,7 @@ a { color: #05c }
 // page is the statistics as HTML.
 type page struct{ strings.Builder }
 
-func renderPage(s gcgate.Stats, p Process, warnings []gcgate.Warning, now time.Time) string {
+func renderPage(s gcgate.Stats, p processStats, warnings []gcgate.Warning, now time.Time) string {
 	b := &page{}
 	b.WriteString(pageHead)
 	fmt.Fprintf(b, "<h1>%v</h1>\n", s.State)
@@ -206,8 +206,8 @@ func share(part, of uint64) string {
 	return fmt.Sprintf("%.3g%%", 100*float64(part)/float64(max(of, 1)))
 }
 
-// A Process is what [Status] says of the process in addition to its gate.
-type Process struct {
+// processStats are what [Status] says of the process in addition to its gate.
+type processStats struct {
 	// CPU is what the process has taken since it began, the kernel's part included, 0 if it is not
 	// known. Collector is the collector's share in Cycles that have ended, idle processors' marking
 	// included.
@@ -226,7 +226,7 @@ type Process struct {
 	Uptime time.Duration // since the program's start
 }
 
-func process() Process {
+func process() processStats {
 	samples := []metrics.Sample{
 		{Name: "/cpu/classes/gc/total:cpu-seconds"},
 		{Name: "/gc/cycles/total:gc-cycles"},
@@ -236,7 +236,7 @@ func process() Process {
 	metrics.Read(samples)
 	seconds := func(i int) float64 { return samples[i].Value.Float64() }
 	host, _ := os.Hostname()
-	return Process{
+	return processStats{
 		CPU:       cputime.Process(),
 		Collector: time.Duration(seconds(0) * float64(time.Second)),
 		Busy:      time.Duration((seconds(2) - seconds(3)) * float64(time.Second)),

@@ -43,7 +43,7 @@ const (
 	SaysDown                // it sends none
 )
 
-// Demand is what it takes to make a peer act. A negative number is an error of all methods.
+// Demand is what it takes to make a peer act. No number is negative.
 type Demand struct {
 	// Answers is how many of the same kind in a row make one poller act. Default: 0, which is 1.
 	Answers int
@@ -61,14 +61,6 @@ type Demand struct {
 	// InAnswers says that the peers also hear of a drain in the answers to requests. It takes a
 	// [Counter]. Default: false.
 	InAnswers bool
-}
-
-func (d Demand) check() error {
-	if d.Answers < 0 || d.Pollers < 0 {
-		return fmt.Errorf("polled: a Demand of %d Answers and %d Pollers: write 1 or more, or 0 for 1", d.Answers,
-			d.Pollers)
-	}
-	return nil
 }
 
 func (d Demand) pollers() int { return max(d.Pollers, 1) }
@@ -169,9 +161,6 @@ func (p *Peers) Answered(from netip.Addr, draining bool) {
 // CanConfirm returns nil if a peer polls, and all are expected to act on a drain within the time
 // given.
 func (p *Peers) CanConfirm(within time.Duration, d Demand) error {
-	if err := d.check(); err != nil {
-		return err
-	}
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,9 +198,6 @@ func orSlowest(err error, slow []string) error {
 // Drain makes Begin say "draining", and waits until every regular peer has acted: it says so, or
 // each address has polled once more after enough answers.
 func (p *Peers) Drain(ctx context.Context, d Demand) error {
-	if err := d.check(); err != nil {
-		return err
-	}
 	p.set(true, d)
 	pause := waitTick
 	if d.InAnswers {
@@ -238,9 +224,6 @@ func (p *Peers) Drain(ctx context.Context, d Demand) error {
 //   - 10 s without such a proof, and 30 answers if they are [Demand].Assumed. Then [Peers.Unproven]
 //     reports it.
 func (p *Peers) Ready(ctx context.Context, d Demand) error {
-	if err := d.check(); err != nil {
-		return err
-	}
 	p.set(false, d)
 	begin := time.Now()
 	looked := begin

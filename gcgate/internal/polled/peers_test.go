@@ -534,23 +534,6 @@ func TestPeersAreBounded(t *testing.T) {
 	})
 }
 
-func TestDemandRefusesNegatives(t *testing.T) {
-	for _, d := range []Demand{{Answers: -1}, {Pollers: -1}} {
-		var p Peers
-		for call, err := range map[string]error{
-			"Drain": p.Drain(t.Context(), d), "Ready": p.Ready(t.Context(), d),
-			"CanConfirm": p.CanConfirm(time.Second, d),
-		} {
-			if err == nil || !strings.Contains(err.Error(), "write 1 or more") {
-				t.Errorf("%s with %+v: %v", call, d, err)
-			}
-		}
-		if p.Begin(netip.MustParseAddr("127.0.0.1"), SaysNothing) {
-			t.Errorf("%+v: it drains", d)
-		}
-	}
-}
-
 // TestStandstillIsNotTheBalancers: while this process is stopped no peer can poll it, and who had
 // it out still has.
 func TestStandstillIsNotTheBalancers(t *testing.T) {
