@@ -159,7 +159,8 @@ func (h *heapWatch) sample() {
 		case automatic > 0:
 			h.escaped(automatic, was, heap)
 		case swept:
-			h.warnings.warn("forced", "gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
+			h.warnings.warn("forced",
+				"gcgate: the program called runtime.GC or debug.FreeOSMemory; call Gate.Collect instead",
 				"why", "requests may have overlapped that collection")
 		}
 	}
@@ -201,7 +202,8 @@ func (h *heapWatch) warnUncounted() {
 		return
 	}
 	h.warnings.warn("uncounted",
-		"gcgate: collections ended, but no request was counted; wrap the handlers with httpgate.Wrap, or call Gate.Enter")
+		"gcgate: collections ended, but no request was counted; "+
+			"wrap the handlers with httpgate.Wrap, or call Gate.Enter")
 }
 
 // expected is how long the next collection takes at most, nearly always.

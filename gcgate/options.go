@@ -202,8 +202,8 @@ func (o *Options) checkTurns() error {
 		"or DisableTurns if no other replica drains there"
 	switch o.Policy {
 	case PolicyShed:
-		return refuseOption("Turns", "PolicyShed needs them, because replicas that collect at once refuse all requests: %s",
-			fix)
+		return refuseOption("Turns",
+			"PolicyShed needs them, because replicas that collect at once refuse all requests: %s", fix)
 	case PolicyAuto, PolicyDrain:
 		for _, s := range o.Signals {
 			if !describe(s).SafeWithoutTurn {

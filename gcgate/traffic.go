@@ -2,6 +2,9 @@ package gcgate
 
 import (
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -100,3 +103,151 @@ func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 }
 
 func (t *traffic) overlapped() uint64 { return t.overlapHalves / 2 }
+
+// A Ticket is a request in flight, from [Gate.Enter] to Exit.
+type Ticket struct{ n *atomic.Uint64 }
+
+// Exit ends the request. Call it exactly once, from any goroutine. More calls than of [Gate.Enter]
+// panic. The zero Ticket does nothing.
+func (t Ticket) Exit() {
+	if t.n == nil {
+		return
+	}
+	if uint32(t.n.Add(^uint64(0))) == math.MaxUint32 {
+		t.n.Add(1) // a handler's panic may be recovered
+		panic("gcgate: more calls of Ticket.Exit than of Enter: one of them ends its request twice")
+	}
+}
+
+// shard counts the requests of about one P in one word, so that Enter and Exit are one atomic
+// operation each on a cache line that is seldom another core's:
+//
+//	63        32 31         0
+//	+-----------+-----------+
+//	| entered   | in flight |   entered wraps around; in flight never stays below zero
+//	+-----------+-----------+
+//
+// There are two such words, of which requests enter one at a time: see [counter.age].
+type shard struct {
+	n [2]atomic.Uint64
+	_ [112]byte // two cache lines: the prefetcher takes them in pairs
+}
+
+const oneEntered = 1<<32 + 1
+
+// counter counts requests. Any goroutine may use it. A sync.Pool hands the shards out, because it
+// keeps one for each P. If it drops one, the next in turn takes its place.
+type counter struct {
+	shards []shard
+	kept   []shard
+	next   atomic.Uint32
+	pool   sync.Pool
+
+	side   atomic.Uint32 // of the words that requests enter now
+	turned time.Time     // when side changed; owned by the control goroutine
+
+	watched atomic.Bool // the gate rests, and the next request wakes it
+	wake    chan struct{}
+}
+
+func newCounter() *counter {
+	n := runtime.GOMAXPROCS(0)
+	c := &counter{shards: make([]shard, n), kept: make([]shard, n), wake: make(chan struct{}, 1)}
+	c.pool.New = func() any { return &c.shards[c.next.Add(1)%uint32(len(c.shards))] }
+	return c
+}
+
+func (c *counter) enter() Ticket {
+	s := c.pool.Get().(*shard)
+	n := &s.n[c.side.Load()&1]
+	n.Add(oneEntered)
+	c.pool.Put(s)
+	if c.watched.Load() {
+		c.wakeGate()
+	}
+	return Ticket{n}
+}
+
+func (c *counter) enterKept() Ticket {
+	n := &c.kept[c.next.Add(1)%uint32(len(c.kept))].n[c.side.Load()&1]
+	n.Add(oneEntered)
+	if c.watched.Load() {
+		c.wakeGate()
+	}
+	return Ticket{n}
+}
+
+func (c *counter) wakeGate() {
+	if c.watched.Swap(false) {
+		c.wakeSleeper()
+	}
+}
+
+func (c *counter) wakeSleeper() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch lets the next request wake the gate. It returns false if requests have entered since the
+// count was entered.
+func (c *counter) watch(entered uint32) bool {
+	c.watched.Store(true)
+	_, now := c.read()
+	return now == entered
+}
+
+// unwatch ends watch. It does not write to the requests' cache line if there is nothing to end.
+func (c *counter) unwatch() {
+	if c.watched.Load() {
+		c.watched.Store(false)
+	}
+}
+
+// read returns the requests in flight, and how many have entered, modulo 2^32. It is not a
+// snapshot.
+func (c *counter) read() (inFlight int, entered uint32) {
+	inFlight, entered = sum(c.shards)
+	kept, enteredKept := sum(c.kept)
+	return inFlight + kept, entered + enteredKept
+}
+
+func (c *counter) readMovable() (inFlight int, entered uint32) { return sum(c.shards) }
+
+func sum(shards []shard) (inFlight int, entered uint32) {
+	for i := range shards {
+		for side := range shards[i].n {
+			n := shards[i].n[side].Load()
+			inFlight += int(uint32(n))
+			entered += uint32(n >> 32)
+		}
+	}
+	return inFlight, entered
+}
+
+// age returns the least age of the oldest request in flight, 0 if it is not known. Every ageLook
+// the words swap roles, if the other ones are empty. Requests in the old words are at least as old
+// as that.
+func (c *counter) age(now time.Time) time.Duration {
+	other := 1 - c.side.Load()
+	if c.inFlight(other) > 0 {
+		return now.Sub(c.turned)
+	}
+	if now.Sub(c.turned) >= ageLook {
+		c.side.Store(other)
+		c.turned = now
+	}
+	return 0
+}
+
+const ageLook = time.Second
+
+func (c *counter) inFlight(side uint32) (n int) {
+	for _, shards := range [][]shard{c.shards, c.kept} {
+		for i := range shards {
+			n += int(uint32(shards[i].n[side].Load()))
+		}
+	}
+	return n
+}

@@ -51,7 +51,8 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 		for _, name := range due {
 			drainedFor := now.Sub(m.drained[name].since).Round(time.Millisecond)
 			if err := h.putBack(ctx, name); err != nil {
-				g.Logger().Warn("haproxy: a server was left drained, and cannot be put back; its error says what to set",
+				g.Logger().Warn(
+					"haproxy: a server was left drained, and cannot be put back; its error says what to set",
 					"server", h.Backend+"/"+name, "drained_for", drainedFor, "error", err)
 				continue
 			}

@@ -1,8 +1,12 @@
 package httpgate
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"evenkeel.dev"
@@ -149,3 +153,82 @@ func (m *Middleware) refuse(w http.ResponseWriter) {
 }
 
 var refusal = []byte("collecting garbage: try another replica, or again after Retry-After\n")
+
+// IsStream reports whether r asks for a long stream: a protocol upgrade (WebSocket), Server-Sent
+// Events, or CONNECT. To widen it, set [Options].Stream:
+//
+//	Stream: func(r *http.Request) bool {
+//		return httpgate.IsStream(r) || strings.HasPrefix(r.URL.Path, "/watch/")
+//	}
+func IsStream(r *http.Request) bool {
+	return r.Method == http.MethodConnect ||
+		len(r.Header["Upgrade"]) > 0 && lists(r.Header["Connection"], "upgrade") ||
+		lists(r.Header["Accept"], "text/event-stream")
+}
+
+// lists reports whether the comma-separated values have item, in any case, whatever its parameters.
+func lists(values []string, item string) bool {
+	for _, v := range values {
+		for v != "" {
+			var part string
+			part, v, _ = strings.Cut(v, ",")
+			part, _, _ = strings.Cut(part, ";")
+			if strings.EqualFold(strings.Trim(part, " \t"), item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// headerEnvoyFail is the header of Options.EnvoyFail, with any value (Envoy's HTTP router filter).
+const headerEnvoyFail = "X-Envoy-Immediate-Health-Check-Fail"
+
+// failWriter adds headerEnvoyFail to an answer that begins while this process drains. A later
+// answer must not take a process out that is back.
+type failWriter struct {
+	http.ResponseWriter
+	draining func() bool
+	begun    bool
+}
+
+func (w *failWriter) begin() {
+	switch {
+	case w.begun:
+	case w.draining():
+		w.Header().Set(headerEnvoyFail, "1")
+	default:
+		w.Header().Del(headerEnvoyFail)
+	}
+	w.begun = true
+}
+
+func (w *failWriter) WriteHeader(status int) {
+	w.begin()
+	w.begun = status >= 200 || status == http.StatusSwitchingProtocols
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *failWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *failWriter) ReadFrom(r io.Reader) (int64, error) {
+	w.begin()
+	return io.Copy(w.ResponseWriter, r)
+}
+
+func (w *failWriter) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *failWriter) Flush() { _ = w.FlushError() }
+
+func (w *failWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// Unwrap is for http.ResponseController.
+func (w *failWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

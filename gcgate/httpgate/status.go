@@ -145,7 +145,8 @@ func (b *page) gate(s gcgate.Stats, now time.Time) {
 	if len(reasons) == 0 {
 		reasons = []string{"none"}
 	}
-	b.row("collections", "%s; %d by the runtime although the gate was in charge", strings.Join(reasons, ", "), s.Escaped)
+	b.row("collections", "%s; %d by the runtime although the gate was in charge",
+		strings.Join(reasons, ", "), s.Escaped)
 	b.row("without a turn", "%d of them; turns lost: %d", s.WithoutTurn, s.LostTurns)
 }
 
