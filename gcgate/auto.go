@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	observeCycles = 3 // of the stock runtime, if there is no memory to spend
+	observeCycles = 3 // of the stock runtime
 	observeFor    = 500 * time.Millisecond
 
 	againMin, againMax = 10 * time.Second, 10 * time.Minute
@@ -21,10 +21,10 @@ type observer struct {
 
 	begin   time.Time
 	cycles  uint64
-	looked  uint64 // cycles since begin at the last look at the memory
+	looked  uint64 // cycles since begin
 	entered uint32
-	again   time.Time     // it watches nothing before
-	pause   time.Duration // before again; 0: nothing was decided yet
+	again   time.Time     // the next watch begins
+	pause   time.Duration // 0: nothing was decided yet
 }
 
 func (o *observer) observe() {
@@ -121,14 +121,13 @@ func why(p Policy) string {
 }
 
 const (
-	adviceFirst   = 500 * time.Millisecond // of requests and collections, at least, before the first advice
+	adviceFirst   = 500 * time.Millisecond
 	adviceEvery   = time.Minute
-	adviceCycles  = 3   // in each, at least
-	adviceEntered = 100 // requests, likewise
+	adviceCycles  = 3
+	adviceEntered = 100
 )
 
-// adviser tells a process without signals what a second replica would give. The control goroutine
-// owns it.
+// adviser says what a second replica would improve. The control goroutine owns it.
 type adviser struct {
 	heap *heapWatch
 

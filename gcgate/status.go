@@ -13,50 +13,46 @@ type Stats struct {
 	State  State
 
 	// Collections counts the gate's own by reason. Escaped counts those that the runtime started by
-	// itself while the gate was in charge. A runtime.GC elsewhere does not count.
+	// itself while the gate was in charge.
 	Collections map[Reason]uint64
 	Escaped     uint64
 
-	// Entered counts the requests that entered. Overlapped counts those that overlapped the mark
-	// phase of one of the gate's collections, within 1%. OverlappedOther is an estimate of the same
-	// for cycles that were not the gate's.
+	// Overlapped counts requests that overlapped the mark phase of a collection of the gate, within
+	// 1%. OverlappedOther is an estimate for other cycles.
 	Entered, Overlapped, OverlappedOther uint64
 
-	// IgnoredDrains counts collections before or during which requests kept coming although each
-	// peer had confirmed the drain. The log has likely causes.
+	// IgnoredDrains counts collections with requests that kept coming although each peer had
+	// confirmed the drain. The log has likely causes.
 	IgnoredDrains uint64
 
-	// Phases are the times in each state, StateWanting to StateReadying, of collections that ended.
+	// Phases are the times in each state, StateWanting to StateReadying.
 	Phases map[State]Duration
 
-	// Stragglers counts the requests that entered while the gate was collecting. Refused counts
-	// requests that adapters refused under PolicyShed.
+	// Stragglers entered during a collection. Adapters Refused requests under PolicyShed.
 	Stragglers, Refused uint64
 
-	// WithoutTurn counts collections without the turn. LostTurns counts turns that were lost while
-	// they were held.
+	// WithoutTurn counts collections without the turn, LostTurns turns that were lost while held.
 	WithoutTurn, LostTurns uint64
 
-	// Advice is what would help a process without signals, with figures of about the last minute.
-	// It is "" before the gate has seen enough.
+	// Advice is what would help a process without signals. It is "" at first.
 	Advice string
 
 	Turn TurnStats
 
-	// Oldest is the least age of the oldest request in flight. 0 means less than a second or two.
+	// Oldest is the least age of the oldest request in flight. 0 is less than a second or two.
 	Oldest time.Duration
 
 	InFlight int
-	Live     uint64 // heap after the last collection
-	Heap     uint64 // heap at the last sample, dead objects included
-	Trigger  uint64 // heap at which the next collection is due
-	Hard     uint64 // heap at which it does not wait for a turn
-	Limit    uint64 // math.MaxInt64 is no limit
+	Live     uint64 // after the last collection
+	Heap     uint64 // at the last sample, dead objects included
+	Trigger  uint64 // at which a collection is due
+	Hard     uint64 // at which it does not wait for a turn
+	Limit    uint64 // math.MaxInt64: none
 
-	Allocated uint64 // since the process began, freed or not
+	Allocated uint64 // since the process began
 
-	// Expected is how long the next collection is expected to take, from its announcement. Next is
-	// when it is expected, zero if that is not known.
+	// Expected is how long the next collection is expected to take. Next is when it is expected,
+	// zero if that is not known.
 	Expected time.Duration
 	Next     time.Time
 }
@@ -80,12 +76,12 @@ type status struct {
 
 	// Read at each request.
 	state    atomic.Uint32
-	back     atomic.Int64  // when this process expects to be back, since epoch in ns; 0: not out of rotation
-	refusing atomic.Bool   // PolicyShed: new requests shall be refused
-	heap     atomic.Uint64 // bytes, as of the last sample
+	back     atomic.Int64 // to rotation, in ns since epoch; 0: not drained
+	refusing atomic.Bool
+	heap     atomic.Uint64
 	refused  atomic.Uint64
 
-	abandoned atomic.Bool // by Stop: this process is in rotation, whatever the control goroutine says
+	abandoned atomic.Bool // by Stop, for good
 
 	mu    sync.Mutex // guards what follows
 	stats Stats
@@ -119,14 +115,13 @@ func (s *status) comeBack() {
 	s.back.Store(0)
 }
 
-// abandon is comeBack for good, because the control goroutine may hang, or go on later. Any
-// goroutine may call it.
+// abandon is comeBack for good. Any goroutine may call it, because the control goroutine may hang.
 func (s *status) abandon() {
 	s.abandoned.Store(true)
 	s.comeBack()
 }
 
-// keepAbandoned reverts what the control goroutine has just noted, if it is late.
+// keepAbandoned reverts what a late control goroutine has just noted.
 func (s *status) keepAbandoned() {
 	if s.abandoned.Load() {
 		s.comeBack()
@@ -174,12 +169,11 @@ func (w *waiters) now() []*waitingCall {
 
 func (w *waiters) any() bool { return len(w.now()) > 0 }
 
-// withoutTurn reports whether a caller does not wait for the turn.
 func (w *waiters) withoutTurn() bool {
 	return slices.ContainsFunc(w.now(), func(c *waitingCall) bool { return c.withoutTurn })
 }
 
-// answer returns err to those of calls that still wait.
+// answer sends err to those of calls that still wait.
 func (w *waiters) answer(calls []*waitingCall, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,20 +200,18 @@ type Event struct {
 	Time     time.Time
 	State    State  // that begins
 	Reason   Reason // from StateWanting to StateReadying
-	Heap     uint64 // bytes of objects, live and dead
+	Heap     uint64 // dead objects included
 	InFlight int
-	Expected time.Duration // how long the collection is expected to take
+	Expected time.Duration // of the collection
 
-	// WithoutTurn says that there are Turns, and that this collection has none.
+	// WithoutTurn says that there are Turns, and this collection has none.
 	WithoutTurn bool
 
-	// Overlapped are the requests that overlapped the mark phase, in the events after
-	// StateCollecting.
+	// Overlapped are the requests that overlapped the mark phase, known after StateCollecting.
 	Overlapped uint64
 }
 
-// calls are the calls of the user's code that run now, so that Stop can name one that hangs. The
-// zero value is ready.
+// calls of the user's code run now. Stop names those that hang. The zero value is ready.
 type calls struct {
 	mu      sync.Mutex
 	running map[*string]struct{}

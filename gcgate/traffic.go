@@ -16,7 +16,7 @@ const leastGap = 100 * time.Millisecond
 //	any goroutine         Enter, EnterKept, Exit
 //	                          | one atomic operation each
 //	                          v
-//	                      counter (counter.go)
+//	                      counter
 //	                          | look, up to a thousand times a second
 //	                          v
 //	control goroutine     traffic
@@ -34,9 +34,9 @@ type traffic struct {
 	looked   time.Time
 	inFlight int
 	entered  uint32        // modulo 2^32
-	movable  uint32        // of entered: a peer can send these elsewhere
-	total    uint64        // entered since the start
-	oldest   time.Duration // the least age of the oldest request in flight
+	movable  uint32        // of entered, those that a peer can send elsewhere
+	total    uint64        // since the start
+	oldest   time.Duration // least age of the oldest in flight
 
 	rate        float64
 	movableRate float64
@@ -45,9 +45,8 @@ type traffic struct {
 	silentSince time.Time
 	changed     time.Time
 
-	// Overlaps with mark phases. The gate notices cycles of others when they are over, so
-	// overlappedOther is an estimate.
-	overlapHalves   uint64 // twice the overlaps with the gate's own
+	// The gate notices cycles of others when they are over, so overlappedOther is an estimate.
+	overlapHalves   uint64 // twice the overlaps with the gate's cycles
 	overlappedOther float64
 	totalBefore     uint64
 	marked          time.Duration
@@ -62,7 +61,7 @@ func (t *traffic) look(now time.Time) {
 		t.rate += (float64(came)/dt.Seconds() - t.rate) * weight
 		t.movableRate += (float64(movable-t.movable)/dt.Seconds() - t.movableRate) * weight
 	}
-	if came > 0 || inFlight > 0 || dt > longestLook { // then this process stalled, and may have requests to read
+	if came > 0 || inFlight > 0 || dt > longestLook { // after a stall requests wait in sockets
 		t.silentSince = time.Time{}
 	}
 	if inFlight == 0 && t.silentSince.IsZero() {
@@ -85,8 +84,8 @@ func (t *traffic) silence() time.Duration {
 
 func (t *traffic) unchanged() time.Duration { return t.looked.Sub(t.changed) }
 
-// overlapOther counts the overlaps with cycles that began without the gate. marked is
-// Collector.Marked now, and running is how many requests were in flight before.
+// overlapOther counts overlaps with other cycles. running is how many requests were in flight
+// before.
 func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int) {
 	came := min(float64(t.total-t.totalBefore), max(marked-t.marked, 0).Seconds()*t.rate)
 	t.overlappedOther += float64(cycles)*float64(running) + came
@@ -94,8 +93,7 @@ func (t *traffic) overlapOther(cycles uint64, marked time.Duration, running int)
 
 func (t *traffic) cycleEnded(marked time.Duration) { t.totalBefore, t.marked = t.total, marked }
 
-// overlapOwn counts the overlaps with a mark phase of the gate's own. Half of those that entered
-// between the last two looks count.
+// overlapOwn counts overlaps with the gate's own mark phase, and half of those that entered lately.
 func (t *traffic) overlapOwn(inFlight int, entered, lately uint32) (n uint64) {
 	before := t.overlapped()
 	t.overlapHalves += 2*(uint64(inFlight)+uint64(entered)) + uint64(lately)
@@ -107,46 +105,45 @@ func (t *traffic) overlapped() uint64 { return t.overlapHalves / 2 }
 // A Ticket is a request in flight, from [Gate.Enter] to Exit.
 type Ticket struct{ n *atomic.Uint64 }
 
-// Exit ends the request. Call it exactly once, from any goroutine. More calls than of [Gate.Enter]
-// panic. The zero Ticket does nothing.
+// Exit ends the request. Call it exactly once, from any goroutine. A second call panics. The zero
+// Ticket does nothing.
 func (t Ticket) Exit() {
 	if t.n == nil {
 		return
 	}
 	if uint32(t.n.Add(^uint64(0))) == math.MaxUint32 {
-		t.n.Add(1) // a handler's panic may be recovered
+		t.n.Add(1) // the panic may be recovered
 		panic("gcgate: more calls of Ticket.Exit than of Enter: one of them ends its request twice")
 	}
 }
 
-// shard counts the requests of about one P in one word, so that Enter and Exit are one atomic
-// operation each on a cache line that is seldom another core's:
+// shard counts the requests of about one P. Enter and Exit are one atomic operation each, on a
+// cache line that other cores seldom use:
 //
 //	63        32 31         0
 //	+-----------+-----------+
 //	| entered   | in flight |   entered wraps around; in flight never stays below zero
 //	+-----------+-----------+
 //
-// There are two such words, of which requests enter one at a time: see [counter.age].
+// Requests enter one of two such words at a time, for [counter.age].
 type shard struct {
 	n [2]atomic.Uint64
-	_ [112]byte // two cache lines: the prefetcher takes them in pairs
+	_ [112]byte // two cache lines, because the prefetcher takes pairs
 }
 
 const oneEntered = 1<<32 + 1
 
-// counter counts requests. Any goroutine may use it. A sync.Pool hands the shards out, because it
-// keeps one for each P. If it drops one, the next in turn takes its place.
+// counter counts requests. Any goroutine may use it. A sync.Pool hands out shards, one for each P.
 type counter struct {
 	shards []shard
 	kept   []shard
 	next   atomic.Uint32
 	pool   sync.Pool
 
-	side   atomic.Uint32 // of the words that requests enter now
-	turned time.Time     // when side changed; owned by the control goroutine
+	side   atomic.Uint32 // that requests enter now
+	turned time.Time     // owned by the control goroutine
 
-	watched atomic.Bool // the gate rests, and the next request wakes it
+	watched atomic.Bool // the next request wakes the gate
 	wake    chan struct{}
 }
 
@@ -190,23 +187,21 @@ func (c *counter) wakeSleeper() {
 	}
 }
 
-// watch lets the next request wake the gate. It returns false if requests have entered since the
-// count was entered.
+// watch lets the next request wake the gate. It returns false if one has entered since.
 func (c *counter) watch(entered uint32) bool {
 	c.watched.Store(true)
 	_, now := c.read()
 	return now == entered
 }
 
-// unwatch ends watch. It does not write to the requests' cache line if there is nothing to end.
+// unwatch leaves the requests' cache line alone if it can.
 func (c *counter) unwatch() {
 	if c.watched.Load() {
 		c.watched.Store(false)
 	}
 }
 
-// read returns the requests in flight, and how many have entered, modulo 2^32. It is not a
-// snapshot.
+// read is not a snapshot. entered is modulo 2^32.
 func (c *counter) read() (inFlight int, entered uint32) {
 	inFlight, entered = sum(c.shards)
 	kept, enteredKept := sum(c.kept)
@@ -226,9 +221,8 @@ func sum(shards []shard) (inFlight int, entered uint32) {
 	return inFlight, entered
 }
 
-// age returns the least age of the oldest request in flight, 0 if it is not known. Every ageLook
-// the words swap roles, if the other ones are empty. Requests in the old words are at least as old
-// as that.
+// age returns the least age of the oldest request in flight, 0 if not known. Each second requests
+// turn to the other words if these are empty. What is still in the old words is older than that.
 func (c *counter) age(now time.Time) time.Duration {
 	other := 1 - c.side.Load()
 	if c.inFlight(other) > 0 {

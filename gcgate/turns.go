@@ -11,34 +11,30 @@ import (
 
 // Turns says which replica of a group may collect now, so that the others carry its load.
 type Turns interface {
-	// TryAcquire takes the turn without waiting for its holder. It returns [ErrHeld] (wrapped or
-	// not) if another replica has it. The gate calls it with a deadline, from one goroutine at a
-	// time, every 10 to 500 ms.
+	// TryAcquire takes the turn without waiting. It returns [ErrHeld] if another replica has it.
+	// The gate calls it with a deadline, from one goroutine at a time, every 10 to 500 ms.
 	TryAcquire(ctx context.Context) (Lease, error)
 }
 
-// A Queue is [Turns] for which replicas wait in order of arrival. Without it some replicas wait
-// until their hard threshold near capacity, while others go twice.
+// A Queue is [Turns] for which replicas wait in order of arrival. Without it some replicas go twice
+// near capacity, while others wait until their hard threshold.
 type Queue interface {
 	Turns
 
-	// Acquire waits for the turn until ctx ends, and has given up its place when it returns. It
-	// never returns [ErrHeld]. The gate calls TryAcquire for a collection in a gap, which returns
-	// ErrHeld while another replica waits. One call runs at a time.
+	// Acquire waits for the turn until ctx ends, and never returns [ErrHeld]. Meanwhile TryAcquire
+	// returns ErrHeld to others, which call it in a gap. One call runs at a time.
 	Acquire(ctx context.Context) (Lease, error)
 }
 
 // A TurnCounter is [Turns] of which several may be held at once.
 type TurnCounter interface {
-	// TurnCount returns how many, at least 1. It does not change.
+	// TurnCount returns how many, at least 1. It is constant.
 	TurnCount() int
 }
 
-// A HolderNamer is [Turns] that know who holds them. Otherwise the gate logs the error of
-// TryAcquire.
+// A HolderNamer is [Turns] that know who holds them.
 type HolderNamer interface {
-	// Holders names the holders, as "host:pid", or returns "" if they are not known. It must not
-	// block for long.
+	// Holders names the holders as "host:pid", or returns "". It must not block for long.
 	Holders() string
 }
 
@@ -49,9 +45,9 @@ func turnCount(t Turns) int {
 	return 1
 }
 
-// A Lease is a turn that is held. Its methods may be called from any goroutine.
+// A Lease is a held turn. Any goroutine may call its methods.
 type Lease interface {
-	// Lost is closed if the turn was lost before Release. It may be nil if that cannot happen.
+	// Lost is closed if the turn was lost before Release. It may be nil.
 	Lost() <-chan struct{}
 
 	// Release lets another replica take the turn. The gate calls it once.
@@ -60,8 +56,8 @@ type Lease interface {
 
 const (
 	turnTimeout  = time.Second
-	turnPauseMax = 500 * time.Millisecond // doubled up to this while it fails, or nothing is urgent
-	gapPause     = 100 * time.Millisecond // after another replica had the turn in a gap
+	turnPauseMax = 500 * time.Millisecond
+	gapPause     = 100 * time.Millisecond // after another replica had it
 
 	turnPause = 10 * time.Millisecond
 )
@@ -75,13 +71,13 @@ type turnTaker struct {
 
 	// The control goroutine owns these.
 	taken     time.Time
-	acquiring <-chan struct{} // closed when the TryAcquire that runs has returned; nil: none runs
-	holdOff   time.Time       // no collection in a gap before: another had the turn
+	acquiring <-chan struct{} // closed when Acquire has returned; nil: none runs
+	holdOff   time.Time       // no gap before, because another replica had it
 
 	// Any goroutine may use these.
-	asking   sync.Mutex // held while TryAcquire or Acquire runs, because the interface promises one at a time
+	asking   sync.Mutex // while TryAcquire or Acquire runs
 	heldUp   heldUp
-	holding  atomic.Int32   // turns that are held, those that are yet to be released included
+	holding  atomic.Int32   // until they are released
 	releases sync.WaitGroup // of them
 }
 
@@ -107,9 +103,9 @@ func (t *turnTaker) check(ctx context.Context) {
 
 var errNoLease = errors.New("Turns returned no lease and no error: it must return one of them")
 
-// take waits until this replica may collect. At the hard threshold, which becomes the reason then,
-// or if a caller asks for it, it returns withoutTurn. It returns ok false if the gate stops, or if
-// the reason has ended.
+// take waits until this replica may collect. It returns withoutTurn at the hard threshold, which
+// becomes the reason, or if a caller asks for it. ok is false if the gate stops, or the reason
+// ends.
 func (t *turnTaker) take(reason *Reason) (lease Lease, withoutTurn, ok bool) {
 	if t.turns == nil {
 		return nil, false, !isClosed(t.stop)
@@ -162,8 +158,8 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 	return t.turns.TryAcquire(ctx)
 }
 
-// try asks for the turn once. It returns answered false if the collection goes without the turn. It
-// calls look now and then.
+// try asks for the turn once, and calls look now and then. It returns false if the collection goes
+// without the turn.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
 	if t.acquiring != nil {
 		select {
@@ -213,7 +209,7 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 	}
 }
 
-// borrow takes the turn while the control goroutine does not. Any goroutine may call it.
+// borrow takes the turn for any goroutine.
 func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	switch {
 	case t.turns == nil:
@@ -270,8 +266,8 @@ func isLost(lease Lease) bool {
 	}
 }
 
-// releaseAfter releases the turn once await has returned, and HoldTurn is over. await reports
-// whether the peers have this process back.
+// releaseAfter releases the turn after await and HoldTurn. await reports whether the peers have
+// this process back.
 func (t *turnTaker) releaseAfter(lease Lease, wasDrained bool, await func() bool) {
 	taken := t.taken
 	t.releases.Go(func() {

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// Periods of warnings.
 const (
-	warnEvery  = time.Minute      // between two lines about events of one kind
-	lastsEvery = 10 * time.Minute // likewise, while it lasts
+	warnEvery  = time.Minute      // between two lines of one kind
+	lastsEvery = 10 * time.Minute // while it lasts
 )
 
-// warnings log each kind of event at most once in its period, and say how often it happened. Any
+// warnings log each kind of event at most once in its period, and how often it happened. Any
 // goroutine may call the methods.
 type warnings struct {
 	log *slog.Logger
@@ -25,13 +24,13 @@ type warnings struct {
 	kinds map[string]*warning
 }
 
-// warning is one kind of event. The mutex of its warnings guards it.
+// warning is one kind of event, guarded by the mutex of its warnings.
 type warning struct {
-	logged time.Time // the last line; zero: none
+	logged time.Time // zero: never
 	times  int       // since it began
-	since  int       // of them, those after the last line
-	open   bool      // the log knows of it, and not yet that it is over
-	later  *record   // the newest event, which settle logs; nil: none
+	since  int       // since the last line
+	open   bool      // the log does not know of its end yet
+	later  *record   // for settle; nil: none
 }
 
 type record struct {
@@ -43,7 +42,7 @@ func newWarnings(log *slog.Logger) *warnings {
 	return &warnings{log: log, kinds: make(map[string]*warning)}
 }
 
-// warn logs an event. If its kind was logged within warnEvery, the newest event waits for settle.
+// warn logs an event, or within warnEvery of the last one keeps it for settle.
 func (w *warnings) warn(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
@@ -54,8 +53,8 @@ func (w *warnings) warn(kind, message string, args ...any) {
 	}, message, args)
 }
 
-// lasting logs an event of a kind that happens again and again until over is called: once in
-// lastsEvery, or after again if it was over in between.
+// lasting logs an event that repeats until over is called, once in lastsEvery. After over it waits
+// for again.
 func (w *warnings) lasting(kind string, again time.Duration, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.happened()
@@ -63,7 +62,7 @@ func (w *warnings) lasting(kind string, again time.Duration, message string, arg
 	}, message, args)
 }
 
-// ongoing is lasting for what has happened once and goes on.
+// ongoing is lasting for what happened once and goes on.
 func (w *warnings) ongoing(kind, message string, args ...any) {
 	w.say(kind, func(k *warning, now time.Time) (times int, due bool) {
 		k.times, k.since = 1, 1
@@ -71,8 +70,7 @@ func (w *warnings) ongoing(kind, message string, args ...any) {
 	}, message, args)
 }
 
-// say logs an event if count says that its kind is due. It calls count with mu held. count returns
-// how many events the line is for.
+// say calls count with mu held. count returns how many events the line is for, and whether to log.
 func (w *warnings) say(kind string, count func(*warning, time.Time) (int, bool), message string, args []any) {
 	w.mu.Lock()
 	k := w.kinds[kind]
@@ -133,7 +131,7 @@ func (w *warnings) close(kinds []string) (times int) {
 	return times
 }
 
-// settle logs the events that have waited for their period to end.
+// settle logs the kept events whose period is over.
 func (w *warnings) settle(now time.Time) {
 	for {
 		r, times := w.nextLater(now)
@@ -171,15 +169,14 @@ func (w *warnings) has(kind string) bool {
 	return w.kinds[kind] != nil
 }
 
-// An Outage logs a failure that begins and ends again and again, at most once per minute. The
-// attribute "times" says how often it began. The zero value is ready. Its methods may be called
-// from any goroutine.
+// An Outage logs a failure that comes and goes, at most once per minute. The attribute "times" says
+// how often it began. The zero value is ready. Any goroutine may call its methods.
 type Outage struct {
 	mu sync.Mutex // guards what follows
 	of warning
 }
 
-// Began warns that the failure began, unless it did so within the last minute.
+// Began warns that the failure began, at most once per minute.
 func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	o.of.happened()
@@ -190,7 +187,7 @@ func (o *Outage) Began(log *slog.Logger, message string, args ...any) {
 	}
 }
 
-// Over warns that the failure is over, if the log knows that it began.
+// Over warns that the failure is over, if the log has its begin.
 func (o *Outage) Over(log *slog.Logger, message string, args ...any) {
 	o.mu.Lock()
 	times := o.of.close()
@@ -214,7 +211,7 @@ type Warning struct {
 // keptLog remembers the last warnings, each message once. Any goroutine may use it.
 type keptLog struct {
 	mu   sync.Mutex    // guards what follows
-	list []keptWarning // the newest is the last
+	list []keptWarning // the newest last
 }
 
 type keptWarning struct {

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// TurnLoad returns the share of the time for which turns to collect are held. Above 1 they do not
-// suffice. allocRate is what all replicas together allocate, in bytes per second. room is what one
-// allocates between two collections, in bytes ([Room]). held is how long a collection holds its
-// turn. It is 0 if a figure is not positive.
+// TurnLoad returns the share of the time for which turns are held. Above 1 they do not suffice. All
+// replicas together allocate allocRate bytes per second, and one of them room bytes between two
+// collections ([Room]). A collection holds its turn for held. It is 0 if a figure is not positive.
 func TurnLoad(allocRate, room float64, held time.Duration, turns int) float64 {
 	if !(allocRate > 0 && room > 0 && held > 0 && turns > 0) {
 		return 0
@@ -16,45 +15,44 @@ func TurnLoad(allocRate, room float64, held time.Duration, turns int) float64 {
 	return allocRate * held.Seconds() / (room * float64(turns))
 }
 
-// TurnsFor returns how many turns keep their load at most at the one given (above 0). It is at
-// least 1. The other arguments are those of [TurnLoad].
+// TurnsFor returns how many turns keep [TurnLoad] at load or below, at least 1. load is above 0.
 func TurnsFor(allocRate, room float64, held time.Duration, load float64) int {
 	turns := math.Ceil(TurnLoad(allocRate, room, held, 1)/load - 1e-9)
 	return int(min(max(turns, 1), math.MaxInt32))
 }
 
-// EasyLoad is a load of the turns that leaves room for chance. Random collections wait one turn at
-// 0.5 of capacity, and four at 0.8.
+// EasyLoad leaves room for chance. Random collections wait one turn at 0.5 of capacity, four at
+// 0.8.
 const EasyLoad = 0.8
 
 // Room returns how many bytes a replica allocates between two collections, in the mean. jitter is
-// the largest share of the way by which triggers are lowered.
+// the share by which triggers are lowered at most.
 func Room(live, trigger, jitter float64) float64 {
 	return max(trigger-live, 0) * (1 - jitter/2)
 }
 
 // The runtime under GOGC=off (runtime/mgcpacer.go).
 const (
-	startShare   = 45. / 64 // of the way from the live heap to its goal: a cycle begins no earlier
-	goalShare    = 0.97     // of what the memory limit leaves to the heap: the goal
-	goalHeadroom = 1 << 20  // bytes: the goal is at least as far below that
+	startShare   = 45. / 64 // of the way to its goal, a cycle may begin
+	goalShare    = 0.97     // of the heap's part of the limit is the goal
+	goalHeadroom = 1 << 20  // bytes below that, at least
 )
 
-// RuntimeStart returns the lowest heap at which the runtime begins a cycle by itself under
-// GOGC=off, in bytes. room is what the memory limit leaves to the heap.
+// RuntimeStart returns the lowest heap, in bytes, at which the runtime begins a cycle under
+// GOGC=off. room is what the memory limit leaves to the heap.
 func RuntimeStart(live, room float64) float64 {
 	goal := min(goalShare*room, room-goalHeadroom)
 	return live + startShare*max(goal-live, 0)
 }
 
-// RoomForStart returns what the memory limit must leave to the heap, in bytes, so that the runtime
-// begins no cycle by itself below start.
+// RoomForStart returns how many bytes the memory limit must leave to the heap so that the runtime
+// begins no cycle below start.
 func RoomForStart(live, start float64) float64 {
 	goal := live + (start-live)/startShare
 	return max(goal/goalShare, goal+goalHeadroom)
 }
 
-// LongestWait returns how long the last of the replicas waits for its turn if all want one at once.
+// LongestWait returns how long the last replica waits if all want a turn at once.
 func LongestWait(replicas, turns int, held time.Duration) time.Duration {
 	if replicas < 1 || turns < 1 || held <= 0 {
 		return 0
@@ -63,8 +61,8 @@ func LongestWait(replicas, turns int, held time.Duration) time.Duration {
 	return time.Duration(min(float64(before)*float64(held), math.MaxInt64/2))
 }
 
-// CarriedRate returns what a replica allocates, in bytes per second, while as many others are
-// drained as there are turns. rate is what it allocates in the mean.
+// CarriedRate returns what a replica allocates in bytes per second, while as many others are
+// drained as there are turns. rate is its mean.
 func CarriedRate(rate float64, replicas, turns int) float64 {
 	if turns < 1 || replicas <= turns {
 		return rate

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	mendRest  = time.Second             // between two looks: each wakes an idle process
-	mendLook  = 250 * time.Millisecond  // while a server is drained
-	mendAfter = 2500 * time.Millisecond // RuntimeAPI.MendAfter by default
+	mendRest  = time.Second            // each look wakes an idle process
+	mendLook  = 250 * time.Millisecond // while a server is drained
+	mendAfter = 2500 * time.Millisecond
 	mendLimit = time.Hour
-	mendAgain = time.Minute // for a server whose process drained it again at once
+	mendAgain = time.Minute // for a server that was drained again at once
 )
 
-// Watch implements [gcgate.Watcher]. Once per second it puts back other servers of the backend that
-// a killed process has left drained, but not while another replica has the turn.
+// Watch implements [gcgate.Watcher]. Once per second it puts back servers that a killed process has
+// left drained, but not while another replica has the turn.
 func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 	if h.DisableMending {
 		return
@@ -44,7 +44,7 @@ func (h *RuntimeAPI) Watch(ctx context.Context, g *gcgate.Gate) {
 			continue
 		}
 		end, err := g.BorrowTurn(ctx)
-		if err != nil { // the holder of the turn may be drained, and stopped or starved
+		if err != nil { // the holder may be drained and stalled
 			m.forgetReadied(due)
 			continue
 		}
@@ -90,7 +90,7 @@ func (h *RuntimeAPI) putBack(ctx context.Context, name string) error {
 	return nil
 }
 
-// mender knows for how long other servers have been drained. One Watch owns it.
+// mender knows for how long servers have been drained. One Watch owns it.
 type mender struct {
 	own     string
 	looked  time.Time
@@ -99,14 +99,14 @@ type mender struct {
 
 type drainedServer struct {
 	since   time.Time
-	readied time.Time // put back, and drained again by the next look; zero: not yet
+	readied time.Time // drained again by the next look; zero: no
 }
 
-// leftBehind returns the servers to put back now. One that was drained again right after it was put
-// back has a process that collects, and is left out for mendAgain.
+// leftBehind returns the servers to put back now. One that was drained again at once has a process
+// that collects, and is left out for mendAgain.
 func (m *mender) leftBehind(now time.Time, servers []server, after time.Duration) (names []string) {
 	if now.Sub(m.looked) > 2*mendRest {
-		clear(m.drained) // HAProxy did not answer in between, or this process stalled
+		clear(m.drained) // a gap in the looks
 	}
 	m.looked = now
 	for _, s := range servers {

@@ -17,9 +17,9 @@ import (
 	"evenkeel.dev/internal/cputime"
 )
 
-// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats],
-// warnings, and figures of the process. JSON takes the query "json", or application/json and no HTML in Accept. Mount it where
-// operators reach it and others do not:
+// Status returns a page about g for people and, in JSON, for programs: [gcgate.Stats], warnings,
+// and figures of the process. JSON takes the query "json", or application/json and no HTML in
+// Accept. Mount it for operators only:
 //
 //	mux.Handle("GET /debug/gate", httpgate.Status(g))
 //
@@ -78,7 +78,6 @@ a { color: #05c }
 </style>
 `
 
-// page is the statistics as HTML.
 type page struct{ strings.Builder }
 
 func renderPage(s gcgate.Stats, p processStats, warnings []gcgate.Warning, now time.Time) string {
@@ -207,19 +206,16 @@ func share(part, of uint64) string {
 	return fmt.Sprintf("%.3g%%", 100*float64(part)/float64(max(of, 1)))
 }
 
-// processStats are what [Status] says of the process in addition to its gate.
 type processStats struct {
-	// CPU is what the process has taken since it began, the kernel's part included, 0 if it is not
-	// known. Collector is the collector's share in Cycles that have ended, idle processors' marking
-	// included.
+	// CPU includes the kernel's part, 0 if not known. Collector is the collector's share in Cycles
+	// that have ended, with the marking of idle processors.
 	CPU       time.Duration
 	Collector time.Duration
 	Cycles    uint64
 
 	Procs int // GOMAXPROCS
 
-	// Busy is for how long the processors of Go have run something until the last cycle's end, by
-	// the clock of Collector.
+	// Busy is for how long Go's processors have run something, by the clock of Collector.
 	Busy time.Duration
 
 	Host   string
