@@ -13,16 +13,16 @@ type Verdict int
 
 // The verdicts.
 const (
-	VerdictUnknown Verdict = iota // what was measured cannot tell
+	VerdictUnknown Verdict = iota // inconclusive
 	VerdictHolds                  // the condition holds at this rate
 	VerdictFails                  // it does not
 )
 
-var verdictNames = enum.Of[Verdict]("loadgen", "a verdict", "cannot tell", "holds", "fails")
+var verdictNames = enum.Of[Verdict]("loadgen", "a verdict", "inconclusive", "holds", "fails")
 
 func (v Verdict) String() string { return verdictNames.String(v) }
 
-// MarshalText writes cannot tell, holds or fails. It fails for another value.
+// MarshalText writes inconclusive, holds or fails. It fails for another value.
 func (v Verdict) MarshalText() ([]byte, error) { return verdictNames.Marshal(v) }
 
 // UnmarshalText reads what MarshalText writes.
@@ -35,7 +35,7 @@ func (v *Verdict) UnmarshalText(b []byte) error { return verdictNames.Parse(b, v
 // 4 and then 8, so that a good guess is not left far behind and a bad one is. Then it bisects, on
 // the logarithm of the rate, until the two are within half of the Tolerance, since a verdict close
 // to the limit may be wrong by chance. 12 steps get them within the default Tolerance from any
-// Start within a factor of 4,000 of the answer. A rate that the step cannot tell of counts as one
+// Start within a factor of 4,000 of the answer. An inconclusive rate counts as one
 // that does not hold, and the result says how far up that reaches.
 //
 // The zero value works.

@@ -60,7 +60,7 @@ func (q *queue) below(p, limit, rate float64, n int) bool {
 }
 
 // A step that measures: seven stretches of a simulated queue. All of them below the limit, or all
-// above it, is a verdict (one side of a sign test at 1/128), else it cannot tell.
+// above it, is a verdict (one side of a sign test at 1/128), else it is inconclusive.
 func TestSearchQueue(t *testing.T) {
 	const limit, p = .02, .99
 	for seed, service := range []float64{1000, 5000, 30000} {
@@ -104,10 +104,10 @@ func TestSearchEnds(t *testing.T) {
 		steps      int
 		err        error
 	}{
-		"all hold":    {RateSearch{Start: 10, Highest: 1000}, always(VerdictHolds), 1000, 0, 0, 5, nil},
-		"none holds":  {RateSearch{Start: 10, Lowest: 1}, always(VerdictFails), 0, 1, 0, 4, nil},
-		"cannot tell": {RateSearch{Start: 10, Lowest: 1}, always(VerdictUnknown), 0, 0, 1, 4, nil},
-		"few steps":   {RateSearch{Start: 100, MaxSteps: 3}, always(VerdictHolds), 800, 0, 0, 3, nil},
+		"all hold":     {RateSearch{Start: 10, Highest: 1000}, always(VerdictHolds), 1000, 0, 0, 5, nil},
+		"none holds":   {RateSearch{Start: 10, Lowest: 1}, always(VerdictFails), 0, 1, 0, 4, nil},
+		"inconclusive": {RateSearch{Start: 10, Lowest: 1}, always(VerdictUnknown), 0, 0, 1, 4, nil},
+		"few steps":    {RateSearch{Start: 100, MaxSteps: 3}, always(VerdictHolds), 800, 0, 0, 3, nil},
 		"a step's fail": {
 			RateSearch{},
 			func(context.Context, float64) (Verdict, error) { return 0, odd }, 0, 0, 0, 0,

@@ -13,12 +13,12 @@ import (
 
 // Exit codes.
 const (
-	ExitOK          = 0
-	ExitFailed      = 1
-	ExitUsage       = 2
-	ExitLimit       = 3
-	ExitCannotTell  = 4
-	ExitInterrupted = 130
+	ExitOK           = 0
+	ExitFailed       = 1
+	ExitUsage        = 2
+	ExitLimit        = 3
+	ExitInconclusive = 4
+	ExitInterrupted  = 130
 )
 
 // ErrUsage means that the command line was wrong, which was said already.
@@ -30,8 +30,8 @@ var ErrInterrupted = errors.New("interrupted")
 // ErrLimit means that a -fail-if was exceeded, which was said already.
 var ErrLimit = errors.New("limit exceeded")
 
-// ErrCannotTell means that a -fail-if is inconclusive, which was said already.
-var ErrCannotTell = errors.New("cannot tell")
+// ErrInconclusive means that a -fail-if is inconclusive, which was said already.
+var ErrInconclusive = errors.New("inconclusive")
 
 // App is what a subcommand works with.
 type App struct {
@@ -64,8 +64,8 @@ func (a *App) Exit(name string, err error) int {
 		return ExitUsage
 	case err == ErrLimit:
 		return ExitLimit
-	case err == ErrCannotTell:
-		return ExitCannotTell
+	case err == ErrInconclusive:
+		return ExitInconclusive
 	}
 	a.Say(name, err.Error())
 	if errors.Is(err, ErrInterrupted) {

@@ -226,10 +226,10 @@ func foundText(g Goal, f loadgen.RateFound) string {
 	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.Rate))
 	switch {
 	case f.Unknown > 0 && f.Fails > f.Unknown:
-		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.Unknown),
+		t += fmt.Sprintf("; from %s/s on it is inconclusive, and at %s/s it does not", textfmt.Count(f.Unknown),
 			textfmt.Count(f.Fails))
 	case f.Unknown > 0 && f.Fails == 0:
-		t += fmt.Sprintf("; from %s/s on these runs cannot tell", textfmt.Count(f.Unknown))
+		t += fmt.Sprintf("; from %s/s on it is inconclusive", textfmt.Count(f.Unknown))
 	case f.Fails > 0:
 		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.Fails))
 	default:
