@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // The analysis is one goroutine of the service. It works and sleeps in turns, so that requests
@@ -101,4 +101,10 @@ func analyzeBy(
 	}()
 	e, err = f(p.yield)
 	return e, 0, err
+}
+
+// Answer is for a program that Options.Analyze names, such as the service itself. It reads a
+// snapshot from in, and writes what made its requests slow to out.
+func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
+	return history.Answer(ctx, in, out)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 const (

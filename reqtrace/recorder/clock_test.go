@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // TestClock: however the wall clock is set, snapshots are taken when requests were slow and at no

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // TestSeenAfterAll: a slow request whose note had no room, or was given up, counts once, although a trace has it.
@@ -96,7 +96,7 @@ func TestClassesOfAnotherRouter(t *testing.T) {
 		t.Error(err)
 	}
 	var slow, seen uint64
-	for class, c := range r.History().CoverageByClass(time.Time{}) {
+	for class, c := range r.store.Snapshot().CoverageByClass(time.Time{}) {
 		slow, seen = slow+c.Slow, seen+c.Seen
 		if c.Seen > 0 && (c.Slow != c.Seen+c.Cut || !strings.Contains(class, "slowHandler")) {
 			// those that no trace has are of no class

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // fake is a process with a flight recorder that records numbers of slow requests, in virtual time.
@@ -192,4 +192,4 @@ func seen(number uint64, cause reqtrace.Cause) history.Request {
 }
 
 // coverage returns what became of the slow requests.
-func coverage(r *Recorder) history.Coverage { return r.History().Coverage(time.Time{}) }
+func coverage(r *Recorder) history.Coverage { return r.store.Snapshot().Coverage(time.Time{}) }

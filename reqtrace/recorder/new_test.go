@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // TestNewTold tests that no cause is logged as new in the first hour. Later a cause is logged once,

@@ -3,7 +3,7 @@ package recorder
 import (
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 const (

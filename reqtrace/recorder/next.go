@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 // settle is how long a snapshot waits for the end of the request that asks for it.

@@ -10,8 +10,8 @@ import (
 
 	"evenkeel.dev/internal/cputime"
 	"evenkeel.dev/internal/cpuwatch"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // process is the process that a recorder runs in. Only the recorder's goroutine calls it, except

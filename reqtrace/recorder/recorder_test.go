@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // TestBudget: over an hour, what the recorder takes is within its share, whatever that is, and
@@ -503,7 +503,7 @@ func TestSubscribe(t *testing.T) {
 		slowRequest(r, "GET /")
 		time.Sleep(20 * time.Second)
 		end(t, r)
-		if len(told) != 3 || told[0].New || told[2].TraceID != "trace" || told[2].Mark != "" {
+		if len(told) != 3 || told[0].New || told[2].TraceID != "trace" || told[2].RequestID != "" {
 			t.Errorf("%+v", told)
 		}
 	})

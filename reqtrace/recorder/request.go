@@ -6,7 +6,7 @@ import (
 	"runtime/trace"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace/region"
 )
 

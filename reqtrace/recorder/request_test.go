@@ -102,7 +102,7 @@ func TestClass(t *testing.T) {
 		q.End()
 		Request{}.End()
 		end(t, r)
-		by := r.History().CoverageByClass(time.Time{})
+		by := r.store.Snapshot().CoverageByClass(time.Time{})
 		if len(by) != 2 || by["GET /orders/{id}"].Slow != 1 || by["consume"].Slow != 1 {
 			t.Errorf("%+v", by)
 		}

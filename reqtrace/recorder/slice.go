@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // This file decides when the recorder is on, and accounts for what that takes.

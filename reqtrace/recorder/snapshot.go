@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 type analysis struct {
@@ -211,5 +211,9 @@ func (l *loop) tell(q history.Request) {
 			"holder", q.Key.Holder, "class", q.Key.Class,
 			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
 	}
-	l.r.tell(Explained{Request: q, New: fresh})
+	l.r.tell(Explained{
+		Class: q.Key.Class, RequestID: q.Mark, TraceID: q.TraceID, Start: q.Start, Duration: q.Duration,
+		Cause: q.Key.Cause, Lost: q.Lost, Function: q.Key.Function, Place: q.Place, Holder: q.Key.Holder,
+		HolderPlace: q.HolderPlace, Words: q.Words, Snapshot: q.Snapshot, New: fresh,
+	})
 }

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // What experiments found, for the simulated services.
@@ -115,7 +115,7 @@ func tenMinutes(t *testing.T, busy, rate float64, seed uint64) {
 	for _, x := range w.slow {
 		truth[x.cause]++
 	}
-	for _, x := range r.History().Summaries(time.Time{}) {
+	for _, x := range r.store.Snapshot().Summaries(time.Time{}) {
 		of[x.Key.Cause] = x
 	}
 	allowed := max(.02*s.CPU.Seconds(), .005*s.Passed.Seconds())

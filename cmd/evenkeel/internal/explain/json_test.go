@@ -9,16 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 
 	"evenkeel.dev/internal/golden"
 )
 
-// knownReport is made up, by the tests of reqtrace/verdict.
+// knownReport is made up, by the tests of internal/verdict.
 func knownReport(t *testing.T) *reqtrace.Report {
 	t.Helper()
-	b, err := os.ReadFile("../../../../reqtrace/verdict/testdata/report.json")
+	b, err := os.ReadFile("../../../../internal/verdict/testdata/report.json")
 	if err != nil {
 		t.Fatal(err)
 	}

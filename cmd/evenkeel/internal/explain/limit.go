@@ -12,8 +12,8 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 // Limit is a -fail-if: a cause's share of a band's excess, or with -against how much more it takes,

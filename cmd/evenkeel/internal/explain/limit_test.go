@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 func TestParseLimit(t *testing.T) {

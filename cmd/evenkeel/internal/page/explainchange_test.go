@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 // changeReports makes up the traces of a side: requests of two classes, of which every fortieth

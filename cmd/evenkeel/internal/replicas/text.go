@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/reqtrace/history"
 )
 
 const worstShown = 5

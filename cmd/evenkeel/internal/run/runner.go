@@ -12,8 +12,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/loadgen"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 type flags struct {

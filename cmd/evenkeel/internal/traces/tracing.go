@@ -7,9 +7,9 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // A service that takes a trace now and then keeps what they say together. This trace is of one
@@ -16,7 +16,7 @@ import (
 func Example() {
 	store := history.Open(history.Options{}) // with a Dir, on disk
 	defer store.Close()
-	file, err := os.Open("../testdata/go1.26.trace.gz")
+	file, err := os.Open("../../reqtrace/testdata/go1.26.trace.gz")
 	if err != nil {
 		fmt.Println(err)
 		return

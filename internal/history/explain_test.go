@@ -213,7 +213,7 @@ func TestStepsOf(t *testing.T) {
 
 // TestExplainRecorded: of a real program whose cache is locked while it is refreshed, the slow requests are the lock's.
 func TestExplainRecorded(t *testing.T) {
-	b, err := os.ReadFile("../testdata/go1.26.trace.gz")
+	b, err := os.ReadFile("../../reqtrace/testdata/go1.26.trace.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

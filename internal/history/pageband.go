@@ -7,7 +7,7 @@ import (
 
 	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/reqtrace/verdict"
+	"evenkeel.dev/internal/verdict"
 )
 
 func (b *band) chart(h *History, now time.Time) chart.Chart {

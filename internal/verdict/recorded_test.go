@@ -19,7 +19,7 @@ import (
 // (reqtrace/testdata/gen.sh).
 func recordedTraces(t *testing.T) (names []string, traces [][]byte) {
 	t.Helper()
-	names, err := filepath.Glob("../testdata/*.trace.gz")
+	names, err := filepath.Glob("../../reqtrace/testdata/*.trace.gz")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%q, %v", names, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 const maxExplained = 4096

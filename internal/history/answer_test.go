@@ -13,7 +13,7 @@ import (
 // TestAnswer tests that a program of Options.Analyze says of a trace what the recorder itself would
 // say.
 func TestAnswer(t *testing.T) {
-	f, err := os.Open("../testdata/go1.26.trace.gz")
+	f, err := os.Open("../../reqtrace/testdata/go1.26.trace.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

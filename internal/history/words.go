@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 func (k Key) words() string {
