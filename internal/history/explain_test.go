@@ -5,7 +5,9 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,8 +115,9 @@ func TestExplainDetails(t *testing.T) {
 			Lost: 60 * ms, Against: againstSnapshot,
 			Words: "waiting for a mutex that main.refresh (main.go:43) holds while sleeping, in main.get (main.go:33)",
 			Place: "main.get (main.go:33)", HolderPlace: "main.refresh (main.go:40)",
-			Doing:     "sleep at main.refresh (main.go:43)",
-			Breakdown: "92% waiting for a lock, 8% running on a CPU, main.get (main.go:33), behind main.refresh (main.go:40)",
+			Doing: "sleep at main.refresh (main.go:43)",
+			Breakdown: "92% waiting for a lock, 8% running on a CPU, main.get (main.go:33), behind main.refresh " +
+				"(main.go:40)",
 			Path: []Step{
 				{reqtrace.CauseRunning, 5 * ms, ""},
 				{reqtrace.CauseLock, 60 * ms, "main.get (main.go:33)"},
@@ -171,7 +174,8 @@ func TestExplainBounds(t *testing.T) {
 	}
 	unfinished := took(1, "GET /", 0, times{reqtrace.CauseLock: 60 * ms})
 	unfinished.Cut = reqtrace.CutEnd
-	e, err := explain(requestsOf(append(list, unfinished), reqtrace.ErrBroken), &Trace{Threshold: 50 * ms, Taken: night})
+	broken := requestsOf(append(list, unfinished), reqtrace.ErrBroken)
+	e, err := explain(broken, &Trace{Threshold: 50 * ms, Taken: night})
 	if !errors.Is(err, reqtrace.ErrBroken) || len(e.Slow) != maxExplained || e.Dropped != 3 || e.Requests != len(list) {
 		t.Errorf("%d slow, %d dropped, %v", len(e.Slow), e.Dropped, err)
 	}
@@ -245,5 +249,37 @@ func TestExplainRecorded(t *testing.T) {
 	}
 	if w := list[0].Worst; w.Start.Year() < 2025 || len(w.Path) == 0 || w.Duration < 10*ms {
 		t.Errorf("the worst: %+v", w)
+	}
+}
+
+// TestAnswer tests that a program of Options.Analyze says of a trace what the recorder itself would
+// say.
+func TestAnswer(t *testing.T) {
+	f, err := os.Open("../../reqtrace/testdata/go1.26.trace.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := json.Marshal(Trace{Threshold: 10 * ms, Snapshot: "s1", Build: "v1", Taken: night})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Answer(t.Context(), io.MultiReader(bytes.NewReader(append(head, '\n')), z), &out); err != nil {
+		t.Fatal(err)
+	}
+	var e Explained
+	if err := json.Unmarshal(out.Bytes(), &e); err != nil || len(e.Slow) == 0 || e.Slow[0].Snapshot != "s1" ||
+		e.Slow[0].Build != "v1" {
+		t.Errorf("%v, %+v", err, e)
+	}
+	for _, in := range []string{"", "{", "{}\n", "nonsense\ntrace"} {
+		if err := Answer(t.Context(), strings.NewReader(in), &out); err == nil {
+			t.Errorf("no error for input %q", in)
+		}
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -155,4 +157,11 @@ func act(r *rand.Rand, to ...*History) {
 			h.addOnce(q)
 		}
 	}
+}
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killedIn); dir != "" {
+		writeUntilKilled(dir) // it does not return
+	}
+	leaks.Main(m)
 }

@@ -57,7 +57,8 @@ func (f *file) take() error {
 		return wrap(err)
 	}
 	if err := take(lock); err != nil {
-		return errors.Join(fmt.Errorf("history: another process keeps its history in %s: give each a folder of its own (%w)", f.dir, err), lock.Close())
+		return errors.Join(fmt.Errorf("history: another process keeps its history in %s: give each a folder of its "+
+			"own (%w)", f.dir, err), lock.Close())
 	}
 	if f.lock != nil {
 		err = f.lock.Close()

@@ -48,7 +48,8 @@ type Request struct {
 	Lost    time.Duration `json:"lost_ns"`           // what the cause took beyond the usual request's
 	Against string        `json:"against,omitempty"` // "snapshot", "history" or "": see docs/reference/history-json.md
 
-	Words       string `json:"words,omitempty"`        // such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
+	// such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
+	Words       string `json:"words,omitempty"`
 	Place       string `json:"place,omitempty"`        // Key.Function with file and line
 	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
 	// such as "sleep at main.refresh (main.go:43)"

@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -264,4 +265,161 @@ func classRows(h *History, since time.Time) (rows []classRow) {
 		})
 	}
 	return rows
+}
+
+func (b *band) chart(h *History, now time.Time) chart.Chart {
+	most := uint64(1)
+	for _, bin := range b.bins {
+		most = max(most, sumOf(bin))
+	}
+	step := max(chart.RoundStep(float64(most), 4), 1)
+	x := chart.Axis{Hi: float64(int64(len(b.bins)) * b.width)}
+	y := chart.Axis{Hi: step * math.Ceil(float64(most)/step)}
+	c := chart.Chart{
+		ID: "over-time", Class: "band", Title: "Slow requests over time, by cause", YLabel: "slow requests in " +
+			widthText(b.width),
+		Desc: fmt.Sprintf("%s at most in %s.", requestsText(most), widthText(b.width)),
+		Y:    y.YTicks(chart.LinearTicks(0, y.Hi, step), chart.LabelNumber), X: b.xTicks(x, now),
+	}
+	paths := make([]chart.Path, len(b.bins[0]))
+	for i, bin := range b.bins {
+		left, right := chart.PlotX(float64(i)/float64(len(b.bins))), chart.PlotX(float64(i+1)/float64(len(b.bins)))
+		gap := (right - left) / 10
+		below := uint64(0)
+		for _, cause := range verdict.Causes(0) {
+			n := bin[cause]
+			if n == 0 {
+				continue
+			}
+			bottom, top := chart.PlotY(y.Frac(float64(below))), chart.PlotY(y.Frac(float64(below+n)))
+			below += n
+			paths[cause].Box(left+gap, top, max(right-left-2*gap, 1), max(bottom-top, 1))
+		}
+	}
+	for _, cause := range verdict.Causes(0) {
+		if d := paths[cause].String(); d != "" {
+			c.Lines = append(c.Lines, chart.Line{Class: "k " + causeClass(cause), D: d})
+		}
+	}
+	var builds chart.Path
+	for i, build := range h.buildNames() {
+		if at := x.Frac(float64(h.builds[build].first.Unix() - b.from)); i > 0 && at > 0 && at < 1 {
+			builds.Rect(chart.PlotX(at), 1, chart.PlotHeight)
+		}
+	}
+	if d := builds.String(); d != "" {
+		c.Lines = append(c.Lines, chart.Line{Class: "build", D: d})
+	}
+	return c
+}
+
+func (b *band) xTicks(x chart.Axis, now time.Time) (ticks []chart.Tick) {
+	step := int64(chart.TimeStep(max(x.Hi, 360), 6)) // no less than a minute
+	_, zone := now.Zone()
+	shift := int64(zone) // or days would begin at the zone's noon
+	for at := floor(b.from+shift, step) - shift; float64(at-b.from) <= x.Hi; at += step {
+		if at < b.from {
+			continue
+		}
+		t := time.Unix(at, 0).In(now.Location())
+		text := clock(t, now)
+		if step >= 24*3600 {
+			text = t.Format("2 Jan")
+		}
+		ticks = append(ticks, chart.Tick{
+			At: chart.PercentAt(x.Frac(float64(at - b.from))), Label: text,
+			Minor: len(ticks)%2 == 1,
+		})
+	}
+	return ticks
+}
+
+func (b *band) legend() (rows []legendRow) {
+	for _, cause := range verdict.Causes(0) {
+		n := uint64(0)
+		for _, bin := range b.bins {
+			n += bin[cause]
+		}
+		if n > 0 {
+			rows = append(rows, legendRow{causeClass(cause), fmt.Sprintf("%s (%s)", verdict.Phrase(cause),
+				textfmt.Count(float64(n)))})
+		}
+	}
+	return rows
+}
+
+func sumOf(bin []uint64) (n uint64) {
+	for _, x := range bin {
+		n += x
+	}
+	return n
+}
+
+func widthText(seconds int64) string {
+	switch {
+	case seconds == 60:
+		return "a minute"
+	case seconds < 3600:
+		return fmt.Sprintf("%d minutes", seconds/60)
+	case seconds == 3600:
+		return "an hour"
+	}
+	return fmt.Sprintf("%d hours", seconds/3600)
+}
+
+const maxBins = 96
+
+// binWidths are the lengths of these pieces, in seconds. More time has multiples of the last.
+var binWidths = []int64{60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
+
+// band is how many requests each cause made slow, over time. Its times are seconds since 1970,
+// because a wrong clock may put requests further apart than a Duration is long.
+type band struct {
+	from, width int64
+	bins        [][]uint64 // by time, then by cause
+}
+
+func (h *History) band(since, to time.Time) band {
+	end := to.Unix()
+	from := end
+	h.requests(since, func(at int64, _ reqtrace.Cause, _ uint64) { from = min(from, at) })
+	b := band{}
+	for _, b.width = range binWidths {
+		if b.from = floor(from, b.width); end-b.from <= maxBins*b.width {
+			break
+		}
+	}
+	for end-b.from > maxBins*b.width {
+		b.width *= 2
+		b.from = floor(from, b.width)
+	}
+	for at := b.from; at < end || len(b.bins) == 0; at += b.width {
+		b.bins = append(b.bins, make([]uint64, len(reqtrace.Causes())))
+	}
+	h.requests(since, func(at int64, c reqtrace.Cause, n uint64) {
+		i := min((at-b.from)/b.width, int64(len(b.bins)-1)) // a clock that went back puts some after the end
+		b.bins[i][c] += n
+	})
+	return b
+}
+
+func floor(t, step int64) int64 {
+	rest := t % step
+	if rest < 0 {
+		rest += step
+	}
+	return t - rest
+}
+
+// requests calls f for each minute of each cause that ends after since.
+func (h *History) requests(since time.Time, f func(at int64, c reqtrace.Cause, n uint64)) {
+	for at, x := range h.hours {
+		for k, c := range x.cells {
+			for _, m := range c.minutes {
+				if within(at, m.minute, since) {
+					f(at*3600+60*int64(m.minute%wholeHour), k.Cause, m.of.requests)
+				}
+			}
+		}
+	}
 }

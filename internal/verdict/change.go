@@ -170,9 +170,12 @@ func comparable(side []*reqtrace.Report, name string, alone bool) error {
 		case r == nil || r.Requests == 0:
 			return fmt.Errorf("verdict: trace %d of %s has no whole request: trace for longer", i+1, name)
 		case !slices.ContainsFunc(r.Blocks, func(b reqtrace.Block) bool { return len(b.Slow) > 0 }):
-			return fmt.Errorf("verdict: the report of trace %d of %s has no slow requests, as JSON does not keep them: analyze the trace anew", i+1, name)
+			return fmt.Errorf("verdict: the report of trace %d of %s has no slow requests, as JSON does not keep "+
+				"them: analyze the trace anew", i+1, name)
 		case alone && busyBlocks(r) < 2:
-			return fmt.Errorf("verdict: all requests of trace %d of %s began within a 40th of it, so that one trace a side does not tell how they vary: trace while they come all the time, or take three traces a side", i+1, name)
+			return fmt.Errorf("verdict: all requests of trace %d of %s began within a 40th of it, so that one trace "+
+				"a side does not tell how they vary: trace while they come all the time, or take three traces a side",
+				i+1, name)
 		}
 	}
 	return nil
@@ -347,7 +350,8 @@ func intervalText(d Difference) string {
 func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if c.Alone {
-		add("A side has one trace. The machine may have differed between the two, and no interval within a trace shows that. Take three of each, old and new in turns.")
+		add("A side has one trace. The machine may have differed between the two, and no interval within a trace " +
+			"shows that. Take three of each, old and new in turns.")
 	}
 	procs, rates := [2]map[int]bool{{}, {}}, [2]float64{}
 	for i, name := range []string{c.Old.Name, c.New.Name} {
@@ -375,7 +379,8 @@ func (c *Change) caveats(sides [2][]*reqtrace.Report) (list []string) {
 	}
 	for _, x := range c.Classes {
 		if x.NewShare-x.OldShare > otherMix { // another class has less
-			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared in the same mix.", classText(x.Class),
+			add("%s is %s of the requests in %s, %s in %s. That makes %s of the difference. The causes are compared "+
+				"in the same mix.", classText(x.Class),
 				textfmt.Share(x.OldShare), c.Old.Name, textfmt.Share(x.NewShare), c.New.Name,
 				textfmt.SignedDuration(x.SlowMix.More))
 		}

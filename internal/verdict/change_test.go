@@ -180,7 +180,8 @@ func TestChangeNull(t *testing.T) {
 				most = n / 20
 			}
 			if named > most || traces > 1 && beyond > n/20+1 {
-				t.Errorf("%s, %d traces a side: of %d where nothing differs a cause is named in %d, the whole differs in %d", name, traces, n, named, beyond)
+				t.Errorf("%s, %d traces a side: of %d where nothing differs a cause is named in %d, the whole "+
+					"differs in %d", name, traces, n, named, beyond)
 			}
 		}
 	}

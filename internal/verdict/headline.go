@@ -202,7 +202,8 @@ func (v *Verdict) figures() []string {
 		return append(list, fmt.Sprintf("The garbage collector takes %s of the extra time.",
 			textfmt.Share(v.GC.Direct)))
 	}
-	list = append(list, fmt.Sprintf("The garbage collector takes at least %s of the extra time. The queue behind it adds to that.", textfmt.Share(v.GC.Direct)))
+	list = append(list, fmt.Sprintf("The garbage collector takes at least %s of the extra time. The queue behind it "+
+		"adds to that.", textfmt.Share(v.GC.Direct)))
 	memory := ""
 	if r.Allocated > 0 && r.Trace > 0 {
 		memory = fmt.Sprintf(", which takes %s of memory per second",

@@ -205,7 +205,8 @@ func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 	list := []string{}
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	if r.Broken != "" {
-		add("The trace is cut off or corrupt. The report is of the %s before that alone; take it again, and wait for its end (%s).", textfmt.Duration(r.Trace), r.Broken)
+		add("The trace is cut off or corrupt. The report is of the %s before that alone; take it again, and wait "+
+			"for its end (%s).", textfmt.Duration(r.Trace), r.Broken)
 	}
 	if r.Requests == 0 {
 		return list
@@ -215,7 +216,8 @@ func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 			textfmt.Plural(n, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if cut := r.CutStart + r.CutEnd; float64(cut) > manyCut*float64(r.Requests+cut) {
-		add("The trace's edges cut off %s, next to %s whole ones. The slowest are the likeliest to be cut; trace for longer.", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
+		add("The trace's edges cut off %s, next to %s whole ones. The slowest are the likeliest to be cut; trace "+
+			"for longer.", textfmt.Plural(cut, "request"), textfmt.Count(float64(r.Requests)))
 	}
 	if r.Sampled > 0 {
 		add("The figures are of one in %d of the %s requests, chosen by chance. More do not fit.", r.Sampled,
@@ -235,14 +237,16 @@ func caveats(r *reqtrace.Report, causes []NamedCause) []string {
 	}
 	if first := &causes[0]; first.Cause == reqtrace.CauseRunning {
 		if r.Machine.Threads == 0 {
-			add("Running includes what the kernel and the hypervisor took from single threads. See that the machine has CPUs to spare.")
+			add("Running includes what the kernel and the hypervisor took from single threads. See that the machine " +
+				"has CPUs to spare.")
 		}
 		if runningAt(&r.Tail).Site == "" {
 			add("The CPU profile has %s of the running of p99+. No function has %s of it for sure; %s.",
 				textfmt.Plural(sampled(&r.Tail), "sample"), textfmt.Share(worthSample), moreSamples(r))
 		}
 	} else if waits(first.Cause) && first.Doing == reqtrace.CauseRunning && r.Samples == 0 && r.Machine.Threads == 0 {
-		add("The trace does not show whether the holder computed or waited for a CPU. Take a CPU profile during the trace, as evenkeel explain URL does.")
+		add("The trace does not show whether the holder computed or waited for a CPU. Take a CPU profile during the " +
+			"trace, as evenkeel explain URL does.")
 	}
 	return append(list, machineCaveats(&r.Machine)...)
 }
@@ -264,7 +268,8 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 		add("The hypervisor took %s of the CPUs' time during the trace (steal).", textfmt.Percent(100*m.Steal))
 	}
 	if m.Grid > 0 {
-		add("A CPU quota is likely, because %s of all CPUs ended at the same point of each 100 ms. Read its cpu.stat during the trace (-cpu-stat).", textfmt.Plural(m.Grid, "silence"))
+		add("A CPU quota is likely, because %s of all CPUs ended at the same point of each 100 ms. Read its "+
+			"cpu.stat during the trace (-cpu-stat).", textfmt.Plural(m.Grid, "silence"))
 	}
 	return list
 }

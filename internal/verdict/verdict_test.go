@@ -151,7 +151,8 @@ func TestVerdictCaveats(t *testing.T) {
 		{"none", lock, func(*reqtrace.Report) {}, ""},
 		{
 			"broken", lock, func(r *reqtrace.Report) { r.Broken = "after 7 events: unexpected EOF" },
-			"The report is of the 5 s before that alone; take it again, and wait for its end (after 7 events: unexpected EOF)",
+			"The report is of the 5 s before that alone; take it again, and wait for its end (after 7 events: " +
+				"unexpected EOF)",
 		},
 		{"few", lock, func(r *reqtrace.Report) { r.Tail.Requests = 9 }, "p99+ is 9 requests of 12,000"},
 		{"enough", lock, func(r *reqtrace.Report) { r.Tail.Requests = 10 }, ""},
@@ -220,7 +221,8 @@ func TestRunningBySamples(t *testing.T) {
 		}}
 		v := Of(r)
 		if named := strings.Contains(v.Sentence,
-			"is running on a CPU. Requests compute in main.burn (x.go:7), called from main.report (r.go:5)."); named != tt.named {
+			"is running on a CPU. Requests compute in main.burn (x.go:7), called from main.report "+
+				"(r.go:5)."); named != tt.named {
 			t.Errorf("%+v: %s", tt, v.Sentence)
 		}
 		if said := strings.Contains(strings.Join(v.Caveats, "\n"), "of the running of p99+"); said == tt.named {
@@ -302,7 +304,8 @@ func TestDoubt(t *testing.T) {
 		},
 		{
 			"all at once", reqtrace.CauseSyscall, 0, lost, nil,
-			"No cause is certain. 100% of the extra time is in a system call. It takes 50 ms of the trace, and the service's threads waited 500 ms", false,
+			"No cause is certain. 100% of the extra time is in a system call. It takes 50 ms of the trace, and the " +
+				"service's threads waited 500 ms", false,
 		},
 		{"nearly all at once", reqtrace.CauseRunqueueIdle, 30 * ms, lost, nil, "It takes 380 ms of the trace", false},
 		{

@@ -117,7 +117,8 @@ func TestReal(t *testing.T) {
 			}
 		}
 	}
-	if q := until("/sleep", reqtrace.CauseSleep); q.Class != "GET /sleep" || q.Lost < plantedTime/2 || q.TraceID != "4bf92f35" {
+	if q := until("/sleep", reqtrace.CauseSleep); q.Class != "GET /sleep" || q.Lost < plantedTime/2 ||
+		q.TraceID != "4bf92f35" {
 		t.Errorf("%+v", q)
 	}
 	q := until("/lock", reqtrace.CauseLock)

@@ -109,8 +109,10 @@ func Example() {
 			fmt.Println("too much of the tail is a lock:")
 		}
 	}
-	fmt.Println(v.Sentence)
+	fmt.Println(strings.ReplaceAll(v.Sentence, ". ", ".\n"))
 	// Output:
 	// too much of the tail is a lock:
-	// 99% of the extra time is waiting for a mutex. main.(*cache).refresh (main.go:43) holds it while sleeping, up to 21.5 ms at a time. Requests wait in main.(*cache).get (main.go:33), called from main.main.func1 (main.go:81).
+	// 99% of the extra time is waiting for a mutex.
+	// main.(*cache).refresh (main.go:43) holds it while sleeping, up to 21.5 ms at a time.
+	// Requests wait in main.(*cache).get (main.go:33), called from main.main.func1 (main.go:81).
 }

@@ -69,7 +69,8 @@ func (v *Verdict) String() string {
 func During(ctx context.Context, o reqtrace.Options, f func()) (*Verdict, error) {
 	var b bytes.Buffer
 	if err := trace.Start(&b); err != nil {
-		return nil, fmt.Errorf("verdict: cannot trace: %w; end the other trace first (go test -trace takes one, too)", err)
+		return nil, fmt.Errorf("verdict: cannot trace: %w; end the other trace first (go test -trace takes one, "+
+			"too)", err)
 	}
 	func() {
 		watch, _ := cpuwatch.Start(os.Getpid(), true) // without the quota, the threads' counts remain

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/reqtrace"
 )
 
@@ -53,3 +54,5 @@ func TestDuringWatches(t *testing.T) {
 		t.Error("Machine.Threads is 0")
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

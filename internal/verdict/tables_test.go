@@ -17,38 +17,66 @@ func TestHeadline(t *testing.T) {
 		sync               = "bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt)"
 	)
 	for want, n := range map[string]NamedCause{
-		"waiting for a mutex. main.refresh (refresh.go:29) holds it while computing, up to 30 ms at a time. Requests wait in main.look (look.go:12), called from main.api (api.go:5).": {
+		"waiting for a mutex. main.refresh (refresh.go:29) holds it while computing, up to 30 ms at a time. " +
+			"Requests wait in main.look (look.go:12), called from main.api (api.go:5).": {
 			Cause: reqtrace.CauseLock, Op: "mutex", Site: look, Handler: api,
 			Holder: refresh, Doing: reqtrace.CauseRunning, DoingAt: "main.refresh (refresh.go:29)", Longest: 30 * ms,
 		},
-		"waiting for an RWMutex. main.refresh (refresh.go:33) holds it while in the system call fdatasync in bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt), up to 162 ms at a time. Requests wait in main.look (look.go:12).": {
+		"waiting for an RWMutex. main.refresh (refresh.go:33) holds it while in the system call fdatasync in " +
+			"bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt), up to 162 ms at a time. Requests wait in " +
+			"main.look (look.go:12).": {
 			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: look,
 			Handler: look, Holder: refresh, Doing: reqtrace.CauseSyscall, DoingOp: "fdatasync", DoingAt: sync,
 			Longest: 162 * ms,
 		},
-		"waiting for a connection from a pool. sql.(*Rows).close (sql.go:9 in example.com/m) holds it while waiting for a connection to a server in bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt), up to 1.50 s.": {
+		"waiting for a connection from a pool. sql.(*Rows).close (sql.go:9 in example.com/m) holds it while waiting " +
+			"for a connection to a server in bbolt.fdatasync (bolt_linux.go:9 in go.etcd.io/bbolt), up to 1.50 s.": {
 			Cause: reqtrace.CauseChannel, Op: "connection pool",
 			Holder: "sql.(*Rows).close (sql.go:9 in example.com/m)", Doing: reqtrace.CauseNetwork,
 			DoingOp: "connection to a server", DoingAt: sync, Longest: 1500 * ms,
 		},
 		"waiting for an RWMutex. Reader main.report (report.go:40) holds it while sleeping, up to 60 ms at a time. " +
-			"Requests wait in main.look (look.go:12), behind writer main.refresh (refresh.go:33), which waits for that reader.": {
+			"Requests wait in main.look (look.go:12), behind writer main.refresh (refresh.go:33), which waits for " +
+			"that reader.": {
 			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: look, Handler: api, Holder: "main.report (report.go:42)",
 			Writer: refresh,
 			Doing:  reqtrace.CauseSleep, DoingOp: "sleep", DoingAt: "main.report (report.go:40)", Longest: 60 * ms,
 		},
-		"waiting for a lock. main.refresh (refresh.go:33) holds it while computing. Requests wait in main.look (look.go:12).":    {Cause: reqtrace.CauseLock, Site: look, Holder: refresh, Doing: reqtrace.CauseRunning},
-		"waiting for a singleflight call. main.refresh (refresh.go:33) runs it.":                                                 {Cause: reqtrace.CauseLock, Op: "singleflight", Holder: refresh},
-		"waiting for a sync.Cond. main.refresh (refresh.go:33) signals it.":                                                      {Cause: reqtrace.CauseLock, Op: "condition", Holder: refresh},
-		"waiting for a group of goroutines. main.refresh (refresh.go:33) ends last in it.":                                       {Cause: reqtrace.CauseLock, Op: "group of goroutines", Holder: refresh},
-		"waiting for a connection from a pool. Its holder is in C (cgo). Requests wait in main.look (look.go:12).":               {Cause: reqtrace.CauseChannel, Op: "connection pool", Site: look, Doing: reqtrace.CauseCgo},
-		"waiting for a semaphore. main.refresh (refresh.go:33) holds it while in C (step).":                                      {Cause: reqtrace.CauseChannel, Op: "semaphore", Holder: refresh, Doing: reqtrace.CauseCgo, DoingOp: "step"},
-		"waiting for a channel. main.refresh (refresh.go:33) serves it while sleeping. Requests wait in main.look (look.go:12).": {Cause: reqtrace.CauseChannel, Site: look, Holder: refresh, Doing: reqtrace.CauseSleep, DoingAt: refresh, DoingOp: "sleep"},
-		"waiting for a free stream of a gRPC connection. Other calls use all streams that the server's MaxConcurrentStreams allows. Requests wait in main.look (look.go:12).": {
+		"waiting for a lock. main.refresh (refresh.go:33) holds it while computing. Requests wait in main.look " +
+			"(look.go:12).": {Cause: reqtrace.CauseLock, Site: look, Holder: refresh, Doing: reqtrace.CauseRunning},
+		"waiting for a singleflight call. main.refresh (refresh.go:33) runs " +
+			"it.": {
+			Cause: reqtrace.CauseLock, Op: "singleflight", Holder: refresh,
+		},
+		"waiting for a sync.Cond. main.refresh (refresh.go:33) signals " +
+			"it.": {
+			Cause: reqtrace.CauseLock, Op: "condition", Holder: refresh,
+		},
+		"waiting for a group of goroutines. main.refresh (refresh.go:33) ends last in " +
+			"it.": {
+			Cause: reqtrace.CauseLock, Op: "group of goroutines", Holder: refresh,
+		},
+		"waiting for a connection from a pool. Its holder is in C (cgo). Requests wait in main.look " +
+			"(look.go:12).": {
+			Cause: reqtrace.CauseChannel, Op: "connection pool", Site: look, Doing: reqtrace.CauseCgo,
+		},
+		"waiting for a semaphore. main.refresh (refresh.go:33) holds it while in C " +
+			"(step).": {
+			Cause: reqtrace.CauseChannel, Op: "semaphore", Holder: refresh, Doing: reqtrace.CauseCgo, DoingOp: "step",
+		},
+		"waiting for a channel. main.refresh (refresh.go:33) serves it while sleeping. Requests wait in main.look " +
+			"(look.go:12).": {
+			Cause: reqtrace.CauseChannel, Site: look, Holder: refresh,
+			Doing: reqtrace.CauseSleep, DoingAt: refresh, DoingOp: "sleep",
+		},
+		"waiting for a free stream of a gRPC connection. Other calls use all streams that the server's " +
+			"MaxConcurrentStreams allows. Requests wait in main.look (look.go:12).": {
 			Cause: reqtrace.CauseChannel, Op: "gRPC stream", Site: look,
 		},
-		"in the system call fsync. Requests make the call in main.look (look.go:12).":        {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
-		"in a system call by uring.enter. Requests make the call in main.look (look.go:12).": {Cause: reqtrace.CauseSyscall, Op: "uring.enter", Site: look},
+		"in the system call fsync. Requests make the call in main.look " +
+			"(look.go:12).": {Cause: reqtrace.CauseSyscall, Op: "fsync", Site: look},
+		"in a system call by uring.enter. Requests make the call in main.look " +
+			"(look.go:12).": {Cause: reqtrace.CauseSyscall, Op: "uring.enter", Site: look},
 		"in C (step). Requests make the call in main.look (look.go:12).": {
 			Cause: reqtrace.CauseCgo,
 			Op:    "step", Site: look,
@@ -62,13 +90,15 @@ func TestHeadline(t *testing.T) {
 			Op:    "rate limiter", Site: look,
 		},
 		"waiting for an SQLite lock. main.report (report.go:40) holds it while sleeping, up to 60 ms at a time. " +
-			"Requests wait in main.look (look.go:12), where sqlite.busyHandler (busy.go:82 in modernc.org/sqlite) sleeps and tries again.": {
+			"Requests wait in main.look (look.go:12), where sqlite.busyHandler (busy.go:82 in modernc.org/sqlite) " +
+			"sleeps and tries again.": {
 			Cause: reqtrace.CauseSleep, Op: "SQLite lock", Site: look, Handler: api,
 			Inside: "sqlite.busyHandler (busy.go:82 in modernc.org/sqlite)",
 			Holder: "main.report (report.go:42)", Doing: reqtrace.CauseSleep, DoingOp: "sleep",
 			DoingAt: "main.report (report.go:40)", Longest: 60 * ms,
 		},
-		"pausing before a retry. retry.Do (retry.go:9 in example.com/retry) sleeps. Requests wait in main.look (look.go:12), called from main.api (api.go:5).": {
+		"pausing before a retry. retry.Do (retry.go:9 in example.com/retry) sleeps. Requests wait in main.look " +
+			"(look.go:12), called from main.api (api.go:5).": {
 			Cause: reqtrace.CauseSleep, Op: "pause before a retry", Site: look, Handler: api,
 			Inside: "retry.Do (retry.go:9 in example.com/retry)",
 		},
@@ -79,12 +109,16 @@ func TestHeadline(t *testing.T) {
 		},
 		"waiting for the network.":                  {Cause: reqtrace.CauseNetwork},
 		"waiting for a CPU (other goroutines ran).": {Cause: reqtrace.CauseRunqueueBusy},
-		"waiting for a CPU (other goroutines ran). main.refresh (refresh.go:33) runs instead, up to 10 ms at a time.": {Cause: reqtrace.CauseRunqueueBusy, Holder: refresh, Longest: 10 * ms},
-		"a stop of the world, not by the GC. main.refresh (refresh.go:33) takes a stack trace of all goroutines, up to 40 ms at a time.": {
+		"waiting for a CPU (other goroutines ran). main.refresh (refresh.go:33) runs instead, up to 10 ms at a " +
+			"time.": {Cause: reqtrace.CauseRunqueueBusy, Holder: refresh, Longest: 10 * ms},
+		"a stop of the world, not by the GC. main.refresh (refresh.go:33) takes a stack trace of all goroutines, up " +
+			"to 40 ms at a time.": {
 			Cause: reqtrace.CauseStoppedOther, Op: "all goroutines stack trace", Holder: refresh, Longest: 40 * ms,
 		},
-		"running on a CPU. Requests compute in main.look (look.go:12), called from main.api (api.go:5).": {Cause: reqtrace.CauseRunning, Site: look, Handler: api},
-		"marking for the GC (assist). Requests allocate in main.look (look.go:12).":                      {Cause: reqtrace.CauseAssistMark, Site: look},
+		"running on a CPU. Requests compute in main.look (look.go:12), called from main.api " +
+			"(api.go:5).": {Cause: reqtrace.CauseRunning, Site: look, Handler: api},
+		"marking for the GC (assist). Requests allocate in main.look " +
+			"(look.go:12).": {Cause: reqtrace.CauseAssistMark, Site: look},
 	} {
 		n.Share = .5
 		if got := n.headline(); got != "50% of the extra time is "+want {
@@ -123,7 +157,8 @@ func TestSameLine(t *testing.T) {
 		reqtrace.Blame{Cause: reqtrace.CauseNetwork, Site: fetch, Time: 30 * ms},
 	))
 	const want = "62% of the extra time comes from main.fetch (fetch.go:9), which is waiting for the network. " +
-		"32% is waiting for a singleflight call in main.get (get.go:5), which main.fill (get.go:8) runs meanwhile, up to 40 ms. 30% is the line itself."
+		"32% is waiting for a singleflight call in main.get (get.go:5), which main.fill (get.go:8) runs meanwhile, " +
+		"up to 40 ms. 30% is the line itself."
 	if v.Sentence != want || v.Causes[0].Cause != reqtrace.CauseLock || v.Causes[1].Cause != reqtrace.CauseNetwork {
 		t.Errorf("%s\n%+v", v.Sentence, v.Causes)
 	}
@@ -154,12 +189,14 @@ func TestStopped(t *testing.T) {
 // TestWords: a cause in a list of causes.
 func TestWords(t *testing.T) {
 	for want, b := range map[string]reqtrace.Blame{
-		"waiting for a mutex that main.refresh (r.go:9) holds while waiting for the network, up to 30 ms at a time, in main.look (l.go:2)": {
+		"waiting for a mutex that main.refresh (r.go:9) holds while waiting for the network, up to 30 ms at a time, " +
+			"in main.look (l.go:2)": {
 			Cause: reqtrace.CauseLock, Op: "mutex", Site: "main.look (l.go:2)",
 			Holder: "main.refresh (r.go:33)", Doing: reqtrace.CauseNetwork, DoingAt: "main.refresh (r.go:9)",
 			Longest: 30 * ms,
 		},
-		"waiting for an RWMutex that reader main.report (r.go:42) holds while sleeping, behind writer main.refresh (w.go:3), in main.look": {
+		"waiting for an RWMutex that reader main.report (r.go:42) holds while sleeping, behind writer main.refresh " +
+			"(w.go:3), in main.look": {
 			Cause: reqtrace.CauseLock, Op: "RWMutex", Site: "main.look",
 			Holder: "main.report (r.go:42)", Writer: "main.refresh (w.go:3)", Doing: reqtrace.CauseSleep,
 			DoingOp: "sleep",
@@ -272,5 +309,79 @@ func TestPlaces(t *testing.T) {
 	r.Median.Sites = []reqtrace.Blame{{Cause: reqtrace.CauseLock, Site: "main.c", Time: ms}}
 	if list := places(r); len(list) != 1 || list[0].Site != "main.a" || list[0].Excess != ms {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestClassCaveat: where the class of most requests is not known, a hint stands among the caveats,
+// and only if there are several.
+func TestClassCaveat(t *testing.T) {
+	for want, classes := range map[bool][]reqtrace.Class{
+		true: {
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 20, Slow: 5},
+			{Requests: 11500},
+		},
+		false: {{Name: "main.report", Requests: 480, Slow: 115}, {Requests: 11520, Slow: 5}},
+	} {
+		r := knownReport()
+		r.Classes = classes
+		const says = "96% of the slowest 1% are main.report. The class of 96% of all requests is unknown"
+		if got := strings.Contains(strings.Join(Of(r).Caveats, "\n"), says); got != want {
+			t.Errorf("%+v: %q", classes, Of(r).Caveats)
+		}
+	}
+}
+
+// TestSlowClass: where the slowest are of another class than the rest, a figure says so; not where a class is rare
+// only because stacks tell it of the slow ones alone.
+func TestSlowClass(t *testing.T) {
+	const says = "96% of the slowest 1% are main.report. Of all requests, 4% are."
+	for _, tt := range []struct {
+		name    string
+		classes []reqtrace.Class
+		class   string // Options.Class
+		want    bool
+	}{
+		{"another one", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 11520, Slow: 5},
+		}, "", true},
+		{"some are not known", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 7520, Slow: 5},
+			{Requests: 4000},
+		}, "", true},
+		{"most are not known", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Requests: 11520, Slow: 5},
+		}, "", false},
+		{"the slow ones are not known", []reqtrace.Class{
+			{Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 11520, Slow: 5},
+		}, "", false},
+		{"as the rest", []reqtrace.Class{
+			{Name: "main.report", Requests: 11000, Slow: 115},
+			{Name: "main.hello", Requests: 1000, Slow: 5},
+		}, "", false},
+		{
+			"too few",
+			[]reqtrace.Class{{Name: "main.report", Requests: 4, Slow: 4}, {Name: "main.hello", Requests: 100}},
+			"", false,
+		},
+		{"one class", []reqtrace.Class{{Name: "main.report", Requests: 12000, Slow: 120}}, "", false},
+		{"alone", []reqtrace.Class{
+			{Name: "main.report", Requests: 480, Slow: 115},
+			{Name: "main.hello", Requests: 11520, Slow: 5},
+		}, "main.report", false},
+	} {
+		r := knownReport()
+		r.Classes, r.Class = tt.classes, tt.class
+		v := Of(r)
+		if got := slices.Contains(v.Figures, says); got != tt.want || got != (v.Class != nil) {
+			t.Errorf("%s: %q, %+v", tt.name, v.Figures, v.Class)
+		}
+		if tt.class != "" && !strings.HasPrefix(v.Scope(), "class main.report: 12,000 whole requests") {
+			t.Errorf("%s: %q", tt.name, v.Scope())
+		}
 	}
 }

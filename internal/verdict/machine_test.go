@@ -54,7 +54,8 @@ func TestDescheduled(t *testing.T) {
 	v := Of(report(reqtrace.CauseDescheduled, reqtrace.Blame{
 		Cause: reqtrace.CauseDescheduled, Site: "main.ask (x.go:7)", Holder: "main.refresh (x.go:9)", Time: 50 * ms,
 	}))
-	const want = "100% of the extra time is waiting for a CPU (other processes ran). main.refresh (x.go:9) holds what requests wait for. Requests wait in main.ask (x.go:7)."
+	const want = "100% of the extra time is waiting for a CPU (other processes ran). main.refresh (x.go:9) holds " +
+		"what requests wait for. Requests wait in main.ask (x.go:7)."
 	if v.Sentence != want || strings.HasPrefix(v.Fix, "at ") {
 		t.Errorf("%s\n%s", v.Sentence, v.Fix)
 	}
@@ -92,7 +93,8 @@ func TestDilated(t *testing.T) {
 	}{
 		{
 			20 * ms, 80 * ms, 20 * ms, reqtrace.CauseLock,
-			"100% of the extra time is waiting for a mutex, 80% because its holder waited for a CPU (other processes ran). main.refresh (x.go:9) holds it while computing, up to 20 ms at a time.",
+			"100% of the extra time is waiting for a mutex, 80% because its holder waited for a CPU (other " +
+				"processes ran). main.refresh (x.go:9) holds it while computing, up to 20 ms at a time.",
 		},
 		{4 * ms, 96 * ms, 4 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 96% because"},
 		{2 * ms, 98 * ms, 20 * ms, reqtrace.CauseLock, "100% of the extra time is waiting for a mutex, 98% because"},
@@ -134,7 +136,8 @@ func TestDilatedOwn(t *testing.T) {
 		own, off time.Duration
 		want     string
 	}{
-		{20 * ms, 60 * ms, "100% of the extra time is running on a CPU, 75% because the request waited for a CPU (other processes ran)."},
+		{20 * ms, 60 * ms, "100% of the extra time is running on a CPU, 75% because the request waited for a CPU " +
+			"(other processes ran)."},
 		{20 * ms, 300 * ms, "94% of the extra time is waiting for a CPU (other processes ran)."},
 		{ms, 4 * ms, "80% of the extra time is waiting for a CPU (other processes ran)."},
 	} {
@@ -153,8 +156,9 @@ func TestDilatedOwn(t *testing.T) {
 // took its CPU for longer. If other requests ran before them, it is not.
 func TestDilatedQueue(t *testing.T) {
 	for holder, want := range map[string]string{
-		"main.batch (x.go:9)": "100% of the extra time is waiting for a CPU (other goroutines ran), 80% because these waited for a CPU (other processes ran). main.batch (x.go:9) runs instead",
-		"other requests":      "80% of the extra time is waiting for a CPU (other processes ran).",
+		"main.batch (x.go:9)": "100% of the extra time is waiting for a CPU (other goroutines ran), 80% because " +
+			"these waited for a CPU (other processes ran). main.batch (x.go:9) runs instead",
+		"other requests": "80% of the extra time is waiting for a CPU (other processes ran).",
 	} {
 		median := partsOf(times{reqtrace.CauseRunning: ms})
 		v := Of(fakeReport(median, partsOf(times{
