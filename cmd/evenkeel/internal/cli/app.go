@@ -2,11 +2,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 
 	"evenkeel.dev/internal/textfmt"
 )
@@ -88,4 +92,79 @@ func isTerminal(f *os.File) bool {
 	}
 	null, err := os.Stat(os.DevNull)
 	return err == nil && !os.SameFile(fi, null)
+}
+
+// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP. The second closes a.Hurry, the
+// third has its default effect. release undoes it.
+func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	hurry := make(chan struct{})
+	a.Hurry = hurry
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	released := make(chan struct{})
+	go func() {
+		defer signal.Stop(c)
+		for _, act := range []func(){cancel, func() { close(hurry) }} {
+			select {
+			case <-c:
+				act()
+			case <-released:
+				return
+			}
+		}
+	}()
+	return ctx, func() { close(released); cancel() }
+}
+
+// Patience returns a context that ends at the second signal.
+func (a *App) Patience() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		select {
+		case <-a.Hurry:
+			cancel(errors.New("interrupted again"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// OutlivePipe makes a write to a closed pipe fail, instead of ending the program before its
+// children. release undoes it.
+func OutlivePipe() (release func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGPIPE)
+	return func() { signal.Stop(c) }
+}
+
+// Screen shows texts. On a terminal each replaces the one before.
+type Screen struct {
+	App   *App
+	drawn int // lines of the last one on the terminal
+}
+
+// Draw shows a text that ends with a newline.
+func (s *Screen) Draw(text string) error {
+	if s.App.View {
+		back := s.back()
+		s.drawn = strings.Count(text, "\n")
+		// Wider lines are cut, because the way back is counted in lines.
+		text = back + "\x1b[?7l" + text + "\x1b[?7h"
+	}
+	_, err := io.WriteString(s.App.Stdout, text)
+	return err
+}
+
+// Erase removes the last text from the terminal.
+func (s *Screen) Erase() {
+	fmt.Fprint(s.App.Stdout, s.back())
+	s.drawn = 0
+}
+
+func (s *Screen) back() string {
+	if s.drawn == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn)
 }

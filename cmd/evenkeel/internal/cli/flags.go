@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,4 +152,101 @@ func (s *ByteSize) Set(text string) error {
 	}
 	*s = ByteSize(x * unit)
 	return nil
+}
+
+var foreignFlags = map[string]string{
+	"q":  "hey's -q is a rate for each worker; -rate is that of all together",
+	"A":  "write -H 'Accept: TYPE'",
+	"U":  "write -H 'User-Agent: NAME'",
+	"h2": "write -http2",
+	"x":  "there are no proxies here: name the service's own address",
+
+	"disable-compression": "answers are never asked for compressed: leave it out",
+	"disable-redirects":   "redirects are not followed: leave it out",
+	"cpus":                "set GOMAXPROCS in the environment",
+
+	"L":        "percentiles are always shown: leave it out",
+	"latency":  "percentiles are always shown: leave it out",
+	"R":        "write -rate",
+	"s":        "there are no scripts here: -targets has several requests, -template different ones",
+	"script":   "there are no scripts here: -targets has several requests, -template different ones",
+	"threads":  "evenkeel uses the processors there are: leave it out",
+	"timeout":  "write -t",
+	"duration": "write -z",
+
+	"connections":     "write -c",
+	"max-connections": "write -c",
+	"workers":         "write -c",
+	"max-workers":     "write -c",
+	"header":          "write -H",
+	"body":            "write -D FILE, or -d TEXT",
+	"h2c":             "write -http2",
+	"keepalive":       "connections are kept; -disable-keepalive opens one for each request",
+	"output":          "write -o FILE",
+	"name":            "write -label",
+}
+
+var (
+	undefinedFlag = regexp.MustCompile(`^flag provided but not defined: -+(\S+)$`)
+	gluedFlag     = regexp.MustCompile(`^([a-zA-Z])(\d\S*)$`)
+)
+
+// flagHint says what to write instead of an undefined flag, or "".
+func flagHint(fs *flag.FlagSet, err error) string {
+	m := undefinedFlag.FindStringSubmatch(err.Error())
+	if m == nil || fs.Lookup("rate") == nil || fs.Lookup("z") == nil {
+		return "" // another command than load and run
+	}
+	if do, ok := foreignFlags[m[1]]; ok {
+		return "; " + do
+	}
+	if glued := gluedFlag.FindStringSubmatch(m[1]); glued != nil && fs.Lookup(glued[1]) != nil {
+		return fmt.Sprintf("; write a space between: -%s %s", glued[1], glued[2])
+	}
+	return ""
+}
+
+const (
+	helpColumns = 100
+	helpIndent  = 22 // of what a flag does
+)
+
+// writeHelp writes text and groups of flags. The first group that names a flag shows it. A last
+// group has the rest.
+func writeHelp(w io.Writer, fs *flag.FlagSet, text string, groups []string) {
+	fmt.Fprintln(w, strings.TrimSpace(text))
+	rest := "Flags:"
+	fs.VisitAll(func(f *flag.Flag) { rest += " " + f.Name })
+	shown := map[string]bool{}
+	for _, g := range append(groups, rest) {
+		title, list, _ := strings.Cut(g, ":")
+		names := slices.DeleteFunc(strings.Fields(list), func(n string) bool { return shown[n] })
+		if len(names) > 0 {
+			fmt.Fprintf(w, "\n%s:\n", title)
+		}
+		for _, n := range names {
+			writeFlag(w, fs.Lookup(n))
+			shown[n] = true
+		}
+	}
+}
+
+func writeFlag(w io.Writer, f *flag.Flag) {
+	value, usage := flag.UnquoteUsage(f)
+	if !slices.Contains([]string{"", "0", "0s", "0%", "false"}, f.DefValue) {
+		usage += " (default " + f.DefValue + ")"
+	}
+	line := fmt.Sprintf("%-*s", helpIndent, "  -"+f.Name+" "+value)
+	if len(line) > helpIndent {
+		fmt.Fprintln(w, line)
+		line = strings.Repeat(" ", helpIndent)
+	}
+	for word := range strings.FieldsSeq(usage) {
+		if len(line)+1+len(word) > helpColumns {
+			fmt.Fprintln(w, line)
+			line = strings.Repeat(" ", helpIndent)
+		}
+		line += " " + word
+	}
+	fmt.Fprintln(w, line)
 }
