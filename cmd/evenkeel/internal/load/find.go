@@ -56,7 +56,7 @@ type step struct {
 
 // judgeByStretches says that a goal holds if the whole interval is below the limit. It fails if the
 // interval is above, or if too many requests failed.
-func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
+func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
 		if status >= 500 {
@@ -68,7 +68,7 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 	}
 	bad := s.load.Failed + refused
 	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
-		return loadgen.VerdictFails, fmt.Sprintf("%.1f%% failed", 100*share)
+		return rateFails, fmt.Sprintf("%.1f%% failed", 100*share)
 	}
 	// Failed requests and answers of 5xx take the highest ranks, so the quantile of the others is
 	// lower.
@@ -83,20 +83,20 @@ func judgeByStretches(g Goal, s *step) (loadgen.Verdict, string) {
 		}
 	}
 	if len(over) < findStretches || s.load.Requests() < enough(g.quantile) {
-		return loadgen.VerdictUnknown, fmt.Sprintf("%s requests are too few for it: more -z",
+		return rateUnknown, fmt.Sprintf("%s requests are too few for it: more -z",
 			textfmt.Count(float64(s.load.Requests())))
 	}
 	e, err := tailstat.SignedRank(over, findLevel)
 	switch {
 	case err != nil:
-		return loadgen.VerdictUnknown, err.Error()
+		return rateUnknown, err.Error()
 	case e.High < 0:
-		return loadgen.VerdictHolds, ""
+		return rateHolds, ""
 	case e.Low >= 0:
-		return loadgen.VerdictFails, ""
+		return rateFails, ""
 	}
 	at := func(log float64) string { return textfmt.Duration(time.Duration(math.Exp(log) * float64(g.limit))) }
-	return loadgen.VerdictUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
+	return rateUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
 }
 
 // enough is how many requests give each stretch one beyond the quantile.
@@ -148,7 +148,7 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 	}
 	// Below this rate a step has too few requests.
 	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
-	found, err := loadgen.RateSearch{Start: max(start, lowest), Lowest: lowest}.Run(ctx, f.step)
+	found, err := searchRate(ctx, max(start, lowest), lowest, f.step)
 	if ctx.Err() != nil {
 		err = cli.ErrInterrupted
 	}
@@ -159,13 +159,13 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 		_, werr := fmt.Fprintln(f.app.Stdout, foundText(f.goal, found))
 		err = errors.Join(err, werr)
 	}
-	if err == nil && found.Rate == 0 {
+	if err == nil && found.holds == 0 {
 		err = fmt.Errorf("no rate was found at which %s holds", f.goal.Text)
 	}
 	return err
 }
 
-func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error) {
+func (f *Finder) step(ctx context.Context, rate float64) (rateVerdict, error) {
 	o := f.load
 	o.Rate = rate
 	s := &step{rate: rate}
@@ -190,8 +190,8 @@ func (f *Finder) step(ctx context.Context, rate float64) (loadgen.Verdict, error
 		return 0, cli.ErrInterrupted
 	}
 	v, why := judgeByStretches(f.goal, s)
-	if v == loadgen.VerdictFails && f.goal.missedHere(res, why) {
-		v, why = loadgen.VerdictUnknown,
+	if v == rateFails && f.goal.missedHere(res, why) {
+		v, why = rateUnknown,
 			"the load generator did not keep this rate itself, so nothing is known of the service"
 	}
 	if spoilt := compare.Spoilt(&run); spoilt != "" {
@@ -219,21 +219,101 @@ func (f *Finder) measureStep(ctx context.Context, o loadgen.Options, label strin
 	return NewProgress(f.app, label).Run(ctx, o)
 }
 
-func foundText(g Goal, f loadgen.RateFound) string {
-	if f.Rate == 0 {
-		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, len(f.Steps))
+// rateVerdict is what a step found out about a rate.
+type rateVerdict int
+
+const (
+	rateUnknown rateVerdict = iota // the step does not decide
+	rateHolds
+	rateFails
+)
+
+func (v rateVerdict) String() string { return [...]string{"cannot tell", "holds", "fails"}[v] }
+
+const (
+	searchSteps = 12
+	// searchWithin is how far the lowest rate that does not hold may lie above the result. A verdict
+	// close to the limit may be wrong by chance, so this is half of the 5% that -find promises.
+	searchWithin = 1.025
+)
+
+// foundRates is what a search found. 0 means that there is no such rate.
+type foundRates struct {
+	holds   float64 // the highest that holds
+	fails   float64 // the lowest that fails
+	unknown float64 // the lowest that a step did not decide
+	steps   int
+}
+
+// searchRate looks for the highest rate that holds. From start it goes up or down by factors of 2, 4
+// and then 8 until one rate holds and a higher one does not. Then it bisects on the logarithm. With
+// any start within a factor of 4,000 of the answer, 12 steps suffice.
+func searchRate(
+	ctx context.Context, start, lowest float64, step func(context.Context, float64) (rateVerdict, error),
+) (f foundRates, err error) {
+	rate, factor := start, 2.0
+	for f.steps < searchSteps && ctx.Err() == nil {
+		v, err := step(ctx, rate)
+		if err != nil {
+			return f, err
+		}
+		f.add(rate, v)
+		bound := lower(f.fails, f.unknown)
+		switch {
+		case f.holds > 0 && bound > 0:
+			if bound <= f.holds*searchWithin {
+				return f, nil
+			}
+			rate = math.Sqrt(f.holds * bound)
+			continue
+		case f.holds > 0 && rate >= loadgen.MaxRate, f.holds == 0 && rate <= lowest:
+			return f, nil
+		case f.holds > 0:
+			rate = min(rate*factor, loadgen.MaxRate)
+		default:
+			rate = max(rate/factor, lowest)
+		}
+		factor = min(2*factor, 8)
 	}
-	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.Rate))
+	return f, ctx.Err()
+}
+
+// add adds a step. holds stays below fails and unknown.
+func (f *foundRates) add(rate float64, v rateVerdict) {
+	f.steps++
+	switch v {
+	case rateHolds:
+		f.holds = max(f.holds, rate)
+	case rateFails:
+		f.fails = lower(f.fails, rate)
+	default:
+		f.unknown = lower(f.unknown, rate)
+	}
+}
+
+// lower returns the lower of two rates, of which 0 is none.
+func lower(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
+func foundText(g Goal, f foundRates) string {
+	if f.holds == 0 {
+		return fmt.Sprintf("%s holds at none of the %d rates tried", g.Text, f.steps)
+	}
+	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.holds))
 	switch {
-	case f.Unknown > 0 && f.Fails > f.Unknown:
-		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.Unknown),
-			textfmt.Count(f.Fails))
-	case f.Unknown > 0 && f.Fails == 0:
-		t += fmt.Sprintf("; from %s/s on these runs cannot tell", textfmt.Count(f.Unknown))
-	case f.Fails > 0:
-		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.Fails))
+	case f.unknown > 0 && f.fails > f.unknown:
+		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.unknown),
+			textfmt.Count(f.fails))
+	case f.unknown > 0 && f.fails == 0:
+		t += fmt.Sprintf("; from %s/s on these runs cannot tell", textfmt.Count(f.unknown))
+	case f.fails > 0:
+		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.fails))
 	default:
 		t += ", the highest tried"
 	}
-	return fmt.Sprintf("%s (%d steps)", t, len(f.Steps))
+	return fmt.Sprintf("%s (%d steps)", t, f.steps)
 }
