@@ -146,7 +146,7 @@ func TestStall(t *testing.T) {
 		"HTTP/1.1":              {Protocol: ProtocolHTTP1},
 		"HTTP/2":                {Protocol: ProtocolHTTP2},
 		"HTTP/2, streams":       {Protocol: ProtocolHTTP2, Connections: 2, Streams: 200},
-		"HTTP/2, own goroutine": {Protocol: ProtocolHTTP2, Connections: 2, Streams: MaxStreams},
+		"HTTP/2, own goroutine": {Protocol: ProtocolHTTP2, Connections: 2, Streams: maxStreams},
 		"a call":                {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func testStall(t *testing.T, o Options) {
 	srv := &http.Server{
 		Handler:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { serve(); io.WriteString(w, "ok") }),
 		Protocols: new(http.Protocols),
-		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: MaxStreams},
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 	srv.Protocols.SetHTTP1(true)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -40,7 +41,7 @@ func oracle(in []byte, head bool) (a answer, err error) {
 // The load generator measures services, it does not judge them, where the framing is clear.
 func tolerated(err error) string {
 	for part, why := range map[string]string{
-		"malformed MIME header line":      "a name or value with bytes that HTTP forbids: they do not matter to the framing",
+		"malformed MIME header line":      "bytes that HTTP forbids, which do not matter to the framing",
 		"cannot contain multiple Content": "the same length written in two ways, as 3 and 03",
 		"bare LF":                         "line feeds alone between chunks, as between headers",
 		"invalid CR in chunked line":      "a carriage return within a chunk extension",
@@ -153,7 +154,7 @@ func isASCII(s string) bool {
 func FuzzHistogramJSON(f *testing.F) {
 	var h Histogram
 	for i := range int64(100) {
-		h.record(i * i * 1e6)
+		h.Record(time.Duration(i * i * 1e6))
 	}
 	b, _ := h.MarshalJSON()
 	f.Add(b)

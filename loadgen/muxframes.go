@@ -36,14 +36,13 @@ func (c *muxConn) received(f http2.Frame) error {
 	return nil
 }
 
-// resetError is the server's end of a stream.
 type resetError http2.ErrCode
 
 func (e resetError) Error() string { return fmt.Sprintf("%v: %v", errReset, http2.ErrCode(e)) }
 
 func (e resetError) Unwrap() error { return errReset }
 
-// head handles a part of a header block, informational header or trailer.
+// head handles a part of a header, an informational header or a trailer.
 func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	if _, err := c.header.Write(fragment); err != nil {
 		return fmt.Errorf("%w: %w", errMalformed, err)
@@ -58,7 +57,7 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	s := c.streams[id]
 	wrong := ""
 	switch {
-	case s == nil: // given up
+	case s == nil: // ended already
 	case s.status != 0:
 		if !c.headEnd {
 			wrong = "a second header that ends nothing"
@@ -82,7 +81,7 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	return nil
 }
 
-// data counts a body's bytes and returns them to the server's windows.
+// data counts a body's bytes, and returns them to the server's windows.
 func (c *muxConn) data(f *http2.DataFrame) error {
 	c.mu.Lock()
 	n := f.Length // padding counts
@@ -112,7 +111,7 @@ func (c *muxConn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// answered ends a stream after its whole answer. The caller holds mu, which it releases.
+// answered ends a stream after its answer. The caller holds mu, and it unlocks mu.
 func (c *muxConn) answered(s *stream) {
 	if s.rest != nil { // the server did not wait for the body
 		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeNo)
@@ -123,7 +122,7 @@ func (c *muxConn) answered(s *stream) {
 	s.end(c, c.got, answer{status: s.status, bytes: s.bytes}, nil)
 }
 
-// broken ends a failed stream. If code is not 0, we reset it.
+// broken ends a failed stream, and resets it unless code is 0.
 func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.mu.Lock()
 	s := c.streams[id]
@@ -142,7 +141,7 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	return nil
 }
 
-// leave handles GOAWAY. What the server does not process goes to another connection.
+// leave handles GOAWAY. Requests that the server ignores go to another connection.
 func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.gone, c.goAway = true, f.ErrCode
 	last := f.LastStreamID
@@ -156,7 +155,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.proceed(c.got)
 	c.mu.Unlock()
 	c.line.forget(c)
-	limit := 1 // do not ask again and again
+	limit := 1
 	if f.ErrCode == http2.ErrCodeNo {
 		limit = resends
 	}
@@ -165,7 +164,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	}
 }
 
-// settings handles the server's SETTINGS. The first open the connection.
+// settings handles SETTINGS, which open the connection at first.
 func (c *muxConn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
@@ -208,7 +207,7 @@ func (c *muxConn) settings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// widen lets more of the requests' bodies out.
+// widen handles WINDOW_UPDATE.
 func (c *muxConn) widen(id uint32, by int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,12 +219,12 @@ func (c *muxConn) widen(id uint32, by int64) {
 	c.pump()
 }
 
-// muxOutBytes is how much of requests' bodies may wait to be written.
+// muxOutBytes is how much of bodies may wait in out.
 const muxOutBytes = 256 << 10
 
-// start sends a stream's request on the connection, or has it wait until it can be sent; false where
-// the connection takes no more. by is the connection whose reader calls: its own writes what comes
-// when it has read all there is.
+// start sends a stream's request, now or when there is room. It returns false if the connection
+// takes no more. by is the connection whose reader calls. That one writes when it has read all
+// there is.
 func (c *muxConn) start(s *stream, by *muxConn) bool {
 	c.mu.Lock()
 	if c.state >= muxClosing {
@@ -262,7 +261,7 @@ func (c *muxConn) open(s *stream, now int64) {
 
 	c.block.Reset()
 	for _, f := range s.header() {
-		_ = c.encoder.WriteField(f) // into memory, so it cannot fail
+		_ = c.encoder.WriteField(f) // into memory
 	}
 	head, body := c.block.Bytes(), s.req.target.Body
 	first := head[:min(len(head), c.frame)]
@@ -282,7 +281,7 @@ func (c *muxConn) open(s *stream, now int64) {
 	}
 }
 
-// pump frames as much of the bodies as the server's windows allow. The caller holds mu.
+// pump frames as much of the bodies as the windows allow. The caller holds mu.
 func (c *muxConn) pump() {
 	kept := c.blocked[:0]
 	for _, s := range c.blocked {
@@ -303,7 +302,7 @@ func (c *muxConn) pump() {
 	c.blocked = kept
 }
 
-// flush writes, or leaves it to the goroutine that does.
+// flush writes, or leaves that to the goroutine that does.
 func (c *muxConn) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -319,8 +318,8 @@ func (c *muxConn) flush() {
 	}
 }
 
-// writeOn writes in a goroutine of its own if requests may exceed the send buffer. The reader must
-// not wait for a server that waits for the reader.
+// writeOn writes in its own goroutine if requests may exceed the send buffer. The reader must not
+// wait for a server that waits for the reader.
 func (c *muxConn) writeOn(done <-chan struct{}) {
 	for {
 		select {
@@ -334,7 +333,7 @@ func (c *muxConn) writeOn(done <-chan struct{}) {
 	}
 }
 
-// write writes until nothing is left. The caller holds mu, which it releases while it writes.
+// write writes all of out. The caller holds mu, which it unlocks during a write.
 func (c *muxConn) write() {
 	c.writing = true
 	for len(c.out) > 0 {

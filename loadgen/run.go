@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Run puts load on the targets until the options' bounds are reached or ctx ends, and returns
-// what it measured. When ctx ends, Result.Interrupted is set, and what was due and not answered
-// is counted in Result.Unfinished alone. The only errors are of type *evenkeel.OptionError: a service that is down
-// gives a Result full of failures.
+// Run puts load on the targets until a limit of the options is reached or ctx ends, and returns
+// what it measured. If ctx ends, it sets Result.Interrupted and counts missing answers as
+// Unfinished. Every error is an *evenkeel.OptionError. If the service is down, the Result has
+// failures.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o, err := o.normal()
 	if err != nil {
@@ -26,11 +26,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return e.load(ctx), nil
 }
 
-// load puts the load on, once.
 func (e *engine) load(caller context.Context) *Result {
 	o := e.o
-	// The loops see no deadline, only the end: else a dial could fail by a deadline of ctx just
-	// before ctx is over, and count as a time-out of the service.
+	// The loops see no deadline. A dial could fail at ctx's deadline before ctx is over, and count
+	// as the service's timeout.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
 	defer cancel()
 	if caller.Err() != nil {
@@ -87,7 +86,7 @@ func (e *engine) load(caller context.Context) *Result {
 	return res
 }
 
-// Check returns what Run would say of the options, without running them.
+// Check returns the error that Run would return, without a run.
 func Check(o Options) error {
 	o, err := o.normal()
 	if err == nil {
@@ -96,13 +95,13 @@ func Check(o Options) error {
 	return err
 }
 
-// loop is a way to decide when to send.
+// loop decides when to send.
 type loop interface {
-	// run puts load on until the phase's bounds or ctx, and until no request is in flight.
+	// run puts load on until the phase or ctx ends, and no request is in flight.
 	run(ctx context.Context, p phase, rec *recorder)
-	// load returns how many requests are in flight, and how many are due and could not be sent yet.
+	// load returns how many requests are in flight, and how many are due and not sent.
 	load() (inFlight, backlog int64)
-	// wait returns when the loop's goroutines have ended; connections are closed by then.
+	// wait returns when the loop's goroutines have ended. Call it after closing connections.
 	wait()
 }
 
@@ -123,11 +122,9 @@ func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	return rec
 }
 
-// overtime is how long after a phase's duration the answers to what was sent last may take
-// unmentioned.
+// overtime is how long answers may come after a phase's duration before report mentions them.
 const overtime = 250 * time.Millisecond
 
-// report calls OnProgress until done.
 func (e *engine) report(l loop, p phase, rec *recorder, done <-chan struct{}) {
 	t := time.NewTicker(e.o.ProgressInterval)
 	defer t.Stop()
@@ -164,21 +161,21 @@ type engine struct {
 	o        Options
 	reqs     []request
 	hosts    []host
-	round    []int // indexes into reqs, again and again. nil: one after the other
+	round    []int // indexes into reqs; nil: in order
 	classes  classes
 	epoch    time.Time
-	http2    bool // speak HTTP/2. Before negotiate returns: it may be spoken
+	http2    bool // speak HTTP/2; before negotiate: perhaps
 	connects atomic.Int64
 
-	newNap      func() func(ns int64) // makes the pacer's sleep, in the pacer's goroutine
+	newNap      func() func(ns int64) // called in the pacer's goroutine
 	dialContext func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex             // guards the rest
-	conns map[io.Closer]struct{} // open ones. nil after the run
-	first []net.Conn             // by host: negotiate's, which the run has not used yet
+	conns map[io.Closer]struct{} // open ones; nil after the run
+	first []net.Conn             // negotiate's unused ones, by host
 }
 
-// newEngine prepares a run. The options are normal.
+// newEngine takes normal options.
 func newEngine(o Options) (*engine, error) {
 	reqs, hosts, err := prepare(o)
 	if err != nil {
@@ -195,7 +192,7 @@ func newEngine(o Options) (*engine, error) {
 	return e, err
 }
 
-// now returns nanoseconds of monotonic time.
+// now returns monotonic nanoseconds.
 func (e *engine) now() int64 { return int64(time.Since(e.epoch)) }
 
 func (e *engine) request(j job) *request { return &e.reqs[e.target(j)] }

@@ -13,21 +13,18 @@ import (
 	"strconv"
 
 	"golang.org/x/net/http2/hpack"
-
-	"evenkeel.dev"
 )
 
-// request is a Target made ready to send.
+// request is a Target ready to send.
 type request struct {
-	host       int                 // index into hosts of the run
+	host       int                 // index into hosts
 	wire       []byte              // head and body as HTTP/1.1 sends them
 	head       bool                // the answer has no body
-	replayable bool                // may be sent again when a kept connection turns out to be dead
+	replayable bool                // may be sent again after a kept connection proved dead
 	target     Target              // for Options.Transport
-	fields     []hpack.HeaderField // for HTTP/2; nil: not made yet
+	fields     []hpack.HeaderField // for HTTP/2; nil: not made
 }
 
-// host is where a connection goes.
 type host struct {
 	addr string // host:port
 	tls  string // server name, or "" for plain TCP
@@ -38,7 +35,7 @@ func prepare(o Options) (reqs []request, hosts []host, err error) {
 	for i, t := range o.Targets {
 		r, h, err := t.prepare(o.DisableKeepAlive)
 		if err != nil {
-			return nil, nil, evenkeel.NewOptionError("loadgen.Options", fmt.Sprintf("Targets[%d]", i), "%v", err)
+			return nil, nil, optionError(fmt.Sprintf("Targets[%d]", i), "%v", err)
 		}
 		k, ok := seen[h]
 		if !ok {
@@ -88,8 +85,8 @@ func (t Target) prepare(closeAfter bool) (request, host, error) {
 	return request{wire: wire, head: t.Method == http.MethodHead, replayable: replayable(t), target: t}, h, nil
 }
 
-// wire lays the request out as net/http does, and reads it back to see that no header was
-// dropped or changed on the way.
+// wire writes the request as net/http does, and reads it back to see that no header was dropped or
+// changed.
 func (t Target) wire(closeAfter bool) ([]byte, error) {
 	r, err := t.httpRequest()
 	if err != nil {
@@ -154,32 +151,30 @@ func (t Target) httpRequest() (*http.Request, error) {
 	return r, nil
 }
 
-// Limits of a mix of targets.
+// MaxTargets limits the targets, and the requests of a [Round].
+const MaxTargets = 1 << 20
+
 const (
-	MaxTargets = 1 << 20 // also requests of one round: the sum of the weights, in lowest terms
-	MaxClasses = 64      // classes of targets that have figures of their own
+	maxClasses   = 64
+	otherTargets = "other targets" // the class of those without a class, beyond maxClasses
 )
 
-// OtherTargets is the class of the targets without a class name, if there are more than MaxClasses.
-const OtherTargets = "other targets"
-
 // Round returns the order of the targets that Run repeats, as indexes. A target of weight 3 is in
-// it three times, as far apart as can be. Its errors are *evenkeel.OptionError.
+// it three times, evenly spread. An error is an *evenkeel.OptionError.
 func Round(targets []Target) ([]int, error) {
 	if len(targets) > MaxTargets {
-		return nil, evenkeel.NewOptionError("loadgen.Options", "Targets", "%d; there may be %d", len(targets),
-			MaxTargets)
+		return nil, optionError("Targets", "%d; there may be %d", len(targets), MaxTargets)
 	}
 	common := 0
 	for i := range targets {
 		w := targets[i].Weight
 		if w < 0 || w > MaxTargets {
-			return nil, evenkeel.NewOptionError("loadgen.Options", fmt.Sprintf("Targets[%d].Weight", i),
+			return nil, optionError(fmt.Sprintf("Targets[%d].Weight", i),
 				"%d; it goes from 1 to %d, or is 0 for 1", w, MaxTargets)
 		}
 		common = greatestCommon(common, targets[i].weight())
 	}
-	// turn is a request of the round. Its place is half an interval after the last of its target.
+	// turn is a request of the round.
 	type turn struct {
 		place  float64 // 0 to 1
 		target int
@@ -188,8 +183,8 @@ func Round(targets []Target) ([]int, error) {
 	for i := range targets {
 		w := targets[i].weight() / common
 		if len(turns)+w > MaxTargets {
-			return nil, evenkeel.NewOptionError("loadgen.Options", "Targets",
-				"a round of their weights has over %d requests: write smaller weights", MaxTargets)
+			return nil, optionError("Targets", "a round of their weights has over %d requests: write smaller weights",
+				MaxTargets)
 		}
 		for k := range w {
 			turns = append(turns, turn{(float64(k) + .5) / float64(w), i})
@@ -203,8 +198,8 @@ func Round(targets []Target) ([]int, error) {
 	return round, nil
 }
 
-// mix returns the order of the targets, or nil for their own order, and their classes, or none if
-// there is one.
+// mix returns the order and the classes of the targets. A nil round means their own order. A single
+// class means none.
 func mix(targets []Target) (round []int, c classes, err error) {
 	if slices.ContainsFunc(targets, func(t Target) bool { return t.Weight != 0 }) || len(targets) > MaxTargets {
 		if round, err = Round(targets); err != nil {
@@ -217,7 +212,6 @@ func mix(targets []Target) (round []int, c classes, err error) {
 	return round, c, err
 }
 
-// weight returns the share of a target, 1 or more.
 func (t *Target) weight() int { return max(t.Weight, 1) }
 
 func greatestCommon(a, b int) int {
@@ -227,55 +221,44 @@ func greatestCommon(a, b int) int {
 	return a
 }
 
-// classes are the targets of a run by class.
 type classes struct {
 	of    []int // class of each target
 	names []string
 	share []float64 // of the requests
 }
 
-// classesOf returns the classes that targets name, and "METHOD URL" for the others.
+// classesOf returns the classes of targets: their own names, and "METHOD URL" for the others. If
+// those are too many, the others are one class.
 func classesOf(targets []Target) (classes, error) {
-	var c classes
-	index := map[string]int{}
-	enter := func(name string) {
-		if _, ok := index[name]; !ok {
-			index[name] = len(c.names)
-			c.names = append(c.names, name)
-		}
+	c := group(targets, (*Target).class)
+	if len(c.names) > maxClasses {
+		c = group(targets, func(t *Target) string { return cmp.Or(t.Class, otherTargets) })
 	}
-	for i := range targets {
-		enter(targets[i].class())
-	}
-	lump := len(c.names) > MaxClasses
-	if lump {
-		c.names = nil
-		clear(index)
-		for i := range targets {
-			enter(cmp.Or(targets[i].Class, OtherTargets))
-		}
-		if len(c.names) > MaxClasses {
-			return c, evenkeel.NewOptionError("loadgen.Options", "Targets", "%d classes; there may be %d", len(c.names),
-				MaxClasses)
-		}
-	}
-	c.share = make([]float64, len(c.names))
-	total := 0.
-	for i := range targets {
-		name := targets[i].class()
-		if lump {
-			name = cmp.Or(targets[i].Class, OtherTargets)
-		}
-		k := index[name]
-		c.of = append(c.of, k)
-		c.share[k] += float64(targets[i].weight())
-		total += float64(targets[i].weight())
-	}
-	for k := range c.share {
-		c.share[k] /= total
+	if len(c.names) > maxClasses {
+		return c, optionError("Targets", "%d classes; there may be %d", len(c.names), maxClasses)
 	}
 	return c, nil
 }
 
-// class returns the name of a target's class.
+func group(targets []Target, name func(*Target) string) (c classes) {
+	index := map[string]int{}
+	total := 0.
+	for i := range targets {
+		t := &targets[i]
+		k, ok := index[name(t)]
+		if !ok {
+			k = len(c.names)
+			index[name(t)] = k
+			c.names, c.share = append(c.names, name(t)), append(c.share, 0)
+		}
+		c.of = append(c.of, k)
+		c.share[k] += float64(t.weight())
+		total += float64(t.weight())
+	}
+	for k := range c.share {
+		c.share[k] /= total
+	}
+	return c
+}
+
 func (t *Target) class() string { return cmp.Or(t.Class, cmp.Or(t.Method, "GET")+" "+t.URL) }

@@ -302,12 +302,13 @@ func TestSearchBisects(t *testing.T) {
 	for range 5000 {
 		capacity := math.Exp(rnd.Float64()*math.Log(1e6) - 2) // 0.14 to 135,000
 		start := max(loadgen.MinRate, min(loadgen.MaxRate, capacity*math.Exp((rnd.Float64()*2-1)*math.Log(4000))))
-		f, err := searchRate(t.Context(), start, loadgen.MinRate, func(_ context.Context, rate float64) (rateVerdict, error) {
+		step := func(_ context.Context, rate float64) (rateVerdict, error) {
 			if rate <= capacity {
 				return rateHolds, nil
 			}
 			return rateFails, nil
-		})
+		}
+		f, err := searchRate(t.Context(), start, loadgen.MinRate, step)
 		if err != nil || f.holds > capacity || f.fails < capacity || f.holds < capacity/1.05 ||
 			f.steps > searchSteps || f.unknown != 0 {
 			t.Fatalf("capacity %v, start %v: %+v, %v", capacity, start, f, err)
@@ -355,7 +356,7 @@ func TestSearchQueue(t *testing.T) {
 		if got := q.quantile(p, want); math.Abs(got-limit) > 1e-9 {
 			t.Fatalf("p99 at %v is %v", want, got)
 		}
-		f, err := searchRate(t.Context(), 100, loadgen.MinRate, func(_ context.Context, rate float64) (rateVerdict, error) {
+		step := func(_ context.Context, rate float64) (rateVerdict, error) {
 			below := 0
 			for range 7 {
 				if q.below(p, limit, rate, 20_000) {
@@ -369,7 +370,8 @@ func TestSearchQueue(t *testing.T) {
 				return rateFails, nil
 			}
 			return rateUnknown, nil
-		})
+		}
+		f, err := searchRate(t.Context(), 100, loadgen.MinRate, step)
 		if err != nil || f.steps > searchSteps || math.Abs(f.holds/want-1) > .05 {
 			t.Errorf("service at %v/s: found %v/s, computed %v/s: %+v, %v", service, f.holds, want, f, err)
 		}
