@@ -119,7 +119,7 @@ func (f *compareFlags) write(a *cli.App, c *compare.Comparison, lines []string) 
 	return c.Text(a.Stdout, a.Style)
 }
 
-// readRunFiles reads files, and returns how messages name them. Its error names each bad file.
+// readRunFiles also returns how messages name the files. Its error names each bad file.
 func readRunFiles(names []string) (files []*runfile.File, shown []string, err error) {
 	for _, n := range names {
 		in, name, openErr := cli.Open(n)

@@ -41,7 +41,7 @@ standard input, the HOST:PORT of a server with net/http/pprof, or the URL of a r
 docs/explain.md says how to read the report.
 `
 
-// demoTrace is four seconds of examples/search at 300 requests/s with -alloc=lean -refresh=locked
+// demoTrace is 4 s of examples/search at 300 requests/s, with -alloc=lean -refresh=locked
 // -ttl=1500ms and a feed of 200 ms, built with -trimpath.
 //
 //go:embed demo.trace.gz
@@ -155,7 +155,6 @@ func runExplain(ctx context.Context, a *cli.App, args []string) error {
 	return nil
 }
 
-// wrong finds flags and traces that do not go together, and flags that would do nothing.
 func (f *explainFlags) wrong(names []string) error {
 	switch {
 	case len(names) == 0 && f.against != nil:
@@ -216,7 +215,6 @@ func printVerdict(a *cli.App, source string, v *verdict.Verdict, f *explainFlags
 	return v.WriteText(a.Stdout, o)
 }
 
-// verdictOn is traces.Verdict that also knows the trace of -demo.
 func verdictOn(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -227,7 +225,6 @@ func verdictOn(
 	return demoName, v, err
 }
 
-// newExplained names the trace. A page leads into a file.
 func newExplained(name, source string) page.Trace {
 	if name != source || name == demoName {
 		return page.Trace{Name: source}
@@ -278,11 +275,11 @@ func against(
 		printChange(a, c, sides, f))
 	lines, limitErr := limits.CheckChange(c)
 	a.Say("explain", lines...)
-	// A limit that part of a trace keeps may be exceeded by the rest.
+	// The rest of a broken trace may exceed a limit that its beginning keeps.
 	return cmp.Or(errors.Join(err, broken), limitErr)
 }
 
-// expand returns the files that patterns stand for. A name without a file may be a URL.
+// expand returns the files that match. A name without a file may be a URL.
 func expand(patterns []string) (names []string, err error) {
 	for _, p := range patterns {
 		found, err := filepath.Glob(p)
@@ -297,7 +294,7 @@ func expand(patterns []string) (names []string, err error) {
 		case found == nil:
 			found = []string{p}
 		}
-		for _, name := range found { // a file counts once, a URL is asked anew
+		for _, name := range found { // a file counts once, a URL each time
 			if fetch.IsURL(name) || !slices.Contains(names, name) {
 				names = append(names, name)
 			}

@@ -1,5 +1,5 @@
-// Command evenkeel measures a Go service's latency under load, and says what its garbage collector
-// costs and why its slowest requests are slow. evenkeel -h lists the subcommands.
+// Command evenkeel measures a Go service's latency under load, and says why its slowest requests
+// are slow.
 package main
 
 import (

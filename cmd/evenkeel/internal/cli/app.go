@@ -25,16 +25,16 @@ const (
 	ExitInterrupted = 130
 )
 
-// ErrUsage means that the command line was wrong, which was said already.
+// ErrUsage means a wrong command line, reported already.
 var ErrUsage = errors.New("usage")
 
 // ErrInterrupted means that a signal ended the work.
 var ErrInterrupted = errors.New("interrupted")
 
-// ErrLimit means that a -fail-if was exceeded, which was said already.
+// ErrLimit means that a -fail-if was exceeded, reported already.
 var ErrLimit = errors.New("limit exceeded")
 
-// ErrCannotTell means that a -fail-if is inconclusive, which was said already.
+// ErrCannotTell means that a -fail-if is inconclusive, reported already.
 var ErrCannotTell = errors.New("cannot tell")
 
 // App is what a subcommand works with.
@@ -43,7 +43,7 @@ type App struct {
 	Style          textfmt.Style   // of stdout
 	Terminal       bool            // stderr can show progress
 	View           bool            // stdout can redraw itself
-	Width          int             // columns of stdout; 0: not a terminal
+	Width          int             // of stdout; 0: not a terminal
 	Hurry          <-chan struct{} // closed by the second signal
 }
 
@@ -94,8 +94,8 @@ func isTerminal(f *os.File) bool {
 	return err == nil && !os.SameFile(fi, null)
 }
 
-// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP. The second closes a.Hurry, the
-// third has its default effect. release undoes it.
+// Catch cancels the context at the first SIGINT, SIGTERM or SIGHUP, and closes a.Hurry at the
+// second. release undoes it.
 func (a *App) Catch(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	hurry := make(chan struct{})
@@ -131,7 +131,7 @@ func (a *App) Patience() (context.Context, context.CancelFunc) {
 }
 
 // OutlivePipe makes a write to a closed pipe fail, instead of ending the program before its
-// children. release undoes it.
+// children.
 func OutlivePipe() (release func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGPIPE)
@@ -141,7 +141,7 @@ func OutlivePipe() (release func()) {
 // Screen shows texts. On a terminal each replaces the one before.
 type Screen struct {
 	App   *App
-	drawn int // lines of the last one on the terminal
+	drawn int // lines on the terminal
 }
 
 // Draw shows a text that ends with a newline.
@@ -149,7 +149,7 @@ func (s *Screen) Draw(text string) error {
 	if s.App.View {
 		back := s.back()
 		s.drawn = strings.Count(text, "\n")
-		// Wider lines are cut, because the way back is counted in lines.
+		// Wider lines are cut, because the cursor goes back by lines.
 		text = back + "\x1b[?7l" + text + "\x1b[?7h"
 	}
 	_, err := io.WriteString(s.App.Stdout, text)

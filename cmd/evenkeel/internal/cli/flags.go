@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// NewFlags makes the flags of a subcommand. -h shows each group, which is "Title: flag flag".
+// NewFlags makes the flags of a subcommand. Each group is "Title: flag flag".
 func (a *App) NewFlags(name, help string, groups ...string) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.Usage = func() { writeHelp(a.Stdout, fs, help, groups) }
 	return fs
 }
 
-// Parse reads flags before and after operands, and returns the operands. rest is what follows --.
+// Parse reads flags before and after operands. rest is what follows --.
 func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, err error) {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, rest = args[:i], args[i+1:]
@@ -43,7 +43,7 @@ func (a *App) Parse(fs *flag.FlagSet, args []string) (operands, rest []string, e
 	}
 }
 
-// Operands is Parse where operands may follow --, too.
+// Operands is Parse without a meaning of --.
 func (a *App) Operands(fs *flag.FlagSet, args []string) ([]string, error) {
 	operands, rest, err := a.Parse(fs, args)
 	return append(operands, rest...), err
@@ -56,13 +56,13 @@ func (a *App) Wrong(fs *flag.FlagSet, format string, args ...any) error {
 	return ErrUsage
 }
 
-// Given reports whether a flag stands on the command line.
+// Given reports whether a flag is on the command line.
 func Given(fs *flag.FlagSet, name string) (is bool) {
 	fs.Visit(func(f *flag.Flag) { is = is || f.Name == name })
 	return is
 }
 
-// Exclusive finds a flag that excludes the first, if both are given.
+// Exclusive finds another flag that is given besides the first.
 func Exclusive(fs *flag.FlagSet, first string, others ...string) error {
 	for _, name := range others {
 		if Given(fs, first) && Given(fs, name) {
@@ -139,7 +139,7 @@ type ByteSize int64
 
 func (s *ByteSize) String() string { return strconv.FormatInt(int64(*s), 10) }
 
-// Set reads a number with a unit: B or none, KiB to TiB, kB to TB.
+// Set reads a number and a unit, B or none, KiB to TiB, kB to TB.
 func (s *ByteSize) Set(text string) error {
 	number := strings.TrimRight(text, "kKMGTiB")
 	unit, ok := map[string]float64{
@@ -191,7 +191,6 @@ var (
 	gluedFlag     = regexp.MustCompile(`^([a-zA-Z])(\d\S*)$`)
 )
 
-// flagHint says what to write instead of an undefined flag, or "".
 func flagHint(fs *flag.FlagSet, err error) string {
 	m := undefinedFlag.FindStringSubmatch(err.Error())
 	if m == nil || fs.Lookup("rate") == nil || fs.Lookup("z") == nil {
@@ -208,11 +207,10 @@ func flagHint(fs *flag.FlagSet, err error) string {
 
 const (
 	helpColumns = 100
-	helpIndent  = 22 // of what a flag does
+	helpIndent  = 22
 )
 
-// writeHelp writes text and groups of flags. The first group that names a flag shows it. A last
-// group has the rest.
+// writeHelp writes a flag in its first group. The last group has the rest.
 func writeHelp(w io.Writer, fs *flag.FlagSet, text string, groups []string) {
 	fmt.Fprintln(w, strings.TrimSpace(text))
 	rest := "Flags:"

@@ -44,12 +44,12 @@ var (
 )
 
 const (
-	rate        = 600 // per second: p99 needs 1,000 requests a round
+	rate        = 600 // per second, because p99 needs 1,000 requests per round
 	liveMiB     = 64  // in each replica
-	replicaRate = 500 // per second
+	replicaRate = 500
 	patience    = 30 * time.Second
 	feedDelay   = 400 * time.Millisecond
-	look        = 1100 * time.Millisecond // at the machine, long enough to tell shares
+	look        = 1100 * time.Millisecond // at the machine
 )
 
 // Demo is the demonstration under way.
@@ -57,7 +57,7 @@ type Demo struct {
 	App    *cli.App
 	Bin    string
 	Out    string
-	Record string // file for the runs of the fix; "": show the demonstration
+	Record string // file for the runs of the fix; "": show all
 	Quick  bool
 
 	Explain func(ctx context.Context, a *cli.App, args []string) error
@@ -66,7 +66,7 @@ type Demo struct {
 	machine machine
 }
 
-// Run shows the parts, one after the other.
+// Run shows the parts in order.
 func (d *Demo) Run(ctx context.Context) error {
 	d.loads = usual
 	if d.Quick {
@@ -107,7 +107,6 @@ func (d *Demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// ofCommit matches the version of a clean commit.
 var ofCommit = regexp.MustCompile(`[ -][0-9a-f]{12}$`)
 
 func (d *Demo) program(name string) string { return filepath.Join(d.Bin, name) }
@@ -183,8 +182,7 @@ func (d *Demo) fix(ctx context.Context) error {
 	return a.Save(&r.File, d.Record)
 }
 
-// rounds returns how many to measure. The figures do not choose the number, so their intervals
-// hold.
+// rounds returns how many to measure, before any figure is known.
 func (d *Demo) rounds(ctx context.Context) (int, error) {
 	watch := runfile.NewWatch(runfile.Watched{Elsewhere: true})
 	select {
@@ -282,7 +280,7 @@ func serveFeed(delay time.Duration) (addr string, stop func(), err error) {
 
 type machine struct {
 	quota          float64 // CPUs; 0: no quota
-	others, stolen float64 // largest percentages of the processors
+	others, stolen float64 // largest percentages
 }
 
 func (m *machine) add(d *runfile.Disturbance) {
@@ -297,7 +295,7 @@ func (m *machine) add(d *runfile.Disturbance) {
 	}
 }
 
-// String says that in words. "" means a quiet machine.
+// String returns "" for a quiet machine.
 func (m *machine) String() string {
 	var why []string
 	if n := runtime.NumCPU(); m.quota > 0 && m.quota < float64(n) {

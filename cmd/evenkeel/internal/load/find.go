@@ -16,7 +16,7 @@ import (
 	"evenkeel.dev/tailstat"
 )
 
-// Goal is the condition of -find: a latency quantile below a limit.
+// Goal is the condition of -find.
 type Goal struct {
 	Text     string
 	quantile float64
@@ -39,23 +39,22 @@ func (g *Goal) Set(text string) error {
 }
 
 const (
-	// findStretches is how many observations a step is cut into, the fewest that tell.
+	// findStretches is how many observations a step gives, the fewest that decide.
 	findStretches = 5
-	// findLevel is the level of the interval of a step's quantile.
+	// findLevel is the level of a step's interval.
 	findLevel  = .9
-	findStep   = 10 * time.Second // a step without -z
-	findProbe  = 2 * time.Second  // the closed loop that guesses a start
-	findWarmup = time.Second      // before each step, without -warmup
+	findStep   = 10 * time.Second // without -z
+	findProbe  = 2 * time.Second  // to guess a start
+	findWarmup = time.Second      // without -warmup
 )
 
 type step struct {
 	rate      float64
 	load      *loadgen.Result
-	stretches [findStretches]loadgen.Histogram // of the latency, by when the requests were due
+	stretches [findStretches]loadgen.Histogram // by when requests were due
 }
 
-// judgeByStretches says that a goal holds if the whole interval is below the limit. It fails if the
-// interval is above, or if too many requests failed.
+// judgeByStretches compares the interval of the quantile with the limit.
 func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 	refused, timed := int64(0), int64(0)
 	for status, n := range s.load.Statuses {
@@ -70,8 +69,7 @@ func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 	if share := float64(bad) / float64(max(s.load.Requests(), 1)); share > 1-g.quantile {
 		return rateFails, fmt.Sprintf("%.1f%% failed", 100*share)
 	}
-	// Failed requests and answers of 5xx take the highest ranks, so the quantile of the others is
-	// lower.
+	// Failures and answers of 5xx take the highest ranks, so the quantile of the others is lower.
 	requests := float64(s.load.Requests())
 	above := (1-g.quantile)*requests - float64(max(s.load.Requests()-timed, 0)+refused)
 	quantile := min(max(1-above/float64(max(timed, 1)), g.quantile), 1)
@@ -99,7 +97,7 @@ func judgeByStretches(g Goal, s *step) (rateVerdict, string) {
 	return rateUnknown, fmt.Sprintf("%s to %s", at(e.Low), at(e.High))
 }
 
-// enough is how many requests give each stretch one beyond the quantile.
+// enough requests give each stretch one beyond the quantile.
 func enough(quantile float64) int64 {
 	return int64(math.Ceil(findStretches / (1 - quantile) * (1 - 1e-9)))
 }
@@ -114,7 +112,7 @@ type Finder struct {
 	file    *runfile.File
 }
 
-// NewFinder returns a search. service is where the load goes.
+// NewFinder returns a search. The load goes to service.
 func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *Finder {
 	f := &Finder{app: a, goal: g, load: o, service: service}
 	f.measure = f.measureStep
@@ -122,7 +120,7 @@ func NewFinder(a *cli.App, g Goal, o loadgen.Options, service runfile.Watched) *
 	return f
 }
 
-// Find searches, says each step, and writes all steps to the output.
+// Find searches and writes all steps to the output.
 func (f *Finder) Find(ctx context.Context, output string) error {
 	o := &f.load
 	start := o.Rate
@@ -146,7 +144,6 @@ func (f *Finder) Find(ctx context.Context, output string) error {
 		fmt.Fprintf(f.app.Stderr, "closed loop: %s requests/s; the search begins at half of that\n",
 			textfmt.Count(res.Throughput()))
 	}
-	// Below this rate a step has too few requests.
 	lowest := min(loadgen.MaxRate, max(loadgen.MinRate, float64(enough(f.goal.quantile))/o.Duration.Seconds()))
 	found, err := searchRate(ctx, max(start, lowest), lowest, f.step)
 	if ctx.Err() != nil {
@@ -205,8 +202,8 @@ func (f *Finder) step(ctx context.Context, rate float64) (rateVerdict, error) {
 	return v, nil
 }
 
-// missedHere reports whether the load generator itself missed the goal. whyFailed is what the
-// service did wrong, or "".
+// missedHere reports whether the load generator itself missed the goal. whyFailed is the service's
+// failure, or "".
 func (g *Goal) missedHere(l *loadgen.Result, whyFailed string) bool {
 	if l.FailedBy(loadgen.ClassGenerator) > 0 {
 		return true
@@ -219,11 +216,10 @@ func (f *Finder) measureStep(ctx context.Context, o loadgen.Options, label strin
 	return NewProgress(f.app, label).Run(ctx, o)
 }
 
-// rateVerdict is what a step found out about a rate.
 type rateVerdict int
 
 const (
-	rateUnknown rateVerdict = iota // the step does not decide
+	rateUnknown rateVerdict = iota
 	rateHolds
 	rateFails
 )
@@ -232,22 +228,21 @@ func (v rateVerdict) String() string { return [...]string{"cannot tell", "holds"
 
 const (
 	searchSteps = 12
-	// searchWithin is how far the lowest rate that does not hold may lie above the result. A verdict
-	// close to the limit may be wrong by chance, so this is half of the 5% that -find promises.
+	// searchWithin is how far the next rate may lie above the result, half of the promised 5%,
+	// because a verdict close to the limit may be wrong by chance.
 	searchWithin = 1.025
 )
 
-// foundRates is what a search found. 0 means that there is no such rate.
+// foundRates are 0 if there is no such rate.
 type foundRates struct {
-	holds   float64 // the highest that holds
-	fails   float64 // the lowest that fails
-	unknown float64 // the lowest that a step did not decide
+	holds   float64 // highest
+	fails   float64 // lowest
+	unknown float64 // lowest
 	steps   int
 }
 
-// searchRate looks for the highest rate that holds. From start it goes up or down by factors of 2, 4
-// and then 8 until one rate holds and a higher one does not. Then it bisects on the logarithm. With
-// any start within a factor of 4,000 of the answer, 12 steps suffice.
+// searchRate looks for the highest rate that holds. It goes up or down by factors of 2, 4 and then
+// 8 until one rate holds and a higher one does not. Then it bisects the logarithm.
 func searchRate(
 	ctx context.Context, start, lowest float64, step func(context.Context, float64) (rateVerdict, error),
 ) (f foundRates, err error) {
@@ -278,7 +273,7 @@ func searchRate(
 	return f, ctx.Err()
 }
 
-// add adds a step. holds stays below fails and unknown.
+// add keeps holds below fails and unknown.
 func (f *foundRates) add(rate float64, v rateVerdict) {
 	f.steps++
 	switch v {
@@ -291,7 +286,6 @@ func (f *foundRates) add(rate float64, v rateVerdict) {
 	}
 }
 
-// lower returns the lower of two rates, of which 0 is none.
 func lower(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return a + b

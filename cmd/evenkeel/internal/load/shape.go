@@ -85,7 +85,7 @@ func shapeFlagOf(option string) string {
 	}[option]
 }
 
-// loadDuration is the planned time of a load. 0 means unbounded.
+// loadDuration returns 0 if it is unbounded.
 func loadDuration(o *loadgen.Options) time.Duration {
 	d := o.Duration
 	for _, s := range o.Stages {
@@ -156,7 +156,7 @@ func (s *stages) Set(text string) error {
 
 const maxTimesBytes = 1 << 30
 
-// readTimes reads a time per line, and counts from the earliest.
+// readTimes counts from the earliest.
 func readTimes(name string) ([]time.Duration, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -194,8 +194,7 @@ func readTimes(name string) ([]time.Duration, error) {
 
 const maxWait = 24 * time.Hour
 
-// ShareFlags are the flags of a load on several machines, which share a number and a start by their
-// clocks.
+// ShareFlags divide a load between machines, which start by their clocks.
 type ShareFlags struct {
 	Share *runfile.Share // nil: the whole load
 	Start time.Time
@@ -268,7 +267,6 @@ func (s *ShareFlags) Apply(fs *flag.FlagSet, o *loadgen.Options) error {
 	return nil
 }
 
-// arrivals divides changing rates. Poisson processes add up to one.
 func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	i, n := s.Share.Index, s.Share.Of
 	switch {
@@ -283,7 +281,7 @@ func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 		o.Times = mine
 	case o.Arrivals == loadgen.ArrivalsPoisson:
 		if o.Seed != 0 {
-			o.Seed += uint64(i) // or all would send at the same times
+			o.Seed += uint64(i) // else all would send at the same times
 		}
 	case len(o.Stages) > 0:
 		return errors.New("-share with -stages would send all requests at the same times; add -arrivals poisson")
@@ -297,8 +295,8 @@ func (s *ShareFlags) arrivals(o *loadgen.Options) error {
 	return nil
 }
 
-// Wait returns at the start of this share. In the open loop each share starts an interval later
-// than the one before, so that requests stay evenly spaced.
+// Wait waits for the start. In the open loop each share starts an interval later than the one
+// before, so that requests stay evenly spaced.
 func (s *ShareFlags) Wait(ctx context.Context, p *Progress, rate float64) error {
 	start := s.Start
 	if start.IsZero() {

@@ -22,13 +22,12 @@ import (
 	"evenkeel.dev/loadgen"
 )
 
-// Observer takes, around the measured window, what tells of a service's collector and of the
-// machine.
+// Observer observes a service's collector and the machine around the measured window.
 //
-//	begin   no request is in flight: profile (it collects), collections seen so far, machine
-//	loaded  the last answer is there: collections seen so far, machine
-//	end     profile (it collects again)
-//	fill    when the log is complete: the parts of the run
+//	Begin   no request is in flight: profile (it collects), count of collections, machine
+//	Loaded  all answers are there: count of collections, machine
+//	End     profile (it collects again)
+//	Fill    the log is complete
 type Observer struct {
 	Profiler *Profiler // nil: off
 	Trace    trace
@@ -38,7 +37,6 @@ type Observer struct {
 	before, after *allocations
 	Unprofiled    error
 
-	// How many collections were known when measuring began and ended.
 	seenBefore, seenAfter int
 
 	watch *runfile.Watch
@@ -49,7 +47,7 @@ func (o *Observer) Begin(ctx context.Context) {
 	seen := o.Trace.count()
 	o.before = o.takeProfile(ctx, false)
 	if o.before != nil && o.Trace.log != "" {
-		o.Trace.awaitForced(ctx, seen, logPatience) // the profile's own collection is not the window's
+		o.Trace.awaitForced(ctx, seen, logPatience) // exclude the profile's own collection
 	}
 	o.seenBefore = o.Trace.mark()
 	o.watch = runfile.NewWatch(o.Service)
@@ -83,7 +81,7 @@ func (o *Observer) Note(format string, a ...any) {
 	o.Run.Notes = append(o.Run.Notes, fmt.Sprintf(format, a...))
 }
 
-// Fill writes the collector's figures into the run, with the top places that allocate.
+// Fill writes the figures into the run.
 func (o *Observer) Fill(top int) {
 	if o.after != nil && !o.after.follows(o.before) {
 		o.Note("%v", errOtherProcess)
@@ -162,8 +160,8 @@ func (o *Observer) fillTrace() {
 	o.Run.GC = gc
 }
 
-// window returns the measured window in the server's time, known to some milliseconds, and the
-// collections without that of the final profile. The caller holds the trace's mu.
+// window returns the measured window in the server's time, and the collections without the final
+// profile's. The caller holds the trace's mu.
 func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	t, load := &o.Trace, o.Run.Load
 	from := load.Started.Sub(t.start)
@@ -182,7 +180,7 @@ func (o *Observer) window() ([]gctrace.Cycle, gctrace.Window) {
 	return cycles, gctrace.Window{From: from, To: from + load.Duration}
 }
 
-// How long to wait for the log line of the final profile's collection, or without such a line.
+// How long to wait for the final profile's log line, or without one.
 const (
 	logPatience = 2 * time.Second
 	logRest     = 300 * time.Millisecond
@@ -191,8 +189,8 @@ const (
 
 const probeTimeout = 2 * time.Second
 
-// ObserveRunning observes a running service with profiles at pprof, or "off". If certain, missing
-// profiles are an error. log is its gctrace log, or "".
+// ObserveRunning observes a running service. pprof may be "off". If certain, missing profiles are
+// an error. log may be "".
 func ObserveRunning(
 	ctx context.Context, load *loadgen.Options, pprof string, certain bool, log string,
 ) (o *Observer, stop func(), err error) {
@@ -272,8 +270,7 @@ func (a *allocations) follows(before *allocations) bool {
 	return a.pauseEnd[last] == before.pauseEnd[last]
 }
 
-// collections summarises what runtime.MemStats knows: how many collections, and their pauses while
-// its ring has all of them.
+// collections summarises runtime.MemStats, with pauses while its ring has all of them.
 func (a *allocations) collections(before *allocations, window time.Duration) gctrace.Summary {
 	n := a.numGC - before.numGC
 	s := gctrace.Summary{

@@ -37,8 +37,8 @@ type allocations struct {
 type memStats struct {
 	total         int64
 	numGC, forced int64
-	pauses        []int64 // ring: collection n, from 1, is at (n-1) modulo its length
-	pauseEnd      []int64 // of the same
+	pauses        []int64 // ring: collection n is at (n-1) modulo its length
+	pauseEnd      []int64
 }
 
 var errNoProfile = errors.New("no allocation profile")
@@ -46,7 +46,7 @@ var errNoProfile = errors.New("no allocation profile")
 // PProfPath is the default path of net/http/pprof.
 const PProfPath = "/debug/pprof/"
 
-// Profiler fetches allocation profiles from Base, the URL of a /debug/pprof/.
+// Profiler fetches allocation profiles from Base, a /debug/pprof/.
 type Profiler struct {
 	Base   string
 	client *http.Client
@@ -57,8 +57,8 @@ func NewProfiler(base string, c *tls.Config) *Profiler {
 	return &Profiler{Base: strings.TrimSuffix(base, "/") + "/", client: fetch.NewClient(profileTimeout, c)}
 }
 
-// take makes the service collect, because a profile ends at the last collection. totalFirst is set
-// after the load, so that no figure counts the other's allocations.
+// take makes the service collect, because a profile ends at the last collection. After the load
+// totalFirst is set, so that no figure counts the other's allocations.
 func (p *Profiler) take(ctx context.Context, totalFirst bool) (*allocations, error) {
 	a := &allocations{}
 	steps := []func() error{
@@ -89,7 +89,7 @@ func (p *Profiler) heap(ctx context.Context) (*profile.Profile, error) {
 	return prof, nil
 }
 
-// memStats reads the end of the text form of a profile (runtime/pprof, writeHeapInternal).
+// memStats reads the end of a text profile (runtime/pprof, writeHeapInternal).
 func (p *Profiler) memStats(ctx context.Context) (*memStats, error) {
 	body, err := p.get(ctx, "allocs?debug=1")
 	if err != nil {
@@ -186,8 +186,8 @@ func frames(s *profile.Sample) []runfile.Site {
 	return fs
 }
 
-// addSample adds a stack. A recursive function counts once. The line is the innermost outside the
-// standard library.
+// addSample counts a recursive function once. Its line is the innermost outside the standard
+// library.
 func addSample(stack []runfile.Site, bytes int64, functions, lines sites) {
 	seen := map[string]bool{}
 	line := -1

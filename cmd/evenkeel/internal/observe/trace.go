@@ -21,16 +21,16 @@ const (
 	tailLines     = 12
 )
 
-// trace keeps the collections in a server's standard error, and passes the rest on.
+// trace has the collections of a server, from its log or standard error.
 type trace struct {
 	mu     sync.Mutex // guards all below
 	cycles []gctrace.Cycle
 	start  time.Time // of the runtime, about
 	stats  gctrace.Stats
 
-	log        string // name of the followed log; "": standard error
-	restarts   int    // of the program, since mark
-	lostBefore int64  // of stats, before mark
+	log        string // followed log; "": standard error
+	restarts   int    // since mark
+	lostBefore int64  // before mark
 }
 
 // Read reads until standard error ends.
@@ -43,7 +43,7 @@ func (t *trace) scan(r io.Reader) {
 	sc := gctrace.NewScanner(r)
 	for sc.Scan() {
 		c := sc.Cycle()
-		// Lines arrive late, so the earliest of these is nearest to the start of the runtime.
+		// Lines arrive late, so the earliest of these is nearest.
 		start := time.Now().Add(-c.End())
 		t.mu.Lock()
 		if n := len(t.cycles); n > 0 && gclog.Restarted(t.cycles[n-1], c) {
@@ -67,7 +67,7 @@ func (t *trace) count() int {
 	return len(t.cycles)
 }
 
-// Passer passes a server's standard error on without gctrace lines, and keeps its last lines.
+// Passer passes on standard error without gctrace lines, and keeps its last lines.
 type Passer struct {
 	W   io.Writer
 	All bool // pass gctrace lines too
@@ -130,12 +130,11 @@ func (p *Passer) Last() []string {
 	return append([]string(nil), p.tail...)
 }
 
-// logHistory is how much of an existing log is read, for the heap before the window.
+// logHistory is how much of an existing log is read.
 const logHistory = 1 << 20
 
-// follow reads a growing log, "-" for standard input. It returns once it has read what exists. stop
-// reads to the end, except of a pipe. The earliest (arrival - end) of a line is the start of the
-// runtime.
+// follow reads a growing log. It returns once it has read what exists. stop reads to the end,
+// except of a pipe.
 func (t *trace) follow(ctx context.Context, name string) (stop func(), err error) {
 	t.log = name
 	if name == cli.ToStdout {
@@ -210,7 +209,6 @@ func openLog(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// mark begins the measured part, and forgets restarts and losses before it.
 func (t *trace) mark() (seen int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,9 +216,9 @@ func (t *trace) mark() (seen int) {
 	return len(t.cycles)
 }
 
-// awaitForced waits for a forced collection after the first n, at most for patience.
+// awaitForced waits for a forced collection after the first n.
 func (t *trace) awaitForced(ctx context.Context, n int, patience time.Duration) {
-	const least = 20 // looks, however slow this process is
+	const least = 20 // looks, even if this process is slow
 	end := time.Now().Add(patience)
 	for i := 0; (i < least || time.Now().Before(end)) && ctx.Err() == nil && !t.forcedSince(n); i++ {
 		time.Sleep(logPoll)

@@ -23,7 +23,7 @@ type View struct {
 	Rows     int
 }
 
-// New returns a view. It refuses files unless files is set.
+// New returns a view. Names may be files if files is set.
 func New(a *cli.App, names []string, files bool) (*View, error) {
 	list, err := parseAll(names, files)
 	if err != nil {
@@ -132,7 +132,7 @@ func (v *View) page(m *merged, name, title string, now time.Time) error {
 
 const worstShown = 5
 
-// writeTop writes the causes of the last time, at most rows. 0 means all that is kept.
+// writeTop writes at most rows causes. If last is 0, it uses all of the history.
 func writeTop(b *strings.Builder, m *merged, last time.Duration, now time.Time, rows int, style textfmt.Style) {
 	h, since, of := m.history, time.Time{}, "all that is kept"
 	if last > 0 {

@@ -176,7 +176,6 @@ func (r *Runner) judge(c *compare.Comparison) error {
 	return outcome
 }
 
-// print writes the table, what the base's load needs, and where each variant allocated.
 func (r *Runner) print(c *compare.Comparison) error {
 	if err := c.Text(r.app.Stdout, r.app.Style); err != nil {
 		return err
@@ -257,7 +256,7 @@ func isAssignment(w string) bool {
 	return ok && name != ""
 }
 
-// splitWords splits at blanks outside quotes, with backslashes (POSIX shell, 2.2; no expansions).
+// splitWords splits as a POSIX shell does, without expansions.
 func splitWords(s string) ([]string, error) {
 	var words []string
 	var word []byte

@@ -68,7 +68,7 @@ func (r *Runner) stop(server *proc.Process) error {
 	return server.Stop(ctx, time.Duration(r.flags.stopTimeout))
 }
 
-// ExplainAgain starts a variant again, and says why its requests were slow.
+// ExplainAgain starts a variant again and explains it.
 func (r *Runner) ExplainAgain(ctx context.Context, variant int, url string) (*verdict.Verdict, error) {
 	server, err := proc.Start(proc.Options{Args: slices.Concat(r.command, r.variants[variant].args)})
 	if err != nil {
@@ -112,9 +112,9 @@ type measurement struct {
 }
 
 const (
-	// diedWithin is how long a server may take to be found dead after failed requests.
+	// diedWithin is how long to look for a dead server after failed requests.
 	diedWithin = 2 * time.Second
-	// goneWithin is the same if nobody listens any more.
+	// goneWithin is the same if nothing listens.
 	goneWithin = 30 * time.Second
 )
 
@@ -209,7 +209,7 @@ func (m *measurement) loadServer(ctx context.Context) error {
 	return nil
 }
 
-// explainWindow traces another window, so that the measured one has no trace.
+// explainWindow traces after the measured window.
 func (m *measurement) explainWindow(ctx context.Context) {
 	r := m.runner
 	x := traces.Tracing{
@@ -229,7 +229,6 @@ func (m *measurement) explainWindow(ctx context.Context) {
 	}
 }
 
-// died reports whether the server ended, and waits for that if requests failed.
 func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	within := time.Duration(0)
 	if res.Failed > 0 && ctx.Err() == nil {

@@ -32,10 +32,10 @@ const (
 	defaultBudget = 10 * time.Minute
 	defaultFigure = "p99"
 
-	// timedRounds are measured before the number of looks is fixed. So few decide nothing.
+	// timedRounds are measured before the number of looks is fixed. They decide nothing.
 	timedRounds = 2
 
-	// foreseenAfter is the round after which a -fail-if says how many rounds it needs.
+	// foreseenAfter is the round that says how many more a -fail-if needs.
 	foreseenAfter = 10
 )
 
@@ -107,8 +107,7 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	return nil
 }
 
-// draw returns the order of a round, from 1. The statistics rely on each order being equally
-// likely.
+// draw returns the order of a round. The statistics need each order to be equally likely.
 func (r *Runner) draw(round int) []variant {
 	if r.File.Plan == nil {
 		return r.variants
@@ -163,7 +162,7 @@ func (r *Runner) MeasureAll(ctx context.Context) error {
 	}
 }
 
-// foresee says how many rounds a -fail-if needs. A non-empty why ends the measuring.
+// foresee says how many rounds a -fail-if needs. why ends the measuring, unless it is "".
 func (r *Runner) foresee(round time.Duration) (why string) {
 	limit, n := r.flags.judging.FailIf.Undecided(r.Compared())
 	if n == 0 {
@@ -215,7 +214,7 @@ func (r *Runner) round(ctx context.Context, number int) error {
 	return nil
 }
 
-// fixLooks sets the last round of -until, before a look can decide anything.
+// fixLooks limits the rounds of -until, before a look decides anything.
 func (r *Runner) fixLooks(round time.Duration) {
 	budget := time.Duration(r.flags.until.budget)
 	looks := min(max(int(budget/max(round, 1)), timedRounds), min(tailstat.MaxRounds, runfile.MaxLooks))
@@ -226,12 +225,12 @@ func (r *Runner) fixLooks(round time.Duration) {
 	}
 }
 
-// Compared compares what there is so far.
+// Compared compares the runs so far.
 func (r *Runner) Compared() *compare.Comparison {
 	return compare.Files([]*runfile.File{&r.File}, []string{r.flags.load.Output})
 }
 
-// look says why measuring ends, or "", and what is known so far.
+// look says why measuring ends, or "".
 func (r *Runner) look(spent time.Duration) (why string) {
 	u, c := r.flags.until, r.Compared()
 	row := c.Row(u.figure)
@@ -270,7 +269,7 @@ func (r *Runner) look(spent time.Duration) (why string) {
 	return ""
 }
 
-// checkJudging finds, before measuring, a wrong -base and a -fail-if that cannot be decided.
+// checkJudging finds a wrong -base, and a -fail-if that no measuring can decide.
 func (r *Runner) checkJudging() error {
 	f, base := r.flags, r.flags.judging.Base
 	switch {
@@ -318,7 +317,7 @@ func (r *Runner) enoughRequests() error {
 	return nil
 }
 
-// poissonMargin is how many standard deviations fewer requests may come than on average.
+// poissonMargin is in standard deviations.
 const poissonMargin = 4
 
 func (r *Runner) enoughRounds() error {

@@ -23,8 +23,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// fetchBeside takes the trace, with a CPU profile whose samples land in it, and watches the machine
-// if the service runs here. say tells what is missing.
+// fetchBeside takes the trace together with a CPU profile, and watches a local machine. say tells
+// what is missing.
 func (s *endpoint) fetchBeside(
 	ctx context.Context, profiled bool, say func(format string, a ...any),
 ) (*spool, *reqtrace.Beside, error) {
@@ -55,7 +55,7 @@ func (s *endpoint) fetchBeside(
 	return b, beside, err
 }
 
-// profile starts a CPU profile that outlasts the trace, which has the samples. end stops it, and
+// profile starts a CPU profile that outlasts the trace, which gets the samples. end stops it and
 // says why it failed.
 func (s *endpoint) profile(ctx context.Context) (end func() error) {
 	u := *s.at
@@ -180,7 +180,7 @@ func ReadCPU(stat string, o *reqtrace.Options) (pid int, err error) {
 	return 0, nil
 }
 
-// watchCPU watches the service's CPU time until end. say tells why the quota is not known.
+// watchCPU watches until end. say tells why the quota is unknown.
 func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...any)) (end func() *reqtrace.CPU) {
 	end = func() *reqtrace.CPU { return nil }
 	if s.process == noProcess {
@@ -201,8 +201,8 @@ func (s *endpoint) watchCPU(ctx context.Context, say func(format string, a ...an
 	return end
 }
 
-// service returns the local process that listens at the URL and has the reported command line,
-// unlike a proxy.
+// service returns the local process that listens at the URL. The command line tells it from a
+// proxy.
 func (s *endpoint) service(ctx context.Context) (pid int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmdlineTimeout)
 	defer cancel()

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	traceSeconds   = 5 // of a trace, by default
+	traceSeconds   = 5
 	maxTraceBytes  = 1 << 30
 	traceConnect   = 10 * time.Second
 	tracePatience  = 30 * time.Second
@@ -35,7 +35,7 @@ const (
 // RecorderPath is the default path of a recorder.
 const RecorderPath = "/debug/evenkeel/"
 
-// endpoint is a /debug/pprof/trace, or a snapshot of a recorder. It is fetched before it is read,
+// endpoint is a /debug/pprof/trace or a recorder's snapshot. It is fetched before it is read,
 // because reading takes processors.
 type endpoint struct {
 	at       *url.URL
@@ -45,7 +45,7 @@ type endpoint struct {
 	patience time.Duration // without a byte, after seconds
 	longest  time.Duration // for the whole, after seconds
 	most     int64         // bytes
-	process  int           // that serves it; 0: the one that listens there
+	process  int           // 0: the listener
 }
 
 func newEndpoint(name string, c *tls.Config) (*endpoint, error) {
@@ -87,7 +87,6 @@ func newEndpointOf(at *url.URL, seconds float64, c *tls.Config) *endpoint {
 	}
 }
 
-// snapshotURL returns the snapshot's URL if u is a recorder or a snapshot.
 func snapshotURL(u *url.URL) (at *url.URL, ok bool) {
 	dir, name := path.Split(strings.TrimSuffix(u.Path, "/"))
 	switch {
@@ -180,7 +179,7 @@ func (w *watched) Read(b []byte) (int, error) {
 
 const spoolMemory = 64 << 20
 
-// spool is a fetched trace. It is read once, and then closed.
+// spool is a fetched trace, to be read once and closed.
 type spool struct {
 	memory bytes.Buffer
 	file   *os.File // nil: no more
@@ -218,7 +217,7 @@ func (s *spool) Close() error {
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 }
 
-// save writes all of an unread spool to a file, or nothing.
+// save writes an unread spool to a file.
 func (s *spool) save(name string) error {
 	return runfile.Save(name, func(w io.Writer) error {
 		_, err := w.Write(s.memory.Bytes())

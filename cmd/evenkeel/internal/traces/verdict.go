@@ -21,7 +21,7 @@ import (
 	"evenkeel.dev/reqtrace/verdict"
 )
 
-// Verdict analyses a trace. source is its name in reports. pid is the process behind a URL, or 0.
+// Verdict analyses a trace. Reports call it source. pid is the process behind a URL, or 0.
 func Verdict(
 	ctx context.Context, a *cli.App, name string, pid int, profiled bool, o reqtrace.Options,
 ) (source string, v *verdict.Verdict, err error) {
@@ -141,7 +141,7 @@ type Tracing struct {
 	Keep     string // file for the trace; "": none
 }
 
-// Explain loads the server again, traces it, and says why requests were slow.
+// Explain loads the server again, traces it and explains the trace.
 func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, err error) {
 	source, err := newEndpoint(x.URL, x.Load.TLS)
 	if err != nil {
