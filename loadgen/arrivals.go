@@ -42,7 +42,7 @@ type Stage struct {
 
 func (s Stage) requests() float64 { return (s.From + s.To) / 2 * s.Duration.Seconds() }
 
-// at returns the nanoseconds of the stage after which n requests are due.
+// at returns the nanoseconds after which n requests are due.
 func (s Stage) at(n float64) float64 {
 	if s.From == s.To {
 		return n * (1e9 / s.From)
@@ -60,13 +60,12 @@ const (
 	maxTimes  = 100_000_000
 )
 
-// rounding is the fraction of a request that may become due before the end by rounding alone.
+// rounding is the part of a request that rounding may add before the end.
 const rounding = 1e-6
 
-// schedule says when the requests of a phase are due.
 type schedule struct {
-	stages   []Stage         // one without a duration has no end
-	times    []time.Duration // for ArrivalsTimes
+	stages   []Stage // one without a duration is endless
+	times    []time.Duration
 	arrivals Arrivals
 	seed     [2]uint64
 	requests int64 // at most
@@ -80,7 +79,7 @@ func (o *Options) schedule(p phase) *schedule {
 	}
 	switch {
 	case p.warmup:
-		s.seed[1] = 1 // so measured times do not depend on the warm-up
+		s.seed[1] = 1 // independent of the warm-up
 		if o.Arrivals == ArrivalsTimes {
 			s.arrivals = ArrivalsConstant
 		}
@@ -111,11 +110,11 @@ func (o *Options) warmupRate() float64 {
 	return o.Rate
 }
 
-// cursor returns a function that gives the nanoseconds from the phase's start to each request in
-// order, and false at the end. Two cursors agree, so a backlog needs no memory.
+// cursor returns a function that gives the nanoseconds to each request in order, and false at the
+// end. Two cursors agree, so a backlog needs no memory.
 func (s *schedule) cursor() func() (int64, bool) {
 	var n, stage int64
-	var level, before, offset float64 // requests so far, those before this stage, and its start
+	var level, before, offset float64 // requests so far and before this stage, and its start
 	rnd := rand.New(rand.NewPCG(s.seed[0], s.seed[1]))
 	return func() (int64, bool) {
 		if n >= s.requests {
@@ -145,7 +144,6 @@ func (s *schedule) cursor() func() (int64, bool) {
 	}
 }
 
-// requestsIn returns how many requests are due before d is over.
 func requestsIn(d time.Duration, rate float64) int64 {
 	return max(1, int64(math.Ceil(float64(d)*rate/1e9-rounding)))
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// redial is how long the closed loop waits after it failed to connect.
+// redial is the wait after a failure to connect.
 const redial = 10 * time.Millisecond
 
 // closedLoop sends the next request of a connection after the answer to the last.
@@ -19,15 +19,15 @@ type closedLoop struct {
 	pool    *pool // nil: no HTTP/2
 	streams []*stream
 	lanes   []lane
-	busy    atomic.Int64 // connections or streams that are not done
+	busy    atomic.Int64 // connections or streams
 
-	// These are of a phase, set before its first request.
+	// Of a phase.
 	ctx   context.Context
 	rec   *recorder
 	until int64 // nothing is sent from then on
 	most  int64 // requests
 	next  atomic.Int64
-	wg    sync.WaitGroup // one for each of busy
+	wg    sync.WaitGroup // of busy ones
 }
 
 func newClosedLoop(ctx context.Context, e *engine) *closedLoop {
@@ -69,7 +69,7 @@ func (l *closedLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.wg.Wait()
 }
 
-// take makes the next request. At the end it returns false, and one less is busy.
+// take makes the next request. At the end it returns false.
 func (l *closedLoop) take() (job, bool) {
 	due := l.e.now()
 	j := job{index: l.next.Add(1) - 1, due: due}

@@ -13,9 +13,8 @@ import (
 
 // lane carries one request at a time. One worker owns it.
 type lane interface {
-	// exchange sends a request and reads its whole answer. sent is when it was first tried.
+	// exchange sends a request and reads its answer. sent is when it was first tried.
 	exchange(ctx context.Context, j job) (sent int64, a answer, err error)
-	// ready reports whether the next request has an open connection.
 	ready() bool
 }
 
@@ -75,7 +74,6 @@ func (l *socketLane) send(r *request, sent int64) error {
 	return err
 }
 
-// receive reads the answer, and closes the connection unless it can be kept.
 func (l *socketLane) receive(r *request) (answer, error) {
 	c := l.conns[r.host]
 	a, err := readAnswer(c.br, r.head)
@@ -90,9 +88,8 @@ func (l *socketLane) discard(host int) {
 	l.conns[host] = nil
 }
 
-// again reports whether to send a failed request again. The server may have closed a kept
-// connection just as the request went out (RFC 9112, 9.3.1). The next connection is new, so this
-// happens once.
+// again reports whether to repeat a request, because the server may have closed a kept connection
+// just as it went out (RFC 9112, 9.3.1). The next connection is new, so this happens once.
 func (l *socketLane) again(r *request, kept, untouched bool, err error) bool {
 	return kept && untouched && r.replayable &&
 		(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
@@ -135,7 +132,7 @@ func (l *callLane) exchange(ctx context.Context, _ job) (int64, answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.e.o.Timeout)
 	defer cancel()
 	err := l.e.o.Call(ctx, l.worker)
-	if err != nil && ctx.Err() != nil { // whatever the client calls that, such as a status of gRPC
+	if err != nil && ctx.Err() != nil { // such as a status of gRPC
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return sent, answer{}, err
@@ -149,8 +146,7 @@ func (e *engine) record(ctx context.Context, ln lane, j job, rec *recorder) erro
 
 const readBufferBytes = 16 << 10
 
-// conn is a connection of HTTP/1.1. One goroutine reads. The lane says who writes and sets
-// deadlines.
+// conn is a connection of HTTP/1.1. One goroutine reads.
 type conn struct {
 	net.Conn
 	br  *bufio.Reader
@@ -173,7 +169,7 @@ func (e *engine) dial(ctx context.Context, host int) (*conn, error) {
 	return c, e.track(c)
 }
 
-// track notes an open connection, which ends with the run. After the run it fails.
+// track notes an open connection. After the run it fails.
 func (e *engine) track(c io.Closer) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -193,7 +189,7 @@ func (e *engine) drop(c io.Closer) {
 	e.mu.Unlock()
 }
 
-// closeConns closes all connections and refuses new ones.
+// closeConns also refuses new connections.
 func (e *engine) closeConns() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

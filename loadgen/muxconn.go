@@ -20,9 +20,8 @@ import (
 const (
 	// muxWindow is what a server may send ahead, so this client never holds it up.
 	muxWindow = 1 << 30
-	// muxFrameBytes is the largest frame that we accept, HTTP/2's default.
-	muxFrameBytes = 16 << 10
-	// muxHeaderBytes is the longest header field that we accept.
+	// muxFrameBytes is HTTP/2's default.
+	muxFrameBytes  = 16 << 10
 	muxHeaderBytes = 1 << 20
 	muxLastID      = 1<<31 - 1
 )
@@ -43,8 +42,7 @@ const (
 	muxClosed
 )
 
-// muxConn is an HTTP/2 connection, on x/net's frames and HPACK. One goroutine reads, in run. Any
-// goroutine may start a request.
+// muxConn is an HTTP/2 connection, on x/net's frames and HPACK. The goroutine of run reads.
 type muxConn struct {
 	p    *pool
 	line *line
@@ -53,34 +51,34 @@ type muxConn struct {
 	// Owned by the reader.
 	frames  *http2.Framer
 	header  *hpack.Decoder
-	status  int   // of the header block under way
-	headEnd bool  // the block ends its stream
-	got     int64 // when the last bytes came
+	status  int // of the header block under way
+	headEnd bool
+	got     int64
 	credit  uint32
 	goAway  http2.ErrCode
-	gone    bool // goAway was received
+	gone    bool
 
-	wake chan struct{} // of a goroutine that writes; nil: who has a request writes
+	wake chan struct{} // of writeOn; nil: who has a request writes
 
 	mu             sync.Mutex // guards all below
 	state          muxState
 	nc             net.Conn  // set once, before muxOpen
-	pending        []*stream // waiting for a stream, oldest first
+	pending        []*stream // waiting, oldest first
 	streams        map[uint32]*stream
-	oldest, newest *stream // of streams, in the order of sending
+	oldest, newest *stream // in the order of sending
 	nextID         uint32
 	most           int   // streams at a time
-	armed          int64 // when the reader looks for timeouts; 0: never
+	armed          int64 // reader's deadline; 0: none
 
 	writer  *http2.Framer // into out
 	encoder *hpack.Encoder
-	block   bytes.Buffer // a header, encoded
-	out     []byte       // to be written
+	block   bytes.Buffer
+	out     []byte
 	spare   []byte
-	writing bool  // a goroutine writes, and will write more of out
-	window  int64 // what the server accepts on the connection
-	initial int64 // of each stream, at first
-	frame   int   // longest that the server accepts
+	writing bool  // a goroutine writes all of out
+	window  int64 // of the connection
+	initial int64 // of streams
+	frame   int   // longest
 	blocked []*stream
 }
 
@@ -107,7 +105,6 @@ func (o *muxOut) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// run connects, reads until the connection ends, and ends the requests that are left.
 func (c *muxConn) run() {
 	e := c.p.e
 	nc, err := e.connected(c.p.ctx, c.host)
@@ -150,7 +147,6 @@ func (c *muxConn) abandoned(above uint32) (over []*stream) {
 	return over
 }
 
-// serve reads frames until the connection ends, and returns why.
 func (c *muxConn) serve(nc net.Conn) error {
 	if c.wake != nil {
 		done := make(chan struct{})
@@ -192,7 +188,6 @@ func (c *muxConn) serve(nc net.Conn) error {
 	}
 }
 
-// cause turns the reason into one that classify knows.
 func (c *muxConn) cause(err error) error {
 	var broken http2.ConnectionError
 	switch {
@@ -204,7 +199,7 @@ func (c *muxConn) cause(err error) error {
 	return err
 }
 
-// muxIn reads for the framer. Before it blocks, it writes what the last frames caused.
+// muxIn writes what the last frames caused before it blocks.
 type muxIn muxConn
 
 func (in *muxIn) Read(b []byte) (int, error) {
@@ -222,7 +217,7 @@ func (in *muxIn) Read(b []byte) (int, error) {
 	}
 }
 
-// expire ends requests that timed out. It returns false if the opening connection timed out.
+// expire ends requests that timed out. It returns false if connecting did.
 func (c *muxConn) expire() bool {
 	now := c.p.e.now()
 	c.mu.Lock()
@@ -243,7 +238,7 @@ func (c *muxConn) expire() bool {
 		c.pending = c.pending[1:]
 	}
 	if dead && c.state == muxOpen {
-		// No byte came since the request was sent, so other requests go to another connection.
+		// No byte came since then, so other requests go to another connection.
 		c.state = muxClosing
 		moved, c.pending = c.pending, nil
 	}
@@ -263,8 +258,8 @@ func (c *muxConn) expire() bool {
 	return true
 }
 
-// arm sets the reader's deadline to the first request's, unless one is set. So the deadline moves
-// once in a Timeout. The caller holds mu.
+// arm sets the reader's deadline, unless it is set. So it moves once in a Timeout. The caller holds
+// mu.
 func (c *muxConn) arm() {
 	if c.armed != 0 || c.state == muxOpening {
 		return
@@ -282,7 +277,6 @@ func (c *muxConn) arm() {
 	_ = c.nc.SetReadDeadline(at) // the next read finds a dead connection
 }
 
-// remove removes a stream. The caller holds mu.
 func (c *muxConn) remove(s *stream) {
 	delete(c.streams, s.id)
 	if s.prev != nil {
@@ -302,8 +296,8 @@ func (c *muxConn) remove(s *stream) {
 	}
 }
 
-// proceed starts waiting requests, and closes a closing connection without streams. The reader
-// calls it and holds mu.
+// proceed starts waiting requests, or closes a closing connection without streams. The reader calls
+// it with mu.
 func (c *muxConn) proceed(now int64) {
 	for c.state == muxOpen && len(c.pending) > 0 && len(c.streams) < c.most {
 		s := c.pending[0]
@@ -315,7 +309,6 @@ func (c *muxConn) proceed(now int64) {
 	}
 }
 
-// field takes a header field as it is decoded.
 func (c *muxConn) field(f hpack.HeaderField) {
 	if f.Name == ":status" && len(f.Value) == 3 && f.Value[0] != '-' && f.Value[0] != '+' {
 		c.status, _ = strconv.Atoi(f.Value)

@@ -31,7 +31,7 @@ func (c *muxConn) received(f http2.Frame) error {
 			return c.writer.WritePing(true, f.Data)
 		}
 	case *http2.PushPromiseFrame:
-		return http2.ConnectionError(http2.ErrCodeProtocol) // our SETTINGS forbid it
+		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	return nil
 }
@@ -42,7 +42,6 @@ func (e resetError) Error() string { return fmt.Sprintf("%v: %v", errReset, http
 
 func (e resetError) Unwrap() error { return errReset }
 
-// head handles a part of a header, an informational header or a trailer.
 func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	if _, err := c.header.Write(fragment); err != nil {
 		return fmt.Errorf("%w: %w", errMalformed, err)
@@ -81,7 +80,6 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	return nil
 }
 
-// data counts a body's bytes, and returns them to the server's windows.
 func (c *muxConn) data(f *http2.DataFrame) error {
 	c.mu.Lock()
 	n := f.Length // padding counts
@@ -111,7 +109,7 @@ func (c *muxConn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// answered ends a stream after its answer. The caller holds mu, and it unlocks mu.
+// answered ends a stream. The caller holds mu, and answered unlocks it.
 func (c *muxConn) answered(s *stream) {
 	if s.rest != nil { // the server did not wait for the body
 		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeNo)
@@ -141,7 +139,7 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	return nil
 }
 
-// leave handles GOAWAY. Requests that the server ignores go to another connection.
+// leave handles GOAWAY. Ignored requests go to another connection.
 func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.gone, c.goAway = true, f.ErrCode
 	last := f.LastStreamID
@@ -164,7 +162,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	}
 }
 
-// settings handles SETTINGS, which open the connection at first.
+// settings handles SETTINGS. The first open the connection.
 func (c *muxConn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
@@ -207,7 +205,6 @@ func (c *muxConn) settings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// widen handles WINDOW_UPDATE.
 func (c *muxConn) widen(id uint32, by int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,12 +216,11 @@ func (c *muxConn) widen(id uint32, by int64) {
 	c.pump()
 }
 
-// muxOutBytes is how much of bodies may wait in out.
+// muxOutBytes limits bodies in out.
 const muxOutBytes = 256 << 10
 
-// start sends a stream's request, now or when there is room. It returns false if the connection
-// takes no more. by is the connection whose reader calls. That one writes when it has read all
-// there is.
+// start sends a request, now or later, or returns false if the connection takes no more. by is the
+// connection whose reader calls. That one writes when it has read all there is.
 func (c *muxConn) start(s *stream, by *muxConn) bool {
 	c.mu.Lock()
 	if c.state >= muxClosing {
@@ -244,7 +240,6 @@ func (c *muxConn) start(s *stream, by *muxConn) bool {
 	return true
 }
 
-// open begins a stream. The caller holds mu.
 func (c *muxConn) open(s *stream, now int64) {
 	s.id, s.sent = c.nextID, max(s.sent, now)
 	s.status, s.bytes, s.credit = 0, 0, 0
@@ -261,7 +256,7 @@ func (c *muxConn) open(s *stream, now int64) {
 
 	c.block.Reset()
 	for _, f := range s.header() {
-		_ = c.encoder.WriteField(f) // into memory
+		_ = c.encoder.WriteField(f)
 	}
 	head, body := c.block.Bytes(), s.req.target.Body
 	first := head[:min(len(head), c.frame)]
@@ -311,15 +306,15 @@ func (c *muxConn) flush() {
 	case c.wake != nil:
 		select {
 		case c.wake <- struct{}{}:
-		default: // it will wake anyway
+		default:
 		}
 	default:
 		c.write()
 	}
 }
 
-// writeOn writes in its own goroutine if requests may exceed the send buffer. The reader must not
-// wait for a server that waits for the reader.
+// writeOn writes if requests may exceed the send buffer, because the reader must not wait for a
+// server that waits for the reader.
 func (c *muxConn) writeOn(done <-chan struct{}) {
 	for {
 		select {
@@ -333,7 +328,7 @@ func (c *muxConn) writeOn(done <-chan struct{}) {
 	}
 }
 
-// write writes all of out. The caller holds mu, which it unlocks during a write.
+// write writes all of out. The caller holds mu, which is unlocked during a write.
 func (c *muxConn) write() {
 	c.writing = true
 	for len(c.out) > 0 {

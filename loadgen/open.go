@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// directBytes is the largest request that the pacer writes itself. It fits the empty send buffer of
-// any socket, so the write cannot block the schedule.
+// directBytes is the largest request that the pacer writes itself. It fits an empty send buffer, so
+// the write cannot block the schedule.
 const directBytes = 4 << 10
 
-// sender carries one request at a time. It is a worker, or a stream of HTTP/2.
+// sender is a worker, or a stream of HTTP/2. It carries one request at a time.
 type sender interface {
 	// hold is called with openLoop.mu held, before assign.
 	hold()
-	// assign gives an idle sender a job.
 	assign(j job, rec *recorder)
-	// ready reports whether the sender can be idle. Otherwise it must end.
+	// ready reports whether it can be idle. Otherwise it must end.
 	ready() bool
 }
 
@@ -31,14 +30,14 @@ type openLoop struct {
 	ctx    context.Context // of the run, because senders outlive a phase
 	direct bool            // the pacer writes HTTP/1.1 requests itself
 	pool   *pool           // nil: no HTTP/2
-	wg     sync.WaitGroup  // of workers
+	wg     sync.WaitGroup
 
 	mu      sync.Mutex // guards all below
 	rec     *recorder
 	due     func() int64 // when the job head was due, called once for each job
 	head    int64        // the backlog is the jobs head <= index < tail
 	tail    int64        // jobs before it were due
-	idle    []sender     // a stack, so hot connections come first
+	idle    []sender     // hot connections first
 	senders int
 	pending int64         // due and not ended
 	quiet   chan struct{} // closed when drained; nil while pacing
@@ -61,12 +60,12 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.mu.Lock()
 	l.rec, l.head, l.tail, l.quiet = rec, 0, 0, nil
 	l.due = func() int64 {
-		due, _ := oldest() // there is one, because the pacer's cursor was there
+		due, _ := oldest() // the pacer's cursor was there
 		return rec.from + due
 	}
 	l.mu.Unlock()
 
-	// A phase ends Drain after its duration, even if the pacer itself is late.
+	// A phase ends Drain after its duration, even if the pacer is late.
 	end := int64(math.MaxInt64)
 	if p.duration > 0 {
 		end = rec.from + int64(p.duration+l.e.o.Drain)
@@ -80,7 +79,7 @@ func (l *openLoop) run(ctx context.Context, p phase, rec *recorder) {
 	l.drain(ctx, end)
 }
 
-// pace releases each job when it is due. It runs in its own goroutine, which ends with it.
+// pace releases each job when it is due. Its goroutine must end with it.
 func (l *openLoop) pace(ctx context.Context, rec *recorder, end int64, next func() (int64, bool)) {
 	nap := l.e.newNap()
 	for first := true; ; first = false {
@@ -98,7 +97,7 @@ func (l *openLoop) pace(ctx context.Context, rec *recorder, end int64, next func
 			_, more = next()
 		}
 		if ctx.Err() == nil {
-			// The pacer had no time for the last n requests, so they join the backlog.
+			// The pacer had no time for these, so they join the backlog.
 			rec.skipped = n
 			l.mu.Lock()
 			l.tail += n
@@ -110,7 +109,7 @@ func (l *openLoop) pace(ctx context.Context, rec *recorder, end int64, next func
 }
 
 func (e *engine) sleepUntil(ctx context.Context, t int64, nap func(ns int64)) bool {
-	const slice = int64(50 * time.Millisecond) // how late the end of ctx may be noticed
+	const slice = int64(50 * time.Millisecond) // between looks at ctx
 	for ctx.Err() == nil {
 		left := t - e.now()
 		if left <= 0 {
@@ -121,7 +120,6 @@ func (e *engine) sleepUntil(ctx context.Context, t int64, nap func(ns int64)) bo
 	return false
 }
 
-// release makes the next job due.
 func (l *openLoop) release() {
 	l.mu.Lock()
 	l.tail++
@@ -134,7 +132,7 @@ func (l *openLoop) release() {
 		s.hold()
 		l.mu.Unlock()
 		s.assign(j, rec)
-	// Without this limit a number could be that of a worker still in its call.
+	// After the run a number could be that of a worker still in its call.
 	case l.senders < l.e.inFlight() && l.ctx.Err() == nil:
 		j, rec, i := l.oldest(), l.rec, l.senders
 		l.senders++
@@ -150,7 +148,7 @@ func (l *openLoop) release() {
 	}
 }
 
-// oldest takes the oldest job of the backlog, which is not empty. The caller holds mu.
+// oldest takes from the backlog, which is not empty. The caller holds mu.
 func (l *openLoop) oldest() job {
 	j := job{index: l.head, due: l.due()}
 	l.head++
@@ -162,8 +160,7 @@ func (l *openLoop) more(s *stream) (job, *recorder, bool) {
 	return j, rec, ok
 }
 
-// next ends a sender's job and gives it the oldest of the backlog. Without one the sender is idle,
-// or must end.
+// next ends a sender's job and gives it another. Without one the sender is idle, or must end.
 func (l *openLoop) next(s sender) (j job, rec *recorder, ok, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +196,7 @@ func (l *openLoop) retire(w *worker) bool {
 	return true
 }
 
-// drain waits until every job has ended. The backlog has Drain from now, and until end at most.
+// drain waits until every job has ended. The backlog has Drain, and until end at most.
 func (l *openLoop) drain(ctx context.Context, end int64) {
 	l.mu.Lock()
 	if l.pending == 0 {
@@ -218,10 +215,9 @@ func (l *openLoop) drain(ctx context.Context, end int64) {
 	case <-t.C:
 	}
 	l.giveUp(ctx.Err() == nil)
-	<-quiet // each ends by its timeout, or because its connection is closed
+	<-quiet // ends by timeout, or because its connection is closed
 }
 
-// giveUp ends the backlog, as unsent if its time is over, else as unfinished.
 func (l *openLoop) giveUp(late bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

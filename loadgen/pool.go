@@ -8,7 +8,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// feeder is a loop as HTTP/2 streams see it.
 type feeder interface {
 	// more ends a stream's job and gives it the next. Without one the stream is idle, or over.
 	more(s *stream) (j job, rec *recorder, ok bool)
@@ -28,9 +27,9 @@ type pool struct {
 	e      *engine
 	ctx    context.Context
 	loop   feeder
-	direct bool // a stream's user writes, because all requests of a connection fit its send buffer
+	direct bool // all requests of a connection fit its send buffer, so a stream's user writes
 	lines  []*line
-	wg     sync.WaitGroup // of the connections' goroutines
+	wg     sync.WaitGroup
 }
 
 func newPool(ctx context.Context, e *engine, loop feeder) *pool {
@@ -41,7 +40,7 @@ func newPool(ctx context.Context, e *engine, loop feeder) *pool {
 	return p
 }
 
-// stream makes the streams in order. It is not safe for concurrent use.
+// stream makes the streams in order, for one goroutine at a time.
 func (p *pool) stream(i int) *stream {
 	k := i / p.e.o.Streams
 	if k == len(p.lines) {
@@ -54,11 +53,10 @@ func (p *pool) stream(i int) *stream {
 type line struct {
 	p     *pool
 	mu    sync.Mutex
-	conns []*muxConn // by host; nil: none that takes requests; guarded by mu
+	conns []*muxConn // by host; nil: none with room; guarded by mu
 }
 
-// send sends a stream's request on the connection to its host, which it makes if there is none. by
-// is the connection whose reader calls, or nil.
+// send connects to the host if necessary. by is the connection whose reader calls, or nil.
 func (l *line) send(s *stream, by *muxConn) {
 	host := s.req.host
 	s.sent = l.p.e.now()
@@ -90,7 +88,7 @@ func (l *line) forget(c *muxConn) {
 	}
 }
 
-// stream carries one request at a time. See pool for its owner.
+// stream carries one request at a time.
 type stream struct {
 	line *line
 
@@ -98,22 +96,21 @@ type stream struct {
 	rec    *recorder
 	req    *request
 	resent int   // how often
-	sent   int64 // when it went out, or first waited for a connection
+	sent   int64 // or first waited
 
-	// The connection's mu guards the rest while it owns the stream.
+	// The connection's mu guards these.
 	id         uint32
-	prev, next *stream // in the order of sending
-	status     int     // 0: none yet
-	bytes      int64   // of the answer's body
-	credit     uint32  // received, and not yet returned to the server's window
-	window     int64   // what the server accepts
-	rest       []byte  // of the request's body
+	prev, next *stream
+	status     int    // 0: none yet
+	bytes      int64  // of the body
+	credit     uint32 // not yet returned to the server's window
+	window     int64  // what the server accepts
+	rest       []byte // of the request's body
 }
 
-// hold does nothing, because an idle stream needs no lock.
+// An idle stream needs no lock, and send connects if necessary.
 func (s *stream) hold() {}
 
-// ready is always true, because send connects if necessary.
 func (s *stream) ready() bool { return true }
 
 func (s *stream) assign(j job, rec *recorder) { s.begin(j, rec, nil) }
@@ -133,11 +130,10 @@ func (s *stream) end(by *muxConn, at int64, a answer, err error) {
 	}
 }
 
-// resends is how often a request is sent again after a GOAWAY without an error. A server that ends
-// connections after some requests may refuse the same one on several. net/http does this, too.
+// resends limits how often a GOAWAY without an error may refuse a request. A server that ends
+// connections after some requests may do so on several. net/http's client has the same limit.
 const resends = 6
 
-// times returns n if that is allowed, else 0.
 func times(n int, allowed bool) int {
 	if allowed {
 		return n
@@ -145,7 +141,7 @@ func times(n int, allowed bool) int {
 	return 0
 }
 
-// retry sends a request again if it was sent again less often than limit, else it ends it.
+// retry sends a request again, at most limit times, else it ends it.
 func (s *stream) retry(by *muxConn, at int64, limit int, err error) {
 	if s.resent >= limit || s.line.p.ctx.Err() != nil {
 		s.end(by, at, answer{}, err)
@@ -157,7 +153,7 @@ func (s *stream) retry(by *muxConn, at int64, limit int, err error) {
 
 func (s *stream) header() []hpack.HeaderField {
 	if s.req.fields == nil {
-		// preparedHTTP2 and Target.wire have checked it.
+		// preparedHTTP2 has checked it.
 		fs, _ := s.req.target.fields()
 		return fs
 	}

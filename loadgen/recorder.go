@@ -20,7 +20,7 @@ type recorder struct {
 	seen func(due, end int64) // called with mu held
 
 	classes *classes
-	target  func(job) int // of classes; nil: no classes
+	target  func(job) int // nil: no classes
 
 	pacer   Histogram // these three are the pacer's until it ends
 	behind  int64     // of its last request, ns
@@ -50,14 +50,13 @@ func newRecorder(open bool, from int64) *recorder {
 	}
 }
 
-// classify keeps figures of each class.
 func (r *recorder) classify(c *classes, target func(job) int) {
 	if len(c.names) > 0 {
 		r.classes, r.target, r.byClass = c, target, make([]tally, len(c.names))
 	}
 }
 
-// tallies calls f for all requests and for a job's class. The caller holds mu.
+// tallies calls f for all requests and the job's class. The caller holds mu.
 func (r *recorder) tallies(j job, f func(*tally)) {
 	f(&r.all)
 	if r.target != nil {
@@ -65,7 +64,6 @@ func (r *recorder) tallies(j job, f func(*tally)) {
 	}
 }
 
-// paced records how late the pacer released a request.
 func (r *recorder) paced(late int64) {
 	r.behind = late
 	r.pacer.Record(time.Duration(late))
@@ -93,8 +91,7 @@ func (r *recorder) failed(j job, sent, end int64, err error) {
 	r.failure(c, j, sent, end, err)
 }
 
-// unsent records a request that found no connection. It is cheap, because a backlog may have
-// millions.
+// unsent avoids classify, because a backlog may have millions.
 func (r *recorder) unsent(j job, end int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +126,6 @@ func (r *recorder) failure(c Class, j job, sent, end int64, err error) {
 	}
 }
 
-// unfinished records a request that the end of the run cut off.
 func (r *recorder) unfinished(j job, end int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +134,7 @@ func (r *recorder) unfinished(j job, end int64) {
 	r.flow.unfinished(j.due - r.from)
 }
 
-// ended records how a request ended. ctx is the run's.
+// ended takes the run's ctx.
 func (r *recorder) ended(ctx context.Context, j job, sent, end int64, a answer, err error) {
 	switch {
 	case err == nil:
@@ -150,7 +146,7 @@ func (r *recorder) ended(ctx context.Context, j job, sent, end int64, a answer, 
 	}
 }
 
-// took records the times of a sent request. The caller holds mu.
+// took records a sent request. The caller holds mu.
 func (r *recorder) took(j job, sent, end int64) {
 	r.last = max(r.last, end)
 	r.latency(j, end)

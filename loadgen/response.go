@@ -16,7 +16,6 @@ const (
 
 var errProtocol = errors.New("malformed HTTP/1.1 answer")
 
-// answer is what the load generator keeps of a response.
 type answer struct {
 	status int
 	bytes  int64 // of body
@@ -40,7 +39,6 @@ func readAnswer(br *bufio.Reader, head bool) (answer, error) {
 	return answer{}, fmt.Errorf("%w: more than %d informational answers", errProtocol, maxInformational)
 }
 
-// framing says where a body ends.
 type framing struct {
 	length    int64 // -1: not given
 	chunked   bool
@@ -202,8 +200,8 @@ func discard(br *bufio.Reader, n int64) (int64, error) {
 	return done, nil
 }
 
-// readLine returns the next line without its end, valid until the next read. left is what the head
-// may still have.
+// readLine returns a line without its end, valid until the next read. left is the rest of the
+// head's limit.
 func readLine(br *bufio.Reader, left *int) ([]byte, error) {
 	line, err := br.ReadSlice('\n')
 	*left -= len(line)
@@ -231,7 +229,6 @@ func unexpected(err error) error {
 	return err
 }
 
-// asciiEqualFold compares with a lower-case string.
 func asciiEqualFold(a []byte, lower string) bool {
 	if len(a) != len(lower) {
 		return false

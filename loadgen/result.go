@@ -154,18 +154,13 @@ type dialError struct {
 func (e dialError) Unwrap() error { return e.error }
 
 func classify(err error) Class {
-	var dns *net.DNSError
 	var dial dialError
-	var alert tls.AlertError
-	var record tls.RecordHeaderError
-	var cert *tls.CertificateVerificationError
-	var unknown x509.UnknownAuthorityError
 	var op *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
 	case slices.ContainsFunc(generatorErrors, func(target error) bool { return errors.Is(err, target) }):
 		return ClassGenerator
-	case errors.As(err, &dns):
+	case errors.As(err, new(*net.DNSError)):
 		return ClassDNS
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
 		errors.As(err, &timeout) && timeout.Timeout():
@@ -174,7 +169,8 @@ func classify(err error) Class {
 		return ClassRefused
 	case errors.As(err, &dial):
 		return dial.class
-	case errors.As(err, &alert), errors.As(err, &record), errors.As(err, &cert), errors.As(err, &unknown):
+	case errors.As(err, new(tls.AlertError)), errors.As(err, new(tls.RecordHeaderError)),
+		errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.UnknownAuthorityError)):
 		return ClassTLS
 	case errors.As(err, &op) && op.Op == "dial": // a Transport's
 		return ClassConnect

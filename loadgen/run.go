@@ -11,9 +11,8 @@ import (
 )
 
 // Run puts load on the targets until a limit of the options is reached or ctx ends, and returns
-// what it measured. If ctx ends, it sets Result.Interrupted and counts missing answers as
-// Unfinished. Every error is an *evenkeel.OptionError. If the service is down, the Result has
-// failures.
+// what it measured. If ctx ends, Result.Interrupted is set. Every error is an
+// *evenkeel.OptionError. If the service is down, the Result has failures.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o, err := o.normal()
 	if err != nil {
@@ -28,8 +27,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 func (e *engine) load(caller context.Context) *Result {
 	o := e.o
-	// The loops see no deadline. A dial could fail at ctx's deadline before ctx is over, and count
-	// as the service's timeout.
+	// The loops see no deadline, because a dial could fail at ctx's and count as the service's
+	// timeout.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(caller))
 	defer cancel()
 	if caller.Err() != nil {
@@ -80,7 +79,7 @@ func (e *engine) load(caller context.Context) *Result {
 	}
 	res.MoreTargets = len(e.reqs) - len(res.Targets)
 	if res.Overload = rec.overload(o.Rate); res.Overload != nil && len(o.Stages) == 0 && len(o.Times) == 0 {
-		res.Overload.Answered = res.Throughput() // the rate that readers see elsewhere
+		res.Overload.Answered = res.Throughput() // as readers see elsewhere
 		res.Overload.Text = res.Overload.sentence()
 	}
 	return res
@@ -97,11 +96,10 @@ func Check(o Options) error {
 
 // loop decides when to send.
 type loop interface {
-	// run puts load on until the phase or ctx ends, and no request is in flight.
+	// run returns after the phase or ctx ends, when no request is in flight.
 	run(ctx context.Context, p phase, rec *recorder)
-	// load returns how many requests are in flight, and how many are due and not sent.
 	load() (inFlight, backlog int64)
-	// wait returns when the loop's goroutines have ended. Call it after closing connections.
+	// wait returns when the loop's goroutines have ended.
 	wait()
 }
 
@@ -122,7 +120,7 @@ func (e *engine) run(ctx context.Context, l loop, p phase) *recorder {
 	return rec
 }
 
-// overtime is how long answers may come after a phase's duration before report mentions them.
+// overtime is how late answers may be before report mentions them.
 const overtime = 250 * time.Millisecond
 
 func (e *engine) report(l loop, p phase, rec *recorder, done <-chan struct{}) {
@@ -156,7 +154,6 @@ func (e *engine) report(l loop, p phase, rec *recorder, done <-chan struct{}) {
 	}
 }
 
-// engine is what the loops share.
 type engine struct {
 	o        Options
 	reqs     []request
@@ -164,7 +161,7 @@ type engine struct {
 	round    []int // indexes into reqs; nil: in order
 	classes  classes
 	epoch    time.Time
-	http2    bool // speak HTTP/2; before negotiate: perhaps
+	http2    bool // before negotiate: perhaps
 	connects atomic.Int64
 
 	newNap      func() func(ns int64) // called in the pacer's goroutine
@@ -175,7 +172,6 @@ type engine struct {
 	first []net.Conn             // negotiate's unused ones, by host
 }
 
-// newEngine takes normal options.
 func newEngine(o Options) (*engine, error) {
 	reqs, hosts, err := prepare(o)
 	if err != nil {
@@ -211,7 +207,6 @@ func (e *engine) inFlight() int {
 	return e.o.Connections
 }
 
-// phase is the warm-up or the measurement.
 type phase struct {
 	warmup   bool
 	requests int64         // 0: no limit

@@ -18,16 +18,16 @@ import (
 // request is a Target ready to send.
 type request struct {
 	host       int                 // index into hosts
-	wire       []byte              // head and body as HTTP/1.1 sends them
+	wire       []byte              // as HTTP/1.1
 	head       bool                // the answer has no body
-	replayable bool                // may be sent again after a kept connection proved dead
+	replayable bool                // if a kept connection proves dead
 	target     Target              // for Options.Transport
-	fields     []hpack.HeaderField // for HTTP/2; nil: not made
+	fields     []hpack.HeaderField // nil: no HTTP/2
 }
 
 type host struct {
 	addr string // host:port
-	tls  string // server name, or "" for plain TCP
+	tls  string // "": plain TCP
 }
 
 func prepare(o Options) (reqs []request, hosts []host, err error) {
@@ -85,8 +85,7 @@ func (t Target) prepare(closeAfter bool) (request, host, error) {
 	return request{wire: wire, head: t.Method == http.MethodHead, replayable: replayable(t), target: t}, h, nil
 }
 
-// wire writes the request as net/http does, and reads it back to see that no header was dropped or
-// changed.
+// wire writes the request as net/http does, and reads it back to see that it kept each header.
 func (t Target) wire(closeAfter bool) ([]byte, error) {
 	r, err := t.httpRequest()
 	if err != nil {
@@ -174,7 +173,6 @@ func Round(targets []Target) ([]int, error) {
 		}
 		common = greatestCommon(common, targets[i].weight())
 	}
-	// turn is a request of the round.
 	type turn struct {
 		place  float64 // 0 to 1
 		target int
@@ -198,8 +196,7 @@ func Round(targets []Target) ([]int, error) {
 	return round, nil
 }
 
-// mix returns the order and the classes of the targets. A nil round means their own order. A single
-// class means none.
+// mix returns no round for the targets' own order, and no classes if there is one.
 func mix(targets []Target) (round []int, c classes, err error) {
 	if slices.ContainsFunc(targets, func(t Target) bool { return t.Weight != 0 }) || len(targets) > MaxTargets {
 		if round, err = Round(targets); err != nil {
@@ -227,8 +224,7 @@ type classes struct {
 	share []float64 // of the requests
 }
 
-// classesOf returns the classes of targets: their own names, and "METHOD URL" for the others. If
-// those are too many, the others are one class.
+// classesOf names classes without a name "METHOD URL". If those are too many, they are one class.
 func classesOf(targets []Target) (classes, error) {
 	c := group(targets, (*Target).class)
 	if len(c.names) > maxClasses {

@@ -7,22 +7,21 @@ import (
 
 // worker has a lane of the open loop and the goroutine that reads its answers.
 //
-// An idle direct worker reads from its connection. The pacer writes the next request there, and the
-// answer wakes the worker. One wake-up serves a request, and a closed connection shows at once. Any
-// other worker waits at jobs.
+// An idle direct worker reads from its connection, to which the pacer writes the next request. So
+// one wake-up serves a request, and a closed connection shows at once. Any other worker waits at
+// jobs.
 type worker struct {
 	l    *openLoop
 	lane lane
 	jobs chan job // not used by a direct worker
 
-	mu       sync.Mutex // guards the rest, from before assign's write until after it
+	mu       sync.Mutex // guards the rest; held during assign's write
 	assigned bool
 	job      job
 	sent     int64
 	rec      *recorder
 }
 
-// run carries the first job and then others, until the connection or the run ends.
 func (w *worker) run(j job, rec *recorder) {
 	e := w.l.e
 	for ok := true; ; {
@@ -64,23 +63,23 @@ func (l *openLoop) recorder() *recorder {
 	return l.rec
 }
 
-// calm removes the last request's deadline from the connection.
+// calm removes the last deadline from the connection.
 func (w *worker) calm() {
 	if c := w.lane.(*socketLane).conns[0]; c != nil {
-		_ = c.SetDeadline(time.Time{}) // a dead connection shows at the next read
+		_ = c.SetDeadline(time.Time{})
 	}
 }
 
 func (w *worker) ready() bool { return w.lane.ready() }
 
-// hold keeps a direct worker from ending before it has its job, if its connection dies.
+// hold keeps a direct worker from ending before it has its job.
 func (w *worker) hold() {
 	if w.l.direct {
 		w.mu.Lock()
 	}
 }
 
-// assign gives an idle worker a job. A direct one's is sent at once.
+// assign gives an idle worker a job. A direct one's goes out at once.
 func (w *worker) assign(j job, rec *recorder) {
 	if !w.l.direct {
 		w.jobs <- j
@@ -95,8 +94,7 @@ func (w *worker) assign(j job, rec *recorder) {
 	}
 }
 
-// await reads and records the next answer of an idle direct worker. It returns false if the
-// connection died while idle, so the worker ends.
+// await reads and records the next answer. It returns false if the connection died while idle.
 func (w *worker) await() bool {
 	s := w.lane.(*socketLane)
 	c := s.conns[0]
@@ -105,12 +103,12 @@ func (w *worker) await() bool {
 	w.mu.Lock()
 	if !w.assigned {
 		w.mu.Unlock()
-		// The server closed the connection, or sent something nobody asked for.
+		// The server closed the connection, or spoke unasked.
 		if w.l.retire(w) {
 			s.discard(0)
 			return false
 		}
-		w.mu.Lock() // the pacer has this worker, so wait for its write
+		w.mu.Lock() // wait for the pacer's write
 	}
 	w.assigned = false
 	j, sent, rec := w.job, w.sent, w.rec

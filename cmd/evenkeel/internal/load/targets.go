@@ -246,6 +246,8 @@ func eachLine(in io.Reader, name string, most int64, do func(n int, line string)
 var (
 	headerLine = regexp.MustCompile(`^[!#$%&'*+.^_|~0-9A-Za-z-]+:([ \t]|$)`)
 	methodWord = regexp.MustCompile(`^[A-Z][A-Z-]*$`)
+	// templateWord may have blanks in an action of a template.
+	templateWord = regexp.MustCompile(`(?:\{\{.*?(?:\}\}|$)|[^ \t])+`)
 )
 
 func (p *targetParser) text(line string) error {
@@ -270,7 +272,7 @@ func (p *targetParser) text(line string) error {
 		last.Header.Set(name, strings.TrimSpace(value))
 		return nil
 	}
-	words := splitTemplateWords(line)
+	words := templateWord.FindAllString(line, -1)
 	method := ""
 	if methodWord.MatchString(words[0]) && len(words) > 1 {
 		method, words = words[0], words[1:]
@@ -410,29 +412,6 @@ func stringOrList(b json.RawMessage) (list []string, err error) {
 		return list, json.Unmarshal(b, &list[0])
 	}
 	return list, json.Unmarshal(b, &list)
-}
-
-func splitTemplateWords(line string) (words []string) {
-	word, inside := "", false
-	for i := 0; i < len(line); i++ {
-		switch {
-		case strings.HasPrefix(line[i:], "{{"):
-			inside = true
-		case strings.HasPrefix(line[i:], "}}"):
-			inside = false
-		case (line[i] == ' ' || line[i] == '\t') && !inside:
-			if word != "" {
-				words = append(words, word)
-			}
-			word = ""
-			continue
-		}
-		word += line[i : i+1]
-	}
-	if word != "" {
-		words = append(words, word)
-	}
-	return words
 }
 
 // Inputs are the files that a load reads.

@@ -118,7 +118,7 @@ func (o *Observer) fillGC() {
 		}
 		return
 	}
-	if n := o.Run.GC.Summary.Collections; abs(n-counted) > 3+counted/20 { // a few are at the ends of the window
+	if n := o.Run.GC.Summary.Collections; max(n-counted, counted-n) > 3+counted/20 { // a few are at the ends of the window
 		o.Note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
 	}
 }
@@ -236,8 +236,8 @@ func (o *Observer) AwaitLog(ctx context.Context) {
 
 // FillRunning is Fill for a service that evenkeel did not start.
 func (o *Observer) FillRunning(top int) {
-	if pids := o.processes(); len(pids) > 0 {
-		if n := proc.PeakRSSOf(pids); n > 0 {
+	if o.Service.Processes != nil {
+		if n := proc.PeakRSSOf(o.Service.Processes()); n > 0 {
 			o.Run.Server = &runfile.Server{PeakRSSBytes: n}
 		}
 	}
@@ -245,13 +245,6 @@ func (o *Observer) FillRunning(top int) {
 	if o.Unprofiled != nil {
 		o.Note("%v", o.Unprofiled)
 	}
-}
-
-func (o *Observer) processes() []int {
-	if o.Service.Processes == nil {
-		return nil
-	}
-	return o.Service.Processes()
 }
 
 var errOtherProcess = errors.New("the profiles before and after the load are of different processes; " +
@@ -302,8 +295,6 @@ func parseRing(text string) []int64 {
 	}
 	return ring
 }
-
-func abs(n int64) int64 { return max(n, -n) }
 
 const maxHosts = 16
 

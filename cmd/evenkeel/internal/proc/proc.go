@@ -126,6 +126,29 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Done is closed when the process has ended and its output is read.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Ended reports whether Done is closed.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Until returns a context that ends with ctx or with the process.
+func (p *Process) Until(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // Exit returns "exit status 1", for example. Call it after Done.
 func (p *Process) Exit() string {
 	if s := p.cmd.ProcessState; s != nil {
@@ -148,10 +171,8 @@ var ErrKilled = errors.New("killed")
 // Stop sends SIGTERM to the group and waits. After grace or ctx, it kills the group and returns an
 // ErrKilled.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
-	select {
-	case <-p.done: // its id may be another's by now
+	if p.Ended() { // its id may be another's by now
 		return nil
-	default:
 	}
 	p.grace.Store(time.Now().Add(grace).UnixNano())
 	p.signal(syscall.SIGTERM)

@@ -35,13 +35,6 @@ func New(a *cli.App, names []string, files bool) (*View, error) {
 // Close closes connections.
 func (v *View) Close() { v.client.CloseIdleConnections() }
 
-func historyJSON(a *cli.App, m *merged) error {
-	for _, line := range m.missing {
-		fmt.Fprintf(a.Stderr, "! %s\n", textfmt.Printable(line))
-	}
-	return cli.WriteJSON(a.Stdout, m.history)
-}
-
 func (v *View) text(m *merged, now time.Time) string {
 	var b strings.Builder
 	writeTop(&b, m, v.Since, now, v.Rows, v.app.Style)
@@ -102,15 +95,15 @@ func (v *View) Report(ctx context.Context, html, title string, asJSON bool) erro
 	if err := v.page(m, html, title, now); err != nil {
 		return err
 	}
-	switch {
-	case asJSON:
-		return historyJSON(v.app, m)
-	case html == "":
+	if html == "" && !asJSON {
 		_, err = fmt.Fprint(v.app.Stdout, v.text(m, now))
 		return err
 	}
 	for _, line := range m.missing {
 		fmt.Fprintf(v.app.Stderr, "! %s\n", textfmt.Printable(line))
+	}
+	if asJSON {
+		return cli.WriteJSON(v.app.Stdout, m.history)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -237,7 +238,7 @@ func parseVariant(s string) (variant, error) {
 	if err != nil {
 		return v, fmt.Errorf("-variant %q: %w; %s", s, err, variantForm)
 	}
-	for len(words) > 0 && isAssignment(words[0]) {
+	for len(words) > 0 && assignment.MatchString(words[0]) {
 		v.env = append(v.env, words[0])
 		words = words[1:]
 	}
@@ -245,16 +246,7 @@ func parseVariant(s string) (variant, error) {
 	return v, nil
 }
 
-func isAssignment(w string) bool {
-	name, _, ok := strings.Cut(w, "=")
-	for i, c := range name {
-		letter := c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return ok && name != ""
-}
+var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // splitWords splits as a POSIX shell does, without expansions.
 func splitWords(s string) ([]string, error) {

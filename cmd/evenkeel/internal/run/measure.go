@@ -184,15 +184,8 @@ func withGCTrace(env []string) []string {
 }
 
 func (m *measurement) loadServer(ctx context.Context) error {
-	loadCtx, cancel := context.WithCancel(ctx)
+	loadCtx, cancel := m.server.Until(ctx)
 	defer cancel()
-	go func() {
-		select {
-		case <-m.server.Done():
-			cancel()
-		case <-loadCtx.Done():
-		}
-	}()
 	o := m.runner.load
 	o.OnMeasure = func() { m.Begin(loadCtx) }
 	res, err := m.progress.Run(loadCtx, o)
@@ -239,16 +232,10 @@ func (m *measurement) died(ctx context.Context, res *loadgen.Result) bool {
 	}
 	select {
 	case <-m.server.Done():
-		return true
 	case <-time.After(within):
 	case <-ctx.Done():
 	}
-	select {
-	case <-m.server.Done():
-		return true
-	default:
-		return false
-	}
+	return m.server.Ended()
 }
 
 func (m *measurement) withLastWords(err error) error {

@@ -164,17 +164,10 @@ func (x *Tracing) Explain(ctx context.Context) (url string, v *verdict.Verdict, 
 }
 
 func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrace.Beside, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := x.Server.Until(ctx)
 	defer cancel()
 	loadCtx, stopLoad := context.WithCancel(ctx)
 	defer stopLoad()
-	go func() {
-		select {
-		case <-x.Server.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	o := x.Load
 	o.Requests, o.Warmup, o.OnMeasure = 0, explainSettle, nil
 	load.Steady(&o)
@@ -195,10 +188,8 @@ func (x *Tracing) trace(ctx context.Context, source *endpoint) (*spool, *reqtrac
 	if loadErr := <-loaded; err == nil {
 		err = loadErr
 	}
-	select {
-	case <-x.Server.Done():
+	if x.Server.Ended() {
 		err = fmt.Errorf("the server ended: %s", x.Server.Exit())
-	default:
 	}
 	if err != nil && b != nil {
 		b.Close()
