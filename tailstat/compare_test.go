@@ -119,7 +119,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("the other way: %+v, %v", back, err)
 		}
 		same, err := Compare(base, runs(rng, 10, 1, .02), Options{})
-		if err != nil || same.Result[2].Verdict != VerdictCannotTell || !same.Result[2].Within.Contains(1) {
+		if err != nil || same.Result[2].Verdict != VerdictInconclusive || !same.Result[2].Within.Contains(1) {
 			t.Errorf("the same: %+v, %v", same, err)
 		}
 	}
@@ -140,7 +140,7 @@ func TestRoundsCancel(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	head[0].Round = 11 // no longer of a round
-	if c, err = Compare(base, head, o); err != nil || c.Paired || c.Result[0].Verdict != VerdictCannotTell {
+	if c, err = Compare(base, head, o); err != nil || c.Paired || c.Result[0].Verdict != VerdictInconclusive {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -166,7 +166,7 @@ func TestFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := c.Result[0]
-		if r.Verdict != VerdictCannotTell || r.Within != (Interval{0, math.Inf(1)}) || math.Abs(r.Ratio-5) > .5 {
+		if r.Verdict != VerdictInconclusive || r.Within != (Interval{0, math.Inf(1)}) || math.Abs(r.Ratio-5) > .5 {
 			t.Errorf("%+v", r)
 		}
 		if x, ok := r.Detectable(); ok {
@@ -177,7 +177,7 @@ func TestFew(t *testing.T) {
 		}
 		text, err := json.Marshal(r)
 		if err != nil || !strings.Contains(string(text), `"within":[null,null]`) ||
-			!strings.Contains(string(text), `"verdict":"cannot tell"`) {
+			!strings.Contains(string(text), `"verdict":"inconclusive"`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		var read Result
@@ -281,7 +281,7 @@ func TestEqual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 7))
 	base := runs(rng, 10, 1, 0)
 	c, err := Compare(base, slices.Clone(base), Options{})
-	if r := c.Result[2]; err != nil || r.Verdict != VerdictCannotTell || r.Ratio != 1 || r.Within != (Interval{1, 1}) {
+	if r := c.Result[2]; err != nil || r.Verdict != VerdictInconclusive || r.Ratio != 1 || r.Within != (Interval{1, 1}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -351,7 +351,7 @@ func TestPower(t *testing.T) {
 
 // TestVerdict reads what it wrote.
 func TestVerdict(t *testing.T) {
-	for _, v := range []Verdict{VerdictCannotTell, VerdictFaster, VerdictSlower} {
+	for _, v := range []Verdict{VerdictInconclusive, VerdictFaster, VerdictSlower} {
 		var read Verdict
 		text, err := v.MarshalText()
 		if err != nil || read.UnmarshalText(text) != nil || read != v {
@@ -359,7 +359,7 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 	var v Verdict
-	if err := v.UnmarshalText([]byte("better")); err == nil || !strings.Contains(err.Error(), "cannot tell") {
+	if err := v.UnmarshalText([]byte("better")); err == nil || !strings.Contains(err.Error(), "inconclusive") {
 		t.Error(err)
 	}
 }

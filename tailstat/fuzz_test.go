@@ -41,7 +41,7 @@ func FuzzCompare(f *testing.F) {
 		}
 		tolerant := Interval{r.Within.Low * (1 - 1e-9), r.Within.High * (1 + 1e-9)}
 		if !tolerant.Contains(r.Ratio) || !(r.P >= 0 && r.P <= 1) ||
-			r.Within.Contains(1) != (r.Verdict == VerdictCannotTell) {
+			r.Within.Contains(1) != (r.Verdict == VerdictInconclusive) {
 			t.Errorf("%+v", r)
 		}
 		if x, ok := r.Detectable(); ok && !(x >= 1) {

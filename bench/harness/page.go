@@ -57,12 +57,15 @@ func (h *Harness) caseOf(s *saved) *Case {
 
 const pageHead = `# Benchmarks
 
-This page is generated from [bench/results](../bench/results) by the option -page of bench. It lists every claim, and each is met,
-missed or inconclusive. Brackets hold the interval of the runs' centre (90%). [Contributing](../CONTRIBUTING.md#benchmarks) says
-how a case is measured.
+This page is generated from [bench/results](../bench/results) by the option -page of bench. Each claim is met, missed or
+inconclusive. Brackets hold the interval of the runs' centre (90%). "make bench FLAGS=-list" prints all claims, and
+"make bench RUN=aio/echo" measures a case. [Contributing](../CONTRIBUTING.md#benchmarks) says how.
+
+| case | measures | claims | takes | measured |
+|---|---|---|---|---|
 `
 
-// Page prints docs/benchmarks.md: all claims, with the figures of each machine that has results in dir. It
+// Page prints docs/benchmarks.md: all cases, with the figures of each machine that has results in dir. It
 // judges the raw values anew. Results of a case that is a test come last, as they were judged.
 func (h *Harness) Page(dir string) error {
 	names, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
@@ -83,17 +86,19 @@ func (h *Harness) Page(dir string) error {
 		results[s.Benchmark] = append(results[s.Benchmark], s)
 	}
 	fmt.Fprint(h.Out, pageHead)
+	for _, c := range h.Cases {
+		measured := ""
+		if len(results[c.Name]) > 0 {
+			measured = "yes"
+		}
+		fmt.Fprintf(h.Out, "| %s | %s | %d | %v | %s |\n", c.Name, c.What, len(c.Claims), c.takes(), measured)
+	}
 	for i := range h.Cases {
 		c := &h.Cases[i]
-		fmt.Fprintf(h.Out, "\n## %s\n\n%s%s. It takes about %v.\n",
-			c.Name, strings.ToUpper(c.What[:1]), c.What[1:], c.takes())
-		if len(results[c.Name]) == 0 {
-			fmt.Fprint(h.Out, "It is not measured yet.\n\n| claim | target |\n|---|---|\n")
-			for _, claim := range c.Claims {
-				fmt.Fprintf(h.Out, "| %s | %s |\n", claim.name(), claim.Target)
+		for n, s := range results[c.Name] {
+			if n == 0 {
+				fmt.Fprintf(h.Out, "\n## %s\n", c.Name)
 			}
-		}
-		for _, s := range results[c.Name] {
 			judged := set{out: io.Discard}
 			judged.judge(&Result{Case: c, Runs: s.Raw.Runs, Out: &Output{io.Discard}})
 			s.Figures = judged.Figures

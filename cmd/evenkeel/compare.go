@@ -27,7 +27,7 @@ table has their median, its ratio to the base, and the interval of that ratio. ~
   evenkeel compare -html page.html run.json
   evenkeel compare -fail-if 'p99.9 > +20%' -fail-if 'requests/s < -10%' base.json head.json
 
-docs/reading-the-table.md explains the table.
+docs/compare.md explains the table.
 `
 
 type compareFlags struct {

@@ -85,7 +85,7 @@ func TestCompareBase(t *testing.T) {
 	call("compare", "-base", "default", "-figures", "requests/s", name).check(t, cli.ExitOK,
 		[]string{
 			"requests/s 3,003 0.43x [0.43–0.43] 7,003\n",
-			`ratio to "default"; the true ratio lies within the brackets with a probability of 95%`,
+			`ratio to "default"; brackets hold the true ratio with a probability of 95%`,
 		}, nil)
 	call("compare", "-base", "default", "-figures", "requests/s", "-json", name).check(t, cli.ExitOK,
 		[]string{`"verdict": "slower"`, `"base": "default"`}, nil)

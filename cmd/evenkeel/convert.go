@@ -23,7 +23,7 @@ the format of FILE by its contents: vegeta, wrk2, k6, hey, ab, HdrHistogram, go 
   evenkeel convert -unit 1ms latencies.txt          a list with a latency per line
   evenkeel convert -to hgrm run.json                an HdrHistogram percentile distribution
 
-docs/results-that-add-up.md says what each format lacks.
+docs/reference/formats.md says what each format lacks.
 `
 
 func runConvert(_ context.Context, a *cli.App, args []string) error {

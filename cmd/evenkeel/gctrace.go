@@ -17,7 +17,7 @@ Without FILE it reads standard input.
   evenkeel gctrace -from 10s -to 40s server.log     from the program's 10th to its 40th second
   evenkeel gctrace -f server.log                    the last minute, live; Ctrl-C shows all of it
 
-docs/gc-traces.md explains each line.
+docs/gctrace.md explains each line.
 `
 
 func runGCTrace(ctx context.Context, a *cli.App, args []string) error {

@@ -95,16 +95,16 @@ func TestCompareFailIf(t *testing.T) {
 		{
 			"one at the limit", 10, 1.25,
 			[]string{"p99 > +20%"},
-			cli.ExitCannotTell,
-			[]string{"-fail-if p99 > +20%: cannot tell: ", "the limit lies there", "would"},
+			cli.ExitInconclusive,
+			[]string{"-fail-if p99 > +20%: inconclusive: ", "the limit lies there", "would"},
 		},
 		{
 			"few runs", 3, 3,
 			[]string{"p99 > +20%"},
-			cli.ExitCannotTell,
-			[]string{"3 rounds are too few to tell anything; 6 rounds may"},
+			cli.ExitInconclusive,
+			[]string{"3 rounds are too few for an interval; use 6 rounds"},
 		},
-		{"one run", 1, 3, []string{"p99 > +20%"}, cli.ExitCannotTell, []string{"not known of two runs of each"}},
+		{"one run", 1, 3, []string{"p99 > +20%"}, cli.ExitInconclusive, []string{"not known of two runs of each"}},
 		{
 			"one of two", 10, 1.6,
 			[]string{"requests/s < -10%", "p99>20%"},
@@ -115,12 +115,12 @@ func TestCompareFailIf(t *testing.T) {
 			"certain and unknown", 10, 1.6,
 			[]string{"p99>20%", "p99>60%"},
 			cli.ExitLimit,
-			[]string{"p99>20%: exceeded", "p99>60%: cannot tell"},
+			[]string{"p99>20%: exceeded", "p99>60%: inconclusive"},
 		},
 		{
 			"too few requests", 10, 1.6,
 			[]string{"p99.9 > +20%"},
-			cli.ExitCannotTell,
+			cli.ExitInconclusive,
 			[]string{"with as many requests as it needs"},
 		},
 	} {

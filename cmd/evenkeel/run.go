@@ -20,7 +20,7 @@ collector cost. It measures several -variant of the server in rounds of random o
   evenkeel run -url http://127.0.0.1:8080/ -rate 600 -z 5s -repeat 12 -fail-if 'p99 > +20%' \
     -variant 'base: SERVER=bin/base' -variant 'head: SERVER=bin/head' -- sh -c 'exec $SERVER'
 
-docs/reading-the-table.md explains the table.
+docs/compare.md explains the table.
 `
 
 func runRun(ctx context.Context, a *cli.App, args []string) error {

@@ -22,7 +22,7 @@ import (
 func TestGuidesPprof(t *testing.T) {
 	testutil.Long(t, "the first run compiles pprof")
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	commands := linesOf(t, "../../docs/gc-traces.md", "go tool pprof ")
+	commands := linesOf(t, "../../docs/gctrace.md", "go tool pprof ")
 	build := linesOf(t, "../../Makefile", "GO_BUILD = ")
 	if len(commands) != 2 || len(build) != 1 {
 		t.Fatalf("the guide has the commands %q, the Makefile builds with %q", commands, build)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The four ways of the study in docs/gc-traces.md to run the search service: what needless
+# The four ways of the study in docs/gctrace.md to run the search service: what needless
 # allocation costs, and what switching the collector off does.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -17,12 +17,12 @@ import (
 
 // Exit codes.
 const (
-	ExitOK          = 0
-	ExitFailed      = 1
-	ExitUsage       = 2
-	ExitLimit       = 3
-	ExitCannotTell  = 4
-	ExitInterrupted = 130
+	ExitOK           = 0
+	ExitFailed       = 1
+	ExitUsage        = 2
+	ExitLimit        = 3
+	ExitInconclusive = 4
+	ExitInterrupted  = 130
 )
 
 // ErrUsage means a wrong command line, reported already.
@@ -34,8 +34,8 @@ var ErrInterrupted = errors.New("interrupted")
 // ErrLimit means that a -fail-if was exceeded, reported already.
 var ErrLimit = errors.New("limit exceeded")
 
-// ErrCannotTell means that a -fail-if is inconclusive, reported already.
-var ErrCannotTell = errors.New("cannot tell")
+// ErrInconclusive means that a -fail-if is inconclusive, reported already.
+var ErrInconclusive = errors.New("inconclusive")
 
 // App is what a subcommand works with.
 type App struct {
@@ -68,8 +68,8 @@ func (a *App) Exit(name string, err error) int {
 		return ExitUsage
 	case err == ErrLimit:
 		return ExitLimit
-	case err == ErrCannotTell:
-		return ExitCannotTell
+	case err == ErrInconclusive:
+		return ExitInconclusive
 	}
 	a.Say(name, err.Error())
 	if errors.Is(err, ErrInterrupted) {

@@ -81,7 +81,7 @@ func TestBarePercentiles(t *testing.T) {
 func TestBarePercentilesFootnote(t *testing.T) {
 	f := &runfile.File{Runs: slices.Concat(bare(t, "a", 1, 1, .5, .9), bare(t, "bb", 1, 1, .5, .9))}
 	c := Files([]*runfile.File{f}, []string{"run.json"})
-	want := "-repeat 7 tells, or -figures p90 -repeat 6" // three figures in place of nine
+	want := "use -repeat 7, or -figures p90 -repeat 6" // three figures in place of nine
 	if got := strings.Join(c.Footnotes(), "\n"); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -89,7 +89,7 @@ func TestBarePercentilesFootnote(t *testing.T) {
 		f.Runs[i].Load.Duration, f.Runs[i].Load.Latency = 0, loadgen.Histogram{}
 	}
 	c = Files([]*runfile.File{f}, []string{"run.json"})
-	if got := strings.Join(c.Footnotes(), "\n"); !strings.Contains(got, "is known of any run") {
+	if got := strings.Join(c.Footnotes(), "\n"); !strings.Contains(got, "no run knows any") {
 		t.Errorf("nothing is known: %s", got)
 	}
 }

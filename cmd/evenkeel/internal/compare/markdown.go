@@ -50,7 +50,7 @@ func (c *Comparison) markdownTable(b *strings.Builder, column int) {
 			continue
 		}
 		verdict := ""
-		if v := r.Shown(column); v != tailstat.VerdictCannotTell {
+		if v := r.Shown(column); v != tailstat.VerdictInconclusive {
 			verdict = "**" + v.String() + "**"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", markdown(r.Name), r.valueText(c.Base), r.valueText(column),

@@ -78,7 +78,7 @@ func Ratio(r *tailstat.Result) string {
 	switch {
 	case r == nil:
 		return ""
-	case r.Verdict == tailstat.VerdictCannotTell:
+	case r.Verdict == tailstat.VerdictInconclusive:
 		return "~"
 	case math.Abs(r.Ratio-1) < .005: // a certain change must not read 1.00x
 		return fmt.Sprintf("%.4fx", r.Ratio)
@@ -92,7 +92,7 @@ func Bounds(r *tailstat.Result) string {
 		return ""
 	}
 	low, high := textfmt.Ratio(r.Within.Low), textfmt.Ratio(r.Within.High)
-	if r.Verdict != tailstat.VerdictCannotTell && (low == "1.00x" || high == "1.00x") {
+	if r.Verdict != tailstat.VerdictInconclusive && (low == "1.00x" || high == "1.00x") {
 		low, high = fmt.Sprintf("%.4f", r.Within.Low), fmt.Sprintf("%.4f", r.Within.High)
 	}
 	return "[" + strings.TrimSuffix(low, "x") + "–" + strings.TrimSuffix(high, "x") + "]"

@@ -146,7 +146,7 @@ func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
 		case float64(d.High) > most:
 			what = "inconclusive"
 			if err == nil {
-				err = cli.ErrCannotTell
+				err = cli.ErrInconclusive
 			}
 		}
 		lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s [%s, %s] of %s", x.text, what,

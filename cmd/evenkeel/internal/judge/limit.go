@@ -83,7 +83,7 @@ func (l Limits) Undecided(c *compare.Comparison) (most Limit, rounds int) {
 	return most, rounds
 }
 
-// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrCannotTell if one is inconclusive.
+// Check returns cli.ErrLimit if a limit is exceeded, else cli.ErrInconclusive if one is inconclusive.
 func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
 	for _, x := range l {
 		for _, f := range c.Check(x.Limit) {
@@ -92,9 +92,9 @@ func (l Limits) Check(c *compare.Comparison) (lines []string, err error) {
 			case f.Outcome == compare.OutcomeExceeded:
 				what, err = "exceeded", cli.ErrLimit
 			case f.Outcome == compare.OutcomeUnknown:
-				what = "cannot tell"
+				what = "inconclusive"
 				if err == nil {
-					err = cli.ErrCannotTell
+					err = cli.ErrInconclusive
 				}
 			}
 			lines = append(lines, fmt.Sprintf("-fail-if %s: %s: %s", x.Text, what, f.Text))

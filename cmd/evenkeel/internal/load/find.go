@@ -224,7 +224,7 @@ const (
 	rateFails
 )
 
-func (v rateVerdict) String() string { return [...]string{"cannot tell", "holds", "fails"}[v] }
+func (v rateVerdict) String() string { return [...]string{"inconclusive", "holds", "fails"}[v] }
 
 const (
 	searchSteps = 12
@@ -300,10 +300,10 @@ func foundText(g Goal, f foundRates) string {
 	t := fmt.Sprintf("%s holds up to %s requests/s", g.Text, textfmt.Count(f.holds))
 	switch {
 	case f.unknown > 0 && f.fails > f.unknown:
-		t += fmt.Sprintf("; from %s/s on these runs cannot tell, and at %s/s it does not", textfmt.Count(f.unknown),
+		t += fmt.Sprintf("; from %s/s on it is inconclusive, and at %s/s it does not", textfmt.Count(f.unknown),
 			textfmt.Count(f.fails))
 	case f.unknown > 0 && f.fails == 0:
-		t += fmt.Sprintf("; from %s/s on these runs cannot tell", textfmt.Count(f.unknown))
+		t += fmt.Sprintf("; from %s/s on it is inconclusive", textfmt.Count(f.unknown))
 	case f.fails > 0:
 		t += fmt.Sprintf(", and not at %s/s", textfmt.Count(f.fails))
 	default:

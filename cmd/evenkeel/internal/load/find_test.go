@@ -347,7 +347,7 @@ func (q *queue) below(p, limit, rate float64, n int) bool {
 }
 
 // A step that measures: seven stretches of a simulated queue. All of them below the limit, or all
-// above it, is a verdict (one side of a sign test at 1/128), else it cannot tell.
+// above it, is a verdict (one side of a sign test at 1/128), else it is inconclusive.
 func TestSearchQueue(t *testing.T) {
 	const limit, p = .02, .99
 	for seed, service := range []float64{1000, 5000, 30000} {
@@ -390,9 +390,9 @@ func TestSearchEnds(t *testing.T) {
 		want foundRates
 		err  error
 	}{
-		"all hold":    {t.Context(), always(rateHolds), foundRates{holds: loadgen.MaxRate, steps: 8}, nil},
-		"none holds":  {t.Context(), always(rateFails), foundRates{fails: 1, steps: 4}, nil},
-		"cannot tell": {t.Context(), always(rateUnknown), foundRates{unknown: 1, steps: 4}, nil},
+		"all hold":     {t.Context(), always(rateHolds), foundRates{holds: loadgen.MaxRate, steps: 8}, nil},
+		"none holds":   {t.Context(), always(rateFails), foundRates{fails: 1, steps: 4}, nil},
+		"inconclusive": {t.Context(), always(rateUnknown), foundRates{unknown: 1, steps: 4}, nil},
 		"a step's fail": {
 			t.Context(), func(context.Context, float64) (rateVerdict, error) { return 0, odd }, foundRates{}, odd,
 		},

@@ -54,7 +54,7 @@ func newPageCell(row *compare.Row, column int) pageCell {
 	p.Range = rangeText(row.Format(cell.Min), row.Format(cell.Max))
 	r := row.Result(column)
 	p.Ratio, p.Bounds = compare.Ratio(r), compare.Bounds(r)
-	if v := row.Shown(column); v != tailstat.VerdictCannotTell {
+	if v := row.Shown(column); v != tailstat.VerdictInconclusive {
 		p.Verdict = v.String()
 	}
 	return p

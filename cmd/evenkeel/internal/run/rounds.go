@@ -245,7 +245,7 @@ func (r *Runner) look(spent time.Duration) (why string) {
 		}
 		done := x != nil && x.Within.HalfWidth() <= float64(u.width)
 		narrow = narrow && done
-		clear = clear && (done || x != nil && x.Verdict != tailstat.VerdictCannotTell)
+		clear = clear && (done || x != nil && x.Verdict != tailstat.VerdictInconclusive)
 		if b := compare.Bounds(x); b != "" {
 			standing = append(standing, fmt.Sprintf("%s %s", col.Label, b))
 		}

@@ -111,7 +111,7 @@ func TestRunFailIf(t *testing.T) {
 			"evenkeel run: -fail-if p99 > +20%: exceeded: p99 of \"head\": 1.",
 		},
 		{"kept", 1, .05, flags{repeat: 10}, cli.ExitOK, "-fail-if p99 > +20%: kept: "},
-		{"at the limit", 1.2, .05, flags{repeat: 10}, cli.ExitCannotTell, "-fail-if p99 > +20%: cannot tell: "},
+		{"at the limit", 1.2, .05, flags{repeat: 10}, cli.ExitInconclusive, "-fail-if p99 > +20%: inconclusive: "},
 		{"beyond the limit at last", 1.35, .1, flags{until: until}, cli.ExitLimit, "ended after 1"},
 		{"within the limit at last", 1.1, .07, flags{until: until}, cli.ExitOK, "the answer is clear"},
 	} {
