@@ -118,7 +118,8 @@ func (o *Observer) fillGC() {
 		}
 		return
 	}
-	if n := o.Run.GC.Summary.Collections; max(n-counted, counted-n) > 3+counted/20 { // a few are at the ends of the window
+	n := o.Run.GC.Summary.Collections
+	if max(n-counted, counted-n) > 3+counted/20 { // a few are at the ends of the window
 		o.Note("%d collections by gctrace, %d by runtime.MemStats: is the log another process's, or late?", n, counted)
 	}
 }
