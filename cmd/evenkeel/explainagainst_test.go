@@ -238,11 +238,11 @@ func TestExplainProfiles(t *testing.T) {
 	var r result
 	for seconds, end := 1, time.Now().Add(time.Minute); time.Now().Before(end); seconds = 3 {
 		r = call("explain", "-json", at+string(rune('0'+seconds)))
-		if strings.Contains(r.stdout, `"site": "evenkeel.burn (explainprofile_test.go:`) {
+		if strings.Contains(r.stdout, `"site": "evenkeel.burn (explainagainst_test.go:`) {
 			break
 		}
 	}
-	r.check(t, cli.ExitOK, []string{`"samples": [`, `"site": "evenkeel.burn (explainprofile_test.go:`, `"low": `}, nil)
+	r.check(t, cli.ExitOK, []string{`"samples": [`, `"site": "evenkeel.burn (explainagainst_test.go:`, `"low": `}, nil)
 	r = call("explain", "-json", "-no-profile", at+"0.5")
 	if strings.Contains(r.stdout, `"samples"`) {
 		t.Error("-no-profile has samples: ", r.stdout)
