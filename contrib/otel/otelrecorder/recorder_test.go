@@ -13,6 +13,7 @@ import (
 	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
 	"evenkeel.dev/contrib/otel/internal/oteltest"
+	"evenkeel.dev/internal/leaks"
 	"evenkeel.dev/internal/metricsuite"
 	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/history"
@@ -177,3 +178,5 @@ func TestOptionsOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }
