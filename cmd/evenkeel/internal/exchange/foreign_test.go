@@ -3,10 +3,12 @@ package exchange
 import (
 	"fmt"
 	"math"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"evenkeel.dev/internal/testutil"
 	"evenkeel.dev/loadgen"
 )
 
@@ -175,4 +177,16 @@ func TestForeignBad(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}
+}
+
+// hdrModule is the folder of HdrHistogram's Go library, with its test data.
+func hdrModule(t *testing.T) string {
+	t.Helper()
+	testutil.Slow(t, "runs the go command")
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
+		"github.com/HdrHistogram/hdrhistogram-go").Output()
+	if err != nil {
+		t.Skipf("needs the go command to find the module's folder: %v", err)
+	}
+	return strings.TrimSpace(string(out))
 }
