@@ -100,7 +100,6 @@ func readForeign(name string, o exchange.Options) (*runfile.File, error) {
 	return f, nil
 }
 
-// chooseRun finds the run that which names. "" means the only run.
 func chooseRun(f *runfile.File, which string) (*runfile.Run, error) {
 	var found []*runfile.Run
 	var all []string
