@@ -14,9 +14,8 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-const explainRounds = 3 // the last rounds, which are traced
+const explainRounds = 3 // last rounds
 
-// traced reports whether a round is traced: the last one, or explainRounds to compare variants.
 func (r *Runner) traced(round int) bool {
 	rounds := 1
 	if len(r.variants) > 1 {

@@ -11,6 +11,52 @@ import (
 	"evenkeel.dev/internal/history"
 )
 
+const topHelp = `
+evenkeel top [flags] URL...
+
+Shows live what makes requests slow, for all replicas together. Each URL is a recorder's, without a
+path /debug/evenkeel/ there. Exit code 1 means that no replica answered.
+
+  evenkeel top http://10.0.0.1:6060 http://10.0.0.2:6060    the last hour; Ctrl-C ends
+  evenkeel top -since 10m -once http://127.0.0.1:6060       the last ten minutes, once
+  evenkeel top -every 1m http://127.0.0.1:6060 >> log       a line per minute
+`
+
+func runTop(ctx context.Context, a *cli.App, args []string) error {
+	fs := a.NewFlags("top", topHelp)
+	since, every := cli.Period(time.Hour), cli.Period(2*time.Second)
+	fs.Var(&since, "since", "show the last `time`, such as 10m; 0 for all")
+	fs.Var(&every, "every", "refresh after this `time`; into a file or a pipe only if given")
+	rows := cli.Whole(12)
+	fs.Var(&rows, "n", "show so many `causes`")
+	once := fs.Bool("once", false, "look once")
+	asJSON := fs.Bool("json", false, "look once, and print JSON (docs/reference/history-json.md)")
+	names, err := a.Operands(fs, args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(names) == 0:
+		return a.Wrong(fs, "no URL; write those of all replicas' recorders, as http://HOST:PORT%s", traces.RecorderPath)
+	case rows < 1:
+		return a.Wrong(fs, "-n %d; it must be at least 1", rows)
+	case every < cli.Period(100*time.Millisecond):
+		return a.Wrong(fs, "-every %v; it must be at least 100ms", time.Duration(every))
+	}
+	v, err := replicas.New(a, names, false)
+	if err != nil {
+		return a.Wrong(fs, "%v", err)
+	}
+	defer v.Close()
+	v.Since, v.Rows = time.Duration(since), int(rows)
+	ctx, release := a.Catch(ctx)
+	defer release()
+	if *once || *asJSON || !a.View && !cli.Given(fs, "every") {
+		return v.Report(ctx, "", "", *asJSON)
+	}
+	return v.Follow(ctx, time.Duration(every))
+}
+
 const reportHelp = `
 evenkeel report [flags] URL|FILE...
 

@@ -4,6 +4,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -11,12 +12,13 @@ import (
 	"time"
 
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
+	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
 )
 
-// Limit is a -fail-if: a cause's share of a band's excess, or with -against how much more it takes,
+// Limit is a -fail-if. It bounds a cause's share of a band's excess, or with -against the increase
 // in percent of the old mean.
 type Limit struct {
 	text    string
@@ -34,7 +36,7 @@ const (
 	changeForm = "with -against write it as [all:]CAUSE>+N%, such as 'lock>+10%' or 'all:total>+5%'"
 
 	tailBand   = "p99+"
-	allBand    = "all" // of all requests, with -against
+	allBand    = "all" // requests, with -against
 	totalCause = "total"
 	bandList   = "p0-50 p50-90 p90-99 p99-99.9 p99.9+ p99+"
 )
@@ -132,7 +134,7 @@ func (l *Limit) share(v *verdict.Verdict) (float64, error) {
 	return 0, fmt.Errorf("no request is in that band, of %d; take a longer trace", r.Requests)
 }
 
-// CheckChange compares with the limits. A limit is decided if the whole interval is on one side.
+// CheckChange decides a limit if the whole interval is on one side.
 func (l Limits) CheckChange(c *verdict.Change) (lines []string, err error) {
 	for _, x := range l {
 		d, mean := x.of(c)
@@ -163,4 +165,34 @@ func (l *Limit) of(c *verdict.Change) (verdict.Difference, time.Duration) {
 		return all, c.All.Old
 	}
 	return slow, c.Slow.Old
+}
+
+// version of both JSON forms rises when a field changes its meaning.
+const version = 1
+
+// WriteJSON writes the form of docs/reference/explain-json.md.
+func WriteJSON(w io.Writer, source string, v *verdict.Verdict) error {
+	r := *v.Report()
+	r.Bands, r.Blocks, r.CCDF, r.Classes, r.Slowest, r.Spans = notNil(r.Bands), notNil(r.Blocks), notNil(r.CCDF),
+		notNil(r.Classes), notNil(r.Slowest), notNil(r.Spans)
+	return cli.WriteJSON(w, struct {
+		Version int              `json:"version"`
+		Tool    string           `json:"tool"`
+		Source  string           `json:"source"`
+		Verdict *verdict.Verdict `json:"verdict"`
+		*reqtrace.Report
+	}{version, runfile.Tool(), source, v, &r})
+}
+
+func notNil[T any](s []T) []T { return append([]T{}, s...) }
+
+// WriteChange writes the form with -against.
+func WriteChange(w io.Writer, sides [2][]string, c *verdict.Change) error {
+	return cli.WriteJSON(w, struct {
+		Version int      `json:"version"`
+		Tool    string   `json:"tool"`
+		Old     []string `json:"old_sources"`
+		New     []string `json:"new_sources"`
+		Change  any      `json:"change"`
+	}{version, runfile.Tool(), sides[0], sides[1], c})
 }

@@ -31,19 +31,17 @@ func (c *muxConn) received(f http2.Frame) error {
 			return c.writer.WritePing(true, f.Data)
 		}
 	case *http2.PushPromiseFrame:
-		return http2.ConnectionError(http2.ErrCodeProtocol) // our SETTINGS forbid it
+		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	return nil
 }
 
-// resetError is the server's end of a stream.
 type resetError http2.ErrCode
 
 func (e resetError) Error() string { return fmt.Sprintf("%v: %v", errReset, http2.ErrCode(e)) }
 
 func (e resetError) Unwrap() error { return errReset }
 
-// head handles a part of a header block, informational header or trailer.
 func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	if _, err := c.header.Write(fragment); err != nil {
 		return fmt.Errorf("%w: %w", errMalformed, err)
@@ -58,7 +56,7 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	s := c.streams[id]
 	wrong := ""
 	switch {
-	case s == nil: // given up
+	case s == nil: // ended already
 	case s.status != 0:
 		if !c.headEnd {
 			wrong = "a second header that ends nothing"
@@ -82,7 +80,6 @@ func (c *muxConn) head(id uint32, fragment []byte, ended bool) error {
 	return nil
 }
 
-// data counts a body's bytes and returns them to the server's windows.
 func (c *muxConn) data(f *http2.DataFrame) error {
 	c.mu.Lock()
 	n := f.Length // padding counts
@@ -112,7 +109,7 @@ func (c *muxConn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// answered ends a stream after its whole answer. The caller holds mu, which it releases.
+// answered ends a stream. The caller holds mu, and answered unlocks it.
 func (c *muxConn) answered(s *stream) {
 	if s.rest != nil { // the server did not wait for the body
 		_ = c.writer.WriteRSTStream(s.id, http2.ErrCodeNo)
@@ -123,7 +120,7 @@ func (c *muxConn) answered(s *stream) {
 	s.end(c, c.got, answer{status: s.status, bytes: s.bytes}, nil)
 }
 
-// broken ends a failed stream. If code is not 0, we reset it.
+// broken ends a failed stream, and resets it unless code is 0.
 func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	c.mu.Lock()
 	s := c.streams[id]
@@ -142,7 +139,7 @@ func (c *muxConn) broken(id uint32, code http2.ErrCode, err error) error {
 	return nil
 }
 
-// leave handles GOAWAY. What the server does not process goes to another connection.
+// leave handles GOAWAY. Ignored requests go to another connection.
 func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.gone, c.goAway = true, f.ErrCode
 	last := f.LastStreamID
@@ -156,7 +153,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	c.proceed(c.got)
 	c.mu.Unlock()
 	c.line.forget(c)
-	limit := 1 // do not ask again and again
+	limit := 1
 	if f.ErrCode == http2.ErrCodeNo {
 		limit = resends
 	}
@@ -165,7 +162,7 @@ func (c *muxConn) leave(f *http2.GoAwayFrame) {
 	}
 }
 
-// settings handles the server's SETTINGS. The first open the connection.
+// settings handles SETTINGS. The first open the connection.
 func (c *muxConn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
@@ -208,7 +205,6 @@ func (c *muxConn) settings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// widen lets more of the requests' bodies out.
 func (c *muxConn) widen(id uint32, by int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,4 +214,137 @@ func (c *muxConn) widen(id uint32, by int64) {
 		s.window += by
 	}
 	c.pump()
+}
+
+// muxOutBytes limits bodies in out.
+const muxOutBytes = 256 << 10
+
+// start sends a request, now or later, or returns false if the connection takes no more. by is the
+// connection whose reader calls. That one writes when it has read all there is.
+func (c *muxConn) start(s *stream, by *muxConn) bool {
+	c.mu.Lock()
+	if c.state >= muxClosing {
+		c.mu.Unlock()
+		return false
+	}
+	if c.state == muxOpen && len(c.pending) == 0 && len(c.streams) < c.most {
+		c.open(s, s.sent)
+	} else {
+		c.pending = append(c.pending, s)
+	}
+	c.arm()
+	c.mu.Unlock()
+	if by != c {
+		c.flush()
+	}
+	return true
+}
+
+func (c *muxConn) open(s *stream, now int64) {
+	s.id, s.sent = c.nextID, max(s.sent, now)
+	s.status, s.bytes, s.credit = 0, 0, 0
+	if c.nextID += 2; c.nextID > muxLastID {
+		c.state = muxClosing
+	}
+	c.streams[s.id] = s
+	if s.prev = c.newest; s.prev == nil {
+		c.oldest = s
+	} else {
+		s.prev.next = s
+	}
+	c.newest = s
+
+	c.block.Reset()
+	for _, f := range s.header() {
+		_ = c.encoder.WriteField(f)
+	}
+	head, body := c.block.Bytes(), s.req.target.Body
+	first := head[:min(len(head), c.frame)]
+	head = head[len(first):]
+	_ = c.writer.WriteHeaders(http2.HeadersFrameParam{
+		StreamID: s.id, BlockFragment: first, EndHeaders: len(head) == 0, EndStream: len(body) == 0,
+	})
+	for len(head) > 0 {
+		part := head[:min(len(head), c.frame)]
+		head = head[len(part):]
+		_ = c.writer.WriteContinuation(s.id, len(head) == 0, part)
+	}
+	if len(body) > 0 {
+		s.rest, s.window = body, c.initial
+		c.blocked = append(c.blocked, s)
+		c.pump()
+	}
+}
+
+// pump frames as much of the bodies as the windows allow. The caller holds mu.
+func (c *muxConn) pump() {
+	kept := c.blocked[:0]
+	for _, s := range c.blocked {
+		for s.rest != nil && c.window > 0 && s.window > 0 && len(c.out) < muxOutBytes {
+			n := int(min(int64(len(s.rest)), int64(c.frame), c.window, s.window))
+			_ = c.writer.WriteData(s.id, n == len(s.rest), s.rest[:n])
+			c.window -= int64(n)
+			s.window -= int64(n)
+			if s.rest = s.rest[n:]; len(s.rest) == 0 {
+				s.rest = nil
+			}
+		}
+		if s.rest != nil {
+			kept = append(kept, s)
+		}
+	}
+	clear(c.blocked[len(kept):])
+	c.blocked = kept
+}
+
+// flush writes, or leaves that to the goroutine that does.
+func (c *muxConn) flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case len(c.out) == 0 || c.writing || c.nc == nil:
+	case c.wake != nil:
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	default:
+		c.write()
+	}
+}
+
+// writeOn writes if requests may exceed the send buffer, because the reader must not wait for a
+// server that waits for the reader.
+func (c *muxConn) writeOn(done <-chan struct{}) {
+	for {
+		select {
+		case <-c.wake:
+			c.mu.Lock()
+			c.write()
+			c.mu.Unlock()
+		case <-done:
+			return
+		}
+	}
+}
+
+// write writes all of out. The caller holds mu, which is unlocked during a write.
+func (c *muxConn) write() {
+	c.writing = true
+	for len(c.out) > 0 {
+		out := c.out
+		c.out = c.spare[:0]
+		c.mu.Unlock()
+		_ = c.nc.SetWriteDeadline(c.p.time(c.p.e.now()).Add(c.p.e.o.Timeout))
+		_, err := c.nc.Write(out)
+		c.mu.Lock()
+		c.spare = out
+		if err != nil {
+			c.nc.Close() // the reader notices
+			c.out = nil
+			break
+		}
+		c.pump()
+	}
+	c.writing = false
 }
