@@ -16,14 +16,14 @@ type Verdict uint8
 
 // The verdicts. Faster is more of a figure whose More is set, and less of another.
 const (
-	VerdictCannotTell Verdict = iota // the interval holds the ratio 1, or there are too few runs
-	VerdictFaster                    // head is better than base
-	VerdictSlower                    // head is worse than base
+	VerdictInconclusive Verdict = iota // the interval holds the ratio 1, or there are too few runs
+	VerdictFaster                      // head is better than base
+	VerdictSlower                      // head is worse than base
 )
 
-var verdictNames = enum.Of[Verdict]("tailstat", "a verdict", "cannot tell", "faster", "slower")
+var verdictNames = enum.Of[Verdict]("tailstat", "a verdict", "inconclusive", "faster", "slower")
 
-// String returns cannot tell, faster or slower.
+// String returns inconclusive, faster or slower.
 func (v Verdict) String() string { return verdictNames.String(v) }
 
 // MarshalText returns what String does. It fails for another value.
@@ -189,7 +189,7 @@ func (o *Options) nominal() float64 {
 	return alpha
 }
 
-// Fewest returns how many rounds Compare needs at least for another verdict than VerdictCannotTell.
+// Fewest returns how many rounds Compare needs at least for another verdict than VerdictInconclusive.
 func Fewest(o Options) (int, error) {
 	if err := o.check(); err != nil {
 		return 0, err

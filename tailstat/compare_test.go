@@ -1,6 +1,7 @@
 package tailstat
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,7 +120,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("the other way: %+v, %v", back, err)
 		}
 		same, err := Compare(base, runs(rng, 10, 1, .02), Options{})
-		if err != nil || same.Result[2].Verdict != VerdictCannotTell || !same.Result[2].Within.Contains(1) {
+		if err != nil || same.Result[2].Verdict != VerdictInconclusive || !same.Result[2].Within.Contains(1) {
 			t.Errorf("the same: %+v, %v", same, err)
 		}
 	}
@@ -140,7 +141,7 @@ func TestRoundsCancel(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	head[0].Round = 11 // no longer of a round
-	if c, err = Compare(base, head, o); err != nil || c.Paired || c.Result[0].Verdict != VerdictCannotTell {
+	if c, err = Compare(base, head, o); err != nil || c.Paired || c.Result[0].Verdict != VerdictInconclusive {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -166,7 +167,7 @@ func TestFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := c.Result[0]
-		if r.Verdict != VerdictCannotTell || r.Within != (Interval{0, math.Inf(1)}) || math.Abs(r.Ratio-5) > .5 {
+		if r.Verdict != VerdictInconclusive || r.Within != (Interval{0, math.Inf(1)}) || math.Abs(r.Ratio-5) > .5 {
 			t.Errorf("%+v", r)
 		}
 		if x, ok := r.Detectable(); ok {
@@ -177,7 +178,7 @@ func TestFew(t *testing.T) {
 		}
 		text, err := json.Marshal(r)
 		if err != nil || !strings.Contains(string(text), `"within":[null,null]`) ||
-			!strings.Contains(string(text), `"verdict":"cannot tell"`) {
+			!strings.Contains(string(text), `"verdict":"inconclusive"`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		var read Result
@@ -281,7 +282,7 @@ func TestEqual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 7))
 	base := runs(rng, 10, 1, 0)
 	c, err := Compare(base, slices.Clone(base), Options{})
-	if r := c.Result[2]; err != nil || r.Verdict != VerdictCannotTell || r.Ratio != 1 || r.Within != (Interval{1, 1}) {
+	if r := c.Result[2]; err != nil || r.Verdict != VerdictInconclusive || r.Ratio != 1 || r.Within != (Interval{1, 1}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -351,7 +352,7 @@ func TestPower(t *testing.T) {
 
 // TestVerdict reads what it wrote.
 func TestVerdict(t *testing.T) {
-	for _, v := range []Verdict{VerdictCannotTell, VerdictFaster, VerdictSlower} {
+	for _, v := range []Verdict{VerdictInconclusive, VerdictFaster, VerdictSlower} {
 		var read Verdict
 		text, err := v.MarshalText()
 		if err != nil || read.UnmarshalText(text) != nil || read != v {
@@ -359,7 +360,51 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 	var v Verdict
-	if err := v.UnmarshalText([]byte("better")); err == nil || !strings.Contains(err.Error(), "cannot tell") {
+	if err := v.UnmarshalText([]byte("better")); err == nil || !strings.Contains(err.Error(), "inconclusive") {
 		t.Error(err)
 	}
+}
+
+// FuzzCompare compares runs of any numbers: an error, or an interval around the ratio that agrees with the verdict.
+func FuzzCompare(f *testing.F) {
+	f.Add([]byte("0123456789abcdef0123456789abcdef"), uint8(2), true, uint8(0))
+	f.Add(make([]byte, 160), uint8(10), true, uint8(20))
+	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255}, uint8(1), false, uint8(3))
+	f.Fuzz(func(t *testing.T, raw []byte, split uint8, paired bool, rounds uint8) {
+		var runs []Run
+		for i := 0; i+8 <= len(raw) && i < 8*64; i += 8 {
+			runs = append(runs, Run{Throughput: math.Float64frombits(binary.LittleEndian.Uint64(raw[i:]))})
+		}
+		n := min(int(split), len(runs))
+		base, head := runs[:n], runs[n:]
+		if paired {
+			head = head[:min(len(head), n)]
+			for i := range base {
+				base[i].Round = i + 1
+			}
+			for i := range head {
+				head[i].Round = i + 1
+			}
+		}
+		c, err := Compare(base, head, Options{
+			// each other number takes its draws
+			Figures: []Figure{{"x", true, func(r *Run) (float64, error) { return r.Throughput, nil }}},
+			Rounds:  10 * (int(rounds) % 3),
+		})
+		if err != nil {
+			return
+		}
+		r := c.Result[0]
+		if r.Missing != "" {
+			return
+		}
+		tolerant := Interval{r.Within.Low * (1 - 1e-9), r.Within.High * (1 + 1e-9)}
+		if !tolerant.Contains(r.Ratio) || !(r.P >= 0 && r.P <= 1) ||
+			r.Within.Contains(1) != (r.Verdict == VerdictInconclusive) {
+			t.Errorf("%+v", r)
+		}
+		if x, ok := r.Detectable(); ok && !(x >= 1) {
+			t.Errorf("%v can be shown", x)
+		}
+	})
 }

@@ -60,6 +60,6 @@ func Example() {
 		fmt.Printf("%s: %.1f ms to %.1f ms: %s\n", r.Figure, 1e3*r.Base, 1e3*r.Head, r.Verdict)
 	}
 	// Output:
-	// p50: 1.0 ms to 1.0 ms: cannot tell
+	// p50: 1.0 ms to 1.0 ms: inconclusive
 	// p99: 21.7 ms to 30.7 ms: slower
 }

@@ -107,7 +107,7 @@ func alarmsCase() harness.Case {
 					continue
 				}
 				count("comparisons")
-				if res.Verdict != tailstat.VerdictCannotTell {
+				if res.Verdict != tailstat.VerdictInconclusive {
 					count("found")
 					count(f.Name)
 				}

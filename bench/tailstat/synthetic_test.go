@@ -277,7 +277,7 @@ func sequentialCase() harness.Case {
 				if err != nil {
 					return err
 				}
-				if c.Result[0].Verdict != tailstat.VerdictCannotTell {
+				if c.Result[0].Verdict != tailstat.VerdictInconclusive {
 					count("found")
 					break
 				}

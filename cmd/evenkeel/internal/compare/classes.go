@@ -38,7 +38,7 @@ func (c *Comparison) Classes() (tables []ClassTable) {
 		if rows := classRows(runs); rows != nil {
 			pooled := ""
 			if len(runs) > 1 {
-				pooled = fmt.Sprintf("all requests of %d repeats together; the table of figures has medians of repeats",
+				pooled = fmt.Sprintf("all requests of %d repeats; the first table has medians of repeats",
 					len(runs))
 			}
 			tables = append(tables, ClassTable{i, pooled, rows})

@@ -125,7 +125,7 @@ func TestDisturbances(t *testing.T) {
 func TestClassesPooled(t *testing.T) {
 	one, two, cut := mixed(t), mixed(t), mixed(t)
 	two.Repeat, cut.Repeat, cut.Load.Interrupted = 2, 3, true
-	const says = "all requests of 2 repeats together; the table of figures has medians of repeats"
+	const says = "all requests of 2 repeats; the first table has medians of repeats"
 	for want, runs := range map[string][]runfile.Run{"": {*one}, says: {*one, *two, *cut}} {
 		c := Files([]*runfile.File{{Runs: runs}}, []string{"run.json"})
 		var b bytes.Buffer

@@ -61,7 +61,7 @@ func (c *Comparison) measureFloor(figures []Figure) {
 			row.floor, row.floorRounds = x, c.rounds(r.Base)
 			row.floorLeast, _ = x.DetectableWith(row.floorRounds)
 		}
-		if x.Verdict != tailstat.VerdictCannotTell {
+		if x.Verdict != tailstat.VerdictInconclusive {
 			differ = append(differ, fmt.Sprintf("%s %s %s", x.Figure, Ratio(x), Bounds(x)))
 		}
 	}
@@ -126,11 +126,11 @@ func (r *Row) FloorText() string {
 func (r *Row) Shown(column int) tailstat.Verdict {
 	x := r.results[column]
 	if x == nil {
-		return tailstat.VerdictCannotTell
+		return tailstat.VerdictInconclusive
 	}
 	if r.floor != nil {
 		if least, ok := r.Floor(); !ok || max(x.Ratio, 1/x.Ratio) < least {
-			return tailstat.VerdictCannotTell
+			return tailstat.VerdictInconclusive
 		}
 	}
 	return x.Verdict

@@ -95,7 +95,7 @@ func (r *Row) cellData(column int) (d cellData) {
 		return d
 	}
 	d.Change = &changeData{Verdict: x.Verdict, Text: Ratio(x), Within: x.Within, P: x.P}
-	if x.Verdict != tailstat.VerdictCannotTell {
+	if x.Verdict != tailstat.VerdictInconclusive {
 		d.Change.Ratio = &x.Ratio
 	}
 	if least, ok := x.Detectable(); ok {

@@ -181,8 +181,7 @@ func (c *Comparison) Footnotes() (list []string) {
 		add("median of %s%s", textfmt.Plural(whole, "repeat"), without)
 	}
 	if x := c.Lead(); x != nil && x.floor != nil {
-		add("floor: the smallest change that %s show on this machine in four of five cases, by one variant measured "+
-			"against itself; smaller ones are not coloured",
+		add("floor: the smallest change that %s show on this machine in four of five cases; smaller ones have no colour",
 			textfmt.Plural(x.floorRounds, "round"))
 	}
 	if len(c.Columns) < 2 {
@@ -191,34 +190,34 @@ func (c *Comparison) Footnotes() (list []string) {
 	heads := len(c.Columns) - 1
 	lead := c.Lead()
 	if !c.Judged() && c.Repeats() > 1 {
-		add("no ratios: no figure that is to be judged is known of two runs of each at least")
+		add("no ratios: two runs of each variant must know a figure; a percentile needs ten requests beyond it in each (use a " +
+			"longer -z)")
 		return list
 	}
 	if !c.Judged() {
 		known := c.known(c.toJudge())
 		if len(known) == 0 {
-			add("no ratios: no figure that is to be judged is known of any run")
+			add("no ratios: no run knows any of the judged figures; a percentile needs ten requests beyond it (use a longer -z)")
 			return list
 		}
-		add("no ratios: one run of each says nothing about how runs vary; -repeat %d tells, or -figures %s -repeat %d",
+		add("no ratios: one run of each does not show how runs vary; use -repeat %d, or -figures %s -repeat %d",
 			c.fewest(len(known)*heads), alone(known), c.fewest(heads))
 		return list
 	}
-	together := "the true ratio lies within the brackets with a probability of 95%"
+	together := "brackets hold the true ratio with a probability of 95%"
 	if c.verdicts > 1 {
-		together = fmt.Sprintf("the true ratio lies within the brackets, all %d of them together with a probability "+
-			"of 95%%", c.verdicts)
+		together = fmt.Sprintf("all %d brackets hold their true ratios with a probability of 95%%", c.verdicts)
 	}
 	if n := c.looks(); n > 0 {
-		together += fmt.Sprintf(" at whichever of up to %d rounds one stops", n)
+		together += fmt.Sprintf(", at whichever of up to %d rounds you stop", n)
 	}
-	add("ratio to %q; %s; ~: 1 lies within, so these runs cannot tell the two apart", c.Columns[c.Base].Label, together)
+	add("ratio to %q; %s; ~: inconclusive", c.Columns[c.Base].Label, together)
 	if slices.ContainsFunc(c.against, func(a *tailstat.Comparison) bool { return a != nil && !a.Paired }) {
-		add("not in rounds whose order was drawn by lot: what the machine did meanwhile can look like a change; " +
-			"evenkeel run -variant ... -variant ... interleaves")
+		add("not measured in rounds of random order, so a change of the machine can look like a change of the program; " +
+			"evenkeel run -variant ... -variant ... measures in rounds")
 	}
 	for k, r := range lead.results {
-		if r == nil || r.Verdict != tailstat.VerdictCannotTell {
+		if r == nil || r.Verdict != tailstat.VerdictInconclusive {
 			continue
 		}
 		who := lead.Name
@@ -239,7 +238,7 @@ func (c *Comparison) canTell(column int, r *tailstat.Result) string {
 	}
 	if Bounds(r) == "" {
 		n := c.fewest(c.verdicts)
-		t := fmt.Sprintf("%s are too few to tell anything; %d rounds may", runs, n)
+		t := fmt.Sprintf("%s are too few for an interval; use %d rounds", runs, n)
 		if m := c.fewest(len(c.Columns) - 1); m < n {
 			t += fmt.Sprintf(", or %d of one figure alone, as with -figures %s", m, alone(c.known(c.toJudge())))
 		}

@@ -130,8 +130,8 @@ func TestSides(t *testing.T) {
 	if c.Judged() || c.Row("p99").Result(1) != nil {
 		t.Error("one run of each has a verdict")
 	}
-	if got := strings.Join(c.Footnotes(), "\n"); got != "no ratios: one run of each says nothing about how runs "+
-		"vary; -repeat 9 tells, or -figures p99 -repeat 6" {
+	if got := strings.Join(c.Footnotes(), "\n"); got != "no ratios: one run of each does not show how runs vary; "+
+		"use -repeat 9, or -figures p99 -repeat 6" {
 		t.Error(got)
 	}
 }

@@ -144,7 +144,7 @@ func intervalLines(x chart.Axis, y, column int, r *tailstat.Result, shown tailst
 		return nil
 	}
 	class := " " + variantClass(column)
-	if shown == tailstat.VerdictCannotTell {
+	if shown == tailstat.VerdictInconclusive {
 		class += " unsure"
 	}
 	var bar, dot chart.Path
