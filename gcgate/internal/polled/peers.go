@@ -1,3 +1,8 @@
+// Package polled tracks peers that poll a process, such as load balancers. They learn of a drain only
+// from the answer to the next poll.
+//
+// A peer is an address, because connections come and go. One that begins a poll has acted on the
+// answers before. Peers remembers 64 addresses, and answers "ready" to any other.
 package polled
 
 import (

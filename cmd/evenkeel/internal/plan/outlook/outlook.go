@@ -108,7 +108,10 @@ func (s Service) gated(o Options) Outlook {
 		out.Headroom = Range{min(carried.Low, all.Low), min(carried.High, all.High)}.Times(knee * float64(s.Procs))
 	}
 	low, high := seconds(s.Held.Low), seconds(s.Held.High)
-	out.TurnLoad = Range{capacity.TurnLoad(s.AllocRate, room, low, o.Turns), capacity.TurnLoad(s.AllocRate, room, high, o.Turns)}
+	out.TurnLoad = Range{
+		capacity.TurnLoad(s.AllocRate, room, low, o.Turns),
+		capacity.TurnLoad(s.AllocRate, room, high, o.Turns),
+	}
 	out.Turns = Range{
 		float64(capacity.TurnsFor(s.AllocRate, room, low, capacity.EasyLoad)),
 		float64(capacity.TurnsFor(s.AllocRate, room, high, capacity.EasyLoad)),
