@@ -83,11 +83,10 @@ type announcer struct {
 
 func newAnnouncer(s Signal, log *slog.Logger, calls *calls) *announcer {
 	log = log.With("signal", s.String())
-	a := &announcer{
+	return &announcer{
 		signal: s, is: describe(s), log: log, calls: calls,
 		posted: make(chan struct{}, 1), warnings: newWarnings(log),
 	}
-	return a
 }
 
 func (a *announcer) usableWithoutTurn() (patience time.Duration, ok bool) {
@@ -138,12 +137,7 @@ func (a *announcer) unconfirmed() bool {
 	if a.newest == nil || a.newest.drain || a.newest.first && !a.lastFailed {
 		return false
 	}
-	select {
-	case <-a.newest.done:
-		return false
-	default:
-		return true
-	}
+	return !a.newest.acted()
 }
 
 // awaitReturn waits until the peer has acted. It returns false when over is closed, or after bound
@@ -168,7 +162,7 @@ func (a *announcer) awaitReturn(n *notice, bound time.Duration, stop, over <-cha
 		}
 		yes, err := a.givesUp(n, bound)
 		if yes || !stopped.IsZero() && time.Since(stopped) >= stopTimeout {
-			return isClosed(n.done)
+			return n.acted()
 		}
 		late(time.Since(n.posted), err)
 	}
@@ -238,10 +232,7 @@ func (a *announcer) postLocked(n *notice) {
 	if a.cancel != nil {
 		a.cancel()
 	}
-	select {
-	case a.posted <- struct{}{}:
-	default:
-	}
+	signal(a.posted)
 }
 
 func (a *announcer) run(ctx context.Context) {
@@ -302,12 +293,8 @@ func (a *announcer) send(ctx context.Context) (*notice, error) {
 		a.mu.Unlock()
 		return nil, nil // posted says that there is a new one
 	}
-	if err == nil {
-		select {
-		case <-n.done:
-		default:
-			close(n.done)
-		}
+	if err == nil && !n.acted() {
+		close(n.done)
 	}
 	a.lastFailed = err != nil && !errors.Is(err, ErrNotBack)
 	a.mu.Unlock() // before report: a Logger may hang, and Stop takes mu

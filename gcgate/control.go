@@ -91,12 +91,7 @@ func (c *control) run() {
 	}
 }
 
-func (c *control) wakeUp() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *control) wakeUp() { signal(c.wake) }
 
 func (c *control) interval() time.Duration {
 	if c.heap.policy == PolicyStock {
@@ -108,6 +103,7 @@ func (c *control) interval() time.Duration {
 	return c.heap.interval()
 }
 
+// due returns why to collect now, the most pressing reason. Nothing is due while a collection marks.
 func (c *control) due() (Reason, bool) {
 	h := c.heap
 	if !h.returned() && !h.marked {

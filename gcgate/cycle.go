@@ -41,16 +41,10 @@ func (h *heapWatch) cycleEnded() bool {
 
 // returned reports whether Collect has returned, its sweep included.
 func (h *heapWatch) returned() bool {
-	if h.cycle == nil {
-		return true
-	}
-	select {
-	case <-h.cycle:
+	if h.cycle != nil && isClosed(h.cycle) {
 		h.cycle = nil
-		return true
-	default:
-		return false
 	}
+	return h.cycle == nil
 }
 
 func (h *heapWatch) escaped(n uint64, was thresholds, heap uint64) {

@@ -1,6 +1,7 @@
 package gcgate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,8 +167,5 @@ func (l *fileLease) Lost() <-chan struct{} { return nil }
 func (l *fileLease) Release(context.Context) error {
 	_ = l.f.Truncate(0)
 	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
-	if err := l.f.Close(); err != nil {
-		return err
-	}
-	return err
+	return cmp.Or(l.f.Close(), err)
 }

@@ -186,6 +186,14 @@ func (w *waiters) answer(calls []*waitingCall, err error) {
 	})
 }
 
+// signal sends to a channel of capacity 1.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -180,12 +180,7 @@ func (c *counter) wakeGate() {
 	}
 }
 
-func (c *counter) wakeSleeper() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *counter) wakeSleeper() { signal(c.wake) }
 
 // watch lets the next request wake the gate. It returns false if one has entered since.
 func (c *counter) watch(entered uint32) bool {

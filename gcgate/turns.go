@@ -161,12 +161,8 @@ func (t *turnTaker) tryAcquire(ctx context.Context) (Lease, error) {
 // try asks for the turn once, and calls look now and then. It returns false if the collection goes
 // without the turn.
 func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), look func()) (turnAnswer, bool) {
-	if t.acquiring != nil {
-		select {
-		case <-t.acquiring:
-		default:
-			return turnAnswer{err: errNoAnswer}, true
-		}
+	if t.acquiring != nil && !isClosed(t.acquiring) {
+		return turnAnswer{err: errNoAnswer}, true
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	answer := new(turnAnswer) // valid once acquiring is closed
@@ -191,11 +187,9 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 		}
 		t.heap.sleep(d, acquiring)
 		look()
-		select {
-		case <-acquiring:
+		if isClosed(acquiring) {
 			t.acquiring = nil
 			return *answer, true
-		default:
 		}
 		if isClosed(t.stop) || t.heap.pastHard() || t.waiters.withoutTurn() && time.Since(begin) >= turnPause {
 			cancel()
@@ -212,9 +206,7 @@ func (t *turnTaker) try(name string, ask func(context.Context) (Lease, error), l
 // borrow takes the turn for any goroutine.
 func (t *turnTaker) borrow(ctx context.Context) (end func(), err error) {
 	switch {
-	case t.turns == nil:
-		return func() {}, nil
-	case t.holding.Load() > 0 && turnCount(t.turns) == 1:
+	case t.turns == nil, t.holding.Load() > 0 && turnCount(t.turns) == 1:
 		return func() {}, nil
 	case t.holding.Load() > 0 || !t.asking.TryLock():
 		return nil, ErrHeld
@@ -254,17 +246,7 @@ func (t *turnTaker) warnWithoutTurn(err error, holder string) {
 	}
 }
 
-func isLost(lease Lease) bool {
-	if lease == nil {
-		return false
-	}
-	select {
-	case <-lease.Lost():
-		return true
-	default:
-		return false
-	}
-}
+func isLost(lease Lease) bool { return lease != nil && isClosed(lease.Lost()) }
 
 // releaseAfter releases the turn after await and HoldTurn. await reports whether the peers have
 // this process back.
