@@ -123,7 +123,7 @@ func lockPath(path string) (Lease, error) {
 		f.Close()
 		return nil, err
 	}
-	if err := f.Truncate(0); err == nil { // on a full disk only the holder's name is missing
+	if err := f.Truncate(0); err == nil { // a full disk costs only the name
 		_, _ = f.WriteAt([]byte(holderName()+"\n"), 0)
 	}
 	return &fileLease{f}, nil
@@ -166,6 +166,6 @@ func (l *fileLease) Lost() <-chan struct{} { return nil }
 // Release implements [Lease]. A second one fails with os.ErrClosed.
 func (l *fileLease) Release(context.Context) error {
 	_ = l.f.Truncate(0)
-	err := unlockFile(l.f) // Close alone would leave it to a child between fork and exec
+	err := unlockFile(l.f) // because a child between fork and exec may have it
 	return cmp.Or(l.f.Close(), err)
 }
