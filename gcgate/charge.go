@@ -42,7 +42,6 @@ func (h *heapWatch) settle(live uint64) bool {
 	h.follow()
 	h.warnTurns()
 	h.used = live
-	h.status.heap.Store(h.used)
 	return h.takeCharge(overhead)
 }
 

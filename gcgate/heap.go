@@ -163,7 +163,6 @@ func (h *heapWatch) sample() {
 		}
 	}
 	h.follow()
-	h.status.heap.Store(h.used)
 	h.publish()
 }
 
@@ -246,7 +245,7 @@ func (h *heapWatch) publish() {
 	defer h.status.mu.Unlock()
 	s := &h.status.stats
 	s.Policy, s.Live, s.Trigger, s.Hard = h.policy, h.thresholds.live, h.thresholds.trigger, h.thresholds.hard
-	s.Limit = uint64(h.allowed.limit)
+	s.Heap, s.Limit = h.used, uint64(h.allowed.limit)
 	s.Oldest = h.requests.oldest
 	s.Entered, s.OverlappedOther = h.requests.total, uint64(h.requests.overlappedOther)
 	s.Allocated, s.Turn = h.last.allocated, h.turnStats()

@@ -78,7 +78,6 @@ type status struct {
 	state    atomic.Uint32
 	back     atomic.Int64 // to rotation, in ns since epoch; 0: not drained
 	refusing atomic.Bool
-	heap     atomic.Uint64
 	refused  atomic.Uint64
 
 	abandoned atomic.Bool // by Stop, for good
