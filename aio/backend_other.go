@@ -3,7 +3,10 @@
 package aio
 
 import (
+	"errors"
+	"net"
 	"runtime"
+	"syscall"
 
 	"evenkeel.dev/aio/internal/proactor"
 )
@@ -14,3 +17,13 @@ func open(o Options) (proactor.Backend, error) {
 		Need:    "Linux, macOS, FreeBSD, OpenBSD, NetBSD or DragonFly BSD; this is " + runtime.GOOS,
 	}
 }
+
+// No Watcher is here that would listen.
+
+func prepare(string, bool, syscall.RawConn) error { return errors.ErrUnsupported }
+
+func setBacklog(net.Listener, int) error { return errors.ErrUnsupported }
+
+func setNoDelay(int, bool) error                  { return errors.ErrUnsupported }
+func setKeepAlive(int, net.KeepAliveConfig) error { return errors.ErrUnsupported }
+func setLinger(int, int) error                    { return errors.ErrUnsupported }

@@ -102,3 +102,97 @@ func canCompare(tag any) bool {
 	}
 	return t.Comparable()
 }
+
+// branches is how many children an entry has. Four halve the levels of a binary heap, and share a
+// cache line.
+const branches = 4
+
+// deadlines is a heap of operations, the earliest first. Adding, removing and moving one takes
+// O(log n). The heap holds the times, so a comparison does not touch an operation.
+type deadlines struct {
+	heap     []deadline
+	compared int // comparisons, for tests
+}
+
+type deadline struct {
+	at time.Duration
+	op *proactor.Op
+}
+
+// first returns the earliest deadline, if there is one.
+func (d *deadlines) first() (at time.Duration, any bool) {
+	if len(d.heap) == 0 {
+		return 0, false
+	}
+	return d.heap[0].at, true
+}
+
+// late returns the first operation if it is due by now, or nil.
+func (d *deadlines) late(now time.Duration) *proactor.Op {
+	if at, any := d.first(); !any || at > now {
+		return nil
+	}
+	return d.heap[0].op
+}
+
+// add adds op by its Deadline.
+func (d *deadlines) add(op *proactor.Op) {
+	d.heap = append(d.heap, deadline{})
+	d.place(len(d.heap)-1, deadline{op.Deadline, op})
+}
+
+// remove removes op, if it is there.
+func (d *deadlines) remove(op *proactor.Op) {
+	at := int(op.Index)
+	if at < 0 {
+		return
+	}
+	op.Index = -1
+	last := len(d.heap) - 1
+	moved := d.heap[last]
+	d.heap[last] = deadline{}
+	d.heap = d.heap[:last]
+	if at < last {
+		d.place(at, moved)
+	}
+}
+
+// move makes op due at another time. Its Deadline stays.
+func (d *deadlines) move(op *proactor.Op, at time.Duration) { d.place(int(op.Index), deadline{at, op}) }
+
+// place puts e at i, which is free, or where the heap wants it.
+func (d *deadlines) place(i int, e deadline) {
+	for i > 0 {
+		above := (i - 1) / branches
+		d.compared++
+		if d.heap[above].at <= e.at {
+			break
+		}
+		d.set(i, d.heap[above])
+		i = above
+	}
+	for {
+		least := branches*i + 1
+		if least >= len(d.heap) {
+			break
+		}
+		for k := least + 1; k < min(branches*i+1+branches, len(d.heap)); k++ {
+			d.compared++
+			if d.heap[k].at < d.heap[least].at {
+				least = k
+			}
+		}
+		d.compared++
+		if e.at <= d.heap[least].at {
+			break
+		}
+		d.set(i, d.heap[least])
+		i = least
+	}
+	d.set(i, e)
+}
+
+func (d *deadlines) set(i int, e deadline) {
+	d.heap[i] = e
+	e.op.Index = int32(i)
+}

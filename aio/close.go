@@ -2,6 +2,9 @@ package aio
 
 import (
 	"context"
+	"net"
+	"sync/atomic"
+	"time"
 
 	"evenkeel.dev/aio/internal/proactor"
 )
@@ -129,4 +132,76 @@ func (w *Watcher) checkDrained() {
 	default:
 		close(w.ending.drained)
 	}
+}
+
+// CloseWrite submits the end of the sending side (shutdown(2) with SHUT_WR), behind the writes that
+// were submitted before. The connection can still be read. If these writes are not over at the
+// deadline, the Error is ErrDeadline and the sending side stays open. A later write fails with
+// syscall.EPIPE. See Read.
+func (c *Conn) CloseWrite(tag any, deadline time.Time) error {
+	return c.submit(proactor.ShutWrite, false, tag, nil, deadline)
+}
+
+// CloseAfterWrites submits a close behind the writes that were submitted before. The connection is
+// closed when they are over or failed, or at the deadline. Pending reads go on until then. New
+// operations are refused with ErrClosed.
+//
+// When WaitIO returns the Result, the connection is closed. The Error is nil, ErrDeadline if writes
+// were left, which WaitIO returns with ErrClosed, or ErrClosed if Close came first.
+//
+// A write that is over is in the kernel, which goes on sending after the close. But if bytes of the
+// peer are unread, or arrive later, the kernel resets the connection, and the peer may lose data
+// (RFC 9112, 9.6). If the peer may still send, submit a CloseWrite, read to io.EOF with a deadline,
+// and Close.
+//
+// A full queue does not refuse it. See Read.
+func (c *Conn) CloseAfterWrites(tag any, deadline time.Time) error {
+	return c.submit(proactor.Closing, false, tag, nil, deadline)
+}
+
+// leave releases connections whose last write is over. The caller holds mu, and has looked at all
+// operations that the backend returned.
+func (w *Watcher) leave() {
+	for _, d := range w.table.leaving {
+		if d.Gone == proactor.None {
+			w.release(d, proactor.ConnClosed)
+		}
+	}
+	clear(w.table.leaving)
+	w.table.leaving = w.table.leaving[:0]
+}
+
+// Detach gives the connection back as a *net.TCPConn or a *net.UnixConn with its options. The Conn
+// is closed, and the caller owns the net.Conn. With package aio/aiotest it is a connection of that
+// package.
+//
+// Detach does not wait. It fails with ErrPending if WaitIO has not returned all operations of the
+// connection: Cancel reads, and call it after their results. Other errors are ErrClosed,
+// ErrWatcherClosed, and a syscall.Errno such as EMFILE. It needs two more descriptors for a moment.
+// On an error nothing has changed.
+func (c *Conn) Detach() (net.Conn, error) {
+	w, d := c.watcher(), &c.desc
+	if w == nil {
+		return nil, ErrClosed // the zero Conn
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.subs.mu.Lock()
+	defer w.subs.mu.Unlock() // so that nothing is submitted
+	switch {
+	case d.Gone != proactor.None:
+		return nil, errOf(d.Gone)
+	case d.Closed:
+		return nil, ErrClosed
+	case atomic.LoadInt32(&d.Queued) > 0:
+		return nil, ErrPending
+	}
+	conn, err := w.backend.Detach(d)
+	if err != nil {
+		return nil, err
+	}
+	d.Closed = true
+	w.forget(d, proactor.ConnClosed)
+	w.wakeLocked() // an accept may wait for room
+	return conn, nil
 }

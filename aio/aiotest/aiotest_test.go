@@ -14,6 +14,7 @@ import (
 	"evenkeel.dev"
 	"evenkeel.dev/aio"
 	"evenkeel.dev/aio/aiotest"
+	"evenkeel.dev/internal/leaks"
 )
 
 // TestWatcher: the ends of a Pair work in both ways, with all faults and without, and nothing else does.
@@ -181,3 +182,5 @@ func TestSockets(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -3,7 +3,14 @@
 package sys
 
 import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,4 +73,77 @@ func Unlinger(fd int) {
 		l.Linger > 0 {
 		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 	}
+}
+
+// FileConn returns a *net.TCPConn or a *net.UnixConn over a duplicate of fd, which stays open, with the
+// socket's options as they are. When it fails nothing has changed, and an Errno is bare.
+func FileConn(fd int) (net.Conn, error) {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(own), "")
+	restore := tcpOptions(fd)
+	conn, err := net.FileConn(f) // of one more duplicate
+	_ = f.Close()
+	restore()
+	if err == nil {
+		return conn, nil
+	}
+	_ = unix.SetNonblock(fd, true) // os.File.Fd had the socket block, for all its descriptors
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return nil, errno
+	}
+	return nil, err
+}
+
+// tcpOptions returns what sets fd's options back that net.FileConn sets (newTCPConn in net/tcpsock.go).
+func tcpOptions(fd int) (restore func()) {
+	options := [][2]int{{unix.SOL_SOCKET, unix.SO_KEEPALIVE}, {unix.IPPROTO_TCP, unix.TCP_NODELAY}}
+	for _, o := range keepAliveOptions {
+		options = append(options, [2]int{unix.IPPROTO_TCP, o})
+	}
+	values := make([]int, len(options))
+	for i, o := range options {
+		var err error
+		if values[i], err = unix.GetsockoptInt(fd, o[0], o[1]); err != nil {
+			values[i] = -1 // a unix socket's
+		}
+	}
+	return func() {
+		for i, o := range options {
+			if values[i] >= 0 {
+				_ = unix.SetsockoptInt(fd, o[0], o[1], values[i])
+			}
+		}
+	}
+}
+
+// zoneFor is for how long the name of an interface holds, as in package net (interface.go).
+const zoneFor = time.Minute
+
+// zones are the names of interfaces: zone by index.
+var zones sync.Map
+
+type zone struct {
+	name string
+	read time.Time
+}
+
+// withZone is addr in the zone of an interface, by that one's name as package net has it; by its
+// index where it has none.
+func withZone(addr netip.Addr, index uint32) netip.Addr {
+	if index == 0 {
+		return addr
+	}
+	z, ok := zones.Load(index)
+	if !ok || time.Since(z.(zone).read) > zoneFor {
+		name := strconv.FormatUint(uint64(index), 10)
+		if i, err := net.InterfaceByIndex(int(index)); err == nil {
+			name = i.Name
+		}
+		z = zone{name, time.Now()}
+		zones.Store(index, z)
+	}
+	return addr.WithZone(z.(zone).name)
 }

@@ -1,0 +1,204 @@
+package sys
+
+import (
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// EpollEvent is struct epoll_event; Fd and Pad are the 64 bits of user data.
+type EpollEvent = unix.EpollEvent
+
+// Events and flags of epoll_ctl(2).
+const (
+	EPOLLIN    = unix.EPOLLIN
+	EPOLLPRI   = unix.EPOLLPRI
+	EPOLLOUT   = unix.EPOLLOUT
+	EPOLLRDHUP = unix.EPOLLRDHUP
+	EPOLLHUP   = unix.EPOLLHUP
+	EPOLLERR   = unix.EPOLLERR
+	EPOLLET    = unix.EPOLLET
+)
+
+// EpollCreate is epoll_create1(2), not inherited and in non-blocking mode, as os.NewFile wants.
+func EpollCreate() (int, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return -1, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		Close(fd)
+		return -1, os.NewSyscallError("fcntl", err)
+	}
+	return fd, nil
+}
+
+// EpollAdd registers fd with the events and the user data of e.
+func EpollAdd(epfd, fd int, e *EpollEvent) error {
+	return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, e)
+}
+
+// EpollDelete ends the registration of fd.
+func EpollDelete(epfd, fd int) error {
+	return unix.EpollCtl(epfd, unix.EPOLL_CTL_DEL, fd, nil)
+}
+
+// EpollPoll is epoll_wait(2) with a timeout of 0. It does not block, so the scheduler is not told.
+func EpollPoll(epfd int, events []EpollEvent) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+	if errno != 0 && errno != unix.EINTR {
+		return 0, errno
+	}
+	return max(int(int32(n)), 0), nil
+}
+
+// Recv is recv(2) on a socket, without waiting. It does not block, so the scheduler is not told.
+func Recv(fd int, buf []byte) (int, syscall.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), unix.MSG_DONTWAIT, 0, 0)
+		if errno == 0 {
+			return int(n), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// Unread returns how many bytes have come on a socket and were not received (SIOCINQ, tcp(7), unix(7)),
+// 0 where the kernel does not say.
+func Unread(fd int) int {
+	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Send is send(2) on a socket, without waiting and without SIGPIPE.
+func Send(fd int, buf []byte) (int, syscall.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0,
+			0)
+		if errno == 0 {
+			return int(n), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// Eventfd is eventfd(2), not inherited and in non-blocking mode.
+func Eventfd() (int, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	return fd, os.NewSyscallError("eventfd2", err)
+}
+
+// EventfdSignal adds one. The counter is never read: an edge-triggered watcher sees each addition
+// (eventfd(2), epoll(7)), and 2^64-2 additions do not happen.
+func EventfdSignal(fd int) {
+	one := uint64(1)
+	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
+}
+
+// MayRunOn reports whether the calling thread may run on a CPU (sched_getaffinity(2)). The numbers
+// of the CPUs that it may run on need not begin with 0, nor be without gaps.
+func MayRunOn(cpu int) (bool, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return false, err
+	}
+	return cpu >= 0 && set.IsSet(cpu), nil
+}
+
+// SetAffinity binds the calling thread to a CPU (sched_setaffinity(2)). The caller has locked
+// its goroutine to the thread.
+func SetAffinity(cpu int) error {
+	var set unix.CPUSet
+	set.Set(cpu)
+	return unix.SchedSetaffinity(0, &set)
+}
+
+// Message is the memory that a sendmsg(2) of several buffers takes. It may be used again.
+type Message struct {
+	header unix.Msghdr
+	iov    []unix.Iovec
+}
+
+// Set has m name bufs, which it keeps alive until Clear.
+func (m *Message) Set(bufs [][]byte) {
+	m.iov = m.iov[:0]
+	for _, b := range bufs {
+		v := unix.Iovec{Base: unsafe.SliceData(b)}
+		v.SetLen(len(b))
+		m.iov = append(m.iov, v)
+	}
+	m.header.Iov = unsafe.SliceData(m.iov)
+	m.header.SetIovlen(len(m.iov))
+}
+
+// Header returns where its struct msghdr is.
+func (m *Message) Header() unsafe.Pointer { return unsafe.Pointer(&m.header) }
+
+// Clear lets the buffers go.
+func (m *Message) Clear() { clear(m.iov) }
+
+// Sendmsg is sendmsg(2) on a socket, without waiting and without SIGPIPE.
+func Sendmsg(fd int, m *Message) (int, syscall.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(m.Header()),
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		if errno == 0 {
+			return int(n), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// IoUringSetup is io_uring_setup(2). p points to a struct io_uring_params.
+func IoUringSetup(entries uint32, p unsafe.Pointer) (int, error) {
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries), uintptr(p), 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+// IoUringRegister is io_uring_register(2).
+func IoUringRegister(fd int, op uint32, arg unsafe.Pointer, n uint32) error {
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(fd), uintptr(op), uintptr(arg), uintptr(n), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// IoUringEnter is io_uring_enter(2) that waits for nothing, so the scheduler is not told.
+func IoUringEnter(fd int, submit, flags uint32) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(fd), uintptr(submit), 0, uintptr(flags), 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// MapShared is mmap(2) of a part of fd that the kernel shares with us.
+func MapShared(fd int, offset int64, size int) ([]byte, error) {
+	return unix.Mmap(fd, offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+}
+
+// MapAnonymous is mmap(2) of memory of our own, at the start of a page.
+func MapAnonymous(size int) ([]byte, error) {
+	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+}
+
+// Unmap ends a mapping.
+func Unmap(mem []byte) { _ = unix.Munmap(mem) }
