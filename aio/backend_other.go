@@ -12,7 +12,7 @@ import (
 )
 
 func open(o Options) (proactor.Backend, error) {
-	return nil, &UnsupportedError{
+	return nil, &proactor.MissingError{
 		Feature: "backend " + o.Backend.String(),
 		Need:    "Linux, macOS, FreeBSD, OpenBSD, NetBSD or DragonFly BSD; this is " + runtime.GOOS,
 	}
@@ -24,6 +24,4 @@ func prepare(string, bool, syscall.RawConn) error { return errors.ErrUnsupported
 
 func setBacklog(net.Listener, int) error { return errors.ErrUnsupported }
 
-func setNoDelay(int, bool) error                  { return errors.ErrUnsupported }
 func setKeepAlive(int, net.KeepAliveConfig) error { return errors.ErrUnsupported }
-func setLinger(int, int) error                    { return errors.ErrUnsupported }

@@ -2,7 +2,6 @@ package aio
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 
@@ -58,19 +57,6 @@ var (
 	// ErrTooManyConns says that Options.MaxConns connections are open.
 	ErrTooManyConns = errors.New("aio: too many connections: close one, or raise Options.MaxConns")
 )
-
-// UnsupportedError says what the system lacks. It matches errors.ErrUnsupported.
-type UnsupportedError struct {
-	Feature string // such as "io_uring"
-	Need    string // what is missing
-}
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("aio: %s is not available here: %s", e.Feature, e.Need)
-}
-
-// Is reports whether target is errors.ErrUnsupported.
-func (e *UnsupportedError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 func errOf(c proactor.Cause) error {
 	switch c {

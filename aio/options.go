@@ -139,9 +139,3 @@ var opNames = enum.Of[Op]("aio", "an operation",
 
 // String returns the operation's name.
 func (o Op) String() string { return opNames.String(o) }
-
-// MarshalText implements encoding.TextMarshaler.
-func (o Op) MarshalText() ([]byte, error) { return opNames.Marshal(o) }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (o *Op) UnmarshalText(text []byte) error { return opNames.Parse(text, o) }

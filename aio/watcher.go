@@ -138,7 +138,7 @@ type submissions struct {
 	closed  bool            // no more submissions
 }
 
-// New returns a Watcher. It fails with an *evenkeel.OptionError, with an *UnsupportedError if the
+// New returns a Watcher. It fails with an *evenkeel.OptionError, with an error that matches errors.ErrUnsupported if the
 // system lacks the backend, and with a syscall.Errno if the process has no more descriptors.
 func New(o Options) (*Watcher, error) {
 	o, err := o.normal()

@@ -363,9 +363,34 @@ func (b *Backend) Yield() { runtime.Gosched() }
 // Recycle implements [proactor.Backend]: it has no swap memory of its own.
 func (b *Backend) Recycle() bool { return false }
 
-// Faults are the chances of faults, as package aiotest has them.
+// Faults are the chances of faults, from 0 to 1. With a 1 of any but Again, Delay and Reorder,
+// operations never end.
 type Faults struct {
-	ShortRead, ShortWrite, Again, Spurious, Delay, Reorder, NoBuffers, NoDescriptors, Cancelled, LateCancel float64
+	ShortRead     float64 // a receive takes less than is there
+	ShortWrite    float64 // a send takes less than there is room for
+	Again         float64 // a transfer wrongly finds that it cannot
+	Spurious      float64 // a read is wrongly reported as possible
+	Delay         float64 // a transfer, or its completion, takes up to 2 ms
+	Reorder       float64 // completions come in any order, or in part
+	NoBuffers     float64 // a send finds no kernel memory
+	NoDescriptors float64 // an accept finds no free descriptor
+	Cancelled     float64 // the kernel cancels an operation by itself
+	LateCancel    float64 // a cancellation comes after the transfer
+}
+
+// Times returns f with each chance times n.
+func (f Faults) Times(n float64) Faults {
+	for _, chance := range f.all() {
+		*chance *= n
+	}
+	return f
+}
+
+func (f *Faults) all() []*float64 {
+	return []*float64{
+		&f.ShortRead, &f.ShortWrite, &f.Again, &f.Spurious, &f.Delay, &f.Reorder, &f.NoBuffers, &f.NoDescriptors,
+		&f.Cancelled, &f.LateCancel,
+	}
 }
 
 // AllFaults has all faults, often.

@@ -195,9 +195,9 @@ func syscallConn(r *rig) {
 			r.t.Errorf("%d calls, %v; want %v", called, err, want)
 		}
 		for name, set := range map[string]func(*aio.Conn) error{
-			"SetNoDelay":         func(c *aio.Conn) error { return c.SetNoDelay(false) },
-			"SetKeepAliveConfig": func(c *aio.Conn) error { return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true}) },
-			"SetLinger":          func(c *aio.Conn) error { return c.SetLinger(-1) },
+			"SetKeepAliveConfig": func(c *aio.Conn) error {
+				return c.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true})
+			},
 			"File": func(c *aio.Conn) error {
 				f, err := c.File()
 				if err != nil {

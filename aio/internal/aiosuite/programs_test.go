@@ -165,10 +165,7 @@ func faults(rng *rand.Rand) Faults {
 	if rng.IntN(4) == 0 {
 		return Faults{}
 	}
-	for _, chance := range []*float64{
-		&all.ShortRead, &all.ShortWrite, &all.Again, &all.Spurious, &all.Delay, &all.Reorder, &all.NoBuffers,
-		&all.Cancelled, &all.LateCancel,
-	} {
+	for _, chance := range all.all() {
 		*chance *= 1.6 * rng.Float64()
 		if rng.IntN(3) == 0 {
 			*chance = 0

@@ -295,13 +295,18 @@ type Sleeper interface {
 // It is here and untyped, so that aio exports no type of this package.
 var NewWatcher func(options any, b Backend) (watcher any, err error)
 
-// MissingError says what the system lacks for a backend. It becomes aio.UnsupportedError.
+// MissingError says what the system lacks. It matches errors.ErrUnsupported.
 type MissingError struct {
 	Feature string // such as "io_uring"
 	Need    string // what is missing
 }
 
-func (e *MissingError) Error() string { return e.Feature + " is not available here: " + e.Need }
+func (e *MissingError) Error() string {
+	return "aio: " + e.Feature + " is not available here: " + e.Need
+}
+
+// Is reports whether target is errors.ErrUnsupported.
+func (e *MissingError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // Refused turns err, of a call that opens a backend, into a MissingError if the system does not
 // permit the call. calls are all that the backend needs. A lack of descriptors is a bare

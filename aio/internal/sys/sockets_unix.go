@@ -26,15 +26,16 @@ func IsByteStream(fd int) bool {
 func Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
 
 // SetNoDelay sets TCP_NODELAY (tcp(7)).
-func SetNoDelay(fd int, on bool) error {
-	return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, bit(on))
-}
+func SetNoDelay(fd int) error { return setInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
 
 // SetKeepAlive sets SO_KEEPALIVE, and with it idle time, interval and count as
 // net.TCPConn.SetKeepAliveConfig does, where a socket has its own: zero is package net's default,
 // and what is negative stays as it is.
 func SetKeepAlive(fd int, k net.KeepAliveConfig) error {
-	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, bit(k.Enable)); err != nil || !k.Enable {
+	if !k.Enable {
+		return setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0)
+	}
+	if err := setInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1); err != nil {
 		return err
 	}
 	const probes, seconds = 9, 15
@@ -61,28 +62,12 @@ func wholeSeconds(d time.Duration) int {
 	return int((d + time.Second - 1) / time.Second)
 }
 
-// SetLinger sets SO_LINGER (socket(7)): seconds below zero take it away.
-func SetLinger(fd, seconds int) error {
-	l := unix.Linger{}
-	if seconds >= 0 {
-		l = unix.Linger{Onoff: 1, Linger: int32(seconds)}
-	}
-	return os.NewSyscallError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &l))
-}
-
 // SetReusePort has sockets share an address, of which the kernel draws one for each connection.
 func SetReusePort(fd int) error { return setInt(fd, unix.SOL_SOCKET, reusePort, 1) }
 
 // setInt is setsockopt(2).
 func setInt(fd, level, option, value int) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value))
-}
-
-func bit(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // ErrAddress is Connect's for an address that is none of a stream socket.
@@ -108,7 +93,7 @@ func Connect(addr net.Addr) (fd int, stream bool, err error) {
 		return -1, false, err
 	}
 	if domain != unix.AF_UNIX {
-		err = SetNoDelay(fd, true) // as package net does
+		err = SetNoDelay(fd) // as package net does
 	}
 	if err == nil {
 		err = unix.Connect(fd, to)
