@@ -7,16 +7,15 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Cancel ends the pending operations of c with that tag (==), and returns how many it found. WaitIO
-// returns each once, with ErrCancelled and the Size transferred so far, or as usual if the end came
-// first. Operations behind them go on.
+// Cancel ends the pending operations of c with that tag (==), and returns how many it found. Their
+// Error is ErrCancelled, and Size is what they transferred. Those that were over first return as
+// usual. Operations behind them go on.
 //
-// Cancel does not find a CloseAfterWrites, or a tag that is not comparable. Its time is
-// proportional to the operations of c.
+// It does not find a CloseAfterWrites, or a tag that is not comparable. Its time is proportional to
+// the operations of c.
 func (c *Conn) Cancel(tag any) int { return c.watcher().cancelTag(&c.desc, tag) }
 
-// Cancel is [Conn.Cancel] for accepts. Without a pending accept, connections wait in the kernel's
-// queue.
+// Cancel is [Conn.Cancel] for accepts.
 func (l *Listener) Cancel(tag any) int { return l.watcher.cancelTag(&l.desc, tag) }
 
 func (w *Watcher) cancelTag(d *proactor.Desc, tag any) int {
@@ -62,13 +61,12 @@ func (c *Conn) SetDeadline(tag any, deadline time.Time) int {
 		return true
 	})
 	if n > 0 {
-		w.wake() // it may wait too long
+		w.wake()
 	}
 	return n
 }
 
-// pendingOf counts the operations of d with that tag for which f returns true. f may end an
-// operation that has begun. The caller holds mu.
+// pendingOf counts the operations of d with that tag for which f returns true. The caller holds mu.
 func (w *Watcher) pendingOf(d *proactor.Desc, tag any, f func(op *proactor.Op, begun bool) bool) (n int) {
 	if d.Gone != proactor.None || !canCompare(tag) {
 		return 0
@@ -103,12 +101,11 @@ func canCompare(tag any) bool {
 	return t.Comparable()
 }
 
-// branches is how many children an entry has. Four halve the levels of a binary heap, and share a
-// cache line.
+// Four children an entry halve the levels of a binary heap, and share a cache line.
 const branches = 4
 
-// deadlines is a heap of operations, the earliest first. Adding, removing and moving one takes
-// O(log n). The heap holds the times, so a comparison does not touch an operation.
+// deadlines is a heap of operations, the earliest first. It holds the times, so a comparison does
+// not touch an operation.
 type deadlines struct {
 	heap     []deadline
 	compared int // comparisons, for tests
@@ -119,7 +116,6 @@ type deadline struct {
 	op *proactor.Op
 }
 
-// first returns the earliest deadline, if there is one.
 func (d *deadlines) first() (at time.Duration, any bool) {
 	if len(d.heap) == 0 {
 		return 0, false
@@ -127,7 +123,6 @@ func (d *deadlines) first() (at time.Duration, any bool) {
 	return d.heap[0].at, true
 }
 
-// late returns the first operation if it is due by now, or nil.
 func (d *deadlines) late(now time.Duration) *proactor.Op {
 	if at, any := d.first(); !any || at > now {
 		return nil
@@ -135,13 +130,11 @@ func (d *deadlines) late(now time.Duration) *proactor.Op {
 	return d.heap[0].op
 }
 
-// add adds op by its Deadline.
 func (d *deadlines) add(op *proactor.Op) {
 	d.heap = append(d.heap, deadline{})
 	d.place(len(d.heap)-1, deadline{op.Deadline, op})
 }
 
-// remove removes op, if it is there.
 func (d *deadlines) remove(op *proactor.Op) {
 	at := int(op.Index)
 	if at < 0 {
@@ -157,7 +150,6 @@ func (d *deadlines) remove(op *proactor.Op) {
 	}
 }
 
-// move makes op due at another time. Its Deadline stays.
 func (d *deadlines) move(op *proactor.Op, at time.Duration) { d.place(int(op.Index), deadline{at, op}) }
 
 // place puts e at i, which is free, or where the heap wants it.

@@ -12,9 +12,8 @@ import (
 // Close closes all connections and ends a WaitIO. WaitIO returns pending operations with
 // ErrWatcherClosed. Close always returns nil, and may be called again.
 //
-// With io_uring, no operation waits in the kernel. If a kernel keeps one all the same, WaitIO
-// fails, and the Result has a nil Buffer. That buffer is never freed, because the kernel may use
-// it. Stats.Leaked counts these, and Logger gets a Warn.
+// If io_uring keeps an operation, which it should not, its Result has a nil Buffer. That buffer is
+// never freed, because the kernel may use it. Stats.Leaked counts these, and Logger gets a Warn.
 func (w *Watcher) Close() error {
 	if leaked := w.end(); leaked > 0 {
 		w.options.Logger.Warn("aio: the kernel did not return memory when the watcher was closed: it is never "+
@@ -24,7 +23,6 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// end closes the watcher if it is open, and returns how many operations leaked.
 func (w *Watcher) end() (leaked uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +33,7 @@ func (w *Watcher) end() (leaked uint64) {
 	for len(w.table.descs) > 0 {
 		w.release(w.table.descs[len(w.table.descs)-1], proactor.WatcherClosed)
 	}
-	w.intakeAll() // their connections are gone
+	w.intakeAll()
 	for _, op := range w.backend.Close(nil) {
 		if op.Leaked {
 			leaked++
@@ -46,7 +44,7 @@ func (w *Watcher) end() (leaked uint64) {
 		w.list(op.Desc, &w.fair.again)
 	}
 	for w.listed() > 0 {
-		w.serve() // ends what is queued behind
+		w.serve()
 	}
 	w.ending.closed = true
 	w.cleanup.Stop()
@@ -70,9 +68,9 @@ func (w *Watcher) refuse() {
 }
 
 // Shutdown refuses new operations, closes the listeners, ends pending reads, accepts and dials with
-// ErrWatcherClosed, and lets pending writes finish. Then it closes the Watcher. A goroutine must
-// call WaitIO during that time. If ctx ends first, Shutdown closes the Watcher at once and returns
-// ctx's error. It may be called again.
+// ErrWatcherClosed, and closes the Watcher when the pending writes are over. Another goroutine must
+// call WaitIO. If ctx ends first, Shutdown closes at once and returns ctx's error. It may be called
+// again.
 func (w *Watcher) Shutdown(ctx context.Context) error {
 	drained := w.drain()
 	var err error
@@ -89,7 +87,7 @@ func (w *Watcher) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// drain begins a shutdown, if none has begun. The channel is closed when nothing is pending.
+// drain begins a shutdown. The channel is closed when nothing is pending.
 func (w *Watcher) drain() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +120,6 @@ func (w *Watcher) drain() <-chan struct{} {
 	return w.ending.drained
 }
 
-// checkDrained ends the wait of Shutdown if nothing is pending. The caller holds mu.
 func (w *Watcher) checkDrained() {
 	if w.ending.drained == nil || !w.ending.closed && (w.pending > 0 || w.ended.Head != nil) {
 		return
@@ -134,33 +131,27 @@ func (w *Watcher) checkDrained() {
 	}
 }
 
-// CloseWrite submits the end of the sending side (shutdown(2) with SHUT_WR), behind the writes that
-// were submitted before. The connection can still be read. If these writes are not over at the
-// deadline, the Error is ErrDeadline and the sending side stays open. A later write fails with
-// syscall.EPIPE. See Read.
+// CloseWrite submits the end of the sending side (shutdown(2)), behind the writes that were
+// submitted before. If these are not over at the deadline, the Error is ErrDeadline and the side
+// stays open. A later write fails with syscall.EPIPE. See Read.
 func (c *Conn) CloseWrite(tag any, deadline time.Time) error {
 	return c.submit(proactor.ShutWrite, false, tag, nil, deadline)
 }
 
 // CloseAfterWrites submits a close behind the writes that were submitted before. The connection is
 // closed when they are over or failed, or at the deadline. Pending reads go on until then. New
-// operations are refused with ErrClosed.
+// operations are refused with ErrClosed. A full queue does not refuse it. See Read.
 //
-// When WaitIO returns the Result, the connection is closed. The Error is nil, ErrDeadline if writes
-// were left, which WaitIO returns with ErrClosed, or ErrClosed if Close came first.
+// The Error is nil, ErrDeadline if writes were left, or ErrClosed if Close came first.
 //
-// A write that is over is in the kernel, which goes on sending after the close. But if bytes of the
-// peer are unread, or arrive later, the kernel resets the connection, and the peer may lose data
-// (RFC 9112, 9.6). If the peer may still send, submit a CloseWrite, read to io.EOF with a deadline,
-// and Close.
-//
-// A full queue does not refuse it. See Read.
+// The kernel goes on sending after the close. But if bytes of the peer are unread, or arrive later,
+// it resets the connection, and the peer may lose data (RFC 9112, 9.6). If the peer may still send,
+// submit a CloseWrite, read to io.EOF with a deadline, and Close.
 func (c *Conn) CloseAfterWrites(tag any, deadline time.Time) error {
 	return c.submit(proactor.Closing, false, tag, nil, deadline)
 }
 
-// leave releases connections whose last write is over. The caller holds mu, and has looked at all
-// operations that the backend returned.
+// leave releases connections whose last write is over. The caller holds mu.
 func (w *Watcher) leave() {
 	for _, d := range w.table.leaving {
 		if d.Gone == proactor.None {
@@ -172,22 +163,19 @@ func (w *Watcher) leave() {
 }
 
 // Detach gives the connection back as a *net.TCPConn or a *net.UnixConn with its options. The Conn
-// is closed, and the caller owns the net.Conn. With package aio/aiotest it is a connection of that
-// package.
-//
-// Detach does not wait. It fails with ErrPending if WaitIO has not returned all operations of the
-// connection: Cancel reads, and call it after their results. Other errors are ErrClosed,
-// ErrWatcherClosed, and a syscall.Errno such as EMFILE. It needs two more descriptors for a moment.
-// On an error nothing has changed.
+// is closed. It does not wait, and fails with ErrPending if WaitIO has not returned all operations
+// of the connection. Cancel reads before. Other errors are ErrClosed, ErrWatcherClosed and a
+// syscall.Errno such as EMFILE. It needs two more descriptors for a moment. On an error nothing has
+// changed.
 func (c *Conn) Detach() (net.Conn, error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {
-		return nil, ErrClosed // the zero Conn
+		return nil, ErrClosed
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.subs.mu.Lock()
-	defer w.subs.mu.Unlock() // so that nothing is submitted
+	defer w.subs.mu.Unlock()
 	switch {
 	case d.Gone != proactor.None:
 		return nil, errOf(d.Gone)

@@ -9,12 +9,11 @@ import (
 	"evenkeel.dev/aio/internal/sys"
 )
 
-// SyscallConn implements syscall.Conn, for options of the socket that have no method here. The
-// descriptor is valid until Control's function returns. The Watcher waits for it, so the function
-// must not call methods of the Watcher or its connections.
+// SyscallConn implements syscall.Conn, for socket options. The Watcher waits for Control's
+// function, so the function must not call methods of the Watcher or its connections.
 //
-// Control fails with ErrClosed and ErrWatcherClosed. Read and Write of the syscall.RawConn fail with
-// an error that matches errors.ErrUnsupported, and so does Control with package aio/aiotest.
+// Control fails with ErrClosed and ErrWatcherClosed. Read and Write of the syscall.RawConn fail
+// with an error that matches errors.ErrUnsupported, and so does Control with package aio/aiotest.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) {
 	if c.watcher() == nil {
 		return nil, ErrClosed // the zero Conn
@@ -38,8 +37,7 @@ func (r raw) Control(f func(fd uintptr)) error {
 }
 
 // File returns a duplicate of the connection's descriptor, which the caller closes. Both share the
-// socket and stay non-blocking. It fails with ErrClosed, ErrWatcherClosed, an error of fcntl(2), and
-// with package aio/aiotest with one that matches errors.ErrUnsupported.
+// socket and stay non-blocking. It fails as Control of SyscallConn, and as fcntl(2).
 func (c *Conn) File() (*os.File, error) {
 	fd, err := sys.Dup(c)
 	switch {
@@ -64,7 +62,7 @@ func (raw) Write(func(fd uintptr) bool) error { return errRaw }
 
 // SetKeepAliveConfig configures keep-alive probes. Reads fail with ETIMEDOUT if the peer does not
 // answer them. Zero times and counts are package net's defaults. Negative ones stay as they are.
-// OpenBSD has one setting for the whole system. It fails as SyscallConn's Control and as
+// OpenBSD has one setting for the whole system. It fails as Control of SyscallConn, and as
 // setsockopt(2).
 func (c *Conn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	if c.watcher() == nil {

@@ -7,9 +7,8 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// TryWrite sends as much of buf as the socket has room for, 64 KiB at most, and returns how much.
-// The calling goroutine does it without WaitIO. That saves a hand-off for long answers. Submit the
-// rest by Write. The caller keeps buf.
+// TryWrite sends as much of buf as the socket has room for, 64 KiB at most, without WaitIO. That
+// saves a hand-off for long answers. Submit the rest by Write. The caller keeps buf.
 //
 // It sends nothing, and returns no error, if a pending operation writes or ends writing, or if
 // WaitIO or another call holds the lock. So bytes stay in order. It fails with ErrEmptyBuffer,
@@ -18,7 +17,7 @@ func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	w, d := c.watcher(), &c.desc
 	switch {
 	case w == nil:
-		return 0, ErrClosed // the zero Conn
+		return 0, ErrClosed
 	case len(buf) == 0:
 		return 0, ErrEmptyBuffer
 	}
@@ -29,8 +28,7 @@ func (c *Conn) TryWrite(buf []byte) (n int, err error) {
 	return w.wrote(w.backend.Send(d, buf[:min(len(buf), proactor.MaxTransfer)]))
 }
 
-// TryWritev is TryWrite of up to 1,024 buffers by one system call. It skips empty ones. It
-// allocates as Writev does.
+// TryWritev is TryWrite of up to 1,024 buffers by one system call. It allocates as Writev does.
 func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	w, d := c.watcher(), &c.desc
 	if w == nil {
@@ -48,8 +46,8 @@ func (c *Conn) TryWritev(bufs [][]byte) (n int, err error) {
 	return w.wrote(w.backend.Sendv(d, v))
 }
 
-// lockToWrite takes mu and returns true if a write may be tried. Otherwise it does not hold mu, and
-// err says why the connection cannot be written to. It is nil if the write would only have to wait.
+// lockToWrite takes mu and returns true if a write may be tried. Otherwise it does not hold mu. err
+// is nil if the write would only have to wait.
 func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
 	if !w.mu.TryLock() {
 		return false, nil
@@ -71,8 +69,7 @@ func (w *Watcher) wrote(n int, err error) (int, error) {
 	return n, err
 }
 
-// writable reports whether no operation of d comes before a write, or why there can be none. The
-// caller holds mu.
+// writable reports whether no operation of d comes before a write. The caller holds mu.
 func (w *Watcher) writable(d *proactor.Desc) (bool, error) {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
@@ -92,24 +89,23 @@ func (w *Watcher) writable(d *proactor.Desc) (bool, error) {
 	return true, nil
 }
 
-// maxVecs is how many lists of buffers are kept for reuse. Each has up to vecKept buffers.
+// Lists of buffers that are kept for reuse, and the most buffers of one.
 const (
 	maxVecs = 256
 	vecKept = 1024
 )
 
-// Writev submits one write of all of bufs, such as a net.Buffers. One transfer has up to 1,024
-// buffers and about 64 KiB (sendmsg(2)). Longer ones take several, with nothing in between.
+// Writev submits one write of all of bufs, such as a net.Buffers. A transfer has up to 1,024
+// buffers and about 64 KiB. Nothing comes between the transfers of one Writev.
 //
 // The Result has OpWrite, a nil Buffer, and the Size of all. The watcher owns the bytes until
-// WaitIO returns the operation. The caller keeps the slice bufs. Empty buffers are skipped. If
-// there is no other, the Error is ErrEmptyBuffer. Like Read, it allocates only for more operations
-// than before, beyond 256 lists, or for more than 1,024 buffers. On macOS and the BSDs each
-// transfer allocates.
+// WaitIO returns the operation. The caller keeps the slice bufs. Without bytes the Error is
+// ErrEmptyBuffer. Like Read, it allocates for more operations than before, and beyond 256 lists or
+// 1,024 buffers. On macOS and the BSDs each transfer allocates.
 func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	w := c.watcher()
 	if w == nil {
-		return ErrClosed // the zero Conn
+		return ErrClosed
 	}
 	v := w.vec()
 	v.Tag = tag
@@ -124,7 +120,6 @@ func (c *Conn) Writev(tag any, bufs [][]byte, deadline time.Time) error {
 	return err
 }
 
-// vec returns an empty list of buffers.
 func (w *Watcher) vec() *proactor.Vec {
 	w.subs.mu.Lock()
 	defer w.subs.mu.Unlock()
@@ -148,14 +143,13 @@ func (w *Watcher) keep(v *proactor.Vec) {
 	}
 }
 
-// recycle keeps the list of a Sendv that is over, unless the kernel may still use it.
+// recycle keeps the list of a Sendv that is over.
 func (w *Watcher) recycle(op *proactor.Op) {
 	if !op.Leaked {
 		w.keep(op.Tag.(*proactor.Vec))
 	}
 }
 
-// tagOf returns the caller's tag.
 func tagOf(op *proactor.Op) any {
 	if op.Kind == proactor.Sendv {
 		return op.Tag.(*proactor.Vec).Tag

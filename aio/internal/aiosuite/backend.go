@@ -26,7 +26,7 @@ type Mode int
 
 const (
 	Completion Mode = iota // as io_uring: Poll returns all operations, cancelled ones too
-	Readiness              // as epoll: an operation may be over at once, a cancelled one is
+	Readiness              // as epoll: an operation may be over at once
 )
 
 func (m Mode) String() string {
@@ -38,26 +38,23 @@ func (m Mode) String() string {
 
 // Options configures a Backend. The zero value works.
 type Options struct {
-	// Mode defaults to Completion.
 	Mode Mode
 
-	// Seed selects the faults.
 	Seed uint64
 
-	// Faults defaults to none.
 	Faults Faults
 }
 
 // Backend is a kernel in memory, for ends of [Pair] and for a [Listener]. It checks that its
-// Watcher keeps the contract of [proactor.Backend]: see Violations.
+// Watcher keeps the contract of [proactor.Backend]. See Violations.
 type Backend struct {
 	o      Options
-	signal chan struct{} // has Wait return
+	signal chan struct{} // makes Wait return
 	down   chan struct{} // closed by Close
 
 	mu         sync.Mutex // the Watcher calls Wait without its lock
 	dice       dice
-	fds        []*fd // by number; nil: free
+	fds        []*fd // by number. Nil: free
 	flights    []*flight
 	closed     bool
 	waiting    bool
@@ -84,7 +81,7 @@ type flight struct {
 	op    *proactor.Op
 	fd    *fd
 	due   time.Time // nothing happens before
-	tried bool      // once, as a kernel does before a cancellation
+	tried bool      // as a kernel does before a cancellation
 	moved bool      // the completion has n and err
 	n     int
 	err   error
@@ -92,7 +89,7 @@ type flight struct {
 
 var _ proactor.Backend = (*Backend)(nil)
 
-// NewWatcher returns a Watcher over a backend, which need not be a [Backend].
+// NewWatcher returns a Watcher over any backend.
 func NewWatcher(o aio.Options, b proactor.Backend) (*aio.Watcher, error) {
 	w, err := proactor.NewWatcher(o, b)
 	if err != nil {
@@ -106,8 +103,7 @@ func NewBackend(o Options) *Backend {
 	return &Backend{o: o, dice: newDice(o.Seed), signal: make(chan struct{}, 1), down: make(chan struct{})}
 }
 
-// Violations returns what the Watcher did against the contract, and which descriptors it has left
-// open.
+// Violations returns what the Watcher did against the contract, and which descriptors it left open.
 func (b *Backend) Violations() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -210,7 +206,7 @@ func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
-// Control implements the interface: there is no descriptor.
+// Control implements the interface. There is no descriptor.
 func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
 
 func (b *Backend) fd(d *proactor.Desc, what string) *fd {
@@ -360,7 +356,7 @@ func (b *Backend) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 // Yield implements [proactor.Backend].
 func (b *Backend) Yield() { runtime.Gosched() }
 
-// Recycle implements [proactor.Backend]: it has no swap memory of its own.
+// Recycle implements [proactor.Backend]. It has no swap memory.
 func (b *Backend) Recycle() bool { return false }
 
 // Faults are the chances of faults, from 0 to 1. With a 1 of any but Again, Delay and Reorder,
@@ -399,7 +395,7 @@ var AllFaults = Faults{
 	NoBuffers: .1, NoDescriptors: .2, Cancelled: .1, LateCancel: .5,
 }
 
-// dice draws faults. Backend.mu guards it.
+// dice draws faults.
 type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }

@@ -167,11 +167,9 @@ func (c *Conn) setDeadline(by *atomic.Int64, t time.Time) error {
 	return nil
 }
 
-// Socket is one end of a connection in the kernel. It does not block. Any goroutine may call its
-// methods.
-//
-// It behaves as TCP does on Linux. Data that arrived before a reset can be read. One call returns
-// the reset, later reads find the end, and later writes EPIPE. A close with unread data is a reset.
+// Socket is one end of a connection in the kernel. It does not block. It behaves as TCP does on
+// Linux: data that arrived before a reset can be read, one call returns the reset, later reads find
+// the end, and later writes EPIPE. A close with unread data is a reset.
 type Socket struct {
 	link *link
 	peer *Socket
@@ -182,7 +180,7 @@ type Socket struct {
 	sendClosed bool
 	reset      bool
 	err        syscall.Errno // for one call
-	refs       int           // descriptors; 0: closed
+	refs       int           // descriptors. 0: closed
 	notify     func()
 }
 
@@ -201,7 +199,7 @@ func newLink(buffer int) (a, b *Socket) {
 	return a, b
 }
 
-// change calls f. If f returns true, both ends try again what was not possible.
+// change calls f. If f returns true, both ends try again.
 func (s *Socket) change(f func() bool) {
 	s.link.mu.Lock()
 	if !f() {
@@ -319,7 +317,6 @@ func (s *Socket) closeWrite() (errno syscall.Errno) {
 	return errno
 }
 
-// abort resets the peer. The caller holds the lock.
 func (s *Socket) abort() bool {
 	p := s.peer
 	if p.reset || p.refs == 0 {

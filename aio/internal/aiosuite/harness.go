@@ -19,8 +19,8 @@ import (
 // Patience bounds every wait of a test.
 const Patience = 2 * time.Minute
 
-// Child returns this test binary as a command that runs one test. With the race detector, it exits
-// without the usual second of sleep.
+// Child returns this test binary as a command that runs one test. With the race detector it exits
+// without a second of sleep.
 func Child(t *testing.T, test string, env ...string) *exec.Cmd {
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$")
 	c.Env = append(os.Environ(), "GORACE="+os.Getenv("GORACE")+" atexit_sleep_ms=0")
@@ -44,7 +44,7 @@ func OnEach(t *testing.T, f func(t *testing.T, b aio.Backend)) {
 	}
 }
 
-// TCP returns the two ends of a connection over loopback. They close when the test ends.
+// TCP returns a connection over loopback, which closes when the test ends.
 func TCP(t testing.TB) (here, there *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +60,7 @@ func TCP(t testing.TB) (here, there *net.TCPConn) {
 	return here, there
 }
 
-// Accept calls f with each connection to the address that it returns, until the test ends.
+// Accept listens, and calls f with each connection until the test ends.
 func Accept(t testing.TB, f func(net.Conn)) net.Addr {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -107,7 +107,7 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Ended reports whether c's peer has closed it; c has a deadline.
+// Ended reports whether c's peer has closed it.
 func Ended(c net.Conn) bool {
 	_, err := c.Read(make([]byte, 1))
 	return err == io.EOF
@@ -127,7 +127,7 @@ type Waiter[R any] interface {
 	Close() error
 }
 
-// Open returns a Watcher without a log. It skips the test if the backend is not available.
+// Open returns a Watcher without a log, or skips the test if the backend is not available.
 func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
 	if o.Logger == nil {
@@ -136,7 +136,6 @@ func Open(t testing.TB, o aio.Options) *aio.Watcher {
 	return open(t, o)
 }
 
-// open is Open with the Logger of o.
 func open(t testing.TB, o aio.Options) *aio.Watcher {
 	t.Helper()
 	w, err := aio.New(o)
@@ -147,7 +146,7 @@ func open(t testing.TB, o aio.Options) *aio.Watcher {
 	return w
 }
 
-// CloseAtEnd closes w when the test ends. After Patience it closes w and fails the test.
+// CloseAtEnd closes w when the test ends, or after Patience.
 func CloseAtEnd(t testing.TB, w io.Closer) {
 	late := time.AfterFunc(Patience, func() { w.Close() })
 	t.Cleanup(func() {
@@ -158,7 +157,7 @@ func CloseAtEnd(t testing.TB, w io.Closer) {
 	})
 }
 
-// Results returns the next n results, after keep has copied what the next WaitIO overwrites.
+// Results returns the next n results. keep copies what the next WaitIO overwrites.
 func Results[R any](t testing.TB, w Waiter[R], n int, keep func(*R)) []R {
 	t.Helper()
 	var all []R
@@ -197,7 +196,7 @@ func Pump[R any](t testing.TB, w Waiter[R], f func(R)) {
 }
 
 // EchoAllocates returns the allocations of one echo. there sends the message, read and write begin
-// an operation, and wait returns what it has transferred.
+// an operation, and wait returns its bytes.
 func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) error,
 	wait func() ([]byte, error),
 ) float64 {
@@ -228,11 +227,10 @@ func EchoAllocates(t *testing.T, there net.Conn, read, write func(buf []byte) er
 
 // System is a backend, with connections for it.
 type System struct {
-	// New makes a Watcher over the backend, or ends the test.
+	// New makes a Watcher.
 	New func(t *testing.T, o aio.Options) *aio.Watcher
 
-	// Pair makes a connection. One end is for the Watcher. The other is its peer, which has a
-	// CloseWrite.
+	// Pair makes a connection. The peer has a CloseWrite.
 	Pair func(t *testing.T) (conn, peer net.Conn)
 
 	// Listener makes a listener for the Watcher, and a function that connects to it.
@@ -280,7 +278,7 @@ func Real(b aio.Backend, network string) System {
 	})
 }
 
-// Over returns the System of Watchers over sockets of the operating system.
+// Over returns the System of Watchers over sockets.
 func Over(network string, watcher func(*testing.T, aio.Options) *aio.Watcher) System {
 	return System{
 		New:      watcher,
@@ -289,8 +287,7 @@ func Over(network string, watcher func(*testing.T, aio.Options) *aio.Watcher) Sy
 	}
 }
 
-// Listening returns a listener over loopback "tcp" or over "unix", and a function that connects to
-// it.
+// Listening returns a listener over "tcp" or "unix", and a function that connects to it.
 func Listening(t testing.TB, network string) (net.Listener, func() (net.Conn, error)) {
 	t.Helper()
 	at := testutil.Loopback() + ":0"
@@ -323,13 +320,13 @@ func shrink(c net.Conn) {
 	}
 }
 
-// Buffers are small, so that back-pressure shows soon. With smaller ones TCP waits for timers.
+// Small buffers show back-pressure soon. With smaller ones TCP waits for timers.
 const (
 	fakeBuffer = 8 << 10
 	realBuffer = 64 << 10
 )
 
-// Sockets returns a connection over loopback "tcp" or over "unix", with small buffers.
+// Sockets returns a connection over "tcp" or "unix" with small buffers.
 func Sockets(t testing.TB, network string) (conn, peer net.Conn) {
 	t.Helper()
 	ln, dial := Listening(t, network)

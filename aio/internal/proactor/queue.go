@@ -1,9 +1,7 @@
 package proactor
 
-// Queue is a FIFO of operations. Every method takes constant time. The zero value is empty.
-//
-// The first operation's prev is the last one, so that a queue is one pointer. An idle descriptor
-// has two.
+// Queue is a FIFO of operations. The first one's prev is the last one, so that a queue is one
+// pointer. An idle descriptor has two.
 type Queue struct{ Head *Op }
 
 // Push appends op, which is in no queue.
@@ -53,11 +51,11 @@ func (q *Queue) Remove(op *Op) {
 // maxBuffers is IOV_MAX of Linux, macOS and the BSDs (sysconf(3)).
 const maxBuffers = 1024
 
-// Vec is the list of buffers of a Sendv. It is in the operation's Tag, and holds the caller's tag.
+// Vec is the list of buffers of a Sendv, in the operation's Tag.
 type Vec struct {
 	Tag  any
 	rest [][]byte // not sent yet
-	all  [][]byte // all buffers. Kept for its memory
+	all  [][]byte // kept for its memory
 	sent int
 
 	total int
@@ -77,8 +75,8 @@ func (v *Vec) Set(bufs [][]byte) (n int) {
 	return n
 }
 
-// Next returns the buffers of one transfer and their bytes. It includes the buffer that passes
-// MaxTransfer, so that a header is sent with the beginning of its body.
+// Next returns the buffers of one transfer and their bytes. The last may pass MaxTransfer, so that
+// a header is sent with the beginning of its body.
 func (v *Vec) Next() (bufs [][]byte, n int) {
 	for i, b := range v.rest {
 		if i == maxBuffers || n >= MaxTransfer {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EpollEvent is struct epoll_event; Fd and Pad are the 64 bits of user data.
+// EpollEvent is struct epoll_event. Fd and Pad are the user data.
 type EpollEvent = unix.EpollEvent
 
 // Events and flags of epoll_ctl(2).
@@ -22,7 +22,7 @@ const (
 	EPOLLET    = unix.EPOLLET
 )
 
-// EpollCreate is epoll_create1(2), not inherited and in non-blocking mode, as os.NewFile wants.
+// EpollCreate is epoll_create1(2), close-on-exec and non-blocking, as os.NewFile wants.
 func EpollCreate() (int, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -35,7 +35,7 @@ func EpollCreate() (int, error) {
 	return fd, nil
 }
 
-// EpollAdd registers fd with the events and the user data of e.
+// EpollAdd registers fd.
 func EpollAdd(epfd, fd int, e *EpollEvent) error {
 	return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, e)
 }
@@ -45,7 +45,7 @@ func EpollDelete(epfd, fd int) error {
 	return unix.EpollCtl(epfd, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// EpollPoll is epoll_wait(2) with a timeout of 0. It does not block, so the scheduler is not told.
+// EpollPoll is epoll_wait(2) with a timeout of 0. It does not tell the scheduler.
 func EpollPoll(epfd int, events []EpollEvent) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
 		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
@@ -55,7 +55,7 @@ func EpollPoll(epfd int, events []EpollEvent) (int, error) {
 	return max(int(int32(n)), 0), nil
 }
 
-// Recv is recv(2) on a socket, without waiting. It does not block, so the scheduler is not told.
+// Recv is recv(2), without waiting. It does not tell the scheduler.
 func Recv(fd int, buf []byte) (int, syscall.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
@@ -69,8 +69,7 @@ func Recv(fd int, buf []byte) (int, syscall.Errno) {
 	}
 }
 
-// Unread returns how many bytes have come on a socket and were not received (SIOCINQ, tcp(7), unix(7)),
-// 0 where the kernel does not say.
+// Unread returns how many bytes a socket has received and not given (SIOCINQ), or 0 if unknown.
 func Unread(fd int) int {
 	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
 	if err != nil {
@@ -79,7 +78,7 @@ func Unread(fd int) int {
 	return n
 }
 
-// Send is send(2) on a socket, without waiting and without SIGPIPE.
+// Send is send(2), without waiting and without SIGPIPE.
 func Send(fd int, buf []byte) (int, syscall.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
@@ -94,21 +93,20 @@ func Send(fd int, buf []byte) (int, syscall.Errno) {
 	}
 }
 
-// Eventfd is eventfd(2), not inherited and in non-blocking mode.
+// Eventfd is eventfd(2), close-on-exec and non-blocking.
 func Eventfd() (int, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	return fd, os.NewSyscallError("eventfd2", err)
 }
 
-// EventfdSignal adds one. The counter is never read: an edge-triggered watcher sees each addition
-// (eventfd(2), epoll(7)), and 2^64-2 additions do not happen.
+// EventfdSignal adds one. Nothing reads the counter, because an edge-triggered watcher sees each
+// addition (eventfd(2), epoll(7)).
 func EventfdSignal(fd int) {
 	one := uint64(1)
 	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
 }
 
-// MayRunOn reports whether the calling thread may run on a CPU (sched_getaffinity(2)). The numbers
-// of the CPUs that it may run on need not begin with 0, nor be without gaps.
+// MayRunOn reports whether the calling thread may run on a CPU (sched_getaffinity(2)).
 func MayRunOn(cpu int) (bool, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -117,21 +115,20 @@ func MayRunOn(cpu int) (bool, error) {
 	return cpu >= 0 && set.IsSet(cpu), nil
 }
 
-// SetAffinity binds the calling thread to a CPU (sched_setaffinity(2)). The caller has locked
-// its goroutine to the thread.
+// SetAffinity binds the calling thread to a CPU (sched_setaffinity(2)).
 func SetAffinity(cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)
 	return unix.SchedSetaffinity(0, &set)
 }
 
-// Message is the memory that a sendmsg(2) of several buffers takes. It may be used again.
+// Message is the memory of a sendmsg(2) of several buffers, for reuse.
 type Message struct {
 	header unix.Msghdr
 	iov    []unix.Iovec
 }
 
-// Set has m name bufs, which it keeps alive until Clear.
+// Set makes m name bufs, and keeps them alive until Clear.
 func (m *Message) Set(bufs [][]byte) {
 	m.iov = m.iov[:0]
 	for _, b := range bufs {
@@ -143,13 +140,13 @@ func (m *Message) Set(bufs [][]byte) {
 	m.header.SetIovlen(len(m.iov))
 }
 
-// Header returns where its struct msghdr is.
+// Header returns the struct msghdr.
 func (m *Message) Header() unsafe.Pointer { return unsafe.Pointer(&m.header) }
 
-// Clear lets the buffers go.
+// Clear drops the buffers.
 func (m *Message) Clear() { clear(m.iov) }
 
-// Sendmsg is sendmsg(2) on a socket, without waiting and without SIGPIPE.
+// Sendmsg is sendmsg(2), without waiting and without SIGPIPE.
 func Sendmsg(fd int, m *Message) (int, syscall.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(m.Header()),
@@ -181,7 +178,7 @@ func IoUringRegister(fd int, op uint32, arg unsafe.Pointer, n uint32) error {
 	return nil
 }
 
-// IoUringEnter is io_uring_enter(2) that waits for nothing, so the scheduler is not told.
+// IoUringEnter is io_uring_enter(2) that waits for nothing. It does not tell the scheduler.
 func IoUringEnter(fd int, submit, flags uint32) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(fd), uintptr(submit), 0, uintptr(flags), 0, 0)
 	if errno != 0 {
@@ -190,12 +187,12 @@ func IoUringEnter(fd int, submit, flags uint32) (int, error) {
 	return int(n), nil
 }
 
-// MapShared is mmap(2) of a part of fd that the kernel shares with us.
+// MapShared is mmap(2) of memory that the kernel shares.
 func MapShared(fd int, offset int64, size int) ([]byte, error) {
 	return unix.Mmap(fd, offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 }
 
-// MapAnonymous is mmap(2) of memory of our own, at the start of a page.
+// MapAnonymous is mmap(2) of private memory, at the start of a page.
 func MapAnonymous(size int) ([]byte, error) {
 	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 }

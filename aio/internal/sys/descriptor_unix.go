@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dup duplicates the descriptor of source: -1 and no error when it has none. The duplicate is not
-// inherited by other programs. It shares the socket's options and its non-blocking mode
-// (fcntl(2), F_DUPFD_CLOEXEC).
+// Dup duplicates the descriptor of source, or returns -1 if it has none. The duplicate is
+// close-on-exec and shares the socket's options and mode (fcntl(2)).
 func Dup(source any) (fd int, err error) {
 	sc, ok := source.(syscall.Conn)
 	if !ok {
@@ -39,8 +38,8 @@ func Dup(source any) (fd int, err error) {
 	return fd, nil
 }
 
-// IsStream reports whether fd is a stream of bytes over IP, of which a short read tells that it is
-// drained. A Unix socket's may also stop where descriptors were sent.
+// IsStream reports whether fd is a stream over IP, which a short read has drained. A read of a unix
+// socket may also stop where descriptors were sent.
 func IsStream(fd int) bool {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil || kind != unix.SOCK_STREAM {
@@ -54,20 +53,18 @@ func IsStream(fd int) bool {
 	return false
 }
 
-// Close closes fd. It is closed even where the call was interrupted (close(2)).
+// Close closes fd, even if the call is interrupted (close(2)).
 func Close(fd int) { _ = unix.Close(fd) }
 
-// ShutWrite is shutdown(2) of the sending side of a socket, which does not wait: the peer finds the end
-// behind what was sent.
+// ShutWrite is shutdown(2) of the sending side, which does not wait.
 func ShutWrite(fd int) syscall.Errno {
 	errno, _ := unix.Shutdown(fd, unix.SHUT_WR).(syscall.Errno)
 	return errno
 }
 
-// Unlinger has a close of fd not wait. With a linger time (socket(7), SO_LINGER) the last close
-// of a socket, and be it the kernel's own, blocks until the peer has all, in spite of
-// non-blocking mode. Without it the kernel goes on sending in the background. A time of 0, which
-// resets the connection, stays.
+// Unlinger removes a linger time above 0, with which the last close waits until the peer has all,
+// in spite of non-blocking mode (socket(7)). The kernel goes on sending in the background. A time
+// of 0, which resets the connection, stays.
 func Unlinger(fd int) {
 	if l, err := unix.GetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER); err == nil && l.Onoff != 0 &&
 		l.Linger > 0 {
@@ -75,8 +72,8 @@ func Unlinger(fd int) {
 	}
 }
 
-// FileConn returns a *net.TCPConn or a *net.UnixConn over a duplicate of fd, which stays open, with the
-// socket's options as they are. When it fails nothing has changed, and an Errno is bare.
+// FileConn returns a *net.TCPConn or a *net.UnixConn over a duplicate of fd, with its options. On
+// an error nothing has changed.
 func FileConn(fd int) (net.Conn, error) {
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -90,14 +87,15 @@ func FileConn(fd int) (net.Conn, error) {
 	if err == nil {
 		return conn, nil
 	}
-	_ = unix.SetNonblock(fd, true) // os.File.Fd had the socket block, for all its descriptors
+	_ = unix.SetNonblock(fd, true) // os.File.Fd made the socket block
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		return nil, errno
 	}
 	return nil, err
 }
 
-// tcpOptions returns what sets fd's options back that net.FileConn sets (newTCPConn in net/tcpsock.go).
+// tcpOptions returns a function that restores the options that net.FileConn sets (newTCPConn in
+// net/tcpsock.go).
 func tcpOptions(fd int) (restore func()) {
 	options := [][2]int{{unix.SOL_SOCKET, unix.SO_KEEPALIVE}, {unix.IPPROTO_TCP, unix.TCP_NODELAY}}
 	for _, o := range keepAliveOptions {
@@ -119,10 +117,9 @@ func tcpOptions(fd int) (restore func()) {
 	}
 }
 
-// zoneFor is for how long the name of an interface holds, as in package net (interface.go).
+// The name of an interface is looked up again after this time, as in package net.
 const zoneFor = time.Minute
 
-// zones are the names of interfaces: zone by index.
 var zones sync.Map
 
 type zone struct {
@@ -130,8 +127,7 @@ type zone struct {
 	read time.Time
 }
 
-// withZone is addr in the zone of an interface, by that one's name as package net has it; by its
-// index where it has none.
+// withZone returns addr in the zone of an interface, by its name, or else by its index.
 func withZone(addr netip.Addr, index uint32) netip.Addr {
 	if index == 0 {
 		return addr
