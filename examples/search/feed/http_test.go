@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"evenkeel.dev/internal/leaks"
 )
 
 func TestFetch(t *testing.T) {
@@ -84,3 +87,7 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { leaks.Main(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
