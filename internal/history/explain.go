@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"evenkeel.dev/internal/verdict"
@@ -153,7 +152,7 @@ func (x *explainer) explain(s *slowRequest) {
 		b = &reqtrace.Blame{Cause: s.Key.Cause, Site: s.ran}
 	}
 	if b != nil {
-		s.Key.Function, s.Key.Holder = functionOf(b.Site), functionOf(b.Holder)
+		s.Key.Function, s.Key.Holder = verdict.Function(b.Site), verdict.Function(b.Holder)
 		s.Words, s.Place, s.HolderPlace, s.Doing = verdict.Words(b), b.Site, b.Holder, doing(b)
 	}
 }
@@ -181,16 +180,9 @@ func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string)
 // collector's workers are.
 func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
 	for c, d := range p.All() {
-		sum.Add(kin(c), d)
+		sum.Add(verdict.Joined(c), d)
 	}
 	return sum
-}
-
-func kin(c reqtrace.Cause) reqtrace.Cause {
-	if c == reqtrace.CauseAssistWait {
-		return reqtrace.CauseAssistMark
-	}
-	return c
 }
 
 // mostOf returns the largest place of the function and holder that most of a cause has; nil: not
@@ -200,10 +192,10 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	sums, largest := map[pair]time.Duration{}, map[pair]*reqtrace.Blame{}
 	for i := range sites {
 		b := &sites[i]
-		if kin(b.Cause) != c {
+		if verdict.Joined(b.Cause) != c {
 			continue
 		}
-		p := pair{functionOf(b.Site), functionOf(b.Holder)}
+		p := pair{verdict.Function(b.Site), verdict.Function(b.Holder)}
 		sums[p] += b.Time
 		if largest[p] == nil {
 			largest[p] = b // sites are sorted by time
@@ -217,12 +209,6 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 		}
 	}
 	return most
-}
-
-// functionOf returns "main.look" of "main.look (look.go:12)".
-func functionOf(site string) string {
-	f, _, _ := strings.Cut(site, " (")
-	return f
 }
 
 func doing(b *reqtrace.Blame) string {
@@ -253,7 +239,7 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	var steps []Step
 	for i := range path {
 		t := &path[i]
-		step := Step{kin(t.Cause), t.End - t.Start, cmp.Or(t.Site, t.Holder)}
+		step := Step{verdict.Joined(t.Cause), t.End - t.Start, cmp.Or(t.Site, t.Holder)}
 		if n := len(steps); n > 0 && (steps[n-1].Cause == step.Cause && steps[n-1].Place == step.Place ||
 			steps[n-1].Time < fine && step.Time < fine) {
 			steps[n-1] = steps[n-1].with(step)

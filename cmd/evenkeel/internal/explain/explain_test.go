@@ -72,7 +72,7 @@ func TestLimitNamesAllCauses(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
-	for _, g := range verdict.Groups() {
+	for _, g := range verdict.Groups {
 		if !strings.Contains(wrong.Error(), g.Name) {
 			t.Errorf("%v lacks %s", wrong, g.Name)
 		}
