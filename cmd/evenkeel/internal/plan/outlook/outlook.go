@@ -12,7 +12,7 @@ import (
 const (
 	GOGC100 = iota
 	GOGC400
-	Gated          // behind a gate, with turns
+	Gated // behind a gate, with turns
 )
 
 // An Outlook is what a way of collecting needs. Zero is not known.
