@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -115,63 +116,58 @@ func (t Target) fields() ([]hpack.HeaderField, error) {
 
 var errNoHTTP2 = errors.New("the server does not offer HTTP/2 (h2, by ALPN)")
 
-// negotiate chooses the protocol if the servers decide. It connects to each once, and the run uses
-// those connections first. A server that does not answer decides for HTTP/1.1.
+// negotiate chooses the protocol if the servers decide. It connects to each once. A server that does
+// not answer decides for HTTP/1.1.
 func (e *engine) negotiate(ctx context.Context) {
 	if !e.http2 || e.o.Protocol == ProtocolHTTP2 {
 		return
 	}
 	offered := make([]bool, len(e.hosts))
-	first := make([]net.Conn, len(e.hosts))
 	var wg sync.WaitGroup
 	for i, h := range e.hosts {
 		wg.Go(func() {
 			nc, err := e.connect(ctx, h, http2.NextProtoTLS, "http/1.1")
 			if err == nil {
-				offered[i] = nc.(*tls.Conn).ConnectionState().NegotiatedProtocol == http2.NextProtoTLS
-				first[i] = nc
+				offered[i] = speaksHTTP2(nc)
+				nc.Close()
 			}
 		})
 	}
 	wg.Wait()
 	e.http2 = !slices.Contains(offered, false)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i, nc := range first {
-		if nc != nil && (offered[i] != e.http2 || e.conns == nil) {
-			nc.Close()
-			first[i] = nil
-		}
-	}
-	e.first = first
 }
 
-// connected returns negotiate's connection to a host, or a new one.
-func (e *engine) connected(ctx context.Context, host int) (nc net.Conn, err error) {
-	e.mu.Lock()
-	if e.first != nil {
-		nc, e.first[host] = e.first[host], nil
+func speaksHTTP2(nc net.Conn) bool {
+	tc, ok := nc.(*tls.Conn)
+	return !ok || tc.ConnectionState().NegotiatedProtocol == http2.NextProtoTLS
+}
+
+// connected returns a tracked connection to a host.
+func (e *engine) connected(ctx context.Context, host int) (*conn, error) {
+	protocol := "http/1.1"
+	if e.http2 {
+		protocol = http2.NextProtoTLS
 	}
-	e.mu.Unlock()
-	if nc != nil {
-		return nc, nil
+	nc, err := e.connect(ctx, e.hosts[host], protocol)
+	if err != nil {
+		return nil, err
 	}
-	if !e.http2 {
-		return e.connect(ctx, e.hosts[host], "http/1.1")
-	}
-	nc, err = e.connect(ctx, e.hosts[host], http2.NextProtoTLS)
-	if tc, ok := nc.(*tls.Conn); ok && tc.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
+	if e.http2 && !speaksHTTP2(nc) {
 		nc.Close()
 		return nil, dialError{errNoHTTP2, ClassTLS}
 	}
-	return nc, err
+	c := &conn{Conn: nc}
+	if !e.http2 {
+		c.br = bufio.NewReaderSize(c, readBufferBytes)
+	}
+	return c, e.track(c)
 }
 
 // connect connects to a host. TLS chooses among the protocols.
 func (e *engine) connect(ctx context.Context, h host, protocols ...string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	nc, err := e.dialContext(ctx, "tcp", h.addr)
+	nc, err := e.o.DialContext(ctx, "tcp", h.addr)
 	if err != nil {
 		return nil, dialError{err, ClassConnect}
 	}

@@ -234,7 +234,7 @@ func (r *Runner) Compared() *compare.Comparison {
 func (r *Runner) look(spent time.Duration) (why string) {
 	u, c := r.flags.until, r.Compared()
 	row := c.Row(u.figure)
-	narrow, clear, standing := true, true, []string(nil)
+	narrow, clear, known := true, true, []string(nil)
 	for k, col := range c.Columns {
 		if k == c.Base {
 			continue
@@ -247,14 +247,14 @@ func (r *Runner) look(spent time.Duration) (why string) {
 		narrow = narrow && done
 		clear = clear && (done || x != nil && x.Verdict != tailstat.VerdictInconclusive)
 		if b := compare.Bounds(x); b != "" {
-			standing = append(standing, fmt.Sprintf("%s %s", col.Label, b))
+			known = append(known, fmt.Sprintf("%s %s", col.Label, b))
 		}
 	}
 	if limits := r.flags.judging.FailIf; len(limits) > 0 { // a ratio other than 1 does not answer them
 		clear = limits.Told(c)
 	}
-	if r.standing = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(standing) > 0 {
-		r.standing = fmt.Sprintf(", %s of %s", u.figure, strings.Join(standing, ", "))
+	if r.soFar = fmt.Sprintf(" of %d at most", r.File.Plan.Looks); len(known) > 0 {
+		r.soFar = fmt.Sprintf(", %s of %s", u.figure, strings.Join(known, ", "))
 	}
 	switch {
 	case narrow:
