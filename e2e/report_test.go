@@ -126,7 +126,7 @@ func TestRecorderPage(t *testing.T) {
 	chromium(t) // or skip now
 	page := filepath.Join(t.TempDir(), "night.html")
 	cmd := exec.CommandContext(t.Context(), build(t, "../cmd/evenkeel"), "report", "-html", page,
-		"../reqtrace/history/testdata/history.json")
+		"../internal/history/testdata/history.json")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("evenkeel report: %v\n%s", err, out)
 	}

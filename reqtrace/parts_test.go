@@ -98,7 +98,7 @@ func TestReportJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range r.Blocks {
-		r.Blocks[i].Slow = nil // is for Compare of reqtrace/verdict, and not written
+		r.Blocks[i].Slow = nil // is for Compare of internal/verdict, and not written
 	}
 	for i := range r.Slowest {
 		r.Slowest[i].Clock, r.Slowest[i].Began, r.Slowest[i].Ran = 0, time.Time{}, "" // these are not written

@@ -23,8 +23,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/page"
 	"evenkeel.dev/cmd/evenkeel/internal/perfetto"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 const explainHelp = `

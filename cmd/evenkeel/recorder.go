@@ -8,7 +8,7 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/cli"
 	"evenkeel.dev/cmd/evenkeel/internal/replicas"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 const topHelp = `

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 // files are the snapshots on disk. A method that fails changes nothing for later calls. Any

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 // ServeHTTP serves, below the path at which it is mounted, which ends in a slash:

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 const (

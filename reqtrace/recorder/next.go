@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
 )
 
 // settle is how long a snapshot waits for the end of the request that asks for it.
@@ -70,7 +70,8 @@ func (l *loop) reach() time.Duration {
 
 func (l *loop) ask(a ask) {
 	if len(l.next.asks) == maxAsks {
-		a.answer <- answer{err: errors.New("recorder: as many snapshots as may be are under way: ask again in two seconds")}
+		a.answer <- answer{err: errors.New("recorder: as many snapshots as may be are under way: ask again in two " +
+			"seconds")}
 		return
 	}
 	l.next.asks = append(l.next.asks, a) // first, because guard answers it if the rest panics

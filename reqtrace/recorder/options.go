@@ -59,7 +59,7 @@ type Options struct {
 	InProcess bool
 
 	// Analyze is a program that analyses snapshots in place of InProcess, with its arguments. One
-	// is /usr/local/bin/evenkeel report -snapshot. Your own calls [history.Answer]. The path is
+	// is /usr/local/bin/evenkeel report -snapshot. Your own calls [Answer]. The path is
 	// absolute. Default: nil, none.
 	Analyze []string
 

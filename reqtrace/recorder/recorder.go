@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,7 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/internal/history"
+	"evenkeel.dev/reqtrace"
 )
 
 // A Recorder watches the requests of this process. Any goroutine may call its methods.
@@ -152,13 +154,23 @@ func (r *Recorder) Threshold() (d time.Duration, ok bool) {
 	return d, d != math.MaxInt64
 }
 
-// History returns a copy of the history.
-func (r *Recorder) History() *history.History { return r.store.Snapshot() }
-
-// Explained is a slow request with its cause.
+// Explained is a slow request with its cause. A text that is not known is "".
 type Explained struct {
-	history.Request
-	New bool // the first request of a new cause, see [history.Summary]; at most five per hour
+	Class     string // the pattern of its route, or what Begin got
+	RequestID string // its X-Request-Id, or what Begin got
+	TraceID   string // by Options.TraceID
+	Start     time.Time
+	Duration  time.Duration
+
+	Cause       reqtrace.Cause
+	Lost        time.Duration // what the cause took beyond the usual request's
+	Function    string        // that waited, or in which the request ran
+	Place       string        // Function with file and line
+	Holder      string        // function that had what was waited for
+	HolderPlace string        // Holder with file and line
+	Words       string        // such as "waiting for a mutex that main.refresh (main.go:43) holds"
+	Snapshot    string        // the trace that has it
+	New         bool          // the first request of a new cause; at most five per hour
 }
 
 // Subscribe calls f once for each slow request that the service explains, so it needs
@@ -191,3 +203,16 @@ func (r *Recorder) tell(e Explained) {
 		}()
 	}
 }
+
+// Errors of this package. Test for them with errors.Is.
+var (
+	// ErrRunning is what [Start] returns if this process has a recorder already.
+	ErrRunning = errors.New("recorder: this process has a recorder already: stop it first, or share it")
+
+	// ErrFlightRecorder is what [Start] returns if another flight recorder is active.
+	ErrFlightRecorder = errors.New("recorder: this process has another runtime/trace.FlightRecorder: stop it, or " +
+		"share it by Options.Recorder")
+
+	// ErrStopped is what [Recorder.Snapshot] returns after [Recorder.Stop].
+	ErrStopped = errors.New("recorder: the recorder was stopped")
+)

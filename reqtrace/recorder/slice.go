@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/internal/textfmt"
-	"evenkeel.dev/reqtrace/history"
 )
 
 // This file decides when the recorder is on, and accounts for what that takes.
@@ -180,7 +180,8 @@ func (l *loop) switchOn() {
 	l.demand.longest /= 2
 	if err := l.p.start(s.window, s.bytes); err != nil {
 		if l.refused == nil {
-			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or set Options.Recorder to it",
+			l.r.log.Warn("recorder: off, because the program has started another flight recorder; stop that one, or "+
+				"set Options.Recorder to it",
 				"error", err)
 		}
 		l.refused = fmt.Errorf("%w (%w)", ErrFlightRecorder, err)

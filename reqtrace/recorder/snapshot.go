@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"evenkeel.dev/internal/history"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/history"
 )
 
 type analysis struct {
@@ -211,5 +211,52 @@ func (l *loop) tell(q history.Request) {
 			"holder", q.Key.Holder, "class", q.Key.Class,
 			"took", q.Duration, "lost", q.Lost, "words", q.Words, "snapshot", q.Snapshot)
 	}
-	l.r.tell(Explained{Request: q, New: fresh})
+	l.r.tell(Explained{
+		Class: q.Key.Class, RequestID: q.Mark, TraceID: q.TraceID, Start: q.Start, Duration: q.Duration,
+		Cause: q.Key.Cause, Lost: q.Lost, Function: q.Key.Function, Place: q.Place, Holder: q.Key.Holder,
+		HolderPlace: q.HolderPlace, Words: q.Words, Snapshot: q.Snapshot, New: fresh,
+	})
+}
+
+const (
+	newEach  = 5
+	maxKnown = 4096
+)
+
+// news decides which causes the log calls new. Each cause is logged once.
+type news struct {
+	store  *history.Store
+	known  map[history.Key]bool // causes that are not new any more, without their class
+	judged map[history.Key]bool // causes of the snapshot being analysed
+	since  time.Time
+	told   int // in this hour
+}
+
+func newNews(s *history.Store) news {
+	n := news{store: s, known: map[history.Key]bool{}, judged: map[history.Key]bool{}}
+	for _, s := range s.Snapshot().Summaries(time.Time{}) {
+		s.Key.Class = ""
+		n.known[s.Key] = true
+	}
+	return n
+}
+
+func (n *news) isNew(k history.Key) bool {
+	k.Class = ""
+	if n.known[k] || n.judged[k] || len(n.known) >= maxKnown {
+		return false
+	}
+	n.judged[k] = true
+	if !n.store.New(k) {
+		return false
+	}
+	if now := time.Now(); now.Sub(n.since) >= time.Hour {
+		n.since, n.told = now, 0
+	}
+	if n.told == newEach {
+		return false
+	}
+	n.told++
+	n.known[k] = true
+	return true
 }

@@ -154,7 +154,8 @@ func (l *loop) whyOff(now time.Time) string {
 	_, known := l.r.Threshold()
 	switch {
 	case l.poor:
-		return fmt.Sprintf("its CPU budget lets it record for %s of the time; raise recorder.Options.CPU (%v) to see more",
+		return fmt.Sprintf("its CPU budget lets it record for %s of the time; raise recorder.Options.CPU (%v) to "+
+			"see more",
 			textfmt.Share(l.coverage(now)), l.r.o.CPU)
 	case !known:
 		return "too few requests so far to tell which are slow"

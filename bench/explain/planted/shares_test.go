@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"evenkeel.dev/bench/harness"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 // some returns a suite of some of the plants.

@@ -14,7 +14,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/contrib/otel/internal/figure"
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -173,7 +173,7 @@ func (r *Recorder) tell(e recorder.Explained) {
 	if ok {
 		ctx = trace.ContextWithSpanContext(ctx, span) // it is the exemplar, too
 	}
-	cause, class := causeKey.String(e.Key.Cause.String()), classKey.String(r.classes.name(e.Key.Class))
+	cause, class := causeKey.String(e.Cause.String()), classKey.String(r.classes.name(e.Class))
 	set := metric.WithAttributeSet(attribute.NewSet(cause, class))
 	r.explained.Add(ctx, 1, set)
 	r.lost.Add(ctx, max(e.Lost, 0).Seconds(), set)
@@ -189,17 +189,17 @@ func (r *Recorder) tell(e recorder.Explained) {
 
 func attributes(e *recorder.Explained) []attribute.KeyValue {
 	list := []attribute.KeyValue{
-		causeKey.String(e.Key.Cause.String()), lostKey.Float64(e.Lost.Seconds()), newKey.Bool(e.New),
+		causeKey.String(e.Cause.String()), lostKey.Float64(e.Lost.Seconds()), newKey.Bool(e.New),
 	}
 	for _, a := range []struct {
 		key  attribute.Key
 		text string
 	}{
-		{classKey, e.Key.Class},
+		{classKey, e.Class},
 		{wordsKey, e.Words},
-		{functionKey, e.Key.Function},
+		{functionKey, e.Function},
 		{placeKey, e.Place},
-		{holderKey, e.Key.Holder},
+		{holderKey, e.Holder},
 		{holderPlaceKey, e.HolderPlace},
 		{snapshotKey, e.Snapshot},
 	} {
@@ -220,11 +220,11 @@ type classes struct {
 // name returns the class if there is room.
 func (c *classes) name(class string) string {
 	class = strings.ToValidUTF8(class, "\uFFFD")
-	if class == history.Others || c.known[class] {
+	if class == reqtrace.OtherClasses || c.known[class] {
 		return class
 	}
 	if len(c.known) >= c.max {
-		return history.Others
+		return reqtrace.OtherClasses
 	}
 	c.known[class] = true
 	return class

@@ -9,7 +9,7 @@ import (
 
 	"evenkeel.dev"
 	"evenkeel.dev/contrib/prometheus/internal/figure"
-	"evenkeel.dev/reqtrace/history"
+	"evenkeel.dev/reqtrace"
 	"evenkeel.dev/reqtrace/recorder"
 )
 
@@ -81,7 +81,7 @@ type labels struct {
 type losses struct {
 	requests uint64
 	lost     time.Duration
-	last     history.Request // the one that ended last
+	last     recorder.Explained // the one that ended last
 }
 
 // New returns a collector of [recorder.Stats], which each scrape reads once, and of the requests
@@ -116,7 +116,7 @@ func (c *Collector) Close() { c.cancel() }
 func (c *Collector) add(e recorder.Explained) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := labels{e.Key.Cause.String(), c.classes.name(e.Key.Class)}
+	key := labels{e.Cause.String(), c.classes.name(e.Class)}
 	l := c.slow[key]
 	if l == nil {
 		l = &losses{}
@@ -124,16 +124,15 @@ func (c *Collector) add(e recorder.Explained) {
 	}
 	l.requests++
 	l.lost += max(e.Lost, 0)
-	if end(&e.Request).After(end(&l.last)) {
-		l.last = e.Request
-		l.last.Path = nil // the rest is short
+	if end(&e).After(end(&l.last)) {
+		l.last = e
 	}
 	if e.New {
 		c.fresh++
 	}
 }
 
-func end(q *history.Request) time.Time { return q.Start.Add(q.Duration) }
+func end(q *recorder.Explained) time.Time { return q.Start.Add(q.Duration) }
 
 // classes are the first classes that were seen.
 type classes struct {
@@ -144,11 +143,11 @@ type classes struct {
 // name returns the class if there is room.
 func (c *classes) name(class string) string {
 	class = strings.ToValidUTF8(class, "\uFFFD") // a label must be UTF-8
-	if class == history.Others || c.known[class] {
+	if class == reqtrace.OtherClasses || c.known[class] {
 		return class
 	}
 	if len(c.known) >= c.max {
-		return history.Others
+		return reqtrace.OtherClasses
 	}
 	c.known[class] = true
 	return class
@@ -184,7 +183,7 @@ func (c *Collector) put(s *recorder.Stats, to chan<- prom.Metric) {
 
 // withExemplar adds a request's ids to a metric. OpenMetrics has room for 128 characters of them,
 // so longer ones are left out.
-func withExemplar(m prom.Metric, q *history.Request, value time.Duration) prom.Metric {
+func withExemplar(m prom.Metric, q *recorder.Explained, value time.Duration) prom.Metric {
 	ids := prom.Labels{}
 	if q.Snapshot != "" {
 		ids["snapshot"] = q.Snapshot

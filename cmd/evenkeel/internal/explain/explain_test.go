@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"evenkeel.dev/internal/golden"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 func TestParseLimit(t *testing.T) {
@@ -142,7 +142,7 @@ func FuzzParseLimit(f *testing.F) {
 // knownReport is made up, by the tests of reqtrace/verdict.
 func knownReport(t *testing.T) *reqtrace.Report {
 	t.Helper()
-	b, err := os.ReadFile("../../../../reqtrace/verdict/testdata/report.json")
+	b, err := os.ReadFile("../../../../internal/verdict/testdata/report.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
-// knownReport is made up, by the tests of reqtrace/verdict.
+// knownReport is made up, by the tests of internal/verdict.
 func knownReport(t *testing.T) *reqtrace.Report {
 	t.Helper()
-	b, err := os.ReadFile("../../../../reqtrace/verdict/testdata/report.json")
+	b, err := os.ReadFile("../../../../internal/verdict/testdata/report.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"evenkeel.dev/cmd/evenkeel/internal/compare"
 	"evenkeel.dev/internal/chart"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 var (

@@ -9,8 +9,8 @@ import (
 
 	"evenkeel.dev/internal/chart"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 const (

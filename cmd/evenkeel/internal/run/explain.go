@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"evenkeel.dev/cmd/evenkeel/internal/page"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 const explainRounds = 3 // last rounds

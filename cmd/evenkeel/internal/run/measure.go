@@ -19,8 +19,8 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/runfile"
 	"evenkeel.dev/cmd/evenkeel/internal/traces"
 	"evenkeel.dev/internal/textfmt"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/loadgen"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 type flags struct {

@@ -16,9 +16,9 @@ import (
 	"evenkeel.dev/cmd/evenkeel/internal/load"
 	"evenkeel.dev/cmd/evenkeel/internal/observe"
 	"evenkeel.dev/cmd/evenkeel/internal/proc"
+	"evenkeel.dev/internal/verdict"
 	"evenkeel.dev/loadgen"
 	"evenkeel.dev/reqtrace"
-	"evenkeel.dev/reqtrace/verdict"
 )
 
 // Verdict analyses a trace. Reports call it source. pid is the process behind a URL, or 0.
