@@ -23,8 +23,8 @@ import (
 )
 
 type untilFlags struct {
-	width  share // 0: -repeat
-	figure string
+	width  share  // 0: -repeat
+	figure string // the first of -figures
 	budget cli.Period
 }
 
@@ -40,9 +40,8 @@ const (
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "add rounds until the p99 ratio is known to ± this `share`, such as 10%, or clearly "+
+	fs.Var(&u.width, "until", "add rounds until the ratio of p99, or of the first of -figures, is known to ± this `share`, such as 10%, or clearly "+
 		"differs from 1; with -fail-if until each limit is decided")
-	fs.StringVar(&u.figure, "until-figure", "", "`figure` of -until (default: the first of -figures, or p99)")
 	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
@@ -66,8 +65,6 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 	switch {
 	case u.width == 0 && u.budget > 0:
 		return errors.New("-budget is how long -until may take; say what for, such as -until 10%")
-	case u.width == 0 && u.figure != "":
-		return errors.New("-until-figure says what -until is about; say how well it is to be known, such as -until 10%")
 	case u.width == 0:
 	case len(r.variants) < 2:
 		return errors.New("-until is about the ratio of two variants; give each a -variant")
@@ -75,15 +72,10 @@ func (r *Runner) checkUntil(repeatGiven bool) error {
 		if u.budget == 0 {
 			u.budget = cli.Period(defaultBudget)
 		}
-		if u.figure = cmp.Or(u.figure, cmp.Or(append(slices.Clone(names), defaultFigure)...)); names == nil {
-			names = []string{u.figure}
+		if names == nil {
+			names = []string{defaultFigure}
 		}
-		if err := compare.CheckFigures([]string{u.figure}); err != nil {
-			return fmt.Errorf("-until-figure: %w", err)
-		}
-		if !slices.Contains(names, u.figure) {
-			return fmt.Errorf("-until-figure %s is not among -figures", u.figure)
-		}
+		u.figure = names[0]
 	}
 	if f.aa && !repeatGiven && u.width == 0 {
 		f.repeat = floorRounds
