@@ -53,7 +53,7 @@ func TestMergeIsOneGenerator(t *testing.T) {
 				case k < 39:
 					r.failed(job{due: due}, sent, end, syscall.ECONNRESET)
 				default:
-					r.unsent(job{due: due}, end)
+					r.failed(job{due: due}, end, end, errUnsent)
 				}
 			}
 		}

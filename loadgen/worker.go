@@ -46,14 +46,13 @@ func (w *worker) run(j job, rec *recorder) {
 		}
 		select {
 		case j = <-w.jobs:
-			ok, rec = true, w.l.recorder()
 		case <-w.l.ctx.Done():
 			if w.l.retire(w) {
 				return
 			}
 			j = <-w.jobs // the pacer has just taken this worker
-			ok, rec = true, w.l.recorder()
 		}
+		ok, rec = true, w.l.recorder()
 	}
 }
 
