@@ -16,36 +16,22 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"evenkeel.dev"
-	"evenkeel.dev/internal/enum"
 )
 
 // Protocol is the version of HTTP that the built-in client speaks.
-type Protocol int
+type Protocol string
 
-// The protocols. In JSON they have the names of ALPN.
+// The protocols have the names of ALPN.
 const (
-	// ProtocolAuto is HTTP/2 if all servers offer it by ALPN, else HTTP/1.1.
-	ProtocolAuto Protocol = iota
-	// ProtocolHTTP1 is HTTP/1.1.
-	ProtocolHTTP1
-	// ProtocolHTTP2 is HTTP/2, by ALPN over TLS, or with prior knowledge over TCP (h2c).
-	ProtocolHTTP2
+	ProtocolAuto  Protocol = ""         // HTTP/2 if all servers offer it by ALPN, else HTTP/1.1
+	ProtocolHTTP1 Protocol = "http/1.1" // HTTP/1.1
+	ProtocolHTTP2 Protocol = "h2"       // HTTP/2, by ALPN over TLS, or with prior knowledge over TCP (h2c)
 )
-
-var protocolNames = enum.Of[Protocol]("loadgen", "a protocol", "auto", "http/1.1", "h2")
-
-func (p Protocol) String() string { return protocolNames.String(p) }
-
-// MarshalText writes auto, http/1.1 or h2.
-func (p Protocol) MarshalText() ([]byte, error) { return protocolNames.Marshal(p) }
-
-// UnmarshalText reads what MarshalText writes.
-func (p *Protocol) UnmarshalText(b []byte) error { return protocolNames.Parse(b, p) }
 
 func (o *Options) normalProtocol() *evenkeel.OptionError {
 	switch {
-	case !protocolNames.Has(o.Protocol):
-		return optionError("Protocol", "%d; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", int(o.Protocol))
+	case !slices.Contains([]Protocol{ProtocolAuto, ProtocolHTTP1, ProtocolHTTP2}, o.Protocol):
+		return optionError("Protocol", "%q; it is ProtocolAuto, ProtocolHTTP1 or ProtocolHTTP2", o.Protocol)
 	case o.Protocol != ProtocolAuto && (o.Transport != nil || o.Call != nil):
 		return optionError("Protocol", "it is the built-in client's, which Transport and Call stand for; leave it out")
 	case o.Protocol == ProtocolHTTP2 && o.DisableKeepAlive:
