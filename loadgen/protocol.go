@@ -86,8 +86,8 @@ func (t Target) fields() ([]hpack.HeaderField, error) {
 	for k, vs := range r.Header {
 		switch k {
 		case "Upgrade", "Keep-Alive", "Proxy-Connection":
-			return nil, fmt.Errorf("header %s is one of HTTP/1.1's connections; HTTP/2 has none of them: leave it out, "+
-				"or choose HTTP/1.1", k)
+			return nil, fmt.Errorf("header %s is one of HTTP/1.1's connections; HTTP/2 has none of them: leave it "+
+				"out, or choose HTTP/1.1", k)
 		}
 		for _, v := range vs {
 			fs = append(fs, hpack.HeaderField{Name: strings.ToLower(k), Value: v})

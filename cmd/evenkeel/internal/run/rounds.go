@@ -40,8 +40,8 @@ const (
 )
 
 func (u *untilFlags) register(fs *flag.FlagSet) {
-	fs.Var(&u.width, "until", "add rounds until the ratio of p99, or of the first of -figures, is known to ± this `share`, such as 10%, or clearly "+
-		"differs from 1; with -fail-if until each limit is decided")
+	fs.Var(&u.width, "until", "add rounds until the ratio of p99, or of the first of -figures, is known to "+
+		"± this `share`, such as 10%, or clearly differs from 1; with -fail-if until each limit is decided")
 	fs.Var(&u.budget, "budget", "end -until after this `duration` (default 10m)")
 }
 
