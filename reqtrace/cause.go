@@ -63,16 +63,10 @@ var causeNames = enum.Of[Cause]("reqtrace", "a cause", []string{
 
 func (c Cause) String() string { return causeNames.String(c) }
 
-// ParseCause returns the cause of that name. Another name is an error.
-func ParseCause(name string) (c Cause, err error) {
-	err = causeNames.Parse([]byte(name), &c)
-	return c, err
-}
-
 // MarshalText returns the cause's name. It fails for another value.
 func (c Cause) MarshalText() ([]byte, error) { return causeNames.Marshal(c) }
 
-// UnmarshalText is [ParseCause].
+// UnmarshalText reads a cause's name. Another text is an error.
 func (c *Cause) UnmarshalText(text []byte) error { return causeNames.Parse(text, c) }
 
 // Parts is a time by its causes. Two Parts with the same times are equal by ==. In JSON it is an

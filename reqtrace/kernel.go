@@ -8,29 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/exp/trace"
+
+	"evenkeel.dev/internal/cpuwatch"
 )
-
-// CPU is what the kernel counted for the traced process during the trace.
-type CPU struct {
-	Grouped bool    // the process's control groups were found, so the quota is known
-	Quota   float64 // CPUs that the quota allows; 0: no quota
-	Moments []CPUMoment
-}
-
-// CPUMoment is what the kernel has counted until a time.
-type CPUMoment struct {
-	At        time.Time
-	Periods   int64
-	Throttled int64
-	Waited    time.Duration // because of the quota, summed over CPUs
-	Threads   []ThreadTime
-}
-
-// ThreadTime is how long a thread ran and waited for a CPU. Waited includes the quota's waits.
-type ThreadTime struct {
-	ID          int64
-	Ran, Waited time.Duration
-}
 
 // kernel relates the kernel's counts to the trace. Moments, some 10 ms apart, divide the trace into
 // windows.
@@ -51,7 +31,7 @@ type ThreadTime struct {
 // A nil *kernel is valid and has no counts.
 type kernel struct {
 	clock   *clock
-	cpu     *CPU
+	cpu     *cpuwatch.CPU
 	report  Quota
 	at      []int64
 	waits   map[int64][]threadWindow
@@ -81,7 +61,7 @@ type silence struct {
 
 type stretch struct{ a, b int64 }
 
-func newKernel(cpu *CPU, c *clock) *kernel {
+func newKernel(cpu *cpuwatch.CPU, c *clock) *kernel {
 	if cpu == nil || len(cpu.Moments) < 2 {
 		return nil
 	}
@@ -89,7 +69,7 @@ func newKernel(cpu *CPU, c *clock) *kernel {
 		clock: c, cpu: cpu, waits: map[int64][]threadWindow{}, sums: make([]int64, len(cpu.Moments)),
 		threads: map[int64]*onThread{}, next: 1, left: 1,
 	}
-	before := map[int64]ThreadTime{}
+	before := map[int64]cpuwatch.ThreadTime{}
 	for i := range cpu.Moments {
 		for _, t := range cpu.Moments[i].Threads {
 			if k.waits[t.ID] == nil {

@@ -28,16 +28,6 @@ type Machine struct {
 	RunDelay time.Duration `json:"run_delay_ns,omitempty"`
 }
 
-// Beside is what a process on the same machine saw during the trace.
-type Beside struct {
-	Late  []Interval
-	Steal float64 // share of the processors' time that the hypervisor took, from 0 to 1
-	CPU   *CPU    // nil: not known
-}
-
-// Interval is a time by the wall clock.
-type Interval struct{ From, To time.Time }
-
 // A stall is a time in which the machine stood still. An idle program is silent too, and so is code
 // that cannot be preempted. So a silence is judged by what there was to do in it, and by what
 // happens within a moment after it:

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/exp/trace"
 
 	"evenkeel.dev"
+	"evenkeel.dev/internal/cpuwatch"
 	"evenkeel.dev/reqtrace/region"
 )
 
@@ -46,7 +47,7 @@ type model struct {
 	stopping      int64
 	machine       Machine
 	kernel        *kernel
-	late          []Interval // when the process next to this one was late
+	late          []cpuwatch.Interval // when the process next to this one was late
 	snapshot      *trace.ClockSnapshot
 	looks         int // wake-ups by nobody, without those right after another
 	looked        int64

@@ -58,7 +58,7 @@ func TestLife(t *testing.T) {
 			1).run(1, 1)
 		s.at(180).off(1, trace.GoNotExist, "")
 		s.at(200).createAs(0, 1, entry).run(1, 1) // the end of the trace cuts it off
-		s.over().wantTimes([2]int64{100, 180}, [2]int64{-1, int64(CutEnd)})
+		s.over().wantTimes([2]int64{100, 180}, [2]int64{-1, endCut})
 	}
 }
 
@@ -70,7 +70,7 @@ func TestLifeBeforeTheTrace(t *testing.T) {
 	s.at(10).move(1, 1, trace.GoUndetermined, trace.GoRunning, "", trace.NoStack)
 	s.at(20).wait(1, "sync", "sync.(*Mutex).Lock", "main.handle", entry).at(30).wake(0, 1).run(1, 1).at(40).off(1,
 		trace.GoNotExist, "")
-	s.over().wantTimes([2]int64{-1, int64(CutStart)})
+	s.over().wantTimes([2]int64{-1, startCut})
 }
 
 // TestLifeInLife: what a request starts is no request of its own.

@@ -87,7 +87,7 @@ func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtr
 // leastSamples returns how many samples the slowest 1% have if they really ran.
 func leastSamples(r *reqtrace.Report) int {
 	each := r.Tail.Parts.Of(reqtrace.CauseRunning) - r.Tail.Excess.Of(reqtrace.CauseRunning)/2
-	return max(reqtrace.EnoughSamples, int(math.Ceil(float64(kept(r))*each.Seconds()*profileRate)))
+	return max(enoughSamples, int(math.Ceil(float64(kept(r))*each.Seconds()*profileRate)))
 }
 
 func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
