@@ -319,7 +319,7 @@ const (
 type Usual map[string]usualRequest
 
 // usualRequest is the sum of some requests around the median, without times in which the machine
-// stood still.
+// stood stalled.
 type usualRequest struct {
 	Requests uint64         `json:"requests"`
 	Parts    reqtrace.Parts `json:"parts_ns"`
@@ -410,10 +410,10 @@ func (s *sample) add(q *reqtrace.Request) {
 	} else {
 		s.kept = append(s.kept, sampled{})
 	}
-	still := q.Parts.Of(reqtrace.CauseMachine)
+	stalled := q.Parts.Of(reqtrace.CauseMachine)
 	p := joined(q.Parts)
-	p.Add(reqtrace.CauseMachine, -still)
-	s.kept[at] = sampled{q.Duration() - still, p}
+	p.Add(reqtrace.CauseMachine, -stalled)
+	s.kept[at] = sampled{q.Duration() - stalled, p}
 }
 
 // usual is not ok if the requests are too few, or slow.

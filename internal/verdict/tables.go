@@ -139,8 +139,9 @@ type Row struct {
 
 const leastRow = .0005
 
-func table(r *reqtrace.Report) []Row {
-	var rows []Row
+// Table returns the causes that matter, the largest excess first.
+func (v *Verdict) Table() (rows []Row) {
+	r := v.report
 	for _, c := range Causes(leastRow, r.Tail.Parts, r.Median.Parts) {
 		rows = append(rows, Row{c, r.Median.Parts.Of(c), r.Tail.Parts.Of(c), r.Tail.Excess.Of(c), r.Tail.Share(c)})
 	}

@@ -126,8 +126,8 @@ func (v *Verdict) sentence(doubt string) string {
 		textfmt.Duration(v.Excess))
 }
 
-// leading returns the causes that are named: at most four, with a tenth of the excess or more.
-func (v *Verdict) leading() []NamedCause {
+// shown returns the causes that are named: at most four, with a tenth of the excess or more.
+func (v *Verdict) shown() []NamedCause {
 	if !v.Named {
 		return nil
 	}
@@ -275,8 +275,6 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 	}
 	return list
 }
-
-func (v *Verdict) Table() []Row { return table(v.report) }
 
 func (v *Verdict) Places() []Place { return places(v.report) }
 

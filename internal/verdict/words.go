@@ -104,8 +104,6 @@ var opWords = map[string]string{
 	"client, which sends the request": "the client, which sends the request",
 }
 
-func waitingFor(op string) string { return "waiting for " + cmp.Or(opWords[op], "a "+op) }
-
 // asked says what a request waits for or does: "waiting for a mutex", "in the system call fsync".
 func asked(c reqtrace.Cause, op string) string {
 	switch {
@@ -123,7 +121,7 @@ func asked(c reqtrace.Cause, op string) string {
 	case c == reqtrace.CauseSleep && op == "pause before a retry":
 		return "pausing before a retry"
 	case waits(c), c == reqtrace.CauseNetwork, c == reqtrace.CauseSleep:
-		return waitingFor(op)
+		return "waiting for " + cmp.Or(opWords[op], "a "+op)
 	}
 	return Phrase(c)
 }

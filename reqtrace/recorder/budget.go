@@ -44,13 +44,13 @@ type cost struct{ tracing, snapshots, analysis, apart time.Duration }
 func (c *cost) inside() time.Duration { return c.tracing + c.snapshots + c.analysis }
 
 const (
-	idleBusy     = .25 // of a processor: the least that a process earns by
-	memory       = 60. // of earnings, which the account holds
-	full         = .9  // of that, at which a longer slice begins too
-	sliceMost    = time.Minute
-	measureTime  = time.Second
-	measureAgain = 5 * time.Second // if it was the first slice
-	measureEach  = time.Minute
+	idleBusy       = .25 // of a processor: the least that a process earns by
+	accountSeconds = 60. // of earnings, which the account holds
+	fullShare      = .9  // of that, at which a longer slice begins too
+	sliceMost      = time.Minute
+	measureTime    = time.Second
+	measureAgain   = 5 * time.Second // if it was the first slice
+	measureEach    = time.Minute
 )
 
 func (b *budget) earn(taken, passed time.Duration) {
@@ -67,7 +67,7 @@ func (b *budget) earn(taken, passed time.Duration) {
 		b.rate = rate
 	}
 	b.rate += smooth * (rate - b.rate)
-	b.credit = min(b.credit, time.Duration(memory*b.rate))
+	b.credit = min(b.credit, time.Duration(accountSeconds*b.rate))
 }
 
 func listed(goroutines int) float64 { return listedBytes * float64(goroutines) }
@@ -136,12 +136,12 @@ func (b *budget) unbounded() bool { return b.share >= 1 }
 // over reports whether the account has too little for the end of a slice.
 func (b *budget) over(ending time.Duration) bool { return b.credit < ending && !b.unbounded() }
 
-func (b *budget) enough(slice time.Duration) bool {
-	return b.unbounded() || b.credit >= min(slice, time.Duration(full*memory*b.rate))
-}
+func (b *budget) enough(slice time.Duration) bool { return b.full() || b.credit >= slice }
 
 // full reports whether the account loses what is not spent now.
-func (b *budget) full() bool { return b.unbounded() || b.credit >= time.Duration(full*memory*b.rate) }
+func (b *budget) full() bool {
+	return b.unbounded() || b.credit >= time.Duration(fullShare*accountSeconds*b.rate)
+}
 
 // pairs measures what tracing takes. It compares the process's CPU time per request while the
 // recorder is on with that just before or after, while it is off.

@@ -33,7 +33,7 @@ type loop struct {
 	broken  bool      // it has panicked, and stays off
 	refused error     // by the flight recorder
 	poor    bool      // off to stay within the budget
-	told    time.Time // about being off
+	logged  time.Time // about being off
 
 	slice  slice
 	demand demand
@@ -87,7 +87,7 @@ type sums struct {
 func newLoop(r *Recorder) *loop {
 	now := time.Now()
 	l := &loop{
-		r: r, p: r.o.process, on: true, told: now,
+		r: r, p: r.o.process, on: true, logged: now,
 		slice: slice{since: now}, last: reading{at: now},
 		budget: budget{share: r.o.CPU, perRequest: requestBytes},
 		next:   next{due: time.NewTimer(time.Hour)}, news: newNews(r.store), results: make(chan result, 1),

@@ -187,7 +187,7 @@ func (r *Recorder) Subscribe(f func(Explained)) (cancel func()) {
 	}
 }
 
-func (r *Recorder) tell(e Explained) {
+func (r *Recorder) notify(e Explained) {
 	r.mu.Lock()
 	hooks := slices.Collect(maps.Keys(r.hooks))
 	r.mu.Unlock()

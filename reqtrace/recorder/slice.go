@@ -92,7 +92,7 @@ func (l *loop) inSlice(now time.Time, passed time.Duration, came uint64, spent t
 		l.lastOfSlice()
 		l.off()
 		l.poor = true
-		l.tellOff(now)
+		l.logOff(now)
 	case lasted >= 2*sliceMost, lasted >= sliceMost && len(l.next.pending) == 0:
 		l.lastOfSlice()
 		l.off()
@@ -117,11 +117,11 @@ func (l *loop) toMeasure(lasted time.Duration, now time.Time) bool {
 	return s.sized.IsZero() || now.Sub(s.sized) >= measureEach || early && !s.steady
 }
 
-func (l *loop) tellOff(now time.Time) {
-	if now.Sub(l.told) < time.Hour {
+func (l *loop) logOff(now time.Time) {
+	if now.Sub(l.logged) < time.Hour {
 		return
 	}
-	l.told = now
+	l.logged = now
 	l.r.log.Info("recorder: off for some of the time to stay within its CPU budget; raise Options.CPU to see more",
 		"recorded", textfmt.Share(l.coverage(now)), "CPU", l.r.o.CPU)
 }
