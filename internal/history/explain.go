@@ -319,7 +319,7 @@ const (
 type Usual map[string]usualRequest
 
 // usualRequest is the sum of some requests around the median, without times in which the machine
-// stood stalled.
+// stood still.
 type usualRequest struct {
 	Requests uint64         `json:"requests"`
 	Parts    reqtrace.Parts `json:"parts_ns"`

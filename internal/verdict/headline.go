@@ -39,7 +39,6 @@ func (n *NamedCause) held() bool {
 	return waits(n.Cause) || n.Cause == reqtrace.CauseSleep && n.Holder != ""
 }
 
-// sameLine returns the first cause, and those that come down to the same line.
 func (v *Verdict) sameLine() (same []NamedCause) {
 	shown := v.shown()
 	line := shown[0].line()

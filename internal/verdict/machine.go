@@ -81,7 +81,6 @@ func areRequests(holder string, r *reqtrace.Report) bool {
 		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == Function(holder) })
 }
 
-// waits reports whether requests wait for a holder.
 func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtrace.CauseChannel }
 
 // leastSamples returns how many samples the slowest 1% have if they really ran.
@@ -203,7 +202,6 @@ func (n *NamedCause) whole() float64 {
 	return n.Share * float64(n.Excess+n.Waited-n.behind) / float64(n.Excess)
 }
 
-// because says which share is the holder's wait for a CPU.
 func (n *NamedCause) because() string {
 	if n.Waited < time.Microsecond {
 		return ""
@@ -253,7 +251,6 @@ func (v *Verdict) procs() string {
 	return ""
 }
 
-// knows returns what the kernel did, and what ran before the requests if no cause is certain.
 func (v *Verdict) knows() (list []string) {
 	r := v.report
 	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {

@@ -128,13 +128,12 @@ func lineOf(site string) string {
 	return strings.TrimSuffix(line, ")")
 }
 
-// Row is what a cause takes of a request, on average.
 type Row struct {
 	Cause  reqtrace.Cause
 	Median time.Duration
 	Tail   time.Duration
 	Excess time.Duration
-	Share  float64 // of the excess, 0 to 1
+	Share  float64
 }
 
 const leastRow = .0005
@@ -149,7 +148,6 @@ func (v *Verdict) Table() (rows []Row) {
 	return rows
 }
 
-// Breakdown says in a line what took most of a request, and where.
 func Breakdown(q *reqtrace.Request) string {
 	causes := slices.Clone(causeOrder)
 	slices.SortStableFunc(causes, func(a, b reqtrace.Cause) int { return cmp.Compare(q.Parts.Of(b), q.Parts.Of(a)) })
@@ -183,8 +181,8 @@ const (
 // SlowClass is the class of most of the slowest 1%, if it is not the class of most requests.
 type SlowClass struct {
 	Name string  `json:"name"`
-	Slow float64 `json:"slow"` // share of the slowest 1%, 0 to 1
-	All  float64 `json:"all"`  // share of all requests
+	Slow float64 `json:"slow"`
+	All  float64 `json:"all"`
 }
 
 // slowClass returns the class of the slowest requests, or nil if they are like the rest. Requests
@@ -238,7 +236,6 @@ type ClassRow struct {
 	Slow     float64
 }
 
-// Classes returns nothing if there is one class.
 func (v *Verdict) Classes() []ClassRow {
 	if len(v.report.Classes) < 2 {
 		return nil

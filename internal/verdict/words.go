@@ -37,7 +37,6 @@ var causeWords = [...]causeWord{
 	reqtrace.CauseDescheduled:  {"waiting for a CPU (other processes ran)", 'D', "2;33"},
 }
 
-// Phrase names a cause in words: "waiting for a CPU (GC workers ran)".
 func Phrase(c reqtrace.Cause) string {
 	if int(c) < len(causeWords) {
 		return causeWords[c].phrase
@@ -76,7 +75,6 @@ var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseRunqueueGC,
 }
 
-// Groups are the groups of causes.
 var Groups = []Group{
 	{"gc", gcCauses},
 	{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
@@ -126,7 +124,6 @@ func asked(c reqtrace.Cause, op string) string {
 	return Phrase(c)
 }
 
-// holds is the verb for what a holder does.
 func holds(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "singleflight", op == "Once":
@@ -262,7 +259,6 @@ func whereParts(b *reqtrace.Blame) []string {
 
 const guidePath = "docs/explain.md"
 
-// kind is a row of the guide's table of causes.
 type kind struct {
 	anchor string
 	mends  string

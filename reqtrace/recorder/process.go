@@ -33,7 +33,7 @@ type process interface {
 	goroutines() int
 	// what an event of a trace takes, and watching the CPU quota per second
 	calibrate() (event, watching time.Duration)
-	memory() int64          // that the process may still take
+	memory() int64
 	counted() *reqtrace.CPU // by the kernel, or nil
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
@@ -41,7 +41,7 @@ type process interface {
 }
 
 type runtimeProcess struct {
-	shared  *trace.FlightRecorder // the program's
+	shared  *trace.FlightRecorder
 	own     *trace.FlightRecorder
 	command []string
 	samples []metrics.Sample
@@ -210,7 +210,7 @@ func buildName(info *debug.BuildInfo, hash func() string) string {
 			switch s.Key {
 			case "vcs.revision":
 				parts, known = append(parts, s.Value[:min(len(s.Value), hashDigits)]), true
-			case "vcs.modified": // comes after the revision
+			case "vcs.modified":
 				known = known && s.Value != "true"
 			}
 		}

@@ -28,7 +28,7 @@ func (l *loop) pair(taken time.Duration, came uint64, goroutines int, passed tim
 	if l.last.others = others; l.on {
 		t.model = l.budget.model(came, goroutines, passed)
 	}
-	if l.last.switched { // in the middle of the tick
+	if l.last.switched {
 		l.budget.pairs.end(l.on)
 		return
 	}
@@ -163,7 +163,7 @@ func (l *loop) measure(requests uint64, lasted time.Duration) {
 	_, err := l.p.writeTo(&c)
 	l.budget.snapshot(m.stop())
 	events := max(float64(c.n)-float64(c.generations)*listed(l.p.goroutines()), 0)
-	whole := c.n < int64(l.slice.bytes)*9/10 // the flight recorder has dropped nothing
+	whole := c.n < int64(l.slice.bytes)*9/10
 	if err == nil && (whole || events > l.budget.bytes(requests, lasted)) {
 		l.budget.measured(events, requests, lasted)
 		l.r.log.Debug("recorder: measured", "bytes", c.n, "requests", requests, "in", lasted,
@@ -203,7 +203,6 @@ func size(o *Options, longest time.Duration, second float64) (window time.Durati
 	return window, min(max(int(spare*second*(window+time.Second).Seconds()), leastBytes), o.MaxBytes)
 }
 
-// off ends a slice. Its slow requests without a snapshot are lost.
 func (l *loop) off() {
 	if !l.on {
 		return

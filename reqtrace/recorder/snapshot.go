@@ -90,7 +90,7 @@ func (l *loop) snapshot() {
 			l.r.store.Count(taken, notes[i].class, history.Count{Slow: 1, Kept: 1})
 		}
 		l.r.update(func(s *Stats) { s.Kept += uint64(len(notes)) })
-	case head.Threshold == 0: // nothing is slow
+	case head.Threshold == 0:
 		l.r.files.keep(file)
 	default:
 		l.analyze(head, &analysis{
@@ -118,7 +118,6 @@ func (l *loop) analyze(head *history.Head, a *analysis) {
 	}()
 }
 
-// counted returns the kernel's counts in the time of a snapshot.
 func (l *loop) counted() *reqtrace.CPU {
 	cpu := l.p.counted()
 	if cpu == nil {
