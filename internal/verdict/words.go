@@ -298,10 +298,7 @@ var kindsByOp = map[string]kind{
 	"group of goroutines": {"group", "answer without the slowest piece of work"},
 	"semaphore":           {"semaphore", "release it before the slow work, or raise its limit"},
 	"connection pool":     {"pool", "close rows and commit before other work, or raise SetMaxOpenConns"},
-	"singleflight": {
-		"singleflight",
-		"refresh ahead of expiry, so that no request waits for the call",
-	},
+	"singleflight":        {"singleflight", "refresh ahead of expiry, so that no request waits for the call"},
 	"gRPC stream": {
 		"grpc-stream",
 		"raise MaxConcurrentStreams of the server, or spread calls over more connections",
