@@ -54,7 +54,7 @@ func (l *line) pop() *proactor.Desc {
 // startable reports whether the first operation of a queue waits only for its turn.
 func startable(d *proactor.Desc, dir proactor.Dir) bool {
 	op := d.Queues[dir].Head
-	return op != nil && !op.InFlight && (!d.Starved[dir] || d.Gone != proactor.None || op.Cause != proactor.None)
+	return op != nil && !op.InFlight && (!d.Starved[dir] || d.Released != proactor.None || op.Cause != proactor.None)
 }
 
 func (w *Watcher) list(d *proactor.Desc, l *line) {

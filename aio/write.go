@@ -52,8 +52,8 @@ func (w *Watcher) lockToWrite(d *proactor.Desc) (free bool, err error) {
 	if !w.mu.TryLock() {
 		return false, nil
 	}
-	if d.Gone != proactor.None {
-		err = errOf(d.Gone)
+	if d.Released != proactor.None {
+		err = errOf(d.Released)
 	} else if free, err = w.writable(d); free {
 		return true, nil
 	}

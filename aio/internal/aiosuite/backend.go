@@ -123,10 +123,9 @@ func (b *Backend) violation(format string, args ...any) {
 	}
 }
 
-// Name implements the interface.
 func (b *Backend) Name() string { return "fake " + b.o.Mode.String() }
 
-// Open implements the interface. It takes ends of [Pair] and a [Listener] only.
+// It takes ends of [Pair] and a [Listener] only.
 func (b *Backend) Open(source any, d *proactor.Desc) (err error) {
 	f := &fd{}
 	switch c := source.(type) {
@@ -163,7 +162,6 @@ func (b *Backend) enter(f *fd, d *proactor.Desc) {
 	d.Num, d.Stream = int32(num), true
 }
 
-// Release implements the interface.
 func (b *Backend) Release(d *proactor.Desc) {
 	b.mu.Lock()
 	f := b.fd(d, "Release")
@@ -187,7 +185,6 @@ func (b *Backend) Release(d *proactor.Desc) {
 	}
 }
 
-// Detach implements the interface.
 func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -206,7 +203,7 @@ func (b *Backend) Detach(d *proactor.Desc) (net.Conn, error) {
 	return &Conn{socket: f.socket, local: "a", remote: "b"}, nil
 }
 
-// Control implements the interface. There is no descriptor.
+// There is no descriptor.
 func (b *Backend) Control(*proactor.Desc, func(fd uintptr)) bool { return false }
 
 func (b *Backend) fd(d *proactor.Desc, what string) *fd {
@@ -217,7 +214,6 @@ func (b *Backend) fd(d *proactor.Desc, what string) *fd {
 	return b.fds[d.Num]
 }
 
-// Start implements the interface.
 func (b *Backend) Start(op *proactor.Op) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -235,7 +231,7 @@ func (b *Backend) Start(op *proactor.Op) bool {
 		return true
 	case op.Kind <= proactor.Sendv && len(rest(op)) == 0:
 		b.violation("Start of an operation with nothing left to transfer")
-	case op.Desc.Gone != proactor.None || op.Cause != proactor.None:
+	case op.Desc.Released != proactor.None || op.Cause != proactor.None:
 		b.violation("Start of an operation that was cancelled")
 	}
 	for _, other := range b.flights {
@@ -301,7 +297,6 @@ func (fl *flight) finish(n int, errno syscall.Errno) {
 	}
 }
 
-// Recv implements the interface.
 func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -322,7 +317,6 @@ func (b *Backend) Recv(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
-// Send implements the interface.
 func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -347,16 +341,14 @@ func (b *Backend) Send(d *proactor.Desc, buf []byte) (int, error) {
 	return n, nil
 }
 
-// Sendv implements [proactor.Backend].
 func (b *Backend) Sendv(d *proactor.Desc, v *proactor.Vec) (int, error) {
 	bufs, _ := v.Next()
 	return b.Send(d, bytes.Join(bufs, nil))
 }
 
-// Yield implements [proactor.Backend].
 func (b *Backend) Yield() { runtime.Gosched() }
 
-// Recycle implements [proactor.Backend]. It has no swap memory.
+// It has no swap memory.
 func (b *Backend) Recycle() bool { return false }
 
 // Faults are the chances of faults, from 0 to 1. With a 1 of any but Again, Delay and Reorder,

@@ -43,7 +43,6 @@ func (c *Conn) dup() (*Socket, error) {
 	return c.socket, nil
 }
 
-// Read implements net.Conn.
 func (c *Conn) Read(buf []byte) (int, error) {
 	if len(buf) == 0 {
 		return 0, nil
@@ -55,7 +54,6 @@ func (c *Conn) Read(buf []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (c *Conn) Write(buf []byte) (sent int, err error) {
 	for err == nil && sent < len(buf) {
 		var n int
@@ -105,7 +103,7 @@ func (c *Conn) wait(op string, by *atomic.Int64, call func() (int, syscall.Errno
 	}
 }
 
-// Close implements net.Conn. With data unread the peer finds a reset.
+// With data unread the peer finds a reset.
 func (c *Conn) Close() error {
 	if c.closed.Swap(true) {
 		return &net.OpError{Op: "close", Net: "aiotest", Err: net.ErrClosed}
@@ -134,22 +132,17 @@ func (c *Conn) Reset() error {
 	return nil
 }
 
-// LocalAddr implements net.Conn.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(t time.Time) error {
 	_ = c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline implements net.Conn.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.readBy, t) }
 
-// SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.writeBy, t) }
 
 func (c *Conn) setDeadline(by *atomic.Int64, t time.Time) error {

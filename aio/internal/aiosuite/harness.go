@@ -107,12 +107,6 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// Ended reports whether c's peer has closed it.
-func Ended(c net.Conn) bool {
-	_, err := c.Read(make([]byte, 1))
-	return err == io.EOF
-}
-
 // Must ends the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()

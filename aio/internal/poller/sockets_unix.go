@@ -29,7 +29,7 @@ func (Sockets) Local(fd int) (local proactor.Addr) {
 func (Sockets) Connect(addr net.Addr) (fd int, stream bool, err error) {
 	fd, stream, err = sys.Connect(addr)
 	if err == sys.ErrAddress {
-		err = proactor.ErrAddress
+		err = proactor.ErrUnresolved
 	}
 	return fd, stream, err
 }

@@ -27,12 +27,12 @@ const (
 	Recv  Kind = iota // into Rest. The peer's end is io.EOF
 	Send              // Rest, or less
 	Sendv             // the next buffers of the Vec in Tag, or less
-	// into the backend's swap memory, which sets Buf and Swap, or ENOBUFS if it is full. Without
-	// swap memory it is over when a Recv would not block
+	// into the backend's swap memory, which sets Buf and Swap, or ENOBUFS. Without swap memory it is
+	// over when a Recv would not block
 	Readable
 	Posted    // nothing. No backend sees it
 	ShutWrite // nothing: shutdown(2)
-	// nothing. The descriptor is released at its turn, and no backend sees it
+	// nothing. The descriptor is released at its turn. No backend sees it
 	Closing
 	Accept  // nothing: a connection can be taken
 	Connect // nothing: the end of Backend.Connect
@@ -96,7 +96,6 @@ const MaxTransfer = 64 << 10
 // MaxEvents is the most events of one fetch.
 const MaxEvents = 128
 
-// Rest returns the bytes of the next transfer.
 func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
 
 // Room returns the most bytes of the next transfer, or 0 for a read without a buffer.
@@ -108,7 +107,6 @@ func (op *Op) Room() int {
 	return len(op.Rest())
 }
 
-// Bytes returns the length of a write.
 func (op *Op) Bytes() int64 {
 	switch op.Kind {
 	case Send:
@@ -160,17 +158,17 @@ type Desc struct {
 	Stream bool // a short transfer means that there is no more
 
 	// Of the watcher, under its mu except Closed and Subs.
-	Gone    Cause        // why it was released
-	Starved [2]bool      // by Dir: waits for memory
-	Waited  bool         // it comes first if it is starved again
-	Listed  bool         // in a line for its turn
-	Closed  bool         // under subs.mu: no more submissions
-	Queued  int32        // atomic: operations not yet returned
-	Index   int32        // in the table
-	Queues  [2]Queue     // by Dir. Only the head may be in flight
-	Bytes   atomic.Int64 // of writes not yet returned
-	Subs    Queue        // under subs.mu: not in Queues yet
-	Owner   any          // the *Conn or *Listener
+	Released Cause        // why it was released
+	Starved  [2]bool      // by Dir: waits for memory
+	Waited   bool         // it comes first if it is starved again
+	Listed   bool         // in a line for its turn
+	Closed   bool         // under subs.mu: no more submissions
+	Queued   int32        // atomic: operations not yet returned
+	Index    int32        // in the table
+	Queues   [2]Queue     // by Dir. Only the head may be in flight
+	Bytes    atomic.Int64 // of writes not yet returned
+	Subs     Queue        // under subs.mu: not in Queues yet
+	Owner    any          // the *Conn or *Listener
 	// the tag of a Readable that waits without an Op (see [Sleeper])
 	Dormant any
 }
@@ -191,7 +189,7 @@ type Addr struct {
 	Other net.Addr // a unix socket's
 }
 
-// Net returns the address as package net has it. It is never nil.
+// Net returns the address, never nil.
 func (a Addr) Net() net.Addr {
 	if a.Other != nil {
 		return a.Other
@@ -215,10 +213,9 @@ type Backend interface {
 	Accept(listener, d *Desc) (remote Addr, err error)
 
 	// Connect opens a socket, begins to connect it, registers it, and fills d. A Connect operation
-	// waits for the end. It fails with ErrAddress, and as socket(2) and connect(2).
+	// waits for the end. It fails with ErrUnresolved, and as socket(2) and connect(2).
 	Connect(addr net.Addr, d *Desc) error
 
-	// Local returns the local address of d.
 	Local(d *Desc) Addr
 
 	// Release closes the descriptor, after trying what was started. Its operations in flight are
@@ -243,7 +240,6 @@ type Backend interface {
 	// pending.
 	Send(d *Desc, buf []byte) (int, error)
 
-	// Sendv is Send of the next buffers of v.
 	Sendv(d *Desc, v *Vec) (int, error)
 
 	// Recycle says that the swap memory may be used again. It returns false if there is none. Then
@@ -299,7 +295,6 @@ func (e *MissingError) Error() string {
 	return "aio: " + e.Feature + " is not available here: " + e.Need
 }
 
-// Is reports whether target is errors.ErrUnsupported.
 func (e *MissingError) Is(target error) bool { return target == errors.ErrUnsupported }
 
 // Refused turns err, of a call that opens a backend, into a MissingError if the system does not
@@ -319,14 +314,15 @@ func Refused(feature, calls string, err error) error {
 	return err
 }
 
-// ErrNoDescriptor is Open's for a source without a descriptor, such as a net.Pipe.
-var ErrNoDescriptor = errors.New("the connection has no file descriptor")
-
-// ErrDatagram is Open's for a socket that is not a stream.
-var ErrDatagram = errors.New("the socket is one of datagrams or packets")
-
-// ErrAddress is Connect's for an address that is not a stream socket's, or has a name.
-var ErrAddress = errors.New("the address is none that can be connected to")
+// Errors of package aio that backends return.
+var (
+	ErrNoDescriptor = errors.New("aio: the connection has no file descriptor: attach the *net.TCPConn or " +
+		"*net.UnixConn below it")
+	ErrDatagram = errors.New("aio: the connection is one of datagrams or packets (udp, unixgram, unixpacket): use " +
+		"package net for it")
+	ErrUnresolved = errors.New("aio: the address is not an IP and port, nor a unix socket's: resolve a name before, " +
+		"as by net.ResolveTCPAddr or a net.Resolver, outside of the loop")
+)
 
 // Held is what a backend has open. It refers to no connection, so that the garbage collector finds
 // a forgotten Watcher, whose cleanup closes Held. Add and Remove are called under the watcher's mu.
@@ -344,7 +340,6 @@ func (h *Held) Add(fd int32) {
 	h.conns[fd/64] |= 1 << (fd % 64)
 }
 
-// Remove notes that one is about to be closed.
 func (h *Held) Remove(fd int32) { h.conns[fd/64] &^= 1 << (fd % 64) }
 
 // Close closes everything, and returns the number of connections and listeners.
