@@ -2,7 +2,7 @@ package aio
 
 import "evenkeel.dev/aio/internal/proactor"
 
-// Budgets of one turn of WaitIO and their shares. See doc.go. Poll has its own.
+// Budgets of one turn of WaitIO and their shares. Poll has its own.
 const (
 	// Submissions that are taken in, and of a connection before the next has its share.
 	intakeTurn, intakeConn = 4096, 4

@@ -67,7 +67,8 @@ func (w *Watcher) WaitIO() ([]Result, error) {
 	}
 }
 
-// turn does one round of doc.go's "Fairness". idle says that the backend has nothing to submit.
+// turn retries what lacked memory, takes in submissions, begins transfers, asks the kernel, and ends
+// what is late, each within its budget. idle says that the backend has nothing to submit.
 func (w *Watcher) turn() (idle bool, err error) {
 	if !w.swap.held { // Conn.Close may have ended reads
 		w.swap.used = 0

@@ -21,7 +21,6 @@ import (
 	"evenkeel.dev/aio/internal/proactor"
 )
 
-// Mode is how a Backend carries out operations.
 type Mode int
 
 const (
@@ -36,7 +35,6 @@ func (m Mode) String() string {
 	return "completion"
 }
 
-// Options configures a Backend. The zero value works.
 type Options struct {
 	Mode Mode
 
@@ -76,7 +74,6 @@ func (f *fd) ready() (r proactor.Ready) {
 	return 0
 }
 
-// flight is an operation under way.
 type flight struct {
 	op    *proactor.Op
 	fd    *fd
@@ -98,7 +95,6 @@ func NewWatcher(o aio.Options, b proactor.Backend) (*aio.Watcher, error) {
 	return w.(*aio.Watcher), nil
 }
 
-// NewBackend returns a Backend.
 func NewBackend(o Options) *Backend {
 	return &Backend{o: o, dice: newDice(o.Seed), signal: make(chan struct{}, 1), down: make(chan struct{})}
 }
@@ -392,7 +388,7 @@ type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 0))} }
 
-// hit draws once. A chance of 0 draws nothing.
+// hit draws nothing at a chance of 0.
 func (d dice) hit(chance float64) bool { return chance > 0 && d.Float64() < chance }
 
 // some returns n, or with that chance 1 to n.

@@ -113,7 +113,6 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// CloseWrite ends what this end sends.
 func (c *Conn) CloseWrite() error {
 	if c.closed.Load() {
 		return &net.OpError{Op: "close", Net: "aiotest", Err: net.ErrClosed}
@@ -177,7 +176,6 @@ type Socket struct {
 	notify     func()
 }
 
-// link is what both ends share.
 type link struct {
 	buffer int // bytes that an end holds unread, at most
 
@@ -233,7 +231,6 @@ func (s *Socket) Ready() (r proactor.Ready) {
 	return r
 }
 
-// Recv is recv(2).
 func (s *Socket) Recv(buf []byte) (n int, errno syscall.Errno) {
 	s.change(func() bool {
 		switch {
@@ -252,7 +249,6 @@ func (s *Socket) Recv(buf []byte) (n int, errno syscall.Errno) {
 	return n, errno
 }
 
-// Send is send(2).
 func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
 	s.change(func() bool {
 		switch {
@@ -276,7 +272,6 @@ func (s *Socket) Send(buf []byte) (n int, errno syscall.Errno) {
 	return n, errno
 }
 
-// dup adds a descriptor, which Close closes.
 func (s *Socket) dup() {
 	s.link.mu.Lock()
 	defer s.link.mu.Unlock()
@@ -297,7 +292,6 @@ func (s *Socket) Close() {
 	})
 }
 
-// closeWrite is shutdown(2) of the sending side.
 func (s *Socket) closeWrite() (errno syscall.Errno) {
 	s.change(func() bool {
 		if s.reset {

@@ -38,7 +38,7 @@ const (
 	Connect // nothing: the end of Backend.Connect
 )
 
-// Mode is how an operation returns results.
+// Mode says which results an operation has.
 type Mode uint8
 
 const (
@@ -48,7 +48,6 @@ const (
 	More                  // a connection of a Multishot
 )
 
-// Dir is a direction of a descriptor.
 type Dir uint8
 
 const (
@@ -65,7 +64,7 @@ func (k Kind) Dir() Dir {
 }
 
 // Op is an operation. The backend owns it and its buffer from [Backend.Start] until it comes back.
-// Otherwise it is the watcher's, under its mu.
+// Otherwise the watcher does, under its mu.
 type Op struct {
 	Desc       *Desc
 	Next, prev *Op // in a list
@@ -93,7 +92,6 @@ type Op struct {
 // MaxTransfer is the most bytes of one transfer, during which the other connections wait.
 const MaxTransfer = 64 << 10
 
-// MaxEvents is the most events of one fetch.
 const MaxEvents = 128
 
 func (op *Op) Rest() []byte { return op.Buf[op.Size:min(len(op.Buf), op.Size+MaxTransfer)] }
@@ -123,14 +121,12 @@ type Waits struct{}
 
 func (Waits) waits() {}
 
-// Waiter is a tag that embeds Waits.
 type Waiter interface{ waits() }
 
 // Limiter is a tag that bounds the bytes of a read without a buffer. 0 means no limit. The watcher
 // calls it under its mu when there is something to read.
 type Limiter interface{ ProactorReadLimit() int }
 
-// Limit returns the limit of op, or 0.
 func (op *Op) Limit() int {
 	if l, ok := op.Tag.(Limiter); ok {
 		return l.ProactorReadLimit()
@@ -138,7 +134,6 @@ func (op *Op) Limit() int {
 	return 0
 }
 
-// Cause is why a descriptor or an operation was ended early.
 type Cause uint8
 
 const (
@@ -173,7 +168,6 @@ type Desc struct {
 	Dormant any
 }
 
-// Ready is what a readiness backend knows of a descriptor.
 type Ready uint8
 
 const (
@@ -201,19 +195,17 @@ func (a Addr) Net() net.Addr {
 // goroutine in WaitIO calls Wait and Yield without it, and any goroutine calls Wake under subs.mu,
 // but not after Close.
 type Backend interface {
-	// Name is the text of Options.Backend.
-	Name() string
+	Name() string // the text of Options.Backend
 
-	// Open duplicates the descriptor of a net.Conn or a net.Listener, registers it, and fills d. It
-	// fails with a syscall.Errno, ErrNoDescriptor, ErrDatagram, or the error of SyscallConn.
+	// Open duplicates the descriptor of a net.Conn or a net.Listener, and fills d. It fails with a
+	// syscall.Errno, ErrNoDescriptor, ErrDatagram, or the error of SyscallConn.
 	Open(source any, d *Desc) error
 
-	// Accept takes a connection from listener and fills d. It fails with EAGAIN if none waits, and
-	// as accept(2). The connection is registered at its first wait.
+	// Accept takes a connection from listener and fills d. It fails with EAGAIN if none waits.
 	Accept(listener, d *Desc) (remote Addr, err error)
 
-	// Connect opens a socket, begins to connect it, registers it, and fills d. A Connect operation
-	// waits for the end. It fails with ErrUnresolved, and as socket(2) and connect(2).
+	// Connect begins to connect a new socket, and fills d. A Connect operation waits for the end. It
+	// fails with ErrUnresolved, and as socket(2) and connect(2).
 	Connect(addr net.Addr, d *Desc) error
 
 	Local(d *Desc) Addr
@@ -222,8 +214,7 @@ type Backend interface {
 	// cancelled. Those that Cancel left still come from Poll.
 	Release(d *Desc)
 
-	// Detach gives the connection back. No operation of d is pending. On an error nothing has
-	// changed.
+	// Detach gives the connection back. No operation is pending. On an error nothing has changed.
 	Detach(d *Desc) (net.Conn, error)
 
 	// Control calls f with the descriptor, or returns false if there is none.
@@ -233,17 +224,16 @@ type Backend interface {
 	// true if op is over or failed. Otherwise op comes from Poll.
 	Start(op *Op) bool
 
-	// Recv receives what is there. It fails with EAGAIN, io.EOF or another error.
+	// Recv receives what is there, or fails with EAGAIN or io.EOF.
 	Recv(d *Desc, buf []byte) (int, error)
 
-	// Send sends what there is room for. It fails with EAGAIN or another error. No write of d is
-	// pending.
+	// Send sends what there is room for, or fails with EAGAIN. No write of d is pending.
 	Send(d *Desc, buf []byte) (int, error)
 
 	Sendv(d *Desc, v *Vec) (int, error)
 
-	// Recycle says that the swap memory may be used again. It returns false if there is none. Then
-	// Readable operations receive nothing.
+	// Recycle frees the swap memory. It returns false if there is none. Then Readable operations
+	// receive nothing.
 	Recycle() bool
 
 	// Settle appends operations that are over, after trying what is queued.
@@ -253,8 +243,7 @@ type Backend interface {
 	Cancel(op *Op) bool
 
 	// Poll submits what is queued and appends some hundred ended operations at most, without
-	// blocking. EAGAIN means that the kernel lacked memory. After another error the backend is
-	// useless.
+	// blocking. EAGAIN means a lack of memory. After another error the backend is useless.
 	Poll(done []*Op) ([]*Op, error)
 
 	// Wait blocks until Poll may have something, until a Wake since the last Wait, or until the
@@ -265,9 +254,8 @@ type Backend interface {
 	// Yield lets other goroutines run, including those in the runtime's network poller.
 	Yield()
 
-	// Close cancels and appends what is in flight, closes the backend, and ends a Wait. Descriptors
-	// are released before. What the kernel kept is Leaked, without Buf, and its memory is never
-	// freed.
+	// Close cancels and appends what is in flight, and ends a Wait. Descriptors are released before.
+	// What the kernel kept is Leaked, without Buf, and its memory is never freed.
 	Close(done []*Op) []*Op
 }
 
@@ -285,7 +273,7 @@ type Sleeper interface {
 // It is untyped, so that aio exports no type of this package.
 var NewWatcher func(options any, b Backend) (watcher any, err error)
 
-// MissingError says what the system lacks. It matches errors.ErrUnsupported.
+// MissingError matches errors.ErrUnsupported.
 type MissingError struct {
 	Feature string // such as "io_uring"
 	Need    string // what is missing
@@ -332,7 +320,6 @@ type Held struct {
 	conns   []uint64     // a bit for each descriptor
 }
 
-// Add notes an open descriptor.
 func (h *Held) Add(fd int32) {
 	for int(fd/64) >= len(h.conns) {
 		h.conns = append(h.conns, 0)
@@ -342,7 +329,7 @@ func (h *Held) Add(fd int32) {
 
 func (h *Held) Remove(fd int32) { h.conns[fd/64] &^= 1 << (fd % 64) }
 
-// Close closes everything, and returns the number of connections and listeners.
+// Close returns the number of connections and listeners.
 func (h *Held) Close() (n int) {
 	for i, word := range h.conns {
 		for ; word != 0; word &= word - 1 {
