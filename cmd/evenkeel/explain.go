@@ -267,7 +267,7 @@ func against(
 			reports[i] = append(reports[i], r)
 		}
 	}
-	c, err := verdict.Compare(reports[0], reports[1], verdict.ChangeOptions{})
+	c, err := verdict.Compare(reports[0], reports[1], "old", "new")
 	if err != nil {
 		return err
 	}

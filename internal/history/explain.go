@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"evenkeel.dev/internal/verdict"
@@ -21,28 +20,27 @@ import (
 
 const maxExplained = 4096
 
-// Trace describes a trace whose requests are explained. It marshals to JSON and back.
+// Trace describes a trace.
 type Trace struct {
-	Threshold time.Duration `json:"threshold_ns"`       // a request that takes longer is slow
-	Snapshot  string        `json:"snapshot,omitempty"` // name of the trace
-	Build     string        `json:"build,omitempty"`    // of the service
-	// when it ended; for traces without a wall clock (before Go 1.25)
+	Threshold time.Duration `json:"threshold_ns"` // longer requests are slow
+	Snapshot  string        `json:"snapshot,omitempty"`
+	Build     string        `json:"build,omitempty"`
+	// for traces without a wall clock (before Go 1.25)
 	Taken time.Time `json:"taken"`
-	// what usual requests took in the hours before
+	// of the hours before
 	Usual Usual `json:"usual,omitempty"`
 }
 
-// Explained is what a trace says of its slow requests. It marshals to JSON and back.
+// Explained is what a trace says of its slow requests.
 type Explained struct {
-	Requests int `json:"requests"` // that the trace has whole
-	// in the order of their ends, also those that began before the trace
+	Requests int `json:"requests"` // that are whole
+	// by their ends
 	Slow    []Request `json:"slow"`
 	Dropped uint64    `json:"dropped,omitempty"`
 	Usual   Usual     `json:"usual,omitempty"` // of the trace
 }
 
-// explain is [Head.Explain]. If requests end with an error, it returns that with what came
-// before.
+// explain returns what came before an error of requests with it.
 func explain(requests iter.Seq2[reqtrace.Request, error], t *Trace) (*Explained, error) {
 	if t.Threshold <= 0 {
 		return nil, fmt.Errorf("history: Trace.Threshold is %v: write how long a request may take without being slow",
@@ -63,13 +61,13 @@ type explainer struct {
 	classes map[string]*sample
 	slow    []slowRequest
 	out     Explained
-	end     time.Duration // of the last request, from the start of the trace
+	end     time.Duration
 }
 
-// slowRequest is a request that waits until the usual ones are known.
+// slowRequest waits until the usual ones are known.
 type slowRequest struct {
 	Request
-	at    time.Duration // from the start of the trace
+	at    time.Duration
 	parts reqtrace.Parts
 	sites []reqtrace.Blame
 	ran   string
@@ -153,7 +151,7 @@ func (x *explainer) explain(s *slowRequest) {
 		b = &reqtrace.Blame{Cause: s.Key.Cause, Site: s.ran}
 	}
 	if b != nil {
-		s.Key.Function, s.Key.Holder = functionOf(b.Site), functionOf(b.Holder)
+		s.Key.Function, s.Key.Holder = verdict.Function(b.Site), verdict.Function(b.Holder)
 		s.Words, s.Place, s.HolderPlace, s.Doing = verdict.Words(b), b.Site, b.Holder, doing(b)
 	}
 }
@@ -177,33 +175,23 @@ func (x *explainer) usualOf(class string) (usual reqtrace.Parts, against string)
 	return reqtrace.Parts{}, ""
 }
 
-// joined returns p with both kinds of assist as one, because the difference is how busy the
-// collector's workers are.
 func joined(p reqtrace.Parts) (sum reqtrace.Parts) {
 	for c, d := range p.All() {
-		sum.Add(kin(c), d)
+		sum.Add(verdict.Joined(c), d)
 	}
 	return sum
 }
 
-func kin(c reqtrace.Cause) reqtrace.Cause {
-	if c == reqtrace.CauseAssistWait {
-		return reqtrace.CauseAssistMark
-	}
-	return c
-}
-
-// mostOf returns the largest place of the function and holder that most of a cause has; nil: not
-// known.
+// mostOf returns the largest place of the function and holder that most of a cause has.
 func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 	type pair struct{ function, holder string }
 	sums, largest := map[pair]time.Duration{}, map[pair]*reqtrace.Blame{}
 	for i := range sites {
 		b := &sites[i]
-		if kin(b.Cause) != c {
+		if verdict.Joined(b.Cause) != c {
 			continue
 		}
-		p := pair{functionOf(b.Site), functionOf(b.Holder)}
+		p := pair{verdict.Function(b.Site), verdict.Function(b.Holder)}
 		sums[p] += b.Time
 		if largest[p] == nil {
 			largest[p] = b // sites are sorted by time
@@ -217,12 +205,6 @@ func mostOf(sites []reqtrace.Blame, c reqtrace.Cause) (most *reqtrace.Blame) {
 		}
 	}
 	return most
-}
-
-// functionOf returns "main.look" of "main.look (look.go:12)".
-func functionOf(site string) string {
-	f, _, _ := strings.Cut(site, " (")
-	return f
 }
 
 func doing(b *reqtrace.Blame) string {
@@ -241,7 +223,7 @@ func doing(b *reqtrace.Blame) string {
 
 const (
 	maxSteps  = 10
-	finePiece = 1. / 64 // of a path: shorter neighbours are put together first
+	finePiece = 1. / 64 // of a path; shorter neighbours become one
 )
 
 // stepsOf returns a path in a few steps. The shortest become part of a neighbour.
@@ -253,7 +235,7 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	var steps []Step
 	for i := range path {
 		t := &path[i]
-		step := Step{kin(t.Cause), t.End - t.Start, cmp.Or(t.Site, t.Holder)}
+		step := Step{verdict.Joined(t.Cause), t.End - t.Start, cmp.Or(t.Site, t.Holder)}
 		if n := len(steps); n > 0 && (steps[n-1].Cause == step.Cause && steps[n-1].Place == step.Place ||
 			steps[n-1].Time < fine && step.Time < fine) {
 			steps[n-1] = steps[n-1].with(step)
@@ -279,7 +261,7 @@ func stepsOf(path []reqtrace.Tile) []Step {
 	return steps
 }
 
-// with returns s and its neighbour as one step, with the place of the longer one.
+// with returns two neighbours as one step, with the place of the longer one.
 func (s Step) with(t Step) Step {
 	sum := s.Time + t.Time
 	if t.Time > s.Time {
@@ -289,11 +271,10 @@ func (s Step) with(t Step) Step {
 	return s
 }
 
-// Explain explains the slow requests of the trace in r. Each request goes to the cause that took
-// most beyond what it takes of the usual request of its class. The usual requests are those of
-// the same trace if it has 20 of the class, else those of Trace.Usual. A class whose usual
-// request is slow is compared with nothing. Explain explains up to 4,096 slow requests, also of a
-// trace that is cut off.
+// Explain explains the slow requests of a trace, up to 4,096. Each goes to the cause that took most
+// beyond what it takes of the usual request of its class. The usual requests are those of the trace
+// if it has 20 of the class, else those of Trace.Usual. A class whose usual request is slow is
+// compared with nothing.
 func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*Explained, error) {
 	o.Beside = &reqtrace.Beside{CPU: h.CPU}
 	e, err := explain(reqtrace.Read(ctx, r, o), &h.Trace)
@@ -306,9 +287,8 @@ func (h *Head) Explain(ctx context.Context, r io.Reader, o reqtrace.Options) (*E
 	return e, err
 }
 
-// Answer is for a program that Options.Analyze of package reqtrace/recorder names. It reads a
-// [Head] as JSON from the first line of in, and the trace from the rest. It writes an [Explained]
-// as JSON.
+// Answer reads a [Head] as JSON from the first line of in, and the trace from the rest. It writes
+// an [Explained] as JSON.
 func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 	r := bufio.NewReader(in)
 	line, err := r.ReadBytes('\n')
@@ -327,25 +307,24 @@ func Answer(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 const (
-	maxClasses  = 64  // in a trace and in an hour
-	sampleSize  = 512 // requests of a class that a trace keeps
-	usualLeast  = 20  // without these a trace knows no usual request of a class
-	usualLow    = .45 // quantiles of the usual requests, as in [reqtrace.Report].Median
+	maxClasses  = 64 // in a trace and in an hour
+	sampleSize  = 512
+	usualLeast  = 20
+	usualLow    = .45 // as in [reqtrace.Report].Median
 	usualHigh   = .55
-	usualEnough = 200 // requests of a class: older hours do not matter
+	usualEnough = 200 // requests, after which older hours do not matter
 )
 
 // Usual is what the usual requests of each class took.
 type Usual map[string]usualRequest
 
-// usualRequest is the sum of some requests of a class around the median, without times in which
-// the machine stood still.
+// usualRequest is the sum of some requests around the median, without times in which the machine
+// stood still.
 type usualRequest struct {
 	Requests uint64         `json:"requests"`
 	Parts    reqtrace.Parts `json:"parts_ns"`
 }
 
-// UnmarshalJSON reads the time of an unknown cause as [reqtrace.CauseUnknown].
 func (u *usualRequest) UnmarshalJSON(b []byte) error {
 	var j struct {
 		Requests uint64                   `json:"requests"`
@@ -404,7 +383,7 @@ type sample struct {
 }
 
 type sampled struct {
-	own   time.Duration // without the time in which the machine stood still
+	own   time.Duration
 	parts reqtrace.Parts
 }
 
@@ -437,7 +416,7 @@ func (s *sample) add(q *reqtrace.Request) {
 	s.kept[at] = sampled{q.Duration() - still, p}
 }
 
-// usual returns the sum of the usual requests. ok is false if they are too few, or slow.
+// usual is not ok if the requests are too few, or slow.
 func (s *sample) usual(threshold time.Duration) (u usualRequest, ok bool) {
 	n := len(s.kept)
 	if n < usualLeast {

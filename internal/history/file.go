@@ -16,13 +16,12 @@ const (
 
 	asideName = "history.log.damaged"
 
-	// The name of a new file has digits between these. A kill may leave one.
+	// with digits between; a kill may leave one
 	tempPrefix = ".evenkeel-history-"
 	tempSuffix = ".tmp"
 )
 
-// file is the file of a store, in a folder that this process has. The holder of Store.disk owns
-// it.
+// file is that of a store. The holder of Store.disk owns it.
 type file struct {
 	dir  string
 	lock *os.File

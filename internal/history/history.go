@@ -1,3 +1,15 @@
+// Package history keeps what made a service's requests slow, over hours and deployments. It
+// combines many short traces, such as the snapshots of package reqtrace/recorder.
+//
+// [Head.Explain] assigns each slow request of a trace to one cause. A [History] counts these
+// requests by hour, class and cause, once even if traces overlap. It also counts the slow requests
+// that no trace explains, and why ([Coverage]). In the shares of causes, the explained requests of a
+// class stand for the rest of the class. A [Store] is a History on disk. [History.Merge] adds up
+// several replicas.
+//
+// A history keeps 168 hours, or as many as fit into 8 MiB. An hour has at most 64 causes and 64
+// classes. Beyond that, those with the fewest requests count as [Others]. The last 48 hours keep
+// minutes apart. A history has no bodies, headers or queries.
 package history
 
 import (
@@ -16,30 +28,30 @@ var ErrSame = errors.New("both histories have what the same process saw")
 var errVersion = errors.New("a newer release wrote it: use a newer version of evenkeel.dev")
 
 const (
-	maxKnown  = 512     // causes that are remembered
-	maxBuilds = 32      // builds that are remembered
-	maxRecent = 1 << 14 // ids that are remembered: at least this many, at most twice as many
+	maxKnown  = 512
+	maxBuilds = 32
+	maxRecent = 1 << 14 // ids that are remembered, or up to twice as many
 	fineHours = 48      // in which minutes are kept apart
 	newFor    = time.Hour
 	newLeast  = time.Hour // of watching, before a cause can be new
-	newShare  = .05       // of that time that must be recorded
-	maxNew    = 5         // causes that are marked as new
+	newShare  = .05       // of that time, which must be recorded
+	maxNew    = 5
 )
 
-// History is what made a service's requests slow. Its zero value is empty. It is not for
-// concurrent use.
+// History is what made a service's requests slow. Its zero value is empty. It is not for concurrent
+// use.
 type History struct {
-	hours   map[int64]*hour // by the wall clock, in hours since 1970
+	hours   map[int64]*hour // by hours since 1970
 	known   map[Key]*known
 	builds  map[string]watch
-	sources map[string]bool // names of processes, which tell merged histories apart
+	sources map[string]bool // names of processes
 
 	recent    [2]map[uint64]bool // hashes of ids, the newer ones first
 	keepHours int                // 0: the default
 	keepKeys  int
 }
 
-// known is when a cause was seen, also in hours that are gone.
+// known is when a cause was seen, also in hours that are dropped.
 type known struct {
 	first, last time.Time
 	builds      map[string]bool
@@ -55,7 +67,7 @@ func (k *known) add(x *known) {
 
 type watch struct {
 	first            time.Time
-	watched, covered time.Duration // how long slow requests were counted; how much of that was recorded
+	watched, covered time.Duration // how long slow requests were counted, and how much of that was recorded
 }
 
 func (w watch) add(x watch) watch {
@@ -147,7 +159,7 @@ func (h *History) addBuild(build string, w watch) {
 	h.builds[build] = w
 }
 
-// buildNames returns the builds, the one that was first seen first.
+// buildNames returns the builds by when each was first seen.
 func (h *History) buildNames() []string {
 	return slices.SortedFunc(maps.Keys(h.builds), func(a, b string) int {
 		return cmp.Or(h.builds[a].first.Compare(h.builds[b].first), cmp.Compare(a, b))
@@ -159,7 +171,6 @@ func (h *History) count(at time.Time, class string, c Count) {
 	h.hour(hour).tallyOf(shorten(class)).minutes.at(minute).add(Coverage{Count: c})
 }
 
-// addUsual adds what the usual requests of a trace took, if that is possible.
 func (h *History) addUsual(at time.Time, u Usual) {
 	hour, _ := hourOf(at)
 	for class, x := range u {
@@ -170,7 +181,7 @@ func (h *History) addUsual(at time.Time, u Usual) {
 	}
 }
 
-// usual returns what usual requests took, of the last hours that have enough.
+// usual returns what usual requests took in the last hours that have enough.
 func (h *History) usual() Usual {
 	sum := Usual{}
 	for _, at := range slices.Backward(h.order()) {
@@ -199,9 +210,8 @@ func (h *History) hour(at int64) *hour {
 	return x
 }
 
-// prune drops the oldest hours beyond so many, but not the one that was added last, and keeps the
-// minutes of so many. It goes by how many there are and not by the time, because a clock may be
-// set wrong.
+// prune drops the oldest hours beyond so many, except the one added last, and keeps the minutes of
+// so many. It counts hours, because a clock may be set wrong.
 func (h *History) prune(hours, fine int, added int64) {
 	order := h.order()
 	for len(h.hours) > hours {
@@ -227,9 +237,8 @@ func hourOf(t time.Time) (hour int64, minute uint8) {
 	return hour, uint8((s - hour*3600) / 60)
 }
 
-// Merge adds all of another history, of another replica or another time. Sums are exact, in any
-// order, and no bound applies. If both have what one process saw, Merge adds nothing and returns
-// [ErrSame].
+// Merge adds all of another history. Sums are exact, in any order, and no bound applies. If both
+// have what one process saw, Merge adds nothing and returns [ErrSame].
 func (h *History) Merge(other *History) error {
 	for s := range other.sources {
 		if h.sources[s] {

@@ -10,7 +10,7 @@ import (
 	"evenkeel.dev/internal/textfmt"
 )
 
-// perMinute is something of each minute of an hour in which there was something, in order.
+// perMinute has the minutes of an hour that are not empty, in order.
 type perMinute[T any] []minuteOf[T]
 
 type minuteOf[T any] struct {
@@ -85,7 +85,7 @@ func (c *cell) requests() (n uint64) {
 	return n
 }
 
-// merge adds d, and shares only the worst request's path with it, which does not change.
+// merge shares only the worst request's path with d. It does not change.
 func (c *cell) merge(d *cell) {
 	if len(c.minutes) == 0 {
 		c.first, c.last, c.worst = d.first, d.last, d.worst
@@ -122,7 +122,6 @@ func later(a, b time.Time) time.Time {
 
 func newHour() *hour { return &hour{map[string]*tally{}, map[Key]*cell{}} }
 
-// tallyOf returns that of a class. All classes beyond maxClasses are one.
 func (h *hour) tallyOf(class string) *tally {
 	t := h.classes[class]
 	if t == nil && len(h.classes) >= maxClasses {
@@ -145,8 +144,8 @@ func (h *hour) cellOf(k Key) *cell {
 	return c
 }
 
-// fold merges the causes with the fewest requests, by cause, until so many are left. The cause
-// that was added last stays, because otherwise a new cause could never grow.
+// fold merges the causes with the fewest requests. The cause that was added last stays, because
+// otherwise a new cause could never grow.
 func (h *hour) fold(keys int, added Key) {
 	for len(h.cells) > keys {
 		var least Key
@@ -208,17 +207,15 @@ func (h *hour) merge(g *hour) {
 	}
 }
 
-// Count is slow requests that a service's own clock saw, and how many of them are not explained,
-// by why.
+// Count is slow requests that a service's own clock saw, and why some are not explained.
 type Count struct {
 	Slow    uint64 `json:"slow,omitempty"`    // all that took longer than the threshold
 	Kept    uint64 `json:"kept,omitempty"`    // in a snapshot that is kept, and not analysed
 	Limited uint64 `json:"limited,omitempty"` // too soon after a snapshot
 	Off     uint64 `json:"off,omitempty"`     // nothing was recorded, to stay within the budget
-	Failed  uint64 `json:"failed,omitempty"`  // their snapshot was not written or not analysed, or had too many
+	Failed  uint64 `json:"failed,omitempty"`  // not written, not analysed, or too many
 }
 
-// Coverage says how many slow requests are explained.
 type Coverage struct {
 	Count
 	Seen uint64 `json:"seen,omitempty"` // explained
@@ -235,15 +232,15 @@ func (c *Coverage) add(d Coverage) {
 	addTo(&c.Cut, d.Cut)
 }
 
-// String says it in words: "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a
-// snapshot". A trace may see more requests than the service's clock counted.
+// String returns "seen 1,947 of 2,079 slow requests; not seen: 120 too soon after a snapshot". A
+// trace may see more requests than the service's clock counted.
 func (c Coverage) String() string {
 	seen, slow := textfmt.Count(float64(c.Seen)), textfmt.Count(float64(c.Slow))
 	t := fmt.Sprintf("seen %s of %s slow requests", seen, slow)
 	if c.Seen > c.Slow {
 		t = fmt.Sprintf("seen %s slow requests, of which the service's own clock counted %s", seen, slow)
 	}
-	// such as those of a snapshot that is being analysed
+	// such as in a snapshot that is being analysed
 	others := c.Slow - min(c.Slow, c.Seen+c.Cut+c.Kept+c.Limited+c.Off+c.Failed)
 	var why []string
 	for _, r := range []struct {

@@ -36,9 +36,9 @@ func lineOf(text []byte) []byte {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text)
 }
 
-// ReadLog reads the file of a [Store], also of a process that was killed. good is how many bytes
-// of b are whole lines, and lost how many lines are damaged. It returns an error if no line is
-// whole, or if a newer release wrote the file.
+// ReadLog reads the file of a [Store], also of a process that was killed. It returns how many bytes
+// are good, and how many lines are damaged. It fails if no line is whole, or if a newer release
+// wrote the file.
 func ReadLog(b []byte) (h *History, good, lost int, err error) {
 	h = &History{}
 	good, lost, err = h.readLog(b)
@@ -81,12 +81,11 @@ func checked(line []byte) (text []byte, ok bool) {
 	return text, ok && string(sum) == fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli))
 }
 
-// jsonVersion is what this release writes. It reads all versions up to this one.
 const jsonVersion = 1
 
 const (
-	maxTime      = time.Duration(1) << 56 // in a sum: two years
-	maxNumber    = uint64(1) << 48        // in a count
+	maxTime      = time.Duration(1) << 56 // two years
+	maxNumber    = uint64(1) << 48
 	maxJSONHours = 24 * 366 * 10
 	maxJSONCells = 1 << 22
 )
@@ -188,8 +187,8 @@ func newJSONCell(k Key, c *cell) jsonCell {
 	return j
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, in place of what h had. It reads an unknown cause
-// as [reqtrace.CauseUnknown]. A later version, or an impossible sum, is an error.
+// UnmarshalJSON replaces h. A later version, or an impossible sum, is an error. An unknown cause,
+// from a newer release, reads as [reqtrace.CauseUnknown].
 func (h *History) UnmarshalJSON(b []byte) error {
 	var j jsonHistory
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -308,7 +307,6 @@ func checkTimes(first, last time.Time) error {
 	return nil
 }
 
-// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
 func (k *Key) UnmarshalJSON(b []byte) error {
 	var j struct{ Cause, Function, Holder, Class string }
 	if err := json.Unmarshal(b, &j); err != nil {
@@ -318,7 +316,6 @@ func (k *Key) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads an unknown cause as [reqtrace.CauseUnknown].
 func (s *Step) UnmarshalJSON(b []byte) error {
 	var j struct {
 		Cause string

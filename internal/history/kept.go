@@ -9,30 +9,29 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// Kept is a snapshot that a recorder keeps for others to analyse.
 type Kept struct {
 	Snapshot string    `json:"snapshot"`
 	Taken    time.Time `json:"taken"`
 	Slow     int       `json:"slow"`
-	Bytes    int64     `json:"bytes"` // of the trace
+	Bytes    int64     `json:"bytes"`
 }
 
-// Head is what the analysis of a snapshot needs in addition to its trace. It marshals to JSON and
-// back. A Threshold of 0 means that no request was slow.
+// Head is what the analysis of a snapshot needs in addition to its trace. A Threshold of 0 means
+// that no request was slow.
 type Head struct {
 	Trace
-	CPU   *reqtrace.CPU `json:"cpu,omitempty"`   // nil: not known
+	CPU   *reqtrace.CPU `json:"cpu,omitempty"`
 	Noted []Noted       `json:"noted,omitempty"` // that the trace should have
 }
 
-// Noted is a slow request of a snapshot. Its mark in the trace has the number ([Mark]).
+// Noted is a slow request of a snapshot, by the number in its [Mark].
 type Noted struct {
 	Number  uint64 `json:"number"`
 	Class   string `json:"class,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`
 }
 
-// Mark returns the mark of a slow request in a trace: its id and its number.
+// Mark returns the mark of a slow request in a trace.
 func Mark(id string, number uint64) string {
 	m := "slow-" + strconv.FormatUint(number, 10)
 	if id != "" {
@@ -41,7 +40,7 @@ func Mark(id string, number uint64) string {
 	return m
 }
 
-// unmark takes a mark apart. The number is 0 if the mark is not a recorder's.
+// unmark returns the number 0 if the mark is not a recorder's.
 func unmark(m string) (id string, number uint64) {
 	i := strings.LastIndexByte(m, ' ')
 	digits, ok := strings.CutPrefix(m[i+1:], "slow-")
@@ -56,8 +55,8 @@ func unmark(m string) (id string, number uint64) {
 }
 
 // AddSnapshot adds what a snapshot says, and counts its requests as slow. It leaves out marked
-// requests that h does not note, because they are counted elsewhere. missed are the noted
-// requests that the trace does not have. The caller counts them.
+// requests that h does not note, because they are counted elsewhere. The caller counts missed, the
+// noted requests that the trace does not have.
 func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []Noted) {
 	open := make(map[uint64]*Noted, len(h.Noted))
 	for i := range h.Noted {
@@ -100,8 +99,8 @@ func (s *Store) AddSnapshot(h *Head, e *Explained) (added []Request, missed []No
 	return added, missed
 }
 
-// AddKept adds what a kept snapshot says, to a store for [History.AddFound]. The snapshot's
-// process has counted the noted requests as slow and kept.
+// AddKept adds what a kept snapshot says, to a store for [History.AddFound]. The snapshot's process
+// has counted the noted requests as slow and kept.
 func (s *Store) AddKept(h *Head, e *Explained) {
 	_, missed := s.AddSnapshot(h, e)
 	for _, n := range h.Noted {
@@ -112,8 +111,7 @@ func (s *Store) AddKept(h *Head, e *Explained) {
 	}
 }
 
-// AddFound adds what kept snapshots say. found is the history of a store that [Store.AddKept] has
-// filled. The requests of these snapshots count as kept no longer.
+// AddFound adds what a store of [Store.AddKept] has found. These requests count as kept no longer.
 func (h *History) AddFound(found *History) {
 	h.merge(&History{hours: found.hours, known: found.known, builds: found.builds})
 	for at, x := range found.hours {
@@ -125,8 +123,8 @@ func (h *History) AddFound(found *History) {
 	}
 }
 
-// unkeep takes off so many slow and kept requests of a class and a minute, or of the sums that
-// have them.
+// unkeep takes off n slow and n kept requests of a class and a minute, or of the sums that have
+// them.
 func (h *hour) unkeep(class string, minute uint8, n uint64) {
 	slow, kept := n, 2*n
 	for _, name := range []string{class, Others} {

@@ -12,16 +12,14 @@ import (
 // Others is the function and the class of what an hour counts together.
 const Others = "(others)"
 
-// Key says why a request was slow. It has functions and no lines, so that it survives a
-// deployment.
+// Key says why a request was slow. It has no lines, so that it survives a deployment.
 type Key struct {
 	Cause    reqtrace.Cause `json:"cause"`
 	Function string         `json:"function,omitempty"` // that waited, or in which the request ran
-	Holder   string         `json:"holder,omitempty"`   // function that had what was waited for
-	Class    string         `json:"class,omitempty"`    // of the request ([reqtrace.Request].Class)
+	Holder   string         `json:"holder,omitempty"`   // that had what was waited for
+	Class    string         `json:"class,omitempty"`
 }
 
-// anyClass returns k without its class.
 func (k Key) anyClass() Key {
 	k.Class = ""
 	return k
@@ -32,21 +30,19 @@ func compareKeys(a, b Key) int {
 		cmp.Compare(a.Class, b.Class))
 }
 
-// Request is a slow request, explained.
 type Request struct {
-	// ID tells the request from all others of its process.
 	ID   string `json:"id"`
-	Mark string `json:"mark,omitempty"` // what region.Start got for it
+	Mark string `json:"mark,omitempty"` // its id, as region.Start got it
 
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration_ns"`
 
-	// Cut means that it began before the trace, so its cause is not known.
+	// it began before the trace, so its cause is not known
 	Cut bool `json:"cut,omitempty"`
 
 	Key     Key           `json:"key"`
-	Lost    time.Duration `json:"lost_ns"`           // what the cause took beyond the usual request's
-	Against string        `json:"against,omitempty"` // "snapshot", "history" or "": see docs/reference/history-json.md
+	Lost    time.Duration `json:"lost_ns"`           // beyond the usual request
+	Against string        `json:"against,omitempty"` // againstSnapshot, againstHistory or ""
 
 	// such as "waiting for a mutex that main.refresh (main.go:43) holds, in main.get (main.go:33)"
 	Words       string `json:"words,omitempty"`
@@ -54,14 +50,13 @@ type Request struct {
 	HolderPlace string `json:"holder_place,omitempty"` // Key.Holder with file and line
 	// such as "sleep at main.refresh (main.go:43)"
 	Doing     string `json:"doing,omitempty"`
-	Breakdown string `json:"breakdown,omitempty"` // by [verdict.Breakdown]
-	Path      []Step `json:"path,omitempty"`      // in order, at most 10 steps; of the worst of a cause
-	Snapshot  string `json:"snapshot,omitempty"`  // the trace that has it
-	Build     string `json:"build,omitempty"`     // of the service
-	TraceID   string `json:"trace_id,omitempty"`  // of distributed tracing
+	Breakdown string `json:"breakdown,omitempty"`
+	Path      []Step `json:"path,omitempty"` // at most 10 steps, of the worst of a cause
+	Snapshot  string `json:"snapshot,omitempty"`
+	Build     string `json:"build,omitempty"`
+	TraceID   string `json:"trace_id,omitempty"`
 }
 
-// Step is a piece of a request's path.
 type Step struct {
 	Cause reqtrace.Cause `json:"cause"`
 	Time  time.Duration  `json:"time_ns"`
@@ -73,8 +68,8 @@ const (
 	againstHistory  = "history"
 )
 
-// compareWorst orders requests, the worst first. It is a total order, so that a merge does not
-// depend on its order.
+// compareWorst puts the worst request first. It is a total order, so that a merge does not depend
+// on its order.
 func compareWorst(a, b *Request) int {
 	return cmp.Or(
 		cmp.Compare(b.Duration, a.Duration), cmp.Compare(b.Lost, a.Lost), a.Start.Compare(b.Start),
@@ -93,7 +88,6 @@ func compareSteps(a, b Step) int {
 
 const maxText = 512
 
-// bounded returns a copy of r with texts of bounded length.
 func (r Request) bounded() Request {
 	for _, s := range []*string{
 		&r.ID, &r.Mark, &r.Words, &r.Place, &r.HolderPlace, &r.Doing, &r.Breakdown, &r.Snapshot,

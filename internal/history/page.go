@@ -35,17 +35,17 @@ var (
 // PageOptions configure [WritePage]. The zero value works.
 type PageOptions struct {
 	Title string // Default: "", which is Slow requests
-	// when it is written, in its zone; zero: the time of the last slow request
+	// zero: the time of the last slow request
 	Now     time.Time
 	Since   time.Time // of the causes; zero: all
 	Status  []string  // lines below the sentence
 	Sources []string  // what was merged, or why it was not
 
-	// Kept are snapshots of the service, and Command is what analyses them.
+	// snapshots, and what analyses them
 	Kept    []Kept
 	Command string
 
-	// SnapshotURL returns the address of a snapshot, or "". nil: there are none.
+	// the address of a snapshot, or ""; nil: there are none
 	SnapshotURL func(snapshot string) string
 }
 
@@ -63,7 +63,7 @@ type pageData struct {
 	Causes  []causeRow
 	More    string
 	Classes []classRow
-	HasKept bool      // some requests count as kept
+	HasKept bool
 	Waiting []keptRow // the newest first
 	Lead    string
 }
@@ -78,7 +78,7 @@ type causeRow struct {
 	Class, Words, In, New         string
 	Requests, Share, Lost         string
 	First, Last                   string
-	Width                         string // of its share, in percent
+	Width                         string // in percent
 	WorstTime, WorstAt, WorstDoes string
 	Steps                         []stepRow
 	Facts                         []fact
@@ -92,8 +92,7 @@ type fact struct{ Name, Value string }
 
 type classRow struct{ Name, Slow, Kept, Seen, Missed string }
 
-// WritePage writes a history as one page without scripts, which loads nothing. It shows names of
-// functions and routes, and the marks of requests.
+// WritePage writes a history as one page without scripts, which loads nothing.
 func WritePage(w io.Writer, h *History, o PageOptions) error {
 	list := h.Summaries(o.Since)
 	if o.Now.IsZero() {
@@ -369,11 +368,11 @@ func widthText(seconds int64) string {
 
 const maxBins = 96
 
-// binWidths are the lengths of these pieces, in seconds. More time has multiples of the last.
+// binWidths are seconds. More time has multiples of the last.
 var binWidths = []int64{60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600}
 
-// band is how many requests each cause made slow, over time. Its times are seconds since 1970,
-// because a wrong clock may put requests further apart than a Duration is long.
+// band is how many requests each cause made slow, over time. It has seconds since 1970, because a
+// wrong clock may put requests further apart than a Duration is long.
 type band struct {
 	from, width int64
 	bins        [][]uint64 // by time, then by cause
@@ -411,7 +410,6 @@ func floor(t, step int64) int64 {
 	return t - rest
 }
 
-// requests calls f for each minute of each cause that ends after since.
 func (h *History) requests(since time.Time, f func(at int64, c reqtrace.Cause, n uint64)) {
 	for at, x := range h.hours {
 		for k, c := range x.cells {

@@ -13,26 +13,24 @@ import (
 const (
 	defaultHours = 7 * 24
 	defaultKeys  = 64
-	minKeys      = 32      // causes of the last hour, whatever maxBytes is
+	minKeys      = 32      // of the last hour, whatever maxBytes is
 	maxSize      = 1 << 30 // bytes of a file that is read
 )
 
 // Options configure [Open]. The zero value works.
 type Options struct {
-	// Dir is the folder of the history's files. Open creates it if necessary, and renames a
-	// history.log that holds no history. One process at a time writes there. Without flock(2) you
-	// have to see to that. Default: "", which keeps the history in memory.
+	// Dir is the folder of the history's files, for one process at a time. Open creates it if
+	// necessary, and renames a history.log that holds no history. Default: "", which keeps the
+	// history in memory.
 	Dir string
 
-	// Build names the build of the service that runs. Default: "", not known.
 	Build string
 
-	// Logger gets a warning when the history cannot be kept on the disk, and when it can again.
-	// Default: nil, which is slog.Default().
+	// Logger gets a warning when the disk fails, and when it works again. Default: slog.Default().
 	Logger *slog.Logger
 
-	hours      int   // in which something was slow
-	keys       int   // causes in an hour
+	hours      int
+	keys       int   // in an hour
 	maxBytes   int64 // of the file; while it is replaced there are two
 	flushEvery time.Duration
 }
@@ -46,9 +44,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds. If
-// it cannot write, or if another process has the folder, it goes on in memory and tries again.
-// Then it adds what the folder has to its own history.
+// Store is a [History] on disk, safe for concurrent use. It writes and syncs every 5 seconds. If it
+// cannot write, or if another process has the folder, it goes on in memory and tries again.
 type Store struct {
 	o    Options
 	stop chan struct{}
@@ -61,14 +58,13 @@ type Store struct {
 
 	mu      sync.Mutex
 	history *History
-	pending *History // what was added after the last write; nil: write all of history
-	taken   bool     // the folder is this store's, or was until Close
-	closed  bool     // written with disk held too
-	err     error    // of the last write
+	pending *History // added after the last write; nil: write all of history
+	taken   bool
+	closed  bool  // written with disk held too
+	err     error // of the last write
 }
 
-// Open opens the history in Options.Dir, or begins it. [Store.Err] says if the folder cannot be
-// used.
+// Open opens or begins the history. [Store.Err] says if the folder cannot be used.
 func Open(o Options) *Store {
 	s := &Store{o: o.withDefaults(), stop: make(chan struct{}), gone: make(chan struct{})}
 	s.history = s.empty()
@@ -87,7 +83,7 @@ func Open(o Options) *Store {
 
 func (s *Store) empty() *History { return &History{keepHours: s.o.hours, keepKeys: s.o.keys} }
 
-// change changes the history, and what the next write adds. It is called with mu held.
+// change changes the history, and what the next write adds. Hold mu.
 func (s *Store) change(f func(*History)) {
 	f(s.history)
 	if s.pending != nil && !s.closed {
@@ -95,8 +91,7 @@ func (s *Store) change(f func(*History)) {
 	}
 }
 
-// addAll adds what a trace says, and returns the requests that are new. Requests that were too
-// many for the analysis count as failed, of the class [Others].
+// addAll adds what a trace says, and returns the requests that are new.
 func (s *Store) addAll(e *Explained) (added []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,36 +113,32 @@ func (s *Store) addAll(e *Explained) (added []Request) {
 	return added
 }
 
-// Count adds slow requests of a class that the service's own clock saw.
 func (s *Store) Count(at time.Time, class string, c Count) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change(func(h *History) { h.count(at, class, c) })
 }
 
-// Usual returns what usual requests took, for [Trace].
 func (s *Store) Usual() Usual {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history.usual()
 }
 
-// Watched records that Options.Build was watched for the time passed until at, and recorded for
-// covered of it. See [Summary.New].
+// Watched records that this build was watched for a time, and recorded for covered of it.
 func (s *Store) Watched(at time.Time, passed, covered time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change(func(h *History) { h.addWatched(s.o.Build, at, passed, covered) })
 }
 
-// New reports whether a cause is new in any class of requests. See [Summary.New].
+// New reports whether a cause is new in any class. See [Summary.New].
 func (s *Store) New(k Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history.isNew(k.anyClass())
 }
 
-// Snapshot returns a copy of the history.
 func (s *Store) Snapshot() *History { return s.Since(time.Time{}) }
 
 // Since returns a copy of the history from the hour of a time on.
@@ -157,7 +148,7 @@ func (s *Store) Since(t time.Time) *History {
 	return s.history.since(t)
 }
 
-// HasDir reports whether the store has Options.Dir, and no other process.
+// HasDir reports whether the store has taken Options.Dir.
 func (s *Store) HasDir() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +186,7 @@ func (s *Store) flush() error {
 	return err
 }
 
-// write is called with disk held.
+// write needs disk.
 func (s *Store) write() error {
 	if s.file == nil {
 		if err := s.takeOver(); err != nil {
@@ -219,7 +210,7 @@ func (s *Store) write() error {
 	return s.file.append(line)
 }
 
-// takeOver takes the folder, and adds what is in it. It is called with disk held.
+// takeOver takes the folder, and adds what is in it. Hold disk.
 func (s *Store) takeOver() error {
 	f, b, err := openFile(s.o.Dir)
 	if err != nil {
@@ -255,7 +246,7 @@ func (s *Store) takeOver() error {
 	return nil
 }
 
-// rewrite replaces the file. It is called with disk held.
+// rewrite needs disk.
 func (s *Store) rewrite() error {
 	s.mu.Lock()
 	line, err := s.whole()
@@ -267,8 +258,8 @@ func (s *Store) rewrite() error {
 	return s.file.replace(line)
 }
 
-// whole returns all of the history as a line that leaves room for more. It drops minutes of older
-// hours first, then the oldest hours, then the rarest causes of the last hour.
+// whole returns the history as a line that leaves room for more. It drops minutes of older hours
+// first, then the oldest hours, then the rarest causes of the last hour.
 func (s *Store) whole() ([]byte, error) {
 	h := s.history
 	for hours, fine, keys, limit := s.o.hours, fineHours, s.o.keys, int(s.o.maxBytes*3/4); ; {
@@ -299,7 +290,7 @@ func (s *Store) flushes() {
 	for {
 		select {
 		case <-t.C:
-			_ = s.flush() // which Err says
+			_ = s.flush()
 		case <-s.stop:
 			return
 		}

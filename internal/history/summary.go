@@ -15,28 +15,27 @@ import (
 
 // Summary is what a history knows about a cause, in all classes of requests.
 type Summary struct {
-	Key      Key           // with the first of Classes
-	Classes  []string      // the most frequent first
-	Requests uint64        // that are explained
-	Share    float64       // of all slow requests, 0 to 1
+	Key      Key      // with the first of Classes
+	Classes  []string // the most frequent first
+	Requests uint64   // that are explained
+	Share    float64
 	Lost     time.Duration // beyond the usual request
-	First    time.Time     // in all that the history remembers
+	First    time.Time
 	Last     time.Time
 
-	// New reports that the cause came within the hour before the last slow request, after an hour
-	// of watching, or that no build before the last had it (SinceBuild). Nothing is new compared
-	// with builds that were watched for less than an hour, or recorded for less than 5% of the
-	// time. At most five causes are New.
+	// New reports that the cause came within the hour before the last slow request, or that no
+	// build before the last had it (SinceBuild). Nothing is new compared with less than an hour of
+	// watching, or if less than 5% of that was recorded. At most five causes are New.
 	New        bool
 	SinceBuild bool
 
-	Worst Request // since the time that was asked for
+	Worst Request
 }
 
-// Summaries returns the causes of the slow requests since a time, those with the largest share
-// first. The machine's stalls come last. Hours that do not keep minutes apart count as a whole.
+// Summaries returns the causes since a time, those with the largest share first. The machine's
+// stalls come last. Hours that do not keep minutes apart count as a whole.
 func (h *History) Summaries(since time.Time) []Summary {
-	classes := map[Key]*Summary{} // by class too
+	classes := map[Key]*Summary{}
 	for at, x := range h.hours {
 		for k, c := range x.cells {
 			var n lost
@@ -137,7 +136,6 @@ func (h *History) weights(since time.Time) map[string]float64 {
 	return w
 }
 
-// Coverage returns how many slow requests since a time are explained.
 func (h *History) Coverage(since time.Time) (sum Coverage) {
 	for _, c := range h.CoverageByClass(since) {
 		sum.add(c)
@@ -145,7 +143,6 @@ func (h *History) Coverage(since time.Time) (sum Coverage) {
 	return sum
 }
 
-// CoverageByClass is Coverage of each class.
 func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 	sums := map[string]Coverage{}
 	for at, x := range h.hours {
@@ -165,11 +162,11 @@ func (h *History) CoverageByClass(since time.Time) map[string]Coverage {
 }
 
 type newness struct {
-	known map[Key]*known // in all classes
+	known map[Key]*known
 	begin time.Time
 	last  time.Time
 	build string
-	older watch // of all other builds
+	older watch
 	all   watch
 }
 
@@ -199,17 +196,16 @@ func (h *History) newness() (n newness) {
 	return n
 }
 
-// lastBuild returns the build that was first seen last. There is at least one.
+// lastBuild returns the build that was first seen last. There must be one.
 func (h *History) lastBuild() string {
 	names := h.buildNames()
 	return names[len(names)-1]
 }
 
-// of reports whether a cause is new, and whether it is new since the last build.
 func (n *newness) of(k Key) (isNew, sinceBuild bool) {
 	x := n.known[k]
 	if x == nil || k.Function == Others || k.Cause == reqtrace.CauseMachine {
-		return false, false // Others stands for many causes, and the machine is not the program's
+		return false, false // Others are many causes, and the machine is not the program's
 	}
 	if len(x.builds) == 1 && x.builds[n.build] && n.older.enough() {
 		return true, true
@@ -230,8 +226,8 @@ func (k Key) words() string {
 	return verdict.Words(&reqtrace.Blame{Cause: k.Cause, Site: k.Function, Holder: k.Holder})
 }
 
-// String describes a cause: "waiting for a lock that main.refresh holds, in main.get, in GET
-// /orders and 2 more".
+// String returns "waiting for a lock that main.refresh holds, in main.get, in GET /orders and 2
+// more".
 func (s *Summary) String() string { return s.Key.words() + s.in() }
 
 func (s *Summary) in() string {
@@ -248,11 +244,11 @@ func (s *Summary) in() string {
 const (
 	sentenceLength = 150 // characters
 	sentenceCauses = 3
-	sentenceShare  = .1 // least share of a cause that is named after the first
+	sentenceShare  = .1
 )
 
-// Sentence says in at most 150 characters what made requests slow since a time. It names the
-// machine's stalls only if nothing else made requests slow.
+// Sentence says in 150 characters what made requests slow since a time. It names the machine's
+// stalls only if nothing else made requests slow.
 func (h *History) Sentence(since time.Time) string {
 	list, c := h.Summaries(since), h.Coverage(since)
 	n := max(c.Slow, c.Seen)

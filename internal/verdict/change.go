@@ -9,60 +9,49 @@ import (
 	"strings"
 	"time"
 
-	"evenkeel.dev"
 	"evenkeel.dev/internal/textfmt"
 	"evenkeel.dev/reqtrace"
 )
 
 const (
-	// of the old side's mean; less is not tested
+	confidence = .95
+	// of the old side's mean, below which nothing is tested
 	changeShare  = .05
 	changeTime   = 20 * time.Microsecond
-	changeDetail = .5 // of a row's difference: a detail that is named with it
-	// with one trace a side an interval is this many times as wide
+	changeDetail = .5 // of a row's difference
+	// times as wide, with one trace a side
 	aloneTimes = 3
-	aloneShare = .25 // and less than this share of the old side's mean is not named
-	otherLoad  = .1  // a difference of requests per second that is said
-	otherMix   = .02 // of all requests: what a class gains before it is said
-	fewSlow    = 30  // requests in the slowest 1% of a side, below which it is said
+	aloneShare = .25 // of the old side's mean
+	otherLoad  = .1  // difference of requests per second
+	otherMix   = .02 // of all requests, by which a class grows
+	fewSlow    = 30  // requests in the slowest 1% of a side
 )
 
-// ChangeOptions configure [Compare]. The zero value works.
-type ChangeOptions struct {
-	// Old and New name the sides. Default: "old" and "new".
-	Old, New string
-	// Confidence is how likely all intervals hold together. Default: 0, which is 0.95. Limits:
-	// 0.5 to 0.9999.
-	Confidence float64
-}
-
 // Change says what made the slowest 1% of the requests slower, or faster, from one version of a
-// service to another. [Compare] makes it. It does not change, so any goroutine may read it.
+// service to another.
 //
 // Each trace of a side has the same weight. The differences of Rows, with what a changed mix of
 // classes did ([ClassChange]), add up to that of Slow, and so do those of ByCause. In these, Slow
 // is what requests take beyond the time at which the slowest 1% begin.
 type Change struct {
 	Sentence string        `json:"sentence"`
-	Named    bool          `json:"named"`  // there is a cause worth naming
-	Causes   []CauseChange `json:"causes"` // that are named, the largest difference first
+	Named    bool          `json:"named"`
+	Causes   []CauseChange `json:"causes"` // those of Rows and ByCause that are named
 	Old      Side          `json:"old"`
 	New      Side          `json:"new"`
 	Slow     Difference    `json:"slow"` // of the mean of the slowest 1%
 	All      Difference    `json:"all"`  // of the mean of all requests
-	Rows     []CauseChange `json:"rows"` // by cause and function, the largest difference first
+	Rows     []CauseChange `json:"rows"` // by cause and function
 	ByCause  []CauseChange `json:"by_cause"`
-	Classes  []ClassChange `json:"classes"` // if there are several classes
+	Classes  []ClassChange `json:"classes"`
 	// confidence of each interval
-	Level float64 `json:"level"`
-	// what makes the comparison less certain, and what to do about it
+	Level   float64  `json:"level"`
 	Caveats []string `json:"caveats"`
-	Alone   bool     `json:"one_trace,omitempty"` // a side has one trace
+	Alone   bool     `json:"one_trace,omitempty"`
 
 	table *changeTable
 }
 
-// Side is one of the two that are compared.
 type Side struct {
 	Name     string         `json:"name"`
 	Traces   int            `json:"traces"`
@@ -72,7 +61,6 @@ type Side struct {
 	All      reqtrace.Parts `json:"all_ns"`  // mean of all requests
 }
 
-// Difference is what something takes of a request on both sides, with an interval.
 type Difference struct {
 	Old  time.Duration `json:"old_ns"`
 	New  time.Duration `json:"new_ns"`
@@ -81,28 +69,26 @@ type Difference struct {
 	High time.Duration `json:"high_ns"`
 }
 
-// beyond reports whether the interval excludes 0.
 func (d Difference) beyond() bool { return d.Low > 0 || d.High < 0 }
 
 // CauseChange is the difference that a cause makes, at one function or in all.
 type CauseChange struct {
 	Cause  reqtrace.Cause `json:"cause"` // CauseAssistMark stands for both assists
 	Phrase string         `json:"phrase"`
-	// without numbers of closures
+	// as every build calls it
 	Function string `json:"function,omitempty"`
-	Site     string `json:"site,omitempty"` // function (file:line) in the new build, else in the old one
-	// function that held what requests waited for
-	Holder string `json:"holder,omitempty"`
-	// of at least half of the difference
+	Site     string `json:"site,omitempty"` // in the new build, else in the old one
+	Holder   string `json:"holder,omitempty"`
+	// that makes at least half of the difference
 	Class string     `json:"class,omitempty"`
 	Slow  Difference `json:"slow"`
 	All   Difference `json:"all"`
 	Named bool       `json:"named,omitempty"`
 }
 
-// ClassChange is the difference that a class of requests makes, by what its requests take (Slow,
-// All) and by their number (SlowMix, AllMix). This is Kitagawa's decomposition (Journal of the
-// American Statistical Association 50, 1955).
+// ClassChange is the difference that a class makes, by what its requests take (Slow, All) and by
+// their number (SlowMix, AllMix). This is Kitagawa's decomposition (Journal of the American
+// Statistical Association 50, 1955).
 type ClassChange struct {
 	Class    string     `json:"class"`
 	OldShare float64    `json:"old_share"` // of all requests, 0 to 1
@@ -113,35 +99,26 @@ type ClassChange struct {
 	AllMix   Difference `json:"all_mix"`
 }
 
-// Compare says what differs between the reports of two versions of a service. Take three traces
-// of each, old and new in turns. With one of each, Compare names only large differences.
+// Compare says what differs between the reports of two versions of a service. With one trace of
+// each, it names only large differences.
 //
-// Compare names a cause, or a function for a cause, if its interval excludes 0 and the difference
-// is at least 5% of the old mean. An interval is the wider of two: Student's t over the traces
-// (Hayes, Moulton: Cluster Randomised Trials, 2nd edition, chapter 10), and that of the blocks
-// within the traces (Newey, West: Econometrica 55, 1987). Intervals are corrected for their
-// number (Bonferroni).
-func Compare(older, newer []*reqtrace.Report, o ChangeOptions) (*Change, error) {
-	o.Old, o.New = cmp.Or(o.Old, "old"), cmp.Or(o.New, "new")
-	if o.Confidence == 0 {
-		o.Confidence = .95
-	}
-	if !(o.Confidence >= .5 && o.Confidence <= .9999) {
-		return nil, evenkeel.NewOptionError("verdict.ChangeOptions", "Confidence",
-			"%g; it goes from 0.5 to 0.9999, or is 0 for 0.95",
-			o.Confidence)
-	}
+// It names a cause, or a function for a cause, if its interval excludes 0 and the difference is at
+// least 5% of the old mean. An interval is the wider of two: Student's t over the traces (Hayes,
+// Moulton: Cluster Randomised Trials, 2nd edition, chapter 10), and that of the blocks within the
+// traces (Newey, West: Econometrica 55, 1987). Bonferroni corrects all intervals for their number,
+// so that they hold together at 95%.
+func Compare(older, newer []*reqtrace.Report, oldName, newName string) (*Change, error) {
 	sides, alone := [2][]*reqtrace.Report{older, newer}, min(len(older), len(newer)) == 1
-	for i, name := range []string{o.Old, o.New} {
+	for i, name := range []string{oldName, newName} {
 		if err := comparable(sides[i], name, alone); err != nil {
 			return nil, err
 		}
 	}
 	t := newChangeTable(sides)
 	c := &Change{Causes: []CauseChange{}, Classes: []ClassChange{}, Caveats: []string{}, table: t}
-	c.Old, c.New = newSide(o.Old, older), newSide(o.New, newer)
+	c.Old, c.New = newSide(oldName, older), newSide(newName, newer)
 	c.Alone = alone
-	t.level = 1 - (1-o.Confidence)/float64(max(t.tested(), 1))
+	t.level = 1 - (1-confidence)/float64(max(t.tested(), 1))
 	c.Level = t.level
 	c.Slow, c.All = t.difference(t.whole)
 	c.Slow.Old, c.Slow.New = time.Duration(math.Round(t.slowness.tails[0])),
@@ -167,11 +144,8 @@ func comparable(side []*reqtrace.Report, name string, alone bool) error {
 	}
 	for i, r := range side {
 		switch {
-		case r == nil || r.Requests == 0:
+		case r.Requests == 0:
 			return fmt.Errorf("verdict: trace %d of %s has no whole request: trace for longer", i+1, name)
-		case !slices.ContainsFunc(r.Blocks, func(b reqtrace.Block) bool { return len(b.Slow) > 0 }):
-			return fmt.Errorf("verdict: the report of trace %d of %s has no slow requests, as JSON does not keep "+
-				"them: analyze the trace anew", i+1, name)
 		case alone && busyBlocks(r) < 2:
 			return fmt.Errorf("verdict: all requests of trace %d of %s began within a 40th of it, so that one trace "+
 				"a side does not tell how they vary: trace while they come all the time, or take three traces a side",
@@ -197,15 +171,16 @@ func newSide(name string, reports []*reqtrace.Report) Side {
 		s.Requests += r.Requests
 		s.Trace += r.Trace
 		for c, d := range r.Total.All() {
-			all[kin(c)] += float64(d) / float64(r.Requests) / float64(len(reports))
+			all[Joined(c)] += float64(d) / float64(r.Requests) / float64(len(reports))
 		}
 	}
 	s.All = partsOfNS(all)
 	return s
 }
 
-// kin returns CauseAssistMark for both kinds of assist.
-func kin(c reqtrace.Cause) reqtrace.Cause {
+// Joined returns one cause for both kinds of assist, because they differ by how busy the workers
+// are.
+func Joined(c reqtrace.Cause) reqtrace.Cause {
 	if c == reqtrace.CauseAssistWait {
 		return reqtrace.CauseAssistMark
 	}
@@ -269,15 +244,11 @@ func (c *Change) classes() {
 	})
 }
 
-// Of returns the difference that some causes make together, of the slowest 1% and of all
-// requests. It is 0 for a Change that was read from JSON.
+// Of returns the difference that some causes make together.
 func (c *Change) Of(causes ...reqtrace.Cause) (slow, all Difference) {
-	if c.table == nil {
-		return slow, all
-	}
 	sum := c.table.newGroup(groupKey{})
 	for _, g := range c.table.sorted(c.table.byCause) {
-		if slices.ContainsFunc(causes, func(x reqtrace.Cause) bool { return kin(x) == g.key.cause }) {
+		if slices.ContainsFunc(causes, func(x reqtrace.Cause) bool { return Joined(x) == g.key.cause }) {
 			sum.add(g)
 		}
 	}
@@ -326,8 +297,7 @@ func amount(d Difference) string {
 	return textfmt.Duration(d.More.Abs()) + " " + what
 }
 
-// Words describes the cause: "waiting for a lock that main.refresh holds, in main.get
-// (main.go:7), for GET /".
+// Words describes the cause: "waiting for a lock that main.refresh holds, in main.get (main.go:7)".
 func (x *CauseChange) Words() string {
 	t := x.Phrase
 	if x.Holder != "" {

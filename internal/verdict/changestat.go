@@ -12,20 +12,20 @@ import (
 )
 
 // changeTable has what a comparison is made from. A line is what one cause takes at one function,
-// through one holder, in one class of requests. A group is the sum of lines:
+// through one holder, in one class. A group is the sum of lines:
 //
 //	lines   class × cause × function × holder
 //	groups  rows:    cause × function          byCause: cause
 //	        byClass: class                     whole:   rows and mix
 //	        mix:     class, by how many requests of it there are
 //
-// Invariant: of each statistic the rows, the causes and the classes add up to the same, and with
-// the mix to the whole. See [slowness] for how much a slow request counts.
+// Invariant: the rows, the causes and the classes add up to the same, and with the mix to the
+// whole.
 type changeTable struct {
 	sides    [2][]*changeTrace
 	classes  []string
 	share    [2][]float64               // of all requests, by class
-	usual    map[reqtrace.Cause]float64 // what a cause takes of a request on both sides
+	usual    map[reqtrace.Cause]float64 // of a request on both sides
 	slowness *slowness
 	level    float64
 	rows     map[groupKey]*group
@@ -35,7 +35,7 @@ type changeTable struct {
 	whole    *group
 }
 
-// The statistics: the mean of the slowest 1%, and that of all requests.
+// the mean of the slowest 1%, and that of all requests
 const (
 	statSlow = iota
 	statAll
@@ -45,8 +45,8 @@ const (
 type changeTrace struct {
 	report   *reqtrace.Report
 	blocks   int
-	requests []float64   // by block
-	ofClass  [][]float64 // by class and block
+	requests []float64 // by block
+	ofClass  [][]float64
 	lines    map[lineKey]*changeLine
 	all      float64
 }
@@ -74,7 +74,7 @@ type group struct {
 	stats   [numStats]estimate
 	holders map[string]float64 // of the slowest 1%
 	classes map[string]float64 // of the slowest 1%
-	sites   [2]string          // of most of it, old and new
+	sites   [2]string          // where most of it is
 	most    [2]float64
 }
 
@@ -96,7 +96,7 @@ func newChangeTable(sides [2][]*reqtrace.Report) *changeTable {
 		if i, ok := index[name]; ok {
 			return i
 		}
-		return index[reqtrace.OtherClasses] // or the only class
+		return index[reqtrace.OtherClasses]
 	}
 	for s, reports := range sides {
 		t.share[s] = make([]float64, len(t.classes))
@@ -129,15 +129,14 @@ func (t *changeTable) setUsual() {
 	for _, side := range t.sides {
 		for _, tr := range side {
 			for c, d := range tr.report.Total.All() {
-				t.usual[kin(c)] += float64(d) / tr.all / float64(2*len(side))
+				t.usual[Joined(c)] += float64(d) / tr.all / float64(2*len(side))
 			}
 		}
 	}
 }
 
-// muchUnclassed is the share of requests without a class above which classes are not compared.
-// Without marks only requests that waited have a class, so a new lock would look like another
-// mix.
+// muchUnclassed requests without a class keep classes from being compared. Without marks only
+// requests that waited have a class, so a new lock would look like another mix.
 const muchUnclassed = .02
 
 func unclassed(r *reqtrace.Report) bool {
@@ -152,8 +151,8 @@ func unclassed(r *reqtrace.Report) bool {
 	return float64(without) > muchUnclassed*float64(all)
 }
 
-// classesOf returns the classes that are compared. If blocks fold classes, one that some trace
-// does not name is one of the others.
+// classesOf returns the classes that are compared. If blocks fold classes, one that some trace does
+// not name is one of the others.
 func classesOf(sides [2][]*reqtrace.Report) map[string]bool {
 	for _, side := range sides {
 		if slices.ContainsFunc(side, unclassed) {
@@ -198,7 +197,7 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 		}
 		for _, p := range r.Blocks[b].Parts {
 			t.line(lineKey{
-				classOf(p.Class), kin(p.Cause), builtFunction(p.Site),
+				classOf(p.Class), Joined(p.Cause), builtFunction(p.Site),
 				builtFunction(p.Holder),
 			}).sum[statAll][b] += float64(p.All)
 		}
@@ -208,7 +207,7 @@ func newChangeTrace(r *reqtrace.Report, classes int, classOf func(string) int) *
 }
 
 // addSlow adds the slow requests. It shares what one counts among its causes, by what each takes
-// beyond the usual, because what all requests do is not why some are slow.
+// beyond the usual, because what all requests do does not make some slow.
 func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 	for b := range t.report.Blocks {
 		for _, q := range t.report.Blocks[b].Slow {
@@ -218,7 +217,7 @@ func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 			}
 			var causes, more reqtrace.Parts
 			for _, p := range q.Parts {
-				causes.Add(kin(p.Cause), p.Time)
+				causes.Add(Joined(p.Cause), p.Time)
 			}
 			for c, d := range causes.All() {
 				more.Add(c, max(d-time.Duration(of.usual[c]), 0))
@@ -227,7 +226,7 @@ func (t *changeTrace) addSlow(of *changeTable, classOf func(string) int) {
 				more = causes
 			}
 			for _, p := range q.Parts {
-				c := kin(p.Cause)
+				c := Joined(p.Cause)
 				d := over * more.Share(c) * float64(p.Time) / float64(causes.Of(c))
 				if d == 0 {
 					continue
@@ -251,12 +250,11 @@ func (t *changeTrace) line(k lineKey) *changeLine {
 	return l
 }
 
-// closureNumber is the part of a closure's name that an earlier closure changes.
 var closureNumber = regexp.MustCompile(`(\.func|\.gowrap|\.deferwrap|-range)[0-9]+\b(?:\.[0-9]+\b)*`)
 
-// builtFunction returns a place's function as every build calls it.
+// builtFunction returns a place's function without the numbers that earlier closures change.
 func builtFunction(site string) string {
-	return closureNumber.ReplaceAllString(functionOf(site), "$1")
+	return closureNumber.ReplaceAllString(Function(site), "$1")
 }
 
 func (t *changeTable) sum() {
@@ -269,7 +267,7 @@ func (t *changeTable) sum() {
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(keys), compareLines) {
-		// in order, because sums of floating point depend on it
+		// in order, because floating point depends on it
 		line := t.newGroup(groupKey{k.cause, k.function})
 		mix := t.newGroup(groupKey{})
 		for stat := range numStats {
@@ -466,7 +464,6 @@ func (t *changeTable) row(g *group) CauseChange {
 	return c
 }
 
-// mostOf returns whose part is at least half of a difference.
 func mostOf(parts map[string]float64, more float64) (name string) {
 	best := 0.
 	for _, k := range slices.Sorted(maps.Keys(parts)) {

@@ -11,8 +11,6 @@ import (
 
 const mostWords = 25
 
-// headline says what to mend: the cause with its share, who held or did what, and where requests
-// wait.
 func (n *NamedCause) headline() string {
 	b := n.blame()
 	t := fmt.Sprintf("%s of the extra time is %s%s.", textfmt.Share(n.whole()), asked(n.Cause, n.Op), n.because())
@@ -53,8 +51,7 @@ func (v *Verdict) sameLine() (same []NamedCause) {
 	return same
 }
 
-// lineHeadline is the headline of several causes of one line. Some requests are at that line, and
-// others wait for them.
+// lineHeadline is for causes of one line. Some requests are at that line, and others wait for them.
 func lineHeadline(same []NamedCause) string {
 	sum, itself, first := 0., 0., NamedCause{}
 	for _, n := range same {
@@ -66,7 +63,7 @@ func lineHeadline(same []NamedCause) string {
 			first = n
 		}
 	}
-	if first.Share == 0 { // no request waits for another
+	if first.Share == 0 {
 		return same[0].headline()
 	}
 	b := first.blame()
@@ -156,7 +153,7 @@ func (n *NamedCause) where() string {
 		t += ", behind writer " + n.Writer + ", which waits for that reader"
 	case n.Cause == reqtrace.CauseSleep && n.Holder != "" && n.Inside != "":
 		t += ", where " + n.Inside + " sleeps and tries again"
-	case n.Handler != "" && functionOf(n.Handler) != functionOf(n.Site):
+	case n.Handler != "" && Function(n.Handler) != Function(n.Site):
 		t += ", called from " + n.Handler
 	}
 	return t + "."
@@ -230,7 +227,6 @@ func (n *NamedCause) also() string {
 	return t + "."
 }
 
-// leftOut says what the shares do not include.
 func leftOut(r *reqtrace.Report) []string {
 	list := []string{}
 	if m := &r.Machine; m.Stalls > 0 {

@@ -12,14 +12,13 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// A trace does not show what the kernel and the hypervisor did with the program's threads. If
-// they take a thread's processor, its goroutine seems to run, and others wait in a run queue. So
-// a cause that looks like that, without a function or a holder, is named only if it is unlikely
-// to be the machine's.
+// A trace does not show what the kernel and the hypervisor did with the program's threads. If they
+// take a thread's processor, its goroutine seems to run, and others seem to wait for it. So a cause
+// that looks like that needs a function, a holder, or little lost time to be named.
 const (
-	tooMuchSteal = .1  // steal above which stolen time cannot be told from such a cause
-	profileRate  = 100 // samples per second of running in a CPU profile (runtime/pprof)
-	// a goroutine that ran instead is named unless this many times as long was lost
+	tooMuchSteal = .1  // of the CPUs' time
+	profileRate  = 100 // samples per second of a CPU profile
+	// times as much lost time as the goroutine took
 	runsWith = 50
 )
 
@@ -39,7 +38,7 @@ func (v *Verdict) doubt() string {
 	like := slices.Contains(machineLike, c.Cause) || waits(c.Cause) && slices.Contains(machineLike, c.Doing)
 	if r.Machine.Steal >= tooMuchSteal && (!known && (like || c.Cause == reqtrace.CauseRunqueueGC) ||
 		c.Cause == reqtrace.CauseStopped) {
-		// the place of CauseStopped is what it is stopped for
+		// its place is what the world is stopped for
 		return fmt.Sprintf("Meanwhile the hypervisor took %s of the CPUs' time, so trace again when it takes less.",
 			textfmt.Share(r.Machine.Steal))
 	}
@@ -75,18 +74,17 @@ func (v *Verdict) doubt() string {
 	return ""
 }
 
-// otherRequests is package reqtrace's name for goroutines that ran instead, if it knows no more.
 const otherRequests = "other requests"
 
 func areRequests(holder string, r *reqtrace.Report) bool {
 	return holder == otherRequests ||
-		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == functionOf(holder) })
+		slices.ContainsFunc(r.Classes, func(x reqtrace.Class) bool { return x.Name == Function(holder) })
 }
 
 // waits reports whether requests wait for a holder.
 func waits(c reqtrace.Cause) bool { return c == reqtrace.CauseLock || c == reqtrace.CauseChannel }
 
-// leastSamples returns how many samples the running of the slowest 1% has if it really ran.
+// leastSamples returns how many samples the slowest 1% have if they really ran.
 func leastSamples(r *reqtrace.Report) int {
 	each := r.Tail.Parts.Of(reqtrace.CauseRunning) - r.Tail.Excess.Of(reqtrace.CauseRunning)/2
 	return max(reqtrace.EnoughSamples, int(math.Ceil(float64(kept(r))*each.Seconds()*profileRate)))
@@ -94,13 +92,12 @@ func leastSamples(r *reqtrace.Report) int {
 
 func kept(r *reqtrace.Report) int { return r.Tail.Requests / max(r.Sampled, 1) }
 
-// lostTime returns how long the service's threads waited for a CPU, or lost it to the hypervisor.
 func lostTime(r *reqtrace.Report) time.Duration {
 	return r.Machine.RunDelay + time.Duration(r.Machine.Steal*float64(r.Procs)*float64(r.Trace))
 }
 
-// tookAtLeast returns for how much of the trace's time some of the slowest 1% waited more than
-// usual for a processor, or seemed to. Each moment counts once.
+// tookAtLeast returns for how much of the trace some of the slowest 1% waited more than usual for a
+// processor, or seemed to.
 func tookAtLeast(r *reqtrace.Report) (sum time.Duration) {
 	usual := machineLikeTime(&r.Median.Parts)
 	type span struct{ from, to time.Duration }
@@ -134,21 +131,20 @@ func machineLikeTime(p *reqtrace.Parts) (sum time.Duration) {
 	return sum
 }
 
-// Limits for the work that a holder does at a time, without its waits for a CPU.
+// Work that is done at a time, without waits for a CPU.
 const (
-	longHold = 5 * time.Millisecond // longer holds are always named
-	// a shorter hold is named if waits made it at most this many times as long
+	longHold = 5 * time.Millisecond // a holder of this is always named
+	// times as long, by waits, that a shorter hold may become
 	mostDilated = 30
-	// what requests compute is named if waits made it at most this many times as long
+	// times as long that a request's computing may become
 	mostOwn = 10
 )
 
 var computes = []reqtrace.Cause{reqtrace.CauseRunning, reqtrace.CauseCgo, reqtrace.CauseAssistMark, reqtrace.CauseSweep}
 
-// dilated moves time from descheduled back to the causes that it delayed: holders of locks and
-// channels, and goroutines that ran before requests. Their own work must be worth naming. A lock
-// that is held for 20 ms of work is the program's, even if waits for a CPU made that 100 ms. A
-// lock that is held for 0.15 ms is not.
+// dilated moves waits for a CPU back to the causes that they delayed: holders, and goroutines that
+// ran before requests. A lock that is held for 20 ms of work is the program's, even if waits for a
+// CPU made that 100 ms. A lock that is held for 0.15 ms is not.
 func dilated(r *reqtrace.Report, list []NamedCause) {
 	var off *NamedCause
 	for i := range list {
@@ -162,14 +158,14 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 	given := map[string]bool{}
 	for i := range list {
 		n := &list[i]
-		holder := functionOf(n.Holder)
+		holder := Function(n.Holder)
 		queue := n.Cause == reqtrace.CauseRunqueueBusy && !areRequests(n.Holder, r)
 		if !waits(n.Cause) && !queue || holder == "" || n.Excess < worthTime || given[holder] {
 			continue
 		}
 		given[holder] = true
 		for _, p := range places(r) {
-			if p.Cause == reqtrace.CauseDescheduled && functionOf(p.Holder) == holder {
+			if p.Cause == reqtrace.CauseDescheduled && Function(p.Holder) == holder {
 				n.Waited += max(p.Excess, 0)
 			}
 		}
@@ -182,8 +178,7 @@ func dilated(r *reqtrace.Report, list []NamedCause) {
 	dilatedOwn(r, list, off)
 }
 
-// dilatedOwn moves the rest of descheduled to what requests compute most, if that is long on its
-// own.
+// dilatedOwn moves the rest to what requests compute most, if that is long on its own.
 func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
 	var own *NamedCause
 	for i := range list {
@@ -205,8 +200,7 @@ func dilatedOwn(r *reqtrace.Report, list []NamedCause, off *NamedCause) {
 	off.behind += rest
 }
 
-// whole returns a cause's share of the excess, with its holder's waits for a CPU and without
-// those of other holders.
+// whole returns a cause's share with its holder's waits for a CPU, and without those of others.
 func (n *NamedCause) whole() float64 {
 	if n.Excess <= 0 {
 		return n.Share
@@ -214,7 +208,7 @@ func (n *NamedCause) whole() float64 {
 	return n.Share * float64(n.Excess+n.Waited-n.behind) / float64(n.Excess)
 }
 
-// because says which share is the holder's wait for a CPU. "": hardly any.
+// because says which share is the holder's wait for a CPU.
 func (n *NamedCause) because() string {
 	if n.Waited < time.Microsecond {
 		return ""
@@ -236,7 +230,6 @@ func (v *Verdict) throttled() string {
 	return " " + quotaLine(v.report.Quota)
 }
 
-// quotaLine says how often and for how long the quota was used up, or "".
 func quotaLine(q *reqtrace.Quota) string {
 	if q == nil || q.CPUs == 0 || q.Throttled == 0 {
 		return ""
@@ -253,7 +246,6 @@ func cpus(n float64) string {
 	return t + " CPUs"
 }
 
-// procs is advice on GOMAXPROCS if the quota is the first cause, or "".
 func (v *Verdict) procs() string {
 	r := v.report
 	if v.Causes[0].Cause != reqtrace.CauseThrottled || r.Quota == nil || r.Quota.CPUs == 0 {
@@ -266,8 +258,7 @@ func (v *Verdict) procs() string {
 	return ""
 }
 
-// knows returns figures on what the kernel did. If no cause is certain, it adds what ran before
-// the requests.
+// knows returns what the kernel did, and what ran before the requests if no cause is certain.
 func (v *Verdict) knows() (list []string) {
 	r := v.report
 	if q := quotaLine(r.Quota); q != "" && (!v.Named || v.Causes[0].Cause != reqtrace.CauseThrottled) {

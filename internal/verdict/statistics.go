@@ -27,8 +27,8 @@ func (t *changeTable) interval(e *estimate) Difference {
 
 func (e *estimate) more() float64 { return average(e.values[1]) - average(e.values[0]) }
 
-// reach returns half the width of an interval. It is the wider of the one over traces and the one
-// over blocks. With one trace a side it is the latter, and made wider.
+// reach returns half the width of an interval: the wider one of traces and of blocks. One trace a
+// side has that of blocks, made wider.
 func (e *estimate) reach(level float64) float64 {
 	var within, between, per float64
 	blocks, traces := 0, 0
@@ -60,7 +60,7 @@ func busy(u []float64) (n int) {
 	return n
 }
 
-// variance returns that of a sum of blocks' influences, whose mean is 0.
+// variance is that of a sum of blocks' influences, whose mean is 0.
 func variance(u []float64) float64 {
 	n := float64(len(u))
 	if n < 2 {
@@ -76,8 +76,7 @@ func variance(u []float64) float64 {
 	return max(alone, alone+sum) * n / (n - 1)
 }
 
-// studentQuantile returns the t below which |t| is with that probability, for n degrees of
-// freedom.
+// studentQuantile returns the t below which |t| is with that probability, for n degrees of freedom.
 func studentQuantile(level float64, n int) float64 {
 	lo, hi := 0., math.Pi/2 // of the angle whose tangent is t/√n
 	for range 60 {
@@ -90,8 +89,8 @@ func studentQuantile(level float64, n int) float64 {
 	return math.Sqrt(float64(n)) * math.Tan(lo)
 }
 
-// studentWithin returns the probability that |t| with n degrees of freedom is less than √n
-// tan(angle): Abramowitz, Stegun: Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+// studentWithin returns the probability that |t| is less than √n tan(angle): Abramowitz, Stegun:
+// Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
 func studentWithin(angle float64, n int) float64 {
 	sin, cos := math.Sincos(angle)
 	if n%2 == 0 {
@@ -129,8 +128,8 @@ const slowest = .01
 
 // slowness says how much a request counts in the difference between two means of the slowest 1%.
 //
-// Let S(x) be the share of a side's requests that take longer than x. The mean of the slowest 1%
-// is the area under S cut off at 1%, over 1%. So the difference is an area between two curves:
+// Let S(x) be the share of a side's requests that take longer than x. The mean of the slowest 1% is
+// the area under S cut off at 1%, over 1%. So the difference is an area between two curves:
 //
 //	1% ┼────────╮· · · · ╭ new, cut off           φ   0 │ part of it │ 1
 //	   │        │░░░░░░░░╰──╮
@@ -139,17 +138,15 @@ const slowest = .01
 //	   └────────┴───────────┴──────────────> x
 //	          p99 old    p99 new
 //
-// Right of both 99th percentiles all of S'(x) - S(x) counts (φ = 1), left of both none, and
-// between them the part below 1%. A request of length X counts ∫φ from 0 to X. If each side's
-// slowest 1% stood alone, a new cause would push others out of it, and these would seem to take
-// less.
+// Right of both 99th percentiles all of S'(x) - S(x) counts (φ = 1), left of both none, and between
+// them the part below 1%. A request of length X counts ∫φ from 0 to X. If each side's slowest 1%
+// stood alone, a new cause would push others out, and these would seem to take less.
 type slowness struct {
 	times []time.Duration // at which the curves fall, in order
 	upTo  []float64       // ns that a request of that time counts
 	tails [2]float64      // ns: means of the slowest 1%
 }
 
-// newSlowness needs the slowest 1% of each side and of each trace.
 func newSlowness(sides [2][]*reqtrace.Report) *slowness {
 	var all []slowRequest
 	for s, reports := range sides {
@@ -197,7 +194,6 @@ func (x *slowness) of(d time.Duration) float64 {
 	return x.upTo[min(i, len(x.upTo)-1)]
 }
 
-// slowRequest is a slow request and the share of its side's requests for which it stands.
 type slowRequest struct {
 	*reqtrace.SlowRequest
 	side   int
@@ -218,7 +214,6 @@ func slowRequests(reports []*reqtrace.Report, side int) (all []slowRequest) {
 
 func bySlowness(p, q slowRequest) int { return cmp.Compare(q.Time, p.Time) }
 
-// slowestParts returns the mean of the slowest 1% of a side.
 func slowestParts(reports []*reqtrace.Report) reqtrace.Parts {
 	all, left, parts := slowRequests(reports, 0), slowest, map[reqtrace.Cause]float64{}
 	slices.SortStableFunc(all, bySlowness)
@@ -226,7 +221,7 @@ func slowestParts(reports []*reqtrace.Report) reqtrace.Parts {
 		weight := min(q.weight, left)
 		left -= weight
 		for _, p := range q.Parts {
-			parts[kin(p.Cause)] += float64(p.Time) * weight / slowest
+			parts[Joined(p.Cause)] += float64(p.Time) * weight / slowest
 		}
 	}
 	return partsOfNS(parts)

@@ -13,9 +13,9 @@ import (
 
 // Place is where in the code the slowest 1% wait or assist the collector, on average.
 type Place struct {
-	reqtrace.Blame // Time is of the slowest 1%
+	reqtrace.Blame // of the slowest 1%
 	Median         time.Duration
-	Excess         time.Duration // Time less Median
+	Excess         time.Duration
 }
 
 func places(r *reqtrace.Report) []Place {
@@ -40,8 +40,7 @@ func identity(b reqtrace.Blame) reqtrace.Blame {
 	return b
 }
 
-// locate says where most of a cause is, and who held what is waited for, each if at least
-// worthSite of it has that in common.
+// locate sets what at least worthSite of a cause has in common.
 func locate(n *NamedCause, list []Place) {
 	all := list
 	n.Site, list = most(list, n.Excess, func(p *Place) string { return p.Site }, nil)
@@ -50,11 +49,11 @@ func locate(n *NamedCause, list []Place) {
 	}
 	n.Call, _ = most(list, n.Excess, func(p *Place) string { return p.Call }, nil)
 	n.Op, _ = most(list, n.Excess, func(p *Place) string { return p.Op }, nil)
-	n.Inside, _ = most(list, n.Excess, func(p *Place) string { return p.Inside }, functionOf)
-	n.Handler, _ = most(list, n.Excess, func(p *Place) string { return p.Handler }, functionOf)
+	n.Inside, _ = most(list, n.Excess, func(p *Place) string { return p.Inside }, Function)
+	n.Handler, _ = most(list, n.Excess, func(p *Place) string { return p.Handler }, Function)
 
 	var held []Place
-	n.Holder, held = most(all, n.Excess, func(p *Place) string { return p.Holder }, functionOf)
+	n.Holder, held = most(all, n.Excess, func(p *Place) string { return p.Holder }, Function)
 	if n.Holder == "" {
 		held = all
 	}
@@ -62,7 +61,7 @@ func locate(n *NamedCause, list []Place) {
 	if n.Holder != "" {
 		of = excessOf(held)
 	}
-	n.Writer, _ = most(held, of, func(p *Place) string { return p.Writer }, functionOf)
+	n.Writer, _ = most(held, of, func(p *Place) string { return p.Writer }, Function)
 	doing, same := most(held, of, func(p *Place) string {
 		if p.Doing == reqtrace.CauseUnknown {
 			return ""
@@ -75,7 +74,7 @@ func locate(n *NamedCause, list []Place) {
 	if doing != "" {
 		n.Doing, held = same[0].Doing, same
 	}
-	n.DoingAt, _ = most(held, of, func(p *Place) string { return p.DoingAt }, functionOf)
+	n.DoingAt, _ = most(held, of, func(p *Place) string { return p.DoingAt }, Function)
 	n.DoingOp, _ = most(held, of, func(p *Place) string { return p.DoingOp }, nil)
 	for i := range held {
 		n.Longest = max(n.Longest, held[i].Longest)
@@ -83,7 +82,7 @@ func locate(n *NamedCause, list []Place) {
 }
 
 // most returns what at least worthSite of an excess has in common, as its largest place says it,
-// and these places. same says what counts as the same; nil: equal texts.
+// and these places. Texts are equal if same says so, or equal bytes if it is nil.
 func most(list []Place, excess time.Duration, of func(*Place) string, same func(string) string) (string, []Place) {
 	sums, best := map[string]time.Duration{}, ""
 	key := func(p *Place) string {
@@ -117,25 +116,25 @@ func excessOf(list []Place) (sum time.Duration) {
 	return sum
 }
 
-// functionOf returns "main.look" of "main.look (look.go:12)".
-func functionOf(site string) string {
+// Function returns "main.look" of "main.look (look.go:12)".
+func Function(site string) string {
 	f, _, _ := strings.Cut(site, " (")
 	return f
 }
 
-// lineOf returns "look.go:12" of that.
+// lineOf returns "look.go:12" of "main.look (look.go:12)".
 func lineOf(site string) string {
 	_, line, _ := strings.Cut(site, " (")
 	return strings.TrimSuffix(line, ")")
 }
 
-// Row is a line of a verdict's table: what a cause takes of a request, on average.
+// Row is what a cause takes of a request, on average.
 type Row struct {
 	Cause  reqtrace.Cause
-	Median time.Duration // of the median request
-	Tail   time.Duration // of the slowest 1%
+	Median time.Duration
+	Tail   time.Duration
 	Excess time.Duration
-	Share  float64 // of the whole excess, 0 to 1
+	Share  float64 // of the excess, 0 to 1
 }
 
 const leastRow = .0005
@@ -176,18 +175,18 @@ func Breakdown(q *reqtrace.Request) string {
 const (
 	leastSlow      = 5  // among the slowest 1%
 	leastSlowShare = .6 // of the slowest 1%
-	// its share of all requests, as a part of its share of the slowest 1%
+	// most of all requests that it has, as a part of its share of the slowest 1%
 	mostOfAll = .5
 )
 
 // SlowClass is the class of most of the slowest 1%, if it is not the class of most requests.
 type SlowClass struct {
 	Name string  `json:"name"`
-	Slow float64 `json:"slow"` // its share of the slowest 1%, 0 to 1
-	All  float64 `json:"all"`  // its share of all requests
+	Slow float64 `json:"slow"` // share of the slowest 1%, 0 to 1
+	All  float64 `json:"all"`  // share of all requests
 }
 
-// slowClass returns the class of the slowest requests, nil if they are like the rest. Requests
+// slowClass returns the class of the slowest requests, or nil if they are like the rest. Requests
 // without a class count as its own, because only requests that waited have one.
 func slowClass(r *reqtrace.Report) *SlowClass {
 	if r.Class != "" || len(r.Classes) < 2 || !worth(r) {
@@ -216,7 +215,6 @@ func countClasses(r *reqtrace.Report) (all, slow, unknown int) {
 	return all, slow, unknown
 }
 
-// classCaveat says that the slowest may be of another class, if most classes are unknown.
 func classCaveat(r *reqtrace.Report) string {
 	if r.Class != "" || len(r.Classes) < 3 || !worth(r) || slowClass(r) != nil {
 		return ""
@@ -232,18 +230,16 @@ func classCaveat(r *reqtrace.Report) string {
 		textfmt.Share(float64(top.Slow)/float64(slow)), top.Name, textfmt.Share(float64(unknown)/float64(all)))
 }
 
-// ClassRow is a line of the table of classes.
 type ClassRow struct {
 	Name     string
 	Requests int
 	P50, P99 time.Duration
-	Slow     float64 // its share of the slowest 1%, 0 to 1
+	Slow     float64
 }
 
-// Classes returns the classes of the report's requests, those with most of the slowest 1% first.
-// It is empty if there is one class.
+// Classes returns nothing if there is one class.
 func (v *Verdict) Classes() []ClassRow {
-	if v.report == nil || len(v.report.Classes) < 2 {
+	if len(v.report.Classes) < 2 {
 		return nil
 	}
 	_, slow, _ := countClasses(v.report)
@@ -257,7 +253,6 @@ func (v *Verdict) Classes() []ClassRow {
 	return rows
 }
 
-// ClassText names a class, also that of requests without one.
 func ClassText(class string) string {
 	if class == "" {
 		return "not seen in a handler"

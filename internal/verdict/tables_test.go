@@ -133,7 +133,7 @@ func TestHeadline(t *testing.T) {
 			}
 		}
 		if got := Where(&b); strings.Contains(got, "  ") || got == "" || b.Holder != "" &&
-			!strings.Contains(got, functionOf(b.Holder)) {
+			!strings.Contains(got, Function(b.Holder)) {
 			t.Errorf("%s: %q", want, got)
 		}
 	}

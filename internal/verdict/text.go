@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	mixWidth    = 56 // of the bar of a band, in letters
-	slowWidth   = 24 // of that of a request
-	shareWidth  = 20 // of the bar of a share
+	mixWidth    = 56
+	slowWidth   = 24
+	shareWidth  = 20
 	textPlaces  = 8
 	textClasses = 8
 	textWidth   = 100
 	leastWidth  = 40
 )
 
-// Options configure WriteText. The zero value works.
+// Options configure WriteText.
 type Options struct {
-	Color bool // ANSI colours. Default: false
-	Width int  // at which sentences wrap, 40 or more. Default: 100
-	Rows  int  // of the table of causes, and nothing below it. Default: 0, the whole text
+	Color bool
+	Width int // of sentences, 40 or more; 0: 100
+	Rows  int // of the table of causes, and nothing below it; 0: all
 }
 
 // WriteText writes the sentence and its figures. Tables are at most 100 columns wide.
 func (v *Verdict) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.v, t.r = v, v.report
-	if o.Rows > 0 && t.r != nil && t.r.Requests > 0 {
+	if o.Rows > 0 && t.r.Requests > 0 {
 		t.first()
 		t.table(o.Rows)
 		_, err := io.WriteString(w, t.out.String())
 		return err
 	}
 	t.headline()
-	if r := t.r; r != nil && r.Requests > 0 {
+	if r := t.r; r.Requests > 0 {
 		t.classes()
 		t.bands()
 		t.table(len(t.v.Table()))
@@ -56,7 +56,7 @@ func (v *Verdict) WriteText(w io.Writer, o Options) error {
 		t.wrap("! ", c, nil)
 	}
 	t.head("what a trace cannot show")
-	for _, l := range Limits() {
+	for _, l := range Limits {
 		t.wrap("  ", l, t.style.Dim)
 	}
 	_, err := io.WriteString(w, t.out.String())
@@ -81,8 +81,7 @@ func newText(o Options) *text {
 
 func (t *text) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", a...) }
 
-// wrap writes sentences in a style; nil: plain. Lines after the first are indented as far as
-// first is long.
+// wrap indents lines after the first as far as first is long.
 func (t *text) wrap(first, sentences string, style func(string) string) {
 	if style == nil {
 		style = func(s string) string { return s }
@@ -118,9 +117,7 @@ func (t *text) headline() {
 	for _, l := range v.LeftOut {
 		t.wrap("Left out: ", l, nil)
 	}
-	if s := v.Scope(); s != "" {
-		t.wrap("", s, t.style.Dim)
-	}
+	t.wrap("", v.Scope(), t.style.Dim)
 }
 
 func (t *text) head(title string) { t.line("\n%s", t.style.Bold(title)) }
@@ -258,11 +255,11 @@ func (t *text) slowest() {
 }
 
 const (
-	changePlaces  = 10 // functions in a text
+	changePlaces  = 10
 	changeClasses = 8
 )
 
-// WriteText writes the sentence and its figures. Tables are at most 100 columns wide.
+// WriteText writes the sentence and its figures.
 func (c *Change) WriteText(w io.Writer, o Options) error {
 	t := newText(o)
 	t.wrap("", c.Sentence, t.style.Bold)
@@ -281,7 +278,6 @@ func (c *Change) WriteText(w io.Writer, o Options) error {
 	return err
 }
 
-// Scope says in a line what is compared.
 func (c *Change) Scope() string {
 	side := func(s *Side) string {
 		return fmt.Sprintf("%s: %s, %s in %s", s.Name, textfmt.Plural(s.Traces, "trace"),
@@ -302,7 +298,6 @@ func (t *text) sides(c *Change) {
 }
 
 func (t *text) changes(c *Change) {
-	// a row has at least this much
 	part := func(d Difference) time.Duration { return time.Duration(leastRow * float64(max(d.Old, d.New))) }
 	table := textfmt.NewTable(6)
 	table.Add(t.style.Bold, []string{
@@ -339,7 +334,6 @@ func (t *text) changes(c *Change) {
 	t.line("%s", t.style.Dim("  by cause: what requests take beyond the time at which the slowest 1% of both begin"))
 }
 
-// mix returns the part of the differences that the number of requests of each class makes.
 func (c *Change) mix() (slow, all time.Duration) {
 	for i := range c.Classes {
 		slow += c.Classes[i].SlowMix.More

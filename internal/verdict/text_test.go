@@ -3,7 +3,6 @@ package verdict
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -62,26 +61,6 @@ func TestTextHasNoControlCharacters(t *testing.T) {
 	r.Slowest[0].ID, r.Slowest[1].ID, r.Bands[0].Name = evil, evil, evil
 	if text := textOf(t, r); strings.ContainsAny(text, "\x1b\x07") || !strings.Contains(text, "evil") {
 		t.Errorf("%q", text)
-	}
-}
-
-// TestVerdictFromJSON: one that a program reads back says its sentence, and has no report to show.
-func TestVerdictFromJSON(t *testing.T) {
-	of := Of(knownReport())
-	text, err := json.Marshal(of)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v Verdict
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	if err := v.WriteText(&b, Options{}); err != nil || !strings.HasPrefix(b.String(), of.Sentence+"\n") {
-		t.Errorf("%v: %q", err, b.String())
-	}
-	if v.Report() != nil || v.Scope() != "" || v.Table() != nil || v.Places() != nil {
-		t.Errorf("%v, %q, %v, %v", v.Report(), v.Scope(), v.Table(), v.Places())
 	}
 }
 

@@ -1,3 +1,10 @@
+// Package verdict says in words why a service's slowest requests were slow, from a report of
+// package reqtrace.
+//
+// It compares the slowest 1% of the requests (p99+) with the median request, which is the mean from
+// the 45th to the 55th percentile. The difference is the excess. Each cause has a share of it, and
+// the shares add up to 1. A verdict names a cause only if the excess is at least 1 ms and as long
+// as the median request. [Compare] does the same for two versions of a service.
 package verdict
 
 import (
@@ -11,38 +18,34 @@ import (
 )
 
 const (
-	worthTimes  = 2                // p99+ takes more than so many times the median
-	worthTime   = time.Millisecond // and at least so much more
-	worthShare  = .1               // of the excess: a cause that is named next to the first
+	worthTimes  = 2 // p99+ takes more than so many times the median
+	worthTime   = time.Millisecond
+	worthShare  = .1 // of the excess: a cause that is named next to the first
 	worthCauses = 4
 	worthSite   = .5  // of a cause's excess: a detail that is named with it
-	worthSample = .3  // of a band's samples, at the low end of the interval
+	worthSample = .3  // of samples, at the low end of the interval
 	fewRequests = 10  // in p99+
 	manyCut     = .05 // of all requests
 	muchUnknown = .01 // of the time of p99+
 	muchSteal   = .02
 )
 
-// Verdict says what makes the slowest 1% of the requests slower than the median request. [Of]
-// makes it. It does not change, so any goroutine may read it. One that was read from JSON has no
-// tables.
+// Verdict says what makes the slowest 1% of the requests slower than the median request.
 type Verdict struct {
-	Sentence string `json:"sentence"` // what to mend and why
-	// the edit that usually mends it, at its line
-	Fix     string   `json:"fix,omitempty"`
-	Figures []string `json:"figures"`  // the numbers, a line each
-	LeftOut []string `json:"left_out"` // what the figures do not include, a line each
-	// there is an excess worth naming, and its first cause is certain
+	Sentence string   `json:"sentence"` // what to mend and why
+	Fix      string   `json:"fix,omitempty"`
+	Figures  []string `json:"figures"`
+	LeftOut  []string `json:"left_out"`
+	// the excess is worth naming, and its first cause is certain
 	Named  bool          `json:"named"`
 	Excess time.Duration `json:"excess_ns"` // what the slowest 1% take more than the median, on average
 	Causes []NamedCause  `json:"causes"`    // the largest first, those of one line together
 	GC     struct {
-		// Direct is the part of the excess that requests lost to the collector, from 0 to 1. The
-		// queue behind it adds to that.
+		// part of the excess that requests lost to the collector, from 0 to 1
 		Direct float64 `json:"direct"`
 	} `json:"gc"`
 	Class   *SlowClass `json:"class,omitempty"` // of the slowest 1%, if the rest are of others
-	Caveats []string   `json:"caveats"`         // what makes the report less certain, and what to do about it
+	Caveats []string   `json:"caveats"`         // what makes the report less certain
 
 	report *reqtrace.Report
 }
@@ -66,16 +69,16 @@ type NamedCause struct {
 	DoingAt string         `json:"doing_at,omitempty"`
 	DoingOp string         `json:"doing_op,omitempty"`
 	Longest time.Duration  `json:"longest_ns,omitzero"` // of the holder, or of what ran, at a stretch
-	// for a CPU, by the holder or by a request that computes; not part of Excess
+	// for a CPU, by the holder or the request; not in Excess
 	Waited time.Duration `json:"waited_ns,omitzero"`
 
-	behind time.Duration // part of Excess that is Waited of others
+	behind time.Duration // part of Excess that counts as Waited of others
 
-	Guide string `json:"guide"` // docs/explain.md#mutex
-	Mends string `json:"mends"` // what usually mends it
+	Guide string `json:"guide"`
+	Mends string `json:"mends"`
 }
 
-// Of passes the verdict on a report. Do not change the report afterwards.
+// Of returns the verdict on a report. Do not change the report afterwards.
 func Of(r *reqtrace.Report) *Verdict {
 	v := &Verdict{Causes: []NamedCause{}, Figures: []string{}, LeftOut: leftOut(r), report: r}
 	causes := namedCauses(r)
@@ -97,7 +100,6 @@ func Of(r *reqtrace.Report) *Verdict {
 	return v
 }
 
-// Report returns the report, or nil if Of has not made v.
 func (v *Verdict) Report() *reqtrace.Report { return v.report }
 
 func worth(r *reqtrace.Report) bool {
@@ -137,7 +139,7 @@ func (v *Verdict) leading() []NamedCause {
 }
 
 // namedCauses returns all that p99+ takes more of than the median. Both kinds of assist are one,
-// because the difference is how busy the workers are.
+// because they differ by how busy the workers are.
 func namedCauses(r *reqtrace.Report) []NamedCause {
 	list := []NamedCause{}
 	add := func(cs ...reqtrace.Cause) {
@@ -274,38 +276,21 @@ func machineCaveats(m *reqtrace.Machine) (list []string) {
 	return list
 }
 
-// Table returns the causes that matter, the largest excess first.
-func (v *Verdict) Table() []Row {
-	if v.report == nil {
-		return nil
-	}
-	return table(v.report)
-}
+func (v *Verdict) Table() []Row { return table(v.report) }
 
-// Places returns the places of the slowest 1%, the largest excess first.
-func (v *Verdict) Places() []Place {
-	if v.report == nil {
-		return nil
-	}
-	return places(v.report)
-}
+func (v *Verdict) Places() []Place { return places(v.report) }
 
-// Running returns the functions that the slowest 1% were running in, most first. It is empty if a
-// CPU profile has too few samples ([reqtrace.EnoughSamples]).
+// Running returns the functions that the slowest 1% ran in, most first. A CPU profile with few
+// samples shows none.
 func (v *Verdict) Running() []reqtrace.Sample {
-	if v.report == nil || sampled(&v.report.Tail) < reqtrace.EnoughSamples {
+	if sampled(&v.report.Tail) < reqtrace.EnoughSamples {
 		return nil
 	}
 	return v.report.Tail.Samples
 }
 
-// Scope says in a line how many requests, of how much trace, the report covers.
 func (v *Verdict) Scope() string {
-	r := v.report
-	if r == nil {
-		return ""
-	}
-	how := "without marks"
+	r, how := v.report, "without marks"
 	if r.Marked {
 		how = "marked by regions"
 	}

@@ -11,8 +11,8 @@ import (
 
 type causeWord struct {
 	phrase string
-	letter byte   // in bars of text
-	ansi   string // its colour in a terminal
+	letter byte
+	ansi   string
 }
 
 var causeWords = [...]causeWord{
@@ -54,8 +54,8 @@ var causeOrder = []reqtrace.Cause{
 	reqtrace.CauseCgo, reqtrace.CauseSleep, reqtrace.CauseMachine, reqtrace.CauseUnknown,
 }
 
-// Causes returns the causes that take at least this share (0 to 1) of one of these parts, in the
-// order of bars and legends. Without parts it returns all causes.
+// Causes returns the causes with at least this share (0 to 1) of one of these parts. Without parts
+// it returns all.
 func Causes(share float64, of ...reqtrace.Parts) []reqtrace.Cause {
 	return slices.DeleteFunc(slices.Clone(causeOrder), func(c reqtrace.Cause) bool {
 		return len(of) > 0 && !slices.ContainsFunc(of, func(p reqtrace.Parts) bool {
@@ -76,26 +76,22 @@ var gcCauses = []reqtrace.Cause{
 	reqtrace.CauseRunqueueGC,
 }
 
-// Groups returns the groups: gc, assists and queue.
-func Groups() []Group {
-	return []Group{
-		{"gc", slices.Clone(gcCauses)},
-		{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
-		{"queue", []reqtrace.Cause{reqtrace.CauseRunqueueGC, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle}},
-	}
+// Groups are the groups of causes.
+var Groups = []Group{
+	{"gc", gcCauses},
+	{"assists", []reqtrace.Cause{reqtrace.CauseAssistMark, reqtrace.CauseAssistWait}},
+	{"queue", []reqtrace.Cause{reqtrace.CauseRunqueueGC, reqtrace.CauseRunqueueBusy, reqtrace.CauseRunqueueIdle}},
 }
 
-// Limits returns what an execution trace cannot show.
-func Limits() []string {
-	return []string{
-		"Waits for a CPU in the kernel, if its counts were not read. They look like running on a CPU.",
-		"Page faults, and what C or the kernel does inside a call.",
-		"A request's time on the network and in the socket, before its goroutine is woken.",
-		"The address of a lock. A wait is named by the place that waits and the function that unlocked.",
-	}
+// Limits are what an execution trace cannot show.
+var Limits = []string{
+	"Waits for a CPU in the kernel, if its counts were not read. They look like running on a CPU.",
+	"Page faults, and what C or the kernel does inside a call.",
+	"A request's time on the network and in the socket, before its goroutine is woken.",
+	"The address of a lock. A wait is named by the place that waits and the function that unlocked.",
 }
 
-// opWords are the words for what is waited for, if they are not "a" and its name.
+// opWords are used in place of "a" and the name.
 var opWords = map[string]string{
 	"RWMutex":                         "an RWMutex",
 	"Once":                            "a sync.Once",
@@ -132,7 +128,7 @@ func asked(c reqtrace.Cause, op string) string {
 	return Phrase(c)
 }
 
-// holds is the verb for what a holder does with what is waited for.
+// holds is the verb for what a holder does.
 func holds(c reqtrace.Cause, op string) string {
 	switch {
 	case op == "singleflight", op == "Once":
@@ -145,6 +141,11 @@ func holds(c reqtrace.Cause, op string) string {
 		return "serves"
 	}
 	return "holds"
+}
+
+var passive = map[string]string{
+	"runs": "run by", "signals": "signalled by", "ends last in": "ended last by", "serves": "served by",
+	"holds": "held by",
 }
 
 var stops = map[string]string{
@@ -160,8 +161,8 @@ var stops = map[string]string{
 
 func stopsFor(op string) string { return cmp.Or(stops[op], "stops the world ("+op+")") }
 
-// doing says what a holder does: "computing", "waiting for the network in http.Get (http.go:47)".
-// It leaves out a place in the holder's own function.
+// doing says what a holder does: "waiting for the network in http.Get (http.go:47)". It leaves out
+// a place in the holder's own function.
 func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseUnknown {
 		return ""
@@ -170,16 +171,15 @@ func doing(b *reqtrace.Blame) string {
 	if b.Doing == reqtrace.CauseRunning {
 		t = "computing"
 	}
-	if b.DoingAt != "" && functionOf(b.DoingAt) != functionOf(b.Holder) {
+	if b.DoingAt != "" && Function(b.DoingAt) != Function(b.Holder) {
 		t += " in " + b.DoingAt
 	}
 	return t
 }
 
-// holderAt returns the holder, with the line at which it does something if that is in its
-// function.
+// holderAt returns the holder, at the line where it does something if that is known.
 func holderAt(b *reqtrace.Blame) string {
-	if b.DoingAt != "" && functionOf(b.DoingAt) == functionOf(b.Holder) {
+	if b.DoingAt != "" && Function(b.DoingAt) == Function(b.Holder) {
 		return b.DoingAt
 	}
 	return b.Holder
@@ -196,8 +196,8 @@ func while(b *reqtrace.Blame) string {
 	return " while " + t
 }
 
-// Words says what took a time, who held what was waited for, and where: "waiting for a mutex that
-// main.refresh (refresh.go:29) holds while waiting for the network, in main.look (look.go:12)".
+// Words says what took a time: "waiting for a mutex that main.refresh (refresh.go:29) holds while
+// waiting for the network, in main.look (look.go:12)".
 func Words(b *reqtrace.Blame) string {
 	t := asked(b.Cause, b.Op)
 	switch w := while(b); {
@@ -223,7 +223,7 @@ func Words(b *reqtrace.Blame) string {
 	return t + " in " + b.Site
 }
 
-// Where says where a time was spent, what the request waited for there, and who held it.
+// Where says where a time was spent, and who held what the request waited for.
 func Where(b *reqtrace.Blame) string { return strings.Join(whereParts(b), ", ") }
 
 func whereParts(b *reqtrace.Blame) []string {
@@ -242,7 +242,7 @@ func whereParts(b *reqtrace.Blame) []string {
 	at.Longest = 0
 	switch w := while(&at); {
 	case b.Holder != "":
-		parts = append(parts, heldBy(b.Cause, b.Op)+" "+holderAt(b)+w)
+		parts = append(parts, passive[holds(b.Cause, b.Op)]+" "+holderAt(b)+w)
 	case w != "":
 		parts = append(parts, strings.Replace(w, " while ", "its holder is ", 1))
 	}
@@ -256,37 +256,21 @@ func whereParts(b *reqtrace.Blame) []string {
 	default:
 		parts = append(parts, "its holder sleeps in "+b.Inside)
 	}
-	if b.Handler != "" && functionOf(b.Handler) != functionOf(b.Site) {
+	if b.Handler != "" && Function(b.Handler) != Function(b.Site) {
 		parts = append(parts, "called from "+b.Handler)
 	}
 	return parts
 }
 
-// heldBy is holds in the passive.
-func heldBy(c reqtrace.Cause, op string) string {
-	switch holds(c, op) {
-	case "runs":
-		return "run by"
-	case "signals":
-		return "signalled by"
-	case "ends last in":
-		return "ended last by"
-	case "serves":
-		return "served by"
-	}
-	return "held by"
-}
-
-// guidePath is the document that has a row for each kind of cause.
 const guidePath = "docs/explain.md"
 
 // kind is a row of the guide's table of causes.
 type kind struct {
-	anchor string // in guidePath
-	mends  string // what usually mends it
+	anchor string
+	mends  string
 }
 
-// kindsByCause has a row for each cause. Those of kindsByOp come first.
+// kindsByCause applies if kindsByOp has no row.
 var kindsByCause = [...]kind{
 	reqtrace.CauseUnknown:      {"unknown", "trace for longer, or with a newer Go"},
 	reqtrace.CauseRunning:      {"running", "do less work per request"},
@@ -309,7 +293,6 @@ var kindsByCause = [...]kind{
 	reqtrace.CauseDescheduled:  {"descheduled", "give the service CPUs of its own, or move the other processes away"},
 }
 
-// kindsByOp has rows by [reqtrace.Blame.Op], whatever the cause of the wait.
 var kindsByOp = map[string]kind{
 	"mutex": {"mutex", "move I/O and long computing out of the lock"},
 	"RWMutex": {
@@ -359,7 +342,6 @@ var (
 	fileKind = kind{"file", "keep in memory what is read again, and write outside of requests"}
 )
 
-// stopKinds has rows by what the world was stopped for.
 var stopKinds = map[string]kind{
 	"all goroutines stack trace": {
 		"stop-stacks",
@@ -372,7 +354,6 @@ var stopKinds = map[string]kind{
 // readerKind is for an RWMutex that a reader holds while a writer waits.
 var readerKind = kind{"rwmutex-reader", "copy what you need under RLock, and do the slow work after RUnlock"}
 
-// libraryKind is for a library's sleep of unknown purpose.
 var libraryKind = kind{"library-sleep", "shorten the library's pause by its options, or call it outside of requests"}
 
 func (n *NamedCause) kind() kind {

@@ -17,16 +17,15 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// The analysis is one goroutine of the service. It works and sleeps in turns, so that requests
-// get the processor. A sleep makes the scheduler poll the network, which runtime.Gosched does
-// not.
+// The analysis works and sleeps in turns, so that requests get the processor. A sleep makes the
+// scheduler poll the network, which runtime.Gosched does not.
 //
 //	work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ work
 //	0.2 ms       3.8 ms       0.2 ms       3.8 ms
 const (
 	yieldAfter  = 200 * time.Microsecond
 	restFor     = 19      // times as long as it has worked
-	maxAnalyzed = 4 << 20 // bytes of a snapshot that are read
+	maxAnalyzed = 4 << 20 // bytes of a snapshot
 )
 
 var (
@@ -61,7 +60,7 @@ func (p *pace) yield() {
 		return
 	default:
 	}
-	// at most ten times, because the machine may have stood still
+	// bounded, because the machine may have stood still
 	rest := time.NewTimer(restFor * min(worked, 10*yieldAfter))
 	defer rest.Stop()
 	select {
@@ -119,7 +118,7 @@ const (
 	endDelay       = 2 * time.Second // for pipes that children of the program hold open
 )
 
-// analyzeApart runs the program of Options.Analyze, which answers as [history.Answer] does.
+// analyzeApart runs the program of Options.Analyze.
 func analyzeApart(
 	ctx context.Context, command []string, h *history.Head, trace io.Reader,
 ) (e *history.Explained, took time.Duration, err error) {
@@ -161,7 +160,7 @@ func analyzeApart(
 type bounded struct {
 	text bytes.Buffer
 	most int
-	drop bool // drop what exceeds most; otherwise it is an error, which ends the program
+	drop bool // what exceeds most, which otherwise ends the program
 	over bool
 }
 

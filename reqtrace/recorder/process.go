@@ -22,20 +22,19 @@ import (
 	"evenkeel.dev/reqtrace"
 )
 
-// process is the process that a recorder runs in. Only the recorder's goroutine calls it, except
-// for analyze.
+// process is what a recorder runs in. Only the recorder's goroutine calls it, except for analyze.
 type process interface {
 	start(window time.Duration, bytes int) error // of the flight recorder
 	stop()
 	writeTo(w io.Writer) (int64, error)
-	wall() time.Time // for readers; it may be set, so time.Since measures how long something took
-	// of the process; 0: not known
+	wall() time.Time // for readers; it may be set back
+	// 0: not known
 	cpu() time.Duration
 	goroutines() int
-	// calibrate returns what an event of a trace takes, and what watching the CPU quota takes per second.
+	// what an event of a trace takes, and watching the CPU quota per second
 	calibrate() (event, watching time.Duration)
-	memory() int64          // bytes that the process may still take
-	counted() *reqtrace.CPU // by the kernel; nil: not known
+	memory() int64          // that the process may still take
+	counted() *reqtrace.CPU // by the kernel, or nil
 	analyze(
 		ctx context.Context, hurry <-chan struct{}, head *history.Head, trace io.Reader,
 	) (*history.Explained, time.Duration, error)
@@ -46,7 +45,7 @@ type runtimeProcess struct {
 	own     *trace.FlightRecorder
 	command []string
 	samples []metrics.Sample
-	watch   *cpuwatch.Watch // while the recorder is on; nil: no CPU quota
+	watch   *cpuwatch.Watch // while on; nil: no CPU quota
 }
 
 func newRuntime(shared *trace.FlightRecorder, command []string) *runtimeProcess {
@@ -104,9 +103,8 @@ func (p *runtimeProcess) goroutines() int {
 	return int(p.samples[0].Value.Uint64())
 }
 
-// The calibration takes the fastest round, because disturbances only make a round slower. In a
-// service an event takes longer than in this loop, because the caches hold other data. On a quiet
-// machine at 5,000 requests/s it took 1.4 times as long.
+// The fastest round is the least disturbed. In a service an event takes longer than in this loop,
+// because the caches hold other data.
 const (
 	calibrationRounds = 8
 	calibrationEvents = 64
@@ -149,8 +147,8 @@ func (p *runtimeProcess) counted() *reqtrace.CPU {
 
 const analysisMemory = 64 << 20
 
-// memoryLeft returns how many more bytes this process may take, by GOMEMLIMIT and on Linux by its
-// cgroup's limit. Without a limit it is the largest number.
+// memoryLeft returns how many more bytes this process may take, by GOMEMLIMIT and its cgroup's
+// limit.
 func memoryLeft() int64 {
 	left := int64(math.MaxInt64)
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
@@ -161,8 +159,7 @@ func memoryLeft() int64 {
 	return min(left, groupLeft("/sys/fs/cgroup"))
 }
 
-// groupLeft reads a cgroup of version 2 or 1. It does not count pages of files that the kernel
-// would drop first.
+// groupLeft reads a cgroup of version 2 or 1. The kernel drops inactive pages of files first.
 func groupLeft(folder string) int64 {
 	for _, g := range []struct{ limit, used, stat, dropped string }{
 		{"memory.max", "memory.current", "memory.stat", "inactive_file "},
@@ -195,15 +192,15 @@ func number(file string) (n int64, ok bool) {
 	return n, err == nil
 }
 
-const hashDigits = 12 // of a commit, and of an executable
+const hashDigits = 12
 
 func thisBuild() string {
 	info, _ := debug.ReadBuildInfo()
 	return buildName(info, executableHash)
 }
 
-// buildName names a build; info may be nil. A hash tells a build without a commit, or with
-// uncommitted changes, from others.
+// buildName names a build. info may be nil. A hash is for builds without a commit, or with
+// uncommitted changes.
 func buildName(info *debug.BuildInfo, hash func() string) string {
 	var parts []string
 	known := false
@@ -230,9 +227,8 @@ func buildName(info *debug.BuildInfo, hash func() string) string {
 	return name
 }
 
-// executableHash returns the beginning of the executable's SHA-256, "" if it cannot be read.
 func executableHash() string {
-	path := "/proc/self/exe" // the running file, even if its path now names another one
+	path := "/proc/self/exe" // the running file, even if its path now names another
 	if runtime.GOOS != "linux" {
 		var err error
 		if path, err = os.Executable(); err != nil {
@@ -251,8 +247,8 @@ func executableHash() string {
 	return hex.EncodeToString(h.Sum(nil))[:hashDigits]
 }
 
-// meter measures the CPU time of a goroutine by the clock of its thread, because elapsed time is
-// much longer on a busy machine. Without such a clock it measures elapsed time.
+// meter measures a goroutine by the CPU time of its thread if that is known, because elapsed time
+// is much longer on a busy machine.
 type meter struct {
 	wall   time.Time
 	thread time.Duration

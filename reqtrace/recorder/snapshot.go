@@ -14,7 +14,7 @@ import (
 
 type analysis struct {
 	file   *snapshotFile
-	keep   bool // whatever it says
+	keep   bool
 	notes  []note
 	bytes  int64
 	cancel context.CancelFunc
@@ -41,7 +41,7 @@ func (l *loop) snapshot() {
 	switch {
 	case l.next.why == "": // it was taken already, or the slice is over
 		return
-	case l.under != nil: // only one analysis at a time
+	case l.under != nil:
 		l.next.due.Reset(tickEvery)
 		return
 	}
@@ -114,11 +114,11 @@ func (l *loop) analyze(head *history.Head, a *analysis) {
 	go func() {
 		var res result
 		res.explained, res.cpu, res.err = l.p.analyze(ctx, l.r.ending, head, a.file)
-		l.results <- res // which has room, because there is one analysis at a time
+		l.results <- res // which has room for one
 	}()
 }
 
-// counted returns what the kernel has counted in the time of a snapshot.
+// counted returns the kernel's counts in the time of a snapshot.
 func (l *loop) counted() *reqtrace.CPU {
 	cpu := l.p.counted()
 	if cpu == nil {
@@ -183,7 +183,7 @@ func (l *loop) explained(a *analysis, e *history.Explained) {
 	} else {
 		a.file.drop()
 	}
-	l.takeNotes() // also of requests that e has, which came too late for a.notes
+	l.takeNotes() // also of requests that e has
 	late := l.next.pending
 	added, missed := l.r.store.AddSnapshot(&history.Head{
 		Trace: history.Trace{Taken: l.p.wall()}, Noted: noted(slices.Concat(a.notes, late)),
@@ -223,11 +223,11 @@ const (
 	maxKnown = 4096
 )
 
-// news decides which causes the log calls new. Each cause is logged once.
+// news decides which causes the log calls new, each once.
 type news struct {
 	store  *history.Store
-	known  map[history.Key]bool // causes that are not new any more, without their class
-	judged map[history.Key]bool // causes of the snapshot being analysed
+	known  map[history.Key]bool // not new any more
+	judged map[history.Key]bool // of the snapshot being analysed
 	since  time.Time
 	told   int // in this hour
 }

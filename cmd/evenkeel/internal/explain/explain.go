@@ -91,7 +91,7 @@ func parseLimit(text string, against bool) (Limit, error) {
 }
 
 func causesOf(name string) []reqtrace.Cause {
-	for _, g := range verdict.Groups() {
+	for _, g := range verdict.Groups {
 		if g.Name == name {
 			return g.Causes
 		}

@@ -72,7 +72,7 @@ func TestLimitNamesAllCauses(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, l, err)
 		}
 	}
-	for _, g := range verdict.Groups() {
+	for _, g := range verdict.Groups {
 		if !strings.Contains(wrong.Error(), g.Name) {
 			t.Errorf("%v lacks %s", wrong, g.Name)
 		}
@@ -139,7 +139,7 @@ func FuzzParseLimit(f *testing.F) {
 	})
 }
 
-// knownReport is made up, by the tests of reqtrace/verdict.
+// knownReport is made up, by the tests of internal/verdict.
 func knownReport(t *testing.T) *reqtrace.Report {
 	t.Helper()
 	b, err := os.ReadFile("../../../../internal/verdict/testdata/report.json")

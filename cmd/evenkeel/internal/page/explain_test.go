@@ -343,7 +343,7 @@ func one(b bool) int {
 // TestChange shows a lock that is held for longer, and has moved to another line.
 func TestChange(t *testing.T) {
 	c, err := verdict.Compare(changeReports(1, 10*time.Millisecond, 51), changeReports(2, 14*time.Millisecond, 60),
-		verdict.ChangeOptions{Old: "v1 <old>", New: "v2"})
+		"v1 <old>", "v2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (r *Runner) changes() (list []*verdict.Change, err error) {
 			continue
 		}
 		c, compareErr := verdict.Compare(reports[base], reports[v.label],
-			verdict.ChangeOptions{Old: base, New: v.label})
+			base, v.label)
 		if compareErr != nil {
 			err = errors.Join(err, compareErr)
 			continue
