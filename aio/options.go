@@ -35,8 +35,7 @@ type Options struct {
 	MaxConns int
 
 	// MaxEvents is how many kernel events a turn takes on epoll and kqueue. Fewer make the first of
-	// many messages wait less. More save system calls. Default and limit: 128. At least 2, because
-	// a wake may be one.
+	// many messages wait less. More save system calls. Default and limit: 128. At least 2.
 	MaxEvents int
 
 	// Logger gets a Warn if io_uring is missing, if accepts wait for descriptors, if the kernel did
@@ -71,8 +70,8 @@ func (o Options) normal() (Options, error) {
 		{"MaxEvents", int64(o.MaxEvents), 2, proactor.MaxEvents, proactor.MaxEvents, "events"},
 	} {
 		if l.value != 0 && (l.value < l.least || l.value > l.most) {
-			return o, evenkeel.NewOptionError("aio.Options", l.option, "%d is out of range: write %d to %d %s, or 0 for %d",
-				l.value, l.least, l.most, l.unit, l.unset)
+			return o, evenkeel.NewOptionError("aio.Options", l.option,
+				"%d is out of range: write %d to %d %s, or 0 for %d", l.value, l.least, l.most, l.unit, l.unset)
 		}
 	}
 	if !backendNames.Has(o.Backend) {

@@ -347,17 +347,16 @@ func (b *Backend) Yield() { runtime.Gosched() }
 // It has no swap memory.
 func (b *Backend) Recycle() bool { return false }
 
-// Faults are the chances of faults, from 0 to 1. With a 1 of any but Again, Delay and Reorder,
-// operations never end.
+// Faults are chances from 0 to 1. With a 1 of any but Again, Delay and Reorder, operations never end.
 type Faults struct {
-	ShortRead     float64 // a receive takes less than is there
-	ShortWrite    float64 // a send takes less than there is room for
+	ShortRead     float64
+	ShortWrite    float64
 	Again         float64 // a transfer wrongly finds that it cannot
 	Spurious      float64 // a read is wrongly reported as possible
 	Delay         float64 // a transfer, or its completion, takes up to 2 ms
 	Reorder       float64 // completions come in any order, or in part
 	NoBuffers     float64 // a send finds no kernel memory
-	NoDescriptors float64 // an accept finds no free descriptor
+	NoDescriptors float64
 	Cancelled     float64 // the kernel cancels an operation by itself
 	LateCancel    float64 // a cancellation comes after the transfer
 }

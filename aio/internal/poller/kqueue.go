@@ -101,8 +101,9 @@ func (k *kqueue) dup(source any) (fd int, stream bool, err error) { return k.cal
 // add registers both filters. If the second fails, the first goes with the descriptor, which the
 // caller closes.
 func (k *kqueue) add(d *proactor.Desc) error {
-	k.changes[0] = sys.Kevent{Ident: int(d.Num), Filter: sys.EVFILT_READ, Flags: sys.EV_ADD | sys.EV_CLEAR, Udata: d.Gen}
-	k.changes[1] = sys.Kevent{Ident: int(d.Num), Filter: sys.EVFILT_WRITE, Flags: sys.EV_ADD | sys.EV_CLEAR, Udata: d.Gen}
+	for i, filter := range []int16{sys.EVFILT_READ, sys.EVFILT_WRITE} {
+		k.changes[i] = sys.Kevent{Ident: int(d.Num), Filter: filter, Flags: sys.EV_ADD | sys.EV_CLEAR, Udata: d.Gen}
+	}
 	return k.calls.Change(k.changes[:])
 }
 

@@ -18,7 +18,6 @@ const (
 	pollBytes = 1 << 20
 )
 
-// event says what became possible on a descriptor.
 type event struct {
 	num   int32
 	gen   uint32
